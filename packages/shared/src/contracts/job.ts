@@ -1,0 +1,120 @@
+/** The job as its owner sees it. The API serves these shapes and its OpenAPI document is made from them. */
+import { z } from 'zod';
+import { ERROR_CODES, type ErrorCode } from '../errors.ts';
+
+export const JOB_TYPES = ['text-to-image'] as const;
+export type JobType = (typeof JOB_TYPES)[number];
+
+export const JOB_STATES = ['queued', 'running', 'succeeded', 'failed', 'canceled', 'expired'] as const;
+export type JobState = (typeof JOB_STATES)[number];
+export const JobStateSchema = z.enum(JOB_STATES);
+
+/** Most urgent first. Inside a class, tenants share. */
+export const PRIORITY_CLASSES = ['interactive', 'standard', 'bulk'] as const;
+export type PriorityClass = (typeof PRIORITY_CLASSES)[number];
+
+/** A caller's own labels: short strings, handed back untouched. */
+export const MetadataSchema = z
+  .record(z.string().min(1).max(64), z.string().max(512))
+  .refine((metadata) => Object.keys(metadata).length <= 32, 'must have at most 32 keys');
+
+/** Where the time of a job went, ms. The parts sum to `total_ms`. */
+export const TimingsSchema = z
+  .object({
+    queued: z.number().meta({ description: 'From the request until a worker took the job.' }),
+    admitted: z.number().meta({ description: 'Then until its first step, less the text encoding.' }),
+    text: z.number().meta({ description: 'Encoding the prompts.' }),
+    denoise: z
+      .number()
+      .meta({ description: 'From the first step of the first picture to the last step of the last.' }),
+    decode: z
+      .number()
+      .meta({ description: 'Turning latents into pixels, waiting for the decoder included.' }),
+    encode: z.number().meta({ description: 'Turning pixels into files.' }),
+    upload: z.number().meta({ description: 'Writing the files to the store.' }),
+  })
+  .meta({ id: 'Timings' });
+export type Timings = z.output<typeof TimingsSchema>;
+
+export const JobMetricsSchema = z
+  .object({
+    queue_ms: z.number(),
+    run_ms: z.number(),
+    total_ms: z.number(),
+    batch_size: z.number().meta({ description: "Mean number of samples that shared this job's UNet calls." }),
+    worker: z.string(),
+    timings: TimingsSchema,
+  })
+  .meta({ id: 'JobMetrics' });
+export type JobMetrics = z.output<typeof JobMetricsSchema>;
+
+export const ProgressSchema = z
+  .object({
+    fraction: z.number().min(0).max(1),
+    stage: z.enum(['text', 'denoise', 'decode', 'upload']),
+    step: z.int().nonnegative(),
+    steps: z.int().positive(),
+  })
+  .meta({ id: 'Progress' });
+export type Progress = z.output<typeof ProgressSchema>;
+
+export const JobErrorSchema = z
+  .object({
+    code: z.enum(Object.keys(ERROR_CODES) as [ErrorCode, ...ErrorCode[]]),
+    title: z.string(),
+    detail: z.string(),
+    retryable: z.boolean().meta({ description: 'May the same job succeed when it is posted again?' }),
+  })
+  .meta({ id: 'JobError' });
+export type JobError = z.output<typeof JobErrorSchema>;
+
+export const ImageSchema = z
+  .object({
+    url: z.url().meta({
+      description:
+        'Carries its own right to be read until `expires_at`; ask for the job again for a new one.',
+    }),
+    content_type: z.string(),
+    width: z.int(),
+    height: z.int(),
+    bytes: z.int(),
+    sha256: z.string(),
+    seed: z.int(),
+    expires_at: z.iso.datetime(),
+  })
+  .meta({ id: 'Image' });
+
+export const JobSchema = z
+  .object({
+    id: z.string().meta({ example: 'job_01jd3v9s6w0000000000000000' }),
+    object: z.literal('job'),
+    type: z.enum(JOB_TYPES),
+    model: z.string().meta({ description: '`name@version` that runs the job.' }),
+    status: JobStateSchema,
+    priority: z.enum(PRIORITY_CLASSES),
+    attempt: z.int().nonnegative().meta({ description: 'Tries begun so far; a crashed worker costs one.' }),
+    created_at: z.iso.datetime(),
+    started_at: z.iso.datetime().nullable(),
+    finished_at: z.iso.datetime().nullable(),
+    expires_at: z.iso
+      .datetime()
+      .nullable()
+      .meta({ description: 'When the record of a finished job is forgotten.' }),
+    deadline_at: z.iso.datetime().nullable(),
+    queue: z
+      .object({ position: z.int().positive(), eta_ms: z.int().nonnegative().nullable() })
+      .nullable()
+      .meta({
+        description:
+          'While the job waits: its place in line, and when it should be done if a worker serves it.',
+      }),
+    progress: ProgressSchema.nullable(),
+    input: z.record(z.string(), z.unknown()),
+    output: z.object({ images: z.array(ImageSchema) }).nullable(),
+    error: JobErrorSchema.nullable(),
+    metrics: JobMetricsSchema.nullable(),
+    metadata: MetadataSchema,
+    links: z.object({ self: z.url(), cancel: z.url() }),
+  })
+  .meta({ id: 'Job' });
+export type Job = z.output<typeof JobSchema>;

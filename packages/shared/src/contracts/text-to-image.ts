@@ -1,0 +1,94 @@
+/** What a caller may ask of a text-to-image job, and what a worker gets: the same fields with every default filled in. */
+import { z } from 'zod';
+
+/** The samplers of the house. Which of them a model offers is written in the registry. */
+export const SAMPLER_NAMES = [
+  'ddim',
+  'euler',
+  'euler_a',
+  'dpmpp_2m',
+  'dpmpp_2m_karras',
+  'dpmpp_2m_sde_karras',
+  'lcm',
+  'pndm',
+  'unipc',
+] as const;
+export type SamplerName = (typeof SAMPLER_NAMES)[number];
+export const SamplerNameSchema = z.enum(SAMPLER_NAMES);
+
+export const IMAGE_FORMATS = ['png', 'webp', 'jpeg'] as const;
+export type ImageFormat = (typeof IMAGE_FORMATS)[number];
+
+export const MAX_PROMPT_LENGTH = 32_000;
+export const MAX_SAMPLES = 8;
+/** Seeds are taken modulo 2^32 by the noise generator, as torch's CPU generator does. */
+export const MAX_SEED = 2 ** 32 - 1;
+
+const prompt = z
+  .string()
+  .max(MAX_PROMPT_LENGTH)
+  .refine((text) => !text.includes('\0'), 'must not contain a null byte');
+
+/** Fields as posted. Bounds that depend on the model are checked against the registry afterwards. */
+export const TextToImageRequestSchema = z
+  .strictObject({
+    prompt: prompt
+      .min(1)
+      .meta({ description: 'What to draw.', example: 'a red circle on a blue background' }),
+    negative_prompt: prompt.optional().meta({ description: 'What to keep out; needs guidance above 1.' }),
+    width: z
+      .int()
+      .min(8)
+      .max(8192)
+      .optional()
+      .meta({ description: "Pixels, a multiple of the model's size step." }),
+    height: z
+      .int()
+      .min(8)
+      .max(8192)
+      .optional()
+      .meta({ description: "Pixels, a multiple of the model's size step." }),
+    steps: z.int().min(1).max(1000).optional().meta({ description: 'Denoising steps.' }),
+    guidance: z.number().min(0).max(50).optional().meta({
+      description: 'Classifier-free guidance scale; at 1 or below the negative prompt is not run.',
+    }),
+    seed: z.int().min(0).max(MAX_SEED).optional().meta({
+      description: 'Seed of the first picture; picture i uses seed + i. Chosen at random when absent.',
+    }),
+    sampler: SamplerNameSchema.optional(),
+    n: z
+      .int()
+      .min(1)
+      .max(MAX_SAMPLES)
+      .optional()
+      .meta({ description: 'How many pictures, each its own seed.' }),
+    output_format: z.enum(IMAGE_FORMATS).optional(),
+    embed_prompt: z
+      .boolean()
+      .optional()
+      .meta({ description: "Write the prompt into the file's metadata too." }),
+  })
+  .meta({ id: 'TextToImageInput' });
+export type TextToImageRequest = z.output<typeof TextToImageRequestSchema>;
+
+/** Every field decided: what the record keeps and the worker runs. */
+export const TextToImageInputSchema = z.strictObject({
+  prompt: z.string(),
+  negative_prompt: z.string(),
+  width: z.int().positive(),
+  height: z.int().positive(),
+  steps: z.int().positive(),
+  guidance: z.number().nonnegative(),
+  seed: z.int().nonnegative(),
+  sampler: SamplerNameSchema,
+  n: z.int().min(1).max(MAX_SAMPLES),
+  output_format: z.enum(IMAGE_FORMATS),
+  embed_prompt: z.boolean(),
+});
+export type TextToImageInput = z.output<typeof TextToImageInputSchema>;
+
+/** Rows a sample takes in the UNet batch: with guidance, one for the prompt and one for the negative prompt. */
+export const rowsPerSample = (guidance: number): 1 | 2 => (guidance > 1 ? 2 : 1);
+
+/** The seed of picture `index` of a job, staying inside the generator's range. */
+export const seedOfSample = (seed: number, index: number): number => (seed + index) % (MAX_SEED + 1);

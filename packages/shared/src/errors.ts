@@ -1,0 +1,96 @@
+/**
+ * The one error of the house: a closed code, the cause it came from, and whether trying again makes sense.
+ * The API turns a code into an HTTP status, the worker into the error a job carries; neither invents one.
+ */
+
+interface CodeFacts {
+  /** HTTP status when the error answers a request. */
+  readonly status: number;
+  readonly title: string;
+  /** May the same request or job succeed if it is tried again unchanged? */
+  readonly retryable: boolean;
+}
+
+export const ERROR_CODES = {
+  // A request we refuse.
+  'invalid-request': { status: 400, title: 'Invalid request', retryable: false },
+  unauthenticated: { status: 401, title: 'Not authenticated', retryable: false },
+  forbidden: { status: 403, title: 'Not allowed', retryable: false },
+  'not-found': { status: 404, title: 'Not found', retryable: false },
+  'model-not-found': { status: 404, title: 'Model not found', retryable: false },
+  conflict: { status: 409, title: 'Conflict', retryable: false },
+  'too-large': { status: 413, title: 'Too large', retryable: false },
+  'unsupported-media': { status: 415, title: 'Unsupported media type', retryable: false },
+  'invalid-input': { status: 422, title: 'Invalid input', retryable: false },
+  'idempotency-mismatch': { status: 422, title: 'Idempotency key reused', retryable: false },
+  'rate-limited': { status: 429, title: 'Too many requests', retryable: true },
+  overloaded: { status: 503, title: 'Overloaded', retryable: true },
+  unavailable: { status: 503, title: 'Temporarily unavailable', retryable: true },
+  'hold-expired': { status: 504, title: 'Not finished within the wait', retryable: true },
+  internal: { status: 500, title: 'Internal error', retryable: true },
+
+  // A job that failed.
+  'engine-crashed': { status: 500, title: 'The job crashed the engine', retryable: false },
+  'engine-failed': { status: 500, title: 'The engine failed', retryable: true },
+  'numeric-error': { status: 500, title: 'The model produced no valid numbers', retryable: false },
+  'out-of-memory': { status: 500, title: 'Not enough device memory', retryable: true },
+  'model-unavailable': { status: 503, title: 'The model could not be loaded', retryable: true },
+  'storage-failed': { status: 503, title: 'The result could not be stored', retryable: true },
+  'attempts-exhausted': { status: 500, title: 'Too many attempts', retryable: false },
+  'deadline-exceeded': { status: 504, title: 'Deadline passed', retryable: true },
+  'invalid-audio': { status: 422, title: 'Not readable audio', retryable: false },
+  'node-failed': { status: 500, title: 'A node of the graph failed', retryable: false },
+} as const satisfies Record<string, CodeFacts>;
+
+export type ErrorCode = keyof typeof ERROR_CODES;
+
+export interface FieldProblem {
+  /** JSON pointer to the field, for example `/input/width`. */
+  readonly pointer: string;
+  /** What is wrong with it and what is allowed. */
+  readonly detail: string;
+}
+
+export interface LehrErrorOptions extends ErrorOptions {
+  readonly problems?: readonly FieldProblem[];
+  /** Seconds after which the caller may come back. */
+  readonly retryAfterS?: number;
+}
+
+export class LehrError extends Error {
+  override readonly name = 'LehrError';
+  readonly code: ErrorCode;
+  readonly problems: readonly FieldProblem[];
+  readonly retryAfterS: number | undefined;
+
+  constructor(code: ErrorCode, message: string, options: LehrErrorOptions = {}) {
+    super(message, options);
+    this.code = code;
+    this.problems = options.problems ?? [];
+    this.retryAfterS = options.retryAfterS;
+  }
+
+  get status(): number {
+    return ERROR_CODES[this.code].status;
+  }
+
+  get title(): string {
+    return ERROR_CODES[this.code].title;
+  }
+
+  get retryable(): boolean {
+    return ERROR_CODES[this.code].retryable;
+  }
+}
+
+/** The given error if it is ours, else an `internal` one that keeps it as its cause. */
+export function toLehrError(error: unknown, code: ErrorCode = 'internal'): LehrError {
+  if (error instanceof LehrError) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return new LehrError(code, message, { cause: error });
+}
+
+/** Ends a switch over a union: reaching it is a bug the compiler should have caught. */
+export function unreachable(value: never): never {
+  throw new Error(`Unexpected value ${JSON.stringify(value)}. This is a bug in Lehr.`);
+}

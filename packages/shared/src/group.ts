@@ -1,0 +1,73 @@
+/**
+ * A group is what can share a batch: jobs of one group wait in one group queue and may run in one lane.
+ *
+ * In: task and model@version (one set of weights), and for diffusion the picture size (one latent shape).
+ * Out: steps, sampler, guidance scale, seed and prompt. They travel with the sample, because every row of the
+ * UNet batch carries its own timestep. Only a model whose graph could not be rewired for that (`aligned`) must
+ * also agree on steps, sampler and guidance scale.
+ */
+
+export interface ModelRef {
+  readonly name: string;
+  readonly version: string;
+}
+
+export interface Alignment {
+  readonly steps: number;
+  readonly sampler: string;
+  readonly guidance: number;
+}
+
+export interface DiffusionGroup {
+  readonly task: 'diffusion';
+  readonly model: ModelRef;
+  /** Picture size in pixels. */
+  readonly width: number;
+  readonly height: number;
+  readonly aligned?: Alignment;
+}
+
+export interface WhisperGroup {
+  readonly task: 'whisper';
+  readonly model: ModelRef;
+}
+
+export type Group = DiffusionGroup | WhisperGroup;
+export type Task = Group['task'];
+
+/** Names of models and versions: what a registry may contain, and so what a queue name is made of. */
+export const SLUG = /^[a-z0-9][a-z0-9._-]{0,63}$/;
+
+const DIFFUSION =
+  /^diffusion\.(?<name>[^@]+)@(?<version>[^@]+)\.(?<width>\d+)x(?<height>\d+)(?:~(?<steps>\d+)~(?<sampler>[a-z0-9_]+)~(?<guidance>\d+(?:\.\d+)?))?$/;
+const WHISPER = /^whisper\.(?<name>[^@]+)@(?<version>[^@]+)$/;
+
+export const formatModelRef = (model: ModelRef): string => `${model.name}@${model.version}`;
+
+/** `diffusion.sd-turbo@1.512x512`, `whisper.tiny@1`; an aligned group adds `~steps~sampler~guidance`. */
+export function groupQueueName(group: Group): string {
+  const model = formatModelRef(group.model);
+  if (group.task === 'whisper') return `whisper.${model}`;
+  const { steps, sampler, guidance } = group.aligned ?? {};
+  const suffix = group.aligned ? `~${steps}~${sampler}~${guidance}` : '';
+  return `diffusion.${model}.${group.width}x${group.height}${suffix}`;
+}
+
+/** The group a queue belongs to; undefined for a queue that is not a group's (such as `webhooks`). */
+export function parseGroupQueueName(queue: string): Group | undefined {
+  const diffusion = DIFFUSION.exec(queue)?.groups;
+  if (diffusion) {
+    const { name, version, width, height, steps, sampler, guidance } = diffusion;
+    const shape = {
+      task: 'diffusion',
+      model: { name, version },
+      width: Number(width),
+      height: Number(height),
+    } as const;
+    return sampler
+      ? { ...shape, aligned: { steps: Number(steps), sampler, guidance: Number(guidance) } }
+      : shape;
+  }
+  const whisper = WHISPER.exec(queue)?.groups;
+  return whisper && { task: 'whisper', model: { name: whisper.name, version: whisper.version } };
+}

@@ -1,0 +1,41 @@
+/** Branded ids: a string of one kind cannot be passed where another is wanted. */
+import { ulid } from 'ulid';
+import { z } from 'zod';
+
+declare const brand: unique symbol;
+type Brand<Name extends string> = string & { readonly [brand]: Name };
+
+/** `job_` and a ULID in lower case: sorts by the time it was made, and its tail is a legal Replicate id. */
+export type JobId = Brand<'JobId'>;
+export type WorkerId = Brand<'WorkerId'>;
+/** Proves that its holder owns a claimed job (BullMQ's lock token). */
+export type LeaseToken = Brand<'LeaseToken'>;
+export type ObjectKey = Brand<'ObjectKey'>;
+export type TenantId = Brand<'TenantId'>;
+
+const JOB_ID = /^job_[0-9a-hjkmnp-tv-z]{26}$/;
+const OBJECT_KEY = /^(?!.*(?:^|\/)\.{1,2}(?:\/|$))[A-Za-z0-9._-]+(?:\/[A-Za-z0-9._-]+)*$/;
+
+export const newJobId = (): JobId => `job_${ulid().toLowerCase()}` as JobId;
+export const newWorkerId = (host: string): WorkerId =>
+  `${host.toLowerCase().replace(/[^a-z0-9-]/g, '-')}-${ulid().slice(-8).toLowerCase()}` as WorkerId;
+export const newLeaseToken = (worker: WorkerId): LeaseToken =>
+  `${worker}.${ulid().toLowerCase()}` as LeaseToken;
+
+export const isJobId = (value: string): value is JobId => JOB_ID.test(value);
+export const JobIdSchema = z.custom<JobId>(
+  (value) => typeof value === 'string' && isJobId(value),
+  'not a job id',
+);
+
+export const DEFAULT_TENANT = 'default' as TenantId;
+
+/** Refuses anything that could leave the store's own tree. */
+export function toObjectKey(value: string): ObjectKey {
+  if (value.length > 512 || !OBJECT_KEY.test(value)) {
+    throw new Error(
+      `Not an object key: ${JSON.stringify(value)}. Wanted segments of A-Z a-z 0-9 . _ - joined by "/".`,
+    );
+  }
+  return value as ObjectKey;
+}

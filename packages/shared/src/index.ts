@@ -1,0 +1,40 @@
+export { type Clock, systemClock } from './clock.ts';
+export { ConfigError, readConfig, SECRET } from './config.ts';
+export * from './contracts/job.ts';
+export * from './contracts/problem.ts';
+export * from './contracts/text-to-image.ts';
+export {
+  ERROR_CODES,
+  type ErrorCode,
+  type FieldProblem,
+  LehrError,
+  toLehrError,
+  unreachable,
+} from './errors.ts';
+export {
+  type Alignment,
+  type DiffusionGroup,
+  formatModelRef,
+  type Group,
+  groupQueueName,
+  type ModelRef,
+  parseGroupQueueName,
+  SLUG,
+  type Task,
+  type WhisperGroup,
+} from './group.ts';
+export {
+  DEFAULT_TENANT,
+  isJobId,
+  type JobId,
+  JobIdSchema,
+  type LeaseToken,
+  newJobId,
+  newLeaseToken,
+  newWorkerId,
+  type ObjectKey,
+  type TenantId,
+  toObjectKey,
+  type WorkerId,
+} from './ids.ts';
+export { createLog, type Log, type LogLevel, silentLog } from './log.ts';

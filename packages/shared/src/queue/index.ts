@@ -1,0 +1,15 @@
+export { Claimer, type ClaimerOptions, type GroupHead } from './claim.ts';
+export {
+  type Claim,
+  DEFAULT_LEASE_TIMES,
+  type GroupQueue,
+  GroupQueues,
+  type Lease,
+  type LeaseTimes,
+  type QueuedJob,
+} from './group-queue.ts';
+export { Janitor, type JanitorOptions } from './janitor.ts';
+export { Leases, type LeasesOptions } from './leases.ts';
+export { CLASS_WIDTH, classOfRank, firstRank, MAX_RANK } from './rank.ts';
+export { expireOverdue, requeueLost } from './reconciler.ts';
+export { recoverStalled } from './stalled.ts';

@@ -1,0 +1,87 @@
+/**
+ * Every lease of this worker, renewed together: one timer, one command per group with jobs in it.
+ *
+ * A renewal that throws is not a lost lease: Redis may be full or away for a moment, and a job that gets done
+ * within its lease still counts (measured: at maxmemory every renewal fails and moveToCompleted still works). Only
+ * Redis saying that a lease is gone makes it lost.
+ */
+import type { JobId } from '../ids.ts';
+import type { Log } from '../log.ts';
+import type { GroupQueues, Lease } from './group-queue.ts';
+
+export interface LeasesOptions {
+  readonly queues: GroupQueues;
+  readonly log: Log;
+  readonly renewEveryMs: number;
+  /** The job belongs to somebody else now: stop working on it and publish nothing. */
+  readonly onLost: (lease: Lease) => void;
+  /** After every renewal that went through. */
+  readonly onRenewed?: () => void;
+}
+
+export class Leases {
+  readonly #options: LeasesOptions;
+  readonly #held = new Map<JobId, Lease>();
+  #timer: NodeJS.Timeout | undefined;
+  /** Renewals do not pile up behind a paused Redis: the next waits for this one. */
+  #renewing: Promise<void> | undefined;
+
+  constructor(options: LeasesOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#held.size;
+  }
+
+  start(): void {
+    this.#timer ??= setInterval(() => void this.renew(), this.#options.renewEveryMs);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  add(lease: Lease): void {
+    this.#held.set(lease.jobId, lease);
+  }
+
+  remove(jobId: JobId): void {
+    this.#held.delete(jobId);
+  }
+
+  /** Renews all leases now. Never rejects. */
+  renew(): Promise<void> {
+    this.#renewing ??= this.#renewAll().finally(() => {
+      this.#renewing = undefined;
+    });
+    return this.#renewing;
+  }
+
+  async #renewAll(): Promise<void> {
+    const byQueue = new Map<string, Lease[]>();
+    for (const lease of this.#held.values()) {
+      byQueue.set(lease.queue, [...(byQueue.get(lease.queue) ?? []), lease]);
+    }
+    try {
+      await Promise.all(
+        [...byQueue].map(async ([queue, leases]) => {
+          const lost = await this.#options.queues.of(queue).renew(leases);
+          for (const jobId of lost) this.#drop(leases.find((lease) => lease.jobId === jobId));
+        }),
+      );
+      this.#options.onRenewed?.();
+    } catch (error) {
+      this.#options.log.warn({ error, leases: this.#held.size }, 'leases could not be renewed; trying again');
+    }
+  }
+
+  #drop(lease: Lease | undefined): void {
+    // The job may have ended while the renewal was on its way; then there is nothing to lose.
+    if (!lease || this.#held.get(lease.jobId) !== lease) return;
+    this.#held.delete(lease.jobId);
+    this.#options.log.warn({ job: lease.jobId, queue: lease.queue }, 'lease lost');
+    this.#options.onLost(lease);
+  }
+}

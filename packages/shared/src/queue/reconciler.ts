@@ -1,0 +1,87 @@
+/** What a crash between two steps can leave behind, found again from the records. */
+import type { JobId } from '../ids.ts';
+import { isTerminal, type JobRecord, type RecordStore } from '../records/index.ts';
+import type { Keys, Redis } from '../redis/index.ts';
+import type { GroupQueues } from './group-queue.ts';
+import { firstRank } from './rank.ts';
+
+/** A job this young may still be on its way into the queue. */
+const SETTLE_MS = 10_000;
+const CHUNK = 500;
+
+/**
+ * Puts jobs back that have a record without an end and no BullMQ job (Redis lost the tail of its log between the two,
+ * or somebody removed the job by hand). Returns their ids.
+ */
+export async function requeueLost(
+  redis: Redis,
+  keys: Keys,
+  queues: GroupQueues,
+  records: RecordStore,
+  now: number,
+): Promise<JobId[]> {
+  const lost: JobRecord[] = [];
+  for (let offset = 0; ; offset += CHUNK) {
+    const ids = (await redis.zrangebyscore(
+      keys.live,
+      '-inf',
+      now - SETTLE_MS,
+      'LIMIT',
+      offset,
+      CHUNK,
+    )) as JobId[];
+    const live = await records.readMany(ids);
+    const gone = ids.filter((_, i) => live[i] === undefined);
+    if (gone.length > 0) await redis.zrem(keys.live, ...gone);
+    lost.push(...(await withoutJob(redis, queues, live)));
+    if (ids.length < CHUNK) break;
+  }
+  for (const record of lost) {
+    await records.apply([{ move: 'requeue', id: record.id }]);
+    const transaction = redis.multi();
+    queues.of(record.queue).add(transaction, record, firstRank(record.priority));
+    await transaction.exec();
+  }
+  return lost.map((record) => record.id);
+}
+
+/** The records of the list whose job their queue does not know, or has already closed. */
+async function withoutJob(
+  redis: Redis,
+  queues: GroupQueues,
+  live: readonly (JobRecord | undefined)[],
+): Promise<JobRecord[]> {
+  const candidates = live.filter(
+    (record) => record !== undefined && !isTerminal(record.state),
+  ) as JobRecord[];
+  const pipeline = redis.pipeline();
+  for (const record of candidates)
+    pipeline.hmget(queues.of(record.queue).jobKey(record.id), 'timestamp', 'finishedOn');
+  const replies = (await pipeline.exec()) ?? [];
+  const orphans: JobRecord[] = [];
+  for (const [i, [error, reply]] of replies.entries()) {
+    if (error) throw error;
+    const [added, finished] = reply as (string | null)[];
+    if (added !== null && finished === null) continue;
+    if (finished !== null) await queues.of(candidates[i].queue).remove(candidates[i].id);
+    orphans.push(candidates[i]);
+  }
+  return orphans;
+}
+
+/** Ends waiting jobs whose deadline has passed; running ones are stopped by their worker. Returns the ids it ended. */
+export async function expireOverdue(
+  redis: Redis,
+  keys: Keys,
+  queues: GroupQueues,
+  records: RecordStore,
+  now: number,
+): Promise<JobId[]> {
+  const overdue = (await redis.zrangebyscore(keys.deadlines, '-inf', now, 'LIMIT', 0, CHUNK)) as JobId[];
+  const outcomes = await records.apply(overdue.map((id) => ({ move: 'expire', id })));
+  const expired = overdue.filter((_, i) => outcomes[i].code === 'ok');
+  for (const record of await records.readMany(expired)) {
+    if (record) await queues.of(record.queue).remove(record.id);
+  }
+  return expired;
+}

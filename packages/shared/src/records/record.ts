@@ -1,0 +1,129 @@
+/**
+ * A job's record: its state as the API reads it. transition.lua is the only writer.
+ *
+ *                      +----------- requeue ------------+
+ *                      v                                |
+ *   create --> queued --- start --> running ------------+--- succeed --> succeeded
+ *                |                     | ^
+ *                |                     | +-- start (a new attempt after a crash), progress
+ *                |                     |
+ *                +--------- fail ------+--> failed      every end is final: a record that has one
+ *                +--------- cancel ----+--> canceled    never changes again
+ *                +--------- expire ----+--> expired
+ *
+ * `start` opens an attempt: it may find the record queued, or still running when the worker before died without a
+ * word. Every later move of that worker names the attempt, and moves of older attempts are refused as stale.
+ */
+import { z } from 'zod';
+import {
+  JOB_TYPES,
+  JobErrorSchema,
+  JobMetricsSchema,
+  type JobState,
+  MetadataSchema,
+  PRIORITY_CLASSES,
+  ProgressSchema,
+} from '../contracts/job.ts';
+import type { JobId, LeaseToken, TenantId, WorkerId } from '../ids.ts';
+
+/** Per move: the states it may find, and the state it leaves. transition.lua is loaded with this very table. */
+export const MOVES = {
+  start: { from: ['queued', 'running'], to: 'running' },
+  progress: { from: ['running'], to: 'running' },
+  requeue: { from: ['running'], to: 'queued' },
+  succeed: { from: ['running'], to: 'succeeded' },
+  fail: { from: ['queued', 'running'], to: 'failed' },
+  cancel: { from: ['queued', 'running'], to: 'canceled' },
+  expire: { from: ['queued', 'running'], to: 'expired' },
+} as const satisfies Record<string, { from: readonly JobState[]; to: JobState }>;
+
+export type MoveName = keyof typeof MOVES;
+
+const TERMINAL: readonly JobState[] = ['succeeded', 'failed', 'canceled', 'expired'];
+export const isTerminal = (state: JobState): boolean => TERMINAL.includes(state);
+
+/** Numbers arrive from a Redis hash as text. */
+const number = z.coerce.number();
+const json = <Schema extends z.ZodType>(schema: Schema) =>
+  z
+    .string()
+    .transform((text, context): unknown => {
+      try {
+        return JSON.parse(text);
+      } catch {
+        context.addIssue({ code: 'custom', message: 'is not JSON' });
+        return z.NEVER;
+      }
+    })
+    .pipe(schema);
+const id = <Id extends string>() => z.custom<Id>((value) => typeof value === 'string' && value.length > 0);
+
+/** One stored picture; the API turns the key into a link. */
+export const StoredImageSchema = z.object({
+  key: z.string(),
+  content_type: z.string(),
+  width: z.int(),
+  height: z.int(),
+  bytes: z.int(),
+  sha256: z.string(),
+  seed: z.int(),
+});
+export type StoredImage = z.output<typeof StoredImageSchema>;
+
+export const JobOutputSchema = z.object({ images: z.array(StoredImageSchema) });
+export type JobOutput = z.output<typeof JobOutputSchema>;
+
+const base = {
+  id: id<JobId>(),
+  tenant: id<TenantId>(),
+  type: z.enum(JOB_TYPES),
+  /** `name@version`. */
+  model: z.string(),
+  /** The group queue the job waits in. */
+  queue: z.string(),
+  priority: z.enum(PRIORITY_CLASSES),
+  /** Estimated engine milliseconds. */
+  cost: number,
+  input: json(z.record(z.string(), z.unknown())),
+  metadata: json(MetadataSchema),
+  created_at: number,
+  deadline_at: number.optional(),
+  /** Rises with every change; the job's ETag and the id of its last event. */
+  rev: number,
+  attempt: number,
+};
+const started = { started_at: number, worker: id<WorkerId>(), lease: id<LeaseToken>() };
+const ended = {
+  finished_at: number,
+  expires_at: number,
+  started_at: number.optional(),
+  worker: id<WorkerId>().optional(),
+};
+
+export const JobRecordSchema = z.discriminatedUnion('state', [
+  z.object({ state: z.literal('queued'), ...base, cancel_requested: z.literal('1').optional() }),
+  z.object({
+    state: z.literal('running'),
+    ...base,
+    ...started,
+    progress: json(ProgressSchema).optional(),
+    cancel_requested: z.literal('1').optional(),
+  }),
+  z.object({
+    state: z.literal('succeeded'),
+    ...base,
+    ...ended,
+    output: json(JobOutputSchema),
+    metrics: json(JobMetricsSchema),
+  }),
+  z.object({ state: z.literal('failed'), ...base, ...ended, error: json(JobErrorSchema) }),
+  z.object({ state: z.literal('canceled'), ...base, ...ended }),
+  z.object({ state: z.literal('expired'), ...base, ...ended }),
+]);
+export type JobRecord = z.output<typeof JobRecordSchema>;
+
+/** What a new record is made of; the script adds state, times, rev and attempt. */
+export type NewJob = Pick<
+  JobRecord,
+  'id' | 'tenant' | 'type' | 'model' | 'queue' | 'priority' | 'cost' | 'input' | 'metadata' | 'deadline_at'
+>;

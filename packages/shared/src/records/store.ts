@@ -1,0 +1,165 @@
+/** Records in Redis: written by transition.lua alone, parsed with their schema on the way out. */
+import { readFileSync } from 'node:fs';
+import type { JobState } from '../contracts/job.ts';
+import { LehrError } from '../errors.ts';
+import type { JobId, LeaseToken } from '../ids.ts';
+import { type ChainableCommander, defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
+import { type JobRecord, JobRecordSchema, MOVES, type MoveName, type NewJob } from './record.ts';
+
+const TRANSITION_LUA = [
+  `local MOVES = cjson.decode([[${JSON.stringify(MOVES)}]])`,
+  readFileSync(new URL('./transition.lua', import.meta.url), 'utf8'),
+].join('\n');
+
+export interface Move {
+  readonly move: MoveName;
+  readonly id: JobId;
+  /** The attempt this move speaks for; see transition.lua for moves without one. */
+  readonly lease?: LeaseToken;
+  /** Written with the move. Objects are stored as JSON. */
+  readonly fields?: Readonly<Record<string, string | number | object>>;
+  /** With requeue: the attempt was cut short through no fault of the job and is not counted. */
+  readonly refund?: true;
+}
+
+/** What became of a move; the codes are explained at the head of transition.lua. */
+export interface Outcome {
+  readonly code: 'ok' | 'same' | 'requested' | 'ended' | 'stale' | 'exists' | 'missing';
+  readonly state: JobState | '';
+  readonly rev: number;
+  readonly attempt: number;
+  readonly cancelRequested: boolean;
+  /** After a start that took effect. */
+  readonly record?: JobRecord;
+}
+
+export interface StoredEvent {
+  /** The record's rev after the change. */
+  readonly rev: number;
+  readonly type: string;
+  readonly at: number;
+  readonly data: unknown;
+}
+
+export interface RecordStoreOptions {
+  readonly retentionMs: number;
+}
+
+const FLAG_ABSENT = 0;
+
+export class RecordStore {
+  readonly #redis: Redis;
+  readonly #keys: Keys;
+  readonly #script: Script;
+  readonly #retentionMs: number;
+
+  constructor(redis: Redis, keys: Keys, options: RecordStoreOptions) {
+    this.#redis = redis;
+    this.#keys = keys;
+    this.#retentionMs = options.retentionMs;
+    this.#script = defineScript(redis, 'lehrTransition', TRANSITION_LUA);
+  }
+
+  /** Applies the moves in order in one round trip; each outcome stands where its move stood. */
+  async apply(moves: readonly Move[]): Promise<Outcome[]> {
+    if (moves.length === 0) return [];
+    const replies = await this.#script.run([this.#keys.live], this.#arguments(moves.map(encodeMove)));
+    return (replies as unknown[]).map(parseOutcome);
+  }
+
+  /**
+   * Writes a new record and whatever `enqueue` adds, in one transaction. Creating an id again changes nothing and
+   * answers `exists`, so a create whose reply was lost may be repeated.
+   */
+  async create(job: NewJob, enqueue: (transaction: ChainableCommander) => void): Promise<Outcome> {
+    const { id, ...fields } = job;
+    const transaction = this.#redis.multi();
+    this.#script.queue(
+      transaction,
+      [this.#keys.live],
+      this.#arguments([{ move: 'create', id, fields: encodeFields(fields) }]),
+    );
+    enqueue(transaction);
+    const replies = await transaction.exec();
+    const [error, reply] = replies?.[0] ?? [new Error('the transaction was discarded')];
+    const failed = error ?? replies?.find(([each]) => each)?.[0];
+    if (failed) throw new LehrError('unavailable', 'Redis refused a new job', { cause: failed });
+    return parseOutcome((reply as unknown[])[0]);
+  }
+
+  /** Undefined when there is no such record, or no longer. */
+  async read(id: JobId): Promise<JobRecord | undefined> {
+    return parseRecord(await this.#redis.hgetall(this.#keys.record(id)));
+  }
+
+  /** Records in the order of the ids, undefined where there is none; one round trip. */
+  async readMany(ids: readonly JobId[]): Promise<(JobRecord | undefined)[]> {
+    const pipeline = this.#redis.pipeline();
+    for (const id of ids) pipeline.hgetall(this.#keys.record(id));
+    const replies = (await pipeline.exec()) ?? [];
+    return replies.map(([error, reply]) => {
+      if (error) throw error;
+      return parseRecord(reply as Record<string, string>);
+    });
+  }
+
+  /** Events after `afterRev`, oldest first. */
+  async events(id: JobId, afterRev: number): Promise<StoredEvent[]> {
+    const entries = await this.#redis.xrange(this.#keys.events(id), `(${afterRev}-0`, '+');
+    return entries.map(([entryId, [, type, , at, , data]]) => ({
+      rev: Number.parseInt(entryId, 10),
+      type,
+      at: Number(at),
+      data: JSON.parse(data),
+    }));
+  }
+
+  /** Forgets a finished job. */
+  async delete(record: JobRecord): Promise<void> {
+    await this.#redis
+      .multi()
+      .del(this.#keys.record(record.id), this.#keys.events(record.id))
+      .zrem(this.#keys.jobsOf(record.tenant), record.id)
+      .exec();
+  }
+
+  #arguments(moves: readonly object[]): (string | number)[] {
+    return [this.#keys.prefix, JSON.stringify(moves), this.#retentionMs];
+  }
+}
+
+const encodeMove = (move: Move): object => ({ ...move, fields: move.fields && encodeFields(move.fields) });
+
+function encodeFields(fields: Readonly<Record<string, unknown>>): Record<string, string> {
+  const encoded: Record<string, string> = {};
+  for (const [name, value] of Object.entries(fields)) {
+    if (value === undefined) continue;
+    encoded[name] = typeof value === 'object' ? JSON.stringify(value) : String(value);
+  }
+  return encoded;
+}
+
+function parseOutcome(reply: unknown): Outcome {
+  const [code, state, rev, attempt, cancelRequested, flat] = reply as [
+    Outcome['code'],
+    Outcome['state'],
+    number,
+    number,
+    number,
+    string[] | undefined,
+  ];
+  const outcome = { code, state, rev, attempt, cancelRequested: cancelRequested !== FLAG_ABSENT };
+  if (!flat) return outcome;
+  const record: Record<string, string> = {};
+  for (let i = 0; i < flat.length; i += 2) record[flat[i]] = flat[i + 1];
+  return { ...outcome, record: parseRecord(record) };
+}
+
+function parseRecord(hash: Record<string, string>): JobRecord | undefined {
+  if (Object.keys(hash).length === 0) return undefined;
+  const parsed = JobRecordSchema.safeParse(hash);
+  if (parsed.success) return parsed.data;
+  throw new LehrError('internal', `Record ${hash.id} does not fit its schema. This is a bug in Lehr.`, {
+    cause: parsed.error,
+  });
+}

@@ -1,0 +1,52 @@
+/**
+ * Every key Lehr writes in Redis besides BullMQ's own. All carry one hash tag, so that scripts may touch several of
+ * them on a Redis Cluster too (one slot: Cluster gives no scale-out here).
+ */
+import type { JobId, TenantId, WorkerId } from '../ids.ts';
+
+export interface Keys {
+  /** Also BullMQ's key prefix. */
+  readonly prefix: string;
+  record(id: JobId): string;
+  events(id: JobId): string;
+  /** Ids of all jobs without an end, scored by creation time. */
+  readonly live: string;
+  liveOf(tenant: TenantId): string;
+  /** Ids of jobs with a deadline and no end, scored by it. */
+  readonly deadlines: string;
+  /** Every job of a tenant, ordered by id and so by time. */
+  jobsOf(tenant: TenantId): string;
+  /** Names of all group queues ever used; also the channel that announces a new one. */
+  readonly groups: string;
+  /** Channel: the record of this job changed. */
+  changed(id: JobId): string;
+  /** Channel: this worker should cancel a job it runs. */
+  cancel(worker: WorkerId): string;
+  /** A worker's private marker: adding to it ends the worker's blocking wait. */
+  wake(worker: WorkerId): string;
+  worker(id: WorkerId): string;
+  /** Ids of workers, scored by their last heartbeat. */
+  readonly workers: string;
+  /** Held by the one process that runs the janitor. */
+  readonly janitor: string;
+}
+
+export function keysOf(namespace: string): Keys {
+  const prefix = `{${namespace}}`;
+  return {
+    prefix,
+    record: (id) => `${prefix}:record:${id}`,
+    events: (id) => `${prefix}:events:${id}`,
+    live: `${prefix}:live`,
+    liveOf: (tenant) => `${prefix}:live:${tenant}`,
+    deadlines: `${prefix}:deadlines`,
+    jobsOf: (tenant) => `${prefix}:jobs:${tenant}`,
+    groups: `${prefix}:groups`,
+    changed: (id) => `${prefix}:changed:${id}`,
+    cancel: (worker) => `${prefix}:cancel:${worker}`,
+    wake: (worker) => `${prefix}:wake:${worker}`,
+    worker: (id) => `${prefix}:worker:${id}`,
+    workers: `${prefix}:workers`,
+    janitor: `${prefix}:janitor`,
+  };
+}

@@ -1,0 +1,196 @@
+/**
+ * What BullMQ 6.7 does and does not do for somebody who claims by hand. Lehr is built on these; when an upgrade changes
+ * one, this file says which. Each is shown through Lehr's own queue layer where it guards against the fact, and
+ * through BullMQ's classes where the fact is the reason to avoid them.
+ */
+import { FlowProducer, Queue, Worker } from 'bullmq';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { newLeaseToken } from '../../packages/shared/src/index.ts';
+import { recoverStalled } from '../../packages/shared/src/queue/index.ts';
+import { GROUP, queueWorld } from '../support/queue-world.ts';
+import { freshKeys, startRedis, type TestRedis, testRedis } from '../support/redis.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+/** Shortest times that still leave a margin on a busy machine. */
+const SHORT = { leaseMs: 400, stalledCheckMs: 100 };
+
+/** Looks for stalled jobs until one turns up: BullMQ marks on one look and moves on a later one. */
+async function recoverUntilFound(world: Awaited<ReturnType<typeof queueWorld>>): Promise<string[]> {
+  return vi.waitFor(async () => {
+    const found = await recoverStalled(world.redis, world.keys, world.queues, world.records);
+    expect(found).not.toEqual([]);
+    return found;
+  }, 5000);
+}
+
+const leaseTtl = (world: Awaited<ReturnType<typeof queueWorld>>, id: string): Promise<number> =>
+  world.redis.pttl(`${world.keys.prefix}:${GROUP}:${id}:lock`);
+
+test('a lease runs out unless its holder renews it', async () => {
+  const world = await queueWorld(server.url, SHORT);
+  const [kept, left] = [await world.submit(), await world.submit()];
+  const claims = await world.claimer.claim(GROUP, 2);
+  const mine = claims.filter((claim) => claim.jobId === kept);
+  await vi.waitFor(async () => {
+    expect(await world.queues.of(GROUP).renew(mine)).toEqual([]);
+    expect(await leaseTtl(world, left)).toBe(-2);
+  }, 5000);
+  expect(await leaseTtl(world, kept)).toBeGreaterThan(0);
+});
+
+test('a job whose worker vanished stays active for ever until somebody looks at its queue', async () => {
+  const world = await queueWorld(server.url, SHORT);
+  const id = await world.submit();
+  const [claim] = await world.claimer.claim(GROUP, 1);
+  await world.records.apply([{ move: 'start', id, lease: claim.token, fields: { worker: 'gone' } }]);
+  await vi.waitFor(async () => expect(await leaseTtl(world, id)).toBe(-2), 5000);
+  expect(await world.claimer.claim(GROUP, 1)).toEqual([]);
+
+  expect(await recoverUntilFound(world)).toEqual([id]);
+  expect(await world.records.read(id)).toMatchObject({ state: 'queued', attempt: 1 });
+  expect(await world.claimer.claim(GROUP, 1)).toMatchObject([{ jobId: id }]);
+});
+
+test('past the stall limit BullMQ hands the job out again, only marked with a deferred failure', async () => {
+  const world = await queueWorld(server.url, SHORT);
+  const id = await world.submit();
+  const marks: (string | undefined)[] = [];
+  for (let stall = 0; stall < 7; stall++) {
+    const [claim] = await world.claimer.claim(GROUP, 1);
+    marks.push(claim.deferredFailure);
+    await vi.waitFor(async () => expect(await leaseTtl(world, id)).toBe(-2), 5000);
+    await recoverUntilFound(world);
+  }
+  expect(marks.slice(0, 6)).toEqual(Array(6).fill(undefined));
+  expect(marks[6]).toMatch(/stalled/);
+});
+
+test('only the holder of the lease can finish a job; the loser is told and changes nothing', async () => {
+  const world = await queueWorld(server.url, SHORT);
+  const id = await world.submit();
+  const [first] = await world.claimer.claim(GROUP, 1);
+  await vi.waitFor(async () => expect(await leaseTtl(world, id)).toBe(-2), 5000);
+  await recoverUntilFound(world);
+  const [second] = await world.claimer.claim(GROUP, 1);
+  const queue = world.queues.of(GROUP);
+  expect(await queue.complete(first)).toBe(false);
+  expect(await queue.handBack(first)).toBe(false);
+  expect(await queue.complete(second)).toBe(true);
+  expect(await queue.complete(second)).toBe(false);
+});
+
+test('finishing a job does not take the next one', async () => {
+  const world = await queueWorld(server.url);
+  await world.submit();
+  await world.submit();
+  const [claim] = await world.claimer.claim(GROUP, 1);
+  expect(await world.queues.of(GROUP).complete(claim)).toBe(true);
+  expect(await world.claimer.heads([GROUP])).toMatchObject([{ waiting: 1 }]);
+  const queue = new Queue(GROUP, { connection: world.redis, prefix: world.keys.prefix });
+  onTestFinished(() => queue.close());
+  expect(await queue.getActiveCount()).toBe(0);
+});
+
+test('a job without a priority would overtake priority 1, so every job is given a rank', async () => {
+  const world = await queueWorld(server.url);
+  const queue = new Queue(GROUP, { connection: world.redis, prefix: world.keys.prefix });
+  onTestFinished(() => queue.close());
+  await queue.add('ranked', {}, { jobId: 'ranked', priority: 1 });
+  await queue.add('bare', {}, { jobId: 'bare' });
+  expect((await world.claimer.claim(GROUP, 1))[0].jobId).toBe('bare');
+
+  const urgent = await world.submit({ priority: 'interactive' });
+  const [claim] = await world.claimer.claim(GROUP, 1);
+  expect([claim.jobId, claim.options.priority]).toEqual(['ranked', 1]);
+  const [next] = await world.claimer.claim(GROUP, 1);
+  expect(next.jobId).toBe(urgent);
+  expect(next.options.priority).toBeGreaterThan(0);
+});
+
+test('priority classes go strictly before one another, and inside a class first come is first served', async () => {
+  const world = await queueWorld(server.url);
+  const bulk = await world.submit({ priority: 'bulk' });
+  const standard = [await world.submit(), await world.submit()];
+  const urgent = await world.submit({ priority: 'interactive' });
+  const claims = await world.claimer.claim(GROUP, 4);
+  expect(claims.map((claim) => claim.jobId)).toEqual([urgent, ...standard, bulk]);
+});
+
+test('BullMQ takes progress from anybody, so progress goes through the record and its lease', async () => {
+  const world = await queueWorld(server.url);
+  const id = await world.submit();
+  const [claim] = await world.claimer.claim(GROUP, 1);
+  await world.records.apply([{ move: 'start', id, lease: claim.token, fields: { worker: 'w' } }]);
+  const queue = new Queue(GROUP, { connection: world.redis, prefix: world.keys.prefix });
+  onTestFinished(() => queue.close());
+  const stranger = await queue.getJob(id);
+  await stranger?.updateProgress(99);
+  expect((await queue.getJob(id))?.progress).toBe(99);
+
+  const progress = { fraction: 0.5, stage: 'denoise', step: 1, steps: 2 };
+  const lease = newLeaseToken(world.worker);
+  const [refused] = await world.records.apply([{ move: 'progress', id, lease, fields: { progress } }]);
+  expect(refused.code).toBe('stale');
+});
+
+test('a job handed back goes to the front, keeps its attempts and wakes a sleeping worker', async () => {
+  const world = await queueWorld(server.url);
+  const first = await world.submit();
+  const later = await world.submit();
+  const [claim] = await world.claimer.claim(GROUP, 1);
+  expect(claim.jobId).toBe(first);
+
+  // Drain the marker, then sleep as an idle worker would.
+  const other = await world.another();
+  expect(await other.claimer.wait([GROUP])).toBe(GROUP);
+  const woken = other.claimer.wait([GROUP]);
+  expect(await world.queues.of(GROUP).handBack(claim)).toBe(true);
+  expect(await woken).toBe(GROUP);
+
+  const claims = await other.claimer.claim(GROUP, 2);
+  expect(claims.map(({ jobId }) => jobId)).toEqual([first, later]);
+  const queue = new Queue(GROUP, { connection: world.redis, prefix: world.keys.prefix });
+  onTestFinished(() => queue.close());
+  expect(await queue.getJob(first)).toMatchObject({ attemptsMade: 0, stalledCounter: 0 });
+});
+
+test('a BullMQ worker closes without waiting for jobs claimed by hand', async () => {
+  const keys = freshKeys();
+  const queue = new Queue('by-hand', { connection: testRedis(server.url), prefix: keys.prefix });
+  const worker = new Worker('by-hand', null, { connection: { url: server.url }, prefix: keys.prefix });
+  onTestFinished(() => queue.close());
+  await queue.add('job', {});
+  const job = await worker.getNextJob('token', { block: false });
+  await worker.close();
+  expect(await queue.getActiveCount()).toBe(1);
+  await expect(job?.moveToCompleted('late', 'token', false)).rejects.toThrow(/closed/i);
+});
+
+test('with failParentOnFailure the parent is handed out with a deferred failure; without it, it waits for ever', async () => {
+  const world = await queueWorld(server.url);
+  const flow = new FlowProducer({ connection: testRedis(server.url), prefix: world.keys.prefix });
+  const parents = new Queue('parents', { connection: world.redis, prefix: world.keys.prefix });
+  onTestFinished(async () => {
+    await flow.close();
+    await parents.close();
+  });
+  for (const failParentOnFailure of [true, false]) {
+    await flow.add({
+      name: 'parent',
+      queueName: 'parents',
+      opts: { jobId: `parent-${failParentOnFailure}`, priority: 1 },
+      children: [{ name: 'child', queueName: GROUP, opts: { priority: 1, failParentOnFailure } }],
+    });
+    const [child] = await world.claimer.claim(GROUP, 1);
+    expect(await world.queues.of(GROUP).fail(child, 'broken')).toBe(true);
+  }
+  expect(await world.claimer.claim('parents', 2)).toMatchObject([
+    { jobId: 'parent-true', deferredFailure: expect.stringContaining('failed') },
+  ]);
+  expect(await parents.getWaitingChildrenCount()).toBe(1);
+});

@@ -1,0 +1,170 @@
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { silentLog, systemClock } from '../../packages/shared/src/index.ts';
+import { Janitor, Leases, requeueLost } from '../../packages/shared/src/queue/index.ts';
+import { assertNoEviction, openRedis, redisNow, redisReady } from '../../packages/shared/src/redis/index.ts';
+import { GROUP, newJob, type QueueWorld, queueWorld } from '../support/queue-world.ts';
+import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+function leasesOf(
+  world: QueueWorld,
+  renewEveryMs = 100,
+): { leases: Leases; lost: string[]; renewed: () => number } {
+  const lost: string[] = [];
+  let renewals = 0;
+  const leases = new Leases({
+    queues: world.queues,
+    log: silentLog,
+    renewEveryMs,
+    onLost: (lease) => lost.push(lease.jobId),
+    onRenewed: () => renewals++,
+  });
+  onTestFinished(() => leases.stop());
+  return { leases, lost, renewed: () => renewals };
+}
+
+test('leases of many groups live on together as long as they are renewed', async () => {
+  const world = await queueWorld(server.url, { leaseMs: 1000 });
+  const groups = ['diffusion.tiny@1.64x64', 'diffusion.tiny@1.128x64'];
+  for (const queue of groups) for (let i = 0; i < 4; i++) await world.submit({ queue });
+  const { leases, lost, renewed } = leasesOf(world);
+  const claims = (await Promise.all(groups.map((group) => world.claimer.claim(group, 4)))).flat();
+  for (const claim of claims) leases.add(claim);
+  leases.start();
+  await vi.waitFor(() => expect(renewed()).toBeGreaterThan(12), 10_000);
+  expect(lost).toEqual([]);
+  for (const claim of claims) expect(await world.queues.of(claim.queue).complete(claim)).toBe(true);
+});
+
+test('a lease that somebody else took is reported lost once and renewed no more', async () => {
+  const world = await queueWorld(server.url);
+  const id = await world.submit();
+  const [claim] = await world.claimer.claim(GROUP, 1);
+  const { leases, lost } = leasesOf(world);
+  leases.add(claim);
+  await world.redis.set(`${world.keys.prefix}:${GROUP}:${id}:lock`, 'thief');
+  await leases.renew();
+  await leases.renew();
+  expect(lost).toEqual([id]);
+  expect(leases.size).toBe(0);
+});
+
+test('a renewal that fails loses nothing, and the next one works', async () => {
+  const own = await startRedis();
+  onTestFinished(() => own.stop());
+  const world = await queueWorld(own.url);
+  await world.submit();
+  const [claim] = await world.claimer.claim(GROUP, 1);
+  const { leases, lost, renewed } = leasesOf(world);
+  leases.add(claim);
+  // A full Redis refuses every write that needs memory.
+  await world.redis.config('SET', 'maxmemory', '1');
+  await leases.renew();
+  expect(renewed()).toBe(0);
+  await world.redis.config('SET', 'maxmemory', '0');
+  await leases.renew();
+  expect([renewed(), lost]).toEqual([1, []]);
+});
+
+test('a record whose queued job is gone gets one again, once', async () => {
+  const world = await queueWorld(server.url);
+  const job = newJob();
+  await world.records.create(job, () => {});
+  const later = (await redisNow(world.redis)) + 60_000;
+  expect(await requeueLost(world.redis, world.keys, world.queues, world.records, later)).toEqual([job.id]);
+  expect(await requeueLost(world.redis, world.keys, world.queues, world.records, later)).toEqual([]);
+  expect(await world.claimer.claim(GROUP, 2)).toMatchObject([{ jobId: job.id }]);
+});
+
+test('a job too young to be called lost is left alone', async () => {
+  const world = await queueWorld(server.url);
+  await world.records.create(newJob(), () => {});
+  const now = await redisNow(world.redis);
+  expect(await requeueLost(world.redis, world.keys, world.queues, world.records, now)).toEqual([]);
+});
+
+test('of several janitors one does the rounds, and another takes over when it stops', async () => {
+  const world = await queueWorld(server.url);
+  const janitorOf = () =>
+    new Janitor({ ...world, clock: systemClock, log: silentLog, everyMs: 40, reconcileEveryMs: 1000 });
+  const [first, second] = [janitorOf(), janitorOf()];
+  onTestFinished(async () => {
+    await first.stop();
+    await second.stop();
+  });
+  first.start();
+  await vi.waitFor(async () => expect(await world.redis.get(world.keys.janitor)).not.toBeNull());
+  const holder = await world.redis.get(world.keys.janitor);
+  second.start();
+
+  const overdue = await world.submit({ deadline_at: 1 });
+  await vi.waitFor(async () => expect((await world.records.read(overdue))?.state).toBe('expired'), 5000);
+  await vi.waitFor(async () => expect(await world.claimer.heads([GROUP])).toEqual([]), 5000);
+  expect(await world.redis.get(world.keys.janitor)).toBe(holder);
+
+  await first.stop();
+  await vi.waitFor(async () => {
+    const next = await world.redis.get(world.keys.janitor);
+    expect(next).not.toBeNull();
+    expect(next).not.toBe(holder);
+  }, 5000);
+});
+
+test('every acknowledged job survives kill -9 of Redis', async () => {
+  const own = await startRedis(['--appendfsync', 'always']);
+  onTestFinished(() => own.stop());
+  const world = await queueWorld(own.url);
+  const ids = await Promise.all(Array.from({ length: 50 }, () => world.submit()));
+  await own.restart();
+  expect(await world.claimer.heads([GROUP])).toMatchObject([{ waiting: 50 }]);
+  expect((await world.records.readMany(ids)).every((record) => record?.state === 'queued')).toBe(true);
+});
+
+test('connections come back within seconds of Redis coming back, and an API command fails fast meanwhile', async () => {
+  const own = await startRedis();
+  onTestFinished(() => own.stop());
+  const api = testRedis(own.url, 'api');
+  await redisReady(api);
+  await own.kill();
+  const asked = performance.now();
+  await expect(api.ping()).rejects.toThrow();
+  expect(performance.now() - asked).toBeLessThan(2500);
+  await own.restart();
+  const up = performance.now();
+  await vi.waitFor(async () => expect(await api.ping()).toBe('PONG'), 10_000);
+  expect(performance.now() - up).toBeLessThan(3000);
+});
+
+test('a Redis that is frozen costs an API command two seconds, not for ever', async () => {
+  const own = await startRedis();
+  onTestFinished(() => own.stop());
+  const api = testRedis(own.url, 'api');
+  await redisReady(api);
+  own.freeze();
+  const asked = performance.now();
+  await expect(api.ping()).rejects.toThrow(/timed out/i);
+  expect(performance.now() - asked).toBeLessThan(2500);
+  own.thaw();
+});
+
+test('a Redis that evicts keys is refused with the reason, whichever eviction it is set to', async () => {
+  const own = await startRedis(['--maxmemory-policy', 'allkeys-lru']);
+  onTestFinished(() => own.stop());
+  const redis = testRedis(own.url);
+  await expect(assertNoEviction(redis)).rejects.toThrow(/allkeys-lru.*noeviction/s);
+  await redis.config('SET', 'maxmemory-policy', 'noeviction');
+  await expect(assertNoEviction(redis)).resolves.toBeUndefined();
+});
+
+test('a Redis that is not there is named by host and port, never with its password', async () => {
+  const redis = openRedis('redis://:hush@127.0.0.1:1', 'worker');
+  onTestFinished(() => redis.disconnect());
+  const failure = redisReady(redis, 300).catch((error: Error) => error.message);
+  expect(await failure).toContain('127.0.0.1:1');
+  expect(await failure).not.toContain('hush');
+});

@@ -1,0 +1,156 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { JOB_STATES, type JobId, type JobState, newLeaseToken } from '../../packages/shared/src/index.ts';
+import { isTerminal, MOVES, type Move, type MoveName } from '../../packages/shared/src/records/index.ts';
+import { newJob, type QueueWorld, queueWorld } from '../support/queue-world.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const OUTPUT = { images: [] };
+const METRICS = {
+  queue_ms: 1,
+  run_ms: 1,
+  total_ms: 2,
+  batch_size: 1,
+  worker: 'w',
+  timings: { queued: 1, admitted: 0, text: 0, denoise: 1, decode: 0, encode: 0, upload: 0 },
+};
+const ERROR = { code: 'numeric-error', title: 'x', detail: 'y', retryable: false };
+const FIELDS: Partial<Record<MoveName, Move['fields']>> = {
+  start: { worker: 'w' },
+  succeed: { output: OUTPUT, metrics: METRICS },
+  fail: { error: ERROR },
+};
+
+/** Brings a fresh job into a state by legal moves; the lease is that of its one attempt, if it had one. */
+async function jobIn(
+  world: QueueWorld,
+  state: JobState,
+): Promise<{ id: JobId; lease: ReturnType<typeof newLeaseToken> }> {
+  const id = await world.submit();
+  const lease = newLeaseToken(world.worker);
+  if (state === 'queued') return { id, lease };
+  await world.records.apply([{ move: 'start', id, lease, fields: FIELDS.start }]);
+  const end = (Object.keys(MOVES) as MoveName[]).find(
+    (move) => MOVES[move].to === state && isTerminal(state),
+  );
+  if (end) await world.records.apply([{ move: end, id, lease, fields: FIELDS[end] }]);
+  expect((await world.records.read(id))?.state).toBe(state);
+  return { id, lease };
+}
+
+test('every move from every state does what the table says and nothing else', async () => {
+  const world = await queueWorld(server.url);
+  for (const state of JOB_STATES) {
+    for (const move of Object.keys(MOVES) as MoveName[]) {
+      const { id, lease } = await jobIn(world, state);
+      const before = await world.records.read(id);
+      const speaksForAttempt = state === 'running' && move !== 'start';
+      const [outcome] = await world.records.apply([
+        { move, id, lease: speaksForAttempt ? lease : newLeaseToken(world.worker), fields: FIELDS[move] },
+      ]);
+      const after = await world.records.read(id);
+      const legal = (MOVES[move].from as readonly JobState[]).includes(state);
+      if (legal) {
+        expect(outcome, `${move} from ${state}`).toMatchObject({ code: 'ok', state: MOVES[move].to });
+        expect(after).toMatchObject({ state: MOVES[move].to, rev: (before?.rev ?? 0) + 1 });
+      } else {
+        expect(outcome.code, `${move} from ${state}`).toBe(isTerminal(state) ? 'ended' : 'stale');
+        expect(after, `${move} from ${state}`).toEqual(before);
+      }
+    }
+  }
+});
+
+test('a record and its queued job appear together, once, however often the create is repeated', async () => {
+  const world = await queueWorld(server.url);
+  const job = newJob();
+  const create = () => world.records.create(job, (tx) => world.queues.of(job.queue).add(tx, job, 5));
+  expect(await create()).toMatchObject({ code: 'ok', state: 'queued', rev: 1 });
+  expect(await create()).toMatchObject({ code: 'exists', state: 'queued', rev: 1 });
+  expect(await world.claimer.heads([job.queue])).toMatchObject([{ waiting: 1 }]);
+  expect(await world.records.read(job.id)).toMatchObject({
+    ...JSON.parse(JSON.stringify(job)),
+    state: 'queued',
+    attempt: 0,
+  });
+});
+
+test('a move of an older attempt is refused after a new attempt began', async () => {
+  const world = await queueWorld(server.url);
+  const { id, lease } = await jobIn(world, 'running');
+  const newer = newLeaseToken(world.worker);
+  const [started] = await world.records.apply([{ move: 'start', id, lease: newer, fields: FIELDS.start }]);
+  expect(started).toMatchObject({ code: 'ok', attempt: 2 });
+  const outcomes = await world.records.apply([
+    { move: 'progress', id, lease, fields: { progress: {} } },
+    { move: 'succeed', id, lease, fields: FIELDS.succeed },
+    { move: 'requeue', id, lease },
+  ]);
+  expect(outcomes.map((outcome) => outcome.code)).toEqual(['stale', 'stale', 'stale']);
+  expect(await world.records.read(id)).toMatchObject({ state: 'running', attempt: 2, lease: newer });
+});
+
+test('repeating a move whose reply was lost is recognised and changes nothing', async () => {
+  const world = await queueWorld(server.url);
+  const id = await world.submit();
+  const lease = newLeaseToken(world.worker);
+  const start = { move: 'start', id, lease, fields: FIELDS.start } as const;
+  const succeed = { move: 'succeed', id, lease, fields: FIELDS.succeed } as const;
+  const outcomes = await world.records.apply([start, start, succeed, succeed]);
+  expect(outcomes.map((outcome) => outcome.code)).toEqual(['ok', 'same', 'ok', 'same']);
+  expect(outcomes[1].record).toMatchObject({ state: 'running', attempt: 1 });
+  expect((await world.records.read(id))?.rev).toBe(3);
+});
+
+test('cancelling a running job asks its worker, and the request outlives the attempt', async () => {
+  const world = await queueWorld(server.url);
+  const id = await world.submit();
+  const [claim] = await world.claimer.claim('diffusion.tiny@1.64x64', 1);
+  await world.records.apply([{ move: 'start', id, lease: claim.token, fields: FIELDS.start }]);
+  expect((await world.records.apply([{ move: 'cancel', id }]))[0]).toMatchObject({
+    code: 'requested',
+    state: 'running',
+  });
+  const [requeued] = await world.records.apply([{ move: 'requeue', id, lease: claim.token }]);
+  expect(requeued).toMatchObject({ code: 'ended', state: 'canceled' });
+});
+
+test('a job whose deadline passed while it waited expires instead of starting', async () => {
+  const world = await queueWorld(server.url);
+  const id = await world.submit({ deadline_at: 1 });
+  const [outcome] = await world.records.apply([{ move: 'start', id, lease: newLeaseToken(world.worker) }]);
+  expect(outcome).toMatchObject({ code: 'ended', state: 'expired' });
+});
+
+test('handing a job back does not count as an attempt', async () => {
+  const world = await queueWorld(server.url);
+  const { id, lease } = await jobIn(world, 'running');
+  const [back] = await world.records.apply([{ move: 'requeue', id, lease, refund: true }]);
+  expect(back).toMatchObject({ code: 'ok', state: 'queued', attempt: 0 });
+});
+
+test('events are numbered by the revision and can be read from any point', async () => {
+  const world = await queueWorld(server.url);
+  const { id } = await jobIn(world, 'succeeded');
+  const events = await world.records.events(id, 0);
+  expect(events.map(({ rev, type }) => [rev, type])).toEqual([
+    [1, 'job.queued'],
+    [2, 'job.started'],
+    [3, 'job.succeeded'],
+  ]);
+  expect((await world.records.events(id, 2)).map(({ rev }) => rev)).toEqual([3]);
+});
+
+test('a finished record is forgotten after its retention, an unfinished one never', async () => {
+  const world = await queueWorld(server.url);
+  const { id } = await jobIn(world, 'running');
+  expect(await world.redis.pttl(world.keys.record(id))).toBe(-1);
+  await world.records.apply([{ move: 'cancel', id }]);
+  expect(await world.redis.pttl(world.keys.record(id))).toBeGreaterThan(50_000);
+  expect(await world.redis.zscore(world.keys.live, id)).toBeNull();
+});

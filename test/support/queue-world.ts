@@ -1,0 +1,75 @@
+/** A small world around the queue layer: records, group queues and a claimer over one real Redis. */
+import { onTestFinished } from 'vitest';
+import type { Job, PriorityClass } from '../../packages/shared/src/index.ts';
+import {
+  DEFAULT_TENANT,
+  type JobId,
+  newJobId,
+  newWorkerId,
+  type TenantId,
+  type WorkerId,
+} from '../../packages/shared/src/index.ts';
+import { Claimer, firstRank, GroupQueues, type LeaseTimes } from '../../packages/shared/src/queue/index.ts';
+import { type NewJob, RecordStore } from '../../packages/shared/src/records/index.ts';
+import type { Keys, Redis } from '../../packages/shared/src/redis/index.ts';
+import { freshKeys, testRedis } from './redis.ts';
+
+export const GROUP = 'diffusion.tiny@1.64x64';
+
+export interface QueueWorld {
+  readonly keys: Keys;
+  readonly redis: Redis;
+  readonly queues: GroupQueues;
+  readonly records: RecordStore;
+  readonly worker: WorkerId;
+  readonly claimer: Claimer;
+  /** Creates a job with its queue entry and returns its id. */
+  submit(fields?: Partial<NewJob>): Promise<JobId>;
+  /** Another worker on the same Redis. */
+  another(): Promise<{ worker: WorkerId; claimer: Claimer; redis: Redis; blocking: Redis }>;
+}
+
+export const newJob = (fields: Partial<NewJob> = {}): NewJob => ({
+  id: newJobId(),
+  tenant: DEFAULT_TENANT as TenantId,
+  type: 'text-to-image' as Job['type'],
+  model: 'tiny@1',
+  queue: GROUP,
+  priority: 'standard' as PriorityClass,
+  cost: 100,
+  input: { prompt: 'a red circle' },
+  metadata: {},
+  deadline_at: undefined,
+  ...fields,
+});
+
+export async function queueWorld(url: string, times?: Partial<LeaseTimes>): Promise<QueueWorld> {
+  const keys = freshKeys();
+  const redis = testRedis(url);
+  const queues = await GroupQueues.open(redis, keys, { leaseMs: 30_000, stalledCheckMs: 5_000, ...times });
+  const records = new RecordStore(redis, keys, { retentionMs: 60_000 });
+  const another = async () => {
+    const commands = testRedis(url);
+    const blocking = testRedis(url, 'blocking');
+    const worker = newWorkerId('test');
+    const own = await GroupQueues.open(commands, keys, { leaseMs: 30_000, stalledCheckMs: 5_000, ...times });
+    const claimer = new Claimer({ commands, blocking, keys, queues: own, worker });
+    return { worker, claimer, redis: commands, blocking };
+  };
+  const { worker, claimer } = await another();
+  onTestFinished(() => redis.disconnect());
+  return {
+    keys,
+    redis,
+    queues,
+    records,
+    worker,
+    claimer,
+    another,
+    submit: async (fields) => {
+      const job = newJob(fields);
+      await records.create(job, (tx) => queues.of(job.queue).add(tx, job, firstRank(job.priority)));
+      return job.id;
+    },
+  };
+}
