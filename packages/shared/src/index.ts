@@ -3,6 +3,7 @@ export { ConfigError, readConfig, SECRET } from './config.ts';
 export * from './contracts/job.ts';
 export * from './contracts/problem.ts';
 export * from './contracts/text-to-image.ts';
+export { ENV, envSchema } from './env.ts';
 export {
   ERROR_CODES,
   type ErrorCode,
@@ -11,6 +12,14 @@ export {
   toLehrError,
   unreachable,
 } from './errors.ts';
+export {
+  forgetWorker,
+  readFleet,
+  reportWorker,
+  WORKER_TTL_MS,
+  type WorkerStatus,
+  WorkerStatusSchema,
+} from './fleet.ts';
 export {
   type Alignment,
   type DiffusionGroup,
@@ -38,3 +47,10 @@ export {
   type WorkerId,
 } from './ids.ts';
 export { createLog, type Log, type LogLevel, silentLog } from './log.ts';
+export {
+  type DiffusionModelEntry,
+  type ModelEntry,
+  type ModelVersion,
+  parseRegistry,
+  Registry,
+} from './registry.ts';

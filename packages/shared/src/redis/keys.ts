@@ -25,7 +25,7 @@ export interface Keys {
   /** A worker's private marker: adding to it ends the worker's blocking wait. */
   wake(worker: WorkerId): string;
   worker(id: WorkerId): string;
-  /** Ids of workers, scored by their last heartbeat. */
+  /** Ids of workers that have reported. */
   readonly workers: string;
   /** Held by the one process that runs the janitor. */
   readonly janitor: string;

@@ -1,0 +1,114 @@
+/**
+ * What the worker's parent and its engine process say to each other: tagged unions, sent with the structured-clone
+ * serialisation of Node's IPC channel. protocol.test.ts snapshots one message of each kind, so a change of the wire
+ * shows in review. Nothing here is a tensor; pixels travel as bytes.
+ */
+import type { ErrorCode, SamplerName } from '@lehr/shared';
+import type { Provider } from '../runtime/runtime.ts';
+
+declare const brand: unique symbol;
+/** One sample of one attempt of a job. Made by the intake; unique for ever, so a late message cannot hit another attempt. */
+export type SampleId = string & { readonly [brand]: 'SampleId' };
+
+export interface ModelToOpen {
+  /** `name@version`. */
+  readonly ref: string;
+  readonly task: 'diffusion';
+  readonly folder: string;
+  /** The shape that is warmed up, and measured, before the engine says ready. Pixels. */
+  readonly warmUp: { readonly width: number; readonly height: number };
+}
+
+/** Which graph runs where, as the runtime reported it after loading. */
+export interface GraphReport {
+  readonly graph: string;
+  readonly provider: Provider | 'simulated';
+}
+
+export interface OpenedModel {
+  readonly ref: string;
+  /** `step`: every row has its own timestep. `aligned`: only samples of equal steps, sampler and guidance share a batch. */
+  readonly batching: 'step' | 'aligned';
+  /** Why it is aligned. */
+  readonly reason?: string;
+  readonly graphs: readonly GraphReport[];
+  /** Measured at warm-up: milliseconds of one step by row count. */
+  readonly stepMs: readonly (readonly [rows: number, ms: number])[];
+}
+
+export interface DiffusionSample {
+  readonly id: SampleId;
+  readonly task: 'diffusion';
+  readonly model: string;
+  /** The group's queue name; samples of one lane share batches. */
+  readonly lane: string;
+  readonly prompt: string;
+  readonly negativePrompt: string;
+  readonly width: number;
+  readonly height: number;
+  readonly steps: number;
+  readonly guidance: number;
+  readonly seed: number;
+  readonly sampler: SamplerName;
+  /** At most this many samples may be in its lane at once: a job that was near a crash is tried in smaller company. */
+  readonly company: number;
+}
+
+export interface EngineSettings {
+  readonly providers: readonly Provider[];
+  /** Milliseconds of a simulated device instead of graphs; for benchmarks and queue tests only. */
+  readonly simulated?: { readonly profile: string };
+  readonly threads?: number;
+  /** Rows of one step at most, however well the device scales; `auto` measures the knee. */
+  readonly rowCap: number | 'auto';
+}
+
+export type ToEngine =
+  | { readonly type: 'open'; readonly settings: EngineSettings; readonly models: readonly ModelToOpen[] }
+  | { readonly type: 'submit'; readonly sample: DiffusionSample }
+  | { readonly type: 'cancel'; readonly sample: SampleId }
+  | { readonly type: 'close' };
+
+export interface SampleTimings {
+  /** All in ms of the engine's monotonic clock since the sample arrived. */
+  readonly textMs: number;
+  /** When its first step began, its last ended, and its picture was decoded. */
+  readonly startedAt: number;
+  readonly denoisedAt: number;
+  readonly decodedAt: number;
+}
+
+export interface EngineFailure {
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+
+export type FromEngine =
+  | { readonly type: 'ready'; readonly models: readonly OpenedModel[] }
+  | { readonly type: 'unusable'; readonly failure: EngineFailure }
+  /** The row cap of a lane, when it is first known and whenever measuring moves it. */
+  | { readonly type: 'cap'; readonly lane: string; readonly rows: number }
+  /** The sample's last step begins: its rows are free for somebody else at the next step. */
+  | { readonly type: 'leaving'; readonly sample: SampleId }
+  /** One step of a lane is over. */
+  | {
+      readonly type: 'stepped';
+      readonly lane: string;
+      readonly rows: number;
+      readonly ms: number;
+      readonly samples: readonly { readonly id: SampleId; readonly step: number; readonly steps: number }[];
+    }
+  | {
+      readonly type: 'finished';
+      readonly sample: SampleId;
+      /** RGB, 8 bits, row-major, height x width x 3. */
+      readonly pixels: Uint8Array;
+      readonly width: number;
+      readonly height: number;
+      /** Mean number of samples that shared this sample's steps, itself included. */
+      readonly batchSize: number;
+      readonly timings: SampleTimings;
+    }
+  | { readonly type: 'failed'; readonly sample: SampleId; readonly failure: EngineFailure }
+  /** A cancel took effect; nothing of this sample will follow. */
+  | { readonly type: 'dropped'; readonly sample: SampleId };

@@ -1,0 +1,41 @@
+/** Tensors as plain data: a type, dimensions and one flat typed array, row-major. */
+import { toFloat16, toFloat32 } from './half.ts';
+
+export interface TensorData {
+  float32: Float32Array;
+  /** IEEE 754 half precision, as raw bits. */
+  float16: Uint16Array;
+  int64: BigInt64Array;
+  int32: Int32Array;
+  bool: Uint8Array;
+}
+
+export type ElementType = keyof TensorData;
+
+/** A tensor of any element type, or of the named ones. */
+export type Tensor<Type extends ElementType = ElementType> = {
+  [T in Type]: { readonly type: T; readonly data: TensorData[T]; readonly dims: readonly number[] };
+}[Type];
+
+export const FLOAT_TYPES = ['float32', 'float16'] as const;
+export type FloatType = (typeof FLOAT_TYPES)[number];
+
+/** How many elements these dimensions hold; 1 for a scalar. */
+export const elementCount = (dims: readonly number[]): number =>
+  dims.reduce((product, dim) => product * dim, 1);
+
+/** The given values as a tensor of a graph's float type. float32 is taken as it is, without a copy. */
+export function floatTensor(
+  type: FloatType,
+  values: Float32Array,
+  dims: readonly number[],
+): Tensor<FloatType> {
+  return type === 'float32' ? { type, data: values, dims } : { type, data: toFloat16(values), dims };
+}
+
+/** A float tensor's values as float32; float32 is given as it is, without a copy. Throws TypeError on other types. */
+export function floatValues(tensor: Tensor): Float32Array {
+  if (tensor.type === 'float32') return tensor.data;
+  if (tensor.type === 'float16') return toFloat32(tensor.data);
+  throw new TypeError(`Wanted a float tensor, got ${tensor.type}.`);
+}

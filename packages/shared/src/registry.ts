@@ -1,0 +1,159 @@
+/**
+ * The models an installation offers, read from models.yaml. The API needs only this file, not the weights; the worker
+ * also follows `path`. A model is looked up here by name and never joined to a path.
+ */
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { SAMPLER_NAMES, SamplerNameSchema } from './contracts/text-to-image.ts';
+import { LehrError } from './errors.ts';
+import { type ModelRef, SLUG } from './group.ts';
+
+const slug = z.string().regex(SLUG, 'must match [a-z0-9][a-z0-9._-]{0,63}');
+
+const VersionSchema = z.strictObject({
+  version: z.coerce.string().pipe(slug),
+  /** Folder of the version, relative to models.yaml. */
+  path: z.string().min(1),
+  /** Share of the jobs that name no version. */
+  weight: z.number().nonnegative().default(1),
+});
+
+const shape = {
+  name: slug,
+  versions: z.array(VersionSchema).min(1),
+  /** The model of its task that a request without `model` gets. */
+  default: z.boolean().default(false),
+};
+
+const DiffusionModelSchema = z.strictObject({
+  ...shape,
+  task: z.literal('diffusion'),
+  defaults: z
+    .strictObject({
+      width: z.int().positive(),
+      height: z.int().positive(),
+      steps: z.int().positive(),
+      guidance: z.number().nonnegative(),
+      sampler: SamplerNameSchema,
+    })
+    .prefault({ width: 512, height: 512, steps: 20, guidance: 7.5, sampler: 'euler' }),
+  limits: z
+    .strictObject({
+      min_size: z.int().positive(),
+      max_size: z.int().positive(),
+      /** Width and height must be multiples of this. */
+      size_step: z.int().positive(),
+      max_pixels: z.int().positive(),
+      max_steps: z.int().positive(),
+      max_samples: z.int().positive(),
+    })
+    .partial()
+    .transform((limits) => ({
+      min_size: 64,
+      max_size: 1024,
+      size_step: 8,
+      max_pixels: 1024 * 1024,
+      max_steps: 100,
+      max_samples: 8,
+      ...limits,
+    }))
+    .prefault({}),
+  samplers: z
+    .array(SamplerNameSchema)
+    .min(1)
+    .default([...SAMPLER_NAMES]),
+});
+
+const RegistrySchema = z
+  .strictObject({ models: z.array(z.discriminatedUnion('task', [DiffusionModelSchema])).min(1) })
+  .superRefine(({ models }, context) => {
+    const seen = new Set<string>();
+    for (const [i, model] of models.entries()) {
+      if (seen.has(model.name))
+        context.addIssue({ code: 'custom', path: ['models', i, 'name'], message: 'appears twice' });
+      seen.add(model.name);
+    }
+  });
+
+export type DiffusionModelEntry = z.output<typeof DiffusionModelSchema>;
+export type ModelEntry = DiffusionModelEntry;
+export type ModelVersion = z.output<typeof VersionSchema>;
+
+export class Registry {
+  readonly models: readonly ModelEntry[];
+
+  constructor(models: readonly ModelEntry[]) {
+    this.models = models;
+  }
+
+  /**
+   * The model and version that `wanted` (`name`, `name@version`, or nothing for the task's default) stands for. Without a
+   * version, `fraction` (0 up to 1, of the caller's choosing) picks one by weight. Throws `model-not-found`.
+   */
+  resolve(
+    task: ModelEntry['task'],
+    wanted: string | undefined,
+    fraction: number,
+  ): { model: ModelEntry; ref: ModelRef } {
+    const offered = this.models.filter((model) => model.task === task);
+    const [name, version] = wanted?.split('@', 2) ?? [];
+    const model =
+      name === undefined
+        ? (offered.find((each) => each.default) ?? offered[0])
+        : offered.find((each) => each.name === name);
+    if (!model) throw notFound(wanted ?? `default ${task} model`, offered);
+    const chosen =
+      version === undefined
+        ? pickByWeight(model.versions, fraction)
+        : model.versions.find((each) => each.version === version);
+    if (!chosen) throw notFound(wanted ?? model.name, offered);
+    return { model, ref: { name: model.name, version: chosen.version } };
+  }
+
+  find(ref: ModelRef): { model: ModelEntry; version: ModelVersion } | undefined {
+    const model = this.models.find((each) => each.name === ref.name);
+    const version = model?.versions.find((each) => each.version === ref.version);
+    return model && version && { model, version };
+  }
+}
+
+/** Parses the text of models.yaml; every fault is named with its place. */
+export function parseRegistry(text: string): Registry {
+  let document: unknown;
+  try {
+    document = parse(text);
+  } catch (error) {
+    throw new LehrError('invalid-request', `models.yaml is not YAML: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
+  const parsed = RegistrySchema.safeParse(document);
+  if (parsed.success) return new Registry(parsed.data.models);
+  const faults = parsed.error.issues.map(
+    (issue) => `  - ${issue.path.join('.') || 'the file'}: ${issue.message}`,
+  );
+  throw new LehrError('invalid-request', `models.yaml is not usable:\n${faults.join('\n')}`, {
+    cause: parsed.error,
+  });
+}
+
+function pickByWeight(versions: readonly ModelVersion[], fraction: number): ModelVersion {
+  const total = versions.reduce((sum, each) => sum + each.weight, 0);
+  let left = fraction * total;
+  for (const each of versions) {
+    left -= each.weight;
+    if (left < 0) return each;
+  }
+  return versions[versions.length - 1];
+}
+
+function notFound(wanted: string, offered: readonly ModelEntry[]): LehrError {
+  const names = offered.map((model) => model.name).join(', ') || 'none';
+  return new LehrError(
+    'model-not-found',
+    `There is no model ${JSON.stringify(wanted.slice(0, 80))}. Offered: ${names}.`,
+    {
+      problems: [{ pointer: '/model', detail: `must be one of: ${names}` }],
+    },
+  );
+}
