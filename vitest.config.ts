@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
 /** Packages resolve to each other's sources, so unit tests need no build. */
-const resolve = { conditions: ['lehr-source', 'module', 'node', 'default'] };
+const resolve = { conditions: ['lehr-source', 'node', 'default'] };
 const ssr = { resolve: { conditions: resolve.conditions, externalConditions: resolve.conditions } };
 
 export default defineConfig({
@@ -23,6 +23,7 @@ export default defineConfig({
           hookTimeout: 60_000,
           // Each file starts real servers of its own; two at a time is what two cores can carry.
           maxWorkers: 2,
+          sequence: { groupOrder: 1 },
         },
       },
     ],

@@ -14,7 +14,7 @@ export type ObjectKey = Brand<'ObjectKey'>;
 export type TenantId = Brand<'TenantId'>;
 
 const JOB_ID = /^job_[0-9a-hjkmnp-tv-z]{26}$/;
-const OBJECT_KEY = /^(?!.*(?:^|\/)\.{1,2}(?:\/|$))[A-Za-z0-9._-]+(?:\/[A-Za-z0-9._-]+)*$/;
+const OBJECT_KEY = /^(?!.*(?:^|\/)\.{1,2}(?:\/|$))[A-Za-z0-9._-]{1,200}(?:\/[A-Za-z0-9._-]{1,200})*$/;
 
 export const newJobId = (): JobId => `job_${ulid().toLowerCase()}` as JobId;
 export const newWorkerId = (host: string): WorkerId =>
@@ -34,7 +34,7 @@ export const DEFAULT_TENANT = 'default' as TenantId;
 export function toObjectKey(value: string): ObjectKey {
   if (value.length > 512 || !OBJECT_KEY.test(value)) {
     throw new Error(
-      `Not an object key: ${JSON.stringify(value)}. Wanted segments of A-Z a-z 0-9 . _ - joined by "/".`,
+      `Not an object key: ${JSON.stringify(value)}. Wanted segments of up to 200 A-Z a-z 0-9 . _ - joined by "/".`,
     );
   }
   return value as ObjectKey;

@@ -5,6 +5,7 @@
  */
 import type { ErrorCode, SamplerName } from '@lehr/shared';
 import type { Provider } from '../runtime/runtime.ts';
+import type { LatencyModel } from '../runtime/simulated.ts';
 
 declare const brand: unique symbol;
 /** One sample of one attempt of a job. Made by the intake; unique for ever, so a late message cannot hit another attempt. */
@@ -34,6 +35,8 @@ export interface OpenedModel {
   readonly graphs: readonly GraphReport[];
   /** Measured at warm-up: milliseconds of one step by row count. */
   readonly stepMs: readonly (readonly [rows: number, ms: number])[];
+  /** The row cap that follows from it; a lane of another shape starts from this one. */
+  readonly rowCap: number;
 }
 
 export interface DiffusionSample {
@@ -56,8 +59,8 @@ export interface DiffusionSample {
 
 export interface EngineSettings {
   readonly providers: readonly Provider[];
-  /** Milliseconds of a simulated device instead of graphs; for benchmarks and queue tests only. */
-  readonly simulated?: { readonly profile: string };
+  /** A device that only takes its time instead of running graphs; for benchmarks and queue tests. */
+  readonly simulated?: LatencyModel;
   readonly threads?: number;
   /** Rows of one step at most, however well the device scales; `auto` measures the knee. */
   readonly rowCap: number | 'auto';
@@ -88,6 +91,8 @@ export type FromEngine =
   | { readonly type: 'unusable'; readonly failure: EngineFailure }
   /** The row cap of a lane, when it is first known and whenever measuring moves it. */
   | { readonly type: 'cap'; readonly lane: string; readonly rows: number }
+  /** The engine turns to these samples; should it die before it names others, one of them is to blame. */
+  | { readonly type: 'turn'; readonly samples: readonly SampleId[] }
   /** The sample's last step begins: its rows are free for somebody else at the next step. */
   | { readonly type: 'leaving'; readonly sample: SampleId }
   /** One step of a lane is over. */

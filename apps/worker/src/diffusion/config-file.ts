@@ -1,0 +1,39 @@
+import { readFile } from 'node:fs/promises';
+import { LehrError } from '@lehr/shared';
+import type { z } from 'zod';
+
+/**
+ * A JSON file of a model folder. Throws LehrError `model-unavailable` that names the file, and the field when one is
+ * wrong.
+ */
+export async function readConfigFile<Schema extends z.ZodType>(
+  path: string,
+  schema: Schema,
+): Promise<z.infer<Schema>> {
+  const parsed = schema.safeParse(await readJson(path));
+  if (parsed.success) return parsed.data;
+  const problems = parsed.error.issues.map(
+    (issue) => `${issue.path.join('.') || 'the file'}: ${issue.message}`,
+  );
+  throw new LehrError('model-unavailable', `${path} is not what Lehr expects (${problems.join('; ')}).`, {
+    cause: parsed.error,
+  });
+}
+
+/** The file's JSON as it stands. */
+export async function readJson(path: string): Promise<unknown> {
+  const text = await readModelText(path);
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new LehrError('model-unavailable', `${path} is not JSON.`, { cause });
+  }
+}
+
+export async function readModelText(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (cause) {
+    throw new LehrError('model-unavailable', `${path} could not be read.`, { cause });
+  }
+}

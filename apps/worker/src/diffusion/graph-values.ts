@@ -1,0 +1,65 @@
+/** Finds a graph's inputs and outputs by name and reads types and sizes from them, instead of assuming any. */
+import { LehrError } from '@lehr/shared';
+import type { RuntimeSession, ValueInfo } from '../runtime/runtime.ts';
+import type { ElementType } from '../runtime/tensor.ts';
+
+const unusable = (problem: string) => new LehrError('model-unavailable', problem);
+
+/** The named input; refuses a graph that wants others, which nobody would fill. */
+export function expectInputs(graph: string, session: RuntimeSession, names: readonly string[]): ValueInfo[] {
+  const extra = session.inputs.find(({ name }) => !names.includes(name));
+  if (extra) throw unusable(`The ${graph} graph wants an input "${extra.name}" that Lehr does not know.`);
+  return names.map((name) => {
+    const input = session.inputs.find((candidate) => candidate.name === name);
+    if (!input)
+      throw unusable(`The ${graph} graph has no input "${name}" (it has ${listNames(session.inputs)}).`);
+    return input;
+  });
+}
+
+/** The output by the first of these names that the graph has, or its only output. */
+export function expectOutput(graph: string, session: RuntimeSession, names: readonly string[]): ValueInfo {
+  const named = names.flatMap((name) => session.outputs.find((output) => output.name === name) ?? []);
+  const output = named[0] ?? (session.outputs.length === 1 ? session.outputs[0] : undefined);
+  if (!output)
+    throw unusable(
+      `The ${graph} graph has no output ${names.join(' or ')} (it has ${listNames(session.outputs)}).`,
+    );
+  return output;
+}
+
+export function expectType<Type extends ElementType>(
+  graph: string,
+  value: ValueInfo,
+  types: readonly Type[],
+): Type {
+  const type = types.find((candidate) => candidate === value.type);
+  if (!type)
+    throw unusable(`"${value.name}" of the ${graph} graph is ${value.type}, wanted ${types.join(' or ')}.`);
+  return type;
+}
+
+/** The size of one dimension: the graph's where it fixes one, else the config's; they must not differ. */
+export function expectSize(
+  graph: string,
+  value: ValueInfo,
+  axis: number,
+  fromConfig: number | undefined,
+): number {
+  const dim = value.dims[axis];
+  if (typeof dim !== 'number') {
+    if (fromConfig === undefined)
+      throw unusable(
+        `Neither the ${graph} graph nor its config.json tells the size of "${value.name}" along axis ${axis}.`,
+      );
+    return fromConfig;
+  }
+  if (fromConfig !== undefined && fromConfig !== dim) {
+    throw unusable(
+      `"${value.name}" of the ${graph} graph has ${dim} along axis ${axis}, but its config.json says ${fromConfig}.`,
+    );
+  }
+  return dim;
+}
+
+const listNames = (values: readonly ValueInfo[]): string => values.map(({ name }) => name).join(', ');

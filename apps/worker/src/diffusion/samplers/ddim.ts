@@ -1,0 +1,56 @@
+import { levelAt, levelOfAlphaCumprod, type NoiseLevel, type NoiseSchedule } from '../noise-schedule.ts';
+import { wholeTimesteps } from '../timesteps.ts';
+import { cleanMix, noiseInPureNoise, noiseMix } from './prediction.ts';
+import { firstCall, type SamplerKind, type SamplerSetup, spacingOptions } from './sampler-kind.ts';
+
+/** DDIM, arXiv 2010.02502 eq. 12 and 16. With `eta` > 0 it draws noise on every step. */
+export const ddim: SamplerKind = {
+  defaultSpacing: 'leading',
+  refusal: noiseInPureNoise,
+
+  plan(setup) {
+    const timesteps = wholeTimesteps(spacingOptions(setup));
+    return { timesteps, sigmas: [], initNoiseSigma: 1, firstCall: firstCall(setup) };
+  },
+
+  rule(setup, { timesteps }) {
+    const { config, schedule, eta } = setup;
+    const first = levelAt(schedule, timesteps[0]);
+    return {
+      start: { picture: first.alpha, noise: first.sigma },
+      historyLength: 0,
+
+      update(call, modelOutput, latent, _history, drawNoise) {
+        const here = levelAt(schedule, timesteps[call]);
+        const next = levelBelow(schedule, timesteps[call] - stride(setup), config.setAlphaToOne ?? true);
+        const fresh = eta * freshNoise(here, next);
+        const clean = cleanMix(config.predictionType, here);
+        const noise = noiseMix(config.predictionType, here);
+        const kept = Math.sqrt(Math.max(next.sigma ** 2 - fresh ** 2, 0));
+        const fromLatent = next.alpha * clean.latent + kept * noise.latent;
+        const fromOutput = next.alpha * clean.output + kept * noise.output;
+        const drawn = eta > 0 ? drawNoise(latent.length) : undefined;
+        for (let i = 0; i < latent.length; i++) {
+          const added = drawn ? fresh * drawn[i] : 0;
+          latent[i] = fromLatent * latent[i] + fromOutput * modelOutput[i] + added;
+        }
+      },
+    };
+  },
+};
+
+/** How far one step goes down, whatever the spacing: diffusers takes this, not the next timestep. */
+export function stride({ config, steps }: SamplerSetup): number {
+  return Math.floor(config.trainTimesteps / steps);
+}
+
+/** The level a step ends at; below timestep 0 lies the clean latent, or timestep 0 once more. */
+export function levelBelow(schedule: NoiseSchedule, timestep: number, alphaToOne: boolean): NoiseLevel {
+  if (timestep >= 0) return levelAt(schedule, timestep);
+  return alphaToOne ? levelOfAlphaCumprod(1) : levelAt(schedule, 0);
+}
+
+/** arXiv 2010.02502 eq. 16 with eta 1: the part of the next level's noise that is drawn anew. */
+function freshNoise(here: NoiseLevel, next: NoiseLevel): number {
+  return (next.sigma / here.sigma) * Math.sqrt(Math.max(1 - (here.alpha / next.alpha) ** 2, 0));
+}

@@ -1,0 +1,97 @@
+import { levelOfSigma } from '../noise-schedule.ts';
+import { karrasSigmas, multistepTimesteps, roundHalfToEven, sigmaAt, timestepOf } from '../timesteps.ts';
+import { cleanMix } from './prediction.ts';
+import {
+  firstCall,
+  type SamplerKind,
+  type SamplerPlan,
+  type SamplerSetup,
+  spacingOptions,
+} from './sampler-kind.ts';
+
+/** DPM-Solver++(2M), arXiv 2211.01095 algorithm 2, midpoint form. Draws no noise. */
+export const dpmpp2m = dpmpp({ karras: false, stochastic: false });
+export const dpmpp2mKarras = dpmpp({ karras: true, stochastic: false });
+/** SDE-DPM-Solver++(2M), the same paper's stochastic form. Draws noise on every step, also on the last, where it comes times 0. */
+export const dpmpp2mSdeKarras = dpmpp({ karras: true, stochastic: true });
+
+interface Variant {
+  readonly karras: boolean;
+  readonly stochastic: boolean;
+}
+
+/** Weights of the latent, of this and the last foretold clean latent, and of fresh noise. */
+interface StepWeights {
+  readonly latent: number;
+  readonly clean: number;
+  readonly lastClean: number;
+  readonly noise: number;
+}
+
+function dpmpp({ karras, stochastic }: Variant): SamplerKind {
+  return {
+    defaultSpacing: 'linspace',
+    plan: (setup) => multistepPlan(setup, karras),
+
+    rule({ config }, { sigmas }) {
+      const first = levelOfSigma(sigmas[0]);
+      return {
+        start: { picture: first.alpha, noise: first.sigma },
+        historyLength: 1,
+
+        update(call, modelOutput, latent, [lastClean], drawNoise) {
+          const mix = cleanMix(config.predictionType, levelOfSigma(sigmas[call]));
+          const weights = stepWeights(sigmas, call, stochastic);
+          const drawn = stochastic ? drawNoise(latent.length) : undefined;
+          for (let i = 0; i < latent.length; i++) {
+            const clean = mix.latent * latent[i] + mix.output * modelOutput[i];
+            const added = drawn ? weights.noise * drawn[i] : 0;
+            latent[i] =
+              weights.latent * latent[i] + weights.clean * clean + weights.lastClean * lastClean[i] + added;
+            lastClean[i] = clean;
+          }
+        },
+      };
+    },
+  };
+}
+
+/**
+ * Shared with unipc. Karras sigmas span the whole training schedule, whatever the spacing; their timesteps are
+ * rounded and repeat at the clean end, so a run counts its calls and never looks a timestep up.
+ */
+export function multistepPlan(setup: SamplerSetup, karras: boolean): SamplerPlan {
+  const { schedule, steps } = setup;
+  const rest = { initNoiseSigma: 1, firstCall: firstCall(setup) };
+  if (karras) {
+    const sigmas = karrasSigmas(schedule.sigmas[schedule.sigmas.length - 1], schedule.sigmas[0], steps);
+    const timesteps = sigmas.map((sigma) => roundHalfToEven(timestepOf(schedule, sigma)));
+    return { timesteps, sigmas: [...sigmas, 0], ...rest };
+  }
+  const timesteps = multistepTimesteps(spacingOptions(setup));
+  return { timesteps, sigmas: [...timesteps.map((timestep) => sigmaAt(schedule, timestep)), 0], ...rest };
+}
+
+/** Half the log of the signal-to-noise ratio: the solvers' clock. Infinite for a clean latent. */
+export function logSnr(sigma: number): number {
+  return -Math.log(sigma);
+}
+
+/** First order on the first call, for want of a last one, and on the way to sigma 0, whose log SNR is infinite. */
+function stepWeights(sigmas: readonly number[], call: number, stochastic: boolean): StepWeights {
+  const here = levelOfSigma(sigmas[call]);
+  const next = levelOfSigma(sigmas[call + 1]);
+  const h = logSnr(sigmas[call + 1]) - logSnr(sigmas[call]);
+  const decay = Math.exp(-h);
+  const left = stochastic ? decay : 1;
+  const gain = next.alpha * (1 - (stochastic ? decay ** 2 : decay));
+  const firstOrder = call === 0 || sigmas[call + 1] === 0;
+  const lastH = firstOrder ? 0 : logSnr(sigmas[call]) - logSnr(sigmas[call - 1]);
+  const slope = firstOrder ? 0 : (gain * h) / (2 * lastH);
+  return {
+    latent: (next.sigma / here.sigma) * left,
+    clean: gain + slope,
+    lastClean: -slope,
+    noise: next.sigma * Math.sqrt(1 - decay ** 2),
+  };
+}

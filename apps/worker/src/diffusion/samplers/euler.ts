@@ -1,0 +1,75 @@
+import { levelOfSigma } from '../noise-schedule.ts';
+import type { PredictionType, Spacing } from '../scheduler-config.ts';
+import { fractionalTimesteps, karrasSigmas, sigmaAt, timestepOf } from '../timesteps.ts';
+import { type Mix, noiseMix } from './prediction.ts';
+import {
+  firstCall,
+  type SamplerKind,
+  type SamplerPlan,
+  type SamplerRule,
+  type SamplerSetup,
+  spacingOptions,
+} from './sampler-kind.ts';
+
+/**
+ * Euler, arXiv 2206.00364 algorithm 1 without its second-order correction: a straight line from each sigma to the
+ * next. Draws no noise.
+ */
+export const euler: SamplerKind = {
+  defaultSpacing: 'linspace',
+
+  plan(setup) {
+    const plan = eulerPlan(setup);
+    return setup.config.useKarrasSigmas ? withKarras(plan, setup) : plan;
+  },
+
+  rule({ config }, { sigmas }) {
+    return {
+      ...eulerLatent(sigmas),
+      update(call, modelOutput, latent) {
+        const slope = slopeMix(config.predictionType, sigmas[call]);
+        const length = sigmas[call + 1] - sigmas[call];
+        const fromLatent = 1 + length * slope.latent;
+        const fromOutput = length * slope.output;
+        for (let i = 0; i < latent.length; i++) {
+          latent[i] = fromLatent * latent[i] + fromOutput * modelOutput[i];
+        }
+      },
+    };
+  },
+};
+
+/** Timesteps may be fractions, and their sigmas lie between those of the schedule. */
+export function eulerPlan(setup: SamplerSetup): SamplerPlan {
+  const timesteps = fractionalTimesteps(spacingOptions(setup));
+  const sigmas = [...timesteps.map((timestep) => sigmaAt(setup.schedule, timestep)), 0];
+  const initNoiseSigma = startingSigma(setup.spacing, sigmas[0]);
+  return { timesteps, sigmas, initNoiseSigma, firstCall: firstCall(setup) };
+}
+
+/** Euler's latents are `picture + sigma * noise`; the model sees them scaled to unit variance. */
+export function eulerLatent(sigmas: readonly number[]): Omit<SamplerRule, 'update'> {
+  return {
+    start: { picture: 1, noise: sigmas[0] },
+    historyLength: 0,
+    inputScale: (call) => levelOfSigma(sigmas[call]).alpha,
+  };
+}
+
+/** Change of such a latent per sigma, which is the noise in it. */
+export function slopeMix(type: PredictionType, sigma: number): Mix {
+  const level = levelOfSigma(sigma);
+  const mix = noiseMix(type, level);
+  return { latent: mix.latent * level.alpha, output: mix.output };
+}
+
+/** Leading spacing stops short of pure noise, so its first latent has a picture's variance on top. */
+function startingSigma(spacing: Spacing, largest: number): number {
+  return spacing === 'leading' ? Math.sqrt(largest ** 2 + 1) : largest;
+}
+
+/** Between the first and last sigma of the run's own spacing; the timesteps follow the sigmas, fractions and all. */
+function withKarras(plan: SamplerPlan, { schedule, steps }: SamplerSetup): SamplerPlan {
+  const sigmas = karrasSigmas(plan.sigmas[0], plan.sigmas[steps - 1], steps);
+  return { ...plan, timesteps: sigmas.map((sigma) => timestepOf(schedule, sigma)), sigmas: [...sigmas, 0] };
+}

@@ -1,0 +1,144 @@
+import type { LehrError } from '@lehr/shared';
+import { describe, expect, it } from 'vitest';
+import { sd15Config } from '../../../../../test/support/sampler-golden.ts';
+import { createSamplerRun, defaultSampler, samplersFor, stepRange } from './index.ts';
+import { SAMPLER_NAMES, type SamplerName } from './sampler.ts';
+import type { SamplerRunOptions } from './unchecked-run.ts';
+
+const sd15 = sd15Config();
+const turbo = sd15Config({ timestep_spacing: 'trailing' });
+const zeroSnr = { rescale_betas_zero_snr: true, timestep_spacing: 'trailing' };
+
+describe('createSamplerRun', () => {
+  it("uses each sampler's own spacing where the config names none", () => {
+    const first = (name: SamplerName) => createRun({ name, steps: 20 }).timesteps[0];
+    expect([first('ddim'), first('pndm')]).toEqual([951, 951]);
+    expect([first('euler'), first('euler_a'), first('dpmpp_2m'), first('unipc')]).toEqual([
+      999, 999, 999, 999,
+    ]);
+    expect(createRun({ name: 'ddim', config: turbo, steps: 20 }).timesteps[0]).toBe(999);
+  });
+
+  it('makes one model call more than steps with pndm, and else as many', () => {
+    for (const name of SAMPLER_NAMES) {
+      expect(createRun({ name, steps: 10 }).timesteps).toHaveLength(name === 'pndm' ? 11 : 10);
+    }
+  });
+
+  it.each([
+    { name: 'lcm', steps: 51, allowed: 'from 1 to 50 with lcm' },
+    { name: 'ddim', steps: 1, allowed: 'from 2 to 999 with ddim' },
+    { name: 'euler', steps: 1, allowed: 'from 2 to 1000 with euler' },
+    { name: 'unipc', steps: 1000, allowed: 'from 1 to 999 with unipc' },
+    { name: 'pndm', steps: 0, allowed: 'from 2 to 999 with pndm' },
+    { name: 'euler_a', steps: 2.5, allowed: 'from 2 to 1000 with euler_a' },
+    { name: 'dpmpp_2m_karras', steps: 1001, allowed: 'from 1 to 1000 with dpmpp_2m_karras' },
+  ] as const)('refuses $steps steps of $name, saying what is allowed', ({ name, steps, allowed }) => {
+    const error = errorOf({ name, steps });
+    expect(error).toMatchObject({ code: 'invalid-input', problems: [{ pointer: '/input/steps' }] });
+    expect(error.message).toContain(allowed);
+  });
+
+  it('allows one step where it begins in noise', () => {
+    for (const name of ['euler', 'euler_a', 'ddim'] as const) {
+      expect(createRun({ name, config: turbo, steps: 1 }).timesteps).toEqual([999]);
+    }
+    expect(createRun({ name: 'lcm', steps: 1 }).timesteps).toEqual([999]);
+  });
+
+  it.each([0, -1, 1.5, Number.NaN])('refuses a strength of %d', (strength) => {
+    const error = errorOf({ name: 'euler', steps: 10, strength });
+    expect(error).toMatchObject({ code: 'invalid-input', problems: [{ pointer: '/input/strength' }] });
+  });
+
+  it('refuses a strength that leaves no step, but not with lcm, which makes all of them', () => {
+    const error = errorOf({ name: 'euler', steps: 4, strength: 0.2 });
+    expect(error.problems).toMatchObject([
+      {
+        pointer: '/input/strength',
+        detail: expect.stringContaining('4 steps times strength must be at least 1'),
+      },
+    ]);
+    expect(errorOf({ name: 'pndm', steps: 4, strength: 0.2 }).code).toBe('invalid-input');
+    expect(createRun({ name: 'lcm', steps: 4, strength: 0.2 }).timesteps).toHaveLength(4);
+  });
+
+  it('refuses a sampler that cannot run on the schedule, naming those that can', () => {
+    const error = errorOf({ name: 'pndm', config: sd15Config(zeroSnr), steps: 10 });
+    expect(error).toMatchObject({ code: 'invalid-input', problems: [{ pointer: '/input/sampler' }] });
+    expect(error.message).toContain('euler, euler_a');
+  });
+});
+
+describe('samplersFor', () => {
+  it('offers all on the schedule of Stable Diffusion 1.5', () => {
+    expect(samplersFor(sd15)).toEqual(SAMPLER_NAMES);
+  });
+
+  it('offers those with finite sigmas where noise predictions end in pure noise', () => {
+    const offered = samplersFor(sd15Config({ ...zeroSnr, prediction_type: 'epsilon' }));
+    expect(offered).toEqual(SAMPLER_NAMES.filter((name) => !['ddim', 'lcm', 'pndm'].includes(name)));
+  });
+
+  it('offers all but pndm where velocities end in pure noise', () => {
+    const offered = samplersFor(sd15Config({ ...zeroSnr, prediction_type: 'v_prediction' }));
+    expect(offered).toEqual(SAMPLER_NAMES.filter((name) => name !== 'pndm'));
+  });
+
+  it('leaves out pndm where Runge-Kutta steps are asked for, and lcm where its grid is finer than the schedule', () => {
+    expect(samplersFor(sd15Config({ skip_prk_steps: false }))).not.toContain('pndm');
+    expect(samplersFor(sd15Config({ original_inference_steps: 2000 }))).not.toContain('lcm');
+  });
+});
+
+describe('stepRange', () => {
+  const configs = [sd15, turbo, sd15Config({ timestep_spacing: 'linspace', steps_offset: 0 })];
+
+  it.each([...SAMPLER_NAMES])('of %s ends where step counts end to be possible', (name) => {
+    for (const config of configs) {
+      const { min, max } = stepRange(name, config);
+      const possible = (steps: number) => canRun({ name, config, steps });
+      expect([min - 1, min, max, max + 1].map(possible)).toEqual([false, true, true, false]);
+      for (let steps = min; steps <= max; steps += 13) expect(possible(steps)).toBe(true);
+    }
+  });
+});
+
+describe('defaultSampler', () => {
+  it.each([
+    [{ _class_name: 'PNDMScheduler' }, 'pndm'],
+    [{ _class_name: 'DDIMScheduler' }, 'ddim'],
+    [{ _class_name: 'EulerDiscreteScheduler' }, 'euler'],
+    [{ _class_name: 'EulerAncestralDiscreteScheduler' }, 'euler_a'],
+    [{ _class_name: 'DPMSolverMultistepScheduler' }, 'dpmpp_2m'],
+    [{ _class_name: 'DPMSolverMultistepScheduler', use_karras_sigmas: true }, 'dpmpp_2m_karras'],
+    [{ _class_name: 'LCMScheduler' }, 'lcm'],
+    [{ _class_name: 'UniPCMultistepScheduler' }, 'unipc'],
+    [{ _class_name: 'HeunDiscreteScheduler' }, 'ddim'],
+    [{ _class_name: 'PNDMScheduler', ...zeroSnr }, 'euler'],
+  ])('of %j is %s', (fields, want) => {
+    expect(defaultSampler(sd15Config(fields))).toBe(want);
+  });
+});
+
+function createRun(options: Partial<SamplerRunOptions> & Pick<SamplerRunOptions, 'name' | 'steps'>) {
+  return createSamplerRun({ config: sd15, latentLength: 4, ...options });
+}
+
+function canRun(options: Parameters<typeof createRun>[0]): boolean {
+  try {
+    createRun(options);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function errorOf(options: Parameters<typeof createRun>[0]): LehrError {
+  try {
+    createRun(options);
+  } catch (error) {
+    return error as LehrError;
+  }
+  throw new Error('The options were accepted.');
+}

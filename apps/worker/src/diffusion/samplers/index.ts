@@ -1,0 +1,129 @@
+/** Starts the run a job asked for, and says which samplers and step counts a model's schedule allows. */
+import { LehrError } from '@lehr/shared';
+import type { SchedulerConfig } from '../scheduler-config.ts';
+import { SAMPLER_NAMES, type SamplerName, type SamplerRun } from './sampler.ts';
+import type { SamplerKind, SamplerSetup } from './sampler-kind.ts';
+import { SAMPLER_KINDS, type SamplerRunOptions, setupOf, uncheckedRun } from './unchecked-run.ts';
+
+export type { SamplerRunOptions };
+
+export interface StepRange {
+  readonly min: number;
+  readonly max: number;
+}
+
+/**
+ * Starts a sample's run. Throws LehrError `invalid-input` naming /input/sampler, /input/steps or /input/strength and
+ * what is allowed there.
+ */
+export function createSamplerRun(options: SamplerRunOptions): SamplerRun {
+  const { name, config } = options;
+  const refusal = SAMPLER_KINDS[name].refusal?.(config);
+  if (refusal) {
+    const names = samplersFor(config).join(', ');
+    throw refused('/input/sampler', `must be one of ${names}; ${name} cannot run on this model: ${refusal}`);
+  }
+  checkSteps(name, setupOf(options));
+  return uncheckedRun(options);
+}
+
+/**
+ * The samplers that can run on a schedule, in the order of SAMPLER_NAMES. On one with zero terminal SNR, ddim and lcm
+ * begin in noise that holds no picture at all and so need a model that predicts velocities; the samplers that go by
+ * sigmas take the last one as that of 2^-24 of a picture, as diffusers does; pndm is left out.
+ */
+export function samplersFor(config: SchedulerConfig): SamplerName[] {
+  return SAMPLER_NAMES.filter((name) => SAMPLER_KINDS[name].refusal?.(config) === undefined);
+}
+
+/**
+ * The sampler the model's authors chose, as near as ours come to it; the first that can run where their class is
+ * none of ours.
+ */
+export function defaultSampler(config: SchedulerConfig): SamplerName {
+  const own = ownSampler(config);
+  const offered = samplersFor(config);
+  return own && offered.includes(own) ? own : offered[0];
+}
+
+/** Text to image: every step count from `min` to `max` is possible, and no other. */
+export function stepRange(name: SamplerName, config: SchedulerConfig): StepRange {
+  return rangeOf(SAMPLER_KINDS[name], setupOf({ name, config, steps: 1 }));
+}
+
+function ownSampler({ className, useKarrasSigmas, algorithmType }: SchedulerConfig): SamplerName | undefined {
+  switch (className) {
+    case 'DDIMScheduler':
+      return 'ddim';
+    case 'EulerDiscreteScheduler':
+      return 'euler';
+    case 'EulerAncestralDiscreteScheduler':
+      return 'euler_a';
+    case 'DPMSolverMultistepScheduler':
+      if (!useKarrasSigmas) return 'dpmpp_2m';
+      return algorithmType === 'sde-dpmsolver++' ? 'dpmpp_2m_sde_karras' : 'dpmpp_2m_karras';
+    case 'LCMScheduler':
+      return 'lcm';
+    case 'PNDMScheduler':
+      return 'pndm';
+    case 'UniPCMultistepScheduler':
+      return 'unipc';
+    default:
+      return undefined;
+  }
+}
+
+function checkSteps(name: SamplerName, setup: SamplerSetup): void {
+  const { steps, strength } = setup;
+  const kind = SAMPLER_KINDS[name];
+  if (!(strength > 0 && strength <= 1)) {
+    throw refused('/input/strength', `must be above 0 and at most 1; it is ${strength}`);
+  }
+  const givesPicture = steps > 1 || strength < 1 || beginsInNoise(kind, setup);
+  if (!isPossible(kind, setup) || !givesPicture) {
+    const { min, max } = rangeOf(kind, setup);
+    throw refused(
+      '/input/steps',
+      `must be a whole number from ${min} to ${max} with ${name}; it is ${steps}`,
+    );
+  }
+  if (kind.plan(setup).firstCall === steps) {
+    const product = `${steps} steps times strength must be at least 1`;
+    throw refused('/input/strength', `must leave a step to make: ${product}; it is ${strength}`);
+  }
+}
+
+function rangeOf(kind: SamplerKind, setup: SamplerSetup): StepRange {
+  // Halving is enough: where a step count is impossible, every larger one is too.
+  let max = 1;
+  let impossible = setup.config.trainTimesteps + 1;
+  while (impossible - max > 1) {
+    const middle = (max + impossible) >> 1;
+    if (isPossible(kind, { ...setup, steps: middle })) max = middle;
+    else impossible = middle;
+  }
+  return { min: beginsInNoise(kind, { ...setup, steps: 1 }) ? 1 : 2, max };
+}
+
+/** Whether the schedule has this many timesteps for the sampler: all inside it, none at no distance from the next. */
+function isPossible(kind: SamplerKind, setup: SamplerSetup): boolean {
+  const { steps, config } = setup;
+  if (!Number.isInteger(steps) || steps < 1 || steps > config.trainTimesteps) return false;
+  const { timesteps, sigmas } = kind.plan(setup);
+  const isEnough = timesteps.length >= steps;
+  return (
+    isEnough && timesteps[0] < config.trainTimesteps && sigmas.every((s, i) => i === 0 || s < sigmas[i - 1])
+  );
+}
+
+/**
+ * Leading spacing, and linspace for some samplers, puts a single step at the clean end of the schedule: it would
+ * return the seed's noise nearly untouched, which is no picture.
+ */
+function beginsInNoise(kind: SamplerKind, setup: SamplerSetup): boolean {
+  return kind.plan(setup).timesteps[0] >= setup.config.trainTimesteps / 2;
+}
+
+function refused(pointer: string, detail: string): LehrError {
+  return new LehrError('invalid-input', `${pointer} ${detail}.`, { problems: [{ pointer, detail }] });
+}

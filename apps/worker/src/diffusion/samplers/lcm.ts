@@ -1,0 +1,55 @@
+import { levelAt, levelOfAlphaCumprod } from '../noise-schedule.ts';
+import { lcmTimesteps } from '../timesteps.ts';
+import { cleanMix, noiseInPureNoise } from './prediction.ts';
+import type { SamplerKind } from './sampler-kind.ts';
+
+/** Standard deviation of the data in the boundary condition, as distilled. */
+const SIGMA_DATA = 0.5;
+
+/**
+ * Latent consistency models, arXiv 2310.04378: jump to a clean latent, noise it to the next timestep, and again.
+ * Draws noise on every step but the last. Spacing plays no part: the timesteps are those of the distillation.
+ */
+export const lcm: SamplerKind = {
+  defaultSpacing: 'leading',
+
+  refusal(config) {
+    if (config.originalInferenceSteps > config.trainTimesteps) {
+      return 'original_inference_steps exceeds num_train_timesteps';
+    }
+    return noiseInPureNoise(config);
+  },
+
+  plan({ config, steps, strength }) {
+    const timesteps = lcmTimesteps(steps, config.trainTimesteps, config.originalInferenceSteps, strength);
+    return { timesteps, sigmas: [], initNoiseSigma: 1, firstCall: 0 };
+  },
+
+  rule({ config, schedule }, { timesteps }) {
+    const first = levelAt(schedule, timesteps[0]);
+    return {
+      start: { picture: first.alpha, noise: first.sigma },
+      historyLength: 0,
+
+      update(call, modelOutput, latent, _history, drawNoise) {
+        const clean = cleanMix(config.predictionType, levelAt(schedule, timesteps[call]));
+        const { skip, out } = boundary(timesteps[call] * config.timestepScaling);
+        const fromLatent = out * clean.latent + skip;
+        const fromOutput = out * clean.output;
+        const isLast = call === timesteps.length - 1;
+        const next = isLast ? levelOfAlphaCumprod(1) : levelAt(schedule, timesteps[call + 1]);
+        const drawn = isLast ? undefined : drawNoise(latent.length);
+        for (let i = 0; i < latent.length; i++) {
+          const denoised = fromLatent * latent[i] + fromOutput * modelOutput[i];
+          latent[i] = next.alpha * denoised + (drawn ? next.sigma * drawn[i] : 0);
+        }
+      },
+    };
+  },
+};
+
+/** The boundary condition of consistency models (arXiv 2303.01469): at timestep 0 the latent passes untouched. */
+function boundary(scaledTimestep: number): { skip: number; out: number } {
+  const sum = scaledTimestep ** 2 + SIGMA_DATA ** 2;
+  return { skip: SIGMA_DATA ** 2 / sum, out: scaledTimestep / Math.sqrt(sum) };
+}

@@ -1,0 +1,83 @@
+import { LehrError } from '@lehr/shared';
+import type { DrawNoise, SamplerRun, SamplerState } from './sampler.ts';
+import type { SamplerPlan, SamplerRule } from './sampler-kind.ts';
+
+/** One sample's way through a plan: counts the calls and holds the history that a rule works on. */
+export class PlannedRun implements SamplerRun {
+  readonly timesteps: readonly number[];
+  readonly initNoiseSigma: number;
+  readonly #rule: SamplerRule;
+  readonly #history: readonly Float32Array[];
+  readonly #latentLength: number;
+  #call = 0;
+
+  constructor(plan: SamplerPlan, rule: SamplerRule, latentLength: number) {
+    this.timesteps = plan.timesteps;
+    this.initNoiseSigma = plan.initNoiseSigma;
+    this.#rule = rule;
+    this.#latentLength = latentLength;
+    this.#history = Array.from({ length: rule.historyLength }, () => new Float32Array(latentLength));
+  }
+
+  get call(): number {
+    return this.#call;
+  }
+
+  scaleModelInput(latent: Float32Array, out: Float32Array): void {
+    this.#expect(latent, out);
+    const scale = this.#rule.inputScale?.(this.#call);
+    if (scale === undefined) {
+      out.set(latent);
+      return;
+    }
+    for (let i = 0; i < latent.length; i++) out[i] = latent[i] * scale;
+  }
+
+  step(modelOutput: Float32Array, latent: Float32Array, drawNoise: DrawNoise): void {
+    this.#expect(modelOutput, latent);
+    if (this.#call === this.timesteps.length) {
+      throw new Error(`All ${this.#call} calls of this run are made. This is a bug in Lehr.`);
+    }
+    this.#rule.update(this.#call, modelOutput, latent, this.#history, drawNoise);
+    this.#call++;
+  }
+
+  addNoise(latent: Float32Array, noise: Float32Array): void {
+    this.#expect(latent, noise);
+    const { start } = this.#rule;
+    for (let i = 0; i < latent.length; i++) latent[i] = start.picture * latent[i] + start.noise * noise[i];
+  }
+
+  state(): SamplerState {
+    return { call: this.#call, history: this.#history.map((latent) => latent.slice()) };
+  }
+
+  restore({ call, history }: SamplerState): void {
+    const calls = this.timesteps.length;
+    const fits =
+      Number.isInteger(call) &&
+      call >= 0 &&
+      call <= calls &&
+      history.length === this.#history.length &&
+      history.every((latent) => latent.length === this.#latentLength);
+    if (!fits) {
+      const lengths = history.map((latent) => latent.length).join(', ');
+      throw new LehrError(
+        'internal',
+        `This sampler state is another run's: call ${call} of ${calls}, history of [${lengths}] values where ` +
+          `${this.#history.length} latents of ${this.#latentLength} are wanted.`,
+      );
+    }
+    for (const [i, latent] of this.#history.entries()) latent.set(history[i]);
+    this.#call = call;
+  }
+
+  #expect(...arrays: readonly Float32Array[]): void {
+    for (const { length } of arrays) {
+      if (length === this.#latentLength) continue;
+      throw new Error(
+        `This run's latent has ${this.#latentLength} values, not ${length}. This is a bug in Lehr.`,
+      );
+    }
+  }
+}

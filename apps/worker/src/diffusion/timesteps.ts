@@ -1,0 +1,120 @@
+/**
+ * Which timesteps of the training schedule a run visits (arXiv 2305.08891, table 2), and Karras sigmas. The values
+ * are those of diffusers for every step count: halves round to even and sums run in numpy's order, because one
+ * timestep off is another picture. Every list falls, from noise to clean.
+ */
+import type { NoiseSchedule } from './noise-schedule.ts';
+import type { Spacing } from './scheduler-config.ts';
+
+export interface SpacingOptions {
+  readonly spacing: Spacing;
+  readonly steps: number;
+  /** Length of the training schedule; its timesteps are 0 to this minus 1. */
+  readonly trainTimesteps: number;
+  /** Added by leading spacing alone. */
+  readonly stepsOffset: number;
+}
+
+/** Steepness of the sigma curve in arXiv 2206.00364, eq. 5. */
+const KARRAS_RHO = 7;
+
+/** Whole timesteps, for ddim and pndm. */
+export function wholeTimesteps(options: SpacingOptions): number[] {
+  const { spacing, steps, trainTimesteps } = options;
+  if (spacing !== 'linspace') return evenTimesteps(options, steps);
+  return linspace(trainTimesteps - 1, steps)
+    .map(roundHalfToEven)
+    .reverse();
+}
+
+/** For euler and euler_a: linspace keeps its fractions, as float32. */
+export function fractionalTimesteps(options: SpacingOptions): number[] {
+  const { spacing, steps, trainTimesteps } = options;
+  if (spacing !== 'linspace') return evenTimesteps(options, steps);
+  return linspace(trainTimesteps - 1, steps)
+    .map(Math.fround)
+    .reverse();
+}
+
+/** For the dpmpp samplers and unipc: linspace and leading cut the schedule for one step more and leave out the last. */
+export function multistepTimesteps(options: SpacingOptions): number[] {
+  const { spacing, steps, trainTimesteps } = options;
+  if (spacing === 'trailing') return evenTimesteps(options, steps);
+  if (spacing === 'leading') return evenTimesteps(options, steps + 1).slice(0, -1);
+  const points = linspace(trainTimesteps - 1, steps + 1);
+  return points.map(roundHalfToEven).reverse().slice(0, -1);
+}
+
+/**
+ * LCM (arXiv 2310.04378) only knows the timesteps it was distilled on: a grid of `originalSteps`, of which an
+ * image-to-image run uses the lower `strength`. Shorter than `steps` when the grid has too few.
+ */
+export function lcmTimesteps(
+  steps: number,
+  trainTimesteps: number,
+  originalSteps: number,
+  strength: number,
+): number[] {
+  const stride = Math.floor(trainTimesteps / originalSteps);
+  const gridLength = Math.max(1, Math.trunc(originalSteps * strength));
+  const count = Math.min(steps, gridLength);
+  const share = gridLength / count;
+  return Array.from({ length: count }, (_, i) => (gridLength - Math.floor(i * share)) * stride - 1);
+}
+
+/** `steps` sigmas from `largest` to `smallest` (arXiv 2206.00364, eq. 5). */
+export function karrasSigmas(largest: number, smallest: number, steps: number): number[] {
+  const from = largest ** (1 / KARRAS_RHO);
+  const to = smallest ** (1 / KARRAS_RHO);
+  return linspace(1, steps).map((share) => (from + share * (to - from)) ** KARRAS_RHO);
+}
+
+/** Sigma at a timestep, which may lie between two of the schedule. */
+export function sigmaAt({ sigmas }: NoiseSchedule, timestep: number): number {
+  const low = Math.min(Math.floor(timestep), sigmas.length - 2);
+  return sigmas[low] + (timestep - low) * (sigmas[low + 1] - sigmas[low]);
+}
+
+/** The inverse of `sigmaAt`, but between two timesteps straight in log sigma, as k-diffusion has it. */
+export function timestepOf({ sigmas }: NoiseSchedule, sigma: number): number {
+  const low = lastAtMost(sigmas, sigma);
+  const share = Math.log(sigma / sigmas[low]) / Math.log(sigmas[low + 1] / sigmas[low]);
+  return low + Math.min(Math.max(share, 0), 1);
+}
+
+/** Index of the last of rising `values` that is not above `value`; the last but one at most, so that one follows. */
+function lastAtMost(values: Float64Array, value: number): number {
+  let low = 0;
+  let high = values.length - 1;
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (values[middle] <= value) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+/** numpy's `round`. */
+export function roundHalfToEven(value: number): number {
+  const floor = Math.floor(value);
+  if (value - floor !== 0.5) return Math.round(value);
+  return floor % 2 === 0 ? floor : floor + 1;
+}
+
+/** Leading and trailing spacing of `count` timesteps. */
+function evenTimesteps({ spacing, trainTimesteps, stepsOffset }: SpacingOptions, count: number): number[] {
+  if (spacing === 'leading') {
+    const stride = Math.floor(trainTimesteps / count);
+    return Array.from({ length: count }, (_, i) => (count - 1 - i) * stride + stepsOffset);
+  }
+  // numpy's arange takes its stride from its first two values, and its halves fall as that stride has them. Unlike
+  // it this always gives `count` timesteps: by rounding, arange at times adds one more, which is -1.
+  const stride = trainTimesteps - trainTimesteps / count - trainTimesteps;
+  return Array.from({ length: count }, (_, i) => roundHalfToEven(trainTimesteps + i * stride) - 1);
+}
+
+/** numpy's `linspace(0, end, count)`: multiplies by the stride (never divides last) and sets the end itself. */
+function linspace(end: number, count: number): number[] {
+  const stride = end / (count - 1);
+  return Array.from({ length: count }, (_, i) => (i === 0 ? 0 : i === count - 1 ? end : i * stride));
+}

@@ -1,0 +1,170 @@
+/** The denoiser: rows with their own timesteps in, noise predictions out. */
+import { LehrError } from '@lehr/shared';
+import { toFloat16 } from '../runtime/half.ts';
+import { RowStack } from '../runtime/row-stack.ts';
+import type { RuntimeSession } from '../runtime/runtime.ts';
+import { FLOAT_TYPES, type FloatType, findBadRows, floatValues, type Tensor } from '../runtime/tensor.ts';
+import { expectInputs, expectOutput, expectSize, expectType } from './graph-values.ts';
+
+/** One line of the batch: a sample under guidance takes two. */
+export interface UnetRow {
+  /** `[channels, height, width]`, already scaled by the sampler. */
+  readonly latent: Float32Array;
+  /** The noise schedule's value at this row's step; Euler's are fractional. */
+  readonly timestep: number;
+  /** `[tokens, embeddingDim]` */
+  readonly promptEmbedding: Float32Array;
+}
+
+export interface LatentSize {
+  readonly height: number;
+  readonly width: number;
+}
+
+export interface NoisePredictions {
+  /** One per row, `[channels, height, width]`: views of one buffer that nobody else writes. */
+  readonly rows: readonly Float32Array[];
+  /** Indices of rows that hold a NaN or an infinity. Their batch mates are good. */
+  readonly badRows: readonly number[];
+}
+
+/** `rows`: each row has its own timestep. `aligned`: all rows of a call must share one, for the reason given. */
+export type Batching = { readonly mode: 'rows' } | { readonly mode: 'aligned'; readonly reason: string };
+
+export interface UnetConfig {
+  /** Sizes that the graph may leave free; undefined where the config is silent too. */
+  readonly latentChannels?: number | undefined;
+  readonly embeddingDim?: number | undefined;
+}
+
+const TIMESTEP_TYPES = ['int64', 'int32', 'float32', 'float16'] as const;
+type TimestepType = (typeof TIMESTEP_TYPES)[number];
+
+export class Unet {
+  readonly batching: Batching;
+  readonly latentChannels: number;
+  readonly embeddingDim: number;
+  /** The batch size that the graph fixes, if it does: more rows are refused, fewer are filled up. */
+  readonly fixedRows: number | undefined;
+  readonly #session: RuntimeSession;
+  readonly #sampleType: FloatType;
+  readonly #textType: FloatType;
+  readonly #timestepType: TimestepType;
+  readonly #timestepIsScalar: boolean;
+  readonly #output: string;
+  readonly #latents = new RowStack();
+  readonly #texts = new RowStack({ rowsComeAgain: true });
+
+  /** Throws LehrError `model-unavailable` when the session is no Stable Diffusion UNet. */
+  constructor(session: RuntimeSession, batching: Batching, config: UnetConfig = {}) {
+    const [sample, timestep, text] = expectInputs('unet', session, [
+      'sample',
+      'timestep',
+      'encoder_hidden_states',
+    ]);
+    this.#session = session;
+    this.batching = batching;
+    this.#sampleType = expectType('unet', sample, FLOAT_TYPES);
+    this.#textType = expectType('unet', text, FLOAT_TYPES);
+    this.#timestepType = expectType('unet', timestep, TIMESTEP_TYPES);
+    this.#timestepIsScalar = timestep.dims.length === 0;
+    this.#output = expectOutput('unet', session, ['out_sample', 'sample']).name;
+    this.latentChannels = expectSize('unet', sample, 1, config.latentChannels);
+    this.embeddingDim = expectSize('unet', text, 2, config.embeddingDim);
+    this.fixedRows = typeof sample.dims[0] === 'number' ? sample.dims[0] : undefined;
+  }
+
+  /**
+   * Predicts the noise of every row in one run. `padTo` fills the batch up to that many rows, for providers that tune
+   * per shape; the extra rows repeat the last one and are dropped. Throws what RuntimeSession.run throws, and
+   * LehrError `engine-failed` for rows that do not fit together.
+   */
+  async predict(rows: readonly UnetRow[], size: LatentSize, padTo = rows.length): Promise<NoisePredictions> {
+    const rowLength = this.latentChannels * size.height * size.width;
+    this.#checkRows(rows, rowLength);
+    const batch = this.#pad(rows, padTo);
+    const latents = batch.map(({ latent }) => latent);
+    const texts = batch.map(({ promptEmbedding }) => promptEmbedding);
+    const tokens = texts[0].length / this.embeddingDim;
+    const feeds = {
+      sample: this.#latents.stack(this.#sampleType, latents, [
+        batch.length,
+        this.latentChannels,
+        size.height,
+        size.width,
+      ]),
+      timestep: this.#stackTimesteps(batch),
+      encoder_hidden_states: this.#texts.stack(this.#textType, texts, [
+        batch.length,
+        tokens,
+        this.embeddingDim,
+      ]),
+    };
+    const results = await this.#session.run(feeds, [this.#output]);
+    const values = floatValues(results[this.#output]);
+    const predictions = rows.map((_, row) => values.subarray(row * rowLength, (row + 1) * rowLength));
+    return { rows: predictions, badRows: findBadRows(predictions) };
+  }
+
+  async close(): Promise<void> {
+    await this.#session.close();
+  }
+
+  #checkRows(rows: readonly UnetRow[], rowLength: number): void {
+    if (rows.length === 0)
+      throw new LehrError('engine-failed', 'A UNet run needs at least one row, got none.');
+    const [first] = rows;
+    if (first.promptEmbedding.length % this.embeddingDim !== 0) {
+      throw misfit('a prompt embedding', first.promptEmbedding.length, `a multiple of ${this.embeddingDim}`);
+    }
+    for (const { latent, promptEmbedding, timestep } of rows) {
+      if (latent.length !== rowLength) throw misfit('a latent', latent.length, rowLength);
+      if (promptEmbedding.length !== first.promptEmbedding.length) {
+        throw misfit('a prompt embedding', promptEmbedding.length, first.promptEmbedding.length);
+      }
+      if (this.batching.mode === 'aligned' && timestep !== first.timestep) {
+        const both = `${first.timestep} and ${timestep}`;
+        throw new LehrError(
+          'engine-failed',
+          `This UNet takes one timestep for all rows of a run, got ${both}.`,
+        );
+      }
+    }
+  }
+
+  #pad(rows: readonly UnetRow[], padTo: number): readonly UnetRow[] {
+    const wanted = this.fixedRows ?? Math.max(padTo, rows.length);
+    if (rows.length > wanted) {
+      throw new LehrError(
+        'engine-failed',
+        `This UNet was exported for ${wanted} rows a run, got ${rows.length}.`,
+      );
+    }
+    return [...rows, ...new Array<UnetRow>(wanted - rows.length).fill(rows[rows.length - 1])];
+  }
+
+  #stackTimesteps(batch: readonly UnetRow[]): Tensor {
+    const rows = this.batching.mode === 'rows' ? batch : batch.slice(0, 1);
+    const timesteps = rows.map(({ timestep }) => timestep);
+    const dims = this.#timestepIsScalar ? [] : [timesteps.length];
+    // Graphs that count in whole timesteps get the nearest one, not the truncated one of diffusers' ONNX pipeline:
+    // half the error in the noise level that the model is told, and no difference for samplers with whole timesteps.
+    switch (this.#timestepType) {
+      case 'float32':
+        return { type: 'float32', data: Float32Array.from(timesteps), dims };
+      case 'float16':
+        return { type: 'float16', data: toFloat16(timesteps), dims };
+      case 'int32':
+        return { type: 'int32', data: Int32Array.from(timesteps, Math.round), dims };
+      case 'int64':
+        return {
+          type: 'int64',
+          data: BigInt64Array.from(timesteps, (value) => BigInt(Math.round(value))),
+          dims,
+        };
+    }
+  }
+}
+
+const misfit = (what: string, length: number, wanted: number | string): LehrError =>
+  new LehrError('engine-failed', `The UNet was given ${what} of ${length} values, wanted ${wanted}.`);

@@ -1,0 +1,115 @@
+/** Latents to pixels. */
+import { LehrError } from '@lehr/shared';
+import { RowStack } from '../runtime/row-stack.ts';
+import type { RuntimeSession } from '../runtime/runtime.ts';
+import {
+  elementCount,
+  FLOAT_TYPES,
+  type FloatType,
+  findBadRows,
+  floatTensor,
+  floatValues,
+} from '../runtime/tensor.ts';
+import { expectInputs, expectOutput, expectSize, expectType } from './graph-values.ts';
+
+export interface VaeConfig {
+  readonly latentChannels?: number | undefined;
+  /** The latents that the UNet sees are the VAE's own, shifted and scaled to a deviation of about 1. */
+  readonly scalingFactor: number;
+  readonly shiftFactor: number;
+}
+
+export interface PictureSize {
+  readonly height: number;
+  readonly width: number;
+}
+
+const CHANNELS = 3;
+
+/** Latent size of the run that finds out the scale, where the graph fixes none. */
+const PROBE_SIZE = 8;
+
+/**
+ * Makes a VAE of a session and runs it once, to see how many pixels a latent value becomes. Throws what
+ * RuntimeSession.run throws, and LehrError `model-unavailable` when the session is no VAE decoder.
+ */
+export async function openVae(session: RuntimeSession, config: VaeConfig): Promise<Vae> {
+  const [latent] = expectInputs('vae_decoder', session, ['latent_sample']);
+  const graph = {
+    type: expectType('vae_decoder', latent, FLOAT_TYPES),
+    output: expectOutput('vae_decoder', session, ['sample']).name,
+    latentChannels: expectSize('vae_decoder', latent, 1, config.latentChannels),
+  };
+  const [height, width] = latent.dims.slice(2).map((dim) => (typeof dim === 'number' ? dim : PROBE_SIZE));
+  const dims = [1, graph.latentChannels, height, width];
+  const probe = floatTensor(graph.type, new Float32Array(elementCount(dims)), dims);
+  const { [graph.output]: picture } = await session.run({ latent_sample: probe }, [graph.output]);
+  const scaleFactor = picture.dims[2] / height;
+  const wanted = [1, CHANNELS, height * scaleFactor, width * scaleFactor];
+  if (picture.dims.join() !== wanted.join() || !Number.isInteger(scaleFactor)) {
+    const shapes = `latents of [${dims.join(', ')}] into [${picture.dims.join(', ')}]`;
+    throw new LehrError(
+      'model-unavailable',
+      `The vae_decoder graph makes ${shapes}, wanted RGB of a whole multiple.`,
+    );
+  }
+  return new Vae(session, { ...config, ...graph, scaleFactor });
+}
+
+interface VaeGraph extends VaeConfig {
+  readonly type: FloatType;
+  readonly output: string;
+  readonly latentChannels: number;
+  readonly scaleFactor: number;
+}
+
+export class Vae {
+  readonly latentChannels: number;
+  /** Pixels per latent value, in height and in width. */
+  readonly scaleFactor: number;
+  readonly #session: RuntimeSession;
+  readonly #graph: VaeGraph;
+  readonly #stack = new RowStack();
+
+  constructor(session: RuntimeSession, graph: VaeGraph) {
+    this.#session = session;
+    this.#graph = graph;
+    this.latentChannels = graph.latentChannels;
+    this.scaleFactor = graph.scaleFactor;
+  }
+
+  /**
+   * Decodes one latent `[channels, height / scaleFactor, width / scaleFactor]` to RGB, 8 bits, `[height, width, 3]`.
+   * Throws what RuntimeSession.run throws, and LehrError `numeric-error` rather than give a black picture for a NaN.
+   */
+  async decode(latent: Float32Array, { height, width }: PictureSize): Promise<Uint8Array> {
+    const { type, output, scalingFactor, shiftFactor } = this.#graph;
+    const dims = [1, this.latentChannels, height / this.scaleFactor, width / this.scaleFactor];
+    const own = latent.map((value) => value / scalingFactor + shiftFactor);
+    const results = await this.#session.run({ latent_sample: this.#stack.stack(type, [own], dims) }, [
+      output,
+    ]);
+    const values = floatValues(results[output]);
+    if (findBadRows([values]).length > 0) {
+      throw new LehrError('numeric-error', 'The VAE produced values that are no numbers.');
+    }
+    return toPixels(values);
+  }
+
+  async close(): Promise<void> {
+    await this.#session.close();
+  }
+}
+
+/** `[3, height, width]` of -1 to 1, to bytes with the channels of a pixel side by side; what lies outside is clamped. */
+function toPixels(values: Float32Array): Uint8Array {
+  const size = values.length / CHANNELS;
+  const pixels = new Uint8ClampedArray(values.length);
+  for (let channel = 0; channel < CHANNELS; channel += 1) {
+    for (let i = 0; i < size; i += 1) {
+      // A clamped array clamps to 0 and 255 and rounds half to even, as numpy does for diffusers.
+      pixels[i * CHANNELS + channel] = (values[channel * size + i] / 2 + 0.5) * 255;
+    }
+  }
+  return new Uint8Array(pixels.buffer);
+}

@@ -1,0 +1,200 @@
+/**
+ * The running batch of one latent shape. Every turn is one step: who waits may join, every sample moves one step on, who
+ * is done leaves. A sample neither waits for a batch to form nor for one to end.
+ *
+ *   waiting -> running -> retired     a sample's way; each turn admits, runs, advances, retires
+ *
+ * A model whose graph takes one timestep for all rows (`aligned`) fills the lane only while it is empty, with samples
+ * of equal steps, sampler and guidance.
+ */
+import { type Clock, LehrError, toLehrError } from '@lehr/shared';
+import type { Batching, LatentSize, NoisePredictions, UnetRow } from '../diffusion/unet.ts';
+import { admit } from './admit.ts';
+import type { LaneSample } from './lane-sample.ts';
+import type { FromEngine, SampleId } from './protocol.ts';
+import type { RowCap } from './row-cap.ts';
+import type { Station } from './turns.ts';
+
+/** The part of a UNet a lane needs. */
+export interface Denoiser {
+  readonly batching: Batching;
+  predict(rows: readonly UnetRow[], size: LatentSize, padTo?: number): Promise<NoisePredictions>;
+}
+
+export interface LaneOptions {
+  readonly name: string;
+  readonly unet: Denoiser;
+  readonly size: LatentSize;
+  readonly cap: RowCap;
+  /** Row counts a run is padded to, for providers that tune per shape; empty for none. */
+  readonly ladder: readonly number[];
+  readonly clock: Clock;
+  readonly post: (message: FromEngine) => void;
+  /** A sample made its last step; its latent is final. */
+  readonly onRetired: (sample: LaneSample) => void;
+  /** Whether a sample that retires now would have to queue for long behind others; its place is then kept. */
+  readonly isCongested: () => boolean;
+}
+
+export class Lane implements Station {
+  readonly #options: LaneOptions;
+  #waiting: LaneSample[] = [];
+  #running: LaneSample[] = [];
+  #reportedCap: number | undefined;
+
+  constructor(options: LaneOptions) {
+    this.#options = options;
+  }
+
+  get hasWork(): boolean {
+    return this.#waiting.length > 0 || this.#running.length > 0;
+  }
+
+  get samples(): number {
+    return this.#waiting.length + this.#running.length;
+  }
+
+  submit(sample: LaneSample): void {
+    this.#waiting.push(sample);
+    this.#reportCap();
+  }
+
+  /** True when the sample was here; it takes no further step. */
+  cancel(id: SampleId): boolean {
+    const stays = (sample: LaneSample): boolean => sample.request.id !== id;
+    const before = this.samples;
+    this.#waiting = this.#waiting.filter(stays);
+    this.#running = this.#running.filter(stays);
+    return this.samples < before;
+  }
+
+  /** One step of everybody in the lane. Never rejects: a failure is the failure of samples. */
+  async turn(): Promise<void> {
+    this.#admit();
+    const samples = this.#running;
+    if (samples.length === 0) return;
+    this.#options.post({ type: 'turn', samples: samples.map((sample) => sample.request.id) });
+    this.#announceLeavers(samples);
+    const startedAt = this.#options.clock.monotonic();
+    const rows = samples.reduce((sum, sample) => sum + sample.rows, 0);
+    const whole = await this.#step(samples);
+    const ms = this.#options.clock.monotonic() - startedAt;
+    // A step that had to be split says nothing about what a whole one takes.
+    if (whole) this.#options.cap.observe(rows, ms);
+    this.#reportCap();
+    this.#options.post({
+      type: 'stepped',
+      lane: this.#options.name,
+      rows,
+      ms,
+      samples: samples.map(({ request, step }) => ({ id: request.id, step, steps: request.steps })),
+    });
+    this.#retire();
+  }
+
+  #admit(): void {
+    const { unet, cap, clock } = this.#options;
+    if (this.#waiting.length === 0) return;
+    const aligned = unet.batching.mode === 'aligned';
+    if (aligned && this.#running.length > 0) return;
+    const now = clock.monotonic();
+    const candidates = this.#waiting.map((sample) => ({
+      sample,
+      rows: sample.rows,
+      steps: sample.request.steps,
+      company: sample.request.company,
+      waitedMs: now - sample.marks.arrivedAt,
+    }));
+    const joining = admit(candidates, {
+      rowCap: cap.rows,
+      rows: this.#running.reduce((sum, sample) => sum + sample.rows, 0),
+      samples: this.#running.length,
+      company: Math.min(...this.#running.map((sample) => sample.request.company)),
+    }).map(({ sample }) => sample);
+    const joined = aligned ? joining.filter((sample) => canShareTimesteps(sample, joining[0])) : joining;
+    for (const sample of joined) sample.marks.startedAt = now;
+    this.#waiting = this.#waiting.filter((sample) => !joined.includes(sample));
+    this.#running = [...this.#running, ...joined];
+  }
+
+  /** Says before the step whose last one it is, so that the intake can fill their rows for the next. */
+  #announceLeavers(samples: readonly LaneSample[]): void {
+    if (this.#options.isCongested()) return;
+    for (const sample of samples) {
+      if (sample.callsLeft === 1) this.#options.post({ type: 'leaving', sample: sample.request.id });
+    }
+  }
+
+  /**
+   * Runs one step of the samples together; false when it had to be split. A run that fails is tried again in halves, so
+   * that only the samples that cannot run fail.
+   */
+  async #step(samples: readonly LaneSample[]): Promise<boolean> {
+    const { unet, size, cap } = this.#options;
+    const rowsOf = samples.map((sample) => sample.nextRows());
+    const rows = rowsOf.flat();
+    let predictions: NoisePredictions;
+    try {
+      predictions = await unet.predict(rows, size, this.#padded(rows.length));
+    } catch (error) {
+      const failure = toLehrError(error, 'engine-failed');
+      if (samples.length === 1) {
+        this.#fail(samples[0], failure);
+        return false;
+      }
+      if (failure.code === 'out-of-memory') cap.limit(Math.floor(rows.length / 2));
+      const middle = Math.ceil(samples.length / 2);
+      await this.#step(samples.slice(0, middle));
+      await this.#step(samples.slice(middle));
+      return false;
+    }
+    const bad = new Set(predictions.badRows);
+    let at = 0;
+    for (const [i, sample] of samples.entries()) {
+      const end = at + rowsOf[i].length;
+      if (rowsOf[i].some((_, row) => bad.has(at + row))) this.#fail(sample, notANumber(sample));
+      else sample.advance(predictions.rows.slice(at, end), samples.length);
+      at = end;
+    }
+    return true;
+  }
+
+  #padded(rows: number): number {
+    return this.#options.ladder.find((rung) => rung >= rows) ?? rows;
+  }
+
+  #fail(sample: LaneSample, { code, message }: LehrError): void {
+    // A cancel may have taken it out while the step ran.
+    if (!this.cancel(sample.request.id)) return;
+    this.#options.post({ type: 'failed', sample: sample.request.id, failure: { code, message } });
+  }
+
+  #retire(): void {
+    const now = this.#options.clock.monotonic();
+    const done = this.#running.filter((sample) => sample.callsLeft === 0);
+    if (done.length === 0) return;
+    this.#running = this.#running.filter((sample) => sample.callsLeft > 0);
+    for (const sample of done) {
+      sample.marks.denoisedAt = now;
+      this.#options.onRetired(sample);
+    }
+  }
+
+  #reportCap(): void {
+    const { cap, name, post } = this.#options;
+    if (cap.rows === this.#reportedCap) return;
+    this.#reportedCap = cap.rows;
+    post({ type: 'cap', lane: name, rows: cap.rows });
+  }
+}
+
+/** Equal steps and sampler give equal timesteps at every step; equal guidance gives equal rows per sample. */
+function canShareTimesteps({ request: a }: LaneSample, { request: b }: LaneSample): boolean {
+  return a.steps === b.steps && a.sampler === b.sampler && a.guidance === b.guidance;
+}
+
+const notANumber = (sample: LaneSample): LehrError =>
+  new LehrError(
+    'numeric-error',
+    `The model's prediction at step ${sample.step + 1} of ${sample.request.steps} was not a number.`,
+  );

@@ -1,0 +1,51 @@
+/** Entry of the engine's process: messages in, engine, messages out. Lives and dies with the worker that forked it. */
+import { systemClock, toLehrError } from '@lehr/shared';
+import { onnxRuntime } from '../runtime/onnx.ts';
+import { createSimulatedRuntime } from '../runtime/simulated.ts';
+import { Engine } from './engine.ts';
+import type { EngineSettings, FromEngine, ToEngine } from './protocol.ts';
+
+let engine: Engine | undefined;
+
+const post = (message: FromEngine): void => {
+  process.send?.(message);
+};
+
+async function open({ settings, models }: Extract<ToEngine, { type: 'open' }>): Promise<void> {
+  try {
+    engine = new Engine({ runtime: runtimeFor(settings), settings, clock: systemClock, post });
+    const opened = [];
+    for (const model of models) opened.push(await engine.open(model));
+    post({ type: 'ready', models: opened });
+    await engine.run();
+    process.disconnect();
+  } catch (error) {
+    const { code, message } = toLehrError(error, 'engine-failed');
+    post({ type: 'unusable', failure: { code, message } });
+  }
+}
+
+const runtimeFor = ({ simulated }: EngineSettings) =>
+  simulated ? createSimulatedRuntime({ latency: simulated }) : onnxRuntime;
+
+process.on('message', (message: ToEngine) => {
+  switch (message.type) {
+    case 'open':
+      void open(message);
+      return;
+    case 'submit':
+      engine?.submit(message.sample);
+      return;
+    case 'cancel':
+      engine?.cancel(message.sample);
+      return;
+    case 'close':
+      engine?.close();
+      return;
+  }
+});
+
+// The parent is gone, with or without a word; nobody is left to draw for.
+process.on('disconnect', () => process.exit(0));
+// The parent decides when to stop: a signal to the whole group must not take the engine away from a draining worker.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {});

@@ -1,0 +1,88 @@
+import { expect, test } from 'vitest';
+import type { FromEngine, SampleId, ToEngine } from './protocol.ts';
+
+const SAMPLE = 'job_01jd3v9s6w0000000000000000.0.f00d' as SampleId;
+
+/** One message of each kind; the compiler insists that none is missing. */
+const TO_ENGINE: { [Type in ToEngine['type']]: Extract<ToEngine, { type: Type }> } = {
+  open: {
+    type: 'open',
+    settings: { providers: ['cuda', 'cpu'], rowCap: 'auto', threads: 2 },
+    models: [
+      {
+        ref: 'sd-turbo@1',
+        task: 'diffusion',
+        folder: 'models/sd-turbo',
+        warmUp: { width: 512, height: 512 },
+      },
+    ],
+  },
+  submit: {
+    type: 'submit',
+    sample: {
+      id: SAMPLE,
+      task: 'diffusion',
+      model: 'sd-turbo@1',
+      lane: 'diffusion.sd-turbo@1.512x512',
+      prompt: 'a teapot',
+      negativePrompt: '',
+      width: 512,
+      height: 512,
+      steps: 4,
+      guidance: 1,
+      seed: 7,
+      sampler: 'euler',
+      company: 8,
+    },
+  },
+  cancel: { type: 'cancel', sample: SAMPLE },
+  close: { type: 'close' },
+};
+
+const FROM_ENGINE: { [Type in FromEngine['type']]: Extract<FromEngine, { type: Type }> } = {
+  ready: {
+    type: 'ready',
+    models: [
+      {
+        ref: 'sd-turbo@1',
+        batching: 'step',
+        graphs: [{ graph: 'unet', provider: 'cuda' }],
+        stepMs: [
+          [1, 70],
+          [2, 133],
+        ],
+        rowCap: 4,
+      },
+    ],
+  },
+  unusable: { type: 'unusable', failure: { code: 'model-unavailable', message: 'no unet/model.onnx' } },
+  cap: { type: 'cap', lane: 'diffusion.sd-turbo@1.512x512', rows: 4 },
+  turn: { type: 'turn', samples: [SAMPLE] },
+  leaving: { type: 'leaving', sample: SAMPLE },
+  stepped: {
+    type: 'stepped',
+    lane: 'diffusion.sd-turbo@1.512x512',
+    rows: 1,
+    ms: 70,
+    samples: [{ id: SAMPLE, step: 1, steps: 4 }],
+  },
+  finished: {
+    type: 'finished',
+    sample: SAMPLE,
+    pixels: Uint8Array.of(255, 0, 0),
+    width: 1,
+    height: 1,
+    batchSize: 1.5,
+    timings: { textMs: 12, startedAt: 15, denoisedAt: 295, decodedAt: 560 },
+  },
+  failed: { type: 'failed', sample: SAMPLE, failure: { code: 'numeric-error', message: 'not a number' } },
+  dropped: { type: 'dropped', sample: SAMPLE },
+};
+
+test.each(Object.entries(TO_ENGINE))('what the parent says to the engine: %s', (_, message) => {
+  expect(message).toMatchSnapshot();
+});
+
+test.each(Object.entries(FROM_ENGINE))('what the engine says to the parent: %s', (_, message) => {
+  expect(message).toMatchSnapshot();
+});

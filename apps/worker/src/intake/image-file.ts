@@ -1,0 +1,67 @@
+/**
+ * Pixels to the bytes of an image file, by sharp, off this thread. What made the picture is written into the file, so
+ * that a picture found later can be made again; the prompt only when its owner asked for it.
+ */
+import type { ImageFormat } from '@lehr/shared';
+import sharp from 'sharp';
+import { withPngText } from './png-text.ts';
+
+/** Keyword of the PNG's iTXt chunk; the same JSON stands in the EXIF ImageDescription of WebP and JPEG. */
+export const PROVENANCE_KEYWORD = 'lehr';
+
+export interface Provenance {
+  readonly job: string;
+  readonly model: string;
+  readonly seed: number;
+  readonly steps: number;
+  readonly sampler: string;
+  readonly guidance: number;
+  readonly prompt?: string;
+  readonly negative_prompt?: string;
+}
+
+export interface Pixels {
+  /** RGB, 8 bits, row-major: height x width x 3. */
+  readonly data: Uint8Array;
+  readonly width: number;
+  readonly height: number;
+}
+
+export interface ImageFile {
+  readonly bytes: Uint8Array;
+  readonly contentType: string;
+  readonly extension: string;
+}
+
+/** A 512x512 PNG takes 13 ms at level 3 and 21 ms at 6, for a few percent of size. */
+const PNG_LEVEL = 3;
+const LOSSY_QUALITY = 92;
+
+export async function encodeImage(
+  pixels: Pixels,
+  format: ImageFormat,
+  provenance: Provenance,
+): Promise<ImageFile> {
+  const { width, height } = pixels;
+  const image = sharp(pixels.data, { raw: { width, height, channels: 3 } });
+  const text = JSON.stringify(provenance);
+  const exif = { IFD0: { ImageDescription: text, Software: 'Lehr' } };
+  switch (format) {
+    case 'png': {
+      const bytes = await image.png({ compressionLevel: PNG_LEVEL }).toBuffer();
+      return {
+        bytes: withPngText(bytes, PROVENANCE_KEYWORD, text),
+        contentType: 'image/png',
+        extension: 'png',
+      };
+    }
+    case 'webp': {
+      const bytes = await image.withExif(exif).webp({ quality: LOSSY_QUALITY }).toBuffer();
+      return { bytes, contentType: 'image/webp', extension: 'webp' };
+    }
+    case 'jpeg': {
+      const bytes = await image.withExif(exif).jpeg({ quality: LOSSY_QUALITY }).toBuffer();
+      return { bytes, contentType: 'image/jpeg', extension: 'jpg' };
+    }
+  }
+}

@@ -1,0 +1,222 @@
+/**
+ * The loop that brings work in. It looks at the heads of all group queues, chooses one (policy.ts), claims as many jobs as
+ * fit into the next step, opens an attempt on each record, and hands the samples over. With nothing to take it
+ * sleeps on the markers of those groups it has room for.
+ *
+ *   looking   -> claiming   a head can be served: claim, start, look again
+ *   looking   -> sleeping   nothing can be served
+ *   sleeping  -> looking    a marker popped, rows became free, a new group appeared
+ *   any       -> stopped    drain; nothing is claimed any more
+ */
+import {
+  type Clock,
+  type JobId,
+  LehrError,
+  type Log,
+  rowsPerSample,
+  TextToImageInputSchema,
+  type WorkerId,
+} from '@lehr/shared';
+import type { Claim, Claimer, GroupHead, GroupQueues, Leases } from '@lehr/shared/queue';
+import type { Outcome, RecordStore } from '@lehr/shared/records';
+import { JobRun } from './job-run.ts';
+import type { Ledger } from './ledger.ts';
+import { chooseGroup, type Room } from './policy.ts';
+import type { Runs } from './runs.ts';
+
+export interface IntakeOptions {
+  readonly worker: WorkerId;
+  readonly claimer: Claimer;
+  readonly queues: GroupQueues;
+  readonly records: RecordStore;
+  readonly leases: Leases;
+  readonly ledger: Ledger;
+  readonly runs: Runs;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Group queues of the models this worker has open. */
+  readonly groups: () => readonly string[];
+  /** The engine is up and the store takes writes. */
+  readonly mayClaim: () => boolean;
+  /** Rows a job of the group usually takes; what it really takes is known once it is claimed. */
+  readonly usualRows: (group: string) => number;
+  readonly onStarted: (run: JobRun) => void;
+}
+
+/** However often a job was tried, and by whomever: after so many attempts it is given up. */
+export const MAX_ATTEMPTS = 6;
+/** After an error (Redis away) the loop tries again this much later. */
+const RETRY_MS = 500;
+
+interface Sleep {
+  readonly groups: readonly string[];
+  readonly woken: Promise<string | undefined>;
+}
+
+export class Intake {
+  readonly #options: IntakeOptions;
+  readonly #stop = new AbortController();
+  #loop: Promise<void> | undefined;
+  #sleep: Sleep | undefined;
+  /** Resolves the local half of a sleep. */
+  #nudge: (() => void) | undefined;
+  #nudged = false;
+  /** Groups seen waiting that we chose not to, or could not, serve: sleeping on them would wake us at once. */
+  #left: ReadonlySet<string> = new Set();
+
+  constructor(options: IntakeOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#loop ??= this.#run();
+  }
+
+  /** Something changed that may let a job in: rows are free, a group is new, the engine is back. */
+  look(): void {
+    this.#nudged = true;
+    this.#nudge?.();
+  }
+
+  /** Claims nothing any more; resolves when a claim under way has been handed to `runs`. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.look();
+    await this.#options.claimer.interrupt().catch(() => {});
+    await this.#loop;
+  }
+
+  async #run(): Promise<void> {
+    const { clock, log } = this.#options;
+    while (!this.#stop.signal.aborted) {
+      try {
+        await this.#fill();
+        await this.#rest();
+      } catch (error) {
+        if (this.#stop.signal.aborted) return;
+        log.warn({ error }, 'intake could not look for jobs; trying again');
+        this.#sleep = undefined;
+        await clock.sleep(RETRY_MS, this.#stop.signal);
+      }
+    }
+  }
+
+  /** Claims until no head can be served. */
+  async #fill(): Promise<void> {
+    const { claimer, clock, groups, mayClaim } = this.#options;
+    this.#left = new Set();
+    while (!this.#stop.signal.aborted && mayClaim()) {
+      this.#nudged = false;
+      const heads = await claimer.heads(groups());
+      const choice = chooseGroup(heads, (queue) => this.#room(queue), clock.now());
+      if (!choice) {
+        this.#left = new Set(heads.map((head) => head.queue));
+        return;
+      }
+      const head = heads.find(({ queue }) => queue === choice.queue) as GroupHead;
+      const fitting = Math.floor(choice.rows / this.#options.usualRows(choice.queue));
+      const taken = await this.#take(choice.queue, Math.max(1, Math.min(head.waiting, fitting)));
+      // All that was waiting is taken: whatever comes next sets a marker again.
+      if (heads.length === 1 && taken === head.waiting) return;
+    }
+  }
+
+  /** Room for a job of this group; an almost full lane counts as full when the usual job would not fit. */
+  #room(queue: string): Room {
+    const room = this.#options.ledger.room(queue);
+    const isTight = room.running && room.freeRows < this.#options.usualRows(queue);
+    return isTight ? { ...room, freeRows: 0 } : room;
+  }
+
+  /** Sleeps until a marker of a group with room pops or somebody calls `look`. */
+  async #rest(): Promise<void> {
+    const { claimer, groups, mayClaim } = this.#options;
+    if (this.#nudged) return;
+    const wanted = mayClaim()
+      ? groups().filter((group) => this.#room(group).freeRows > 0 && !this.#left.has(group))
+      : [];
+    if (this.#sleep && !wanted.every((group) => this.#sleep?.groups.includes(group))) {
+      await claimer.interrupt();
+      await this.#wakeUp(await this.#sleep.woken);
+      if (this.#nudged) return;
+    }
+    this.#sleep ??= { groups: wanted, woken: claimer.wait(wanted) };
+    const local = new Promise<'local'>((resolve) => {
+      this.#nudge = () => resolve('local');
+    });
+    const woken = await Promise.race([this.#sleep.woken, local]);
+    this.#nudge = undefined;
+    if (woken !== 'local') await this.#wakeUp(woken);
+  }
+
+  /** The blocking pop returned. A group we have no room for (any more) is passed on to another worker. */
+  async #wakeUp(group: string | undefined): Promise<void> {
+    this.#sleep = undefined;
+    if (group === undefined) return;
+    if (this.#stop.signal.aborted || !this.#options.mayClaim() || this.#room(group).freeRows === 0) {
+      await this.#options.claimer.pass(group);
+    } else {
+      this.#nudged = true;
+    }
+  }
+
+  /** Claims up to `count` jobs and opens an attempt on each; returns how many jobs left the queue. */
+  async #take(group: string, count: number): Promise<number> {
+    const { claimer, leases, records, worker, clock } = this.#options;
+    const claims = await claimer.claim(group, count);
+    for (const claim of claims) leases.add(claim);
+    const alive = await this.#refuseGivenUp(claims);
+    const outcomes = await records.apply(
+      alive.map((claim) => ({ move: 'start', id: claim.jobId, lease: claim.token, fields: { worker } })),
+    );
+    const claimedAt = clock.monotonic();
+    for (const [i, outcome] of outcomes.entries()) await this.#begin(alive[i], outcome, claimedAt);
+    return claims.length;
+  }
+
+  /** Jobs that BullMQ gave up are only marked by it; failing them is ours. */
+  async #refuseGivenUp(claims: readonly Claim[]): Promise<Claim[]> {
+    const alive: Claim[] = [];
+    for (const claim of claims) {
+      if (claim.deferredFailure === undefined) alive.push(claim);
+      else await this.#giveUp(claim, claim.deferredFailure);
+    }
+    return alive;
+  }
+
+  async #begin(claim: Claim, outcome: Outcome, claimedAt: number): Promise<void> {
+    const { queues, leases, runs, log } = this.#options;
+    const record = outcome.record;
+    if (!record) {
+      // Its end came while it waited, or its record is gone: only the queue entry is left to close.
+      log.info({ job: claim.jobId, code: outcome.code, state: outcome.state }, 'claimed a job that is over');
+      leases.remove(claim.jobId);
+      await queues.of(claim.queue).complete(claim);
+      return;
+    }
+    if (outcome.attempt > MAX_ATTEMPTS) return this.#giveUp(claim, `given up after ${MAX_ATTEMPTS} attempts`);
+    const input = TextToImageInputSchema.safeParse(record.input);
+    if (!input.success) return this.#giveUp(claim, 'its input does not fit this worker');
+    log.info({ job: record.id, queue: claim.queue, attempt: outcome.attempt }, 'job started');
+    const run = new JobRun(claim, record, input.data, claimedAt);
+    runs.add(run);
+    this.#options.onStarted(run);
+  }
+
+  async #giveUp(claim: Claim, why: string): Promise<void> {
+    const { records, queues, leases, log } = this.#options;
+    const { code, title, retryable } = new LehrError('attempts-exhausted', why);
+    log.warn({ job: claim.jobId, why }, 'job given up');
+    const error = { code, title, detail: `The job was ${why}.`, retryable };
+    // Whether it is queued or running under a lease that is gone, this claim holds the only live lease.
+    await records.apply([
+      { move: 'start', id: claim.jobId, lease: claim.token, fields: { worker: this.#options.worker } },
+      { move: 'fail', id: claim.jobId, lease: claim.token, fields: { error } },
+    ]);
+    leases.remove(claim.jobId as JobId);
+    await queues.of(claim.queue).fail(claim, why);
+  }
+}
+
+/** Rows a job takes when it does not say otherwise. */
+export const usualRowsFor = (guidance: number): number => rowsPerSample(guidance);

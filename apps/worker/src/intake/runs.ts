@@ -1,0 +1,203 @@
+/**
+ * The jobs this worker has in hand. Hands their samples to the engine, hears what becomes of them, and sees every job to
+ * its end, whatever happens on the way: a cancel, a deadline, a lost lease, a dead engine.
+ */
+import { type Clock, type JobId, type JobState, type Log, toLehrError } from '@lehr/shared';
+import type { FromEngine, SampleId, ToEngine } from '../engine/protocol.ts';
+import type { Delivery } from './deliver.ts';
+import type { EngineExit } from './engine-process.ts';
+import type { JobRun, SampleRun, StopReason } from './job-run.ts';
+import type { Ledger } from './ledger.ts';
+import type { ProgressWriter } from './progress.ts';
+import { Suspicion } from './suspicion.ts';
+
+export interface RunsOptions {
+  readonly ledger: Ledger;
+  readonly delivery: Delivery;
+  readonly progress: ProgressWriter;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly send: (message: ToEngine) => void;
+  /** Rows became free, or a job left: there may be room for another one. */
+  readonly onRoom: () => void;
+  /** `end` is the end this worker wrote; undefined when it wrote none. */
+  readonly onOver: (run: JobRun, end: JobState | undefined) => void;
+}
+
+interface Placed {
+  readonly run: JobRun;
+  readonly sample: SampleRun;
+}
+
+export class Runs {
+  readonly #options: RunsOptions;
+  readonly #runs = new Map<JobId, JobRun>();
+  /** Jobs whose end is being written. */
+  readonly #ending = new Set<JobRun>();
+  readonly #samples = new Map<SampleId, Placed>();
+  readonly #suspicion = new Suspicion();
+  /** What the engine is at; see protocol `turn`. */
+  #turn: readonly SampleId[] = [];
+
+  constructor(options: RunsOptions) {
+    this.#options = options;
+  }
+
+  /** Jobs in hand, those whose end is being written included. */
+  get size(): number {
+    return this.#runs.size + this.#ending.size;
+  }
+
+  /** Whether the engine owes us the end of a sample. */
+  get engineIsBusy(): boolean {
+    return this.#samples.size > 0;
+  }
+
+  find(id: JobId): JobRun | undefined {
+    return this.#runs.get(id);
+  }
+
+  all(): readonly JobRun[] {
+    return [...this.#runs.values()];
+  }
+
+  add(run: JobRun): void {
+    this.#runs.set(run.record.id, run);
+    for (const sample of run.samples) this.#submit(run, sample);
+  }
+
+  /** Ends a job early. What the engine still has of it is dropped within a step; then its end is written. */
+  stop(run: JobRun, reason: StopReason): void {
+    if (this.#runs.get(run.record.id) !== run) return;
+    run.stop(reason);
+    this.#options.progress.forget(run);
+    for (const { request } of run.inEngine) this.#options.send({ type: 'cancel', sample: request.id });
+    this.#settle(run);
+  }
+
+  hear(message: Exclude<FromEngine, { type: 'ready' | 'unusable' }>): void {
+    switch (message.type) {
+      case 'turn':
+        this.#turn = message.samples;
+        return;
+      case 'cap':
+        this.#options.ledger.setCap(message.lane, message.rows);
+        this.#options.onRoom();
+        return;
+      case 'leaving':
+        if (this.#options.ledger.release(message.sample)) this.#options.onRoom();
+        return;
+      case 'stepped':
+        for (const { id, step } of message.samples) this.#advanced(id, step);
+        return;
+      case 'finished':
+        this.#left(message.sample, (run, sample) => void this.#store(run, sample, message));
+        return;
+      case 'failed':
+        this.#left(message.sample, (run) => this.stop(run, { kind: 'failed', ...message.failure }));
+        return;
+      case 'dropped':
+        this.#left(message.sample, () => {});
+        return;
+    }
+  }
+
+  /** The engine died: finds out who may be to blame, gives up the guilty, and forgets what was under way. */
+  engineDied(exit: EngineExit): void {
+    const turn = this.#turn.filter((id) => this.#samples.has(id));
+    const { guilty } = this.#suspicion.crashed(turn, exit.hung ? null : exit.signal);
+    this.#turn = [];
+    this.#options.ledger.clear();
+    this.#options.log.error({ exit, inTurn: turn.length, inHand: this.#samples.size, guilty }, 'engine died');
+    const how = exit.hung ? 'hung' : `died (${exit.signal ?? `code ${exit.code}`})`;
+    for (const id of guilty) {
+      const run = this.#samples.get(id)?.run;
+      const message = `The engine ${how} every time it ran this job, at last with nothing else in the batch.`;
+      if (run) run.stop({ kind: 'failed', code: 'engine-crashed', message });
+    }
+    for (const { run, sample } of [...this.#samples.values()]) {
+      if (run.stopReason) this.#left(sample.request.id, () => {});
+    }
+  }
+
+  /** A new engine is ready: hands it everything the old one took along, suspects in smaller company. */
+  resubmit(): void {
+    for (const { run, sample } of [...this.#samples.values()]) {
+      if (run.stopReason) this.#left(sample.request.id, () => {});
+      else this.#submit(run, sample);
+    }
+  }
+
+  #submit(run: JobRun, sample: SampleRun): void {
+    const { id, lane } = sample.request;
+    sample.submittedAt = this.#options.clock.monotonic();
+    sample.step = 0;
+    this.#samples.set(id, { run, sample });
+    this.#options.ledger.spend(id, lane, run.rowsPerSample);
+    const request = { ...sample.request, company: this.#suspicion.company(id) };
+    this.#options.send({ type: 'submit', sample: request });
+  }
+
+  #advanced(id: SampleId, step: number): void {
+    const placed = this.#samples.get(id);
+    if (!placed) return;
+    placed.sample.step = step;
+    if (!placed.run.stopReason) this.#options.progress.note(placed.run);
+  }
+
+  /** The engine is through with a sample, one way or another. */
+  #left(id: SampleId, then: (run: JobRun, sample: SampleRun) => void): void {
+    const placed = this.#samples.get(id);
+    if (!placed) return;
+    this.#samples.delete(id);
+    this.#suspicion.forget(id);
+    if (this.#options.ledger.release(id)) this.#options.onRoom();
+    placed.sample.place = 'storing';
+    then(placed.run, placed.sample);
+    this.#settle(placed.run);
+  }
+
+  async #store(
+    run: JobRun,
+    sample: SampleRun,
+    message: Extract<FromEngine, { type: 'finished' }>,
+  ): Promise<void> {
+    if (run.stopReason) return;
+    const pixels = { data: message.pixels, width: message.width, height: message.height };
+    try {
+      sample.picture = await this.#options.delivery.storePicture(
+        run,
+        sample,
+        pixels,
+        message.timings,
+        message.batchSize,
+      );
+      sample.place = 'stored';
+    } catch (error) {
+      if (!run.signal.aborted) {
+        const { code, message: detail } = toLehrError(error, 'storage-failed');
+        this.stop(run, { kind: 'failed', code, message: detail });
+      }
+    }
+    this.#settle(run);
+  }
+
+  /** Writes the job's end once nothing of it is with the engine any more. */
+  #settle(run: JobRun): void {
+    if (!this.#runs.has(run.record.id) || run.inEngine.length > 0) return;
+    if (!run.stopReason && !run.isDone) return;
+    this.#runs.delete(run.record.id);
+    this.#ending.add(run);
+    this.#options.progress.forget(run);
+    const { delivery, log, onOver } = this.#options;
+    void (run.stopReason ? delivery.stop(run, run.stopReason) : delivery.succeed(run))
+      .catch((error: unknown) => {
+        log.error({ job: run.record.id, error }, 'a job could not be ended; its lease will run out');
+        return undefined;
+      })
+      .then((end) => {
+        this.#ending.delete(run);
+        onOver(run, end);
+      });
+  }
+}

@@ -1,0 +1,24 @@
+/** How fast each lane goes, measured from its own steps: what the API estimates waits with. */
+
+/** Weight of the newest step. */
+const SMOOTHING = 0.1;
+/** Lanes remembered; the ones that ran longest ago are forgotten. */
+const KEPT = 64;
+
+export class LaneSpeeds {
+  readonly #rowStepsPerS = new Map<string, number>();
+
+  stepped(lane: string, rows: number, ms: number): void {
+    const now = (rows / Math.max(ms, 0.001)) * 1000;
+    const before = this.#rowStepsPerS.get(lane) ?? now;
+    this.#rowStepsPerS.delete(lane);
+    this.#rowStepsPerS.set(lane, before + SMOOTHING * (now - before));
+    if (this.#rowStepsPerS.size > KEPT)
+      this.#rowStepsPerS.delete(this.#rowStepsPerS.keys().next().value as string);
+  }
+
+  /** Lanes by when they last ran, oldest first. */
+  get lanes(): { lane: string; rowStepsPerS: number }[] {
+    return [...this.#rowStepsPerS].map(([lane, rowStepsPerS]) => ({ lane, rowStepsPerS }));
+  }
+}

@@ -1,0 +1,43 @@
+/** Where a job's time went: consecutive parts of one clock, so that they sum to the total. */
+import type { Timings } from '@lehr/shared';
+import type { SampleTimings } from '../engine/protocol.ts';
+
+/** When the parts of one picture ended, ms of the parent's monotonic clock. */
+export interface PictureTimes {
+  /** When the sample was sent to the engine; the engine's times count from there. */
+  readonly submittedAt: number;
+  readonly engine: SampleTimings;
+  readonly encodedAt: number;
+  readonly uploadedAt: number;
+}
+
+/**
+ * `queuedMs` by Redis's clock; `claimedAt` on the clock of `pictures`. With several pictures a part lasts until the last
+ * of them is through it. Whole milliseconds, each at least 0.
+ */
+export function timingsOf(queuedMs: number, claimedAt: number, pictures: readonly PictureTimes[]): Timings {
+  const latest = (at: (picture: PictureTimes) => number): number => Math.max(...pictures.map(at));
+  const startedAt = Math.min(...pictures.map((picture) => picture.submittedAt + picture.engine.startedAt));
+  const textMs = Math.max(...pictures.map((picture) => picture.engine.textMs));
+  const marks = [
+    claimedAt,
+    startedAt - textMs,
+    startedAt,
+    latest((picture) => picture.submittedAt + picture.engine.denoisedAt),
+    latest((picture) => picture.submittedAt + picture.engine.decodedAt),
+    latest((picture) => picture.encodedAt),
+    latest((picture) => picture.uploadedAt),
+  ];
+  const parts: number[] = [];
+  let before = Math.round(marks[0]);
+  for (const mark of marks.slice(1)) {
+    const at = Math.max(before, Math.round(mark));
+    parts.push(at - before);
+    before = at;
+  }
+  const [admitted, text, denoise, decode, encode, upload] = parts;
+  return { queued: Math.max(0, Math.round(queuedMs)), admitted, text, denoise, decode, encode, upload };
+}
+
+export const totalOf = (timings: Timings): number =>
+  Object.values(timings).reduce((sum, part) => sum + part, 0);

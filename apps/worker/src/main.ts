@@ -1,0 +1,166 @@
+/** Starts one worker from the environment and stops it cleanly: drain on SIGTERM, leave at once on the second one. */
+import { readFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { demoModelsFile } from '@lehr/demo-models';
+import {
+  ConfigError,
+  createLog,
+  createMetrics,
+  envSchema,
+  homeSecret,
+  LehrError,
+  newWorkerId,
+  objectsFolder,
+  parseRegistry,
+  readConfig,
+  systemClock,
+  type Task,
+} from '@lehr/shared';
+import { openObjectStore } from '@lehr/shared/objects';
+import { GroupQueues } from '@lehr/shared/queue';
+import { RecordStore } from '@lehr/shared/records';
+import { assertNoEviction, keysOf, openRedis, redisReady } from '@lehr/shared/redis';
+import { serveHealth } from './health.ts';
+import { observeWorker, readGaugesOf } from './observe.ts';
+import { providersOf } from './providers.ts';
+import { WORKER_TIMES, Worker } from './worker.ts';
+
+const WorkerEnv = envSchema(
+  'LEHR_HOME',
+  'LEHR_REDIS_URL',
+  'LEHR_NAMESPACE',
+  'LEHR_LOG_LEVEL',
+  'LEHR_MODELS',
+  'LEHR_HOST',
+  'LEHR_PORT',
+  'LEHR_PUBLIC_URL',
+  'LEHR_RECORD_TTL_H',
+  'LEHR_STORE',
+  'LEHR_STORE_SECRET',
+  'LEHR_S3_BUCKET',
+  'LEHR_S3_REGION',
+  'LEHR_S3_ENDPOINT',
+  'LEHR_S3_PUBLIC_ENDPOINT',
+  'LEHR_DEVICE',
+  'LEHR_TASKS',
+  'LEHR_ROW_CAP',
+  'LEHR_THREADS',
+  'LEHR_WORKER_PORT',
+  'LEHR_LEASE_MS',
+  'LEHR_DRAIN_S',
+);
+/** A busy engine that says nothing for so long hangs inside a graph run. */
+const ENGINE_SILENCE_MS = 120_000;
+/** Renewals per lease: several may be missed before a lease is lost. */
+const RENEWALS_PER_LEASE = 6;
+
+async function main(): Promise<void> {
+  const env = readConfig(WorkerEnv, process.env);
+  const log = createLog('worker', env.LEHR_LOG_LEVEL);
+  const modelsFile = resolve(env.LEHR_MODELS ?? demoModelsFile());
+  const registry = parseRegistry(await readFile(modelsFile, 'utf8'));
+  const tasks = env.LEHR_TASKS.split(',') as Task[];
+  const id = newWorkerId(hostname());
+  const keys = keysOf(env.LEHR_NAMESPACE);
+
+  const commands = openRedis(env.LEHR_REDIS_URL, 'worker');
+  await redisReady(commands);
+  await assertNoEviction(commands);
+  const times = { leaseMs: env.LEHR_LEASE_MS, stalledCheckMs: WORKER_TIMES.janitorEveryMs };
+  const { metrics, page } = createMetrics('worker', { processMetrics: true });
+  const worker = new Worker({
+    id,
+    tasks,
+    commands,
+    blocking: openRedis(env.LEHR_REDIS_URL, 'blocking'),
+    subscriber: openRedis(env.LEHR_REDIS_URL, 'subscriber'),
+    keys,
+    queues: await GroupQueues.open(commands, keys, times),
+    records: new RecordStore(commands, keys, { retentionMs: env.LEHR_RECORD_TTL_H * 3_600_000 }),
+    store: await openStore(env),
+    registry,
+    engine: {
+      entry: new URL('./engine/process.js', import.meta.url),
+      settings: {
+        providers: providersOf(env.LEHR_DEVICE),
+        rowCap: env.LEHR_ROW_CAP,
+        threads: env.LEHR_THREADS,
+      },
+      models: modelsToOpen(registry, tasks, dirname(modelsFile)),
+      silenceMs: ENGINE_SILENCE_MS,
+    },
+    clock: systemClock,
+    log,
+    times: { ...WORKER_TIMES, renewEveryMs: Math.ceil(env.LEHR_LEASE_MS / RENEWALS_PER_LEASE) },
+    onHopeless: () => void stop(1),
+    observe: observeWorker(metrics),
+  });
+  readGaugesOf(worker, metrics, page, env.LEHR_DEVICE, id);
+
+  let stopping = false;
+  const stop = async (code: number): Promise<void> => {
+    // Whoever asks twice means it.
+    if (stopping) process.exit(code || 130);
+    stopping = true;
+    await worker.stop(env.LEHR_DRAIN_S * 1000);
+    process.exit(code);
+  };
+  process.on('SIGTERM', () => void stop(0));
+  process.on('SIGINT', () => void stop(0));
+
+  const health = await serveHealth(env.LEHR_WORKER_PORT, env.LEHR_HOST, {
+    isServing: () => worker.isServing,
+    metrics: async () => ({ contentType: page.contentType, text: await page.render() }),
+  }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EADDRINUSE') throw error;
+    throw new ConfigError([
+      `LEHR_WORKER_PORT: port ${env.LEHR_WORKER_PORT} is taken; set another, or 0 for any`,
+    ]);
+  });
+  const address = health.address();
+  log.info({ worker: id, port: typeof address === 'object' ? address?.port : undefined }, 'worker starts');
+  await worker.start();
+}
+
+type Env = ReturnType<typeof readConfig<(typeof WorkerEnv)['shape']>>;
+
+async function openStore(env: Env) {
+  if (env.LEHR_STORE === 's3') {
+    if (!env.LEHR_S3_BUCKET) throw new ConfigError(['LEHR_S3_BUCKET is missing: LEHR_STORE is s3']);
+    return openObjectStore({
+      kind: 's3',
+      bucket: env.LEHR_S3_BUCKET,
+      region: env.LEHR_S3_REGION,
+      ...(env.LEHR_S3_ENDPOINT && { endpoint: env.LEHR_S3_ENDPOINT }),
+      ...(env.LEHR_S3_PUBLIC_ENDPOINT && { publicEndpoint: env.LEHR_S3_PUBLIC_ENDPOINT }),
+    });
+  }
+  const secret = env.LEHR_STORE_SECRET ?? (await homeSecret(env.LEHR_HOME, 'store-secret')).value;
+  const publicUrl = env.LEHR_PUBLIC_URL ?? `http://${env.LEHR_HOST}:${env.LEHR_PORT}`;
+  return openObjectStore({
+    kind: 'folder',
+    root: objectsFolder(env.LEHR_HOME),
+    publicUrl,
+    linkSecret: secret,
+  });
+}
+
+function modelsToOpen(registry: ReturnType<typeof parseRegistry>, tasks: readonly Task[], folder: string) {
+  return registry.models
+    .filter((model) => tasks.includes(model.task))
+    .flatMap((model) =>
+      model.versions.map(({ version, path }) => ({
+        ref: `${model.name}@${version}`,
+        task: model.task,
+        folder: join(folder, path),
+        warmUp: { width: model.defaults.width, height: model.defaults.height },
+      })),
+    );
+}
+
+main().catch((error: unknown) => {
+  const isOurs = error instanceof ConfigError || error instanceof LehrError;
+  process.stderr.write(`lehr worker: ${isOurs ? error.message : (error as Error).stack}\n`);
+  process.exit(isOurs ? 78 : 1);
+});

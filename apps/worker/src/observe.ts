@@ -1,0 +1,78 @@
+/** The worker's metrics, fed by what happens in it. */
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { Metrics, MetricsPage } from '@lehr/shared';
+import { type JobState, parseGroupQueueName } from '@lehr/shared';
+import type { JobRun } from './intake/job-run.ts';
+import type { Worker, WorkerObserver } from './worker.ts';
+
+const EVENT_LOOP_RESOLUTION_MS = 5;
+
+export function observeWorker(metrics: Metrics<'worker'>): WorkerObserver {
+  return {
+    stepped: ({ lane, rows, ms, samples }) => {
+      const labels = labelsOfQueue(lane);
+      metrics.batches.inc(labels);
+      metrics.batchRows.observe(labels, rows);
+      metrics.batchSize.observe(labels, samples.length);
+      metrics.inferenceCompute.observe({ ...labels, stage: 'denoise' }, ms / 1000);
+    },
+    over: (run, end) => {
+      if (end) countEnd(metrics, run, end);
+    },
+    lost: () => metrics.leasesLost.inc(),
+    restarted: ({ hung, signal, code }) =>
+      metrics.engineRestarts.inc({ reason: hung ? 'hung' : (signal ?? `code ${code}`) }),
+  };
+}
+
+function countEnd(metrics: Metrics<'worker'>, run: JobRun, end: JobState): void {
+  const labels = labelsOfQueue(run.record.queue);
+  const { record } = run;
+  metrics.requests.inc({ ...labels, outcome: end });
+  if (record.state === 'running')
+    metrics.queueTime.observe(labels, (record.started_at - record.created_at) / 1000);
+  if (end !== 'succeeded') return;
+  for (const { picture } of run.samples) {
+    if (!picture) continue;
+    const { submittedAt, engine, encodedAt, uploadedAt } = picture.times;
+    metrics.images.inc(labels);
+    metrics.inferencePostprocess.observe(labels, (encodedAt - submittedAt - engine.decodedAt) / 1000);
+    metrics.upload.observe(labels, (uploadedAt - encodedAt) / 1000);
+    metrics.inferenceCompute.observe({ ...labels, stage: 'text' }, engine.textMs / 1000);
+    metrics.inferenceCompute.observe(
+      { ...labels, stage: 'decode' },
+      (engine.decodedAt - engine.denoisedAt) / 1000,
+    );
+  }
+  const lastUpload = Math.max(...run.samples.map(({ picture }) => picture?.times.uploadedAt ?? 0));
+  const queuedMs = record.state === 'running' ? record.started_at - record.created_at : 0;
+  metrics.requestDuration.observe(
+    { ...labels, outcome: end },
+    (queuedMs + lastUpload - run.claimedAt) / 1000,
+  );
+}
+
+/** Gauges that are read at a scrape. */
+export function readGaugesOf(
+  worker: Worker,
+  metrics: Metrics<'worker'>,
+  page: MetricsPage,
+  device: string,
+  id: string,
+): void {
+  const delay = monitorEventLoopDelay({ resolution: EVENT_LOOP_RESOLUTION_MS });
+  delay.enable();
+  metrics.workerInfo.set({ worker: id, device }, 1);
+  page.beforeScrape(async () => {
+    metrics.leases.set(worker.leases);
+    for (const quantile of [0.5, 0.99, 1]) {
+      metrics.eventLoopDelay.set({ quantile: String(quantile) }, delay.percentile(quantile * 100) / 1e9);
+    }
+    delay.reset();
+  });
+}
+
+function labelsOfQueue(queue: string): { model: string; version: string } {
+  const group = parseGroupQueueName(queue);
+  return { model: group?.model.name ?? 'unknown', version: group?.model.version ?? 'unknown' };
+}

@@ -1,0 +1,361 @@
+/**
+ * One worker: an intake that claims, an engine process that draws, and everything that must go on beside them. Built from
+ * parts that are already open; `start` serves, `stop` drains.
+ */
+import {
+  type Clock,
+  type JobId,
+  type JobState,
+  type Log,
+  parseGroupQueueName,
+  type Registry,
+  type Task,
+  type WorkerId,
+  type WorkerStatus,
+} from '@lehr/shared';
+import type { ObjectStore } from '@lehr/shared/objects';
+import { Claimer, type GroupQueues, Janitor, Leases } from '@lehr/shared/queue';
+import type { RecordStore } from '@lehr/shared/records';
+import type { Keys, Redis } from '@lehr/shared/redis';
+import type { FromEngine } from './engine/protocol.ts';
+import { Deadlines } from './intake/deadlines.ts';
+import { Delivery } from './intake/deliver.ts';
+import type { EngineExit, EngineOptions } from './intake/engine-process.ts';
+import { EngineSupervisor } from './intake/engine-supervisor.ts';
+import { FleetReporter } from './intake/fleet-reporter.ts';
+import { GroupList } from './intake/group-list.ts';
+import { Intake, usualRowsFor } from './intake/intake.ts';
+import type { JobRun } from './intake/job-run.ts';
+import { Ledger } from './intake/ledger.ts';
+import { ProgressWriter } from './intake/progress.ts';
+import { Runs } from './intake/runs.ts';
+import { LaneSpeeds } from './intake/speeds.ts';
+
+export interface WorkerParts {
+  readonly id: WorkerId;
+  readonly tasks: readonly Task[];
+  readonly commands: Redis;
+  readonly blocking: Redis;
+  readonly subscriber: Redis;
+  readonly keys: Keys;
+  readonly queues: GroupQueues;
+  readonly records: RecordStore;
+  readonly store: ObjectStore;
+  readonly registry: Registry;
+  readonly engine: EngineOptions;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly times: WorkerTimes;
+  /** The engine cannot be brought back: the process should leave, its jobs are handed back first. */
+  readonly onHopeless: () => void;
+  readonly observe: WorkerObserver;
+}
+
+export interface WorkerTimes {
+  readonly renewEveryMs: number;
+  readonly progressEveryMs: number;
+  readonly reportEveryMs: number;
+  readonly janitorEveryMs: number;
+  readonly reconcileEveryMs: number;
+  readonly storePatienceMs: number;
+}
+
+export const WORKER_TIMES: WorkerTimes = {
+  renewEveryMs: 5_000,
+  progressEveryMs: 250,
+  reportEveryMs: 2_000,
+  janitorEveryMs: 5_000,
+  reconcileEveryMs: 30_000,
+  storePatienceMs: 60_000,
+};
+
+/** What the metrics of a worker are made from. */
+export interface WorkerObserver {
+  stepped(message: Extract<FromEngine, { type: 'stepped' }>): void;
+  over(run: JobRun, end: JobState | undefined): void;
+  lost(): void;
+  restarted(exit: EngineExit): void;
+}
+
+/** Rows assumed for a lane nobody has measured, when its model was not either. */
+const UNMEASURED_ROWS = 8;
+
+export class Worker {
+  readonly #parts: WorkerParts;
+  readonly #ledger: Ledger;
+  readonly #leases: Leases;
+  readonly #runs: Runs;
+  readonly #progress: ProgressWriter;
+  readonly #engine: EngineSupervisor;
+  readonly #intake: Intake;
+  readonly #groups: GroupList;
+  readonly #janitor: Janitor;
+  readonly #reporter: FleetReporter;
+  readonly #speeds = new LaneSpeeds();
+  readonly #startedAt: number;
+  readonly #deadlines = new Deadlines((id) => this.#stopRun(id, { kind: 'expired' }));
+  #draining = false;
+
+  constructor(parts: WorkerParts) {
+    const { clock, log, keys, queues, records, store, times } = parts;
+    this.#parts = parts;
+    this.#startedAt = clock.now();
+    this.#ledger = new Ledger((lane) => this.#firstCap(lane));
+    this.#leases = new Leases({
+      queues,
+      log,
+      renewEveryMs: times.renewEveryMs,
+      onLost: ({ jobId }) => {
+        parts.observe.lost();
+        this.#stopRun(jobId, { kind: 'lost' });
+      },
+    });
+    this.#progress = new ProgressWriter({
+      records,
+      clock,
+      log,
+      everyMs: times.progressEveryMs,
+      onOutcome: (run, { code, cancelRequested }) => {
+        if (code === 'stale' || code === 'ended' || code === 'missing')
+          this.#runs.stop(run, { kind: 'lost' });
+        else if (cancelRequested) this.#runs.stop(run, { kind: 'canceled' });
+      },
+    });
+    const delivery = new Delivery({
+      store,
+      records,
+      queues,
+      clock,
+      log,
+      worker: parts.id,
+      storePatienceMs: times.storePatienceMs,
+      onClosing: (run) => this.#leases.remove(run.record.id),
+    });
+    this.#runs = new Runs({
+      ledger: this.#ledger,
+      delivery,
+      progress: this.#progress,
+      clock,
+      log,
+      send: (message) => this.#engine.send(message),
+      onRoom: () => this.#intake.look(),
+      onOver: (run, end) => this.#over(run, end),
+    });
+    this.#engine = new EngineSupervisor({
+      engine: parts.engine,
+      clock,
+      log,
+      isBusy: () => this.#runs.engineIsBusy,
+      onMessage: (message) => this.#hear(message),
+      onDied: (exit) => {
+        parts.observe.restarted(exit);
+        this.#runs.engineDied(exit);
+      },
+      onBack: () => {
+        this.#runs.resubmit();
+        this.#intake.look();
+      },
+      onHopeless: (error) => {
+        log.error({ error }, 'the engine is gone for good; handing all jobs back');
+        parts.onHopeless();
+      },
+    });
+    this.#groups = new GroupList(parts.commands, keys, (group) => this.#serves(group));
+    const claimer = new Claimer({
+      commands: parts.commands,
+      blocking: parts.blocking,
+      keys,
+      queues,
+      worker: parts.id,
+    });
+    this.#intake = new Intake({
+      worker: parts.id,
+      claimer,
+      queues,
+      records,
+      leases: this.#leases,
+      ledger: this.#ledger,
+      runs: this.#runs,
+      clock,
+      log,
+      groups: () => this.#groups.names,
+      mayClaim: () => this.#engine.isUp && !delivery.storeIsFailing,
+      usualRows: (group) => this.#usualRows(group),
+      onStarted: (run) => this.#deadlines.watch(run),
+    });
+    this.#reporter = new FleetReporter({
+      ...parts,
+      everyMs: times.reportEveryMs,
+      status: () => this.#status(),
+    });
+    this.#janitor = new Janitor({
+      redis: parts.commands,
+      keys,
+      queues,
+      records,
+      clock,
+      log,
+      everyMs: times.janitorEveryMs,
+      reconcileEveryMs: times.reconcileEveryMs,
+    });
+  }
+
+  get jobsInHand(): number {
+    return this.#runs.size;
+  }
+
+  get leases(): number {
+    return this.#leases.size;
+  }
+
+  get engineRestarts(): number {
+    return this.#engine.restarts;
+  }
+
+  get enginePid(): number | undefined {
+    return this.#engine.pid;
+  }
+
+  get isServing(): boolean {
+    return this.#engine.isUp && !this.#draining;
+  }
+
+  /** Opens the models, then takes jobs. Rejects with the reason when the models cannot be opened. */
+  async start(): Promise<void> {
+    const { subscriber, keys, id, log, times } = this.#parts;
+    await this.#engine.start();
+    for (const model of this.#engine.models) {
+      const graphs = Object.fromEntries(model.graphs.map(({ graph, provider }) => [graph, provider]));
+      log.info({ model: model.ref, batching: model.batching, graphs, stepMs: model.stepMs }, 'model open');
+      if (model.batching === 'aligned') {
+        log.warn(
+          { model: model.ref, reason: model.reason },
+          'this graph takes one timestep for all rows; batches are aligned',
+        );
+      }
+    }
+    subscriber.on('message', (channel: string, text: string) => {
+      if (channel === keys.groups) {
+        if (this.#groups.learn(text)) this.#intake.look();
+      } else {
+        this.#stopRun(text as JobId, { kind: 'canceled' });
+      }
+    });
+    // Announcements are missed while the connection is away.
+    subscriber.on(
+      'ready',
+      () =>
+        void this.#groups.load().then(
+          () => this.#intake.look(),
+          () => {},
+        ),
+    );
+    await subscriber.subscribe(keys.groups, keys.cancel(id));
+    await this.#groups.load();
+    this.#leases.start();
+    this.#janitor.start();
+    await this.#reporter.start();
+    this.#intake.start();
+    log.info({ worker: id, groups: this.#groups.names.length }, 'worker serves');
+  }
+
+  /**
+   * Claims nothing any more, lets running jobs finish for `graceMs`, hands the rest back, then closes the engine. Leases
+   * are renewed to the end: a drain that loses them would make duplicates.
+   */
+  async stop(graceMs: number): Promise<void> {
+    const { clock, log } = this.#parts;
+    this.#draining = true;
+    await this.#intake.stop();
+    await this.#reporter.report();
+    log.info({ inHand: this.#runs.size, graceMs }, 'draining');
+    const giveUpAt = clock.monotonic() + graceMs;
+    while (this.#runs.size > 0 && clock.monotonic() < giveUpAt)
+      await this.#nextOver(giveUpAt - clock.monotonic());
+    for (const run of this.#runs.all()) this.#runs.stop(run, { kind: 'handed-back' });
+    const handBackBy = clock.monotonic() + HAND_BACK_MS;
+    while (this.#runs.size > 0 && clock.monotonic() < handBackBy)
+      await this.#nextOver(handBackBy - clock.monotonic());
+    this.#progress.stop();
+    await this.#engine.close(ENGINE_CLOSE_MS);
+    this.#leases.stop();
+    await this.#janitor.stop();
+    await this.#reporter.stop();
+  }
+
+  #onOver: (() => void) | undefined;
+
+  /** Resolves when a job is over, or after `ms`. */
+  async #nextOver(ms: number): Promise<void> {
+    const waiting = new AbortController();
+    this.#onOver = () => waiting.abort();
+    await this.#parts.clock.sleep(ms, waiting.signal);
+  }
+
+  #over(run: JobRun, end: JobState | undefined): void {
+    this.#leases.remove(run.record.id);
+    this.#deadlines.forget(run.record.id);
+    this.#parts.observe.over(run, end);
+    this.#onOver?.();
+    this.#intake.look();
+  }
+
+  #hear(message: FromEngine): void {
+    if (message.type === 'ready' || message.type === 'unusable') return;
+    if (message.type === 'stepped') {
+      this.#speeds.stepped(message.lane, message.rows, message.ms);
+      this.#parts.observe.stepped(message);
+    }
+    this.#runs.hear(message);
+  }
+
+  #stopRun(id: JobId, reason: Parameters<Runs['stop']>[1]): void {
+    const run = this.#runs.find(id);
+    if (run) this.#runs.stop(run, reason);
+  }
+
+  #serves(queue: string): boolean {
+    const group = parseGroupQueueName(queue);
+    if (!group || !this.#parts.tasks.includes(group.task)) return false;
+    const ref = `${group.model.name}@${group.model.version}`;
+    const model = this.#engine.models.find((each) => each.ref === ref);
+    if (!model || group.task !== 'diffusion') return false;
+    return (group.aligned !== undefined) === (model.batching === 'aligned');
+  }
+
+  #firstCap(lane: string): number {
+    const group = parseGroupQueueName(lane);
+    const model =
+      group && this.#engine.models.find((each) => each.ref === `${group.model.name}@${group.model.version}`);
+    return model?.rowCap ?? UNMEASURED_ROWS;
+  }
+
+  #usualRows(queue: string): number {
+    const group = parseGroupQueueName(queue);
+    const model = group && this.#parts.registry.find(group.model)?.model;
+    return usualRowsFor(model?.defaults.guidance ?? Number.POSITIVE_INFINITY);
+  }
+
+  #status(): WorkerStatus {
+    return {
+      id: this.#parts.id,
+      started_at: this.#startedAt,
+      tasks: [...this.#parts.tasks],
+      draining: this.#draining,
+      models: this.#engine.models.map(({ ref, batching, graphs }) => ({
+        ref,
+        batching,
+        providers: Object.fromEntries(graphs.map(({ graph, provider }) => [graph, provider])),
+      })),
+      lanes: this.#speeds.lanes.map(({ lane, rowStepsPerS }) => ({
+        queue: lane,
+        row_cap: this.#ledger.cap(lane),
+        ...this.#ledger.usage(lane),
+        row_steps_per_s: rowStepsPerS,
+      })),
+    };
+  }
+}
+
+const HAND_BACK_MS = 10_000;
+const ENGINE_CLOSE_MS = 5_000;

@@ -1,0 +1,214 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  appendFile,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  stat,
+  symlink,
+  truncate,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { type ObjectKey, toObjectKey } from '../ids.ts';
+import { type FolderStoreOptions, openFolderStore } from './folder.ts';
+
+const OPTIONS = { publicUrl: 'https://lehr.example', linkSecret: 's'.repeat(32), fsync: false };
+const PNG = { contentType: 'image/png' };
+const BODY = Buffer.from('a picture');
+
+async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'lehr-folder-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+async function openStore(options: Partial<FolderStoreOptions> = {}) {
+  const root = join(await temporaryFolder(), 'objects');
+  return { root, store: await openFolderStore({ root, ...OPTIONS, ...options }) };
+}
+
+async function textOf(stream: ReadableStream<Uint8Array> | undefined): Promise<string | undefined> {
+  return stream && new Response(stream).text();
+}
+
+async function keysOf(keys: AsyncIterable<string>): Promise<string[]> {
+  const all: string[] = [];
+  for await (const key of keys) all.push(key);
+  return all.sort();
+}
+
+test('an object and a directory of the same name live side by side', async () => {
+  const { store } = await openStore();
+  await store.put(toObjectKey('t/a'), BODY, PNG);
+  await store.put(toObjectKey('t/a/b'), BODY, PNG);
+  expect(await keysOf(store.list('t/'))).toEqual(['t/a', 't/a/b']);
+  await store.delete(toObjectKey('t/a'));
+  expect(await textOf((await store.get(toObjectKey('t/a/b')))?.body)).toBe('a picture');
+});
+
+test('the body can be had back from the file with ordinary tools', async () => {
+  const { root, store } = await openStore();
+  await store.put(toObjectKey('t/a.png'), BODY, PNG);
+  const [, body] = (await readFile(join(root, 't/a.png,object'), 'utf8')).split('\n');
+  expect(body).toBe('a picture');
+});
+
+test('deleting the last object of a directory removes it and its empty parents, but nothing that is in use', async () => {
+  const { root, store } = await openStore();
+  await store.put(toObjectKey('t/job/1/0.png'), BODY, PNG);
+  await store.put(toObjectKey('t/other/0.png'), BODY, PNG);
+  await store.delete(toObjectKey('t/job/1/0.png'));
+  expect(await readdir(join(root, 't'))).toEqual(['other']);
+  await store.delete(toObjectKey('t/other/0.png'));
+  expect(await readdir(root)).toEqual([',writing']);
+});
+
+test('puts win against deletes that remove their directories at the same time', async () => {
+  const { store } = await openStore();
+  const rounds = Array.from({ length: 40 }, (_, round) => round);
+  await Promise.all(
+    rounds.map(async (round) => {
+      await store.put(toObjectKey(`t/deep/${round % 4}/gone-${round}`), BODY, PNG);
+      await store.delete(toObjectKey(`t/deep/${round % 4}/gone-${round}`));
+      await store.put(toObjectKey(`t/deep/${round % 4}/${round}/kept`), BODY, PNG);
+    }),
+  );
+  expect(await keysOf(store.list('t/'))).toHaveLength(40);
+});
+
+test('links inside the tree lead nowhere: not read, listed, written through or deleted through', async () => {
+  const { root, store } = await openStore();
+  const outside = await temporaryFolder();
+  const stranger = await openFolderStore({ root: join(outside, 'objects'), ...OPTIONS });
+  await stranger.put(toObjectKey('dir/secret'), BODY, PNG);
+  await mkdir(join(root, 't'));
+  await symlink(join(outside, 'objects/dir'), join(root, 't/dir'));
+  await symlink(join(outside, 'objects/dir/secret,object'), join(root, 't/file,object'));
+
+  expect(await store.get(toObjectKey('t/dir/secret'))).toBeUndefined();
+  expect(await store.get(toObjectKey('t/file'))).toBeUndefined();
+  expect(await keysOf(store.list('t/'))).toEqual([]);
+  expect(await keysOf(store.list('t/dir/'))).toEqual([]);
+  await expect(store.put(toObjectKey('t/dir/new'), BODY, PNG)).rejects.toMatchObject({
+    code: 'storage-failed',
+    message: expect.stringContaining('a link or a file stands where a directory belongs'),
+  });
+  await store.delete(toObjectKey('t/dir/secret'));
+  expect(await keysOf(stranger.list('dir/'))).toEqual(['dir/secret']);
+});
+
+test('a put over a link replaces the link, not what it points to', async () => {
+  const { root, store } = await openStore();
+  const outside = join(await temporaryFolder(), 'precious');
+  await writeFile(outside, 'untouched');
+  await symlink(outside, join(root, 'a,object'));
+  await store.put(toObjectKey('a'), BODY, PNG);
+  expect(await readFile(outside, 'utf8')).toBe('untouched');
+  expect(await textOf((await store.get(toObjectKey('a')))?.body)).toBe('a picture');
+});
+
+test('files that no store wrote are passed over by list', async () => {
+  const { root, store } = await openStore();
+  await store.put(toObjectKey('t/a'), BODY, PNG);
+  await writeFile(join(root, 't/.DS_Store'), '');
+  await writeFile(join(root, 't/not a key,object'), '');
+  expect(await keysOf(store.list('t/'))).toEqual(['t/a']);
+});
+
+test.each([
+  [
+    'has lost its end',
+    'body has 8 bytes',
+    async (file: string) => truncate(file, (await stat(file)).size - 1),
+  ],
+  ['has grown', 'body has 10 bytes', (file: string) => appendFile(file, '!')],
+  ['is empty', 'does not begin like an object', (file: string) => truncate(file, 0)],
+  ['has another header', 'header is damaged', (file: string) => writeFile(file, 'lehr-object-1 {}\n')],
+])('an object whose file %s is a storage failure, not a picture', async (_, says, damage) => {
+  const { root, store } = await openStore();
+  await store.put(toObjectKey('t/a'), BODY, PNG);
+  await damage(join(root, 't/a,object'));
+  await expect(store.get(toObjectKey('t/a'))).rejects.toMatchObject({
+    code: 'storage-failed',
+    message: expect.stringContaining(says),
+  });
+});
+
+test("another key's object under this name is not given out", async () => {
+  const { root, store } = await openStore();
+  await store.put(toObjectKey('t/a'), BODY, PNG);
+  await writeFile(join(root, 't/b,object'), await readFile(join(root, 't/a,object')));
+  expect(await store.get(toObjectKey('t/b'))).toBeUndefined();
+});
+
+test.runIf(process.platform === 'linux')('a body that is cancelled or read frees its file', async () => {
+  const { root, store } = await openStore();
+  const key = toObjectKey('t/a');
+  await store.put(key, BODY, PNG);
+  await (await store.get(key))?.body.cancel();
+  await textOf((await store.get(key))?.body);
+  const descriptors = await readdir('/proc/self/fd');
+  const open = await Promise.all(descriptors.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')));
+  expect(open.filter((path) => path.startsWith(root))).toEqual([]);
+});
+
+test('opening sweeps what dead writers left and spares what live ones are writing', async () => {
+  const root = join(await temporaryFolder(), 'objects');
+  const host = hostname().replace(/[^A-Za-z0-9-]/g, '-');
+  const child = spawn(process.execPath, ['-e', '']);
+  await once(child, 'exit');
+  const names = {
+    deadProcess: `${host}.${child.pid}.00000000.0`,
+    samePidBefore: `${host}.${process.pid}.00000000.0`,
+    liveProcess: `${host}.${process.ppid}.00000000.0`,
+    otherHost: `elsewhere.${child.pid}.00000000.0`,
+    otherHostLongAgo: `elsewhere.${child.pid}.00000000.1`,
+  };
+  await mkdir(join(root, ',writing'), { recursive: true });
+  for (const name of Object.values(names)) await writeFile(join(root, ',writing', name), 'half');
+  await utimes(join(root, ',writing', names.otherHostLongAgo), 0, 0);
+
+  await openFolderStore({ root, ...OPTIONS });
+  expect((await readdir(join(root, ',writing'))).sort()).toEqual([names.liveProcess, names.otherHost].sort());
+});
+
+test('a root that is a file cannot be opened, and the error says which', async () => {
+  const root = join(await temporaryFolder(), 'objects');
+  await writeFile(root, '');
+  await expect(openFolderStore({ root, ...OPTIONS })).rejects.toMatchObject({
+    code: 'storage-failed',
+    message: `Could not open the object folder ${root}: a file stands where a folder belongs (EEXIST).`,
+  });
+});
+
+test('a folder that goes away is not made again in its place', async () => {
+  const { root, store } = await openStore();
+  await rm(root, { recursive: true });
+  await expect(store.put(toObjectKey('t/a'), BODY, PNG)).rejects.toThrow('the folder is gone (ENOENT)');
+  await expect(readdir(root)).rejects.toMatchObject({ code: 'ENOENT' });
+});
+
+test('check rejects while less space is free than asked for', async () => {
+  const { store } = await openStore({ minFreeBytes: Number.MAX_SAFE_INTEGER });
+  await expect(store.check()).rejects.toThrow(/cannot take a write: \d+ bytes are free/);
+});
+
+test('a key segment longer than the file system allows is refused in words', async () => {
+  const { store } = await openStore();
+  const key = 'k'.repeat(300) as ObjectKey;
+  await expect(store.put(key, BODY, PNG)).rejects.toThrow(/too long for this file system \(ENAMETOOLONG\)/);
+});
+
+test('a content type that could break out of a header is refused', async () => {
+  const { store } = await openStore();
+  const contentType = 'text/plain\r\nset-cookie: a=b';
+  await expect(store.put(toObjectKey('a'), BODY, { contentType })).rejects.toThrow('Not a content type');
+});

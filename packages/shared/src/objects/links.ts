@@ -1,0 +1,101 @@
+/**
+ * Links to objects in a folder store. They carry their own right to be read, because the clients that follow them
+ * send no key: `<publicUrl>/objects/<key>?expires=<unix s>&name=<file name>&sig=<base64url>`, where `sig` is
+ * HMAC-SHA256 over key, expiry and name. The method is not signed, so HEAD works on the link of a GET.
+ */
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { ObjectKey } from '../ids.ts';
+import { asObjectKey } from './checks.ts';
+import type { ObjectInfo } from './store.ts';
+
+export interface LinkClaims {
+  readonly key: ObjectKey;
+  /** Unix seconds; from then on the link is refused. */
+  readonly expiresAtS: number;
+  readonly filename?: string;
+}
+
+/** `expired` is only said of a link whose signature is right: nobody learns anything by guessing. */
+export type LinkVerdict =
+  | ({ readonly outcome: 'ok' } & LinkClaims)
+  | { readonly outcome: 'expired' }
+  | { readonly outcome: 'invalid' };
+
+const MIN_SECRET_LENGTH = 32;
+
+export function checkLinkSecret(secret: string): void {
+  if (secret.length >= MIN_SECRET_LENGTH) return;
+  throw new Error(`The link secret has ${secret.length} characters. Wanted at least ${MIN_SECRET_LENGTH}.`);
+}
+
+/** The link, absolute; `publicUrl` may have a path of its own. */
+export function signLink(publicUrl: string, secret: string, claims: LinkClaims): string {
+  const url = new URL(`objects/${claims.key}`, publicUrl.endsWith('/') ? publicUrl : `${publicUrl}/`);
+  url.searchParams.set('expires', String(claims.expiresAtS));
+  if (claims.filename) url.searchParams.set('name', claims.filename);
+  url.searchParams.set('sig', signature(secret, claims));
+  return url.href;
+}
+
+/**
+ * Whether a request for `key` (the path behind `/objects/`, as it came) may be answered.
+ * `nowMs` is ms since the epoch.
+ */
+export function verifyLink(secret: string, key: string, query: URLSearchParams, nowMs: number): LinkVerdict {
+  const objectKey = asObjectKey(key);
+  const expires = only(query, 'expires');
+  const filename = only(query, 'name');
+  const given = only(query, 'sig');
+  if (!objectKey || !given || !expires || !/^[1-9]\d{0,11}$/.test(expires)) return { outcome: 'invalid' };
+
+  const claims = { key: objectKey, expiresAtS: Number(expires), ...(filename && { filename }) };
+  if (!sameText(given, signature(secret, claims))) return { outcome: 'invalid' };
+  return nowMs >= claims.expiresAtS * 1000 ? { outcome: 'expired' } : { outcome: 'ok', ...claims };
+}
+
+/**
+ * The headers of a 200 for an object read through a link. Its bytes may come from a user, so no browser may guess
+ * a type for them, run them, or keep them where others read.
+ */
+export function objectHeaders(object: ObjectInfo, filename: string | undefined): Record<string, string> {
+  return {
+    'content-type': object.contentType,
+    'content-length': String(object.bytes),
+    etag: `"${object.sha256}"`,
+    'cache-control': 'private',
+    'content-security-policy': "default-src 'none'; sandbox",
+    'x-content-type-options': 'nosniff',
+    ...(filename && { 'content-disposition': contentDisposition(filename) }),
+  };
+}
+
+/** RFC 6266: an ASCII name for old clients, the whole one as RFC 5987 percent-encoded UTF-8. */
+export function contentDisposition(filename: string): string {
+  // Through a Buffer, because a lone surrogate would make encodeURIComponent throw.
+  const name = Buffer.from(filename.slice(0, 200)).toString();
+  const ascii = name.replace(/[^A-Za-z0-9 ._()-]/gu, '_');
+  const encoded = encodeURIComponent(name).replace(
+    /['()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+  return `attachment; filename="${ascii}"; filename*=UTF-8''${encoded}`;
+}
+
+/** The name comes last, so that no other split of the same text gives the same claims. */
+function signature(secret: string, { key, expiresAtS, filename = '' }: LinkClaims): string {
+  return createHmac('sha256', secret)
+    .update(`lehr-link-1\n${key}\n${expiresAtS}\n${filename}`)
+    .digest('base64url');
+}
+
+/** Texts and not decoded bytes, because base64url spells the same bytes in more than one way. */
+function sameText(given: string, wanted: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(wanted)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}
+
+/** A parameter that stands there twice is nobody's: undefined. */
+function only(query: URLSearchParams, name: string): string | undefined {
+  const values = query.getAll(name);
+  return values.length === 1 ? values[0] : undefined;
+}

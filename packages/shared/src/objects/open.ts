@@ -1,0 +1,23 @@
+import { unreachable } from '../errors.ts';
+import { type FolderStoreOptions, openFolderStore } from './folder.ts';
+import type { S3StoreOptions } from './s3.ts';
+import type { ObjectStore } from './store.ts';
+
+export type ObjectStoreOptions =
+  | ({ readonly kind: 'folder' } & FolderStoreOptions)
+  | ({ readonly kind: 's3' } & S3StoreOptions);
+
+/** A folder store rejects with `storage-failed` when its folder cannot be used; an S3 store asks nothing yet. */
+export async function openObjectStore(options: ObjectStoreOptions): Promise<ObjectStore> {
+  switch (options.kind) {
+    case 'folder':
+      return openFolderStore(options);
+    case 's3': {
+      // Loaded here, because the SDK costs 0.1 s and 25 MB that a folder store does without.
+      const { openS3Store } = await import('./s3.ts');
+      return openS3Store(options);
+    }
+    default:
+      return unreachable(options);
+  }
+}
