@@ -18,6 +18,7 @@ export default defineConfig({
         test: {
           name: 'whole',
           include: ['test/**/*.test.ts'],
+          globalSetup: ['test/support/build.ts'],
           exclude: ['test/bench/**'],
           testTimeout: 60_000,
           hookTimeout: 60_000,

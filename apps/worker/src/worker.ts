@@ -2,33 +2,24 @@
  * One worker: an intake that claims, an engine process that draws, and everything that must go on beside them. Built from
  * parts that are already open; `start` serves, `stop` drains.
  */
-import {
-  type Clock,
-  type JobId,
-  type JobState,
-  type Log,
-  parseGroupQueueName,
-  type Registry,
-  type Task,
-  type WorkerId,
-  type WorkerStatus,
-} from '@lehr/shared';
+import type { Clock, JobId, JobState, Log, Registry, Task, WorkerId, WorkerStatus } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
 import { Claimer, type GroupQueues, Janitor, Leases } from '@lehr/shared/queue';
 import type { RecordStore } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
-import type { FromEngine } from './engine/protocol.ts';
+import type { FromEngine, OpenedModel } from './engine/protocol.ts';
 import { Deadlines } from './intake/deadlines.ts';
 import { Delivery } from './intake/deliver.ts';
 import type { EngineExit, EngineOptions } from './intake/engine-process.ts';
 import { EngineSupervisor } from './intake/engine-supervisor.ts';
 import { FleetReporter } from './intake/fleet-reporter.ts';
 import { GroupList } from './intake/group-list.ts';
-import { Intake, usualRowsFor } from './intake/intake.ts';
+import { Intake } from './intake/intake.ts';
 import type { JobRun } from './intake/job-run.ts';
 import { Ledger } from './intake/ledger.ts';
 import { ProgressWriter } from './intake/progress.ts';
 import { Runs } from './intake/runs.ts';
+import { ServedModels } from './intake/served-models.ts';
 import { LaneSpeeds } from './intake/speeds.ts';
 
 export interface WorkerParts {
@@ -77,9 +68,6 @@ export interface WorkerObserver {
   restarted(exit: EngineExit): void;
 }
 
-/** Rows assumed for a lane nobody has measured, when its model was not either. */
-const UNMEASURED_ROWS = 8;
-
 export class Worker {
   readonly #parts: WorkerParts;
   readonly #ledger: Ledger;
@@ -100,7 +88,8 @@ export class Worker {
     const { clock, log, keys, queues, records, store, times } = parts;
     this.#parts = parts;
     this.#startedAt = clock.now();
-    this.#ledger = new Ledger((lane) => this.#firstCap(lane));
+    const served = new ServedModels(() => this.#engine.models, parts.registry, parts.tasks);
+    this.#ledger = new Ledger((lane) => served.firstCap(lane));
     this.#leases = new Leases({
       queues,
       log,
@@ -160,7 +149,7 @@ export class Worker {
         parts.onHopeless();
       },
     });
-    this.#groups = new GroupList(parts.commands, keys, (group) => this.#serves(group));
+    this.#groups = new GroupList(parts.commands, keys, (group) => served.serves(group));
     const claimer = new Claimer({
       commands: parts.commands,
       blocking: parts.blocking,
@@ -180,7 +169,7 @@ export class Worker {
       log,
       groups: () => this.#groups.names,
       mayClaim: () => this.#engine.isUp && !delivery.storeIsFailing,
-      usualRows: (group) => this.#usualRows(group),
+      usualRows: (group) => served.usualRows(group),
       onStarted: (run) => this.#deadlines.watch(run),
     });
     this.#reporter = new FleetReporter({
@@ -222,18 +211,9 @@ export class Worker {
 
   /** Opens the models, then takes jobs. Rejects with the reason when the models cannot be opened. */
   async start(): Promise<void> {
-    const { subscriber, keys, id, log, times } = this.#parts;
+    const { subscriber, keys, id, log } = this.#parts;
     await this.#engine.start();
-    for (const model of this.#engine.models) {
-      const graphs = Object.fromEntries(model.graphs.map(({ graph, provider }) => [graph, provider]));
-      log.info({ model: model.ref, batching: model.batching, graphs, stepMs: model.stepMs }, 'model open');
-      if (model.batching === 'aligned') {
-        log.warn(
-          { model: model.ref, reason: model.reason },
-          'this graph takes one timestep for all rows; batches are aligned',
-        );
-      }
-    }
+    for (const model of this.#engine.models) logModel(log, model);
     subscriber.on('message', (channel: string, text: string) => {
       if (channel === keys.groups) {
         if (this.#groups.learn(text)) this.#intake.look();
@@ -314,28 +294,6 @@ export class Worker {
     if (run) this.#runs.stop(run, reason);
   }
 
-  #serves(queue: string): boolean {
-    const group = parseGroupQueueName(queue);
-    if (!group || !this.#parts.tasks.includes(group.task)) return false;
-    const ref = `${group.model.name}@${group.model.version}`;
-    const model = this.#engine.models.find((each) => each.ref === ref);
-    if (!model || group.task !== 'diffusion') return false;
-    return (group.aligned !== undefined) === (model.batching === 'aligned');
-  }
-
-  #firstCap(lane: string): number {
-    const group = parseGroupQueueName(lane);
-    const model =
-      group && this.#engine.models.find((each) => each.ref === `${group.model.name}@${group.model.version}`);
-    return model?.rowCap ?? UNMEASURED_ROWS;
-  }
-
-  #usualRows(queue: string): number {
-    const group = parseGroupQueueName(queue);
-    const model = group && this.#parts.registry.find(group.model)?.model;
-    return usualRowsFor(model?.defaults.guidance ?? Number.POSITIVE_INFINITY);
-  }
-
   #status(): WorkerStatus {
     return {
       id: this.#parts.id,
@@ -354,6 +312,18 @@ export class Worker {
         row_steps_per_s: rowStepsPerS,
       })),
     };
+  }
+}
+
+/** Says which provider really runs each graph, and what was refused on the way there. */
+function logModel(log: Log, { ref, batching, reason, graphs, stepMs, rowCap }: OpenedModel): void {
+  log.info({ model: ref, batching, graphs, stepMs, rowCap }, 'model open');
+  for (const { graph, provider, refusals } of graphs) {
+    if (refusals)
+      log.warn({ model: ref, graph, provider, refusals }, 'a better provider did not take this graph');
+  }
+  if (batching === 'aligned') {
+    log.warn({ model: ref, reason }, 'this graph takes one timestep for all rows: its batches are aligned');
   }
 }
 

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { LehrError } from '@lehr/shared';
 import type { z } from 'zod';
@@ -9,7 +10,7 @@ import type { z } from 'zod';
 export async function readConfigFile<Schema extends z.ZodType>(
   path: string,
   schema: Schema,
-): Promise<z.infer<Schema>> {
+): Promise<z.output<Schema>> {
   const parsed = schema.safeParse(await readJson(path));
   if (parsed.success) return parsed.data;
   const problems = parsed.error.issues.map(
@@ -20,8 +21,13 @@ export async function readConfigFile<Schema extends z.ZodType>(
   });
 }
 
-/** The file's JSON as it stands. */
-export async function readJson(path: string): Promise<unknown> {
+/** As readConfigFile; a file that is not there reads as `{}`. */
+export const readOptionalConfig = async <Schema extends z.ZodType>(
+  path: string,
+  schema: Schema,
+): Promise<z.output<Schema>> => (existsSync(path) ? await readConfigFile(path, schema) : schema.parse({}));
+
+async function readJson(path: string): Promise<unknown> {
   const text = await readModelText(path);
   try {
     return JSON.parse(text);

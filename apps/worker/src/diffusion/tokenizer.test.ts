@@ -143,14 +143,12 @@ test('a long prompt keeps its first 75 ids', async () => {
   expect(tokenizer.encode(`${' \n'.repeat(10_000)}cat`)).toEqual(tokenizer.encode('cat'));
 });
 
-test('the longest prompts take no more work than a page of text', async () => {
+test('a prompt is read no further than its ids can reach', async () => {
   const tokenizer = await openClip();
   const longWord = 'supercalifragilistic'.repeat(2000);
-  const startedAt = performance.now();
   const ids = tokenizer.encode(longWord);
-  expect(performance.now() - startedAt).toBeLessThan(200);
-  expect(ids).toEqual(tokenizer.encode(longWord.slice(0, 2000)));
-  expect(ids.at(-1)).toBe(49407);
+  expect(ids).toEqual(tokenizer.encode(`${longWord.slice(0, 20_000)} cat`));
+  expect(ids.slice(1, -1)).not.toContain(49407);
 });
 
 test('tokens written as objects and no length are what other writers leave', async () => {
@@ -159,6 +157,16 @@ test('tokens written as objects and no length are what other writers leave', asy
   const tokenizer = await openClipTokenizer(folder, { maxTokens: 10 });
   expect(tokenizer.encode('')).toEqual([49406, 49407, 0, 0, 0, 0, 0, 0, 0, 0]);
   await expect(openClipTokenizer(folder)).rejects.toThrow('how many tokens');
+});
+
+test('the special tokens map beats the config, unless the config lists the added tokens', async () => {
+  writeVocabAndMerges();
+  const endOfText = { pad_token: '<|endoftext|>', model_max_length: 4 };
+  write('special_tokens_map.json', { pad_token: '!' });
+  write('tokenizer_config.json', endOfText);
+  expect((await openClipTokenizer(folder)).encode('cat')).toEqual([49406, 2368, 49407, 0]);
+  write('tokenizer_config.json', { ...endOfText, added_tokens_decoder: {} });
+  expect((await openClipTokenizer(folder)).encode('cat')).toEqual([49406, 2368, 49407, 49407]);
 });
 
 test('what is wrong in a folder is told by file and field', async () => {

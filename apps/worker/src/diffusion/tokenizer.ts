@@ -5,7 +5,7 @@ import { Tokenizer } from '@huggingface/tokenizers';
 import { LehrError } from '@lehr/shared';
 import { z } from 'zod';
 import { buildTokenizerJson, type SpecialTokens } from './clip-vocabulary.ts';
-import { readConfigFile, readModelText } from './config-file.ts';
+import { readConfigFile, readModelText, readOptionalConfig } from './config-file.ts';
 
 /** A token stands as its text, or as an object around it. */
 const TokenSchema = z.union([
@@ -13,17 +13,26 @@ const TokenSchema = z.union([
   z.object({ content: z.string() }).transform(({ content }) => content),
 ]);
 
-/** The defaults are those of transformers' CLIPTokenizer. */
-const ConfigSchema = z.looseObject({
-  bos_token: TokenSchema.default('<|startoftext|>'),
-  eos_token: TokenSchema.default('<|endoftext|>'),
-  unk_token: TokenSchema.default('<|endoftext|>'),
-  pad_token: TokenSchema.default('<|endoftext|>'),
-  model_max_length: z.number().min(3).optional(),
+const SpecialTokensSchema = z.looseObject({
+  bos_token: TokenSchema.nullish(),
+  eos_token: TokenSchema.nullish(),
+  unk_token: TokenSchema.nullish(),
+  pad_token: TokenSchema.nullish(),
 });
+
+const ConfigSchema = SpecialTokensSchema.extend({
+  model_max_length: z.number().min(3).optional(),
+  added_tokens_decoder: z.unknown().optional(),
+});
+
+interface TokenizerConfig {
+  readonly special: SpecialTokens;
+  readonly pad: string;
+  readonly maxTokens: number;
+}
+
 /** transformers writes 10^30 for a tokenizer that knows no limit. */
 const UNLIMITED = 1e6;
-type TokenizerConfig = z.infer<typeof ConfigSchema>;
 
 const TokenizerJsonSchema = z.looseObject({ model: z.looseObject({ type: z.literal('BPE') }) });
 const VocabularySchema = z.record(z.string(), z.int().nonnegative());
@@ -43,20 +52,34 @@ export async function openClipTokenizer(
 ): Promise<ClipTokenizer> {
   const config = await readConfig(folder);
   const tokenizerJson = await readTokenizerJson(folder, config);
-  const maxTokens = Math.min(config.model_max_length ?? UNLIMITED, options.maxTokens ?? UNLIMITED);
+  const maxTokens = Math.min(config.maxTokens, options.maxTokens ?? UNLIMITED);
   if (maxTokens >= UNLIMITED) {
     throw new LehrError('model-unavailable', `${folder} does not tell how many tokens a prompt has.`);
   }
   try {
-    return new ClipTokenizer(new Tokenizer(tokenizerJson, config), config, maxTokens);
+    return new ClipTokenizer(new Tokenizer(tokenizerJson, {}), { ...config, maxTokens });
   } catch (cause) {
     throw new LehrError('model-unavailable', `${folder} holds no tokenizer that Lehr can run.`, { cause });
   }
 }
 
+/**
+ * As transformers reads them: `special_tokens_map.json` beats `tokenizer_config.json` unless the latter lists the added
+ * tokens too; models that pad with "!" (Stable Diffusion 2) may say so in either. The defaults are those of CLIPTokenizer.
+ */
 async function readConfig(folder: string): Promise<TokenizerConfig> {
-  const path = join(folder, 'tokenizer_config.json');
-  return existsSync(path) ? readConfigFile(path, ConfigSchema) : ConfigSchema.parse({});
+  const config = await readOptionalConfig(join(folder, 'tokenizer_config.json'), ConfigSchema);
+  const map = await readOptionalConfig(join(folder, 'special_tokens_map.json'), SpecialTokensSchema);
+  const tokens = config.added_tokens_decoder === undefined ? { ...config, ...map } : config;
+  return {
+    special: {
+      bos: tokens.bos_token ?? '<|startoftext|>',
+      eos: tokens.eos_token ?? '<|endoftext|>',
+      unk: tokens.unk_token ?? '<|endoftext|>',
+    },
+    pad: tokens.pad_token ?? '<|endoftext|>',
+    maxTokens: config.model_max_length ?? UNLIMITED,
+  };
 }
 
 async function readTokenizerJson(folder: string, config: TokenizerConfig): Promise<object> {
@@ -65,9 +88,8 @@ async function readTokenizerJson(folder: string, config: TokenizerConfig): Promi
   const vocabularyPath = join(folder, 'vocab.json');
   const vocabulary = await readConfigFile(vocabularyPath, VocabularySchema);
   const merges = await readModelText(join(folder, 'merges.txt'));
-  const special: SpecialTokens = { bos: config.bos_token, eos: config.eos_token, unk: config.unk_token };
   try {
-    return buildTokenizerJson(vocabulary, merges, special);
+    return buildTokenizerJson(vocabulary, merges, config.special);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new LehrError('model-unavailable', `${vocabularyPath} is not what Lehr expects (${reason})`, {
@@ -89,7 +111,7 @@ export class ClipTokenizer {
    */
   readonly #usefulLength: number;
 
-  constructor(tokenizer: Tokenizer, config: TokenizerConfig, maxTokens: number) {
+  constructor(tokenizer: Tokenizer, { special, pad, maxTokens }: TokenizerConfig) {
     const idOf = (token: string): number => {
       const id = tokenizer.token_to_id(token);
       if (id === undefined) throw new Error(`The vocabulary has no "${token}".`);
@@ -97,9 +119,9 @@ export class ClipTokenizer {
     };
     this.#tokenizer = tokenizer;
     this.maxTokens = maxTokens;
-    this.#bos = idOf(config.bos_token);
-    this.#eos = idOf(config.eos_token);
-    this.#pad = idOf(config.pad_token);
+    this.#bos = idOf(special.bos);
+    this.#eos = idOf(special.eos);
+    this.#pad = idOf(pad);
     const entries = [...tokenizer.get_vocab().keys()];
     const longest = entries.reduce((length, entry) => Math.max(length, entry.length), 0);
     this.#usefulLength = maxTokens * (longest + 1);

@@ -34,7 +34,7 @@ process.on('message', (message: ToEngine) => {
       void open(message);
       return;
     case 'submit':
-      engine?.submit(message.sample);
+      for (const sample of message.samples) engine?.submit(sample);
       return;
     case 'cancel':
       engine?.cancel(message.sample);

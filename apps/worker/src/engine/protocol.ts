@@ -4,7 +4,7 @@
  * shows in review. Nothing here is a tensor; pixels travel as bytes.
  */
 import type { ErrorCode, SamplerName } from '@lehr/shared';
-import type { Provider } from '../runtime/runtime.ts';
+import type { Placement, Provider } from '../runtime/runtime.ts';
 import type { LatencyModel } from '../runtime/simulated.ts';
 
 declare const brand: unique symbol;
@@ -20,10 +20,14 @@ export interface ModelToOpen {
   readonly warmUp: { readonly width: number; readonly height: number };
 }
 
-/** Which graph runs where, as the runtime reported it after loading. */
+/** Which graph runs where, as the runtime reported it after loading and running it. */
 export interface GraphReport {
   readonly graph: string;
   readonly provider: Provider | 'simulated';
+  /** Nodes by provider, on a GPU: some may have stayed on the CPU. */
+  readonly placement?: Placement;
+  /** Why the providers before it in the list did not take the graph. */
+  readonly refusals?: readonly string[];
 }
 
 export interface OpenedModel {
@@ -68,7 +72,8 @@ export interface EngineSettings {
 
 export type ToEngine =
   | { readonly type: 'open'; readonly settings: EngineSettings; readonly models: readonly ModelToOpen[] }
-  | { readonly type: 'submit'; readonly sample: DiffusionSample }
+  /** Samples that may start together: all pictures of a job. */
+  | { readonly type: 'submit'; readonly samples: readonly DiffusionSample[] }
   | { readonly type: 'cancel'; readonly sample: SampleId }
   | { readonly type: 'close' };
 

@@ -13,7 +13,6 @@ import {
   type JobId,
   LehrError,
   type Log,
-  rowsPerSample,
   TextToImageInputSchema,
   type WorkerId,
 } from '@lehr/shared';
@@ -217,6 +216,3 @@ export class Intake {
     await queues.of(claim.queue).fail(claim, why);
   }
 }
-
-/** Rows a job takes when it does not say otherwise. */
-export const usualRowsFor = (guidance: number): number => rowsPerSample(guidance);

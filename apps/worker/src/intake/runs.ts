@@ -63,7 +63,7 @@ export class Runs {
 
   add(run: JobRun): void {
     this.#runs.set(run.record.id, run);
-    for (const sample of run.samples) this.#submit(run, sample);
+    this.#submit(run, run.samples);
   }
 
   /** Ends a job early. What the engine still has of it is dropped within a step; then its end is written. */
@@ -122,20 +122,22 @@ export class Runs {
 
   /** A new engine is ready: hands it everything the old one took along, suspects in smaller company. */
   resubmit(): void {
-    for (const { run, sample } of [...this.#samples.values()]) {
-      if (run.stopReason) this.#left(sample.request.id, () => {});
-      else this.#submit(run, sample);
+    for (const run of this.all()) {
+      if (!run.stopReason) this.#submit(run, run.inEngine);
+      else for (const { request } of run.inEngine) this.#left(request.id, () => {});
     }
   }
 
-  #submit(run: JobRun, sample: SampleRun): void {
-    const { id, lane } = sample.request;
-    sample.submittedAt = this.#options.clock.monotonic();
-    sample.step = 0;
-    this.#samples.set(id, { run, sample });
-    this.#options.ledger.spend(id, lane, run.rowsPerSample);
-    const request = { ...sample.request, company: this.#suspicion.company(id) };
-    this.#options.send({ type: 'submit', sample: request });
+  #submit(run: JobRun, samples: readonly SampleRun[]): void {
+    const requests = samples.map((sample) => {
+      const { id, lane } = sample.request;
+      sample.submittedAt = this.#options.clock.monotonic();
+      sample.step = 0;
+      this.#samples.set(id, { run, sample });
+      this.#options.ledger.spend(id, lane, run.rowsPerSample);
+      return { ...sample.request, company: this.#suspicion.company(id) };
+    });
+    this.#options.send({ type: 'submit', samples: requests });
   }
 
   #advanced(id: SampleId, step: number): void {

@@ -35,6 +35,8 @@ export type Placement = Readonly<Record<string, number>>;
 
 export interface RuntimeSession {
   readonly provider: Provider | 'simulated';
+  /** Why the providers before it in the list did not take the graph: `cuda: ...`. */
+  readonly refusals: readonly string[];
   readonly inputs: readonly ValueInfo[];
   readonly outputs: readonly ValueInfo[];
   /** Known after the first run, where it was asked for. */

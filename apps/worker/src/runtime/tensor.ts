@@ -39,3 +39,15 @@ export function floatValues(tensor: Tensor): Float32Array {
   if (tensor.type === 'float16') return toFloat32(tensor.data);
   throw new TypeError(`Wanted a float tensor, got ${tensor.type}.`);
 }
+
+/** The indices of rows that hold a NaN or an infinity. */
+export function findBadRows(rows: readonly Float32Array[]): number[] {
+  return rows.flatMap((row, index) => (allFinite(row) ? [] : [index]));
+}
+
+/** 0 times any finite number is 0, and times anything else NaN: one pass without a branch per value. */
+function allFinite(values: Float32Array): boolean {
+  let sum = 0;
+  for (let i = 0; i < values.length; i += 1) sum += values[i] * 0;
+  return sum === 0;
+}

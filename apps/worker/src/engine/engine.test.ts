@@ -1,0 +1,219 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { writeTinyDiffusion } from '@lehr/demo-models';
+import { type SamplerName, systemClock } from '@lehr/shared';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { type DiffusionModel, openDiffusionModel } from '../models/diffusion-folder.ts';
+import { onnxRuntime } from '../runtime/onnx.ts';
+import { Engine } from './engine.ts';
+import { Lane } from './lane.ts';
+import { LaneSample } from './lane-sample.ts';
+import type { DiffusionSample, FromEngine, OpenedModel, SampleId } from './protocol.ts';
+import { RowCap } from './row-cap.ts';
+
+const MODEL = 'tiny@1';
+const SAMPLERS: SamplerName[] = ['ddim', 'euler', 'euler_a', 'dpmpp_2m', 'pndm'];
+
+let folder: string;
+let model: DiffusionModel;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'lehr-engine-'));
+  await writeTinyDiffusion(folder, { seed: 5, timestepType: 'float32' });
+  model = await openDiffusionModel(folder, onnxRuntime, { providers: ['cpu'] });
+});
+afterAll(async () => {
+  await model.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+let made = 0;
+const request = (fields: Partial<DiffusionSample> = {}): DiffusionSample => ({
+  id: `sample-${++made}` as SampleId,
+  task: 'diffusion',
+  model: MODEL,
+  lane: 'diffusion.tiny@1.64x64',
+  prompt: 'a red circle',
+  negativePrompt: 'blurry',
+  width: 64,
+  height: 64,
+  steps: 4,
+  guidance: 7.5,
+  seed: 1,
+  sampler: 'ddim',
+  company: 99,
+  ...fields,
+});
+
+/** The mix of the issue: 4 to 30 steps, five samplers, four guidance scales, one size. */
+const mix = (): DiffusionSample[] =>
+  Array.from({ length: 24 }, (_, i) =>
+    request({
+      prompt: `picture ${i}`,
+      steps: 4 + ((i * 7) % 27),
+      sampler: SAMPLERS[i % SAMPLERS.length],
+      guidance: [1, 3, 7.5, 12][i % 4],
+      seed: 100 + i,
+    }),
+  );
+
+interface RunningEngine {
+  readonly engine: Engine;
+  readonly opened: OpenedModel;
+  readonly posted: FromEngine[];
+  ofType<Type extends FromEngine['type']>(type: Type): Extract<FromEngine, { type: Type }>[];
+  ended(count: number): Promise<void>;
+}
+
+async function engineOf(rowCap: number | 'auto' = 16): Promise<RunningEngine> {
+  const posted: FromEngine[] = [];
+  const ofType = <Type extends FromEngine['type']>(type: Type) =>
+    posted.filter((message): message is Extract<FromEngine, { type: Type }> => message.type === type);
+  const engine = new Engine({
+    runtime: onnxRuntime,
+    settings: { providers: ['cpu'], rowCap },
+    clock: systemClock,
+    post: (message) => posted.push(message),
+  });
+  const opened = await engine.open({
+    ref: MODEL,
+    task: 'diffusion',
+    folder,
+    warmUp: { width: 64, height: 64 },
+  });
+  const running = engine.run();
+  onTestFinished(async () => {
+    engine.close();
+    await running;
+  });
+  const ended = (count: number): Promise<void> =>
+    vi.waitFor(
+      () =>
+        expect(ofType('finished').length + ofType('failed').length + ofType('dropped').length).toBe(count),
+      15_000,
+    );
+  return { engine, opened, posted, ofType, ended };
+}
+
+/** Runs samples through one lane on the real UNet and returns their final latents by seed. */
+async function latentsOf(samples: readonly DiffusionSample[]): Promise<Map<number, Float32Array>> {
+  const latents = new Map<number, Float32Array>();
+  const lane = new Lane({
+    name: 'lane',
+    unet: model.unet,
+    size: { width: 8, height: 8 },
+    cap: new RowCap({ ceiling: 16, fixed: true }),
+    ladder: [],
+    clock: systemClock,
+    post: () => {},
+    onRetired: (sample) => latents.set(sample.request.seed, sample.latent),
+    isCongested: () => false,
+  });
+  const marks = { arrivedAt: 0, textMs: 0, startedAt: 0, denoisedAt: 0 };
+  for (const sample of samples) {
+    const [prompt, negative] = await model.textEncoder.encode([sample.prompt, sample.negativePrompt]);
+    const embeddings = { prompt, negative: sample.guidance > 1 ? negative : undefined };
+    lane.submit(new LaneSample(sample, embeddings, model.schedulerConfig, 4 * 8 * 8, { ...marks }));
+  }
+  while (lane.hasWork) await lane.turn();
+  return latents;
+}
+
+test('a sample that shared every step with strangers ends in the same latent as alone', async () => {
+  const samples = mix();
+  const shared = await latentsOf(samples);
+  let worst = 0;
+  for (const sample of samples) {
+    const alone = (await latentsOf([sample])).get(sample.seed) as Float32Array;
+    const together = shared.get(sample.seed) as Float32Array;
+    for (let i = 0; i < alone.length; i++) worst = Math.max(worst, Math.abs(alone[i] - together[i]));
+  }
+  expect(worst).toBeLessThanOrEqual(1e-5);
+});
+
+test('24 samples at once share at least six rows a call, and each picture is the one it draws alone', async () => {
+  const { engine, ofType, ended } = await engineOf();
+  const samples = mix();
+  for (const sample of samples) engine.submit(sample);
+  await ended(24);
+  const steps = ofType('stepped');
+  expect(steps.reduce((sum, step) => sum + step.rows, 0) / steps.length).toBeGreaterThanOrEqual(6);
+
+  const alone = await engineOf();
+  for (const [i, sample] of samples.entries()) {
+    alone.engine.submit(sample);
+    await alone.ended(i + 1);
+  }
+  const pixelsOf = (messages: Extract<FromEngine, { type: 'finished' }>[]) =>
+    new Map(messages.map(({ sample, pixels }) => [sample, Buffer.from(pixels).toString('base64')]));
+  expect(pixelsOf(ofType('finished'))).toEqual(pixelsOf(alone.ofType('finished')));
+});
+
+test('a sample that comes while a long batch runs starts with the next step of that batch', async () => {
+  const { engine, posted, ofType, ended } = await engineOf();
+  for (let seed = 0; seed < 3; seed++) engine.submit(request({ steps: 40, seed }));
+  await vi.waitFor(() => expect(ofType('stepped').length).toBeGreaterThan(3), 5000);
+  const late = request({ steps: 4, seed: 77 });
+  const before = posted.length;
+  engine.submit(late);
+  await ended(4);
+  const steps = posted.slice(before).filter((message) => message.type === 'stepped');
+  // The step under way may end without it; the one after has it.
+  const first = steps.findIndex(({ samples }) => samples.some(({ id }) => id === late.id));
+  expect(first).toBeLessThanOrEqual(1);
+  expect(ofType('finished')[0].sample).toBe(late.id);
+});
+
+test('a cancel takes effect within one step, whatever the sample was at', async () => {
+  const { engine, posted, ofType, ended } = await engineOf();
+  const [running, never] = [request({ steps: 200 }), request({ steps: 200 })];
+  engine.submit(running);
+  await vi.waitFor(() => expect(ofType('stepped').length).toBeGreaterThan(2), 5000);
+  engine.submit(never);
+  engine.cancel(never.id);
+  engine.cancel(running.id);
+  const after = posted.length;
+  await ended(2);
+  engine.cancel(running.id);
+  expect(
+    ofType('dropped')
+      .map(({ sample }) => sample)
+      .sort(),
+  ).toEqual([running.id, never.id].sort());
+  const steps = posted.slice(after).filter((message) => message.type === 'stepped');
+  expect(steps.length).toBeLessThanOrEqual(1);
+});
+
+test('samples of different sizes run in lanes of their own at the same time', async () => {
+  const { engine, ofType, ended } = await engineOf();
+  engine.submit(request({ steps: 20 }));
+  engine.submit(request({ steps: 20, width: 128, lane: 'diffusion.tiny@1.128x64' }));
+  await ended(2);
+  const lanes = ofType('stepped').map(({ lane }) => lane);
+  expect(lanes.slice(0, 10)).toContain('diffusion.tiny@1.128x64');
+  expect(lanes.slice(0, 10)).toContain('diffusion.tiny@1.64x64');
+  expect(ofType('finished').map(({ width, pixels }) => pixels.length / (64 * 3 * width))).toEqual([1, 1]);
+});
+
+test('a sampler that cannot make so few steps fails that sample and says why', async () => {
+  const { engine, ofType, ended } = await engineOf();
+  engine.submit(request({ steps: 60, sampler: 'lcm' }));
+  engine.submit(request());
+  await ended(2);
+  expect(ofType('failed')).toMatchObject([
+    { failure: { code: 'invalid-input', message: expect.stringContaining('50') } },
+  ]);
+  expect(ofType('finished')).toHaveLength(1);
+});
+
+test('opening a model reports where every graph runs and how long a step of so many rows takes', async () => {
+  const { opened } = await engineOf('auto');
+  expect(opened.batching).toBe('step');
+  expect(opened.graphs.map(({ graph, provider }) => `${graph} on ${provider}`)).toEqual([
+    'text_encoder on cpu',
+    'unet on cpu',
+    'vae_decoder on cpu',
+  ]);
+  expect(opened.stepMs.length).toBeGreaterThanOrEqual(2);
+  expect(opened.rowCap).toBeGreaterThanOrEqual(1);
+});

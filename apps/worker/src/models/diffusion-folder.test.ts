@@ -1,0 +1,218 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TinyDiffusionOptions, writeTinyDiffusion } from '@lehr/demo-models';
+import { decode, EXTERNAL, encode, type ModelProto } from '@lehr/onnx-model';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { onnxRuntime } from '../runtime/onnx.ts';
+import type { InferenceRuntime } from '../runtime/runtime.ts';
+import { createSimulatedRuntime } from '../runtime/simulated.ts';
+import { openDiffusionModel } from './diffusion-folder.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'lehr-folder-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const CPU = { providers: ['cpu'], threads: 1 } as const;
+const open = (runtime: InferenceRuntime = onnxRuntime) => openDiffusionModel(folder, runtime, CPU);
+
+function editJson(name: string, change: (json: Record<string, unknown>) => void): void {
+  const path = join(folder, name);
+  const json = JSON.parse(readFileSync(path, 'utf8'));
+  change(json);
+  writeFileSync(path, JSON.stringify(json));
+}
+
+function editUnet(change: (model: ModelProto) => void): void {
+  const path = join(folder, 'unet/model.onnx');
+  const model = decode('ModelProto', readFileSync(path));
+  change(model);
+  writeFileSync(path, encode('ModelProto', model));
+}
+
+/** A runtime that tells how many of its sessions are open. */
+function counting(runtime: InferenceRuntime) {
+  let openSessions = 0;
+  const counted: InferenceRuntime = {
+    async load(graph, options) {
+      const session = await runtime.load(graph, options);
+      openSessions += 1;
+      let isOpen = true;
+      return {
+        provider: session.provider,
+        placement: session.placement,
+        refusals: session.refusals,
+        inputs: session.inputs,
+        outputs: session.outputs,
+        run: (feeds, outputs) => session.run(feeds, outputs),
+        close: async () => {
+          if (isOpen) openSessions -= 1;
+          isOpen = false;
+          await session.close();
+        },
+      };
+    },
+  };
+  return { runtime: counted, open: () => openSessions };
+}
+
+const variants: readonly TinyDiffusionOptions[] = [
+  {},
+  { dtype: 'float16', timestepType: 'float16', tokenIdType: 'int32' },
+  { opset: 11, timestepType: 'float32', externalData: true, latentChannels: 16, sampleSize: 32 },
+  { opset: 17, timestepDims: ['steps'] },
+];
+
+test.each(variants)('a folder opens and draws from prompt to pixels: %o', async (options) => {
+  await writeTinyDiffusion(folder, options);
+  const model = await open();
+  expect(model.batching).toEqual({ mode: 'rows' });
+  expect(model.unetProvider).toBe('cpu');
+  expect(model.graphs).toEqual([
+    { graph: 'text_encoder', provider: 'cpu' },
+    { graph: 'unet', provider: 'cpu' },
+    { graph: 'vae_decoder', provider: 'cpu' },
+  ]);
+  const side = 8 * (options.sampleSize ?? 64);
+  expect(model.nativeSize).toEqual({ height: side, width: side });
+  expect(model.schedulerConfig.predictionType).toBe('epsilon');
+
+  const embeddings = await model.textEncoder.encode(['a red cat', '']);
+  const latent = new Float32Array(model.unet.latentChannels * 4 * 4).fill(0.5);
+  const rows = embeddings.map((promptEmbedding, i) => ({ latent, promptEmbedding, timestep: 900 - 400 * i }));
+  const { rows: predictions, badRows } = await model.unet.predict(rows, { height: 4, width: 4 });
+  expect(badRows).toEqual([]);
+  expect(predictions[0]).not.toEqual(predictions[1]);
+  expect(await model.vae.decode(predictions[0], { height: 32, width: 32 })).toHaveLength(32 * 32 * 3);
+  await model.close();
+  await expect(model.textEncoder.encode(['something new'])).rejects.toThrow('was closed');
+});
+
+test('older folders without configs beside the graphs open too', async () => {
+  await writeTinyDiffusion(folder);
+  for (const graph of ['text_encoder', 'unet', 'vae_decoder']) rmSync(join(folder, graph, 'config.json'));
+  const model = await open();
+  expect(model.vae.scaleFactor).toBe(8);
+  expect(model.unet.embeddingDim).toBe(32);
+  expect(model.nativeSize).toBeUndefined();
+});
+
+test('a graph that cannot be rewired runs aligned, and says why', async () => {
+  await writeTinyDiffusion(folder, { timestepType: 'float32' });
+  editUnet(({ graph }) => {
+    graph?.node?.unshift({ opType: 'Neg', name: '/Odd', input: ['timestep'], output: ['odd'] });
+  });
+  const model = await open();
+  expect(model.batching).toEqual({
+    mode: 'aligned',
+    reason: expect.stringContaining('goes into the Neg /Odd'),
+  });
+  const [promptEmbedding] = await model.textEncoder.encode(['']);
+  const row = { latent: new Float32Array(64), promptEmbedding, timestep: 3.5 };
+  expect((await model.unet.predict([row, row], { height: 4, width: 4 })).rows).toHaveLength(2);
+});
+
+test('a graph that mixes rows up is caught by the check and runs aligned', async () => {
+  await writeTinyDiffusion(folder);
+  // Reads the timestep of the first row only, then spreads it again: shapes fit, results do not.
+  editUnet(({ graph }) => {
+    const nodes = graph?.node ?? [];
+    const at = nodes.findIndex(({ name }) => name === '/Expand');
+    const [lifted] = nodes[at].input ?? [];
+    nodes[at].input?.splice(0, 1, 'first');
+    const zero = { dims: [1], dataType: 7, int64Data: [0] };
+    nodes.splice(
+      at,
+      0,
+      { opType: 'Constant', output: ['zero'], attribute: [{ name: 'value', type: 4, t: zero }] },
+      { opType: 'Gather', input: [lifted, 'zero'], output: ['first'] },
+    );
+  });
+  const model = await open();
+  expect(model.batching).toEqual({ mode: 'aligned', reason: expect.stringContaining('disturb each other') });
+});
+
+test('the simulated device opens the same folder', async () => {
+  await writeTinyDiffusion(folder);
+  const model = await open(createSimulatedRuntime({ pause: () => {} }));
+  expect(model.batching).toEqual({ mode: 'rows' });
+  expect(model.unetProvider).toBe('simulated');
+  expect(model.vae.scaleFactor).toBe(8);
+});
+
+const broken: readonly [string, () => void, string | RegExp][] = [
+  ['no index', () => rmSync(join(folder, 'model_index.json')), 'model_index.json could not be read'],
+  [
+    'an index that is no JSON',
+    () => writeFileSync(join(folder, 'model_index.json'), '{'),
+    'model_index.json is not JSON',
+  ],
+  [
+    'another kind of model',
+    () =>
+      editJson('model_index.json', (json) => {
+        json._class_name = 'StableDiffusionXLPipeline';
+        json.text_encoder_2 = ['transformers', 'CLIPTextModelWithProjection'];
+      }),
+    'StableDiffusionXLPipeline with a "text_encoder_2"',
+  ],
+  [
+    'a wrong field',
+    () =>
+      editJson('vae_decoder/config.json', (json) => {
+        json.scaling_factor = 'large';
+      }),
+    /vae_decoder\/config\.json.*scaling_factor/,
+  ],
+  [
+    'a config that contradicts its graph',
+    () =>
+      editJson('unet/config.json', (json) => {
+        json.in_channels = 9;
+      }),
+    'has 4 along axis 1, but its config.json says 9',
+  ],
+  [
+    'no graph',
+    () => rmSync(join(folder, 'vae_decoder/model.onnx')),
+    'vae_decoder/model.onnx is not a readable ONNX file',
+  ],
+  [
+    'a truncated graph',
+    () => {
+      const path = join(folder, 'unet/model.onnx');
+      writeFileSync(path, readFileSync(path).subarray(0, 20_000));
+    },
+    'unet/model.onnx is not a readable ONNX file',
+  ],
+  [
+    'no noise schedule',
+    () => rmSync(join(folder, 'scheduler/scheduler_config.json')),
+    'scheduler_config.json',
+  ],
+  [
+    'weights outside the folder',
+    () =>
+      editUnet(({ graph }) => {
+        const weight = graph?.initializer?.[0];
+        if (weight) Object.assign(weight, { dataLocation: EXTERNAL, rawData: new Uint8Array(0) });
+        weight?.externalData?.push({ key: 'location', value: '../text_encoder/model.onnx' });
+      }),
+    'outside its folder',
+  ],
+];
+
+test.each(broken)(
+  'what is wrong with a folder is told, and nothing stays loaded: %s',
+  async (_name, damage, message) => {
+    await writeTinyDiffusion(folder);
+    damage();
+    const { runtime, open: openSessions } = counting(onnxRuntime);
+    const error = await open(runtime).catch((reason) => reason);
+    expect(error).toMatchObject({ code: 'model-unavailable' });
+    expect(error.message).toMatch(message);
+    expect(openSessions()).toBe(0);
+  },
+);

@@ -1,0 +1,164 @@
+/** A Stable Diffusion folder on disk, opened: tokenizer, text encoder, UNet, VAE and noise schedule, ready to run. */
+import { join } from 'node:path';
+import { LehrError } from '@lehr/shared';
+import type { SchedulerConfig } from '../diffusion/scheduler-config.ts';
+import { TextEncoder } from '../diffusion/text-encoder.ts';
+import { type ClipTokenizer, openClipTokenizer } from '../diffusion/tokenizer.ts';
+import type { Batching, LatentSize, Unet } from '../diffusion/unet.ts';
+import { openVae, type PictureSize, type Vae } from '../diffusion/vae.ts';
+import type { InferenceRuntime, LoadOptions, Placement, RuntimeSession } from '../runtime/runtime.ts';
+import { type DiffusionConfig, readDiffusionConfig } from './diffusion-config.ts';
+import { loadUnet } from './load-unet.ts';
+
+export interface DiffusionOptions extends LoadOptions {
+  /** Memory for remembered prompt embeddings. */
+  readonly embeddingCacheBytes?: number;
+}
+
+/** Where a graph runs, as the runtime reported it after loading and running it. */
+export interface GraphPlace {
+  readonly graph: 'text_encoder' | 'unet' | 'vae_decoder';
+  readonly provider: RuntimeSession['provider'];
+  /** Nodes by provider, on a GPU: some may have stayed on the CPU. */
+  readonly placement?: Placement;
+  /** Why the providers before it in the list did not take the graph; absent when it was the first. */
+  readonly refusals?: readonly string[];
+}
+
+export interface DiffusionModel {
+  readonly tokenizer: ClipTokenizer;
+  readonly textEncoder: TextEncoder;
+  readonly unet: Unet;
+  readonly vae: Vae;
+  readonly schedulerConfig: SchedulerConfig;
+  /** `rows` when samples at any step share UNet runs; `aligned` with the reason when they cannot. */
+  readonly batching: Batching;
+  readonly graphs: readonly GraphPlace[];
+  readonly unetProvider: RuntimeSession['provider'];
+  /** Pixels the model was trained at; undefined where its config does not tell. */
+  readonly nativeSize: PictureSize | undefined;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens a folder in the layout of Optimum and diffusers-ONNX and runs each graph once. The folder comes from the
+ * registry; every path below it is fixed here. Throws LehrError `model-unavailable` that names the file, and leaves
+ * nothing loaded.
+ */
+export async function openDiffusionModel(
+  folder: string,
+  runtime: InferenceRuntime,
+  options: DiffusionOptions,
+): Promise<DiffusionModel> {
+  const sessions: RuntimeSession[] = [];
+  const close = async () => {
+    for (const session of sessions) await session.close();
+  };
+  const tracked: InferenceRuntime = {
+    async load(graph, loadOptions) {
+      const session = await runtime.load(graph, loadOptions);
+      sessions.push(session);
+      return session;
+    },
+  };
+  try {
+    return { ...(await openParts(folder, tracked, options)), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function openParts(
+  folder: string,
+  runtime: InferenceRuntime,
+  options: DiffusionOptions,
+): Promise<Omit<DiffusionModel, 'close'>> {
+  const config = await readDiffusionConfig(folder);
+  const maxTokens = config.textEncoder.max_position_embeddings ?? undefined;
+  const tokenizer = await openClipTokenizer(join(folder, 'tokenizer'), { maxTokens });
+
+  const textSession = await runtime.load({ path: join(folder, 'text_encoder/model.onnx') }, options);
+  const textEncoder = new TextEncoder(textSession, tokenizer, {
+    embeddingDim: config.textEncoder.hidden_size ?? undefined,
+    ...(options.embeddingCacheBytes === undefined ? {} : { cacheBytes: options.embeddingCacheBytes }),
+  });
+  await textEncoder.encode(['']);
+
+  const plan = { ...unetSizes(config), probe: probeSize(config), tokens: tokenizer.maxTokens };
+  const loaded = await loadUnet(join(folder, 'unet/model.onnx'), plan, runtime, options);
+  const { unet } = loaded;
+
+  const vaeSession = await runtime.load({ path: join(folder, 'vae_decoder/model.onnx') }, options);
+  const { latent_channels: latentChannels, scaling_factor: scalingFactor, shift_factor } = config.vae;
+  const vaeConfig = {
+    latentChannels: latentChannels ?? undefined,
+    scalingFactor,
+    shiftFactor: shift_factor ?? 0,
+  };
+  const vae = await openVae(vaeSession, vaeConfig);
+
+  checkFit(folder, textEncoder, unet, vae);
+  return {
+    tokenizer,
+    textEncoder,
+    unet,
+    vae,
+    schedulerConfig: config.scheduler,
+    batching: unet.batching,
+    unetProvider: loaded.session.provider,
+    nativeSize: nativeSize(config, vae),
+    graphs: [
+      placeOf('text_encoder', textSession),
+      placeOf('unet', loaded.session),
+      placeOf('vae_decoder', vaeSession),
+    ],
+  };
+}
+
+function unetSizes({ unet }: DiffusionConfig) {
+  const width = unet.cross_attention_dim;
+  return {
+    latentChannels: unet.in_channels ?? undefined,
+    // One width per block where there are several; those of Stable Diffusion are all the same.
+    embeddingDim: (Array.isArray(width) ? width[0] : width) ?? undefined,
+  };
+}
+
+/** The smallest latent that survives every halving inside the UNet with more than one value left. */
+function probeSize({ unet }: DiffusionConfig): LatentSize {
+  const halvings = (unet.block_out_channels?.length ?? STABLE_DIFFUSION_BLOCKS) - 1;
+  const side = 2 * 2 ** halvings;
+  return { height: side, width: side };
+}
+
+/** For folders without a unet/config.json; a model with fewer blocks takes this size as well. */
+const STABLE_DIFFUSION_BLOCKS = 4;
+
+function nativeSize({ unet }: DiffusionConfig, vae: Vae): PictureSize | undefined {
+  const latent = unet.sample_size;
+  if (!latent) return undefined;
+  const [height, width] = typeof latent === 'number' ? [latent, latent] : latent;
+  return { height: height * vae.scaleFactor, width: width * vae.scaleFactor };
+}
+
+/** Parts of different models in one folder would run, and draw noise. */
+function checkFit(folder: string, textEncoder: TextEncoder, unet: Unet, vae: Vae): void {
+  if (textEncoder.embeddingDim !== unet.embeddingDim) {
+    const widths = `${textEncoder.embeddingDim} wide, its unet takes ${unet.embeddingDim}`;
+    throw new LehrError('model-unavailable', `The prompt embeddings of ${folder} are ${widths}.`);
+  }
+  if (unet.latentChannels !== vae.latentChannels) {
+    const channels = `${unet.latentChannels} channels, its vae_decoder takes ${vae.latentChannels}`;
+    throw new LehrError('model-unavailable', `The latents of ${folder} have ${channels}.`);
+  }
+}
+
+function placeOf(graph: GraphPlace['graph'], { provider, placement, refusals }: RuntimeSession): GraphPlace {
+  return {
+    graph,
+    provider,
+    ...(placement && { placement }),
+    ...(refusals.length > 0 && { refusals }),
+  };
+}

@@ -1,0 +1,107 @@
+/** Loads a UNet so that each row has its own timestep, or says why it runs aligned. */
+import { type LatentSize, Unet, type UnetConfig } from '../diffusion/unet.ts';
+import type { InferenceRuntime, LoadOptions, RuntimeSession } from '../runtime/runtime.ts';
+import { checkRows, probeRow } from './check-rows.ts';
+import { rewireTimestep } from './rewire.ts';
+
+export interface UnetPlan extends UnetConfig {
+  /** The latent that the check at load runs on, where the graph fixes no size. */
+  readonly probe: LatentSize;
+  /** Tokens of a prompt embedding. */
+  readonly tokens: number;
+}
+
+export interface LoadedUnet {
+  readonly unet: Unet;
+  readonly session: RuntimeSession;
+}
+
+/**
+ * Rewires, loads and checks; when any of these fails, loads the file as it is in aligned mode, with the reason. Throws
+ * LehrError `model-unavailable` when that fails too.
+ */
+export async function loadUnet(
+  path: string,
+  plan: UnetPlan,
+  runtime: InferenceRuntime,
+  options: LoadOptions,
+): Promise<LoadedUnet> {
+  const attempt = await loadPerRow(path, plan, runtime, options);
+  if (!('reason' in attempt)) return attempt;
+  const session = await runtime.load({ path }, options);
+  const unet = new Unet(session, { mode: 'aligned', reason: attempt.reason }, plan);
+  const size = latentSize(session, plan);
+  await unet.predict([probeRow(unet, size, plan.tokens, 1)], size);
+  return { unet, session };
+}
+
+async function loadPerRow(
+  path: string,
+  plan: UnetPlan,
+  runtime: InferenceRuntime,
+  options: LoadOptions,
+): Promise<LoadedUnet | { readonly reason: string }> {
+  let session: RuntimeSession | undefined;
+  try {
+    const loaded = await loadRewired(path, runtime, options);
+    if ('reason' in loaded) return loaded;
+    session = loaded.session;
+    const unet = new Unet(session, { mode: 'rows' }, plan);
+    const problem = await findProblem(unet, session, plan);
+    if (problem === undefined) return { unet, session };
+    await session.close();
+    return { reason: problem };
+  } catch (error) {
+    await session?.close();
+    return {
+      reason: `the rewired graph does not run: ${error instanceof Error ? error.message : String(error)}`,
+    };
+  }
+}
+
+/** A function of its own, so that nothing holds on to the rewritten bytes once the session is loaded. */
+async function loadRewired(
+  path: string,
+  runtime: InferenceRuntime,
+  options: LoadOptions,
+): Promise<{ readonly session: RuntimeSession } | { readonly reason: string }> {
+  const rewiring = rewireTimestep(path);
+  switch (rewiring.outcome) {
+    case 'impossible':
+      return { reason: rewiring.reason };
+    case 'as-is':
+      return { session: await runtime.load({ path }, options) };
+    case 'rewired':
+      return { session: await runtime.load({ path, bytes: rewiring.bytes }, options) };
+  }
+}
+
+/** float32 on a CPU: rounding alone. The share is of what the timestep itself makes of the result. */
+const STRICT = { absolute: 1e-5, share: 1e-3 };
+/** Half precision and GPUs choose their kernels by batch size; mixed-up timesteps would still be 20 times this. */
+const LENIENT = { absolute: 1e-5, share: 0.05 };
+
+/** Undefined when rows keep their own timesteps. */
+async function findProblem(unet: Unet, session: RuntimeSession, plan: UnetPlan): Promise<string | undefined> {
+  const size = latentSize(session, plan);
+  if (unet.fixedRows === 1) {
+    // One row at a time: there is nobody to mix it up with.
+    await unet.predict([probeRow(unet, size, plan.tokens, 1)], size);
+    return undefined;
+  }
+  const { difference, effect } = await checkRows(unet, size, plan.tokens);
+  const isExact = session.provider === 'cpu' && session.inputs.every(({ type }) => type !== 'float16');
+  const { absolute, share } = isExact ? STRICT : LENIENT;
+  const tolerance = Math.max(absolute, share * effect);
+  if (difference <= tolerance) return undefined;
+  return `rows at different timesteps disturb each other: ${difference} off, at most ${tolerance} allowed`;
+}
+
+/** The graph's own latent size where it fixes one, else the plan's. */
+function latentSize(session: RuntimeSession, { probe }: UnetPlan): LatentSize {
+  const [height, width] = session.inputs.find(({ name }) => name === 'sample')?.dims.slice(2) ?? [];
+  return {
+    height: typeof height === 'number' ? height : probe.height,
+    width: typeof width === 'number' ? width : probe.width,
+  };
+}

@@ -1,0 +1,172 @@
+/**
+ * Gives a UNet one timestep per row. Exporters trace diffusers' `timesteps[None].expand(sample.shape[0])` with a
+ * scalar: an Unsqueeze lifts it to [1], an Expand copies it to every row of the batch. When the input is declared as
+ * [batch] and the Unsqueeze does nothing, the Expand has nothing left to do and each row keeps the timestep it came
+ * with. Every other node already works row by row; check-rows.ts proves it on the loaded session.
+ */
+import {
+  type Dimension,
+  type GraphProto,
+  type NodeProto,
+  readStoredModel,
+  type StoredModel,
+  type StoredTensor,
+  type TensorProto,
+  toNumber,
+  type ValueInfoProto,
+  withFileSource,
+  writeStoredModel,
+} from '@lehr/onnx-model';
+
+export type Rewiring =
+  /** The file as it is takes a timestep per row. */
+  | { readonly outcome: 'as-is' }
+  /** `bytes` is the new model; external weights stay where the old one names them. `nodes` do nothing now. */
+  | { readonly outcome: 'rewired'; readonly bytes: Uint8Array; readonly nodes: readonly string[] }
+  | { readonly outcome: 'impossible'; readonly reason: string };
+
+/**
+ * Reads the graph part of the file, rewrites it in memory and touches no file. Weights inside the file are copied once,
+ * from the file into `bytes`; external ones are never read. Throws where the file is no ONNX model.
+ */
+export function rewireTimestep(path: string): Rewiring {
+  return withFileSource(path, (source) => {
+    const stored = readStoredModel(source);
+    const plan = planRewiring(stored);
+    if (plan.outcome !== 'possible') return plan;
+    apply(plan, stored.graph);
+    const nodes = plan.lifts.map((node) => node.name || node.opType || 'unnamed');
+    return { outcome: 'rewired', bytes: writeStoredModel(stored, source), nodes };
+  });
+}
+
+interface PossibleRewiring {
+  readonly outcome: 'possible';
+  readonly timestep: ValueInfoProto;
+  /** The sample's first dimension, which the timestep is to share. */
+  readonly batch: Dimension;
+  /** The nodes that make [1] of a scalar. */
+  readonly lifts: readonly NodeProto[];
+}
+
+/** Only looks. */
+function planRewiring({
+  graph,
+  initializers,
+}: StoredModel): PossibleRewiring | Exclude<Rewiring, { outcome: 'rewired' }> {
+  const batch = dimsOf(inputNamed(graph, 'sample'))?.[0];
+  const timestep = inputNamed(graph, 'timestep');
+  const timestepDims = dimsOf(timestep);
+  if (!batch) return impossible('the graph has no input "sample" with a batch dimension');
+  if (!timestep || !timestepDims) return impossible('the graph has no input "timestep" of known rank');
+  if (timestepDims.length > 1)
+    return impossible(`"timestep" is of rank ${timestepDims.length}, wanted 0 or 1`);
+  if (timestepDims.length === 1) {
+    return sameDimension(timestepDims[0], batch)
+      ? { outcome: 'as-is' }
+      : { outcome: 'possible', timestep, batch, lifts: [] };
+  }
+  const found = findLifts(graph, initializers);
+  return 'reason' in found
+    ? impossible(found.reason)
+    : { outcome: 'possible', timestep, batch, lifts: found.lifts };
+}
+
+/** Edits in place: copies of these messages would lose the fields that the codec keeps without knowing them. */
+function apply({ timestep, batch, lifts }: PossibleRewiring, graph: GraphProto): void {
+  if (timestep.type?.tensorType) timestep.type.tensorType.shape = { dim: [batch] };
+  for (const node of lifts) {
+    // The output keeps its name, so whoever reads it needs no change.
+    node.opType = 'Identity';
+    node.input = node.input?.slice(0, 1);
+    node.attribute = [];
+  }
+  // Shapes noted for one timestep, [1] where now there are rows; ONNX Runtime infers them again.
+  const stale = reachedFrom(graph, 'timestep');
+  graph.valueInfo = graph.valueInfo?.filter(({ name }) => !stale.has(name ?? ''));
+}
+
+const impossible = (reason: string): { outcome: 'impossible'; reason: string } => ({
+  outcome: 'impossible',
+  reason,
+});
+
+const inputNamed = (graph: GraphProto, name: string) => graph.input?.find((input) => input.name === name);
+const dimsOf = (input: ValueInfoProto | undefined) => input?.type?.tensorType?.shape?.dim;
+
+const sameDimension = (a: Dimension, b: Dimension): boolean =>
+  (a.dimParam ?? '') === (b.dimParam ?? '') && toNumber(a.dimValue) === toNumber(b.dimValue);
+
+/** Follows the scalar through nodes that keep its shape to those that lift it to [1]. */
+function findLifts(
+  graph: GraphProto,
+  initializers: readonly StoredTensor[],
+): { readonly lifts: readonly NodeProto[] } | { readonly reason: string } {
+  const scalars = ['timestep'];
+  const lifts: NodeProto[] = [];
+  for (let i = 0; i < scalars.length; i += 1) {
+    const scalar = scalars[i];
+    if (graph.output?.some(({ name }) => name === scalar))
+      return { reason: `the graph gives "${scalar}" out` };
+    for (const node of graph.node ?? []) {
+      if (isCapturedBy(node, scalar)) return { reason: `a subgraph of ${node.name} uses "${scalar}"` };
+      if (!node.input?.includes(scalar)) continue;
+      const isFirst = node.input.indexOf(scalar) === 0;
+      if (isFirst && (node.opType === 'Cast' || node.opType === 'Identity'))
+        scalars.push(...(node.output ?? []));
+      else if (isFirst && liftsToRankOne(node, graph, initializers)) lifts.push(node);
+      else if (!isFirst || node.opType !== 'Expand') {
+        return {
+          reason: `"${scalar}" goes into the ${node.opType} ${node.name}, wanted Unsqueeze, Reshape or Expand`,
+        };
+      }
+    }
+  }
+  return { lifts };
+}
+
+function isCapturedBy(node: NodeProto, name: string): boolean {
+  const graphs = (node.attribute ?? []).flatMap(({ g, graphs: more }) => [
+    ...(g ? [g] : []),
+    ...(more ?? []),
+  ]);
+  const inner = graphs.flatMap((graph) => graph.node ?? []);
+  return inner.some((innerNode) => innerNode.input?.includes(name) || isCapturedBy(innerNode, name));
+}
+
+/** With a scalar in, one axis or a shape of one number can only mean [1]: which number it is need not be known. */
+function liftsToRankOne(node: NodeProto, graph: GraphProto, initializers: readonly StoredTensor[]): boolean {
+  if (node.opType !== 'Unsqueeze' && node.opType !== 'Reshape') return false;
+  // Before opset 13 an Unsqueeze has its axes as an attribute (and before opset 5 a Reshape its shape).
+  const attribute = node.attribute?.find(({ name }) => name === 'axes' || name === 'shape');
+  if (attribute) return attribute.ints?.length === 1;
+  return lengthOf(node.input?.[1], graph, initializers) === 1;
+}
+
+/** How many values a constant vector holds; undefined when it is not a constant. */
+function lengthOf(
+  name: string | undefined,
+  graph: GraphProto,
+  initializers: readonly StoredTensor[],
+): number | undefined {
+  const initializer = initializers.find(({ tensor }) => tensor.name === name)?.tensor;
+  if (initializer) return vectorLength(initializer);
+  const constant = graph.node?.find((node) => node.opType === 'Constant' && node.output?.[0] === name);
+  const value = constant?.attribute?.find(
+    (attribute) => attribute.name === 'value' || attribute.name === 'value_ints',
+  );
+  return value?.t ? vectorLength(value.t) : value?.ints?.length;
+}
+
+const vectorLength = ({ dims }: TensorProto): number | undefined =>
+  dims?.length === 1 ? toNumber(dims[0]) : undefined;
+
+/** Every value that some path of nodes leads to from `start`. Nodes stand in the order in which they run. */
+function reachedFrom(graph: GraphProto, start: string): Set<string> {
+  const reached = new Set([start]);
+  for (const node of graph.node ?? []) {
+    if (!node.input?.some((name) => reached.has(name))) continue;
+    for (const output of node.output ?? []) reached.add(output);
+  }
+  return reached;
+}

@@ -1,0 +1,85 @@
+/**
+ * A model file may name other files that hold its weights. A name that leads out of the model's own folder would let
+ * a downloaded model read any file of the machine (CVE-2022-25882, CVE-2024-27318), so such models are refused.
+ */
+import {
+  type AttributeProto,
+  EXTERNAL,
+  type GraphProto,
+  type NodeProto,
+  type SparseTensorProto,
+  type StoredModel,
+  type TensorProto,
+} from '@lehr/onnx-model';
+import { LehrError } from '@lehr/shared';
+import { readGraph } from './graph-file.ts';
+import type { GraphSource } from './runtime.ts';
+
+/** Reads the graph's headers, not its weights. Throws LehrError `model-unavailable`. */
+export function checkExternalData(source: GraphSource): void {
+  const stored = readGraph(source);
+  for (const location of externalLocations(stored)) {
+    if (!isInside(location)) {
+      const wanted = 'Wanted a relative path without "..".';
+      throw new LehrError(
+        'model-unavailable',
+        `${source.path} keeps weights at ${JSON.stringify(location)}, outside its folder. ${wanted}`,
+      );
+    }
+  }
+}
+
+function isInside(location: string): boolean {
+  const isAbsolute = /^([/\\]|[A-Za-z]:)/.test(location);
+  // ONNX Runtime takes names like "*/_ORT_MEM_ADDR_/*" for an address in its own memory.
+  const isMarker = location.startsWith('*');
+  const climbs = location.split(/[/\\]/).includes('..');
+  return location !== '' && !isAbsolute && !isMarker && !climbs && !location.includes('\0');
+}
+
+/** Every file that some tensor of the model names, wherever in the model that tensor stands. */
+function externalLocations({ model, graph, initializers }: StoredModel): Set<string> {
+  const locations = new Set<string>();
+  for (const { tensor } of initializers) collectTensor(tensor, locations);
+  collectGraph(graph, locations);
+  for (const { node, attributeProto } of model.functions ?? []) {
+    collectNodes(node ?? [], locations);
+    collectAttributes(attributeProto ?? [], locations);
+  }
+  for (const { initialization, algorithm } of model.trainingInfo ?? []) {
+    for (const part of [initialization, algorithm]) if (part) collectGraph(part, locations);
+  }
+  return locations;
+}
+
+function collectGraph(graph: GraphProto, locations: Set<string>): void {
+  for (const tensor of graph.initializer ?? []) collectTensor(tensor, locations);
+  for (const sparse of graph.sparseInitializer ?? []) collectSparse(sparse, locations);
+  collectNodes(graph.node ?? [], locations);
+}
+
+function collectNodes(nodes: readonly NodeProto[], locations: Set<string>): void {
+  for (const { attribute } of nodes) collectAttributes(attribute ?? [], locations);
+}
+
+function collectAttributes(attributes: readonly AttributeProto[], locations: Set<string>): void {
+  for (const { t, g, tensors, graphs, sparseTensor, sparseTensors } of attributes) {
+    for (const tensor of [t, ...(tensors ?? [])]) collectTensor(tensor, locations);
+    for (const graph of [g, ...(graphs ?? [])]) if (graph) collectGraph(graph, locations);
+    for (const sparse of [sparseTensor, ...(sparseTensors ?? [])]) collectSparse(sparse, locations);
+  }
+}
+
+function collectSparse(sparse: SparseTensorProto | null | undefined, locations: Set<string>): void {
+  collectTensor(sparse?.values, locations);
+  collectTensor(sparse?.indices, locations);
+}
+
+function collectTensor(tensor: TensorProto | null | undefined, locations: Set<string>): void {
+  if (tensor?.dataLocation !== EXTERNAL) return;
+  const names = (tensor.externalData ?? [])
+    .filter(({ key }) => key === 'location')
+    .map(({ value }) => value ?? '');
+  // Without a name there is nothing to load, which is refused too.
+  for (const name of names.length > 0 ? names : ['']) locations.add(name);
+}

@@ -1,0 +1,266 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { writeTinyDiffusion } from '@lehr/demo-models';
+import { DATA_TYPE, EXTERNAL, encode, type GraphProto, type TensorProto } from '@lehr/onnx-model';
+import { LehrError } from '@lehr/shared';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { onnxRuntime } from './onnx.ts';
+import { missingLibrary } from './provider-library.ts';
+import type { Tensor } from './tensor.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'lehr-onnx-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const CPU = { providers: ['cpu'] } as const;
+
+const shaped = (name: string, elemType: number, dims: readonly (number | string)[]) => ({
+  name,
+  type: {
+    tensorType: {
+      elemType,
+      shape: { dim: dims.map((dim) => (typeof dim === 'number' ? { dimValue: dim } : { dimParam: dim })) },
+    },
+  },
+});
+
+function writeModel(graph: GraphProto): string {
+  const path = join(folder, 'model.onnx');
+  const model = {
+    irVersion: 8,
+    opsetImport: [{ domain: '', version: 14 }],
+    graph: { name: 'test', ...graph },
+  };
+  writeFileSync(path, encode('ModelProto', model));
+  return path;
+}
+
+/** `shape [rank]` to a tensor of that shape, full of zeros. */
+const zeros: GraphProto = {
+  node: [{ opType: 'ConstantOfShape', input: ['shape'], output: ['zeros'] }],
+  input: [shaped('shape', DATA_TYPE.int64, ['rank'])],
+  output: [shaped('zeros', DATA_TYPE.float32, ['a', 'b'])],
+};
+
+const int64 = (...values: bigint[]): Tensor => ({
+  type: 'int64',
+  data: BigInt64Array.from(values),
+  dims: [values.length],
+});
+
+test('a session tells its inputs and outputs as the graph declares them', async () => {
+  await writeTinyDiffusion(folder, { dtype: 'float16', timestepType: 'int64' });
+  const session = await onnxRuntime.load({ path: join(folder, 'unet/model.onnx') }, CPU);
+  expect(session.provider).toBe('cpu');
+  expect(session.inputs).toEqual([
+    { name: 'sample', type: 'float16', dims: ['batch_size', 4, 'height', 'width'] },
+    { name: 'timestep', type: 'int64', dims: [] },
+    { name: 'encoder_hidden_states', type: 'float16', dims: ['batch_size', 'sequence_length', 32] },
+  ]);
+  expect(session.outputs).toEqual([
+    { name: 'out_sample', type: 'float16', dims: ['batch_size', 4, 'height', 'width'] },
+  ]);
+  await session.close();
+});
+
+test('half precision comes and goes as raw bits', async () => {
+  const path = writeModel({
+    node: [{ opType: 'Neg', input: ['x'], output: ['y'] }],
+    input: [shaped('x', DATA_TYPE.float16, ['n'])],
+    output: [shaped('y', DATA_TYPE.float16, ['n'])],
+  });
+  const session = await onnxRuntime.load({ path }, CPU);
+  const { y } = await session.run({
+    x: { type: 'float16', data: Uint16Array.of(0x3c00, 0xc000), dims: [2] },
+  });
+  expect(y).toEqual({ type: 'float16', data: Uint16Array.of(0xbc00, 0x4000), dims: [2] });
+});
+
+test('truth values go in and whole numbers come out', async () => {
+  const path = writeModel({
+    node: [
+      { opType: 'Not', input: ['flag'], output: ['opposite'] },
+      {
+        opType: 'Cast',
+        input: ['flag'],
+        output: ['number'],
+        attribute: [{ name: 'to', type: 2, i: DATA_TYPE.int32 }],
+      },
+    ],
+    input: [shaped('flag', DATA_TYPE.bool, ['n'])],
+    output: [shaped('opposite', DATA_TYPE.bool, ['n']), shaped('number', DATA_TYPE.int32, ['n'])],
+  });
+  const session = await onnxRuntime.load({ path }, CPU);
+  const feeds = { flag: { type: 'bool', data: Uint8Array.of(1, 0), dims: [2] } } as const;
+  expect(await session.run(feeds)).toEqual({
+    opposite: { type: 'bool', data: Uint8Array.of(0, 1), dims: [2] },
+    number: { type: 'int32', data: Int32Array.of(1, 0), dims: [2] },
+  });
+  expect(Object.keys(await session.run(feeds, ['number']))).toEqual(['number']);
+});
+
+test('external weights are found beside the graph, from its path and from its bytes', async () => {
+  await writeTinyDiffusion(folder, { externalData: true });
+  const path = join(folder, 'vae_decoder/model.onnx');
+  const feeds = {
+    latent_sample: { type: 'float32', data: new Float32Array(64).fill(0.5), dims: [1, 4, 4, 4] },
+  } as const;
+  const fromPath = await (await onnxRuntime.load({ path }, CPU)).run(feeds);
+  const fromBytes = await (await onnxRuntime.load({ path, bytes: await readFile(path) }, CPU)).run(feeds);
+  expect(fromPath.sample.dims).toEqual([1, 3, 32, 32]);
+  expect(fromBytes).toEqual(fromPath);
+});
+
+const hasCuda = missingLibrary('cuda') === undefined;
+
+test.skipIf(hasCuda)('a GPU that is not there is a clear refusal, never a silent CPU session', async () => {
+  const path = writeModel(zeros);
+  const refusal = await onnxRuntime
+    .load({ path }, { providers: ['cuda', 'tensorrt'] })
+    .catch((error) => error);
+  expect(refusal).toBeInstanceOf(LehrError);
+  expect(refusal.code).toBe('model-unavailable');
+  expect(refusal.message).toMatch(/cuda: .*not installed.*tensorrt: .*not installed/);
+});
+
+test.skipIf(hasCuda)('the next provider of the list is taken and named, with the reason for it', async () => {
+  const session = await onnxRuntime.load({ path: writeModel(zeros) }, { providers: ['cuda', 'cpu'] });
+  expect(session.provider).toBe('cpu');
+  expect(session.refusals).toEqual([expect.stringMatching(/^cuda: its library .* is not installed$/)]);
+});
+
+test('an empty list of providers is refused', async () => {
+  const load = onnxRuntime.load({ path: writeModel(zeros) }, { providers: [] });
+  await expect(load).rejects.toThrow('no provider was asked for');
+});
+
+test('the first run tells where the nodes ran, and leaves no file behind', async () => {
+  const profiles = () => readdirSync(tmpdir()).filter((name) => name.startsWith('lehr-profile-'));
+  const before = profiles();
+  const session = await onnxRuntime.load({ path: writeModel(zeros) }, { ...CPU, reportPlacement: true });
+  expect(session.placement).toBeUndefined();
+  await session.run({ shape: int64(1n, 2n) });
+  expect(session.placement).toEqual({ cpu: 1 });
+  await session.run({ shape: int64(1n, 2n) });
+  expect(session.placement).toEqual({ cpu: 1 });
+  expect(profiles().filter((name) => !before.includes(name))).toEqual([]);
+});
+
+test('wrong feeds are told by name, type and shape before anything runs', async () => {
+  await writeTinyDiffusion(folder);
+  const session = await onnxRuntime.load({ path: join(folder, 'unet/model.onnx') }, CPU);
+  const feeds = {
+    sample: { type: 'float32', data: new Float32Array(4), dims: [1, 5, 1, 1] },
+    encoder_hidden_states: { type: 'float32', data: new Float32Array(31), dims: [1, 1, 32] },
+    timesteps: int64(1n),
+  } as const;
+  const error = await session.run(feeds).catch((reason) => reason);
+  expect(error.code).toBe('engine-failed');
+  expect(error.message).toContain('no input is called "timesteps"');
+  expect(error.message).toContain(
+    'input "sample" came as float32 [1, 5, 1, 1], wanted float32 [batch_size, 4, height, width]',
+  );
+  expect(error.message).toContain('input "timestep" is missing, wanted int64 []');
+  expect(error.message).toContain('input "encoder_hidden_states" came as float32 [1, 1, 32] with 31 values');
+});
+
+test('a tensor too large for the memory is out-of-memory, and the session goes on', async () => {
+  const session = await onnxRuntime.load({ path: writeModel(zeros) }, CPU);
+  await expect(session.run({ shape: int64(1_000_000n, 1_000_000n) })).rejects.toMatchObject({
+    code: 'out-of-memory',
+  });
+  expect((await session.run({ shape: int64(1n, 2n) })).zeros.dims).toEqual([1, 2]);
+});
+
+test('a node that fails is engine-failed and names the graph', async () => {
+  const path = writeModel(zeros);
+  const session = await onnxRuntime.load({ path }, CPU);
+  const error = await session.run({ shape: int64(-5n, 2n) }).catch((reason) => reason);
+  expect(error).toMatchObject({ code: 'engine-failed' });
+  expect(error.message).toContain(path);
+  expect(error.cause).toBeInstanceOf(Error);
+});
+
+test('a closed session refuses to run, and closing twice is safe', async () => {
+  const session = await onnxRuntime.load({ path: writeModel(zeros) }, CPU);
+  await session.close();
+  await session.close();
+  await expect(session.run({ shape: int64(1n) })).rejects.toThrow('was closed');
+});
+
+test('a file that is missing or no model is model-unavailable, with its path', async () => {
+  const missing = join(folder, 'none.onnx');
+  await expect(onnxRuntime.load({ path: missing }, CPU)).rejects.toMatchObject({
+    code: 'model-unavailable',
+    message: expect.stringContaining(missing),
+  });
+  const path = join(folder, 'text.onnx');
+  writeFileSync(path, 'certainly not a protobuf message');
+  await expect(onnxRuntime.load({ path }, CPU)).rejects.toMatchObject({ code: 'model-unavailable' });
+});
+
+test('an input of a type that Lehr does not feed is refused at load', async () => {
+  const path = writeModel({
+    node: [{ opType: 'Identity', input: ['x'], output: ['y'] }],
+    input: [shaped('x', DATA_TYPE.uint8, ['n'])],
+    output: [shaped('y', DATA_TYPE.uint8, ['n'])],
+  });
+  await expect(onnxRuntime.load({ path }, CPU)).rejects.toThrow('"x" is of type uint8');
+});
+
+const externalTensor = (location: string): TensorProto => ({
+  name: 'w',
+  dims: [4],
+  dataType: DATA_TYPE.float32,
+  dataLocation: EXTERNAL,
+  externalData: [{ key: 'location', value: location }],
+});
+
+const leaking: readonly [string, string, (location: string) => GraphProto][] = [
+  ['an initializer', '../secret', (location) => ({ initializer: [externalTensor(location)] })],
+  ['an initializer', '/etc/passwd', (location) => ({ initializer: [externalTensor(location)] })],
+  ['an initializer', 'C:\\secret', (location) => ({ initializer: [externalTensor(location)] })],
+  ['an initializer', '*/_ORT_MEM_ADDR_/*', (location) => ({ initializer: [externalTensor(location)] })],
+  ['an initializer', '', (location) => ({ initializer: [externalTensor(location)] })],
+  [
+    'an initializer',
+    `${'a/'.repeat(2100)}../..`,
+    (location) => ({ initializer: [externalTensor(location)] }),
+  ],
+  ['an initializer', 'inside/../../secret', (location) => ({ initializer: [externalTensor(location)] })],
+  [
+    'a sparse initializer',
+    '..\\secret',
+    (location) => ({ sparseInitializer: [{ values: externalTensor(location), dims: [4] }] }),
+  ],
+  [
+    'a Constant inside a branch',
+    '../../secret',
+    (location) => {
+      const constant = {
+        opType: 'Constant',
+        output: ['w'],
+        attribute: [{ name: 'value', type: 4, t: externalTensor(location) }],
+      };
+      const branch = { name: 'then_branch', type: 5, g: { name: 'branch', node: [constant] } };
+      return { node: [{ opType: 'If', input: ['x'], output: ['y'], attribute: [branch] }] };
+    },
+  ],
+];
+
+test.each(leaking)(
+  'a model that reaches for a file outside its folder is refused: case %#, %s',
+  async (_where, location, graph) => {
+    const path = writeModel(graph(location));
+    await expect(onnxRuntime.load({ path }, CPU)).rejects.toMatchObject({
+      code: 'model-unavailable',
+      message: expect.stringContaining(JSON.stringify(location)),
+    });
+    const bytes = await readFile(path);
+    await expect(onnxRuntime.load({ path, bytes }, CPU)).rejects.toThrow('outside its folder');
+  },
+);

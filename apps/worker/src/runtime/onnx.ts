@@ -1,0 +1,192 @@
+/** ONNX Runtime behind the seam. The only importer of onnxruntime-node. */
+import { dirname } from 'node:path';
+import { LehrError } from '@lehr/shared';
+import { env, InferenceSession, Tensor as OrtTensor } from 'onnxruntime-node';
+import { checkExternalData } from './external-data.ts';
+import { checkFeeds } from './feeds.ts';
+import { checkPlacement, FirstRunProfile } from './first-run-profile.ts';
+import { missingLibrary } from './provider-library.ts';
+import type {
+  GraphSource,
+  InferenceRuntime,
+  LoadOptions,
+  Placement,
+  Provider,
+  RuntimeSession,
+  ValueInfo,
+} from './runtime.ts';
+import type { ElementType, Tensor } from './tensor.ts';
+
+// What goes wrong in a session is thrown and reported by us. The reason why a provider's library does not load is
+// only ever logged, at this level.
+env.logLevel = 'error';
+const FATAL_ONLY = 4;
+
+export const onnxRuntime: InferenceRuntime = {
+  async load(graph, options) {
+    checkExternalData(graph);
+    const refusals: Error[] = [];
+    for (const provider of options.providers) {
+      try {
+        return await open(graph, provider, options, reasonsOf(refusals));
+      } catch (cause) {
+        refusals.push(new Error(`${provider}: ${messageOf(cause)}`, { cause }));
+      }
+    }
+    const reasons = reasonsOf(refusals).join('; ') || 'no provider was asked for';
+    throw new LehrError('model-unavailable', `${graph.path} could not be loaded (${reasons}).`, {
+      cause: new AggregateError(refusals),
+    });
+  },
+};
+
+const reasonsOf = (refusals: readonly Error[]): string[] => refusals.map(({ message }) => message);
+
+/**
+ * Loads on this provider alone: given a list, ONNX Runtime would pick for itself. Nodes that the provider cannot take
+ * still go to the CPU, which the first run's placement tells.
+ */
+async function open(
+  graph: GraphSource,
+  provider: Provider,
+  options: LoadOptions,
+  refusals: readonly string[],
+): Promise<OnnxSession> {
+  const missing = missingLibrary(provider);
+  if (missing) throw new Error(`its library ${missing} is not installed`);
+
+  const profile = (options.reportPlacement ?? provider !== 'cpu') ? new FirstRunProfile() : undefined;
+  const sessionOptions: InferenceSession.SessionOptions = {
+    executionProviders: [provider],
+    logSeverityLevel: FATAL_ONLY,
+    ...(options.threads === undefined ? {} : { intraOpNumThreads: options.threads }),
+    ...(profile ? { enableProfiling: true, profileFilePrefix: profile.filePrefix } : {}),
+  };
+  try {
+    const session = graph.bytes
+      ? await InferenceSession.create(graph.bytes, { ...sessionOptions, extra: dataBeside(graph.path) })
+      : await InferenceSession.create(graph.path, sessionOptions);
+    return new OnnxSession(graph.path, session, { provider, refusals, profile });
+  } catch (error) {
+    profile?.remove();
+    throw error;
+  }
+}
+
+/** Tells a session that is loaded from bytes where its external weights are. */
+const dataBeside = (path: string) => ({
+  session: { model_external_initializers_file_folder_path: dirname(path) },
+});
+
+interface SessionOrigin {
+  readonly provider: Provider;
+  readonly refusals: readonly string[];
+  readonly profile: FirstRunProfile | undefined;
+}
+
+class OnnxSession implements RuntimeSession {
+  readonly provider: Provider;
+  readonly refusals: readonly string[];
+  readonly inputs: readonly ValueInfo[];
+  readonly outputs: readonly ValueInfo[];
+  readonly #path: string;
+  #session: InferenceSession | undefined;
+  /** Set until the first run is over. */
+  #profile: FirstRunProfile | undefined;
+  #placement: Placement | undefined;
+
+  constructor(path: string, session: InferenceSession, origin: SessionOrigin) {
+    this.#path = path;
+    this.#session = session;
+    this.#profile = origin.profile;
+    this.provider = origin.provider;
+    this.refusals = origin.refusals;
+    this.inputs = session.inputMetadata.map(toValueInfo);
+    this.outputs = session.outputMetadata.map(toValueInfo);
+  }
+
+  get placement(): Placement | undefined {
+    return this.#placement;
+  }
+
+  async run(
+    feeds: Readonly<Record<string, Tensor>>,
+    outputs?: readonly string[],
+  ): Promise<Record<string, Tensor>> {
+    const session = this.#session;
+    if (!session) throw new LehrError('engine-failed', `${this.#path} was closed.`);
+    checkFeeds(this.#path, this.inputs, feeds);
+    const results = await this.#runNatively(session, feeds, outputs);
+    if (this.#profile) this.#readPlacement(session, this.#profile);
+    return results;
+  }
+
+  async #runNatively(
+    session: InferenceSession,
+    feeds: Readonly<Record<string, Tensor>>,
+    outputs: readonly string[] | undefined,
+  ): Promise<Record<string, Tensor>> {
+    const wrapped: Record<string, OrtTensor> = {};
+    for (const { name } of this.inputs) wrapped[name] = wrap(feeds[name]);
+    try {
+      const results = await (outputs ? session.run(wrapped, outputs) : session.run(wrapped));
+      return Object.fromEntries(Object.entries(results).map(([name, result]) => [name, unwrap(result)]));
+    } catch (cause) {
+      const message = messageOf(cause);
+      const code = OUT_OF_MEMORY.test(message) ? 'out-of-memory' : 'engine-failed';
+      throw new LehrError(code, `${this.#path} failed on ${this.provider}: ${message}`, { cause });
+    }
+  }
+
+  #readPlacement(session: InferenceSession, profile: FirstRunProfile): void {
+    this.#profile = undefined;
+    session.endProfiling();
+    this.#placement = profile.read();
+    checkPlacement(this.#path, this.provider, this.#placement);
+  }
+
+  async close(): Promise<void> {
+    const session = this.#session;
+    this.#session = undefined;
+    await session?.release();
+    this.#profile?.remove();
+    this.#profile = undefined;
+  }
+}
+
+/** What the CPU arena, the CUDA arena, CUDA, cuBLAS, cuDNN, TensorRT and Dawn say when memory is short. */
+const OUT_OF_MEMORY = /failed to allocate memory|out of memory|out_of_memory|alloc_?failed|bad_?alloc/i;
+
+const ELEMENT_TYPES: readonly string[] = [
+  'float32',
+  'float16',
+  'int64',
+  'int32',
+  'bool',
+] satisfies ElementType[];
+const isElementType = (type: string): type is ElementType => ELEMENT_TYPES.includes(type);
+
+function toValueInfo(metadata: InferenceSession.ValueMetadata): ValueInfo {
+  const { name } = metadata;
+  if (!metadata.isTensor) throw new Error(`"${name}" is not a tensor`);
+  const { type, shape } = metadata;
+  if (!isElementType(type))
+    throw new Error(`"${name}" is of type ${type}, wanted one of ${ELEMENT_TYPES.join(', ')}`);
+  return { name, type, dims: shape };
+}
+
+const wrap = (tensor: Tensor): OrtTensor => new OrtTensor(tensor.type, tensor.data, tensor.dims);
+
+/** The same memory in our words. Where the engine has Float16Array, ONNX Runtime gives that; we keep to raw bits. */
+function unwrap(result: OrtTensor): Tensor {
+  const { type, data, dims } = result;
+  if (!isElementType(type))
+    throw new Error(`an output is of type ${type}, wanted one of ${ELEMENT_TYPES.join(', ')}`);
+  const plain =
+    type === 'float16' && !(data instanceof Uint16Array) && ArrayBuffer.isView(data)
+      ? new Uint16Array(data.buffer, data.byteOffset, data.byteLength / 2)
+      : data;
+  return { type, data: plain, dims } as Tensor;
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,0 +1,44 @@
+import { toFloat16 } from './half.ts';
+import type { FloatType, Tensor } from './tensor.ts';
+
+/**
+ * Copies rows one after another into a batch tensor, in the float type that a graph takes. Its memory is kept from one
+ * run to the next, so a stacked tensor is good until the next call.
+ */
+export class RowStack {
+  #floats = new Float32Array(0);
+  #halves = new Uint16Array(0);
+  /** Rows that come again at every step, such as prompt embeddings, are converted once in their life. */
+  readonly #converted: WeakMap<Float32Array, Uint16Array> | undefined;
+
+  constructor(options: { readonly rowsComeAgain?: boolean } = {}) {
+    this.#converted = options.rowsComeAgain ? new WeakMap() : undefined;
+  }
+
+  /** `rows` are all of the same length; together they fill `dims`. */
+  stack(type: FloatType, rows: readonly Float32Array[], dims: readonly number[]): Tensor<FloatType> {
+    const rowLength = rows[0]?.length ?? 0;
+    const length = rows.length * rowLength;
+    if (type === 'float32') {
+      if (this.#floats.length < length) this.#floats = new Float32Array(length);
+      for (const [i, row] of rows.entries()) this.#floats.set(row, i * rowLength);
+      return { type, data: this.#floats.subarray(0, length), dims };
+    }
+    if (this.#halves.length < length) this.#halves = new Uint16Array(length);
+    for (const [i, row] of rows.entries()) this.#writeHalves(row, i * rowLength);
+    return { type, data: this.#halves.subarray(0, length), dims };
+  }
+
+  #writeHalves(row: Float32Array, offset: number): void {
+    if (!this.#converted) {
+      toFloat16(row, this.#halves.subarray(offset));
+      return;
+    }
+    let halves = this.#converted.get(row);
+    if (!halves) {
+      halves = toFloat16(row);
+      this.#converted.set(row, halves);
+    }
+    this.#halves.set(halves, offset);
+  }
+}

@@ -1,0 +1,160 @@
+/** Builds one ONNX graph node by node, named the way torch.onnx names them, and writes it as Optimum would. */
+import {
+  ATTRIBUTE_TYPE,
+  type AttributeProto,
+  DATA_TYPE,
+  EXTERNAL,
+  encode,
+  type ModelProto,
+  type NodeProto,
+  type TensorProto,
+  toFloat16,
+  type ValueInfoProto,
+} from '@lehr/onnx-model';
+
+export type FloatType = 'float32' | 'float16';
+type ElementType = keyof typeof DATA_TYPE;
+/** A whole number is an INT, an array INTS, a string a STRING; a FLOAT and a TENSOR say so. */
+type AttributeValue =
+  | number
+  | readonly number[]
+  | string
+  | { readonly float: number }
+  | { readonly tensor: TensorProto };
+type Dims = readonly (number | string)[];
+
+export interface BuiltGraph {
+  readonly bytes: Uint8Array;
+  /** The weights, when they were asked to lie beside the graph. */
+  readonly externalData: Uint8Array | undefined;
+}
+
+/** Optimum and onnx leave small tensors in the graph: shape inference reads them there. */
+const MIN_EXTERNAL_BYTES = 1024;
+/** From opset 13 on, Unsqueeze and Squeeze take their axes as an input. */
+const AXES_AS_INPUT_OPSET = 13;
+
+const int64Bytes = (values: readonly number[]): Uint8Array =>
+  new Uint8Array(BigInt64Array.from(values, (value) => BigInt(value)).buffer);
+
+export class GraphBuilder {
+  readonly floatType: FloatType;
+  readonly #name: string;
+  readonly #opset: number;
+  readonly #nodes: NodeProto[] = [];
+  readonly #initializers: TensorProto[] = [];
+  readonly #inputs: ValueInfoProto[] = [];
+  readonly #outputs: ValueInfoProto[] = [];
+  readonly #used = new Map<string, number>();
+
+  constructor(name: string, opset: number, floatType: FloatType) {
+    this.#name = name;
+    this.#opset = opset;
+    this.floatType = floatType;
+  }
+
+  input(name: string, type: ElementType, dims: Dims): string {
+    this.#inputs.push(valueInfo(name, type, dims));
+    return name;
+  }
+
+  output(name: string, from: string, type: ElementType, dims: Dims): void {
+    this.#outputs.push(valueInfo(name, type, dims));
+    this.#nodes.push({ opType: 'Identity', name: `/output/${name}`, input: [from], output: [name] });
+  }
+
+  /** A float initializer in the graph's own float type. */
+  weight(name: string, dims: readonly number[], values: Float32Array): string {
+    const data = this.floatType === 'float16' ? toFloat16(values) : values;
+    const rawData = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+    this.#initializers.push({ name, dims: [...dims], dataType: DATA_TYPE[this.floatType], rawData });
+    return name;
+  }
+
+  /** A Constant node holding int64 values; a scalar when `values` is a number. */
+  ints(values: number | readonly number[]): string {
+    const list = typeof values === 'number' ? [values] : values;
+    const dims = typeof values === 'number' ? [] : [list.length];
+    return this.add('Constant', [], {
+      value: { tensor: { dims, dataType: DATA_TYPE.int64, rawData: int64Bytes(list) } },
+    });
+  }
+
+  /** A Constant node holding float32 values, whatever the graph's float type. */
+  floats(dims: readonly number[], values: Float32Array): string {
+    const rawData = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
+    return this.add('Constant', [], {
+      value: { tensor: { dims: [...dims], dataType: DATA_TYPE.float32, rawData } },
+    });
+  }
+
+  /** Adds a node and returns the name of its only output. */
+  add(opType: string, inputs: readonly string[], attributes: Record<string, AttributeValue> = {}): string {
+    const count = this.#used.get(opType) ?? 0;
+    this.#used.set(opType, count + 1);
+    const name = count === 0 ? `/${opType}` : `/${opType}_${count}`;
+    const output = `${name}_output_0`;
+    const attribute = Object.entries(attributes).map(([key, value]) => buildAttribute(key, value));
+    this.#nodes.push({ opType, name, input: [...inputs], output: [output], attribute });
+    return output;
+  }
+
+  unsqueeze(value: string, axes: readonly number[]): string {
+    return this.#opset >= AXES_AS_INPUT_OPSET
+      ? this.add('Unsqueeze', [value, this.ints(axes)])
+      : this.add('Unsqueeze', [value], { axes });
+  }
+
+  cast(value: string, type: ElementType): string {
+    return this.add('Cast', [value], { to: DATA_TYPE[type] });
+  }
+
+  silu(value: string): string {
+    return this.add('Mul', [value, this.add('Sigmoid', [value])]);
+  }
+
+  /** `externalData` names the file beside the graph that is to hold its weights. */
+  build(externalData: string | undefined): BuiltGraph {
+    const parts: Uint8Array[] = [];
+    const initializer = externalData
+      ? this.#initializers.map((tensor) => moveOut(tensor, externalData, parts))
+      : this.#initializers;
+    const model: ModelProto = {
+      irVersion: 7,
+      producerName: 'lehr',
+      opsetImport: [{ domain: '', version: this.#opset }],
+      graph: { name: this.#name, node: this.#nodes, initializer, input: this.#inputs, output: this.#outputs },
+    };
+    return {
+      bytes: encode('ModelProto', model),
+      externalData: externalData ? Buffer.concat(parts) : undefined,
+    };
+  }
+}
+
+function moveOut(tensor: TensorProto, location: string, parts: Uint8Array[]): TensorProto {
+  const data = tensor.rawData;
+  if (!data || data.byteLength < MIN_EXTERNAL_BYTES) return tensor;
+  const offset = parts.reduce((sum, part) => sum + part.byteLength, 0);
+  parts.push(data);
+  const { rawData: _, ...header } = tensor;
+  const entries = { location, offset: `${offset}`, length: `${data.byteLength}` };
+  return {
+    ...header,
+    dataLocation: EXTERNAL,
+    externalData: Object.entries(entries).map(([key, value]) => ({ key, value })),
+  };
+}
+
+function valueInfo(name: string, type: ElementType, dims: Dims): ValueInfoProto {
+  const dim = dims.map((size) => (typeof size === 'number' ? { dimValue: size } : { dimParam: size }));
+  return { name, type: { tensorType: { elemType: DATA_TYPE[type], shape: { dim } } } };
+}
+
+function buildAttribute(name: string, value: AttributeValue): AttributeProto {
+  if (typeof value === 'number') return { name, type: ATTRIBUTE_TYPE.int, i: value };
+  if (typeof value === 'string') return { name, type: ATTRIBUTE_TYPE.string, s: Buffer.from(value) };
+  if ('float' in value) return { name, type: ATTRIBUTE_TYPE.float, f: value.float };
+  if ('tensor' in value) return { name, type: ATTRIBUTE_TYPE.tensor, t: value.tensor };
+  return { name, type: ATTRIBUTE_TYPE.ints, ints: [...value] };
+}

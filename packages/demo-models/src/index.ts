@@ -1,0 +1,5 @@
+/** Small models in the layouts that people already have on disk. */
+
+export { type TinyDiffusionOptions, writeTinyDiffusion } from './diffusion/tiny-diffusion.ts';
+export { clipVocabulary } from './diffusion/tiny-tokenizer.ts';
+export { demoModelsFile } from './models-file.ts';

@@ -1,0 +1,46 @@
+/** Where a model's bytes lie: in memory, or in a file that is read piece by piece. */
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+
+export interface ByteSource {
+  readonly length: number;
+  /** Fills `target` with the bytes that start at `offset`; throws when the source ends before. */
+  readInto(target: Uint8Array, offset: number): void;
+}
+
+export function memorySource(bytes: Uint8Array): ByteSource {
+  return {
+    length: bytes.byteLength,
+    readInto(target, offset) {
+      target.set(bytes.subarray(offset, offset + target.byteLength));
+    },
+  };
+}
+
+/** Opens a file for the time of `use`. */
+export function withFileSource<Result>(path: string, use: (source: ByteSource) => Result): Result {
+  const file = openSync(path, 'r');
+  try {
+    return use({ length: fstatSync(file).size, readInto: (target, offset) => readAll(file, target, offset) });
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** One read() moves at most 2 GiB minus a page. */
+const MAX_READ_BYTES = 1 << 30;
+
+function readAll(file: number, target: Uint8Array, offset: number): void {
+  for (let done = 0; done < target.byteLength; ) {
+    const wanted = Math.min(target.byteLength - done, MAX_READ_BYTES);
+    const got = readSync(file, target, done, wanted, offset + done);
+    if (got === 0)
+      throw new RangeError(`The file ends at byte ${offset + done}, ${target.byteLength - done} too early.`);
+    done += got;
+  }
+}
+
+export function read(source: ByteSource, offset: number, length: number): Uint8Array {
+  const bytes = Buffer.allocUnsafeSlow(length);
+  source.readInto(bytes, offset);
+  return bytes;
+}

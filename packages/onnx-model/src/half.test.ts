@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest';
+import { toFloat16, toFloat32 } from './half.ts';
+
+/** [float32 value, half bits], from numpy 2.4: `np.float32(v).astype(np.float16).view(np.uint16)`. */
+const KNOWN: readonly [number, number][] = [
+  [0, 0],
+  [-0, 32768],
+  [1, 15360],
+  [-2.5, 49408],
+  [65504, 31743],
+  [65519, 31743],
+  [65520, 31744],
+  [-1e9, 64512],
+  [2 ** -14, 1024],
+  [6.1e-5, 1023],
+  [2 ** -24, 1],
+  [2 ** -25, 0],
+  [2.980232594040899e-8, 1],
+  [1.5 * 2 ** -24, 2],
+  [1e-10, 0],
+  [0.1, 11878],
+  [1 / 3, 13653],
+  [1.00048828125, 15360],
+  [1.00146484375, 15362],
+  [2049, 26624],
+  [2051, 26626],
+  [Number.POSITIVE_INFINITY, 31744],
+  [Number.NEGATIVE_INFINITY, 64512],
+];
+
+test('float32 values round to the halves that numpy gives', () => {
+  expect([...toFloat16(KNOWN.map(([value]) => value))]).toEqual(KNOWN.map(([, half]) => half));
+});
+
+test('every half survives the way to float32 and back, and a NaN stays a NaN', () => {
+  const halves = Uint16Array.from({ length: 0x10000 }, (_, half) => half);
+  const floats = toFloat32(halves);
+  const isNan = (half: number) => (half & 0x7c00) === 0x7c00 && (half & 0x3ff) !== 0;
+  const wrong = [...toFloat16(floats)].filter((half, i) =>
+    isNan(i) ? !Number.isNaN(floats[i]) || !isNan(half) : half !== i,
+  );
+  expect(wrong).toEqual([]);
+});
+
+test('the half between two float32 neighbours is the nearer one, and the even one of a tie', () => {
+  const floats = toFloat32(Uint16Array.from({ length: 0x7c00 }, (_, half) => half));
+  const wrong: number[] = [];
+  for (let half = 0; half + 1 < floats.length; half += 1) {
+    const middle = (floats[half] + floats[half + 1]) / 2;
+    const even = half % 2 === 0 ? half : half + 1;
+    if (toFloat16([middle])[0] !== even) wrong.push(half);
+  }
+  expect(wrong).toEqual([]);
+});

@@ -1,0 +1,51 @@
+/** IEEE 754 half precision: float16 as raw bits in a Uint16Array, which is what ONNX Runtime takes and gives. */
+
+const floatView = new Float32Array(1);
+const bitsView = new Uint32Array(floatView.buffer);
+
+/** The nearest half, ties to even; beyond 65519.99 infinity; a NaN stays a NaN. */
+function toHalfBits(value: number): number {
+  floatView[0] = value;
+  const bits = bitsView[0];
+  const sign = (bits >>> 16) & 0x8000;
+  const magnitude = bits & 0x7fffffff;
+  if (magnitude >= 0x47800000) return magnitude > 0x7f800000 ? sign | 0x7e00 : sign | 0x7c00;
+  if (magnitude >= 0x38800000) {
+    // Normal: rebias the exponent by 127 - 15, then round off 13 bits. A carry runs into the exponent, as it should.
+    const rebased = magnitude - 0x38000000;
+    return sign | ((rebased + 0xfff + ((rebased >>> 13) & 1)) >>> 13);
+  }
+  // Subnormal or zero: multiples of 2^-24. Adding 0.5 lets the float unit round to such a multiple, ties to even.
+  floatView[0] = Math.abs(floatView[0]) + 0.5;
+  return sign | (bitsView[0] - 0x3f000000);
+}
+
+function fromHalfBits(half: number): number {
+  const sign = half & 0x8000 ? -1 : 1;
+  const exponent = (half >>> 10) & 0x1f;
+  const fraction = half & 0x3ff;
+  if (exponent === 0x1f) return fraction ? Number.NaN : sign * Number.POSITIVE_INFINITY;
+  return exponent === 0 ? sign * fraction * 2 ** -24 : sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
+}
+
+let floatOfHalf: Float32Array | undefined;
+
+/** All 65,536 values: a look-up is several times faster than taking the bits apart. */
+function halfTable(): Float32Array {
+  floatOfHalf ??= Float32Array.from({ length: 0x10000 }, (_, half) => fromHalfBits(half));
+  return floatOfHalf;
+}
+
+/** Rounds to nearest, ties to even. Writes into `out` when given; it may be longer. */
+export function toFloat16(values: ArrayLike<number>, out = new Uint16Array(values.length)): Uint16Array {
+  for (let i = 0; i < values.length; i += 1) out[i] = toHalfBits(values[i]);
+  return out;
+}
+
+/** Exact: every half is a float32. */
+export function toFloat32(halves: Uint16Array): Float32Array {
+  const table = halfTable();
+  const out = new Float32Array(halves.length);
+  for (let i = 0; i < halves.length; i += 1) out[i] = table[halves[i]];
+  return out;
+}

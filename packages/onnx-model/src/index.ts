@@ -1,0 +1,21 @@
+/** ONNX model files as data: decode, edit, encode. Knows the format, and nothing of what a model is for. */
+export { type ByteSource, memorySource, withFileSource } from './byte-source.ts';
+export { decode, encode } from './codec.ts';
+export { toFloat16, toFloat32 } from './half.ts';
+export {
+  ATTRIBUTE_TYPE,
+  type AttributeProto,
+  DATA_TYPE,
+  type Dimension,
+  EXTERNAL,
+  type GraphProto,
+  type Int64,
+  type Message,
+  type ModelProto,
+  type NodeProto,
+  type SparseTensorProto,
+  type TensorProto,
+  toNumber,
+  type ValueInfoProto,
+} from './schema.ts';
+export { readStoredModel, type StoredModel, type StoredTensor, writeStoredModel } from './stored-model.ts';

@@ -1,0 +1,125 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import {
+  type ByteSource,
+  DATA_TYPE,
+  decode,
+  encode,
+  type ModelProto,
+  memorySource,
+  readStoredModel,
+  toNumber,
+  withFileSource,
+  writeStoredModel,
+} from './index.ts';
+
+/**
+ * Written by the Python package onnx 1.23.1: a Slice whose end is INT64_MAX, attributes that equal their defaults, a
+ * subgraph, every kind of tensor data, external data, and at the end a field 99 that no ONNX knows.
+ */
+const FROM_PYTHON = Buffer.from(
+  'CA46+QMKPgoBeBIBeSIFU2xpY2UqCwoEYXhlc0AAoAEHKhMKBGVuZHNA//////////9/oAEHKg0KBnN0YXJ0c0AAoAEHCiIK' +
+    'AXkSAXoiCUxlYWt5UmVsdSoPCgVhbHBoYRUAAAAAoAEBCq4BCgF6EgF3IgNGb28qEQoCZmw9AADAPz0AACBAoAEGKiwKAWcy' +
+    'JAoQCgF6EgFxIghJZGVudGl0eRIDc3ViYgsKAXESBgoECAESAKABBSoICgFpGACgAQIqEwoDbmVnGPv//////////wGgAQIq' +
+    'CAoBcyIAoAEDKgwKAnN0SgFhSgCgAQgqJgoBdCoeCAMQB0oYAAAAAAAAAAABAAAAAAAAAAIAAAAAAAAAoAEEOgFkEgFnKhUI' +
+    'AxABIgwAAIA/AAAAQAAAQEBCAWYqHAgCEAc6E////////////wH//////////39CAWkqEwgBEA1CAXVaCv///////////wEq' +
+    'EQgBEAtCAWRSCAAAAAAAAPQ/KgwIARAIMgJoaUICc3QqQggECAQQCkIDcmF3SiAAPAA8ADwAPAA8ADwAPAA8ADwAPAA8ADwA' +
+    'PAA8ADwAPGoRCghsb2NhdGlvbhIFdy5iaW5wAVoYCgF4EhMKEQgBEg0KBxIFYmF0Y2gKAggDWgsKAXMSBgoECAcSAGIJCgF3' +
+    'EgQKAggBQgQKABAJQgUKAWQQAXIFCgFrEgCaBgNhYmM=',
+  'base64',
+);
+
+const WEIGHT_BYTES = 64 * 1024;
+
+function modelWithWeights(): ModelProto {
+  const weight = (name: string, fill: number) => ({
+    name,
+    dims: [WEIGHT_BYTES / 4],
+    dataType: DATA_TYPE.float32,
+    rawData: new Uint8Array(WEIGHT_BYTES).fill(fill),
+  });
+  return {
+    irVersion: 8,
+    opsetImport: [{ domain: '', version: 14 }],
+    graph: {
+      name: 'main',
+      node: [{ opType: 'Identity', input: ['x'], output: ['y'], name: 'first' }],
+      input: [{ name: 'x' }],
+      output: [{ name: 'y' }],
+      initializer: [
+        weight('large', 1),
+        { name: 'axes', dims: [1], dataType: DATA_TYPE.int64, int64Data: [0] },
+        weight('larger', 2),
+      ],
+    },
+  };
+}
+
+function countReads(source: ByteSource): { source: ByteSource; bytes: () => number } {
+  let bytes = 0;
+  return {
+    bytes: () => bytes,
+    source: {
+      length: source.length,
+      readInto(target, offset) {
+        bytes += target.byteLength;
+        source.readInto(target, offset);
+      },
+    },
+  };
+}
+
+test('a model from another writer comes back byte for byte, unknown fields and INT64_MAX included', () => {
+  const model = decode('ModelProto', FROM_PYTHON);
+  expect(model.graph?.node?.[0].opType).toBe('Slice');
+  expect(Buffer.compare(encode('ModelProto', model), FROM_PYTHON)).toBe(0);
+});
+
+test('a stored model written again means the same as the one that was read', () => {
+  for (const bytes of [FROM_PYTHON, encode('ModelProto', modelWithWeights())]) {
+    const source = memorySource(bytes);
+    const written = decode('ModelProto', writeStoredModel(readStoredModel(source), source));
+    const original = decode('ModelProto', bytes);
+    expect(Buffer.compare(encode('ModelProto', written), encode('ModelProto', original))).toBe(0);
+  }
+});
+
+test('reading a stored model leaves the weights where they are', () => {
+  const bytes = encode('ModelProto', modelWithWeights());
+  const counted = countReads(memorySource(bytes));
+  const stored = readStoredModel(counted.source);
+  expect(stored.initializers.map(({ tensor }) => tensor.name)).toEqual(['large', 'axes', 'larger']);
+  expect(toNumber(stored.initializers[1].tensor.int64Data?.[0])).toBe(0);
+  expect(stored.initializers[0].tensor.rawData ?? []).toHaveLength(0);
+
+  const before = counted.bytes();
+  writeStoredModel(stored, counted.source);
+  const weightBytesWritten = counted.bytes() - before;
+  expect(weightBytesWritten).toBeGreaterThan(2 * WEIGHT_BYTES);
+  expect(weightBytesWritten).toBeLessThan(2.01 * WEIGHT_BYTES);
+});
+
+test('an edited graph keeps its weights', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'lehr-onnx-model-'));
+  const path = join(folder, 'model.onnx');
+  writeFileSync(path, encode('ModelProto', modelWithWeights()));
+  const written = withFileSource(path, (source) => {
+    const { model, graph, initializers } = readStoredModel(source);
+    const renamed = { ...graph, node: [{ opType: 'Neg', input: ['x'], output: ['y'] }] };
+    return writeStoredModel({ model, graph: renamed, initializers: initializers.slice(1) }, source);
+  });
+  rmSync(folder, { recursive: true });
+
+  const edited = decode('ModelProto', written);
+  expect(edited.graph?.node?.map((node) => node.opType)).toEqual(['Neg']);
+  expect(edited.graph?.initializer?.map((tensor) => tensor.name)).toEqual(['axes', 'larger']);
+  expect(edited.graph?.initializer?.[1].rawData?.every((byte) => byte === 2)).toBe(true);
+});
+
+test('bytes that are no model are refused', () => {
+  expect(() => readStoredModel(memorySource(Buffer.from('not a model')))).toThrow();
+  expect(() => readStoredModel(memorySource(FROM_PYTHON.subarray(0, 200)))).toThrow(/ends/);
+  expect(() => readStoredModel(memorySource(new Uint8Array(0)))).toThrow('found 0');
+});

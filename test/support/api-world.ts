@@ -1,0 +1,230 @@
+/** The API over a real Redis and a real object folder, and a worker whose moves the test makes. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import type { Api, ApiParts } from '../../apps/api/src/api.ts';
+import { createApp } from '../../apps/api/src/app.ts';
+import { oneKey } from '../../apps/api/src/auth/one-key.ts';
+import { Channels } from '../../apps/api/src/channels.ts';
+import { FleetView } from '../../apps/api/src/jobs/fleet-view.ts';
+import { Presenter } from '../../apps/api/src/jobs/present.ts';
+import { JobWaits } from '../../apps/api/src/jobs/wait.ts';
+import {
+  systemClock as clock,
+  createMetrics,
+  type Job,
+  JobSchema,
+  newWorkerId,
+  type Problem,
+  ProblemSchema,
+  parseRegistry,
+  reportWorker,
+  silentLog,
+  toObjectKey,
+  type WorkerStatus,
+} from '../../packages/shared/src/index.ts';
+import { openObjectStore } from '../../packages/shared/src/objects/index.ts';
+import { type Claim, Claimer, GroupQueues } from '../../packages/shared/src/queue/index.ts';
+import { RecordStore } from '../../packages/shared/src/records/index.ts';
+import type { Redis } from '../../packages/shared/src/redis/index.ts';
+import { freshKeys, testRedis } from './redis.ts';
+
+export const API_KEY = 'lehr_test_key_0123456789';
+export const PUBLIC_URL = 'https://lehr.test';
+export const LINK_SECRET = 'a link secret of thirty-two characters or more';
+
+const MODELS = `
+models:
+  - name: tiny
+    task: diffusion
+    default: true
+    versions: [{ version: "1", path: tiny }]
+    defaults: { width: 64, height: 64, steps: 8, guidance: 4, sampler: euler }
+    limits: { min_size: 16, max_size: 128, size_step: 8, max_pixels: 12288, max_steps: 50, max_samples: 4 }
+    samplers: [ddim, euler, dpmpp_2m]
+  - name: split
+    task: diffusion
+    versions: [{ version: a, path: a, weight: 3 }, { version: b, path: b, weight: 1 }]
+`;
+
+export interface ApiWorld {
+  readonly app: Api;
+  readonly parts: ApiParts;
+  readonly channels: Channels;
+  readonly worker: SimulatedWorker;
+  /** A request with the key; a body is sent as JSON. */
+  ask(method: string, path: string, body?: unknown, init?: RequestInit): Promise<Response>;
+  /** Posts a job and returns it as answered. */
+  post(input?: object, rest?: object): Promise<Job>;
+  get(id: string): Promise<Job>;
+}
+
+export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Promise<ApiWorld> {
+  const keys = changes.keys ?? freshKeys();
+  const redis = testRedis(url, 'api');
+  const channels = new Channels(testRedis(url, 'subscriber'));
+  const queues = await GroupQueues.open(redis, keys);
+  const fleet = new FleetView(redis, keys, queues, clock);
+  const root = await mkdtemp(join(tmpdir(), 'lehr-api-'));
+  onTestFinished(() => rm(root, { recursive: true, force: true }));
+  const store = await openObjectStore({
+    kind: 'folder',
+    root,
+    publicUrl: PUBLIC_URL,
+    linkSecret: LINK_SECRET,
+    fsync: false,
+  });
+  const { metrics, page } = createMetrics('api');
+  const parts: ApiParts = {
+    registry: parseRegistry(MODELS),
+    registryChangedAtS: 1_790_000_000,
+    redis,
+    keys,
+    records: new RecordStore(redis, keys, { retentionMs: 60_000 }),
+    queues,
+    fleet,
+    waits: new JobWaits(channels, keys, clock),
+    presenter: new Presenter({
+      queues,
+      fleet,
+      store,
+      clock,
+      publicUrl: PUBLIC_URL,
+      linkTtlS: 900,
+      ...changes,
+    }),
+    store,
+    linkSecret: LINK_SECRET,
+    authenticator: oneKey(API_KEY),
+    publicUrl: PUBLIC_URL,
+    metrics,
+    metricsPage: page,
+    clock,
+    log: silentLog,
+    ...changes,
+  };
+  const app = createApp(parts);
+  const ask: ApiWorld['ask'] = async (method, path, body, init = {}) =>
+    app.request(path, {
+      method,
+      ...init,
+      headers: {
+        authorization: `Bearer ${API_KEY}`,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(init.headers as Record<string, string>),
+      },
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+  return {
+    app,
+    parts,
+    channels,
+    ask,
+    worker: await SimulatedWorker.start(url, parts),
+    post: async (input, rest) => {
+      const body = { type: 'text-to-image', input: { prompt: 'a red circle', ...input }, ...rest };
+      return jobOf(await ask('POST', '/v1/jobs', body));
+    },
+    get: async (id) => jobOf(await ask('GET', `/v1/jobs/${id}`)),
+  };
+}
+
+export const problemOf = async (response: Response): Promise<Problem> =>
+  ProblemSchema.strict().parse(await response.json());
+export const jobOf = async (response: Response): Promise<Job> =>
+  JobSchema.strict().parse(await response.json());
+
+/** Claims and applies moves through the shared queue layer, as a worker does, when the test says so. */
+export class SimulatedWorker {
+  readonly id = newWorkerId('simulated');
+  readonly #claimer: Claimer;
+  readonly #redis: Redis;
+  readonly #parts: ApiParts;
+  readonly #queues: GroupQueues;
+
+  private constructor(claimer: Claimer, redis: Redis, queues: GroupQueues, parts: ApiParts) {
+    this.#claimer = claimer;
+    this.#redis = redis;
+    this.#queues = queues;
+    this.#parts = parts;
+  }
+
+  static async start(url: string, parts: ApiParts): Promise<SimulatedWorker> {
+    const redis = testRedis(url);
+    const queues = await GroupQueues.open(redis, parts.keys);
+    const blocking = testRedis(url, 'blocking');
+    const worker = newWorkerId('simulated');
+    const claimer = new Claimer({ commands: redis, blocking, keys: parts.keys, queues, worker });
+    return new SimulatedWorker(claimer, redis, queues, parts);
+  }
+
+  async report(status: Partial<WorkerStatus> = {}): Promise<void> {
+    await reportWorker(this.#redis, this.#parts.keys, {
+      id: this.id,
+      started_at: Date.now(),
+      tasks: ['diffusion'],
+      draining: false,
+      models: [{ ref: 'tiny@1', batching: 'step', providers: { unet: 'cpu' } }],
+      lanes: [],
+      ...status,
+    });
+  }
+
+  /** Claims the next job of a group and opens an attempt on it. */
+  async take(queue = 'diffusion.tiny@1.64x64'): Promise<Claim> {
+    const [claim] = await this.#claimer.claim(queue, 1);
+    if (!claim) throw new Error(`nothing waits in ${queue}`);
+    await this.#parts.records.apply([
+      { move: 'start', id: claim.jobId, lease: claim.token, fields: { worker: this.id } },
+    ]);
+    return claim;
+  }
+
+  async progress(claim: Claim, step: number, steps = 8): Promise<void> {
+    const progress = { fraction: step / steps, stage: 'denoise', step, steps };
+    await this.#parts.records.apply([
+      { move: 'progress', id: claim.jobId, lease: claim.token, fields: { progress } },
+    ]);
+  }
+
+  /** Stores one picture and ends the job with it. */
+  async succeed(claim: Claim, bytes: Uint8Array = Buffer.from('not really a png')): Promise<void> {
+    const key = toObjectKey(`out/default/${claim.jobId}/${claim.token}/0.png`);
+    const { sha256 } = await this.#parts.store.put(key, bytes, { contentType: 'image/png' });
+    const image = {
+      key,
+      content_type: 'image/png',
+      width: 64,
+      height: 64,
+      bytes: bytes.length,
+      sha256,
+      seed: 7,
+    };
+    const timings = { queued: 1, admitted: 1, text: 1, denoise: 1, decode: 1, encode: 1, upload: 1 };
+    const metrics = { queue_ms: 1, run_ms: 6, total_ms: 7, batch_size: 1, worker: this.id, timings };
+    await this.#parts.records.apply([
+      {
+        move: 'succeed',
+        id: claim.jobId,
+        lease: claim.token,
+        fields: { output: { images: [image] }, metrics },
+      },
+    ]);
+    await this.#queues.of(claim.queue).complete(claim);
+  }
+
+  async fail(claim: Claim): Promise<void> {
+    const error = { code: 'numeric-error', title: 'Bad numbers', detail: 'NaN at step 3', retryable: false };
+    await this.#parts.records.apply([
+      { move: 'fail', id: claim.jobId, lease: claim.token, fields: { error } },
+    ]);
+    await this.#queues.of(claim.queue).fail(claim, 'NaN');
+  }
+
+  /** Ends a job whose owner called it off. */
+  async obeyCancel(claim: Claim): Promise<void> {
+    await this.#parts.records.apply([{ move: 'cancel', id: claim.jobId, lease: claim.token }]);
+    await this.#queues.of(claim.queue).fail(claim, 'canceled');
+  }
+}

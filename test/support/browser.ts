@@ -1,0 +1,44 @@
+/** A real browser for pages: Debian's Chromium, driven without a window. */
+import { existsSync } from 'node:fs';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { onTestFinished } from 'vitest';
+
+const PATHS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+
+/** Undefined where no browser is installed; tests that need one are then skipped, which the run shows. */
+export const chromiumPath: string | undefined = PATHS.find((path) => existsSync(path));
+
+export function launchBrowser(): Promise<Browser> {
+  return chromium.launch({
+    executablePath: chromiumPath,
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-dev-shm-usage',
+    ],
+  });
+}
+
+export interface WatchedPage {
+  readonly page: Page;
+  /** Everything the page complained about: console errors and uncaught exceptions. */
+  readonly complaints: string[];
+}
+
+/** A page of its own context, closed with the test. */
+export async function openPage(
+  browser: Browser,
+  options: Parameters<Browser['newContext']>[0] = {},
+): Promise<WatchedPage> {
+  const context = await browser.newContext(options);
+  onTestFinished(() => context.close());
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on('console', (message) => {
+    if (message.type() === 'error') complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(String(error)));
+  return { page, complaints };
+}

@@ -1,0 +1,89 @@
+/** Lehr's own programs as real processes: started from the build, watched by their log lines, stopped by their pid. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { onTestFinished } from 'vitest';
+
+export interface LogLine {
+  readonly level: string;
+  readonly msg: string;
+  readonly [field: string]: unknown;
+}
+
+export interface LehrProcess {
+  readonly pid: number;
+  readonly lines: readonly LogLine[];
+  /** Resolves with the first line, past or future, that fits. */
+  line(fits: (line: LogLine) => boolean): Promise<LogLine>;
+  /** As `line`, by its message. */
+  said(message: string): Promise<LogLine>;
+  signal(signal: NodeJS.Signals): void;
+  /** Resolves with the exit code or the signal. */
+  exited(): Promise<number | NodeJS.Signals>;
+  /** SIGTERM, and wait. */
+  stop(): Promise<void>;
+}
+
+const ENTRIES = { api: '../../apps/api/dist/main.js', worker: '../../apps/worker/dist/main.js' } as const;
+
+/** Starts a program with only the given LEHR_ variables; it is killed when the test that started it is over. */
+export function startLehr(program: keyof typeof ENTRIES, env: Readonly<Record<string, string>>): LehrProcess {
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('LEHR_'));
+  const child = spawn(process.execPath, [fileURLToPath(new URL(ENTRIES[program], import.meta.url))], {
+    env: { ...Object.fromEntries(inherited), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  onTestFinished(async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const exit = once(child, 'exit');
+    child.kill('SIGCONT');
+    child.kill('SIGKILL');
+    await exit;
+  });
+  return watch(child);
+}
+
+function watch(child: ChildProcess): LehrProcess {
+  const lines: LogLine[] = [];
+  const waiting = new Set<() => void>();
+  const exit = new Promise<number | NodeJS.Signals>((resolve) => {
+    child.once('exit', (code, signal) => resolve(signal ?? code ?? -1));
+  });
+  const hear = (text: string): void => {
+    lines.push(text.startsWith('{') ? (JSON.parse(text) as LogLine) : { level: 'text', msg: text });
+    for (const look of waiting) look();
+  };
+  for (const stream of [child.stdout, child.stderr]) if (stream) createInterface(stream).on('line', hear);
+  const line = (fits: (line: LogLine) => boolean): Promise<LogLine> =>
+    new Promise((resolve, reject) => {
+      const look = (): void => {
+        const found = lines.find(fits);
+        if (!found) return;
+        waiting.delete(look);
+        resolve(found);
+      };
+      waiting.add(look);
+      look();
+      void exit.then((how) => {
+        look();
+        if (!waiting.delete(look)) return;
+        const tail = lines.slice(-12).map((each) => JSON.stringify(each));
+        reject(
+          new Error(`the process ended (${how}) before it said so; its last lines:\n${tail.join('\n')}`),
+        );
+      });
+    });
+  return {
+    pid: child.pid as number,
+    lines,
+    line,
+    said: (message) => line(({ msg }) => msg === message),
+    signal: (signal) => child.kill(signal),
+    exited: () => exit,
+    stop: async () => {
+      child.kill('SIGTERM');
+      await exit;
+    },
+  };
+}

@@ -1,0 +1,102 @@
+import { createHash } from 'node:crypto';
+import sharp from 'sharp';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readPngText } from '../../apps/worker/src/intake/png-text.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+import { workerWorld } from '../support/worker-world.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+test('a queued job becomes stored pictures, each with its own seed, and an honest account of where the time went', async () => {
+  const world = await workerWorld(server.url);
+  await world.worker();
+  const id = await world.draw({ n: 3, seed: 7, width: 128 });
+  const record = await world.reached(id);
+  if (record.state !== 'succeeded') throw new Error(JSON.stringify(record));
+
+  expect(record.output.images.map(({ seed }) => seed)).toEqual([7, 8, 9]);
+  const pictures = new Set<string>();
+  for (const image of record.output.images) {
+    const bytes = await world.readObject(image.key);
+    expect(createHash('sha256').update(bytes).digest('hex')).toBe(image.sha256);
+    expect(await sharp(bytes).metadata()).toMatchObject({ format: 'png', width: 128, height: 64 });
+    expect(JSON.parse(readPngText(bytes, 'lehr') ?? '')).toEqual({
+      job: id,
+      model: 'tiny@1',
+      seed: image.seed,
+      steps: 8,
+      sampler: 'ddim',
+      guidance: 5,
+    });
+    pictures.add((await sharp(bytes).raw().toBuffer()).toString('base64'));
+  }
+  expect(pictures.size).toBe(3);
+
+  const { metrics } = record;
+  const parts = Object.values(metrics.timings).reduce((sum, part) => sum + part, 0);
+  expect(parts).toBe(metrics.total_ms);
+  expect(metrics.queue_ms + metrics.run_ms).toBe(metrics.total_ms);
+  expect(Math.abs(metrics.total_ms - (record.finished_at - record.created_at))).toBeLessThan(200);
+  expect(metrics.batch_size).toBe(3);
+  expect(record.attempt).toBe(1);
+});
+
+test.each([
+  ['webp', 'webp'],
+  ['jpeg', 'jpeg'],
+] as const)(
+  'a picture can be had as %s, with what made it in its metadata',
+  async (output_format, format) => {
+    const world = await workerWorld(server.url);
+    await world.worker();
+    const record = await world.reached(
+      await world.draw({ output_format, embed_prompt: true, prompt: 'a blue star' }),
+    );
+    if (record.state !== 'succeeded') throw new Error(JSON.stringify(record));
+    const bytes = await world.readObject(record.output.images[0].key);
+    const metadata = await sharp(bytes).metadata();
+    expect(metadata).toMatchObject({ format, width: 64, height: 64 });
+    expect(metadata.exif?.toString('latin1')).toContain('"prompt":"a blue star"');
+  },
+);
+
+test('24 jobs at once, of many steps, samplers and scales, share batches and draw what they draw alone', async () => {
+  const world = await workerWorld(server.url);
+  const samplers = ['ddim', 'euler', 'euler_a', 'dpmpp_2m', 'pndm'] as const;
+  const wishes = Array.from({ length: 24 }, (_, i) => ({
+    prompt: `picture ${i}`,
+    steps: 4 + ((i * 7) % 27),
+    sampler: samplers[i % samplers.length],
+    guidance: [1, 3, 7.5, 12][i % 4],
+    seed: 100 + i,
+  }));
+  const together = await Promise.all(wishes.map((wish) => world.draw(wish)));
+  await world.worker();
+  const pixelsOf = async (id: (typeof together)[number]) => {
+    const record = await world.reached(id);
+    if (record.state !== 'succeeded') throw new Error(JSON.stringify(record));
+    const pixels = await sharp(await world.readObject(record.output.images[0].key))
+      .raw()
+      .toBuffer();
+    return { pixels: pixels.toString('base64'), batchSize: record.metrics.batch_size };
+  };
+  const shared = await Promise.all(together.map(pixelsOf));
+  expect(shared.reduce((sum, { batchSize }) => sum + batchSize, 0) / 24).toBeGreaterThan(3);
+  for (const [i, wish] of wishes.entries()) {
+    const alone = await pixelsOf(await world.draw(wish));
+    expect(alone.batchSize).toBe(1);
+    expect(alone.pixels).toBe(shared[i].pixels);
+  }
+});
+
+test('a job of a size nobody has asked for before is found by a worker that is already asleep', async () => {
+  const world = await workerWorld(server.url);
+  await world.worker();
+  await world.reached(await world.draw());
+  const record = await world.reached(await world.draw({ width: 96, height: 72 }));
+  expect(record).toMatchObject({ state: 'succeeded', output: { images: [{ width: 96, height: 72 }] } });
+});
