@@ -16,7 +16,7 @@ let program: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'lehr-folder-faults-'));
-  program = await bundle('folder-store-program.ts', import.meta.url, folder);
+  program = await bundle('folder-store-program.ts', import.meta.url);
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 

@@ -1,24 +1,54 @@
-import { basename, join } from 'node:path';
+import { readFileSync, rmSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build } from 'vite';
+import { build, type Plugin } from 'vite';
+
+/** Inside node_modules, so that a program finds the installed packages as the sources do. */
+const PROGRAMS = fileURLToPath(new URL('../../node_modules/.cache/lehr-test/', import.meta.url));
+
+/** Sources read the Lua that stands beside them; in a bundle it must come along. */
+const inlineLua: Plugin = {
+  name: 'inline-lua',
+  enforce: 'pre',
+  transform: (code, id) =>
+    code.replace(/readFileSync\(new URL\('(.+?\.lua)', import\.meta\.url\), 'utf8'\)/g, (_, file: string) =>
+      JSON.stringify(readFileSync(join(dirname(id), file), 'utf8')),
+    ),
+};
+
+const built = new Map<string, Promise<string>>();
 
 /**
- * Writes a TypeScript program and all it imports as one file that plain `node` runs, and returns its path: for tests
- * that need a process of their own to kill. `entry` is relative to the caller's `import.meta.url`.
+ * Writes a TypeScript program and all of Lehr it imports as one file that plain `node` runs, and returns its path: for
+ * tests that need a process of their own to kill. `entry` is relative to the caller's `import.meta.url`; asking again
+ * gives the same file. It is removed when the test process ends.
  */
-export async function bundle(entry: string, importer: string, directory: string): Promise<string> {
+export function bundle(entry: string, importer: string): Promise<string> {
+  const source = fileURLToPath(new URL(entry, importer));
+  let program = built.get(source);
+  if (!program) {
+    program = writeProgram(source);
+    built.set(source, program);
+  }
+  return program;
+}
+
+async function writeProgram(source: string): Promise<string> {
+  const outDir = join(PROGRAMS, `${process.pid}`);
+  if (built.size === 0) process.once('exit', () => rmSync(outDir, { recursive: true, force: true }));
   await build({
     configFile: false,
     logLevel: 'error',
     resolve: { conditions: ['lehr-source', 'node', 'default'] },
-    ssr: { noExternal: true },
+    ssr: { noExternal: [/^@lehr\//] },
+    plugins: [inlineLua],
     build: {
-      ssr: fileURLToPath(new URL(entry, importer)),
-      outDir: directory,
+      ssr: source,
+      outDir,
       emptyOutDir: false,
       minify: false,
       rolldownOptions: { output: { entryFileNames: '[name].mjs', codeSplitting: false } },
     },
   });
-  return join(directory, basename(entry).replace(/\.ts$/, '.mjs'));
+  return join(outDir, basename(source).replace(/\.ts$/, '.mjs'));
 }

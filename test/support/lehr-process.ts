@@ -29,8 +29,16 @@ const ENTRIES = { api: '../../apps/api/dist/main.js', worker: '../../apps/worker
 
 /** Starts a program with only the given LEHR_ variables; it is killed when the test that started it is over. */
 export function startLehr(program: keyof typeof ENTRIES, env: Readonly<Record<string, string>>): LehrProcess {
+  return startProgram(fileURLToPath(new URL(ENTRIES[program], import.meta.url)), env);
+}
+
+export function startProgram(
+  file: string,
+  env: Readonly<Record<string, string>>,
+  args: readonly string[] = [],
+): LehrProcess {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('LEHR_'));
-  const child = spawn(process.execPath, [fileURLToPath(new URL(ENTRIES[program], import.meta.url))], {
+  const child = spawn(process.execPath, [file, ...args], {
     env: { ...Object.fromEntries(inherited), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

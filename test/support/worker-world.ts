@@ -1,17 +1,22 @@
 /** Workers as real processes on a real Redis, with jobs put straight into their queues. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { vi } from 'vitest';
 import type { JobId, JobState, TextToImageInput } from '../../packages/shared/src/index.ts';
 import { groupQueueName } from '../../packages/shared/src/index.ts';
 import { isTerminal, type JobRecord } from '../../packages/shared/src/records/index.ts';
-import { type LehrProcess, startLehr } from './lehr-process.ts';
+import { bundle } from './bundle.ts';
+import { type LehrProcess, startLehr, startProgram } from './lehr-process.ts';
 import { type QueueWorld, queueWorld } from './queue-world.ts';
+import type { SimulatedWorkerSettings } from './simulated-worker.ts';
 import { TINY, tempFolder, tinyModels } from './tiny-models.ts';
 
 export interface WorkerWorld extends Omit<QueueWorld, 'worker'> {
   readonly home: string;
   worker(env?: Record<string, string>): Promise<LehrProcess>;
+  /** A worker on a simulated device; `faulty` gives it an engine that misbehaves on marked prompts. */
+  simulated(settings?: Partial<SimulatedWorkerSettings> & { faulty?: boolean }): Promise<LehrProcess>;
   draw(input?: Partial<TextToImageInput>, fields?: Parameters<QueueWorld['submit']>[0]): Promise<JobId>;
   /** The record once it has an end, or is in the state asked for. */
   reached(id: JobId, state?: JobState): Promise<JobRecord>;
@@ -38,6 +43,30 @@ export async function workerWorld(redisUrl: string, models?: string): Promise<Wo
         ...env,
       });
       await worker.said('worker serves');
+      return worker;
+    },
+    simulated: async ({ faulty = false, ...settings } = {}) => {
+      const program = await bundle('./simulated-worker.ts', import.meta.url);
+      const engine = faulty
+        ? pathToFileURL(await bundle('./faulty-engine.ts', import.meta.url)).href
+        : new URL('../../apps/worker/dist/engine/process.js', import.meta.url).href;
+      const complete: SimulatedWorkerSettings = {
+        redisUrl,
+        namespace,
+        modelsFile: file,
+        home,
+        latency: { stepBaseMs: 2, stepPerRowMs: 2, pictureMs: 2, textMs: 1 },
+        engineEntry: engine,
+        rowCap: 16,
+        leaseMs: 30_000,
+        stalledCheckMs: 5_000,
+        silenceMs: 60_000,
+        drainMs: 10_000,
+        times: {},
+        ...settings,
+      };
+      const worker = startProgram(program, {}, [JSON.stringify(complete)]);
+      await worker.said('simulated worker serves');
       return worker;
     },
     draw: (input = {}, fields = {}) => {

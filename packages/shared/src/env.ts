@@ -86,13 +86,9 @@ export const ENV = {
       description: 'The name callers reach that server by, when it is another one; links are signed for it.',
     }),
 
-  LEHR_DEVICE: z
-    .enum(['auto', 'cuda', 'tensorrt', 'webgpu', 'cpu'])
-    .default('auto')
-    .meta({
-      description:
-        'Where graphs run. `auto` takes the best there is; any other is refused if it is not there.',
-    }),
+  LEHR_DEVICE: z.enum(['auto', 'cuda', 'tensorrt', 'webgpu', 'cpu']).default('auto').meta({
+    description: 'Where graphs run. `auto` takes the best there is; any other is refused if it is not there.',
+  }),
   LEHR_TASKS: z
     .string()
     .regex(/^(diffusion|whisper)(,(diffusion|whisper))*$/, 'must be diffusion, whisper or both with a comma')

@@ -1,7 +1,10 @@
 export { type Clock, systemClock } from './clock.ts';
 export { ConfigError, readConfig, SECRET } from './config.ts';
 export * from './contracts/job.ts';
+export * from './contracts/job-request.ts';
+export * from './contracts/model.ts';
 export * from './contracts/problem.ts';
+export * from './contracts/queue.ts';
 export * from './contracts/text-to-image.ts';
 export { ENV, envSchema } from './env.ts';
 export {
@@ -32,6 +35,7 @@ export {
   type Task,
   type WhisperGroup,
 } from './group.ts';
+export { homeSecret, objectsFolder } from './home.ts';
 export {
   DEFAULT_TENANT,
   isJobId,
@@ -47,6 +51,7 @@ export {
   type WorkerId,
 } from './ids.ts';
 export { createLog, type Log, type LogLevel, silentLog } from './log.ts';
+export { createMetrics, METRICS, type MetricApp, type Metrics, type MetricsPage } from './metrics.ts';
 export {
   type DiffusionModelEntry,
   type ModelEntry,

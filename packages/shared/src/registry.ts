@@ -96,12 +96,12 @@ export class Registry {
     fraction: number,
   ): { model: ModelEntry; ref: ModelRef } {
     const offered = this.models.filter((model) => model.task === task);
-    const [name, version] = wanted?.split('@', 2) ?? [];
+    const [name, version, ...rest] = wanted?.split('@') ?? [];
     const model =
       name === undefined
         ? (offered.find((each) => each.default) ?? offered[0])
         : offered.find((each) => each.name === name);
-    if (!model) throw notFound(wanted ?? `default ${task} model`, offered);
+    if (!model || rest.length > 0) throw notFound(wanted ?? `default ${task} model`, offered);
     const chosen =
       version === undefined
         ? pickByWeight(model.versions, fraction)

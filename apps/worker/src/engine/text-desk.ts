@@ -44,10 +44,7 @@ export class TextDesk implements Station {
 
   /** Never rejects: when a run fails its samples are tried one by one, and the one that cannot be encoded fails. */
   async turn(): Promise<void> {
-    const [{ model }] = this.#arrivals;
-    const together = this.#arrivals
-      .filter((arrival) => arrival.model === model)
-      .slice(0, MAX_SAMPLES_PER_TURN);
+    const together = this.#nextTogether();
     this.#options.post({ type: 'turn', samples: together.map(({ request }) => request.id) });
     try {
       await this.#encode(together);
@@ -56,6 +53,21 @@ export class TextDesk implements Station {
         await this.#encode([arrival]).catch((error: unknown) => this.#fail(arrival, error));
       }
     }
+  }
+
+  /** The oldest arrival and those of its model that may share a run with it. */
+  #nextTogether(): Arrival[] {
+    const together: Arrival[] = [];
+    let company = MAX_SAMPLES_PER_TURN;
+    for (const arrival of this.#arrivals) {
+      if (arrival.model !== this.#arrivals[0].model) continue;
+      // A sample that was near a crash is tried in smaller company here too.
+      const allowed = Math.min(company, arrival.request.company);
+      if (together.length >= allowed) continue;
+      together.push(arrival);
+      company = allowed;
+    }
+    return together;
   }
 
   async #encode(arrivals: readonly Arrival[]): Promise<void> {

@@ -80,6 +80,7 @@ export class EngineSupervisor {
       try {
         await this.start();
         this.#restarts += 1;
+        log.info({ engine: this.pid, restarts: this.#restarts }, 'engine is back');
         onBack();
         return;
       } catch (error) {

@@ -104,8 +104,9 @@ export class Intake {
   async #fill(): Promise<void> {
     const { claimer, clock, groups, mayClaim } = this.#options;
     this.#left = new Set();
+    // Whatever happens from here on is news; also while we may not claim, or the loop would spin.
+    this.#nudged = false;
     while (!this.#stop.signal.aborted && mayClaim()) {
-      this.#nudged = false;
       const heads = await claimer.heads(groups());
       const choice = chooseGroup(heads, (queue) => this.#room(queue), clock.now());
       if (!choice) {

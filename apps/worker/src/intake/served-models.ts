@@ -16,11 +16,13 @@ export class ServedModels {
     this.#tasks = tasks;
   }
 
+  /**
+   * An aligned model serves the groups that are not split by steps too: a job may have been posted before anybody knew, and
+   * its lane keeps apart what cannot share a batch.
+   */
   serves(queue: string): boolean {
     const group = parseGroupQueueName(queue);
-    const model = this.#find(queue);
-    if (!group || !model || !this.#tasks.includes(group.task)) return false;
-    return group.task === 'diffusion' && (group.aligned !== undefined) === (model.batching === 'aligned');
+    return group !== undefined && this.#tasks.includes(group.task) && this.#find(queue) !== undefined;
   }
 
   /** Rows a lane may have before it was measured itself. */

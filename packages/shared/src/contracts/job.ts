@@ -13,10 +13,17 @@ export const JobStateSchema = z.enum(JOB_STATES);
 export const PRIORITY_CLASSES = ['interactive', 'standard', 'bulk'] as const;
 export type PriorityClass = (typeof PRIORITY_CLASSES)[number];
 
+const label = (max: number) =>
+  z
+    .string()
+    .max(max)
+    .refine((text) => !text.includes('\0'), 'must not contain a null byte');
+
 /** A caller's own labels: short strings, handed back untouched. */
 export const MetadataSchema = z
-  .record(z.string().min(1).max(64), z.string().max(512))
-  .refine((metadata) => Object.keys(metadata).length <= 32, 'must have at most 32 keys');
+  .record(label(64).min(1), label(512))
+  .refine((metadata) => Object.keys(metadata).length <= 32, 'must have at most 32 keys')
+  .meta({ description: 'Your own labels, at most 32; handed back untouched.', example: { order: '81' } });
 
 /** Where the time of a job went, ms. The parts sum to `total_ms`. */
 export const TimingsSchema = z
@@ -118,3 +125,12 @@ export const JobSchema = z
   })
   .meta({ id: 'Job' });
 export type Job = z.output<typeof JobSchema>;
+
+export const JobListSchema = z
+  .object({
+    data: z.array(JobSchema),
+    next_cursor: z.string().nullable().meta({ description: 'For `?cursor=`; null on the last page.' }),
+    has_more: z.boolean(),
+  })
+  .meta({ id: 'JobList' });
+export type JobList = z.output<typeof JobListSchema>;

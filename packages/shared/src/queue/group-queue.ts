@@ -81,6 +81,11 @@ export class GroupQueue {
     return this.#backend.keys.prioritized;
   }
 
+  /** The list of claimed jobs. */
+  get activeKey(): string {
+    return this.#backend.keys.active;
+  }
+
   jobKey(id: JobId): string {
     return this.#backend.toKey(id);
   }
@@ -229,9 +234,9 @@ export class GroupQueues {
   }
 }
 
-/** The two things BullMQ reads from a job that ends. */
+/** The two things BullMQ reads from a job that ends. Without `attempts` its script fails after it moved the job. */
 const finishing = (claim: Claim): MinimalJob =>
-  ({ id: claim.jobId, opts: claim.options }) as Partial<MinimalJob> as MinimalJob;
+  ({ id: claim.jobId, opts: { attempts: 1, ...claim.options } }) as Partial<MinimalJob> as MinimalJob;
 
 async function kept(move: Promise<unknown>): Promise<boolean> {
   try {

@@ -1,4 +1,5 @@
 export { Claimer, type ClaimerOptions, type GroupHead } from './claim.ts';
+export { type GroupDepth, meanWaitingCost, readDepths } from './depth.ts';
 export {
   type Claim,
   DEFAULT_LEASE_TIMES,

@@ -3,7 +3,15 @@ import { readFileSync } from 'node:fs';
 import type { JobState } from '../contracts/job.ts';
 import { LehrError } from '../errors.ts';
 import type { JobId, LeaseToken } from '../ids.ts';
-import { type ChainableCommander, defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
+import {
+  type ChainableCommander,
+  defineScript,
+  isMissingScript,
+  type Keys,
+  type Redis,
+  reloadScripts,
+  type Script,
+} from '../redis/index.ts';
 import { type JobRecord, JobRecordSchema, MOVES, type MoveName, type NewJob } from './record.ts';
 
 const TRANSITION_LUA = [
@@ -72,6 +80,16 @@ export class RecordStore {
    * answers `exists`, so a create whose reply was lost may be repeated.
    */
   async create(job: NewJob, enqueue: (transaction: ChainableCommander) => void): Promise<Outcome> {
+    try {
+      return await this.#create(job, enqueue);
+    } catch (error) {
+      if (!(error instanceof LehrError && isMissingScript(error.cause))) throw error;
+      await reloadScripts(this.#redis);
+      return this.#create(job, enqueue);
+    }
+  }
+
+  async #create(job: NewJob, enqueue: (transaction: ChainableCommander) => void): Promise<Outcome> {
     const { id, ...fields } = job;
     const transaction = this.#redis.multi();
     this.#script.queue(

@@ -7,4 +7,5 @@ export {
   redisReady,
 } from './connect.ts';
 export { type Keys, keysOf } from './keys.ts';
-export { defineScript, type Script } from './script.ts';
+export { isRedisOutage } from './outage.ts';
+export { defineScript, isMissingScript, reloadScripts, type Script } from './script.ts';

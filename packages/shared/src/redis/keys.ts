@@ -29,6 +29,8 @@ export interface Keys {
   readonly workers: string;
   /** Held by the one process that runs the janitor. */
   readonly janitor: string;
+  /** Written by readiness checks. */
+  readonly probe: string;
 }
 
 export function keysOf(namespace: string): Keys {
@@ -48,5 +50,6 @@ export function keysOf(namespace: string): Keys {
     worker: (id) => `${prefix}:worker:${id}`,
     workers: `${prefix}:workers`,
     janitor: `${prefix}:janitor`,
+    probe: `${prefix}:probe`,
   };
 }

@@ -21,3 +21,15 @@ export function defineScript(redis: Redis, name: string, lua: string): Script {
     },
   };
 }
+
+/**
+ * Loads every script of this connection again, for a server that forgot them (SCRIPT FLUSH; from 7.4 on, eviction). Inside
+ * a transaction ioredis does not notice that a script is missing, and would go on naming it by its hash for ever.
+ */
+export async function reloadScripts(redis: Redis): Promise<void> {
+  const scripts = Object.values(redis.scriptsSet as Record<string, { readonly lua: string }>);
+  await Promise.all(scripts.map(({ lua }) => redis.script('LOAD', lua)));
+}
+
+export const isMissingScript = (error: unknown): boolean =>
+  error instanceof Error && error.message.startsWith('NOSCRIPT');

@@ -1,0 +1,26 @@
+import { LehrError } from '@lehr/shared';
+import type { MiddlewareHandler } from 'hono';
+import { auth } from 'hono/utils/basic-auth';
+import type { ApiEnv } from '../api.ts';
+import type { Authenticator } from '../auth/authenticator.ts';
+
+const USER = 'admin';
+const BEARER = /^Bearer +([\x21-\x7e]+) *$/i;
+
+/** Lets only keys with the right to administer pass: as a bearer token, or as the password of `admin` in a browser. */
+export function administrators(authenticator: Authenticator): MiddlewareHandler<ApiEnv> {
+  return async function administrators(c, next) {
+    const basic = auth(c.req.raw);
+    const [, bearer] = BEARER.exec(c.req.header('authorization') ?? '') ?? [];
+    const key = basic?.username === USER ? basic.password : bearer;
+    const caller = key === undefined ? undefined : await authenticator.authenticate(key);
+    if (!caller) {
+      c.header('www-authenticate', 'Basic realm="Lehr", charset="UTF-8"');
+      throw new LehrError('unauthenticated', `Sign in as "${USER}" with an API key as the password.`);
+    }
+    if (!caller.scopes.has('admin')) {
+      throw new LehrError('forbidden', 'This key does not have the right to administer.');
+    }
+    await next();
+  };
+}

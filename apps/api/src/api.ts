@@ -1,0 +1,44 @@
+/** What every route is made of: the app's type and the parts it may use. */
+import type { OpenAPIHono } from '@hono/zod-openapi';
+import type { Clock, Log, Metrics, MetricsPage, Registry } from '@lehr/shared';
+import type { ObjectStore } from '@lehr/shared/objects';
+import type { GroupQueues } from '@lehr/shared/queue';
+import type { RecordStore } from '@lehr/shared/records';
+import type { Keys, Redis } from '@lehr/shared/redis';
+import type { Authenticator, Caller } from './auth/authenticator.ts';
+import type { FleetView } from './jobs/fleet-view.ts';
+import type { Presenter } from './jobs/present.ts';
+import type { JobWaits } from './jobs/wait.ts';
+
+export interface ApiEnv {
+  Variables: {
+    requestId: string;
+    /** Set under /v1. */
+    caller: Caller;
+  };
+}
+
+export type Api = OpenAPIHono<ApiEnv>;
+
+export interface ApiParts {
+  readonly registry: Registry;
+  /** Unix seconds: when models.yaml last changed. */
+  readonly registryChangedAtS: number;
+  /** A connection of the role `api`. */
+  readonly redis: Redis;
+  readonly keys: Keys;
+  readonly records: RecordStore;
+  readonly queues: GroupQueues;
+  readonly fleet: FleetView;
+  readonly waits: JobWaits;
+  readonly presenter: Presenter;
+  readonly store: ObjectStore;
+  /** Verifies the links of a folder store; undefined when links lead elsewhere. */
+  readonly linkSecret: string | undefined;
+  readonly authenticator: Authenticator;
+  readonly publicUrl: string;
+  readonly metrics: Metrics<'api'>;
+  readonly metricsPage: MetricsPage;
+  readonly clock: Clock;
+  readonly log: Log;
+}

@@ -1,0 +1,56 @@
+/** The whole HTTP surface. Does no I/O when it is made, so that tests call `app.request()`. */
+import { OpenAPIHono } from '@hono/zod-openapi';
+import { methodNotAllowed } from 'hono/method-not-allowed';
+import { requestId } from 'hono/request-id';
+import { secureHeaders } from 'hono/secure-headers';
+import { mountBoard } from './admin/board.ts';
+import type { Api, ApiEnv, ApiParts } from './api.ts';
+import { authenticate } from './middleware/auth.ts';
+import { limitBody } from './middleware/limit-body.ts';
+import { observe } from './middleware/observe.ts';
+import { answerErrors, answerMethodNotAllowed, answerNotFound } from './middleware/on-error.ts';
+import { refuseInvalid } from './middleware/validation.ts';
+import { docsRoutes } from './routes/docs.ts';
+import { healthRoutes } from './routes/health.ts';
+import { createJobRoute } from './routes/jobs/create.ts';
+import { endJobRoutes } from './routes/jobs/end.ts';
+import { getJobRoute } from './routes/jobs/get.ts';
+import { listJobsRoute } from './routes/jobs/list.ts';
+import { metricsRoute } from './routes/metrics.ts';
+import { modelRoutes } from './routes/models.ts';
+import { objectsRoute } from './routes/objects.ts';
+import { queuesRoute } from './routes/queues.ts';
+
+const MAX_BODY_BYTES = 1024 * 1024;
+
+export function createApp(parts: ApiParts): Api {
+  const app: Api = new OpenAPIHono<ApiEnv>({ defaultHook: refuseInvalid });
+  app.onError(answerErrors(parts.log));
+  app.notFound(answerNotFound);
+
+  app.use(requestId({ limitLength: 128 }));
+  app.use(observe(parts.metrics, parts.log));
+  // Pages set their own; everything else is data that no browser should run or frame.
+  app.use(
+    secureHeaders({
+      overwrite: false,
+      contentSecurityPolicy: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
+    }),
+  );
+  app.use(methodNotAllowed({ app, onMethodNotAllowed: answerMethodNotAllowed }));
+  app.use('/v1/*', authenticate(parts.authenticator));
+  app.use('/v1/*', limitBody(MAX_BODY_BYTES));
+
+  createJobRoute(app, parts);
+  listJobsRoute(app, parts);
+  getJobRoute(app, parts);
+  endJobRoutes(app, parts);
+  modelRoutes(app, parts);
+  queuesRoute(app, parts);
+  objectsRoute(app, parts);
+  healthRoutes(app, parts);
+  metricsRoute(app, parts);
+  docsRoutes(app, parts);
+  mountBoard(app, parts);
+  return app;
+}

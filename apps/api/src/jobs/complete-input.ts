@@ -1,0 +1,70 @@
+/** A request's input, checked against what its model can do, with every open field decided. */
+import { randomInt } from 'node:crypto';
+import {
+  type DiffusionModelEntry,
+  type FieldProblem,
+  MAX_SEED,
+  type TextToImageInput,
+  type TextToImageRequest,
+} from '@lehr/shared';
+import { refusal } from '../field-problems.ts';
+
+/** Throws `invalid-input` with every field that the model refuses, and what it allows. */
+export function completeInput(request: TextToImageRequest, model: DiffusionModelEntry): TextToImageInput {
+  const input: TextToImageInput = {
+    prompt: request.prompt,
+    negative_prompt: request.negative_prompt ?? '',
+    width: request.width ?? model.defaults.width,
+    height: request.height ?? model.defaults.height,
+    steps: request.steps ?? model.defaults.steps,
+    guidance: roundGuidance(request.guidance ?? model.defaults.guidance),
+    // Chosen here and not by the worker: the record then says how to draw the very same picture again.
+    seed: request.seed ?? randomInt(MAX_SEED + 1),
+    sampler: request.sampler ?? model.defaults.sampler,
+    n: request.n ?? 1,
+    output_format: request.output_format ?? 'png',
+    embed_prompt: request.embed_prompt ?? false,
+  };
+  const problems = [...sizeProblems(input, model), ...runProblems(input, model)];
+  if (problems.length > 0) throw refusal('invalid-input', problems);
+  return input;
+}
+
+/** No picture shows the seventh decimal, and the name of an aligned group has no way to write 1e-7. */
+const roundGuidance = (guidance: number): number => Math.round(guidance * 1e6) / 1e6;
+
+function sizeProblems(input: TextToImageInput, { limits }: DiffusionModelEntry): FieldProblem[] {
+  const problems = (['width', 'height'] as const)
+    .filter((side) => !fits(input[side], limits))
+    .map((side) => ({
+      pointer: `/input/${side}`,
+      detail: `is ${input[side]}, must be a multiple of ${limits.size_step} from ${limits.min_size} to ${limits.max_size}`,
+    }));
+  const pixels = input.width * input.height;
+  if (problems.length > 0 || pixels <= limits.max_pixels) return problems;
+  const detail = `makes ${input.width}x${input.height} = ${pixels} pixels, at most ${limits.max_pixels} are allowed`;
+  return ['/input/width', '/input/height'].map((pointer) => ({ pointer, detail }));
+}
+
+const fits = (side: number, { min_size, max_size, size_step }: DiffusionModelEntry['limits']): boolean =>
+  side >= min_size && side <= max_size && side % size_step === 0;
+
+function runProblems(input: TextToImageInput, { limits, samplers }: DiffusionModelEntry): FieldProblem[] {
+  const problems: FieldProblem[] = [];
+  if (input.steps > limits.max_steps) {
+    problems.push({
+      pointer: '/input/steps',
+      detail: `is ${input.steps}, must be at most ${limits.max_steps}`,
+    });
+  }
+  if (input.n > limits.max_samples) {
+    problems.push({ pointer: '/input/n', detail: `is ${input.n}, must be at most ${limits.max_samples}` });
+  }
+  if (!samplers.includes(input.sampler)) {
+    problems.push({
+      pointer: '/input/sampler',
+      detail: `is ${input.sampler}, must be one of: ${samplers.join(', ')}`,
+    });
+  }
+  return problems;
+}

@@ -1,0 +1,49 @@
+/** The workers as they last reported, and what waits in a group; both at most a second old. */
+import type { Clock, WorkerStatus } from '@lehr/shared';
+import { readFleet } from '@lehr/shared';
+import { type GroupQueues, meanWaitingCost } from '@lehr/shared/queue';
+import type { Keys, Redis } from '@lehr/shared/redis';
+import { Recent } from '../recent.ts';
+
+const TTL_MS = 1000;
+/** Jobs of a queue whose costs stand for all of it. */
+const COSTS_READ = 32;
+/** Queues remembered before all are forgotten: sizes are the callers' choice, so there may be many. */
+const MAX_QUEUES = 500;
+
+export class FleetView {
+  readonly #redis: Redis;
+  readonly #keys: Keys;
+  readonly #queues: GroupQueues;
+  readonly #clock: Clock;
+  readonly #workers: Recent<readonly WorkerStatus[]>;
+  readonly #costs = new Map<string, Recent<number | undefined>>();
+
+  constructor(redis: Redis, keys: Keys, queues: GroupQueues, clock: Clock) {
+    this.#redis = redis;
+    this.#keys = keys;
+    this.#queues = queues;
+    this.#clock = clock;
+    this.#workers = new Recent(() => readFleet(redis, keys), TTL_MS, clock);
+  }
+
+  workers(): Promise<readonly WorkerStatus[]> {
+    return this.#workers.get();
+  }
+
+  /** Mean estimated engine ms of the jobs that wait in this queue; undefined when none does. */
+  meanCostMs(queue: string): Promise<number | undefined> {
+    let recent = this.#costs.get(queue);
+    if (!recent) {
+      if (this.#costs.size >= MAX_QUEUES) this.#costs.clear();
+      const load = () => meanWaitingCost(this.#redis, this.#keys, this.#queues.of(queue), COSTS_READ);
+      recent = new Recent(load, TTL_MS, this.#clock);
+      this.#costs.set(queue, recent);
+    }
+    return recent.get();
+  }
+}
+
+/** Workers that take new jobs of this model (`name@version`). */
+export const serving = (fleet: readonly WorkerStatus[], model: string): WorkerStatus[] =>
+  fleet.filter((worker) => !worker.draining && worker.models.some(({ ref }) => ref === model));

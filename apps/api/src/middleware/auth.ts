@@ -1,0 +1,33 @@
+import { LehrError } from '@lehr/shared';
+import type { MiddlewareHandler } from 'hono';
+import type { ApiEnv } from '../api.ts';
+import type { Authenticator, Scope } from '../auth/authenticator.ts';
+
+const BEARER = /^Bearer +([\x21-\x7e]+) *$/i;
+
+/** Lets only callers with a valid bearer key pass, and says who they are. Runs before the body is read. */
+export function authenticate(authenticator: Authenticator): MiddlewareHandler<ApiEnv> {
+  return async function authenticate(c, next) {
+    const [, key] = BEARER.exec(c.req.header('authorization') ?? '') ?? [];
+    const caller = key === undefined ? undefined : await authenticator.authenticate(key);
+    if (!caller) {
+      c.header('www-authenticate', 'Bearer realm="lehr"');
+      throw new LehrError(
+        'unauthenticated',
+        key === undefined ? 'Send your key as "Authorization: Bearer <key>".' : 'This key is not known.',
+      );
+    }
+    c.set('caller', caller);
+    await next();
+  };
+}
+
+/** Lets only callers with this right pass. */
+export function requires(scope: Scope): MiddlewareHandler<ApiEnv> {
+  return async function requires(c, next) {
+    if (!c.var.caller.scopes.has(scope)) {
+      throw new LehrError('forbidden', `This key does not have the right to ${scope}.`);
+    }
+    await next();
+  };
+}

@@ -1,0 +1,24 @@
+import type { Log, Metrics } from '@lehr/shared';
+import type { MiddlewareHandler } from 'hono';
+import { matchedRoutes } from 'hono/route';
+import type { ApiEnv } from '../api.ts';
+
+/** Counts and times every answer by its route's template, so that ids in paths make no new series. */
+export function observe(metrics: Metrics<'api'>, log: Log): MiddlewareHandler<ApiEnv> {
+  return async function observe(c, next) {
+    const startedAt = performance.now();
+    await next();
+    const seconds = (performance.now() - startedAt) / 1000;
+    const { status } = c.res;
+    const { method } = c.req;
+    // The last match is the handler; middleware alone (method ALL) means that no route took the request.
+    const last = matchedRoutes(c).at(-1);
+    const route = last && last.method !== 'ALL' ? last.path : 'none';
+    metrics.httpRequests.inc({ method, route, status });
+    metrics.httpRequestDuration.observe({ method, route }, seconds);
+    log.debug(
+      { requestId: c.var.requestId, method, route, status, ms: Math.round(seconds * 1000) },
+      'answered',
+    );
+  };
+}

@@ -1,0 +1,64 @@
+/** What a schema refuses, as problems that name the field and what is allowed there. */
+import type { z } from '@hono/zod-openapi';
+import type { FieldProblem } from '@lehr/shared';
+import { refusal } from '../field-problems.ts';
+
+type Issue = z.core.$ZodIssue;
+
+interface Checked {
+  readonly target: string;
+  readonly success: boolean;
+  readonly error?: z.ZodError;
+}
+
+/** The default hook of every route: bad bodies are `invalid-input`, anything else is `invalid-request`. */
+export function refuseInvalid(result: Checked): undefined {
+  if (result.success || !result.error) return;
+  const isBody = result.target === 'json';
+  const problems = result.error.issues.flatMap((issue) => problemsOf(issue, isBody ? '/' : '?'));
+  throw refusal(isBody ? 'invalid-input' : 'invalid-request', problems);
+}
+
+/** `mark` starts a pointer: "/" in a body (RFC 6901), "?" for a query parameter or header. */
+function problemsOf(issue: Issue, mark: '/' | '?'): FieldProblem[] {
+  const pointer = issue.path.map((segment) => `${mark}${escapeSegment(segment)}`).join('');
+  if (issue.code !== 'unrecognized_keys') return [{ pointer, detail: detailOf(issue) }];
+  return issue.keys.map((key) => ({
+    pointer: `${pointer}${mark}${escapeSegment(key)}`,
+    detail: 'is not a known field',
+  }));
+}
+
+const escapeSegment = (segment: PropertyKey): string =>
+  String(segment).replaceAll('~', '~0').replaceAll('/', '~1');
+
+const KINDS: Readonly<Record<string, string>> = {
+  int: 'a whole number',
+  number: 'a finite number',
+  string: 'a string',
+  boolean: 'true or false',
+  object: 'an object',
+  record: 'an object',
+  array: 'a list',
+};
+
+function detailOf(issue: Issue): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      if (issue.message.endsWith('received undefined')) return 'is required';
+      return `must be ${KINDS[issue.expected] ?? issue.expected}`;
+    case 'invalid_value':
+      return `must be one of: ${issue.values.map(String).join(', ')}`;
+    case 'too_small':
+      return `must ${bound(issue.origin, issue.inclusive === false ? 'more than' : 'at least', issue.minimum)}`;
+    case 'too_big':
+      return `must ${bound(issue.origin, issue.inclusive === false ? 'less than' : 'at most', issue.maximum)}`;
+    case 'invalid_key':
+      return 'has a name that is empty, too long or holds a null byte';
+    default:
+      return issue.message;
+  }
+}
+
+const bound = (origin: string, how: string, limit: number | bigint): string =>
+  origin === 'string' ? `have ${how} ${limit} characters` : `be ${how} ${limit}`;

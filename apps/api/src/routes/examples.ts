@@ -1,0 +1,103 @@
+/** Examples of the OpenAPI document; test/api/openapi.test.ts holds them to their schemas. */
+import type { Job, JobRequest } from '@lehr/shared';
+
+const ID = 'job_01jd3v9s6w0000000000000000';
+const BASE = 'https://lehr.example';
+
+export const JOB_REQUESTS = {
+  short: {
+    summary: 'The least there is',
+    value: { type: 'text-to-image', input: { prompt: 'a red circle on a blue background' } },
+  },
+  full: {
+    summary: 'Everything said',
+    value: {
+      type: 'text-to-image',
+      model: 'tiny-diffusion',
+      input: {
+        prompt: 'a red circle on a blue background',
+        negative_prompt: 'green',
+        width: 64,
+        height: 64,
+        steps: 20,
+        guidance: 4,
+        seed: 7,
+        sampler: 'dpmpp_2m',
+        n: 2,
+        output_format: 'png',
+      },
+      priority: 'interactive',
+      deadline_s: 300,
+      metadata: { order: '81' },
+    } satisfies Partial<JobRequest>,
+  },
+};
+
+const input = {
+  prompt: 'a red circle on a blue background',
+  negative_prompt: '',
+  width: 64,
+  height: 64,
+  steps: 20,
+  guidance: 4,
+  seed: 7,
+  sampler: 'euler',
+  n: 1,
+  output_format: 'png',
+  embed_prompt: false,
+};
+
+export const QUEUED_JOB: Job = {
+  id: ID,
+  object: 'job',
+  type: 'text-to-image',
+  model: 'tiny-diffusion@1',
+  status: 'queued',
+  priority: 'standard',
+  attempt: 0,
+  created_at: '2026-11-20T08:00:00.000Z',
+  started_at: null,
+  finished_at: null,
+  expires_at: null,
+  deadline_at: null,
+  queue: { position: 3, eta_ms: 2400 },
+  progress: null,
+  input,
+  output: null,
+  error: null,
+  metrics: null,
+  metadata: {},
+  links: { self: `${BASE}/v1/jobs/${ID}`, cancel: `${BASE}/v1/jobs/${ID}/cancel` },
+};
+
+export const SUCCEEDED_JOB: Job = {
+  ...QUEUED_JOB,
+  status: 'succeeded',
+  attempt: 1,
+  started_at: '2026-11-20T08:00:00.120Z',
+  finished_at: '2026-11-20T08:00:01.010Z',
+  expires_at: '2026-11-21T08:00:01.010Z',
+  queue: null,
+  output: {
+    images: [
+      {
+        url: `${BASE}/objects/out/default/${ID}/0.png?expires=1795162501&sig=...`,
+        content_type: 'image/png',
+        width: 64,
+        height: 64,
+        bytes: 8123,
+        sha256: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+        seed: 7,
+        expires_at: '2026-11-20T08:15:01.000Z',
+      },
+    ],
+  },
+  metrics: {
+    queue_ms: 120,
+    run_ms: 890,
+    total_ms: 1010,
+    batch_size: 5.5,
+    worker: 'gpu-0-4m2k9x1c',
+    timings: { queued: 120, admitted: 10, text: 14, denoise: 640, decode: 180, encode: 36, upload: 10 },
+  },
+};

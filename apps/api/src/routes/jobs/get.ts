@@ -1,0 +1,63 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { JobSchema } from '@lehr/shared';
+import type { Api, ApiParts } from '../../api.ts';
+import { findJob } from '../../jobs/find.ts';
+import { etagOf, isOver } from '../../jobs/present.ts';
+import { requires } from '../../middleware/auth.ts';
+import { SUCCEEDED_JOB } from '../examples.ts';
+import { BEARER, problemsWithKey } from '../responses.ts';
+import { IdParams, WaitQuery } from './params.ts';
+
+const headers = z.object({
+  'if-none-match': z
+    .string()
+    .optional()
+    .meta({ description: 'The `ETag` you have: answered 304 while the job is still at that version.' }),
+});
+
+const route = createRoute({
+  method: 'get',
+  path: '/v1/jobs/{id}',
+  operationId: 'getJob',
+  tags: ['jobs'],
+  summary: 'Look at a job',
+  description:
+    'With `wait`, held until the job is over; with `wait` and `If-None-Match`, until it changes at all (progress counts).',
+  security: BEARER,
+  middleware: requires('read'),
+  request: { params: IdParams, query: WaitQuery, headers },
+  responses: {
+    200: {
+      description: 'The job. `ETag` is its version.',
+      content: { 'application/json': { schema: JobSchema, example: SUCCEEDED_JOB } },
+    },
+    304: { description: 'Still at the version in `If-None-Match`.' },
+    ...problemsWithKey('invalid-request', 'not-found'),
+  },
+});
+
+export function getJobRoute(app: Api, { records, waits, presenter }: ApiParts): void {
+  app.openapi(route, async (c) => {
+    const { caller } = c.var;
+    const { id } = c.req.valid('param');
+    const known = c.req.valid('header')['if-none-match'];
+    const read = () => findJob(records, caller, id);
+    const first = await read();
+    const record = await waits.until({
+      id: first.id,
+      first,
+      read,
+      isOver: (each) => isOver(each) || (known !== undefined && !matches(known, etagOf(each))),
+      timeoutMs: c.req.valid('query').wait * 1000,
+      signal: () => c.req.raw.signal,
+    });
+    c.header('etag', etagOf(record));
+    c.header('cache-control', 'private, no-cache');
+    if (known !== undefined && matches(known, etagOf(record))) return c.body(null, 304);
+    return c.json(await presenter.job(record), 200);
+  });
+}
+
+/** RFC 9110 13.1.2: a list of tags, compared weakly, or `*`. */
+const matches = (header: string, etag: string): boolean =>
+  header.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag);

@@ -1,0 +1,71 @@
+/**
+ * `/metrics` for Prometheus: open, as scrapers expect, and without secrets or anything about a single job. The queue's
+ * numbers come from here and not from workers, because a scaler must see them while there is no worker at all.
+ */
+import { parseGroupQueueName, type Registry } from '@lehr/shared';
+import { type GroupDepth, readDepths } from '@lehr/shared/queue';
+import type { Api, ApiParts } from '../api.ts';
+import { serving } from '../jobs/fleet-view.ts';
+
+export function metricsRoute(app: Api, parts: ApiParts): void {
+  parts.metricsPage.beforeScrape(() => refresh(parts));
+  app.get('/metrics', async (c) => {
+    const page = await parts.metricsPage.render();
+    return c.body(page, 200, { 'content-type': parts.metricsPage.contentType });
+  });
+}
+
+/** Sets the gauges that are read and not counted. Without Redis they are absent, which is not the same as zero. */
+async function refresh(parts: ApiParts): Promise<void> {
+  const { redis, keys, queues, fleet, metrics, registry, waits, log } = parts;
+  const { queueJobs, queueOldestJobAge, workers } = metrics;
+  metrics.heldRequests.set(waits.size);
+  for (const gauge of [queueJobs, queueOldestJobAge, workers]) gauge.reset();
+  try {
+    const [depths, reports] = await Promise.all([readDepths(redis, keys, queues), fleet.workers()]);
+    for (const { model, version, queued, running, oldestMs } of byModel(registry, depths)) {
+      queueJobs.set({ model, version, state: 'queued' }, queued);
+      queueJobs.set({ model, version, state: 'running' }, running);
+      queueOldestJobAge.set({ model, version }, oldestMs / 1000);
+      const all = reports.filter((worker) => worker.models.some(({ ref }) => ref === `${model}@${version}`));
+      const taking = serving(all, `${model}@${version}`).length;
+      workers.set({ model, version, draining: 'false' }, taking);
+      workers.set({ model, version, draining: 'true' }, all.length - taking);
+    }
+    metrics.redisUp.set(1);
+  } catch (error) {
+    log.warn({ error }, 'queue metrics could not be read');
+    metrics.redisUp.set(0);
+  }
+}
+
+interface ModelDepth {
+  readonly model: string;
+  readonly version: string;
+  queued: number;
+  running: number;
+  oldestMs: number;
+}
+
+/** Groups summed up by model version; every version on offer is there, so that its series never vanish. */
+function byModel(registry: Registry, depths: readonly GroupDepth[]): ModelDepth[] {
+  const sums = new Map<string, ModelDepth>();
+  const of = (model: string, version: string): ModelDepth => {
+    const key = `${model}@${version}`;
+    const sum = sums.get(key) ?? { model, version, queued: 0, running: 0, oldestMs: 0 };
+    sums.set(key, sum);
+    return sum;
+  };
+  for (const { name, versions } of registry.models) {
+    for (const { version } of versions) of(name, version);
+  }
+  for (const { queue, waiting, running, oldestAgeMs = 0 } of depths) {
+    const group = parseGroupQueueName(queue);
+    if (!group) continue;
+    const sum = of(group.model.name, group.model.version);
+    sum.queued += waiting;
+    sum.running += running;
+    sum.oldestMs = Math.max(sum.oldestMs, oldestAgeMs);
+  }
+  return [...sums.values()];
+}

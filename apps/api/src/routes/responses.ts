@@ -1,0 +1,31 @@
+/** Pieces of route definitions: what a route may answer besides success. */
+import { ERROR_CODES, type ErrorCode, PROBLEM_MEDIA_TYPE, ProblemSchema } from '@lehr/shared';
+
+export const BEARER = [{ bearer: [] }];
+
+/** Any route under /v1 may answer these. */
+const ALWAYS: readonly ErrorCode[] = ['unauthenticated', 'forbidden', 'internal', 'unavailable'];
+
+interface ProblemResponse {
+  description: string;
+  content: Record<string, { schema: typeof ProblemSchema }>;
+}
+
+/**
+ * Problem responses by status, for the OpenAPI document. They are thrown and never returned, so they stand in no handler's type:
+ * hence `never`.
+ */
+export function problems(...codes: readonly ErrorCode[]): Record<never, ProblemResponse> {
+  const responses: Record<number, ProblemResponse> = {};
+  for (const code of codes) {
+    const { status, title } = ERROR_CODES[code];
+    const known = responses[status]?.description;
+    responses[status] = {
+      description: known ? `${known}, ${title} (\`${code}\`)` : `${title} (\`${code}\`)`,
+      content: { [PROBLEM_MEDIA_TYPE]: { schema: ProblemSchema } },
+    };
+  }
+  return responses;
+}
+
+export const problemsWithKey = (...codes: readonly ErrorCode[]) => problems(...codes, ...ALWAYS);

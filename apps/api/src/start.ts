@@ -1,0 +1,179 @@
+/** Opens every part, serves the app over them, and closes all of it again. */
+import { readFile, stat } from 'node:fs/promises';
+import {
+  ConfigError,
+  systemClock as clock,
+  createMetrics,
+  homeSecret,
+  type Log,
+  objectsFolder,
+  parseRegistry,
+  type Registry,
+} from '@lehr/shared';
+import { type ObjectStore, openObjectStore } from '@lehr/shared/objects';
+import { GroupQueues, Janitor } from '@lehr/shared/queue';
+import { RecordStore } from '@lehr/shared/records';
+import { assertNoEviction, keysOf, openRedis, type Redis, redisReady } from '@lehr/shared/redis';
+import type { ApiParts } from './api.ts';
+import { createApp } from './app.ts';
+import { oneKey } from './auth/one-key.ts';
+import { Channels } from './channels.ts';
+import { type ApiConfig, checkTogether, isLoopback } from './env.ts';
+import { FleetView } from './jobs/fleet-view.ts';
+import { Presenter } from './jobs/present.ts';
+import { JobWaits } from './jobs/wait.ts';
+import { type Listener, listen } from './listen.ts';
+import { StartError } from './start-error.ts';
+
+const REDIS_PATIENCE_MS = 5_000;
+const HOUR_MS = 3_600_000;
+/** Held requests are answered at once; this is for slow readers of large answers. */
+const CLOSE_GRACE_MS = 5_000;
+const JANITOR_EVERY_MS = 5_000;
+const RECONCILE_EVERY_MS = 60_000;
+
+export interface RunningApi {
+  /** Where callers reach it. */
+  readonly url: string;
+  readonly port: number;
+  /** Answers held requests with what their jobs are now, finishes the others, and lets go of everything. */
+  stop(): Promise<void>;
+}
+
+/**
+ * `defaultModels` is the models.yaml for when none is configured. Throws ConfigError or StartError when it cannot start;
+ * nothing is left open then.
+ */
+export async function startApi(config: ApiConfig, log: Log, defaultModels: string): Promise<RunningApi> {
+  checkTogether(config);
+  const models = await readModels(config.LEHR_MODELS ?? defaultModels);
+  const listener = await listen(config.LEHR_HOST, config.LEHR_PORT);
+  const redis = openRedis(config.LEHR_REDIS_URL, 'api');
+  const subscriber = openRedis(config.LEHR_REDIS_URL, 'subscriber', 'api-subscriber');
+  const disconnect = (): void => {
+    redis.disconnect();
+    subscriber.disconnect();
+  };
+  try {
+    await reachRedis(redis);
+    const url = config.LEHR_PUBLIC_URL ?? localUrl(config.LEHR_HOST, listener, log);
+    const parts = await openParts(config, { ...models, redis, subscriber, publicUrl: url, log });
+    const janitor = new Janitor({
+      ...parts,
+      everyMs: JANITOR_EVERY_MS,
+      reconcileEveryMs: RECONCILE_EVERY_MS,
+    });
+    listener.serve(createApp(parts).fetch);
+    janitor.start();
+    log.info({ url, port: listener.port, docs: `${url}/docs` }, 'API is listening');
+    const stop = async (): Promise<void> => {
+      parts.waits.stop();
+      await Promise.all([listener.close(CLOSE_GRACE_MS), janitor.stop()]);
+      disconnect();
+    };
+    return { url, port: listener.port, stop };
+  } catch (error) {
+    await listener.close(0);
+    disconnect();
+    throw error;
+  }
+}
+
+interface Opened {
+  readonly registry: Registry;
+  readonly registryChangedAtS: number;
+  readonly redis: Redis;
+  readonly subscriber: Redis;
+  readonly publicUrl: string;
+  readonly log: Log;
+}
+
+async function openParts(config: ApiConfig, opened: Opened): Promise<ApiParts> {
+  const { redis, subscriber, publicUrl, log } = opened;
+  const keys = keysOf(config.LEHR_NAMESPACE);
+  const queues = await GroupQueues.open(redis, keys);
+  const fleet = new FleetView(redis, keys, queues, clock);
+  const { store, linkSecret } = await openStore(config, publicUrl);
+  const { metrics, page } = createMetrics('api', { processMetrics: true });
+  return {
+    ...opened,
+    keys,
+    queues,
+    fleet,
+    store,
+    linkSecret,
+    records: new RecordStore(redis, keys, { retentionMs: config.LEHR_RECORD_TTL_H * HOUR_MS }),
+    waits: new JobWaits(new Channels(subscriber), keys, clock),
+    presenter: new Presenter({
+      queues,
+      fleet,
+      store,
+      clock,
+      publicUrl,
+      linkTtlS: config.LEHR_LINK_TTL_S,
+    }),
+    authenticator: oneKey(config.LEHR_API_KEY ?? (await localKey(config.LEHR_HOME, log))),
+    metrics,
+    metricsPage: page,
+    clock,
+  };
+}
+
+async function localKey(home: string, log: Log): Promise<string> {
+  const { value, path, created } = await homeSecret(home, 'api-key');
+  log.info({ path }, created ? 'made an API key' : 'read the API key');
+  return value;
+}
+
+async function openStore(
+  config: ApiConfig,
+  publicUrl: string,
+): Promise<{ store: ObjectStore; linkSecret: string | undefined }> {
+  if (config.LEHR_STORE === 's3') {
+    const store = await openObjectStore({
+      kind: 's3',
+      // checkTogether has seen that it is there.
+      bucket: config.LEHR_S3_BUCKET ?? '',
+      region: config.LEHR_S3_REGION,
+      ...(config.LEHR_S3_ENDPOINT && { endpoint: config.LEHR_S3_ENDPOINT }),
+      ...(config.LEHR_S3_PUBLIC_ENDPOINT && { publicEndpoint: config.LEHR_S3_PUBLIC_ENDPOINT }),
+    });
+    return { store, linkSecret: undefined };
+  }
+  const linkSecret = config.LEHR_STORE_SECRET ?? (await homeSecret(config.LEHR_HOME, 'store-secret')).value;
+  const store = await openObjectStore({
+    kind: 'folder',
+    root: objectsFolder(config.LEHR_HOME),
+    publicUrl,
+    linkSecret,
+  });
+  return { store, linkSecret };
+}
+
+async function readModels(path: string): Promise<Pick<Opened, 'registry' | 'registryChangedAtS'>> {
+  try {
+    const registry = parseRegistry(await readFile(path, 'utf8'));
+    return { registry, registryChangedAtS: Math.floor((await stat(path)).mtimeMs / 1000) };
+  } catch (error) {
+    throw new ConfigError([`LEHR_MODELS is "${path}": ${(error as Error).message}`]);
+  }
+}
+
+async function reachRedis(redis: Redis): Promise<void> {
+  try {
+    await redisReady(redis, REDIS_PATIENCE_MS);
+    await assertNoEviction(redis);
+  } catch (error) {
+    throw new StartError('unavailable', (error as Error).message, { cause: error });
+  }
+}
+
+/** A wildcard address is nothing to put into a link. */
+function localUrl(host: string, { port }: Listener, log: Log): string {
+  const isWildcard = host === '0.0.0.0' || host === '::';
+  if (!isLoopback(host)) {
+    log.warn({ host }, 'LEHR_PUBLIC_URL is not set: links lead to an address that callers may not reach');
+  }
+  const name = isWildcard ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
+  return `http://${name}:${port}`;
+}

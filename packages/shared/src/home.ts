@@ -1,0 +1,72 @@
+/**
+ * What an installation keeps under LEHR_HOME. Secrets that nobody configured are made once, by whichever process
+ * starts first, as files that only their owner can read; everyone else reads the same file.
+ */
+import { randomBytes, randomInt } from 'node:crypto';
+import { chmod, link, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ConfigError } from './config.ts';
+
+/** File name to what makes its value and how short a usable one may be. */
+const SECRETS = {
+  /** `lehr_<env>_<id>_<secret>`: the prefix lets a secret scanner find a key that leaked. */
+  'api-key': { make: () => `lehr_local_${base62(8)}_${base62(43)}`, minLength: 20 },
+  /** Signs the links of the folder store. */
+  'store-secret': { make: () => randomBytes(32).toString('base64url'), minLength: 32 },
+} as const;
+
+export interface HomeSecret {
+  readonly value: string;
+  readonly path: string;
+  /** True for the one caller that made it. */
+  readonly created: boolean;
+}
+
+/** Reads `<home>/<name>`, or makes it. Throws ConfigError when the file holds no usable value. */
+export async function homeSecret(home: string, name: keyof typeof SECRETS): Promise<HomeSecret> {
+  const path = join(home, name);
+  const { make, minLength } = SECRETS[name];
+  const created = await createOnce(home, path, make);
+  const value = (await readFile(path, 'utf8')).trim();
+  if (value.length < minLength) {
+    throw new ConfigError([
+      `${path} holds ${value.length} characters, wanted at least ${minLength}; delete it`,
+    ]);
+  }
+  if (((await stat(path)).mode & 0o077) !== 0) await chmod(path, 0o600);
+  return { value, path, created };
+}
+
+/** Root of the folder store; the API and the workers of one machine share it. */
+export const objectsFolder = (home: string): string => join(home, 'objects');
+
+/** A hard link makes the finished file appear at once and only for the first of several processes. */
+async function createOnce(home: string, path: string, make: () => string): Promise<boolean> {
+  if (await exists(path)) return false;
+  await mkdir(home, { recursive: true });
+  const draft = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`;
+  await writeFile(draft, `${make()}\n`, { mode: 0o600, flag: 'wx' });
+  try {
+    await link(draft, path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw error;
+  }
+}
+
+const BASE62 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+const base62 = (length: number): string =>
+  Array.from({ length }, () => BASE62[randomInt(BASE62.length)]).join('');

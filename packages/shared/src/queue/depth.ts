@@ -1,0 +1,98 @@
+/** How full the group queues are: what the API's numbers about waiting are made of. */
+import { PRIORITY_CLASSES } from '../contracts/job.ts';
+import type { JobId } from '../ids.ts';
+import type { Keys, Redis } from '../redis/index.ts';
+import type { GroupQueue, GroupQueues } from './group-queue.ts';
+import { CLASS_WIDTH, firstRank } from './rank.ts';
+
+export interface GroupDepth {
+  readonly queue: string;
+  readonly waiting: number;
+  /** Claimed and not finished. */
+  readonly running: number;
+  /** By Redis's clock: how long the job that has waited longest has waited, ms. Undefined when none waits. */
+  readonly oldestAgeMs: number | undefined;
+}
+
+/** BullMQ scores a job rank * 2^32 + arrival. */
+const RANK_UNIT = 2 ** 32;
+const COMMANDS_PER_QUEUE = 4 + PRIORITY_CLASSES.length;
+
+/** Every group queue ever used, by name. Two round trips, whatever the number of jobs. */
+export async function readDepths(redis: Redis, keys: Keys, queues: GroupQueues): Promise<GroupDepth[]> {
+  const names = (await redis.smembers(keys.groups)).sort();
+  if (names.length === 0) return [];
+  const pipeline = redis.pipeline();
+  for (const name of names) {
+    const { waitKey, prioritizedKey, activeKey } = queues.of(name);
+    pipeline.llen(waitKey).zcard(prioritizedKey).llen(activeKey).lindex(waitKey, -1);
+    // The oldest of a group is among the first of each class.
+    for (const priority of PRIORITY_CLASSES) {
+      const from = firstRank(priority) * RANK_UNIT;
+      pipeline.zrangebyscore(prioritizedKey, from, from + CLASS_WIDTH * RANK_UNIT - 1, 'LIMIT', 0, 1);
+    }
+  }
+  const replies = repliesOf(await pipeline.exec());
+  const depths = names.map((queue, i) => {
+    const [waiting, prioritized, running, front, ...heads] = replies.slice(
+      i * COMMANDS_PER_QUEUE,
+      (i + 1) * COMMANDS_PER_QUEUE,
+    ) as [number, number, number, JobId | null, ...JobId[][]];
+    const candidates = [...(front ? [front] : []), ...heads.flat()];
+    return { queue, waiting: waiting + prioritized, running, candidates };
+  });
+  const ages = await waitedMs(
+    redis,
+    keys,
+    depths.flatMap(({ candidates }) => candidates),
+  );
+  return depths.map(({ candidates, ...depth }) => {
+    const known = candidates.map((id) => ages.get(id)).filter((age) => age !== undefined);
+    return { ...depth, oldestAgeMs: known.length > 0 ? Math.max(...known) : undefined };
+  });
+}
+
+/** Mean of the estimated engine ms of the next `count` jobs of a group; undefined when none waits. */
+export async function meanWaitingCost(
+  redis: Redis,
+  keys: Keys,
+  queue: GroupQueue,
+  count: number,
+): Promise<number | undefined> {
+  const [front, prioritized] = repliesOf(
+    await redis
+      .pipeline()
+      .lrange(queue.waitKey, -count, -1)
+      .zrange(queue.prioritizedKey, '0', String(count - 1))
+      .exec(),
+  ) as JobId[][];
+  const ids = [...front, ...prioritized].slice(0, count);
+  if (ids.length === 0) return undefined;
+  const pipeline = redis.pipeline();
+  for (const id of ids) pipeline.hget(keys.record(id), 'cost');
+  const costs = repliesOf(await pipeline.exec()).filter((cost) => cost !== null);
+  return costs.length > 0
+    ? costs.reduce<number>((sum, cost) => sum + Number(cost), 0) / costs.length
+    : undefined;
+}
+
+async function waitedMs(redis: Redis, keys: Keys, ids: readonly JobId[]): Promise<Map<JobId, number>> {
+  if (ids.length === 0) return new Map();
+  const pipeline = redis.pipeline().time();
+  for (const id of ids) pipeline.hget(keys.record(id), 'created_at');
+  const [time, ...created] = repliesOf(await pipeline.exec()) as [(string | number)[], ...(string | null)[]];
+  const now = Number(time[0]) * 1000 + Math.floor(Number(time[1]) / 1000);
+  const ages = new Map<JobId, number>();
+  for (const [i, at] of created.entries()) {
+    if (at !== null) ages.set(ids[i], Math.max(0, now - Number(at)));
+  }
+  return ages;
+}
+
+/** The replies of a pipeline; throws the first error among them. */
+function repliesOf(results: readonly [Error | null, unknown][] | null): unknown[] {
+  return (results ?? []).map(([error, reply]) => {
+    if (error) throw error;
+    return reply;
+  });
+}

@@ -1,0 +1,25 @@
+/**
+ * Tells an error that says "Redis is away" from any other. ioredis has no common class for these, so its own words
+ * are compared; test/api/redis-outage.test.ts has a Redis that is dead, frozen and full say them.
+ */
+
+const MESSAGES = [
+  'Connection is closed.',
+  'Command timed out',
+  "Stream isn't writeable and enableOfflineQueue options is false",
+];
+const NAMES = ['MaxRetriesPerRequestError', 'AbortError'];
+/**
+ * Replies of a server that is up and cannot serve: loading, full, a replica, failing over, unable to persist; or a
+ * transaction it refused for one of these.
+ */
+const REPLIES =
+  /^(?:LOADING|OOM|EXECABORT|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MISCONF|NOREPLICAS|BUSY) /;
+const SOCKET_CODES = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN'];
+
+export function isRedisOutage(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if (MESSAGES.includes(error.message) || NAMES.includes(error.name)) return true;
+  if (REPLIES.test(error.message)) return true;
+  return 'syscall' in error && 'code' in error && SOCKET_CODES.includes(String(error.code));
+}

@@ -1,0 +1,133 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { listen } from '../../apps/api/src/listen.ts';
+import { API_KEY, type ApiWorld, apiWorld, problemOf } from '../support/api-world.ts';
+import { chromiumPath, launchBrowser, openPage } from '../support/browser.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+
+const GROUP = 'diffusion.tiny@1.64x64';
+const basic = (user: string, password: string): string =>
+  `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const queuesOf = async (world: ApiWorld): Promise<string[]> => {
+  const response = await world.ask('GET', '/admin/queues/api/queues');
+  return ((await response.json()) as { queues: { name: string }[] }).queues.map(({ name }) => name);
+};
+
+describe('the board', () => {
+  test('opens for the key, as bearer or as the password of admin, and for nobody else', async () => {
+    const world = await apiWorld(server.url);
+    const statusOf = async (authorization?: string): Promise<number> => {
+      const headers = authorization ? { authorization } : undefined;
+      const response = await world.app.request('/admin/queues', { headers });
+      if (response.status === 401) {
+        expect(response.headers.get('www-authenticate')).toBe('Basic realm="Lehr", charset="UTF-8"');
+      }
+      return response.status;
+    };
+    expect(await statusOf(basic('admin', API_KEY))).toBe(200);
+    expect(await statusOf(`Bearer ${API_KEY}`)).toBe(200);
+    expect(await statusOf()).toBe(401);
+    expect(await statusOf(basic('admin', 'guess'))).toBe(401);
+    expect(await statusOf(basic('root', API_KEY))).toBe(401);
+    expect((await world.app.request('/admin/queues/api/queues')).status).toBe(401);
+  });
+
+  test('is found with a trailing slash too', async () => {
+    const world = await apiWorld(server.url);
+    const response = await world.ask('GET', '/admin/queues/');
+    expect(response.status).toBe(308);
+    expect(response.headers.get('location')).toBe('/admin/queues');
+  });
+
+  test('shows new groups without a restart, over the connection the API has', async () => {
+    const world = await apiWorld(server.url);
+    expect(await queuesOf(world)).toEqual([]);
+    await world.post();
+    expect(await queuesOf(world)).toEqual([GROUP]);
+    const connections = async () => ((await world.parts.redis.client('LIST')) as string).split('\n').length;
+    const before = await connections();
+    for (let size = 16; size <= 128; size += 8) await world.post({ width: size, height: 64 });
+    expect(await queuesOf(world)).toHaveLength(15);
+    expect(await connections()).toBe(before);
+  });
+
+  test('changes nothing: jobs are called off through the API', async () => {
+    const world = await apiWorld(server.url);
+    const { id } = await world.post();
+    await queuesOf(world);
+    const queue = `/admin/queues/api/queues/${encodeURIComponent(GROUP)}`;
+    for (const [method, path, body] of [
+      ['PUT', `${queue}/pause`],
+      ['PUT', `${queue}/empty`],
+      ['PUT', `${queue}/obliterate`, { force: true }],
+      ['PUT', `${queue}/${id}/clean`],
+      ['PUT', `${queue}/clean/prioritized`],
+      ['PATCH', `${queue}/${id}/update-data`, { jobData: {} }],
+      ['PATCH', `${queue}/${id}/priority`, { priority: 1 }],
+      ['POST', `${queue}/add`, { name: 'x', data: {}, options: {} }],
+      ['PUT', `${queue}/concurrency`, { concurrency: 1 }],
+    ] as const) {
+      const response = await world.ask(method, path, body ?? {});
+      expect(response.status, path).toBe(405);
+    }
+    // These answer for all queues at once, and leave out those that are for reading.
+    await world.ask('PUT', '/admin/queues/api/queues/pause', {});
+    const { jobId } = await world.worker.take();
+    expect(jobId).toBe(id);
+  });
+
+  test.each([
+    ['text/plain', 'cross-site'],
+    ['application/x-www-form-urlencoded', 'same-site'],
+    [undefined, undefined],
+  ])('refuses a post from another site (%s, %s)', async (type, site) => {
+    const world = await apiWorld(server.url);
+    await world.post();
+    await queuesOf(world);
+    const response = await world.app.request(`/admin/queues/api/queues/${GROUP}/add`, {
+      method: 'POST',
+      headers: {
+        authorization: basic('admin', API_KEY),
+        origin: 'https://evil.example',
+        ...(type && { 'content-type': type }),
+        ...(site && { 'sec-fetch-site': site }),
+      },
+      body: '{"name":"x"}',
+    });
+    expect(response.status).toBe(403);
+    expect(await problemOf(response)).toMatchObject({ type: 'urn:lehr:problem:forbidden' });
+  });
+});
+
+describe.skipIf(!chromiumPath)('the board in a browser', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await launchBrowser();
+  });
+  afterAll(() => browser.close());
+
+  test('shows a group with its job, and breaks no rule but by the font it does without', async () => {
+    const world = await apiWorld(server.url);
+    const { id } = await world.post();
+    const listener = await listen('127.0.0.1', 0);
+    onTestFinished(() => listener.close(0));
+    listener.serve(world.app.fetch);
+    const { page, complaints } = await openPage(browser, {
+      httpCredentials: { username: 'admin', password: API_KEY },
+    });
+    const board = `http://127.0.0.1:${listener.port}/admin/queues`;
+    await page.goto(board);
+    await page.getByText(GROUP).first().waitFor();
+    await page.goto(`${board}/queue/${encodeURIComponent(GROUP)}?status=prioritized`);
+    await page.getByText(id).first().waitFor();
+    expect(complaints.filter((text) => !text.includes('fonts.googleapis.com'))).toEqual([]);
+    expect(complaints.length).toBeGreaterThan(0);
+  });
+});

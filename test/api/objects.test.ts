@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { systemClock, toObjectKey } from '../../packages/shared/src/index.ts';
+import { type ApiWorld, apiWorld, problemOf } from '../support/api-world.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const KEY = toObjectKey('out/default/job_1/0.png');
+
+async function stored(world: ApiWorld): Promise<void> {
+  await world.parts.store.put(KEY, Buffer.from('pixels'), { contentType: 'image/png' });
+}
+
+test('a link is read without a key, typed, and never guessed at or run', async () => {
+  const world = await apiWorld(server.url);
+  await stored(world);
+  const response = await world.app.request(await world.parts.store.link(KEY));
+  expect(response.status).toBe(200);
+  expect(await response.text()).toBe('pixels');
+  expect(Object.fromEntries(response.headers)).toMatchObject({
+    'content-type': 'image/png',
+    'content-length': '6',
+    'cache-control': 'private',
+    'content-security-policy': "default-src 'none'; sandbox",
+    'cross-origin-resource-policy': 'cross-origin',
+    'x-content-type-options': 'nosniff',
+    'x-request-id': expect.any(String),
+  });
+  expect(response.headers.has('content-disposition')).toBe(false);
+});
+
+test('a link that names a file is saved under that name', async () => {
+  const world = await apiWorld(server.url);
+  await stored(world);
+  const link = await world.parts.store.link(KEY, { filename: 'röd.png' });
+  const { headers, body } = await world.app.request(link);
+  await body?.cancel();
+  expect(headers.get('content-disposition')).toBe(
+    `attachment; filename="r_d.png"; filename*=UTF-8''r%C3%B6d.png`,
+  );
+});
+
+test('HEAD tells the same without the bytes, and leaves no file open', async () => {
+  const world = await apiWorld(server.url);
+  await stored(world);
+  let cancelled = 0;
+  const { get } = world.parts.store;
+  world.parts.store.get = async (key) => {
+    const object = await get.call(world.parts.store, key);
+    const cancel = object?.body.cancel.bind(object.body);
+    if (object && cancel) {
+      object.body.cancel = async () => {
+        cancelled += 1;
+        await cancel();
+      };
+    }
+    return object;
+  };
+  const link = await world.parts.store.link(KEY);
+  const head = await world.app.request(link, { method: 'HEAD' });
+  expect(head.status).toBe(200);
+  expect(head.headers.get('content-length')).toBe('6');
+  expect(await head.text()).toBe('');
+  const etag = head.headers.get('etag') ?? '';
+  const again = await world.app.request(link, { headers: { 'if-none-match': etag } });
+  expect(again.status).toBe(304);
+  expect(cancelled).toBe(2);
+});
+
+test('a tampered link is a 403, an expired one a 410, one to nothing a 404', async () => {
+  const world = await apiWorld(server.url);
+  await stored(world);
+  const link = await world.parts.store.link(KEY, { expiresInS: 10 });
+  const statusOf = async (url: string): Promise<number> => {
+    const response = await world.app.request(url);
+    expect(response.headers.get('content-type')).toBe('application/problem+json');
+    return (await problemOf(response)).status;
+  };
+  expect(await statusOf(link.replace('0.png', '1.png'))).toBe(403);
+  expect(await statusOf(link.replace(/expires=\d+/, 'expires=99999999999'))).toBe(403);
+  expect(await statusOf(`${link}&name=evil.html`)).toBe(403);
+  expect(await statusOf('/objects/out/default/job_1/0.png')).toBe(403);
+  expect(await statusOf('/objects/../api-key?expires=1&sig=x')).toBe(404);
+  expect(await statusOf('/objects/..%2f..%2fapi-key?expires=1&sig=x')).toBe(403);
+  expect(await statusOf(await world.parts.store.link(toObjectKey('out/none')))).toBe(404);
+  const later = { ...systemClock, now: () => Date.now() + 11_000 };
+  const world2 = await apiWorld(server.url, { ...world.parts, clock: later });
+  const expired = await world2.app.request(link);
+  expect(expired.status).toBe(410);
+  expect(await problemOf(expired)).toMatchObject({ type: 'urn:lehr:problem:gone' });
+});
+
+test('an API whose store is elsewhere serves no objects', async () => {
+  const world = await apiWorld(server.url, { linkSecret: undefined });
+  expect((await world.app.request(await world.parts.store.link(KEY))).status).toBe(404);
+});

@@ -1,0 +1,111 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { listen } from '../../apps/api/src/listen.ts';
+import { JOB_REQUESTS, QUEUED_JOB, SUCCEEDED_JOB } from '../../apps/api/src/routes/examples.ts';
+import { JobRequestSchema, JobSchema } from '../../packages/shared/src/index.ts';
+import { type ApiWorld, apiWorld, PUBLIC_URL } from '../support/api-world.ts';
+import { chromiumPath, launchBrowser, openPage } from '../support/browser.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+
+interface Operation {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly security?: readonly Record<string, readonly string[]>[];
+  readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, unknown>> }>>;
+}
+interface Document {
+  readonly openapi: string;
+  readonly servers: readonly { url: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, unknown>> };
+}
+
+let server: TestRedis;
+let world: ApiWorld;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+async function documentOf(): Promise<Document> {
+  world = await apiWorld(server.url);
+  return (await (await world.app.request('/openapi.json')).json()) as Document;
+}
+
+const operationsOf = ({ paths }: Document) =>
+  Object.entries(paths).flatMap(([path, operations]) =>
+    Object.entries(operations).map(([method, operation]) => ({ path, method, operation })),
+  );
+
+describe('the OpenAPI document', () => {
+  test('names every route of the API, and nothing else', async () => {
+    const document = await documentOf();
+    expect(document).toMatchObject({ openapi: '3.1.0', servers: [{ url: PUBLIC_URL }] });
+    const documented = operationsOf(document).map(({ path, method }) => `${method.toUpperCase()} ${path}`);
+    const served = world.app.routes
+      .filter(({ method, path }) => method !== 'ALL' && !/^\/(?:docs|admin|openapi|metrics)/.test(path))
+      .map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}').replace('/*', '/{key}')}`);
+    expect(documented.sort()).toEqual([...new Set(served)].sort());
+  });
+
+  test('gives every operation a name, a summary and its problems', async () => {
+    const operations = operationsOf(await documentOf());
+    expect(new Set(operations.map(({ operation }) => operation.operationId)).size).toBe(operations.length);
+    for (const { path, operation } of operations) {
+      expect(operation.summary, path).toBeTruthy();
+      for (const [status, response] of Object.entries(operation.responses)) {
+        const types = Object.keys(response.content ?? {});
+        if (Number(status) >= 400) expect(types, `${path} ${status}`).toEqual(['application/problem+json']);
+      }
+      if (!path.startsWith('/v1/')) continue;
+      expect(operation.security, path).toEqual([{ bearer: [] }]);
+      expect(Object.keys(operation.responses), path).toEqual(
+        expect.arrayContaining(['401', '403', '500', '503']),
+      );
+    }
+  });
+
+  test('leads nowhere that does not exist', async () => {
+    const document = await documentOf();
+    const text = JSON.stringify(document);
+    const names = [...text.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)].map(([, name]) => name);
+    expect(names.length).toBeGreaterThan(10);
+    for (const name of names) expect(document.components.schemas, name).toHaveProperty(name);
+    expect(document.components.schemas).toHaveProperty('TextToImageInput');
+  });
+
+  test('shows examples that are what they claim to be', () => {
+    for (const { value } of Object.values(JOB_REQUESTS)) JobRequestSchema.parse(value);
+    for (const job of [QUEUED_JOB, SUCCEEDED_JOB]) expect(JobSchema.strict().parse(job)).toEqual(job);
+    const { timings, total_ms } = SUCCEEDED_JOB.metrics!;
+    expect(Object.values(timings).reduce((sum, part) => sum + part)).toBe(total_ms);
+  });
+});
+
+describe.skipIf(!chromiumPath)('the page at /docs', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await launchBrowser();
+  });
+  afterAll(() => browser.close());
+
+  test('shows every operation, with nothing loaded from elsewhere', async () => {
+    const operations = operationsOf(await documentOf());
+    const listener = await listen('127.0.0.1', 0);
+    onTestFinished(() => listener.close(0));
+    listener.serve(world.app.fetch);
+    const { page, complaints } = await openPage(browser);
+    const hosts = new Set<string>();
+    page.on('request', (request) => {
+      const { protocol, host } = new URL(request.url());
+      if (protocol !== 'data:') hosts.add(host);
+    });
+    await page.goto(`http://127.0.0.1:${listener.port}/docs`);
+    await page.locator('.opblock').first().waitFor();
+    expect(await page.locator('.opblock').count()).toBe(operations.length);
+    await page.locator('#operations-jobs-createJob').click();
+    await page.getByText('Answers 202 as soon as the job is stored').waitFor();
+    expect(complaints).toEqual([]);
+    expect([...hosts]).toEqual([`127.0.0.1:${listener.port}`]);
+  });
+});

@@ -1,0 +1,181 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  createMetrics,
+  LehrError,
+  METRICS,
+  ModelListSchema,
+  ModelSchema,
+  QueueListSchema,
+} from '../../packages/shared/src/index.ts';
+import { apiWorld, problemOf } from '../support/api-world.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const LANE = { queue: 'diffusion.tiny@1.64x64', rows: 4, row_cap: 8, samples: 2, row_steps_per_s: 50 };
+
+describe('health', () => {
+  test('is open to everybody and asks nobody', async () => {
+    const world = await apiWorld(server.url);
+    world.parts.redis.disconnect();
+    const response = await world.app.request('/healthz');
+    expect(response.status).toBe(200);
+    expect(await response.json()).toEqual({ status: 'ok' });
+  });
+
+  test('readiness needs no worker, and says when there is none', async () => {
+    const world = await apiWorld(server.url);
+    expect(await (await world.app.request('/readyz')).json()).toMatchObject({
+      status: 'ready',
+      workers: 0,
+      hint: expect.stringContaining('No worker is alive'),
+    });
+    const other = await apiWorld(server.url);
+    await other.worker.report();
+    expect(await (await other.app.request('/readyz')).json()).toEqual({ status: 'ready', workers: 1 });
+  });
+
+  test('readiness names the store when it takes no write, and hides why from strangers', async () => {
+    const full = new LehrError('storage-failed', 'the disk /secret/path is full');
+    const world = await apiWorld(server.url);
+    const store = Object.create(world.parts.store, { check: { value: () => Promise.reject(full) } });
+    const broken = await apiWorld(server.url, { store });
+    const response = await broken.app.request('/readyz');
+    expect(response.status).toBe(503);
+    const problem = await problemOf(response);
+    expect(problem.errors).toEqual([{ pointer: '/store', detail: 'does not take a write' }]);
+    expect(JSON.stringify(problem)).not.toContain('secret');
+  });
+
+  test('readiness does not wait for a store that does not answer', async () => {
+    const world = await apiWorld(server.url);
+    const store = Object.create(world.parts.store, { check: { value: () => new Promise(() => {}) } });
+    const stuck = await apiWorld(server.url, { store });
+    const startedAt = performance.now();
+    expect((await stuck.app.request('/readyz')).status).toBe(503);
+    expect(performance.now() - startedAt).toBeLessThan(2500);
+  });
+});
+
+describe('queues', () => {
+  test('tell how many wait and run, how long the oldest has waited, and who serves them', async () => {
+    const world = await apiWorld(server.url);
+    await world.worker.report({ lanes: [LANE] });
+    await world.post({}, { priority: 'bulk' });
+    await world.post({}, { priority: 'interactive' });
+    await world.post({ width: 96 });
+    await world.worker.take();
+    const before = Date.now();
+    const { data } = QueueListSchema.parse(await (await world.ask('GET', '/v1/queues')).json());
+    expect(data).toMatchObject([
+      {
+        name: 'diffusion.tiny@1.64x64',
+        task: 'diffusion',
+        model: 'tiny@1',
+        waiting: 1,
+        running: 1,
+        workers: 1,
+        lanes: [{ worker: world.worker.id, samples: 2, rows: 4, row_cap: 8, row_steps_per_s: 50 }],
+      },
+      { name: 'diffusion.tiny@1.96x64', waiting: 1, running: 0, workers: 1, lanes: [] },
+    ]);
+    // The bulk job was first, though the interactive one went before it.
+    const [{ created_at }] = (
+      (await (await world.ask('GET', '/v1/jobs?status=queued')).json()) as { data: { created_at: string }[] }
+    ).data.slice(-1);
+    expect(Math.abs((data[0].oldest_age_ms ?? 0) - (before - Date.parse(created_at)))).toBeLessThan(1000);
+  });
+
+  test('a draining worker serves nobody', async () => {
+    const world = await apiWorld(server.url);
+    await world.worker.report({ draining: true });
+    expect((await world.post()).queue).toEqual({ position: 1, eta_ms: null });
+  });
+});
+
+describe('models', () => {
+  test('are listed in both dialects at once, with what they allow', async () => {
+    const world = await apiWorld(server.url);
+    const list = ModelListSchema.strict().parse(await (await world.ask('GET', '/v1/models')).json());
+    expect(list.results.map(({ name }) => name)).toEqual(['tiny', 'split']);
+    expect(list.data[0]).toEqual({
+      id: 'tiny',
+      object: 'model',
+      created: 1_790_000_000,
+      owned_by: 'lehr',
+      task: 'text-to-image',
+      default: true,
+      versions: [{ version: '1', weight: 1 }],
+      defaults: { width: 64, height: 64, steps: 8, guidance: 4, sampler: 'euler' },
+      limits: { min_size: 16, max_size: 128, size_step: 8, max_pixels: 12288, max_steps: 50, max_samples: 4 },
+      samplers: ['ddim', 'euler', 'dpmpp_2m'],
+    });
+    const one = ModelSchema.strict().parse(await (await world.ask('GET', '/v1/models/tiny')).json());
+    expect(one).toEqual(list.data[0]);
+  });
+
+  test.each(['sd-9', '..%2F..%2Fetc%2Fpasswd', '%00', '__proto__'])('%s is not among them', async (id) => {
+    const world = await apiWorld(server.url);
+    const response = await world.ask('GET', `/v1/models/${id}`);
+    expect(response.status).toBe(404);
+    expect(await problemOf(response)).toMatchObject({ type: 'urn:lehr:problem:model-not-found' });
+  });
+});
+
+describe('metrics', () => {
+  test('tell what waits and runs by model version, and every version that is on offer', async () => {
+    const world = await apiWorld(server.url);
+    await world.worker.report();
+    await world.post();
+    await world.post({ width: 96 });
+    await world.worker.take();
+    const page = await (await world.app.request('/metrics')).text();
+    expect(page).toContain('lehr_queue_jobs{model="tiny",version="1",state="queued"} 1\n');
+    expect(page).toContain('lehr_queue_jobs{model="tiny",version="1",state="running"} 1\n');
+    expect(page).toContain('lehr_queue_jobs{model="split",version="b",state="queued"} 0\n');
+    expect(page).toMatch(/lehr_queue_oldest_job_age_seconds\{model="tiny",version="1"\} 0\.\d+\n/);
+    expect(page).toContain('lehr_workers{model="tiny",version="1",draining="false"} 1\n');
+    expect(page).toContain('lehr_jobs_accepted_total{model="tiny",version="1"} 2\n');
+    expect(page).toContain('lehr_redis_up 1\n');
+  });
+
+  test('count answers by route and never by id', async () => {
+    const world = await apiWorld(server.url);
+    const { id } = await world.post();
+    await world.get(id);
+    await world.ask('POST', '/v1/jobs', '{}');
+    await world.ask('GET', '/nowhere/else');
+    await world.app.request('/v1/jobs');
+    await world.ask('POST', `/v1/jobs/${id}/cancel`);
+    const page = await (await world.app.request('/metrics')).text();
+    expect(page).toContain('lehr_http_requests_total{method="POST",route="/v1/jobs",status="202"} 1\n');
+    expect(page).toContain('lehr_http_requests_total{method="GET",route="/v1/jobs/:id",status="200"} 1\n');
+    expect(page).toContain('lehr_http_requests_total{method="POST",route="/v1/jobs",status="422"} 1\n');
+    expect(page).toContain('lehr_http_requests_total{method="GET",route="none",status="404"} 1\n');
+    expect(page).toContain('lehr_requests_total{model="",version="",outcome="refused"} 1\n');
+    expect(page).toContain('lehr_requests_total{model="tiny",version="1",outcome="canceled"} 1\n');
+    expect(page).not.toContain(id);
+    expect(page).toMatch(/\n$/);
+  });
+
+  test('have one name each, units in it, and a help text', () => {
+    const facts = Object.values(METRICS);
+    expect(new Set(facts.map(({ name }) => name)).size).toBe(facts.length);
+    for (const { name, kind, help } of facts) {
+      expect(name.endsWith('_total'), name).toBe(kind === 'counter');
+      expect(help).toMatch(/^[A-Z].*\.$/);
+    }
+  });
+
+  test.each(['api', 'worker'] as const)('of the %s all stand on its page', async (app) => {
+    const { metrics, page } = createMetrics(app);
+    const text = await page.render();
+    const own = Object.entries(METRICS).filter(([, { apps }]) => (apps as readonly string[]).includes(app));
+    expect(Object.keys(metrics)).toEqual(own.map(([key]) => key));
+    for (const [, { name, help }] of own) expect(text).toContain(`# HELP ${name} ${help}\n`);
+  });
+});

@@ -1,0 +1,158 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { type LehrProcess, startLehr } from '../support/lehr-process.ts';
+import { freePort, freshKeys, startRedis, type TestRedis } from '../support/redis.ts';
+
+const MODELS = 'models: [{ name: tiny, task: diffusion, versions: [{ version: "1", path: tiny }] }]';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+type Env = Record<string, string>;
+
+async function installation(): Promise<Env> {
+  const home = await mkdtemp(join(tmpdir(), 'lehr-home-'));
+  onTestFinished(() => rm(home, { recursive: true, force: true }));
+  await writeFile(join(home, 'models.yaml'), MODELS);
+  return {
+    LEHR_HOME: join(home, 'data'),
+    LEHR_MODELS: join(home, 'models.yaml'),
+    LEHR_REDIS_URL: server.url,
+    LEHR_NAMESPACE: freshKeys().prefix.slice(1, -1),
+    LEHR_PORT: '0',
+  };
+}
+
+async function started(env: Env): Promise<{ api: LehrProcess; url: string; key: string }> {
+  const api = startLehr('api', env);
+  const { url } = await api.said('API is listening');
+  const key = env.LEHR_API_KEY ?? (await readFile(join(env.LEHR_HOME, 'api-key'), 'utf8')).trim();
+  return { api, url: String(url), key };
+}
+
+/** Everything a process said that ended before it served anything. */
+async function refused(env: Env): Promise<{ code: unknown; said: string }> {
+  const api = startLehr('api', env);
+  const code = await api.exited();
+  return { code, said: api.lines.map(({ msg }) => msg).join('\n') };
+}
+
+describe('a process that starts', () => {
+  test('makes a key that only its owner can read, and takes it from callers', async () => {
+    const env = await installation();
+    const { api, url, key } = await started(env);
+    expect((await stat(join(env.LEHR_HOME, 'api-key'))).mode & 0o777).toBe(0o600);
+    expect((await stat(join(env.LEHR_HOME, 'store-secret'))).mode & 0o777).toBe(0o600);
+    expect(key).toMatch(/^lehr_local_[A-Za-z0-9]{8}_[A-Za-z0-9]{43}$/);
+    const headers = { authorization: `Bearer ${key}` };
+    expect((await fetch(`${url}/v1/jobs`, { headers })).status).toBe(200);
+    expect((await fetch(`${url}/v1/jobs`)).status).toBe(401);
+    expect(JSON.stringify(api.lines)).not.toContain(key);
+  });
+
+  test('shares the key with another that starts at the same moment', async () => {
+    const env = await installation();
+    const both = await Promise.all([started(env), started(env)]);
+    expect(both[0].key).toBe(both[1].key);
+    for (const { url, key } of both) {
+      expect((await fetch(`${url}/v1/models`, { headers: { authorization: `Bearer ${key}` } })).status).toBe(
+        200,
+      );
+    }
+  });
+
+  test('builds its links from where it can be reached', async () => {
+    const own = await started(await installation());
+    expect((await fetch(`${own.url}/readyz`)).status).toBe(200);
+    const env = { ...(await installation()), LEHR_PUBLIC_URL: 'https://lehr.example/api/' };
+    const { key, api } = await started(env);
+    const { port } = await api.said('API is listening');
+    const response = await fetch(`http://127.0.0.1:${port}/v1/jobs`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ type: 'text-to-image', input: { prompt: 'x' } }),
+    });
+    const { links } = (await response.json()) as { links: { self: string } };
+    expect(links.self).toMatch(/^https:\/\/lehr\.example\/api\/v1\/jobs\/job_/);
+  });
+
+  test.each(['SIGTERM', 'SIGINT'] as const)(
+    'ends in order on %s, with an answer for who waits',
+    async (signal) => {
+      const { api, url, key } = await started(await installation());
+      const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+      const body = JSON.stringify({ type: 'text-to-image', input: { prompt: 'x' } });
+      const held = fetch(`${url}/v1/jobs?wait=60`, { method: 'POST', headers, body });
+      await expect
+        .poll(async () => (await fetch(`${url}/metrics`)).text())
+        .toContain('lehr_held_requests 1\n');
+      api.signal(signal);
+      const response = await held;
+      expect(response.status).toBe(202);
+      expect(await response.json()).toMatchObject({ status: 'queued' });
+      expect(await api.exited()).toBe(0);
+      await api.said('stopped');
+    },
+  );
+});
+
+describe('a process that cannot start says why in one message', () => {
+  test('an address others can reach, without a key', async () => {
+    const { code, said } = await refused({ ...(await installation()), LEHR_HOST: '0.0.0.0' });
+    expect(code).toBe(78);
+    expect(said).toContain('LEHR_HOST is "0.0.0.0", which others can reach: set LEHR_API_KEY');
+  });
+
+  test('every fault of its configuration at once, and no secret', async () => {
+    const { code, said } = await refused({
+      ...(await installation()),
+      LEHR_PORT: 'eighty',
+      LEHR_STORE: 'cloud',
+      LEHR_API_KEY: 'hunter2',
+    });
+    expect(code).toBe(78);
+    for (const name of ['LEHR_PORT', 'LEHR_STORE', 'LEHR_API_KEY']) expect(said).toContain(name);
+    expect(said).not.toContain('hunter2');
+  });
+
+  test('a list of models it cannot use', async () => {
+    const env = await installation();
+    await writeFile(env.LEHR_MODELS, 'models: [{ name: Tiny, task: diffusion }]');
+    const broken = await refused(env);
+    expect(broken.code).toBe(78);
+    expect(broken.said).toMatch(/models\.0\.name/);
+    const missing = await refused({ ...env, LEHR_MODELS: '/nowhere.yaml' });
+    expect(missing).toMatchObject({ code: 78, said: expect.stringContaining('/nowhere.yaml') });
+  });
+
+  test('a port that is taken', async () => {
+    const { api } = await started(await installation());
+    const { port } = await api.said('API is listening');
+    const { code, said } = await refused({ ...(await installation()), LEHR_PORT: String(port) });
+    expect(code).toBe(69);
+    expect(said).toBe(
+      `lehr api: Cannot listen on 127.0.0.1 port ${port}: it is taken. Stop what runs there or set LEHR_PORT.`,
+    );
+  });
+
+  test('a Redis that throws keys away', async () => {
+    const forgetful = await startRedis(['--maxmemory-policy', 'allkeys-lru']);
+    onTestFinished(() => forgetful.stop());
+    const { code, said } = await refused({ ...(await installation()), LEHR_REDIS_URL: forgetful.url });
+    expect(code).toBe(69);
+    expect(said).toContain('Lehr needs noeviction');
+  });
+
+  test('no Redis at all', async () => {
+    const port = await freePort();
+    const env = { ...(await installation()), LEHR_REDIS_URL: `redis://:hunter2@127.0.0.1:${port}` };
+    const { code, said } = await refused(env);
+    expect(code).toBe(69);
+    expect(said).toBe(`lehr api: Redis does not answer at 127.0.0.1:${port}`);
+  });
+});

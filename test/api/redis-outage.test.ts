@@ -1,0 +1,111 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { type ApiWorld, apiWorld, jobOf, problemOf } from '../support/api-world.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+
+const ID = 'job_01jd3v9s6w0000000000000000';
+const circle = { type: 'text-to-image', input: { prompt: 'a red circle' } };
+
+const NEED_REDIS: readonly [method: string, path: string, body?: object][] = [
+  ['POST', '/v1/jobs', circle],
+  ['POST', '/v1/jobs?wait=60', circle],
+  ['GET', '/v1/jobs'],
+  ['GET', `/v1/jobs/${ID}`],
+  ['GET', `/v1/jobs/${ID}?wait=60`],
+  ['POST', `/v1/jobs/${ID}/cancel`],
+  ['DELETE', `/v1/jobs/${ID}`],
+  ['GET', '/v1/queues'],
+  ['GET', '/readyz'],
+  ['GET', '/admin/queues/api/queues'],
+];
+const NEED_NOTHING = ['/healthz', '/metrics', '/v1/models', '/openapi.json', '/docs', '/admin/queues'];
+
+async function ownRedis(): Promise<TestRedis> {
+  const server = await startRedis();
+  onTestFinished(() => server.stop());
+  return server;
+}
+
+async function expectRefusals(world: ApiWorld): Promise<void> {
+  await Promise.all(
+    NEED_REDIS.map(async ([method, path, body]) => {
+      const startedAt = performance.now();
+      const response = await world.ask(method, path, body);
+      expect(performance.now() - startedAt, path).toBeLessThan(2500);
+      expect(response.status, path).toBe(503);
+      expect(response.headers.get('content-type')).toBe('application/problem+json');
+      expect(Number(response.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+      expect(await problemOf(response)).toMatchObject({ type: 'urn:lehr:problem:unavailable' });
+    }),
+  );
+  for (const path of NEED_NOTHING) expect((await world.ask('GET', path)).status, path).toBe(200);
+}
+
+async function expectService(world: ApiWorld): Promise<void> {
+  await expect.poll(async () => (await world.ask('GET', '/readyz')).status, { timeout: 10_000 }).toBe(200);
+  const { id } = await world.post();
+  const answer = world.ask('GET', `/v1/jobs/${id}?wait=30`);
+  await expect.poll(() => world.parts.waits.size).toBe(1);
+  // Jobs whose post was answered 503 may have been stored all the same, once Redis read its socket again.
+  for (let claim = await world.worker.take(); ; claim = await world.worker.take()) {
+    await world.worker.succeed(claim);
+    if (claim.jobId === id) break;
+  }
+  expect(await jobOf(await answer)).toMatchObject({ status: 'succeeded' });
+}
+
+test('every route that needs Redis says 503 while it is dead, and works again when it is back', async () => {
+  const server = await ownRedis();
+  const world = await apiWorld(server.url);
+  await world.ask('GET', '/admin/queues/api/queues');
+  await expectService(world);
+  await server.kill();
+  await expectRefusals(world);
+  await expectRefusals(world);
+  expect(await (await world.ask('GET', '/metrics')).text()).toMatch(/^lehr_redis_up 0$/m);
+  await server.restart();
+  await expectService(world);
+});
+
+test('a Redis that is there and does not answer is a 503 within two and a half seconds', async () => {
+  const server = await ownRedis();
+  const world = await apiWorld(server.url);
+  await expectService(world);
+  server.freeze();
+  await expectRefusals(world);
+  server.thaw();
+  await expectService(world);
+});
+
+test('a request that is held when Redis dies is answered 503, and nothing of it stays', async () => {
+  const server = await ownRedis();
+  const world = await apiWorld(server.url);
+  const { id } = await world.post();
+  const answer = world.ask('GET', `/v1/jobs/${id}?wait=60`);
+  await expect.poll(() => world.parts.waits.size).toBe(1);
+  await server.kill();
+  expect((await answer).status).toBe(503);
+  expect(world.parts.waits.size).toBe(0);
+  expect(world.channels.size).toBe(0);
+});
+
+test('a Redis that is full refuses new jobs with 503 and still answers for the old ones', async () => {
+  const server = await ownRedis();
+  const world = await apiWorld(server.url);
+  const { id } = await world.post();
+  await world.parts.redis.config('SET', 'maxmemory', '1');
+  expect((await world.ask('POST', '/v1/jobs', circle)).status).toBe(503);
+  expect((await world.ask('GET', `/v1/jobs/${id}`)).status).toBe(200);
+  const missing = await problemOf(await world.ask('GET', '/readyz'));
+  expect(missing.errors).toEqual([{ pointer: '/redis', detail: 'does not take a write' }]);
+  await world.parts.redis.config('SET', 'maxmemory', '0');
+  expect((await world.ask('POST', '/v1/jobs', circle)).status).toBe(202);
+});
+
+test('a server that forgot its scripts takes jobs, each with its record and its place in the queue', async () => {
+  const server = await ownRedis();
+  const world = await apiWorld(server.url);
+  await world.post();
+  await world.parts.redis.script('FLUSH');
+  const job = await world.post();
+  expect(job.queue?.position).toBe(2);
+});

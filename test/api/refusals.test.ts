@@ -1,0 +1,271 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { API_KEY, type ApiWorld, apiWorld, problemOf } from '../support/api-world.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+/** A job's body as text, with these fields put into its input or beside it. */
+const body = (input: object, rest: object = {}): string =>
+  JSON.stringify({ type: 'text-to-image', input: { prompt: 'x', ...input }, ...rest });
+
+const REFUSED: readonly [what: string, body: string, status: number, pointers: readonly string[]][] = [
+  ['width 65535', body({ width: 65535 }), 422, ['/input/width']],
+  ['a width beyond the model', body({ width: 256 }), 422, ['/input/width']],
+  ['a width off the grid', body({ width: 65 }), 422, ['/input/width']],
+  ['too many pixels', body({ width: 128, height: 128 }), 422, ['/input/width', '/input/height']],
+  ['a fraction of a pixel', body({ width: 64.5 }), 422, ['/input/width']],
+  ['a prompt of 32,001 characters', body({ prompt: 'x'.repeat(32_001) }), 422, ['/input/prompt']],
+  ['a prompt of 40,000 characters', body({ prompt: 'x'.repeat(40_000) }), 422, ['/input/prompt']],
+  ['an empty prompt', body({ prompt: '' }), 422, ['/input/prompt']],
+  ['no prompt', '{"type":"text-to-image","input":{}}', 422, ['/input/prompt']],
+  ['a null byte in the prompt', body({ prompt: 'a\0b' }), 422, ['/input/prompt']],
+  ['a null byte in a label', body({}, { metadata: { 'a\0': 'b' } }), 422, ['/metadata/a\0']],
+  ['steps 0', body({ steps: 0 }), 422, ['/input/steps']],
+  ['more steps than the model allows', body({ steps: 51 }), 422, ['/input/steps']],
+  ['nine pictures', body({ n: 9 }), 422, ['/input/n']],
+  ['more pictures than the model allows', body({ n: 5 }), 422, ['/input/n']],
+  ['a sampler nobody has', body({ sampler: 'magic' }), 422, ['/input/sampler']],
+  ['a sampler the model lacks', body({ sampler: 'lcm' }), 422, ['/input/sampler']],
+  ['a number too large for JSON', body({}).replace('"x"', '"x","guidance":1e999'), 422, ['/input/guidance']],
+  ['a seed beyond 32 bits', body({ seed: 2 ** 32 }), 422, ['/input/seed']],
+  ['text for a number', body({ steps: '8' }), 422, ['/input/steps']],
+  ['null for a number', body({ steps: null }), 422, ['/input/steps']],
+  ['an unknown field', body({ widht: 64 }), 422, ['/input/widht']],
+  ['an unknown field at the top', body({}, { webhok: 1 }), 422, ['/webhok']],
+  ['an unknown type', body({}, { type: 'text-to-poem' }), 422, ['/type']],
+  ['an unknown priority', body({}, { priority: 'now' }), 422, ['/priority']],
+  ['a deadline in the past', body({}, { deadline_s: -1 }), 422, ['/deadline_s']],
+  ['an unknown model', body({}, { model: 'sd-9' }), 404, ['/model']],
+  ['an unknown version', body({}, { model: 'tiny@2' }), 404, ['/model']],
+  ['a path for a model', body({}, { model: '../../etc/passwd' }), 404, ['/model']],
+  ['a model name with a null byte', body({}, { model: 'tiny\0' }), 404, ['/model']],
+  ['several faults', body({ steps: 0, n: 0, width: 'x' }), 422, ['/input/width', '/input/steps', '/input/n']],
+  ['a list', '[]', 422, ['']],
+];
+
+async function expectNothingStored(world: ApiWorld): Promise<void> {
+  expect(await world.parts.redis.keys(`${world.parts.keys.prefix}:*`)).toEqual([]);
+}
+
+describe('a body that asks for what cannot be', () => {
+  test.each(REFUSED)('%s is refused and named', async (_, text, status, pointers) => {
+    const world = await apiWorld(server.url);
+    // The fastest of three: this machine may be busy with other things for longer than the limit.
+    const times: number[] = [];
+    for (let i = 0; i < 3; i++) {
+      const startedAt = performance.now();
+      await (await world.ask('POST', '/v1/jobs', text)).text();
+      times.push(performance.now() - startedAt);
+    }
+    expect(Math.min(...times)).toBeLessThan(50);
+    const response = await world.ask('POST', '/v1/jobs', text);
+    const problem = await problemOf(response);
+    expect(response.status).toBe(status);
+    expect(response.headers.get('content-type')).toBe('application/problem+json');
+    expect(problem.errors?.map(({ pointer }) => pointer)).toEqual(pointers);
+    expect(problem.status).toBe(status);
+    await expectNothingStored(world);
+  });
+
+  test.each([
+    ['{"type":', 'The body is not JSON.'],
+    ['{"type":"text-to-image","input":{"prompt":"x","width":NaN}}', 'The body is not JSON: "width" is NaN.'],
+    ['', 'The body is not JSON.'],
+  ])('broken JSON is a 400: %s', async (text, detail) => {
+    const world = await apiWorld(server.url);
+    const response = await world.ask('POST', '/v1/jobs', text);
+    expect(response.status).toBe(400);
+    expect(await problemOf(response)).toMatchObject({ type: 'urn:lehr:problem:invalid-request', detail });
+    await expectNothingStored(world);
+  });
+
+  test('says what is allowed', async () => {
+    const world = await apiWorld(server.url);
+    const text = body({ width: 300, steps: 99, sampler: 'lcm' });
+    const { detail } = await problemOf(await world.ask('POST', '/v1/jobs', text));
+    expect(detail).toBe(
+      'input.width is 300, must be a multiple of 8 from 16 to 128; input.steps is 99, must be at most 50; ' +
+        'input.sampler is lcm, must be one of: ddim, euler, dpmpp_2m.',
+    );
+  });
+
+  test('names only the first twenty of very many faults', async () => {
+    const world = await apiWorld(server.url);
+    const many = Object.fromEntries(Array.from({ length: 50_000 }, (_, i) => [`field${i}`, 1]));
+    const response = await world.ask('POST', '/v1/jobs', body(many));
+    const problem = await problemOf(response);
+    expect(problem.errors).toHaveLength(20);
+    expect(problem.detail).toMatch(/; and 49980 more\.$/);
+  });
+
+  test('may be nested as deep as it likes', async () => {
+    const world = await apiWorld(server.url);
+    const deep = '['.repeat(500_000) + ']'.repeat(500_000);
+    expect((await world.ask('POST', '/v1/jobs', deep)).status).toBe(422);
+    const label = `{"type":"text-to-image","input":{"prompt":"x"},"metadata":{"a":${deep}}}`;
+    const response = await world.ask('POST', '/v1/jobs', label);
+    expect((await problemOf(response)).errors).toEqual([
+      { pointer: '/metadata/a', detail: 'must be a string' },
+    ]);
+  });
+
+  test('is not read beyond one megabyte, with a length or without', async () => {
+    const world = await apiWorld(server.url);
+    const large = body({ prompt: 'x'.repeat(1_100_000) });
+    const init = { headers: { 'content-length': String(large.length) } };
+    expect((await world.ask('POST', '/v1/jobs', large, init)).status).toBe(413);
+    const response = await world.ask('POST', '/v1/jobs', large);
+    expect(response.status).toBe(413);
+    expect(await problemOf(response)).toMatchObject({ type: 'urn:lehr:problem:too-large' });
+  });
+
+  test.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'])(
+    'must be JSON and not %s',
+    async (type) => {
+      const world = await apiWorld(server.url);
+      const response = await world.ask('POST', '/v1/jobs', body({}), { headers: { 'content-type': type } });
+      expect(response.status).toBe(415);
+      expect(await problemOf(response)).toMatchObject({ type: 'urn:lehr:problem:unsupported-media' });
+      await expectNothingStored(world);
+    },
+  );
+});
+
+describe('who is calling', () => {
+  test.each([
+    ['no key', undefined],
+    ['a wrong key', `Bearer ${API_KEY}x`],
+    ['another scheme', `Basic ${Buffer.from(`admin:${API_KEY}`).toString('base64')}`],
+    ['an empty key', 'Bearer '],
+  ])('with %s is answered 401, before the body is looked at', async (_, authorization) => {
+    const world = await apiWorld(server.url);
+    const headers = { 'content-type': 'application/json', ...(authorization && { authorization }) };
+    for (const [method, path] of [
+      ['POST', '/v1/jobs'],
+      ['GET', '/v1/jobs'],
+      ['GET', '/v1/jobs/job_01jd3v9s6w0000000000000000'],
+      ['POST', '/v1/jobs/job_01jd3v9s6w0000000000000000/cancel'],
+      ['DELETE', '/v1/jobs/job_01jd3v9s6w0000000000000000'],
+      ['GET', '/v1/models'],
+      ['GET', '/v1/queues'],
+    ]) {
+      const response = await world.app.request(path, {
+        method,
+        headers,
+        ...(method === 'POST' && { body: '{' }),
+      });
+      expect(response.status).toBe(401);
+      expect(response.headers.get('www-authenticate')).toBe('Bearer realm="lehr"');
+      expect(await problemOf(response)).toMatchObject({ type: 'urn:lehr:problem:unauthenticated' });
+    }
+  });
+
+  test("cannot tell another tenant's job from none", async () => {
+    const world = await apiWorld(server.url);
+    const { id } = await world.post();
+    const stranger = { tenant: 'stranger', scopes: new Set(['submit', 'read', 'cancel']) };
+    const foreign = await apiWorld(server.url, {
+      ...world.parts,
+      authenticator: { authenticate: async () => stranger as never },
+    });
+    const unknown = 'job_01jd3v9s6w0000000000000000';
+    for (const [method, suffix] of [
+      ['GET', ''],
+      ['GET', '?wait=5'],
+      ['POST', '/cancel'],
+      ['DELETE', ''],
+    ]) {
+      const problems = [];
+      for (const each of [id, unknown, 'job_1', '..%2f..', '%00']) {
+        const response = await foreign.ask(method, `/v1/jobs/${each}${suffix}`);
+        expect(response.status).toBe(404);
+        const { instance, ...problem } = await problemOf(response);
+        problems.push(problem);
+      }
+      expect(new Set(problems.map((problem) => JSON.stringify(problem))).size).toBe(1);
+    }
+    expect(await (await foreign.ask('GET', '/v1/jobs')).json()).toMatchObject({ data: [] });
+    expect((await world.get(id)).status).toBe('queued');
+  });
+
+  test('needs the right for what is asked', async () => {
+    const caller = { tenant: 'reader', scopes: new Set(['read']) };
+    const world = await apiWorld(server.url, {
+      authenticator: { authenticate: async () => caller as never },
+    });
+    expect((await world.ask('GET', '/v1/jobs')).status).toBe(200);
+    const refused = await world.ask('POST', '/v1/jobs', '{');
+    expect(refused.status).toBe(403);
+    expect(await problemOf(refused)).toMatchObject({ type: 'urn:lehr:problem:forbidden' });
+    expect((await world.ask('GET', '/admin/queues')).status).toBe(403);
+  });
+});
+
+describe('every answer', () => {
+  test('carries a request id: its own, or the one that came if it is sane', async () => {
+    const world = await apiWorld(server.url);
+    const idOf = async (headers: Record<string, string>): Promise<string | null> =>
+      (await world.ask('GET', '/v1/models', undefined, { headers })).headers.get('x-request-id');
+    expect(await idOf({})).toMatch(/^[0-9a-f-]{36}$/);
+    expect(await idOf({ 'x-request-id': 'from-the-proxy_1' })).toBe('from-the-proxy_1');
+    expect(await idOf({ 'x-request-id': 'no spaces {"level":"fatal"}' })).toMatch(/^[0-9a-f-]{36}$/);
+    const problem = await problemOf(
+      await world.ask('GET', '/nowhere', undefined, { headers: { 'x-request-id': 'abc' } }),
+    );
+    expect(problem).toMatchObject({ instance: 'abc', type: 'urn:lehr:problem:not-found', status: 404 });
+  });
+
+  test.each(['GET', 'POST', 'DELETE'])('to a path that does not exist is a 404 (%s)', async (method) => {
+    const world = await apiWorld(server.url);
+    for (const path of ['/nowhere', '/v1/nowhere', '/v1/jobs/', '/docs/nowhere.js']) {
+      const response = await world.ask(method, path);
+      expect(response.status, path).toBe(404);
+      expect(await problemOf(response)).toMatchObject({ type: 'urn:lehr:problem:not-found' });
+    }
+  });
+
+  test('says which methods a path takes', async () => {
+    const world = await apiWorld(server.url);
+    const response = await world.ask('PUT', '/v1/jobs', {});
+    expect(response.status).toBe(405);
+    expect(response.headers.get('allow')?.split(', ').sort()).toEqual(['GET', 'HEAD', 'POST']);
+    expect(await problemOf(response)).toMatchObject({ type: 'urn:lehr:problem:method-not-allowed' });
+    // No other origin's page may call the API: a preflight is a method like any other.
+    expect((await world.ask('OPTIONS', '/v1/jobs')).headers.has('access-control-allow-origin')).toBe(false);
+  });
+
+  test('is guarded against what browsers might make of it', async () => {
+    const world = await apiWorld(server.url);
+    const { headers } = await world.ask('GET', '/v1/models');
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    expect(headers.get('content-security-policy')).toBe("default-src 'none'; frame-ancestors 'none'");
+  });
+
+  test('tells nothing about a fault of ours but its request id, which the log explains', async () => {
+    const lines: Record<string, unknown>[] = [];
+    const log = {
+      debug: () => {},
+      info: () => {},
+      warn: () => {},
+      error: (fields: Record<string, unknown>) => lines.push(fields),
+      child: () => log,
+    };
+    const world = await apiWorld(server.url, {
+      log,
+      authenticator: {
+        authenticate: async () => {
+          throw new Error('password of the database is hunter2');
+        },
+      },
+    });
+    const response = await world.ask('GET', '/v1/jobs');
+    expect(response.status).toBe(500);
+    const problem = await problemOf(response);
+    expect(problem.detail).toBe('Something went wrong on our side.');
+    expect(lines).toMatchObject([{ requestId: problem.instance, error: { message: /hunter2/ } }]);
+  });
+});

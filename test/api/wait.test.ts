@@ -1,0 +1,204 @@
+import { getEventListeners } from 'node:events';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { JobWaits } from '../../apps/api/src/jobs/wait.ts';
+import { listen } from '../../apps/api/src/listen.ts';
+import type { JobId } from '../../packages/shared/src/index.ts';
+import type { JobRecord } from '../../packages/shared/src/records/index.ts';
+import { API_KEY, type ApiWorld, apiWorld, jobOf } from '../support/api-world.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+/** Nobody waits, listens or is subscribed any more. */
+async function expectNothingLeft(world: ApiWorld): Promise<void> {
+  expect(world.parts.waits.size).toBe(0);
+  expect(world.channels.size).toBe(0);
+  const { redis, keys } = world.parts;
+  await expect.poll(() => redis.pubsub('CHANNELS', `${keys.prefix}:changed:*`)).toEqual([]);
+}
+
+const held = (world: ApiWorld, count: number) => expect.poll(() => world.parts.waits.size).toBe(count);
+
+test('a long poll returns at the first final state, not at progress', async () => {
+  const world = await apiWorld(server.url);
+  const { id } = await world.post();
+  const answer = world.ask('GET', `/v1/jobs/${id}?wait=30`);
+  await held(world, 1);
+  const claim = await world.worker.take();
+  await world.worker.progress(claim, 3);
+  await world.worker.succeed(claim);
+  expect(await jobOf(await answer)).toMatchObject({ status: 'succeeded' });
+  await expectNothingLeft(world);
+});
+
+test('with the version it knows, a long poll returns on any change', async () => {
+  const world = await apiWorld(server.url);
+  const { id } = await world.post();
+  const claim = await world.worker.take();
+  const etag = (await world.ask('GET', `/v1/jobs/${id}`)).headers.get('etag') ?? '';
+  const answer = world.ask('GET', `/v1/jobs/${id}?wait=30`, undefined, {
+    headers: { 'if-none-match': etag },
+  });
+  await held(world, 1);
+  await world.worker.progress(claim, 3);
+  const response = await answer;
+  expect(response.status).toBe(200);
+  expect(response.headers.get('etag')).not.toBe(etag);
+  expect(await jobOf(response)).toMatchObject({ progress: { step: 3 } });
+});
+
+test('a version that is still the newest is answered 304, at once or at the end of the wait', async () => {
+  const world = await apiWorld(server.url);
+  const { id } = await world.post();
+  for (const [query, known] of [
+    ['', '"1"'],
+    ['', 'W/"1"'],
+    ['', '"0", "1"'],
+    ['', '*'],
+    ['?wait=0.05', '"1"'],
+  ]) {
+    const response = await world.ask('GET', `/v1/jobs/${id}${query}`, undefined, {
+      headers: { 'if-none-match': known },
+    });
+    expect(response.status).toBe(304);
+    expect(response.headers.get('etag')).toBe('"1"');
+    expect(await response.text()).toBe('');
+  }
+  const other = await world.ask('GET', `/v1/jobs/${id}?wait=30`, undefined, {
+    headers: { 'if-none-match': '"7"' },
+  });
+  expect(other.status).toBe(200);
+});
+
+test('a job that is over never holds a request, whatever version it knows', async () => {
+  const world = await apiWorld(server.url);
+  const { id } = await world.post();
+  await world.worker.succeed(await world.worker.take());
+  const { headers } = await world.ask('GET', `/v1/jobs/${id}?wait=30`);
+  const again = await world.ask('GET', `/v1/jobs/${id}?wait=30`, undefined, {
+    headers: { 'if-none-match': headers.get('etag') ?? '' },
+  });
+  expect(again.status).toBe(304);
+});
+
+test('a hundred requests for one job share one subscription and all get its end', async () => {
+  const world = await apiWorld(server.url);
+  const { id } = await world.post();
+  const answers = Array.from({ length: 100 }, () => world.ask('GET', `/v1/jobs/${id}?wait=30`));
+  await held(world, 100);
+  expect(world.channels.size).toBe(1);
+  const { redis, keys } = world.parts;
+  const channel = keys.changed(id as JobId);
+  expect(await redis.pubsub('NUMSUB', channel)).toEqual([channel, 1]);
+  await world.worker.succeed(await world.worker.take());
+  const states = await Promise.all(answers.map(async (answer) => (await jobOf(await answer)).status));
+  expect(new Set(states)).toEqual(new Set(['succeeded']));
+  await expectNothingLeft(world);
+});
+
+test('a change between looking and listening is not missed', async () => {
+  const world = await apiWorld(server.url);
+  await world.post();
+  const claim = await world.worker.take();
+  const { records, keys, redis, clock } = world.parts;
+  // Another request has the channel open already, so no confirmation of a subscription will follow.
+  const unlisten = world.channels.listen(keys.changed(claim.jobId), () => {});
+  await expect.poll(() => redis.pubsub('NUMSUB', keys.changed(claim.jobId))).toContain(1);
+  const read = async () => (await records.read(claim.jobId)) as JobRecord;
+  const first = await read();
+  await world.worker.succeed(claim);
+  // Nothing but a ring ends this sleep.
+  const sleep = (_: number, signal?: AbortSignal) =>
+    new Promise<void>((resolve) => signal?.addEventListener('abort', () => resolve()));
+  const waits = new JobWaits(world.channels, keys, { ...clock, sleep });
+  const isOver = (record: JobRecord) => record.state === 'succeeded';
+  const signal = () => new AbortController().signal;
+  const record = await waits.until({ id: claim.jobId, first, read, isOver, timeoutMs: 60_000, signal });
+  expect(record.state).toBe('succeeded');
+  unlisten();
+  await expectNothingLeft(world);
+});
+
+test('a lost message costs no more than the next look', async () => {
+  const world = await apiWorld(server.url);
+  const { id } = await world.post();
+  const claim = await world.worker.take();
+  const answer = world.ask('GET', `/v1/jobs/${id}?wait=30`);
+  await held(world, 1);
+  const { redis, keys } = world.parts;
+  await expect.poll(() => redis.pubsub('NUMSUB', keys.changed(claim.jobId))).toContain(1);
+  // What is published between this and the reconnect reaches nobody.
+  const subscribers = (await redis.client('LIST')) as string;
+  const subscriber = /id=(\d+) (?=.*name=lehr-subscriber)(?=.* sub=1 )/.exec(subscribers)?.[1];
+  await redis.client('KILL', 'ID', Number(subscriber));
+  await world.worker.succeed(claim);
+  expect(await jobOf(await answer)).toMatchObject({ status: 'succeeded' });
+});
+
+test('a job that is forgotten while somebody waits for it is a 404', async () => {
+  const world = await apiWorld(server.url);
+  const { id } = await world.post();
+  const answer = world.ask('GET', `/v1/jobs/${id}?wait=30`);
+  await held(world, 1);
+  const { redis, keys } = world.parts;
+  await redis.del(keys.record(id as JobId));
+  await redis.publish(keys.changed(id as JobId), '2');
+  expect((await answer).status).toBe(404);
+  await expectNothingLeft(world);
+});
+
+test('a caller that hangs up leaves nothing behind', async () => {
+  const world = await apiWorld(server.url);
+  const { id } = await world.post();
+  const gone = new AbortController();
+  const answer = world.ask('GET', `/v1/jobs/${id}?wait=30`, undefined, { signal: gone.signal });
+  await held(world, 1);
+  gone.abort();
+  await answer;
+  expect(getEventListeners(gone.signal, 'abort').filter((each) => each.name === 'ring')).toEqual([]);
+  await expectNothingLeft(world);
+});
+
+test('over a socket too: a connection that is cut ends its wait', async () => {
+  const world = await apiWorld(server.url);
+  const { id } = await world.post();
+  const listener = await listen('127.0.0.1', 0);
+  onTestFinished(() => listener.close(0));
+  listener.serve(world.app.fetch);
+  const gone = new AbortController();
+  const request = fetch(`http://127.0.0.1:${listener.port}/v1/jobs/${id}?wait=30`, {
+    headers: { authorization: `Bearer ${API_KEY}` },
+    signal: gone.signal,
+  });
+  await held(world, 1);
+  gone.abort();
+  await expect(request).rejects.toThrow();
+  await held(world, 0);
+  await expectNothingLeft(world);
+});
+
+test('a server that stops answers held requests with what their jobs are now', async () => {
+  const world = await apiWorld(server.url);
+  const { id } = await world.post();
+  const listener = await listen('127.0.0.1', 0);
+  listener.serve(world.app.fetch);
+  const url = `http://127.0.0.1:${listener.port}/v1/jobs`;
+  const headers = { authorization: `Bearer ${API_KEY}`, 'content-type': 'application/json' };
+  const polled = fetch(`${url}/${id}?wait=60`, { headers });
+  const body = JSON.stringify({ type: 'text-to-image', input: { prompt: 'x' } });
+  const posted = fetch(`${url}?wait=60`, { method: 'POST', headers, body });
+  await held(world, 2);
+  world.parts.waits.stop();
+  const closed = listener.close(30_000);
+  expect((await polled).status).toBe(200);
+  expect(await jobOf(await polled)).toMatchObject({ status: 'queued' });
+  expect((await posted).status).toBe(202);
+  await posted.then((response) => response.text());
+  await closed;
+  await expect(fetch(url)).rejects.toThrow();
+  await expectNothingLeft(world);
+});

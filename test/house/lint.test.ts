@@ -1,0 +1,185 @@
+/** Doorways and arrows hold: each rule of infra/lint/doorways.grit refuses what it should and lets the allowed place be. */
+import { execFile } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, onTestFinished, test } from 'vitest';
+
+const ROOT = join(import.meta.dirname, '../..');
+const RULES = 'infra/lint/doorways.grit';
+
+interface Door {
+  readonly source: string;
+  readonly refused: readonly string[];
+  readonly allowed: readonly string[];
+}
+
+const DOORS: readonly Door[] = [
+  {
+    source: 'bullmq',
+    refused: ['apps/worker/src/intake/a.ts', 'packages/shared/src/records/a.ts', 'apps/api/src/jobs/a.ts'],
+    allowed: ['packages/shared/src/queue/a.ts', 'apps/api/src/admin/a.ts', 'test/queue/a.test.ts'],
+  },
+  {
+    source: 'ioredis',
+    refused: ['packages/shared/src/queue/b.ts', 'apps/api/src/b.ts'],
+    allowed: ['packages/shared/src/redis/b.ts'],
+  },
+  {
+    source: '@aws-sdk/client-s3',
+    refused: ['packages/shared/src/objects/folder.ts', 'apps/worker/src/intake/c.ts'],
+    allowed: ['packages/shared/src/objects/s3.ts'],
+  },
+  { source: 'pino', refused: ['apps/api/src/d.ts'], allowed: ['packages/shared/src/log.ts'] },
+  { source: 'prom-client', refused: ['apps/worker/src/e.ts'], allowed: ['packages/shared/src/metrics.ts'] },
+  { source: 'ulid', refused: ['apps/api/src/jobs/f.ts'], allowed: ['packages/shared/src/ids.ts'] },
+  { source: 'yaml', refused: ['apps/worker/src/models/g.ts'], allowed: ['packages/shared/src/registry.ts'] },
+  { source: 'hono', refused: ['packages/shared/src/h.ts'], allowed: ['apps/api/src/h.ts'] },
+  { source: 'hono/csrf', refused: ['apps/worker/src/i.ts'], allowed: ['apps/api/src/admin/i.ts'] },
+  { source: '@hono/node-server', refused: ['apps/worker/src/j.ts'], allowed: ['apps/api/src/j.ts'] },
+  { source: '@bull-board/api', refused: ['apps/api/src/k.ts'], allowed: ['apps/api/src/admin/k.ts'] },
+  {
+    source: 'onnxruntime-node',
+    refused: ['apps/worker/src/engine/l.ts', 'apps/worker/src/runtime/l.ts'],
+    allowed: ['apps/worker/src/runtime/onnx.ts'],
+  },
+  {
+    source: 'protobufjs',
+    refused: ['packages/onnx-model/src/m.ts', 'apps/worker/src/models/m.ts'],
+    allowed: ['packages/onnx-model/src/codec.ts'],
+  },
+  {
+    source: 'sharp',
+    refused: ['apps/worker/src/diffusion/n.ts'],
+    allowed: ['apps/worker/src/intake/image-file.ts'],
+  },
+  {
+    source: '@huggingface/tokenizers',
+    refused: ['apps/worker/src/diffusion/text-encoder.ts'],
+    allowed: ['apps/worker/src/diffusion/tokenizer.ts', 'apps/worker/src/whisper/tokenizer.ts'],
+  },
+  {
+    source: '@lehr/worker',
+    refused: ['apps/api/src/o.ts', 'packages/shared/src/o.ts'],
+    allowed: ['test/e2e/o.test.ts'],
+  },
+  {
+    source: '../../../apps/api/src/app.ts',
+    refused: ['packages/client/src/p.ts'],
+    allowed: ['test/support/p.ts'],
+  },
+  {
+    source: '../engine/lane.ts',
+    refused: ['packages/shared/src/queue/q.ts', 'apps/worker/src/intake/q.ts'],
+    allowed: ['apps/worker/src/q.ts'],
+  },
+  {
+    source: '../engine/protocol.ts',
+    refused: ['packages/shared/src/queue/r.ts'],
+    allowed: ['apps/worker/src/intake/r.ts'],
+  },
+  {
+    source: '@lehr/shared/queue',
+    refused: ['engine', 'diffusion', 'whisper', 'runtime', 'models'].map(
+      (room) => `apps/worker/src/${room}/s.ts`,
+    ),
+    allowed: ['apps/worker/src/intake/s.ts', 'apps/api/src/jobs/s.ts'],
+  },
+  {
+    source: '../intake/policy.ts',
+    refused: ['apps/worker/src/engine/t.ts'],
+    allowed: ['apps/worker/src/t.ts'],
+  },
+  {
+    source: '../runtime/tensor.ts',
+    refused: ['apps/worker/src/intake/u.ts'],
+    allowed: ['apps/worker/src/engine/u.ts'],
+  },
+];
+
+test('every planted import through a wrong door is reported, and no other', async () => {
+  const folder = plant(
+    DOORS.flatMap(({ source, refused, allowed }) =>
+      [...refused, ...allowed].map((path) => ({ path, source })),
+    ),
+  );
+  const wanted = DOORS.flatMap(({ source, refused }) => refused.map((path) => `${path} imports ${source}`));
+  expect(await reported(folder)).toEqual(wanted.sort());
+});
+
+test('a wrong door is found in every way to import', async () => {
+  const path = 'apps/api/src/ways.ts';
+  const ways = ["import { Queue } from 'bullmq';", "import type { Job } from 'bullmq';", "import 'bullmq';"];
+  const more = ["export { Queue } from 'bullmq';", "export * from 'bullmq';", "await import('bullmq');"];
+  for (const statement of [...ways, ...more]) {
+    const folder = plant([{ path, source: 'bullmq', statement }]);
+    expect(await reported(folder), statement).toEqual([`${path} imports bullmq`]);
+  }
+});
+
+test('the environment is read in main.ts and nowhere else', async () => {
+  const statement = "if (process.env.LEHR_HOME === undefined) throw new Error('no home');";
+  const paths = ['apps/api/src/main.ts', 'apps/api/src/start.ts', 'packages/shared/src/env.ts'];
+  const folder = plant(paths.map((path) => ({ path, source: '', statement })));
+  const refused = (await lint(folder, 'style/noProcessEnv')).map(({ location }) => location.path);
+  expect(refused.sort()).toEqual(paths.slice(1));
+});
+
+test('no rule is without a planted import that it refuses', () => {
+  const rules = readFileSync(join(ROOT, RULES), 'utf8');
+  const patterns = [...rules.matchAll(/\$source <: r"((?:[^"\\]|\\.)*)"/g)].map(([, pattern]) => pattern);
+  expect(patterns.length).toBeGreaterThan(15);
+  const sources = DOORS.map(({ source }) => `'${source}'`);
+  const unplanted = patterns.filter(
+    (pattern) => !sources.some((source) => new RegExp(`^(?:${pattern})$`).test(source)),
+  );
+  expect(unplanted).toEqual([]);
+});
+
+interface Planted {
+  readonly path: string;
+  readonly source: string;
+  readonly statement?: string;
+}
+
+/** A small tree with the repository's own lint settings, somewhere else. Imports of one file are one per line. */
+function plant(imports: readonly Planted[]): string {
+  const home = realpathSync(mkdtempSync(join(tmpdir(), 'lehr-lint-')));
+  onTestFinished(() => rmSync(home, { recursive: true }));
+  // Where a clone lies must not matter, and tests are exempt: a folder of that name is the unkindest place.
+  const folder = join(home, 'test/bench');
+  for (const path of ['biome.json', '.gitignore', RULES]) cpSync(join(ROOT, path), join(folder, path));
+  for (const { path, source, statement = `import '${source}';` } of imports) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), `${statement}\n`, { flag: 'a' });
+  }
+  return folder;
+}
+
+interface Report {
+  readonly diagnostics: readonly {
+    readonly category: string;
+    readonly location: { readonly path: string; readonly start: { readonly line: number } };
+  }[];
+}
+
+/** Each refused import as `file imports source`, sorted. */
+async function reported(folder: string): Promise<string[]> {
+  const diagnostics = await lint(folder, 'plugin');
+  return diagnostics
+    .map(({ location: { path, start } }) => {
+      const line = readFileSync(join(folder, path), 'utf8').split('\n')[start.line - 1];
+      return `${path} imports ${/['"](.*)['"]/.exec(line)?.[1]}`;
+    })
+    .sort();
+}
+
+async function lint(folder: string, rules: string): Promise<Report['diagnostics']> {
+  const biome = join(ROOT, 'node_modules/@biomejs/biome/bin/biome');
+  const args = [biome, 'lint', '--reporter=json', '--max-diagnostics=none', `--only=${rules}`];
+  const run = promisify(execFile)(process.execPath, args, { cwd: folder, maxBuffer: 1 << 24 });
+  // It exits with 1 when it has something to report.
+  const { stdout } = await run.catch((error: { stdout: string }) => error);
+  return (JSON.parse(stdout) as Report).diagnostics;
+}

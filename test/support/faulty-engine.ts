@@ -1,0 +1,47 @@
+/**
+ * The real engine on a simulated device, in the real child slot, that misbehaves on marked prompts:
+ * `CRASH` dies of SIGSEGV whenever a turn has such a sample in it, `HANG` blocks its thread for ever.
+ */
+import { Engine } from '../../apps/worker/src/engine/engine.ts';
+import type { FromEngine, SampleId, ToEngine } from '../../apps/worker/src/engine/protocol.ts';
+import { createSimulatedRuntime } from '../../apps/worker/src/runtime/simulated.ts';
+import { systemClock } from '../../packages/shared/src/index.ts';
+
+const marked = new Map<SampleId, 'CRASH' | 'HANG'>();
+
+/** The parent hears which turn it was before the fault strikes, as it would from inside a graph run. */
+function post(message: FromEngine): void {
+  const fault = message.type === 'turn' && message.samples.map((id) => marked.get(id)).find((each) => each);
+  if (!fault) {
+    process.send?.(message);
+    return;
+  }
+  process.send?.(message, () => {
+    if (fault === 'CRASH') process.kill(process.pid, 'SIGSEGV');
+    else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+  });
+}
+
+let engine: Engine | undefined;
+process.on('message', (message: ToEngine) => {
+  if (message.type === 'open') {
+    const { settings, models } = message;
+    const runtime = createSimulatedRuntime({ latency: settings.simulated });
+    engine = new Engine({ runtime, settings, clock: systemClock, post });
+    void Promise.all(models.map((model) => engine?.open(model))).then((opened) => {
+      post({ type: 'ready', models: opened.filter((model) => model !== undefined) });
+      void engine?.run();
+    });
+  } else if (message.type === 'submit') {
+    for (const sample of message.samples) {
+      const fault = (['CRASH', 'HANG'] as const).find((word) => sample.prompt.includes(word));
+      if (fault) marked.set(sample.id, fault);
+      engine?.submit(sample);
+    }
+  } else if (message.type === 'cancel') {
+    engine?.cancel(message.sample);
+  } else {
+    process.exit(0);
+  }
+});
+process.on('disconnect', () => process.exit(0));

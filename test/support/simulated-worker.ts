@@ -1,0 +1,91 @@
+/** A worker program like the real one, on a simulated device and with a choice of engine; its settings come as JSON. */
+import { readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { LatencyModel } from '../../apps/worker/src/runtime/simulated.ts';
+import { WORKER_TIMES, Worker, type WorkerTimes } from '../../apps/worker/src/worker.ts';
+import { createLog, newWorkerId, parseRegistry, systemClock } from '../../packages/shared/src/index.ts';
+import { openObjectStore } from '../../packages/shared/src/objects/index.ts';
+import { GroupQueues } from '../../packages/shared/src/queue/index.ts';
+import { RecordStore } from '../../packages/shared/src/records/index.ts';
+import { keysOf, openRedis, redisReady } from '../../packages/shared/src/redis/index.ts';
+
+export interface SimulatedWorkerSettings {
+  readonly redisUrl: string;
+  readonly namespace: string;
+  readonly modelsFile: string;
+  readonly home: string;
+  readonly latency: LatencyModel;
+  readonly engineEntry: string;
+  readonly rowCap: number | 'auto';
+  readonly leaseMs: number;
+  readonly stalledCheckMs: number;
+  readonly silenceMs: number;
+  readonly drainMs: number;
+  readonly times: Partial<WorkerTimes>;
+}
+
+const settings = JSON.parse(process.argv[2]) as SimulatedWorkerSettings;
+const log = createLog('worker', 'info');
+const keys = keysOf(settings.namespace);
+const registry = parseRegistry(await readFile(settings.modelsFile, 'utf8'));
+const commands = openRedis(settings.redisUrl, 'worker');
+await redisReady(commands);
+const delay = monitorEventLoopDelay({ resolution: 2 });
+let leasesLost = 0;
+
+const worker = new Worker({
+  id: newWorkerId('sim'),
+  tasks: ['diffusion'],
+  commands,
+  blocking: openRedis(settings.redisUrl, 'blocking'),
+  subscriber: openRedis(settings.redisUrl, 'subscriber'),
+  keys,
+  queues: await GroupQueues.open(commands, keys, settings),
+  records: new RecordStore(commands, keys, { retentionMs: 3_600_000 }),
+  store: await openObjectStore({
+    kind: 'folder',
+    root: join(settings.home, 'objects'),
+    publicUrl: 'http://127.0.0.1',
+    linkSecret: 'x'.repeat(32),
+  }),
+  registry,
+  engine: {
+    entry: new URL(settings.engineEntry),
+    settings: { providers: ['cpu'], rowCap: settings.rowCap, simulated: settings.latency },
+    models: registry.models.flatMap((model) =>
+      model.versions.map(({ version, path }) => ({
+        ref: `${model.name}@${version}`,
+        task: 'diffusion' as const,
+        folder: join(dirname(settings.modelsFile), path),
+        warmUp: { width: model.defaults.width, height: model.defaults.height },
+      })),
+    ),
+    silenceMs: settings.silenceMs,
+  },
+  clock: systemClock,
+  log,
+  times: { ...WORKER_TIMES, ...settings.times },
+  onHopeless: () => process.exit(1),
+  observe: {
+    stepped: () => {},
+    over: () => {},
+    lost: () => {
+      leasesLost += 1;
+    },
+    restarted: () => {},
+  },
+});
+process.on('SIGTERM', () => {
+  void worker.stop(settings.drainMs).then(() => process.exit(0));
+});
+process.on('SIGUSR2', () => {
+  const maxDelayMs = (delay.max || 0) / 1e6;
+  log.info(
+    { maxDelayMs, leasesLost, restarts: worker.engineRestarts, inHand: worker.jobsInHand },
+    'measured',
+  );
+});
+await worker.start();
+delay.enable();
+log.info({ engine: worker.enginePid }, 'simulated worker serves');

@@ -1,0 +1,171 @@
+/** Faults injected for real: processes are killed, frozen and drained, and every job still ends once. */
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import type { JobId } from '../../packages/shared/src/index.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+import { type WorkerWorld, workerWorld } from '../support/worker-world.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+/** Steps of 40 ms: long enough to strike in the middle of a batch. */
+const SLOW = { stepBaseMs: 30, stepPerRowMs: 2, pictureMs: 5, textMs: 1 };
+const SHORT_LEASES = {
+  leaseMs: 1500,
+  stalledCheckMs: 300,
+  times: { renewEveryMs: 250, janitorEveryMs: 300 },
+};
+
+/** Every job succeeded with one visible set of outputs, all its files are there, and nothing else lies beside them. */
+async function expectAllDone(world: WorkerWorld, ids: readonly JobId[]): Promise<void> {
+  const visible: string[] = [];
+  for (const id of ids) {
+    const record = await world.reached(id);
+    if (record.state !== 'succeeded') throw new Error(`${record.state}: ${JSON.stringify(record)}`);
+    for (const { key } of record.output.images) {
+      expect((await world.readObject(key)).length).toBeGreaterThan(50);
+      visible.push(`${key},object`);
+    }
+    const ends = (await world.records.events(id, 0)).filter(({ type }) =>
+      /succeeded|failed|canceled|expired/.test(type),
+    );
+    expect(ends).toHaveLength(1);
+  }
+  await vi.waitFor(async () => {
+    const stored = await readdir(join(world.home, 'objects', 'out'), {
+      recursive: true,
+      withFileTypes: true,
+    });
+    const files = stored
+      .filter((entry) => entry.isFile())
+      .map(({ parentPath, name }) => join(parentPath, name));
+    expect(files.length).toBe(visible.length);
+  }, 5000);
+}
+
+const running = (world: WorkerWorld, id: JobId) => world.reached(id, 'running');
+const draws = (world: WorkerWorld, count: number, steps = 20) =>
+  Promise.all(Array.from({ length: count }, (_, seed) => world.draw({ seed, steps })));
+
+test('kill -9 of the engine in the middle of a batch costs time and nothing else', async () => {
+  const world = await workerWorld(server.url);
+  const worker = await world.simulated({ latency: SLOW });
+  const { engine } = await worker.said('simulated worker serves');
+  const ids = await draws(world, 8);
+  await running(world, ids[7]);
+  process.kill(engine as number, 'SIGKILL');
+  await worker.said('engine died');
+  await expectAllDone(world, ids);
+  for (const id of ids) expect(await world.records.read(id)).toMatchObject({ attempt: 1 });
+});
+
+test('kill -9 of the engine spares even a job that was alone in its batch', async () => {
+  const world = await workerWorld(server.url);
+  const worker = await world.simulated({ latency: SLOW });
+  const { engine } = await worker.said('simulated worker serves');
+  const id = await world.draw({ steps: 30 });
+  await running(world, id);
+  process.kill(engine as number, 'SIGKILL');
+  await expectAllDone(world, [id]);
+});
+
+test('a job that crashes the engine is found by halving its company, and its seven neighbours finish', async () => {
+  const world = await workerWorld(server.url);
+  const ids = await Promise.all(
+    Array.from({ length: 8 }, (_, seed) => world.draw({ seed, prompt: seed === 5 ? 'CRASH' : 'a circle' })),
+  );
+  const worker = await world.simulated({ latency: SLOW, faulty: true });
+  const [poison] = ids.splice(5, 1);
+  expect(await world.reached(poison)).toMatchObject({
+    state: 'failed',
+    error: { code: 'engine-crashed', retryable: false },
+  });
+  await expectAllDone(world, ids);
+  const crashes = worker.lines.filter(({ msg }) => msg === 'engine died').length;
+  expect(crashes).toBeLessThanOrEqual(4);
+});
+
+test('an engine that hangs inside a graph run is killed, and the others in hand finish', async () => {
+  const world = await workerWorld(server.url);
+  const worker = await world.simulated({ latency: SLOW, faulty: true, silenceMs: 800 });
+  const [good, bad] = [await world.draw({ steps: 10 }), await world.draw({ prompt: 'HANG', seed: 2 })];
+  await worker.line(({ msg, exit }) => msg === 'engine died' && (exit as { hung: boolean }).hung);
+  expect(await world.reached(bad)).toMatchObject({ state: 'failed', error: { code: 'engine-crashed' } });
+  await expectAllDone(world, [good]);
+});
+
+test('kill -9 of a whole worker: another one does its jobs after the leases have run out', async () => {
+  const world = await workerWorld(server.url);
+  const first = await world.simulated({ latency: SLOW, ...SHORT_LEASES });
+  const ids = await draws(world, 6, 40);
+  await running(world, ids[5]);
+  first.signal('SIGKILL');
+  await first.exited();
+  await world.simulated({ latency: SLOW, ...SHORT_LEASES });
+  await expectAllDone(world, ids);
+  expect(await world.records.read(ids[0])).toMatchObject({ attempt: 2 });
+});
+
+test('a worker frozen past its leases comes back to jobs that others did, and publishes nothing', async () => {
+  const world = await workerWorld(server.url);
+  const frozen = await world.simulated({ latency: SLOW, ...SHORT_LEASES });
+  const ids = await draws(world, 4, 30);
+  await running(world, ids[3]);
+  frozen.signal('SIGSTOP');
+  await world.simulated({ latency: SLOW, ...SHORT_LEASES });
+  for (const id of ids) await world.reached(id, 'succeeded');
+  const winners = await Promise.all(ids.map((id) => world.records.read(id)));
+  frozen.signal('SIGCONT');
+  await frozen.line(({ msg }) => msg === 'lease lost' || msg.includes('this result is dropped'));
+  await frozen.stop();
+  expect(await Promise.all(ids.map((id) => world.records.read(id)))).toEqual(winners);
+  await expectAllDone(world, ids);
+});
+
+test('SIGTERM lets short jobs finish, hands long ones back uncounted, and leaves', async () => {
+  const world = await workerWorld(server.url);
+  const worker = await world.simulated({ latency: SLOW, drainMs: 1500 });
+  const [short, long] = [await world.draw({ steps: 8 }), await world.draw({ steps: 400 })];
+  await running(world, short);
+  await running(world, long);
+  worker.signal('SIGTERM');
+  const late = await world.draw({ steps: 4 });
+  expect(await worker.exited()).toBe(0);
+  expect(await world.records.read(short)).toMatchObject({ state: 'succeeded' });
+  expect(await world.records.read(long)).toMatchObject({ state: 'queued', attempt: 0 });
+  expect(await world.records.read(late)).toMatchObject({ state: 'queued', attempt: 0 });
+  await world.simulated();
+  await expectAllDone(world, [short, long, late]);
+});
+
+test('a running job is cancelled within a step or so, and its neighbour does not notice', async () => {
+  const world = await workerWorld(server.url);
+  await world.simulated({ latency: SLOW });
+  const [victim, neighbour] = [await world.draw({ steps: 900 }), await world.draw({ steps: 30 })];
+  await running(world, victim);
+  const asked = performance.now();
+  expect(await world.records.apply([{ move: 'cancel', id: victim }])).toMatchObject([{ code: 'requested' }]);
+  expect(await world.reached(victim)).toMatchObject({ state: 'canceled' });
+  expect(performance.now() - asked).toBeLessThan(1500);
+  await expectAllDone(world, [neighbour]);
+});
+
+test('a job whose deadline comes while it runs stops and expires', async () => {
+  const world = await workerWorld(server.url);
+  await world.simulated({ latency: SLOW });
+  const id = await world.draw({ steps: 900 }, { deadline_at: Date.now() + 1200 });
+  await running(world, id);
+  expect(await world.reached(id)).toMatchObject({ state: 'expired' });
+});
+
+test('a job that was tried six times is given up', async () => {
+  const world = await workerWorld(server.url);
+  const id = await world.draw();
+  await world.redis.hset(world.keys.record(id), 'attempt', '6');
+  await world.simulated();
+  expect(await world.reached(id)).toMatchObject({ state: 'failed', error: { code: 'attempts-exhausted' } });
+});
