@@ -74,7 +74,7 @@ test('a renewal that fails loses nothing, and the next one works', async () => {
 test('a record whose queued job is gone gets one again, once', async () => {
   const world = await queueWorld(server.url);
   const job = newJob();
-  await world.records.create(job, () => {});
+  await world.records.create(job, async () => {});
   const later = (await redisNow(world.redis)) + 60_000;
   expect(await requeueLost(world.redis, world.keys, world.queues, world.records, later)).toEqual([job.id]);
   expect(await requeueLost(world.redis, world.keys, world.queues, world.records, later)).toEqual([]);
@@ -83,7 +83,7 @@ test('a record whose queued job is gone gets one again, once', async () => {
 
 test('a job too young to be called lost is left alone', async () => {
   const world = await queueWorld(server.url);
-  await world.records.create(newJob(), () => {});
+  await world.records.create(newJob(), async () => {});
   const now = await redisNow(world.redis);
   expect(await requeueLost(world.redis, world.keys, world.queues, world.records, now)).toEqual([]);
 });

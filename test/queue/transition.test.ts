@@ -69,7 +69,7 @@ test('every move from every state does what the table says and nothing else', as
 test('a record and its queued job appear together, once, however often the create is repeated', async () => {
   const world = await queueWorld(server.url);
   const job = newJob();
-  const create = () => world.records.create(job, (tx) => world.queues.of(job.queue).add(tx, job, 5));
+  const create = () => world.records.create(job, () => world.queues.of(job.queue).add(job, 5));
   expect(await create()).toMatchObject({ code: 'ok', state: 'queued', rev: 1 });
   expect(await create()).toMatchObject({ code: 'exists', state: 'queued', rev: 1 });
   expect(await world.claimer.heads([job.queue])).toMatchObject([{ waiting: 1 }]);

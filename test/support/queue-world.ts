@@ -68,7 +68,7 @@ export async function queueWorld(url: string, times?: Partial<LeaseTimes>): Prom
     another,
     submit: async (fields) => {
       const job = newJob(fields);
-      await records.create(job, (tx) => queues.of(job.queue).add(tx, job, firstRank(job.priority)));
+      await records.create(job, () => queues.of(job.queue).add(job, firstRank(job.priority)));
       return job.id;
     },
   };

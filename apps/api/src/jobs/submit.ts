@@ -1,4 +1,4 @@
-/** Making a job: model, group and price decided, then record and queue entry in one transaction. Knows no HTTP. */
+/** Making a job: model, group and price decided, then record and queue entry in one round trip. Knows no HTTP. */
 import { createHash } from 'node:crypto';
 import {
   type DiffusionGroup,
@@ -51,7 +51,7 @@ export async function submitJob(parts: SubmitParts, caller: Caller, request: Job
     deadline_at: await deadlineAt(parts.redis, request.deadline_s),
   };
   const queue = parts.queues.of(job.queue);
-  await parts.records.create(job, (transaction) => queue.add(transaction, job, firstRank(job.priority)));
+  await parts.records.create(job, () => queue.add(job, firstRank(job.priority)));
   return id;
 }
 

@@ -7,15 +7,9 @@
  * marked with `deferredFailure` and handed out again (claim.ts checks it); a job handed back into the prioritized
  * set wakes nobody (handBack adds the marker); unprioritised jobs run before priority 1 (every job has a rank).
  */
-import {
-  createRedisBackend,
-  type IRedisTransaction,
-  type JobsOptions,
-  type MinimalJob,
-  type RedisQueueBackend,
-} from 'bullmq';
+import { createRedisBackend, type JobsOptions, type MinimalJob, type RedisQueueBackend } from 'bullmq';
 import type { JobId, LeaseToken } from '../ids.ts';
-import type { ChainableCommander, Keys, Redis } from '../redis/index.ts';
+import type { Keys, Redis } from '../redis/index.ts';
 
 export interface LeaseTimes {
   /** How long a claim lasts without renewal. Long: fast recovery comes from seeing a child die, not from this. */
@@ -90,24 +84,14 @@ export class GroupQueue {
     return this.#backend.toKey(id);
   }
 
-  /** Queues the insert of a job on a transaction. `rank` is BullMQ's priority: 1..2097151, smaller goes first. */
-  add(transaction: ChainableCommander, { id, type, model, tenant }: QueuedJob, rank: number): void {
-    const options = {
-      jobId: id,
-      priority: rank,
-      removeOnComplete: KEEP_FINISHED,
-      removeOnFail: KEEP_FINISHED,
-    };
-    // BullMQ dispatches its scripts through `runCommand`, which its own wrapper adds to a transaction.
-    const scripts = transaction as unknown as Record<string, (args: unknown[]) => unknown>;
-    const runner = { runCommand: (name: string, args: unknown[]) => scripts[name](args) };
-    void this.#backend.addJobToTransaction(
-      runner as unknown as IRedisTransaction,
+  /** Adds a waiting job; adding an id again changes nothing. `rank` is BullMQ's priority: 1..2097151, smaller goes first. */
+  async add({ id, type, model, tenant }: QueuedJob, rank: number): Promise<void> {
+    await this.#backend.addJob(
       {
         id,
         name: type,
         data: JSON.stringify({ id, type, model, tenant }),
-        opts: options,
+        opts: { jobId: id, priority: rank, removeOnComplete: KEEP_FINISHED, removeOnFail: KEEP_FINISHED },
         timestamp: Date.now(),
         priority: rank,
         progress: 0,

@@ -1,3 +1,4 @@
+export { type Admission, AdmissionDesk, type Applicant } from './admission.ts';
 export { Claimer, type ClaimerOptions, type GroupHead } from './claim.ts';
 export { type GroupDepth, meanWaitingCost, readDepths } from './depth.ts';
 export {

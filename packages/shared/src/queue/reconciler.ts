@@ -1,5 +1,5 @@
 /** What a crash between two steps can leave behind, found again from the records. */
-import type { JobId } from '../ids.ts';
+import type { JobId, TenantId } from '../ids.ts';
 import { isTerminal, type JobRecord, type RecordStore } from '../records/index.ts';
 import type { Keys, Redis } from '../redis/index.ts';
 import type { GroupQueues } from './group-queue.ts';
@@ -32,17 +32,27 @@ export async function requeueLost(
     )) as JobId[];
     const live = await records.readMany(ids);
     const gone = ids.filter((_, i) => live[i] === undefined);
-    if (gone.length > 0) await redis.zrem(keys.live, ...gone);
+    if (gone.length > 0) await forget(redis, keys, gone);
     lost.push(...(await withoutJob(redis, queues, live)));
     if (ids.length < CHUNK) break;
   }
   for (const record of lost) {
     await records.apply([{ move: 'requeue', id: record.id }]);
-    const transaction = redis.multi();
-    queues.of(record.queue).add(transaction, record, firstRank(record.priority));
-    await transaction.exec();
+    await queues.of(record.queue).add(record, firstRank(record.priority));
   }
   return lost.map((record) => record.id);
+}
+
+/** Ids without a record: it was deleted, or its creator died between admission and writing it. */
+async function forget(redis: Redis, keys: Keys, ids: readonly JobId[]): Promise<void> {
+  const tenants = await redis.hmget(keys.reserved, ...ids);
+  const pipeline = redis
+    .pipeline()
+    .zrem(keys.live, ...ids)
+    .hdel(keys.reserved, ...ids);
+  for (const [i, tenant] of tenants.entries())
+    if (tenant !== null) pipeline.zrem(keys.liveOf(tenant as TenantId), ids[i]);
+  await pipeline.exec();
 }
 
 /** The records of the list whose job their queue does not know, or has already closed. */

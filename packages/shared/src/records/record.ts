@@ -88,6 +88,10 @@ const base = {
   metadata: json(MetadataSchema),
   created_at: number,
   deadline_at: number.optional(),
+  /** Where its tenant stood in line (queue/admit.lua); the job's start moves the line on. */
+  fair_tag: number.optional(),
+  /** Types of the events that somebody asked to be told of, separated by spaces. */
+  hook_events: z.string().optional(),
   /** Rises with every change; the job's ETag and the id of its last event. */
   rev: number,
   attempt: number,
@@ -125,5 +129,16 @@ export type JobRecord = z.output<typeof JobRecordSchema>;
 /** What a new record is made of; the script adds state, times, rev and attempt. */
 export type NewJob = Pick<
   JobRecord,
-  'id' | 'tenant' | 'type' | 'model' | 'queue' | 'priority' | 'cost' | 'input' | 'metadata' | 'deadline_at'
+  | 'id'
+  | 'tenant'
+  | 'type'
+  | 'model'
+  | 'queue'
+  | 'priority'
+  | 'cost'
+  | 'input'
+  | 'metadata'
+  | 'deadline_at'
+  | 'fair_tag'
+  | 'hook_events'
 >;

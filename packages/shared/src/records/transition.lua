@@ -8,6 +8,9 @@
 -- MOVES is put before this text when it is loaded: per move, the states it may find and the one it leaves
 -- (records/record.ts).
 --
+-- Beside the state it keeps what must never disagree with it: the tenant's list and live jobs, the load of each group
+-- queue, and the outbox of events that somebody asked to be told of.
+--
 -- A move speaks for a running attempt by its lease. A move without one may touch a running record only when no
 -- lease on it is alive any more (BullMQ's lock key is gone); `cancel` without one becomes a request to the worker.
 --
@@ -40,8 +43,24 @@ local function contains(list, value)
   return false
 end
 
+-- Estimated engine ms that wait in a group, by priority class; admission reads it. `sign` is 1 or -1.
+local function shift_load(queue, priority, cost, sign)
+  redis.call('HINCRBYFLOAT', prefix .. ':load:' .. queue, priority, sign * tonumber(cost))
+end
+
+-- Fair queueing: a class's turn is the start tag of the last job it served (queue/admit.lua hands them out).
+local function advance_turn(queue, priority, tag)
+  local turns = prefix .. ':fair:' .. queue
+  local turn = tonumber(redis.call('HGET', turns, priority) or 0)
+  if tag > turn then redis.call('HSET', turns, priority, tag) end
+end
+
 -- One event per change, numbered by the record's rev; then whoever waits for this job is woken.
-local function announce(id, rev, event, data)
+local function announce(id, rev, event, data, hook_events)
+  if hook_events and string.find(' ' .. hook_events .. ' ', ' ' .. event .. ' ', 1, true) then
+    -- NX: an event that comes again (a second attempt starts) keeps its place; it has one webhook id for ever.
+    redis.call('ZADD', prefix .. ':outbox', 'NX', now, id .. ' ' .. event)
+  end
   redis.call('XADD', prefix .. ':events:' .. id, 'MAXLEN', '~', EVENTS_KEPT, rev .. '-0',
     'type', event, 'at', now, 'data', data or '{}')
   redis.call('PUBLISH', prefix .. ':changed:' .. id, rev)
@@ -62,14 +81,16 @@ local function create(m)
   if known[1] then return { 'exists', known[1], tonumber(known[2]), tonumber(known[3]), 0 } end
   set_fields(key, m.fields)
   redis.call('HSET', key, 'id', m.id, 'state', 'queued', 'rev', 1, 'attempt', 0, 'created_at', now)
+  redis.call('HDEL', prefix .. ':reserved', m.id)
   redis.call('ZADD', KEYS[1], now, m.id)
   redis.call('ZADD', prefix .. ':live:' .. m.fields.tenant, now, m.id)
-  redis.call('ZADD', prefix .. ':jobs:' .. m.fields.tenant, 0, m.id)
+  if not m.fields.parent then redis.call('ZADD', prefix .. ':jobs:' .. m.fields.tenant, 0, m.id) end
   if m.fields.deadline_at then redis.call('ZADD', prefix .. ':deadlines', m.fields.deadline_at, m.id) end
   if redis.call('SADD', prefix .. ':groups', m.fields.queue) == 1 then
     redis.call('PUBLISH', prefix .. ':groups', m.fields.queue)
   end
-  announce(m.id, 1, EVENT.create)
+  shift_load(m.fields.queue, m.fields.priority, m.fields.cost, 1)
+  announce(m.id, 1, EVENT.create, nil, m.fields.hook_events)
   return { 'ok', 'queued', 1, 0, 0 }
 end
 
@@ -87,7 +108,7 @@ local function apply(m)
   if m.move == 'create' then return create(m) end
   local key = prefix .. ':record:' .. m.id
   local known = redis.call('HMGET', key, 'state', 'rev', 'attempt', 'lease', 'cancel_requested', 'tenant', 'queue',
-    'worker', 'deadline_at')
+    'worker', 'deadline_at', 'priority', 'cost', 'hook_events', 'fair_tag')
   local state, rev, attempt, lease = known[1], tonumber(known[2]), tonumber(known[3]), known[4]
   if not state then return { 'missing', '', 0, 0, 0 } end
   local wanted = known[5] and 1 or 0
@@ -127,13 +148,20 @@ local function apply(m)
     end
   end
 
+  local before = state
   state = MOVES[move].to
+  if before == 'queued' then
+    shift_load(known[7], known[10], known[11], -1)
+  elseif state == 'queued' then
+    shift_load(known[7], known[10], known[11], 1)
+  end
   rev = rev + 1
   if move == m.move then set_fields(key, m.fields) end
   redis.call('HSET', key, 'state', state, 'rev', rev)
   if move == 'start' then
     attempt = attempt + 1
     redis.call('HSET', key, 'attempt', attempt, 'started_at', now, 'lease', m.lease)
+    if known[13] then advance_turn(known[7], known[10], tonumber(known[13])) end
   elseif move == 'requeue' then
     if m.refund then
       attempt = attempt - 1
@@ -144,7 +172,8 @@ local function apply(m)
     if m.lease then redis.call('HSET', key, 'ended_by', m.lease) end
     finish(key, m.id, known[6])
   end
-  announce(m.id, rev, EVENT[move], move == 'progress' and m.fields and m.fields.progress or nil)
+  announce(m.id, rev, EVENT[move], move == 'progress' and m.fields and m.fields.progress or nil,
+    known[12])
 
   if move ~= m.move then return answer('ended') end
   local done = answer('ok')

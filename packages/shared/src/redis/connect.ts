@@ -7,7 +7,7 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { LehrError } from '../errors.ts';
 
-export type { ChainableCommander, Redis } from 'ioredis';
+export type { Redis } from 'ioredis';
 
 /**
  * - `api`: a caller waits for the answer. Fails at once while disconnected and after 2 s without a reply.

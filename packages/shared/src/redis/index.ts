@@ -1,6 +1,5 @@
 export {
   assertNoEviction,
-  type ChainableCommander,
   openRedis,
   type Redis,
   redisNow,
@@ -8,4 +7,4 @@ export {
 } from './connect.ts';
 export { type Keys, keysOf } from './keys.ts';
 export { isRedisOutage } from './outage.ts';
-export { defineScript, isMissingScript, reloadScripts, type Script } from './script.ts';
+export { defineScript, type Script } from './script.ts';

@@ -18,6 +18,15 @@ export interface Keys {
   jobsOf(tenant: TenantId): string;
   /** Names of all group queues ever used; also the channel that announces a new one. */
   readonly groups: string;
+  /** Estimated engine ms that wait in a group, by priority class. */
+  load(queue: string): string;
+  /** Fair queueing of a group: per class its turn, per class and tenant where it stands. */
+  fair(queue: string): string;
+  idempotency(hash: string): string;
+  /** Tenants of admitted jobs whose record is not written yet, by job id. */
+  readonly reserved: string;
+  /** Events somebody asked to be told of and that are not queued for delivery yet: `<job id> <event>`, by time. */
+  readonly outbox: string;
   /** Channel: the record of this job changed. */
   changed(id: JobId): string;
   /** Channel: this worker should cancel a job it runs. */
@@ -44,6 +53,11 @@ export function keysOf(namespace: string): Keys {
     deadlines: `${prefix}:deadlines`,
     jobsOf: (tenant) => `${prefix}:jobs:${tenant}`,
     groups: `${prefix}:groups`,
+    load: (queue) => `${prefix}:load:${queue}`,
+    fair: (queue) => `${prefix}:fair:${queue}`,
+    idempotency: (hash) => `${prefix}:idem:${hash}`,
+    reserved: `${prefix}:reserved`,
+    outbox: `${prefix}:outbox`,
     changed: (id) => `${prefix}:changed:${id}`,
     cancel: (worker) => `${prefix}:cancel:${worker}`,
     wake: (worker) => `${prefix}:wake:${worker}`,
