@@ -1,0 +1,54 @@
+/** A job made of jobs: nodes that run on whichever workers serve their models, each fed by the ones before it. */
+import { z } from 'zod';
+import { SpeechToTextRequestSchema, transcriptionOptions } from './speech-to-text.ts';
+import { TextToImageRequestSchema } from './text-to-image.ts';
+
+export const MAX_NODES = 16;
+
+const node = {
+  id: z
+    .string()
+    .regex(/^[a-z][a-z0-9_-]{0,31}$/, 'must be a lower-case name of up to 32 letters, digits, - and _')
+    .meta({ description: 'Other nodes refer to it by this name.' }),
+  model: z.string().min(1).max(200).optional(),
+};
+
+/** A node's strings may hold `{{node.field}}`: filled in when that node has succeeded. */
+export const GraphNodeSchema = z
+  .discriminatedUnion('type', [
+    z.strictObject({ ...node, type: z.literal('text-to-image'), input: TextToImageRequestSchema }),
+    z.strictObject({ ...node, type: z.literal('speech-to-text'), input: SpeechToTextRequestSchema }),
+  ])
+  .meta({ id: 'GraphNode' });
+export type GraphNode = z.output<typeof GraphNodeSchema>;
+
+export const GraphNodesSchema = z.array(GraphNodeSchema).min(1).max(MAX_NODES);
+
+/** Speech to picture: both sets of fields; what was said becomes the prompt. */
+export const SpeechToImageRequestSchema = TextToImageRequestSchema.omit({ prompt: true })
+  .extend({
+    audio: SpeechToTextRequestSchema.shape.audio,
+    language: transcriptionOptions.language,
+    task: transcriptionOptions.task,
+  })
+  .meta({ id: 'SpeechToImageInput' });
+export type SpeechToImageRequest = z.output<typeof SpeechToImageRequestSchema>;
+
+/** Names of the two nodes a speech-to-image job is made of. */
+export const SPEECH_TO_IMAGE_NODES = { listen: 'transcribe', draw: 'draw' } as const;
+
+/** The graph that a speech-to-image request stands for; `model` is `whisper+diffusion`, either half may be missing. */
+export function speechToImageNodes(request: SpeechToImageRequest, model: string | undefined): GraphNode[] {
+  const { audio, language, task, ...picture } = request;
+  const [whisper, diffusion] = model?.split('+', 2) ?? [];
+  const { listen, draw } = SPEECH_TO_IMAGE_NODES;
+  return [
+    { id: listen, type: 'speech-to-text', model: whisper || undefined, input: { audio, language, task } },
+    {
+      id: draw,
+      type: 'text-to-image',
+      model: diffusion || undefined,
+      input: { prompt: `{{${listen}.text}}`, ...picture },
+    },
+  ];
+}

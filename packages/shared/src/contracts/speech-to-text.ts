@@ -1,0 +1,99 @@
+/** What a caller may ask of a speech-to-text job, what a worker gets, and the transcript that comes back. */
+import { z } from 'zod';
+
+/** As many characters as fit half of Whisper's context many times over; the model keeps the end of it. */
+const MAX_PROMPT_LENGTH = 4_000;
+/** A data URI of this length holds about 10 MB of audio; larger files are uploaded or linked. */
+const MAX_AUDIO_REFERENCE = 14_000_000;
+
+export const TIMESTAMPS = ['segment', 'word'] as const;
+export const LONG_FORM_MODES = ['sequential', 'fast'] as const;
+
+/** Everything but the audio. */
+export const transcriptionOptions = {
+  language: z
+    .string()
+    .regex(/^[a-z]{2,3}$/, 'must be an ISO 639-1 code such as en')
+    .optional()
+    .meta({ description: 'Spoken language, ISO 639-1. Absent: detected.' }),
+  task: z.enum(['transcribe', 'translate']).optional().meta({
+    description: '`translate` writes English whatever is spoken; needs a multilingual model.',
+  }),
+  prompt: z
+    .string()
+    .max(MAX_PROMPT_LENGTH)
+    .refine((text) => !text.includes('\0'), 'must not contain a null byte')
+    .optional()
+    .meta({ description: 'Text that might have come before: names, spelling, style.' }),
+  temperature: z.number().min(0).max(1).optional().meta({
+    description: '0 decodes greedily and falls back to sampling where that fails.',
+  }),
+  timestamps: z.enum(TIMESTAMPS).optional().meta({ description: 'How finely the text is timed.' }),
+  mode: z.enum(LONG_FORM_MODES).optional().meta({
+    description:
+      'Long audio: `sequential` window after window, each led by the text before it; `fast` cuts at silences and runs all windows at once.',
+  }),
+} as const;
+
+export const SpeechToTextRequestSchema = z
+  .strictObject({
+    audio: z.string().min(1).max(MAX_AUDIO_REFERENCE).meta({
+      description: 'An http(s) URL, a `data:` URI, or the link of a file uploaded before.',
+      example: 'https://app.example/memo.wav',
+    }),
+    ...transcriptionOptions,
+  })
+  .meta({ id: 'SpeechToTextInput' });
+export type SpeechToTextRequest = z.output<typeof SpeechToTextRequestSchema>;
+
+/** Where the bytes are: in the store already, or to be fetched by the worker through the egress guard. */
+export const AudioSourceSchema = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('object'), key: z.string() }),
+  z.strictObject({ kind: z.literal('url'), url: z.string() }),
+]);
+export type AudioSource = z.output<typeof AudioSourceSchema>;
+
+/** Every field decided. */
+export const SpeechToTextInputSchema = z.strictObject({
+  audio: AudioSourceSchema,
+  language: z.string().nullable(),
+  task: z.enum(['transcribe', 'translate']),
+  prompt: z.string(),
+  temperature: z.number(),
+  timestamps: z.enum(TIMESTAMPS),
+  mode: z.enum(LONG_FORM_MODES),
+});
+export type SpeechToTextInput = z.output<typeof SpeechToTextInputSchema>;
+
+export const SegmentSchema = z
+  .object({
+    id: z.int().nonnegative(),
+    seek: z.int().nonnegative().meta({ description: 'Where its window began, in frames of 10 ms.' }),
+    start: z.number(),
+    end: z.number(),
+    text: z.string(),
+    tokens: z.array(z.int()),
+    temperature: z.number(),
+    avg_logprob: z.number(),
+    compression_ratio: z.number(),
+    no_speech_prob: z.number(),
+  })
+  .meta({ id: 'Segment' });
+export type Segment = z.output<typeof SegmentSchema>;
+
+export const WordSchema = z
+  .object({ word: z.string(), start: z.number(), end: z.number() })
+  .meta({ id: 'Word' });
+export type Word = z.output<typeof WordSchema>;
+
+export const TranscriptSchema = z
+  .object({
+    text: z.string(),
+    language: z.string().meta({ description: 'ISO 639-1 code.' }),
+    duration: z.number().meta({ description: 'Seconds of audio.' }),
+    task: z.enum(['transcribe', 'translate']),
+    segments: z.array(SegmentSchema),
+    words: z.array(WordSchema).optional(),
+  })
+  .meta({ id: 'Transcript' });
+export type Transcript = z.output<typeof TranscriptSchema>;

@@ -1,0 +1,90 @@
+import { expect, test } from 'vitest';
+import { type GraphNode, speechToImageNodes } from '../contracts/graph.ts';
+import { planGraph } from './plan.ts';
+import { fillReferences, findReferences } from './references.ts';
+
+const listen = (id: string): GraphNode => ({
+  id,
+  type: 'speech-to-text',
+  input: { audio: 'https://x.example/a.wav' },
+});
+const draw = (id: string, prompt: string): GraphNode => ({ id, type: 'text-to-image', input: { prompt } });
+const order = (nodes: readonly GraphNode[]): string[] => planGraph(nodes).nodes.map(({ node }) => node.id);
+
+test('speech to image is two nodes, the picture after the words', () => {
+  const nodes = speechToImageNodes({ audio: 'https://x.example/a.wav', width: 256 }, 'ears+brush');
+  expect(planGraph(nodes)).toMatchObject({
+    nodes: [
+      { node: { id: 'transcribe', model: 'ears' }, after: [] },
+      {
+        node: { id: 'draw', model: 'brush', input: { prompt: '{{transcribe.text}}', width: 256 } },
+        after: ['transcribe'],
+      },
+    ],
+    problems: [],
+  });
+});
+
+test('nodes run after what they refer to, whatever order they were written in', () => {
+  const nodes = [
+    draw('both', '{{a.text}} and {{ b.text }}'),
+    listen('a'),
+    draw('one', '{{a.text}}'),
+    listen('b'),
+  ];
+  const ran = order(nodes);
+  expect(ran.indexOf('both')).toBeGreaterThan(Math.max(ran.indexOf('a'), ran.indexOf('b')));
+  expect(ran.indexOf('one')).toBeGreaterThan(ran.indexOf('a'));
+});
+
+test('a reference to nobody, to a field that is not offered, and a repeated id are each named with their place', () => {
+  const { problems } = planGraph([listen('a'), draw('a', '{{ghost.text}} {{a.images}}')]);
+  expect(problems).toEqual([
+    { pointer: '/nodes/1/id', detail: 'a is the id of another node too' },
+    { pointer: '/nodes/1/input/prompt', detail: 'refers to ghost, which is no node of this graph' },
+    { pointer: '/nodes/1/input/prompt', detail: expect.stringContaining('offers') },
+  ]);
+});
+
+test('a circle is refused and its members named, also a node that waits for itself', () => {
+  const circle: GraphNode[] = [
+    { id: 'a', type: 'speech-to-text', input: { audio: 'https://x.example/a.wav', prompt: '{{b.text}}' } },
+    { id: 'b', type: 'speech-to-text', input: { audio: 'https://x.example/b.wav', prompt: '{{a.text}}' } },
+    listen('c'),
+  ];
+  expect(planGraph(circle).problems.map(({ pointer }) => pointer)).toEqual(['/nodes/0', '/nodes/1']);
+  const narcissus: GraphNode = {
+    id: 'a',
+    type: 'speech-to-text',
+    input: { audio: 'x', prompt: '{{a.text}}' },
+  };
+  expect(planGraph([narcissus]).problems).toHaveLength(1);
+});
+
+test('what was said is never taken for a place to fetch audio from', () => {
+  const nodes: GraphNode[] = [
+    listen('a'),
+    { id: 'b', type: 'speech-to-text', input: { audio: '{{a.text}}' } },
+  ];
+  expect(planGraph(nodes).problems).toMatchObject([{ pointer: '/nodes/1/input/audio' }]);
+});
+
+test('references are filled in everywhere, and what is filled in is taken as it is', () => {
+  const input = {
+    prompt: 'draw {{a.text}}',
+    list: ['{{a.language}}', 3],
+    deep: { again: '{{a.text}}{{a.text}}' },
+  };
+  const filled = fillReferences(input, (_, field) => (field === 'text' ? '{{b.text}} $& $1' : 'en'));
+  expect(filled).toEqual({
+    prompt: 'draw {{b.text}} $& $1',
+    list: ['en', 3],
+    deep: { again: '{{b.text}} $& $1{{b.text}} $& $1' },
+  });
+  expect(findReferences(input).map(({ pointer }) => pointer)).toEqual([
+    '/prompt',
+    '/list/0',
+    '/deep/again',
+    '/deep/again',
+  ]);
+});

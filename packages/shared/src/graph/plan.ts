@@ -1,0 +1,76 @@
+/** Whether a list of nodes is a graph that can run: every reference leads to another node's field, and none in a circle. */
+import type { GraphNode } from '../contracts/graph.ts';
+import type { FieldProblem } from '../errors.ts';
+import { findReferences, OFFERED_FIELDS } from './references.ts';
+
+export interface PlannedNode {
+  readonly node: GraphNode;
+  /** Ids of the nodes that must succeed first. */
+  readonly after: readonly string[];
+}
+
+export interface Plan {
+  /** In an order in which they could run one by one. */
+  readonly nodes: readonly PlannedNode[];
+  /** Why it cannot run; pointers count from the list of nodes. */
+  readonly problems: readonly FieldProblem[];
+}
+
+export function planGraph(nodes: readonly GraphNode[]): Plan {
+  const byId = new Map(nodes.map((node) => [node.id, node]));
+  const planned = nodes.map((node) => ({
+    node,
+    after: [...new Set(findReferences(node.input).map((ref) => ref.node))],
+  }));
+  const problems = [
+    ...repeatedIds(nodes),
+    ...nodes.flatMap((node, i) =>
+      findReferences(node.input).flatMap((reference): FieldProblem[] => {
+        const wrong =
+          reference.pointer === '/audio'
+            ? 'must name the audio itself: what another node said is no place to fetch from'
+            : wrongReference(reference.node, reference.field, byId);
+        return wrong ? [{ pointer: `/nodes/${i}/input${reference.pointer}`, detail: wrong }] : [];
+      }),
+    ),
+  ];
+  if (problems.length > 0) return { nodes: planned, problems };
+  return inOrder(planned);
+}
+
+function repeatedIds(nodes: readonly GraphNode[]): FieldProblem[] {
+  return nodes.flatMap(({ id }, i) =>
+    nodes.findIndex((node) => node.id === id) < i
+      ? [{ pointer: `/nodes/${i}/id`, detail: `${id} is the id of another node too` }]
+      : [],
+  );
+}
+
+function wrongReference(id: string, field: string, byId: ReadonlyMap<string, GraphNode>): string | undefined {
+  const target = byId.get(id);
+  if (!target) return `refers to ${id}, which is no node of this graph`;
+  const offered: readonly string[] = OFFERED_FIELDS[target.type];
+  if (offered.includes(field)) return undefined;
+  const choice = offered.length > 0 ? `only ${offered.join(', ')}` : 'nothing to refer to';
+  return `refers to ${id}.${field}; a ${target.type} node offers ${choice}`;
+}
+
+/** Kahn's algorithm; what is left over goes round in a circle. */
+function inOrder(planned: readonly PlannedNode[]): Plan {
+  const ordered: PlannedNode[] = [];
+  let left = [...planned];
+  while (left.length > 0) {
+    const ready = left.filter(({ after }) => after.every((id) => ordered.some(({ node }) => node.id === id)));
+    if (ready.length === 0) {
+      const circle = left.map(({ node }) => node.id).join(', ');
+      const problems = left.map(({ node }) => ({
+        pointer: `/nodes/${planned.findIndex((each) => each.node === node)}`,
+        detail: `waits for itself: ${circle} refer to one another in a circle`,
+      }));
+      return { nodes: planned, problems };
+    }
+    ordered.push(...ready);
+    left = left.filter((each) => !ready.includes(each));
+  }
+  return { nodes: ordered, problems: [] };
+}

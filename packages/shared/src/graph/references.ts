@@ -1,0 +1,36 @@
+/** `{{node.field}}` in the strings of a node's input. */
+
+/** What a finished node offers to those after it, by its type. Texts only: a reference stands inside a string. */
+export const OFFERED_FIELDS = {
+  'speech-to-text': ['text', 'language'],
+  'text-to-image': [],
+} as const satisfies Record<string, readonly string[]>;
+
+export interface Reference {
+  readonly node: string;
+  readonly field: string;
+  /** JSON pointer to the string it stands in, below the node's input. */
+  readonly pointer: string;
+}
+
+const PATTERN = /\{\{\s*([a-z][a-z0-9_-]*)\.([a-z_]+)\s*\}\}/g;
+
+/** Every reference in an input, however deep. */
+export function findReferences(input: unknown, pointer = ''): Reference[] {
+  if (typeof input === 'string') {
+    return [...input.matchAll(PATTERN)].map(([, node, field]) => ({ node, field, pointer }));
+  }
+  if (typeof input !== 'object' || input === null) return [];
+  return Object.entries(input).flatMap(([name, value]) => findReferences(value, `${pointer}/${name}`));
+}
+
+/** The input with every reference replaced by what `lookUp` gives; what was inserted is not looked at again. */
+export function fillReferences<Input>(input: Input, lookUp: (node: string, field: string) => string): Input {
+  if (typeof input === 'string') {
+    return input.replace(PATTERN, (_, node: string, field: string) => lookUp(node, field)) as Input;
+  }
+  if (typeof input !== 'object' || input === null) return input;
+  if (Array.isArray(input)) return input.map((each) => fillReferences(each, lookUp)) as Input;
+  const filled = Object.entries(input).map(([name, value]) => [name, fillReferences(value, lookUp)]);
+  return Object.fromEntries(filled) as Input;
+}
