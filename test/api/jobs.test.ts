@@ -264,7 +264,7 @@ describe('deleting a job', () => {
     const world = await apiWorld(server.url);
     const { id } = await world.post();
     await world.worker.succeed(await world.worker.take());
-    const url = (await world.get(id)).output?.images[0].url ?? '';
+    const url = (await world.get(id)).output?.images?.[0].url ?? '';
     expect((await world.ask('DELETE', `/v1/jobs/${id}`)).status).toBe(204);
     expect((await world.ask('GET', `/v1/jobs/${id}`)).status).toBe(404);
     expect(await (await world.ask('GET', '/v1/jobs')).json()).toMatchObject({ data: [] });

@@ -82,7 +82,7 @@ test('24 jobs at once, of many steps, samplers and scales, share batches and dra
     const pixels = await sharp(await world.readObject(record.output.images[0].key))
       .raw()
       .toBuffer();
-    return { pixels: pixels.toString('base64'), batchSize: record.metrics.batch_size };
+    return { pixels: pixels.toString('base64'), batchSize: record.metrics.batch_size ?? 0 };
   };
   const shared = await Promise.all(together.map(pixelsOf));
   expect(shared.reduce((sum, { batchSize }) => sum + batchSize, 0) / 24).toBeGreaterThan(3);

@@ -1,10 +1,13 @@
 export { type Clock, systemClock } from './clock.ts';
 export { ConfigError, readConfig, SECRET } from './config.ts';
+export * from './contracts/graph.ts';
 export * from './contracts/job.ts';
+export * from './contracts/job-event.ts';
 export * from './contracts/job-request.ts';
 export * from './contracts/model.ts';
 export * from './contracts/problem.ts';
 export * from './contracts/queue.ts';
+export * from './contracts/speech-to-text.ts';
 export * from './contracts/text-to-image.ts';
 export { ENV, envSchema } from './env.ts';
 export {
@@ -23,6 +26,8 @@ export {
   type WorkerStatus,
   WorkerStatusSchema,
 } from './fleet.ts';
+export { type Plan, type PlannedNode, planGraph } from './graph/plan.ts';
+export { fillReferences, findReferences } from './graph/references.ts';
 export {
   type Alignment,
   type DiffusionGroup,
@@ -52,6 +57,7 @@ export {
 } from './ids.ts';
 export { createLog, type Log, type LogLevel, silentLog } from './log.ts';
 export { createMetrics, METRICS, type MetricApp, type Metrics, type MetricsPage } from './metrics.ts';
+export { FOLLOW_EVERY_MS, followJob, readPreview, showPreview } from './previews.ts';
 export {
   type DiffusionModelEntry,
   type ModelEntry,

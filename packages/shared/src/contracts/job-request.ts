@@ -1,13 +1,13 @@
 /** What a caller posts to have a job made. */
 import { z } from 'zod';
-import { JOB_TYPES, MetadataSchema, PRIORITY_CLASSES } from './job.ts';
+import { MetadataSchema, PRIORITY_CLASSES } from './job.ts';
 import { TextToImageRequestSchema } from './text-to-image.ts';
 
 const WEEK_S = 7 * 24 * 3600;
 
 export const JobRequestSchema = z
   .strictObject({
-    type: z.enum(JOB_TYPES),
+    type: z.literal('text-to-image'),
     model: z.string().min(1).max(200).optional().meta({
       description: '`name` or `name@version`. Absent: the default model of the task.',
       example: 'tiny-diffusion',

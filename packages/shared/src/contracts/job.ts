@@ -1,8 +1,9 @@
 /** The job as its owner sees it. The API serves these shapes and its OpenAPI document is made from them. */
 import { z } from 'zod';
 import { ERROR_CODES, type ErrorCode } from '../errors.ts';
+import { TranscriptSchema } from './speech-to-text.ts';
 
-export const JOB_TYPES = ['text-to-image'] as const;
+export const JOB_TYPES = ['text-to-image', 'speech-to-text', 'speech-to-image', 'graph'] as const;
 export type JobType = (typeof JOB_TYPES)[number];
 
 export const JOB_STATES = ['queued', 'running', 'succeeded', 'failed', 'canceled', 'expired'] as const;
@@ -25,7 +26,7 @@ export const MetadataSchema = z
   .refine((metadata) => Object.keys(metadata).length <= 32, 'must have at most 32 keys')
   .meta({ description: 'Your own labels, at most 32; handed back untouched.', example: { order: '81' } });
 
-/** Where the time of a job went, ms. The parts sum to `total_ms`. */
+/** Where the time of a text-to-image job went, ms. The parts sum to `total_ms`. */
 export const TimingsSchema = z
   .object({
     queued: z.number().meta({ description: 'From the request until a worker took the job.' }),
@@ -43,14 +44,40 @@ export const TimingsSchema = z
   .meta({ id: 'Timings' });
 export type Timings = z.output<typeof TimingsSchema>;
 
+/** Where the time of a speech-to-text job went, ms. The parts sum to `total_ms`. */
+export const SpeechTimingsSchema = z
+  .object({
+    queued: z.number().meta({ description: 'From the request until a worker took the job.' }),
+    fetch: z.number().meta({ description: 'Getting the audio.' }),
+    decode: z.number().meta({ description: 'Turning it into a waveform.' }),
+    transcribe: z
+      .number()
+      .meta({ description: 'From the first window to the last segment, waiting included.' }),
+    store: z.number().meta({ description: 'Writing the transcript.' }),
+  })
+  .meta({ id: 'SpeechTimings' });
+export type SpeechTimings = z.output<typeof SpeechTimingsSchema>;
+
+/** Of a job made of jobs; its nodes have their own. The parts sum to `total_ms`. */
+export const GraphTimingsSchema = z
+  .object({
+    queued: z.number().meta({ description: 'Until the first node started.' }),
+    nodes: z.number().meta({ description: 'From then until the last node had ended.' }),
+  })
+  .meta({ id: 'GraphTimings' });
+
 export const JobMetricsSchema = z
   .object({
     queue_ms: z.number(),
     run_ms: z.number(),
     total_ms: z.number(),
-    batch_size: z.number().meta({ description: "Mean number of samples that shared this job's UNet calls." }),
-    worker: z.string(),
-    timings: TimingsSchema,
+    batch_size: z.number().nullable().meta({
+      description:
+        "Mean number of samples or windows that shared this job's graph runs; null for a job made of jobs.",
+    }),
+    worker: z.string().nullable(),
+    timings: z.union([TimingsSchema, SpeechTimingsSchema, GraphTimingsSchema]),
+    audio_seconds: z.number().optional().meta({ description: 'Seconds of audio transcribed.' }),
   })
   .meta({ id: 'JobMetrics' });
 export type JobMetrics = z.output<typeof JobMetricsSchema>;
@@ -58,7 +85,7 @@ export type JobMetrics = z.output<typeof JobMetricsSchema>;
 export const ProgressSchema = z
   .object({
     fraction: z.number().min(0).max(1),
-    stage: z.enum(['text', 'denoise', 'decode', 'upload']),
+    stage: z.enum(['text', 'denoise', 'decode', 'upload', 'audio', 'transcribe', 'nodes']),
     step: z.int().nonnegative(),
     steps: z.int().positive(),
   })
@@ -91,6 +118,28 @@ export const ImageSchema = z
   })
   .meta({ id: 'Image' });
 
+/** What a job made: pictures, a transcript, or both. */
+export const JobOutputsSchema = z
+  .object({ images: z.array(ImageSchema).optional(), ...TranscriptSchema.partial().shape })
+  .meta({ id: 'JobOutputs' });
+export type JobOutputs = z.output<typeof JobOutputsSchema>;
+
+/** One node of a job made of jobs. A node that has not begun has no job yet. */
+export const NodeStateSchema = z
+  .object({
+    id: z.string(),
+    type: z.enum(JOB_TYPES),
+    model: z.string(),
+    job: z.string().nullable(),
+    status: z.enum(['waiting', ...JOB_STATES]),
+    progress: ProgressSchema.nullable(),
+    output: JobOutputsSchema.nullable(),
+    error: JobErrorSchema.nullable(),
+    metrics: JobMetricsSchema.nullable(),
+  })
+  .meta({ id: 'NodeState' });
+export type NodeState = z.output<typeof NodeStateSchema>;
+
 export const JobSchema = z
   .object({
     id: z.string().meta({ example: 'job_01jd3v9s6w0000000000000000' }),
@@ -117,10 +166,11 @@ export const JobSchema = z
       }),
     progress: ProgressSchema.nullable(),
     input: z.record(z.string(), z.unknown()),
-    output: z.object({ images: z.array(ImageSchema) }).nullable(),
+    output: JobOutputsSchema.nullable(),
     error: JobErrorSchema.nullable(),
     metrics: JobMetricsSchema.nullable(),
     metadata: MetadataSchema,
+    nodes: z.array(NodeStateSchema).optional().meta({ description: 'Of a job made of jobs.' }),
     links: z.object({ self: z.url(), cancel: z.url() }),
   })
   .meta({ id: 'Job' });

@@ -7,7 +7,13 @@
  * marked with `deferredFailure` and handed out again (claim.ts checks it); a job handed back into the prioritized
  * set wakes nobody (handBack adds the marker); unprioritised jobs run before priority 1 (every job has a rank).
  */
-import { createRedisBackend, type JobsOptions, type MinimalJob, type RedisQueueBackend } from 'bullmq';
+import {
+  createRedisBackend,
+  type JobJson,
+  type JobsOptions,
+  type MinimalJob,
+  type RedisQueueBackend,
+} from 'bullmq';
 import type { JobId, LeaseToken } from '../ids.ts';
 import type { Keys, Redis } from '../redis/index.ts';
 
@@ -84,25 +90,49 @@ export class GroupQueue {
     return this.#backend.toKey(id);
   }
 
-  /** Adds a waiting job; adding an id again changes nothing. `rank` is BullMQ's priority: 1..2097151, smaller goes first. */
-  async add({ id, type, model, tenant }: QueuedJob, rank: number): Promise<void> {
+  /**
+   * Adds a waiting job; adding an id again changes nothing. `rank` is BullMQ's priority: 1..2097151, smaller goes first. With a
+   * parent it is a child of that flow: the parent waits for it, and is released at once when it fails.
+   */
+  async add(
+    job: QueuedJob,
+    rank: number,
+    parent?: { readonly id: JobId; readonly queue: GroupQueue },
+  ): Promise<void> {
+    const parentKey = parent?.queue.jobKey(parent.id);
     await this.#backend.addJob(
       {
-        id,
-        name: type,
-        data: JSON.stringify({ id, type, model, tenant }),
-        opts: { jobId: id, priority: rank, removeOnComplete: KEEP_FINISHED, removeOnFail: KEEP_FINISHED },
-        timestamp: Date.now(),
-        priority: rank,
-        progress: 0,
-        attemptsMade: 0,
-        attemptsStarted: 0,
-        stalledCounter: 0,
-        failedReason: '""',
-        returnvalue: '""',
+        ...this.#newJob(job, rank),
+        ...(parent && {
+          parent: { id: parent.id, queueKey: parent.queue.#backend.qualifiedName, fpof: true },
+          parentKey,
+        }),
       },
-      id,
+      job.id,
+      parentKey === undefined ? {} : { parentKey, parentDependenciesKey: `${parentKey}:dependencies` },
     );
+  }
+
+  /** Adds the parent of a flow: it waits until every child added to it has ended. */
+  async addParent(job: QueuedJob, rank: number): Promise<void> {
+    await this.#backend.addJob(this.#newJob(job, rank), job.id, { addToWaitingChildren: true });
+  }
+
+  #newJob({ id, type, model, tenant }: QueuedJob, rank: number): JobJson {
+    return {
+      id,
+      name: type,
+      data: JSON.stringify({ id, type, model, tenant }),
+      opts: { jobId: id, priority: rank, removeOnComplete: KEEP_FINISHED, removeOnFail: KEEP_FINISHED },
+      timestamp: Date.now(),
+      priority: rank,
+      progress: 0,
+      attemptsMade: 0,
+      attemptsStarted: 0,
+      stalledCounter: 0,
+      failedReason: '""',
+      returnvalue: '""',
+    };
   }
 
   /** Takes the next job under a lease of this token; undefined when none waits. */

@@ -1,6 +1,7 @@
 export { type Admission, AdmissionDesk, type Applicant } from './admission.ts';
 export { Claimer, type ClaimerOptions, type GroupHead } from './claim.ts';
 export { type GroupDepth, meanWaitingCost, readDepths } from './depth.ts';
+export { GRAPH_QUEUE, GraphRunner, type GraphRunnerOptions } from './graph-runner.ts';
 export {
   type Claim,
   DEFAULT_LEASE_TIMES,

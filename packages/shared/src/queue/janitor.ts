@@ -7,6 +7,7 @@ import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { RecordStore } from '../records/index.ts';
 import { type Keys, type Redis, redisNow } from '../redis/index.ts';
+import { GraphRunner } from './graph-runner.ts';
 import type { GroupQueues } from './group-queue.ts';
 import { expireOverdue, requeueLost } from './reconciler.ts';
 import { recoverStalled } from './stalled.ts';
@@ -28,11 +29,13 @@ export class Janitor {
   readonly #options: JanitorOptions;
   readonly #token = randomUUID();
   readonly #stop = new AbortController();
+  readonly #graphs: GraphRunner;
   #running: Promise<void> | undefined;
   #reconciledAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: JanitorOptions) {
     this.#options = options;
+    this.#graphs = new GraphRunner(options);
   }
 
   start(): void {
@@ -66,6 +69,7 @@ export class Janitor {
     if (stalled.length > 0) log.warn({ jobs: stalled }, 'jobs recovered from a worker that went away');
     const expired = await expireOverdue(redis, keys, queues, records, await redisNow(redis));
     if (expired.length > 0) log.info({ jobs: expired }, 'jobs expired in the queue');
+    await this.#graphs.sweep();
     if (clock.monotonic() - this.#reconciledAt < reconcileEveryMs) return;
     this.#reconciledAt = clock.monotonic();
     const lost = await requeueLost(redis, keys, queues, records, await redisNow(redis));

@@ -2,12 +2,15 @@
 import type { JobId, TenantId } from '../ids.ts';
 import { isTerminal, type JobRecord, type RecordStore } from '../records/index.ts';
 import type { Keys, Redis } from '../redis/index.ts';
+import { GRAPH_QUEUE } from './graph-runner.ts';
 import type { GroupQueues } from './group-queue.ts';
 import { firstRank } from './rank.ts';
 
 /** A job this young may still be on its way into the queue. */
 const SETTLE_MS = 10_000;
 const CHUNK = 500;
+/** BullMQ's answer when the parent of a new child is not there. */
+const PARENT_MISSING = -5;
 
 /**
  * Puts jobs back that have a record without an end and no BullMQ job (Redis lost the tail of its log between the two,
@@ -33,12 +36,19 @@ export async function requeueLost(
     const live = await records.readMany(ids);
     const gone = ids.filter((_, i) => live[i] === undefined);
     if (gone.length > 0) await forget(redis, keys, gone);
-    lost.push(...(await withoutJob(redis, queues, live)));
+    const unfinished = live.filter((record) => record && !isTerminal(record.state)) as JobRecord[];
+    const [graphs, jobs] = [
+      unfinished.filter(({ graph }) => graph),
+      unfinished.filter(({ graph }) => !graph),
+    ];
+    // A job made of jobs has no turn in a queue to lose; it is looked at anew.
+    if (graphs.length > 0) await redis.zadd(keys.graphs, ...graphs.flatMap(({ id }) => [now, id]));
+    lost.push(...(await withoutJob(redis, queues, jobs)));
     if (ids.length < CHUNK) break;
   }
   for (const record of lost) {
     await records.apply([{ move: 'requeue', id: record.id }]);
-    await queues.of(record.queue).add(record, firstRank(record.priority));
+    await addAgain(queues, record);
   }
   return lost.map((record) => record.id);
 }
@@ -59,11 +69,8 @@ async function forget(redis: Redis, keys: Keys, ids: readonly JobId[]): Promise<
 async function withoutJob(
   redis: Redis,
   queues: GroupQueues,
-  live: readonly (JobRecord | undefined)[],
+  candidates: readonly JobRecord[],
 ): Promise<JobRecord[]> {
-  const candidates = live.filter(
-    (record) => record !== undefined && !isTerminal(record.state),
-  ) as JobRecord[];
   const pipeline = redis.pipeline();
   for (const record of candidates)
     pipeline.hmget(queues.of(record.queue).jobKey(record.id), 'timestamp', 'finishedOn');
@@ -77,6 +84,20 @@ async function withoutJob(
     orphans.push(candidates[i]);
   }
   return orphans;
+}
+
+/** A node comes back as a child of its flow, unless the flow is gone from BullMQ; its record carries it on then. */
+async function addAgain(queues: GroupQueues, record: JobRecord): Promise<void> {
+  const queue = queues.of(record.queue);
+  const rank = record.rank ?? firstRank(record.priority);
+  if (record.parent) {
+    try {
+      return await queue.add(record, rank, { id: record.parent, queue: queues.of(GRAPH_QUEUE) });
+    } catch (error) {
+      if ((error as { code?: number }).code !== PARENT_MISSING) throw error;
+    }
+  }
+  await queue.add(record, rank);
 }
 
 /** Ends waiting jobs whose deadline has passed; running ones are stopped by their worker. Returns the ids it ended. */

@@ -1,5 +1,6 @@
 export { type JobFilter, listJobs, type Page } from './list.ts';
 export {
+  type GraphState,
   isTerminal,
   type JobOutput,
   JobOutputSchema,
@@ -9,5 +10,13 @@ export {
   type MoveName,
   type NewJob,
   type StoredImage,
+  type StoredTranscript,
 } from './record.ts';
-export { type Move, type Outcome, RecordStore, type RecordStoreOptions, type StoredEvent } from './store.ts';
+export {
+  type Move,
+  type News,
+  type Outcome,
+  RecordStore,
+  type RecordStoreOptions,
+  type StoredEvent,
+} from './store.ts';

@@ -11,6 +11,7 @@
  *                +--------- cancel ----+--> canceled    never changes again
  *                +--------- expire ----+--> expired
  *
+ * `begin` is the start of a job made of jobs, when the first of them starts; it has no attempts of its own.
  * `start` opens an attempt: it may find the record queued, or still running when the worker before died without a
  * word. Every later move of that worker names the attempt, and moves of older attempts are refused as stale.
  */
@@ -24,11 +25,13 @@ import {
   PRIORITY_CLASSES,
   ProgressSchema,
 } from '../contracts/job.ts';
+import { TranscriptSchema } from '../contracts/speech-to-text.ts';
 import type { JobId, LeaseToken, TenantId, WorkerId } from '../ids.ts';
 
 /** Per move: the states it may find, and the state it leaves. transition.lua is loaded with this very table. */
 export const MOVES = {
   start: { from: ['queued', 'running'], to: 'running' },
+  begin: { from: ['queued'], to: 'running' },
   progress: { from: ['running'], to: 'running' },
   requeue: { from: ['running'], to: 'queued' },
   succeed: { from: ['running'], to: 'succeeded' },
@@ -70,8 +73,34 @@ export const StoredImageSchema = z.object({
 });
 export type StoredImage = z.output<typeof StoredImageSchema>;
 
-export const JobOutputSchema = z.object({ images: z.array(StoredImageSchema) });
+/** A transcript; a long one is an object of its own and only its text stands here. */
+export const StoredTranscriptSchema = TranscriptSchema.partial({ segments: true }).extend({
+  key: z.string().optional(),
+});
+export type StoredTranscript = z.output<typeof StoredTranscriptSchema>;
+
+export const JobOutputSchema = z.object({
+  images: z.array(StoredImageSchema).default([]),
+  transcript: StoredTranscriptSchema.optional(),
+});
 export type JobOutput = z.output<typeof JobOutputSchema>;
+
+/** A job made of jobs: its nodes, each with the job it is or will be. Inputs are complete but for their references. */
+export const GraphStateSchema = z.object({
+  nodes: z.array(
+    z.object({
+      id: z.string(),
+      job: id<JobId>(),
+      type: z.enum(JOB_TYPES),
+      model: z.string(),
+      queue: z.string(),
+      cost: z.number(),
+      input: z.record(z.string(), z.unknown()),
+      after: z.array(z.string()),
+    }),
+  ),
+});
+export type GraphState = z.output<typeof GraphStateSchema>;
 
 const base = {
   id: id<JobId>(),
@@ -88,15 +117,23 @@ const base = {
   metadata: json(MetadataSchema),
   created_at: number,
   deadline_at: number.optional(),
+  /** Its place in line: BullMQ's priority. */
+  rank: number.optional(),
   /** Where its tenant stood in line (queue/admit.lua); the job's start moves the line on. */
   fair_tag: number.optional(),
   /** Types of the events that somebody asked to be told of, separated by spaces. */
   hook_events: z.string().optional(),
+  /** Of a job made of jobs. */
+  graph: json(GraphStateSchema).optional(),
+  /** Of a node: the job it is part of, and which node it is. */
+  parent: id<JobId>().optional(),
+  node: z.string().optional(),
   /** Rises with every change; the job's ETag and the id of its last event. */
   rev: number,
   attempt: number,
 };
-const started = { started_at: number, worker: id<WorkerId>(), lease: id<LeaseToken>() };
+/** A job made of jobs runs on no worker itself. */
+const started = { started_at: number, worker: id<WorkerId>().optional(), lease: id<LeaseToken>().optional() };
 const ended = {
   finished_at: number,
   expires_at: number,
@@ -139,6 +176,10 @@ export type NewJob = Pick<
   | 'input'
   | 'metadata'
   | 'deadline_at'
+  | 'rank'
   | 'fair_tag'
   | 'hook_events'
+  | 'graph'
+  | 'parent'
+  | 'node'
 >;

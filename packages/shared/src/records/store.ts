@@ -29,6 +29,8 @@ export interface Outcome {
   readonly rev: number;
   readonly attempt: number;
   readonly cancelRequested: boolean;
+  /** After a start or progress: somebody follows the job live (previews.ts). */
+  readonly watched: boolean;
   /** After a start that took effect. */
   readonly record?: JobRecord;
 }
@@ -39,6 +41,13 @@ export interface StoredEvent {
   readonly type: string;
   readonly at: number;
   readonly data: unknown;
+}
+
+/** What happened to a job since somebody last looked. */
+export interface News {
+  readonly state: JobState;
+  readonly rev: number;
+  readonly events: readonly StoredEvent[];
 }
 
 export interface RecordStoreOptions {
@@ -101,13 +110,21 @@ export class RecordStore {
 
   /** Events after `afterRev`, oldest first. */
   async events(id: JobId, afterRev: number): Promise<StoredEvent[]> {
-    const entries = await this.#redis.xrange(this.#keys.events(id), `(${afterRev}-0`, '+');
-    return entries.map(([entryId, [, type, , at, , data]]) => ({
-      rev: Number.parseInt(entryId, 10),
-      type,
-      at: Number(at),
-      data: JSON.parse(data),
-    }));
+    return (await this.#redis.xrange(this.#keys.events(id), `(${afterRev}-0`, '+')).map(parseEvent);
+  }
+
+  /**
+   * At most `count` events after `afterRev`, oldest first, with where the record stood just before they were read; one
+   * round trip. Undefined when there is no such record, or no longer.
+   */
+  async news(id: JobId, afterRev: number, count: number): Promise<News | undefined> {
+    const [record, events] = await Promise.all([
+      this.#redis.hmget(this.#keys.record(id), 'state', 'rev'),
+      this.#redis.xrange(this.#keys.events(id), `(${afterRev}-0`, '+', 'COUNT', count),
+    ]);
+    const [state, rev] = record;
+    if (state === null) return undefined;
+    return { state: state as JobState, rev: Number(rev), events: events.map(parseEvent) };
   }
 
   /** Forgets a finished job. */
@@ -135,16 +152,31 @@ function encodeFields(fields: Readonly<Record<string, unknown>>): Record<string,
   return encoded;
 }
 
+const parseEvent = ([entryId, [, type, , at, , data]]: [string, string[]]): StoredEvent => ({
+  rev: Number.parseInt(entryId, 10),
+  type,
+  at: Number(at),
+  data: JSON.parse(data),
+});
+
 function parseOutcome(reply: unknown): Outcome {
-  const [code, state, rev, attempt, cancelRequested, flat] = reply as [
+  const [code, state, rev, attempt, cancelRequested, watched, flat] = reply as [
     Outcome['code'],
     Outcome['state'],
     number,
     number,
     number,
+    number | undefined,
     string[] | undefined,
   ];
-  const outcome = { code, state, rev, attempt, cancelRequested: cancelRequested !== FLAG_ABSENT };
+  const outcome = {
+    code,
+    state,
+    rev,
+    attempt,
+    cancelRequested: cancelRequested !== FLAG_ABSENT,
+    watched: (watched ?? FLAG_ABSENT) !== FLAG_ABSENT,
+  };
   if (!flat) return outcome;
   const record: Record<string, string> = {};
   for (let i = 0; i < flat.length; i += 2) record[flat[i]] = flat[i + 1];

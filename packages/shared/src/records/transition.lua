@@ -14,7 +14,8 @@
 -- A move speaks for a running attempt by its lease. A move without one may touch a running record only when no
 -- lease on it is alive any more (BullMQ's lock key is gone); `cancel` without one becomes a request to the worker.
 --
--- Returns per move {code, state, rev, attempt, cancel_requested, record}; `record` is the flat hash after a start.
+-- Returns per move {code, state, rev, attempt, cancel_requested, watched, record}; `watched` says after a start or progress
+-- whether somebody follows the job live, `record` is the flat hash after a start.
 --   ok         applied
 --   same       this very move had been applied before (its reply was lost)
 --   requested  the worker that runs the job was asked to cancel it
@@ -31,7 +32,7 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
 local EVENT = {
-  create = 'job.queued', start = 'job.started', progress = 'job.progress', requeue = 'job.queued',
+  create = 'job.queued', start = 'job.started', begin = 'job.started', progress = 'job.progress', requeue = 'job.queued',
   succeed = 'job.succeeded', fail = 'job.failed', cancel = 'job.canceled', expire = 'job.expired',
 }
 local TERMINAL = { succeeded = true, failed = true, canceled = true, expired = true }
@@ -86,7 +87,9 @@ local function create(m)
   redis.call('ZADD', prefix .. ':live:' .. m.fields.tenant, now, m.id)
   if not m.fields.parent then redis.call('ZADD', prefix .. ':jobs:' .. m.fields.tenant, 0, m.id) end
   if m.fields.deadline_at then redis.call('ZADD', prefix .. ':deadlines', m.fields.deadline_at, m.id) end
-  if redis.call('SADD', prefix .. ':groups', m.fields.queue) == 1 then
+  if m.fields.graph then
+    redis.call('ZADD', prefix .. ':graphs', now, m.id)
+  elseif redis.call('SADD', prefix .. ':groups', m.fields.queue) == 1 then
     redis.call('PUBLISH', prefix .. ':groups', m.fields.queue)
   end
   shift_load(m.fields.queue, m.fields.priority, m.fields.cost, 1)
@@ -108,11 +111,16 @@ local function apply(m)
   if m.move == 'create' then return create(m) end
   local key = prefix .. ':record:' .. m.id
   local known = redis.call('HMGET', key, 'state', 'rev', 'attempt', 'lease', 'cancel_requested', 'tenant', 'queue',
-    'worker', 'deadline_at', 'priority', 'cost', 'hook_events', 'fair_tag')
+    'worker', 'deadline_at', 'priority', 'cost', 'hook_events', 'fair_tag', 'parent')
   local state, rev, attempt, lease = known[1], tonumber(known[2]), tonumber(known[3]), known[4]
   if not state then return { 'missing', '', 0, 0, 0 } end
   local wanted = known[5] and 1 or 0
-  local function answer(code) return { code, state, rev, attempt, wanted } end
+  local watched = 0
+  if m.move == 'start' or m.move == 'progress' then
+    -- Who follows a job made of jobs follows its nodes.
+    watched = redis.call('EXISTS', prefix .. ':watched:' .. m.id, prefix .. ':watched:' .. (known[14] or ''))
+  end
+  local function answer(code) return { code, state, rev, attempt, wanted, watched } end
 
   local move = m.move
   if TERMINAL[state] then
@@ -125,7 +133,7 @@ local function apply(m)
     if move == 'start' then
       if m.lease == lease then
         local same = answer('same')
-        same[6] = redis.call('HGETALL', key)
+        same[7] = redis.call('HGETALL', key)
         return same
       end
     elseif m.lease then
@@ -162,6 +170,8 @@ local function apply(m)
     attempt = attempt + 1
     redis.call('HSET', key, 'attempt', attempt, 'started_at', now, 'lease', m.lease)
     if known[13] then advance_turn(known[7], known[10], tonumber(known[13])) end
+  elseif move == 'begin' then
+    redis.call('HSET', key, 'started_at', now)
   elseif move == 'requeue' then
     if m.refund then
       attempt = attempt - 1
@@ -171,13 +181,15 @@ local function apply(m)
   elseif TERMINAL[state] then
     if m.lease then redis.call('HSET', key, 'ended_by', m.lease) end
     finish(key, m.id, known[6])
+    -- The graph this job is a node of has something to do; whoever wrote this does it, or the janitor a little later.
+    if known[14] then redis.call('ZADD', prefix .. ':graphs', now, known[14]) end
   end
   announce(m.id, rev, EVENT[move], move == 'progress' and m.fields and m.fields.progress or nil,
     known[12])
 
   if move ~= m.move then return answer('ended') end
   local done = answer('ok')
-  if move == 'start' then done[6] = redis.call('HGETALL', key) end
+  if move == 'start' then done[7] = redis.call('HGETALL', key) end
   return done
 end
 

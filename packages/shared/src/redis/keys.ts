@@ -27,8 +27,14 @@ export interface Keys {
   readonly reserved: string;
   /** Events somebody asked to be told of and that are not queued for delivery yet: `<job id> <event>`, by time. */
   readonly outbox: string;
+  /** Jobs made of jobs that may have a next node to start or an end to write, by when that was noticed. */
+  readonly graphs: string;
   /** Channel: the record of this job changed. */
   changed(id: JobId): string;
+  /** Exists while somebody follows the job live. */
+  watched(id: JobId): string;
+  /** The newest preview of a running job; also the channel that announces the next one. */
+  preview(id: JobId): string;
   /** Channel: this worker should cancel a job it runs. */
   cancel(worker: WorkerId): string;
   /** A worker's private marker: adding to it ends the worker's blocking wait. */
@@ -58,7 +64,10 @@ export function keysOf(namespace: string): Keys {
     idempotency: (hash) => `${prefix}:idem:${hash}`,
     reserved: `${prefix}:reserved`,
     outbox: `${prefix}:outbox`,
+    graphs: `${prefix}:graphs`,
     changed: (id) => `${prefix}:changed:${id}`,
+    watched: (id) => `${prefix}:watched:${id}`,
+    preview: (id) => `${prefix}:preview:${id}`,
     cancel: (worker) => `${prefix}:cancel:${worker}`,
     wake: (worker) => `${prefix}:wake:${worker}`,
     worker: (id) => `${prefix}:worker:${id}`,

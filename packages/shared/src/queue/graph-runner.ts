@@ -1,0 +1,172 @@
+/**
+ * Runs jobs made of jobs. Every node is a job of its own in its model's group queue, so it runs where that model lives; in
+ * BullMQ the whole is a flow: the graph's job waits for its children, new ones are added as they become ready, and a
+ * child that fails releases it at once.
+ *
+ * The records decide, and `advance` may be called by anybody at any time, any number of times: by the worker that ended a
+ * node, by the API that created or cancelled the whole, by the janitor for graphs that somebody died on. Node jobs have
+ * their ids from the start, so starting one twice makes one job.
+ */
+import { randomUUID } from 'node:crypto';
+import type { JobMetrics } from '../contracts/job.ts';
+import { type GraphNodeState, nextMove } from '../graph/next.ts';
+import type { JobId, LeaseToken } from '../ids.ts';
+import {
+  isTerminal,
+  type JobOutput,
+  type JobRecord,
+  type Move,
+  type NewJob,
+  type RecordStore,
+} from '../records/index.ts';
+import { type Keys, type Redis, redisNow } from '../redis/index.ts';
+import type { Claim, GroupQueue, GroupQueues } from './group-queue.ts';
+import { firstRank } from './rank.ts';
+
+/** Where the BullMQ jobs of graphs wait for their children. */
+export const GRAPH_QUEUE = 'graphs';
+const SWEPT_AT_ONCE = 64;
+
+export interface GraphRunnerOptions {
+  readonly redis: Redis;
+  readonly keys: Keys;
+  readonly records: RecordStore;
+  readonly queues: GroupQueues;
+}
+
+export class GraphRunner {
+  readonly #options: GraphRunnerOptions;
+  /** Leases of the moment in which a finished flow is closed. */
+  readonly #token = `graphs.${randomUUID()}` as LeaseToken;
+
+  constructor(options: GraphRunnerOptions) {
+    this.#options = options;
+  }
+
+  /** Stores a job made of jobs and starts its first nodes. */
+  async create(job: NewJob): Promise<void> {
+    await this.#options.records.create(job, () => this.#queue.addParent(job, rankOf(job)));
+    await this.advance(job.id);
+  }
+
+  /** Does whatever the states of its nodes call for. Safe to repeat, alone or at once with others. */
+  async advance(id: JobId): Promise<void> {
+    const { records } = this.#options;
+    const record = await records.read(id);
+    if (!record?.graph) return;
+    const { graph } = record;
+    const nodes = await records.readMany(graph.nodes.map(({ job }) => job));
+    if (isTerminal(record.state)) return this.#stopNodes(nodes);
+    const next = nextMove(graph, nodes);
+    switch (next.kind) {
+      case 'go-on':
+        await Promise.all(next.start.map((node) => this.#start(record, node)));
+        if (nodes.some((node) => node && node.state !== 'queued'))
+          await records.apply([{ move: 'begin', id }]);
+        return;
+      case 'succeed':
+        await records.apply([
+          { move: 'begin', id },
+          { move: 'succeed', id, fields: await this.#result(record, nodes) },
+        ]);
+        return;
+      case 'fail':
+        await records.apply([{ move: 'fail', id, fields: { error: next.error } }]);
+        return this.#stopNodes(nodes);
+      case 'cancel':
+        await records.apply([{ move: 'cancel', id }]);
+        return this.#stopNodes(nodes);
+    }
+  }
+
+  /** A node has started: so has the whole. */
+  async begin(id: JobId): Promise<void> {
+    await this.#options.records.apply([{ move: 'begin', id }]);
+  }
+
+  /**
+   * Advances the graphs that were noticed and not seen to, and closes the BullMQ jobs that their children released. Returns
+   * how many graphs it advanced.
+   */
+  async sweep(): Promise<number> {
+    const { redis, keys } = this.#options;
+    // Taken out first: what happens while we look at a graph is noticed anew.
+    const noticed = (await redis.zpopmin(keys.graphs, SWEPT_AT_ONCE)).filter(
+      (_, i) => i % 2 === 0,
+    ) as JobId[];
+    for (const id of noticed) await this.advance(id);
+    for (;;) {
+      const claim = await this.#queue.claim(this.#token);
+      if (!claim) return noticed.length;
+      await this.#close(claim);
+    }
+  }
+
+  async #close(claim: Claim): Promise<void> {
+    await this.advance(claim.jobId);
+    const record = await this.#options.records.read(claim.jobId);
+    if (record?.state === 'succeeded') await this.#queue.complete(claim);
+    else await this.#queue.fail(claim, claim.deferredFailure ?? `the job is ${record?.state ?? 'gone'}`);
+  }
+
+  get #queue(): GroupQueue {
+    return this.#options.queues.of(GRAPH_QUEUE);
+  }
+
+  async #start(parent: JobRecord, node: GraphNodeState): Promise<void> {
+    const { records, queues } = this.#options;
+    const job: NewJob = {
+      id: node.job,
+      tenant: parent.tenant,
+      type: node.type,
+      model: node.model,
+      queue: node.queue,
+      priority: parent.priority,
+      cost: node.cost,
+      input: node.input,
+      metadata: {},
+      deadline_at: parent.deadline_at,
+      rank: parent.rank,
+      fair_tag: parent.fair_tag,
+      parent: parent.id,
+      node: node.id,
+    };
+    const link = { id: parent.id, queue: this.#queue };
+    await records.create(job, () => queues.of(job.queue).add(job, rankOf(job), link));
+  }
+
+  /** Pictures of all nodes, in their order, and the last transcript. */
+  async #result(parent: JobRecord, nodes: readonly (JobRecord | undefined)[]): Promise<Move['fields']> {
+    const outputs = nodes.flatMap((node) => (node?.state === 'succeeded' ? [node.output] : []));
+    const starts = nodes.flatMap((node) =>
+      node && 'started_at' in node && node.started_at ? [node.started_at] : [],
+    );
+    const totalMs = Math.max(0, (await redisNow(this.#options.redis)) - parent.created_at);
+    const queueMs = Math.min(totalMs, Math.max(0, Math.min(...starts) - parent.created_at));
+    const output: JobOutput = {
+      images: outputs.flatMap(({ images }) => images),
+      transcript: outputs.findLast(({ transcript }) => transcript)?.transcript,
+    };
+    const metrics: JobMetrics = {
+      queue_ms: queueMs,
+      run_ms: totalMs - queueMs,
+      total_ms: totalMs,
+      batch_size: null,
+      worker: null,
+      timings: { queued: queueMs, nodes: totalMs - queueMs },
+    };
+    return { output, metrics };
+  }
+
+  /** What is of no use any more: waiting nodes are cancelled now, running ones are told. */
+  async #stopNodes(nodes: readonly (JobRecord | undefined)[]): Promise<void> {
+    const { records, queues } = this.#options;
+    const live = nodes.filter((node) => node !== undefined && !isTerminal(node.state)) as JobRecord[];
+    const outcomes = await records.apply(live.map(({ id }) => ({ move: 'cancel', id })));
+    for (const [i, { code }] of outcomes.entries()) {
+      if (code === 'ok') await queues.of(live[i].queue).remove(live[i].id);
+    }
+  }
+}
+
+const rankOf = (job: Pick<NewJob, 'rank' | 'priority'>): number => job.rank ?? firstRank(job.priority);
