@@ -3,6 +3,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Metrics, MetricsPage } from '@lehr/shared';
 import { type JobState, parseGroupQueueName } from '@lehr/shared';
 import type { JobRun } from './intake/job-run.ts';
+import { PictureRun } from './intake/picture-run.ts';
 import type { Worker, WorkerObserver } from './worker.ts';
 
 const EVENT_LOOP_RESOLUTION_MS = 5;
@@ -27,14 +28,19 @@ export function observeWorker(metrics: Metrics<'worker'>): WorkerObserver {
 
 function countEnd(metrics: Metrics<'worker'>, run: JobRun, end: JobState): void {
   const labels = labelsOfQueue(run.record.queue);
-  const { record } = run;
   metrics.requests.inc({ ...labels, outcome: end });
-  if (record.state === 'running')
-    metrics.queueTime.observe(labels, (record.started_at - record.created_at) / 1000);
+  metrics.queueTime.observe(labels, run.queuedMs / 1000);
   if (end !== 'succeeded') return;
-  for (const { picture } of run.samples) {
-    if (!picture) continue;
-    const { submittedAt, engine, encodedAt, uploadedAt } = picture.times;
+  if (run instanceof PictureRun) countPictures(metrics, run, labels);
+}
+
+function countPictures(
+  metrics: Metrics<'worker'>,
+  run: PictureRun,
+  labels: { model: string; version: string },
+): void {
+  for (const { times } of run.pictures) {
+    const { submittedAt, engine, encodedAt, uploadedAt } = times;
     metrics.images.inc(labels);
     metrics.inferencePostprocess.observe(labels, (encodedAt - submittedAt - engine.decodedAt) / 1000);
     metrics.upload.observe(labels, (uploadedAt - encodedAt) / 1000);
@@ -44,12 +50,9 @@ function countEnd(metrics: Metrics<'worker'>, run: JobRun, end: JobState): void 
       (engine.decodedAt - engine.denoisedAt) / 1000,
     );
   }
-  const lastUpload = Math.max(...run.samples.map(({ picture }) => picture?.times.uploadedAt ?? 0));
-  const queuedMs = record.state === 'running' ? record.started_at - record.created_at : 0;
-  metrics.requestDuration.observe(
-    { ...labels, outcome: end },
-    (queuedMs + lastUpload - run.claimedAt) / 1000,
-  );
+  const lastUpload = Math.max(...run.pictures.map(({ times }) => times.uploadedAt));
+  const totalMs = run.queuedMs + lastUpload - run.claimedAt;
+  metrics.requestDuration.observe({ ...labels, outcome: 'succeeded' }, totalMs / 1000);
 }
 
 /** Gauges that are read at a scrape. */

@@ -4,7 +4,7 @@
  */
 import type { Clock, JobId, JobState, Log, Registry, Task, WorkerId, WorkerStatus } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
-import { Claimer, type GroupQueues, Janitor, Leases } from '@lehr/shared/queue';
+import { Claimer, GraphRunner, type GroupQueues, Janitor, Leases } from '@lehr/shared/queue';
 import type { RecordStore } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import type { FromEngine, OpenedModel } from './engine/protocol.ts';
@@ -17,7 +17,9 @@ import { GroupList } from './intake/group-list.ts';
 import { Intake } from './intake/intake.ts';
 import type { JobRun } from './intake/job-run.ts';
 import { Ledger } from './intake/ledger.ts';
+import { OutputStore } from './intake/output-store.ts';
 import { ProgressWriter } from './intake/progress.ts';
+import { runFor } from './intake/run-for.ts';
 import { Runs } from './intake/runs.ts';
 import { ServedModels } from './intake/served-models.ts';
 import { LaneSpeeds } from './intake/speeds.ts';
@@ -110,14 +112,16 @@ export class Worker {
         else if (cancelRequested) this.#runs.stop(run, { kind: 'canceled' });
       },
     });
+    const outputs = new OutputStore({ store, clock, log, patienceMs: times.storePatienceMs });
+    const graphs = new GraphRunner({ redis: parts.commands, keys, records, queues });
     const delivery = new Delivery({
-      store,
+      outputs,
       records,
       queues,
+      graphs,
       clock,
       log,
       worker: parts.id,
-      storePatienceMs: times.storePatienceMs,
       onClosing: (run) => this.#leases.remove(run.record.id),
     });
     this.#runs = new Runs({
@@ -162,14 +166,16 @@ export class Worker {
       claimer,
       queues,
       records,
+      graphs,
       leases: this.#leases,
       ledger: this.#ledger,
       runs: this.#runs,
       clock,
       log,
       groups: () => this.#groups.names,
-      mayClaim: () => this.#engine.isUp && !delivery.storeIsFailing,
+      mayClaim: () => this.#engine.isUp && !outputs.isFailing,
       usualRows: (group) => served.usualRows(group),
+      runFor: (claim, record, claimedAt) => runFor(claim, record, claimedAt, { store: outputs, clock }),
       onStarted: (run) => this.#deadlines.watch(run),
     });
     this.#reporter = new FleetReporter({

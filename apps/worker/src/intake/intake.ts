@@ -8,17 +8,10 @@
  *   sleeping  -> looking    a marker popped, rows became free, a new group appeared
  *   any       -> stopped    drain; nothing is claimed any more
  */
-import {
-  type Clock,
-  type JobId,
-  LehrError,
-  type Log,
-  TextToImageInputSchema,
-  type WorkerId,
-} from '@lehr/shared';
-import type { Claim, Claimer, GroupHead, GroupQueues, Leases } from '@lehr/shared/queue';
-import type { Outcome, RecordStore } from '@lehr/shared/records';
-import { JobRun } from './job-run.ts';
+import { type Clock, type JobId, LehrError, type Log, type WorkerId } from '@lehr/shared';
+import type { Claim, Claimer, GraphRunner, GroupHead, GroupQueues, Leases } from '@lehr/shared/queue';
+import type { JobRecord, Outcome, RecordStore } from '@lehr/shared/records';
+import type { JobRun } from './job-run.ts';
 import type { Ledger } from './ledger.ts';
 import { chooseGroup, type Room } from './policy.ts';
 import type { Runs } from './runs.ts';
@@ -28,6 +21,7 @@ export interface IntakeOptions {
   readonly claimer: Claimer;
   readonly queues: GroupQueues;
   readonly records: RecordStore;
+  readonly graphs: GraphRunner;
   readonly leases: Leases;
   readonly ledger: Ledger;
   readonly runs: Runs;
@@ -39,6 +33,8 @@ export interface IntakeOptions {
   readonly mayClaim: () => boolean;
   /** Rows a job of the group usually takes; what it really takes is known once it is claimed. */
   readonly usualRows: (group: string) => number;
+  /** The job in hand; undefined when its input is not one this worker understands. */
+  readonly runFor: (claim: Claim, record: JobRecord, claimedAt: number) => JobRun | undefined;
   readonly onStarted: (run: JobRun) => void;
 }
 
@@ -185,7 +181,7 @@ export class Intake {
   }
 
   async #begin(claim: Claim, outcome: Outcome, claimedAt: number): Promise<void> {
-    const { queues, leases, runs, log } = this.#options;
+    const { queues, leases, runs, graphs, log } = this.#options;
     const record = outcome.record;
     if (!record) {
       // Its end came while it waited, or its record is gone: only the queue entry is left to close.
@@ -195,10 +191,10 @@ export class Intake {
       return;
     }
     if (outcome.attempt > MAX_ATTEMPTS) return this.#giveUp(claim, `given up after ${MAX_ATTEMPTS} attempts`);
-    const input = TextToImageInputSchema.safeParse(record.input);
-    if (!input.success) return this.#giveUp(claim, 'its input does not fit this worker');
+    const run = this.#options.runFor(claim, record, claimedAt);
+    if (!run) return this.#giveUp(claim, 'its input does not fit this worker');
     log.info({ job: record.id, queue: claim.queue, attempt: outcome.attempt }, 'job started');
-    const run = new JobRun(claim, record, input.data, claimedAt);
+    if (record.parent) await graphs.begin(record.parent);
     runs.add(run);
     this.#options.onStarted(run);
   }

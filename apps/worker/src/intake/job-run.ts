@@ -1,26 +1,19 @@
 /**
- * A claimed job while this worker has it. It owns one sample per picture and knows what still has to happen:
+ * A claimed job while this worker has it. It gives the engine samples (one per picture, one per audio window), takes what
+ * becomes of them, and knows when there is nothing left to do:
  *
- *   working    samples are with the engine or their pictures on the way to the store
+ *   working    the engine has samples of it, or their results are being stored
  *   stopping   cancelled, expired or failed: waiting until the engine has dropped what is left
  *   over       its end is decided and being written, or the lease was lost and nothing may be written
+ *
+ * picture-run.ts and speech-run.ts are the two kinds.
  */
-import { randomUUID } from 'node:crypto';
-import {
-  type ErrorCode,
-  type LeaseToken,
-  type ObjectKey,
-  rowsPerSample,
-  seedOfSample,
-  type TextToImageInput,
-  toObjectKey,
-} from '@lehr/shared';
+import { type ErrorCode, type LeaseToken, type ObjectKey, type Progress, toObjectKey } from '@lehr/shared';
 import type { Claim } from '@lehr/shared/queue';
-import type { JobRecord, StoredImage } from '@lehr/shared/records';
-import type { DiffusionSample, SampleId } from '../engine/protocol.ts';
-import type { PictureTimes } from './timeline.ts';
+import type { JobRecord, Move } from '@lehr/shared/records';
+import type { EngineSample, FromEngine } from '../engine/protocol.ts';
 
-/** Why a job stops before its pictures are done. */
+/** Why a job stops before it is done. */
 export type StopReason =
   | { readonly kind: 'canceled' }
   | { readonly kind: 'expired' }
@@ -30,70 +23,54 @@ export type StopReason =
   /** Somebody else has the job now; nothing may be written. */
   | { readonly kind: 'lost' };
 
-export interface Picture {
-  readonly image: StoredImage;
-  readonly times: PictureTimes;
-  readonly batchSize: number;
-}
-
+/** What the engine has, or had, of a job. */
 export interface SampleRun {
-  readonly index: number;
-  readonly request: DiffusionSample;
+  readonly request: EngineSample;
+  /** Rows it takes in its lane's batch. */
+  readonly rows: number;
   /** Parent's monotonic clock, at the last time it was sent to an engine. */
   submittedAt: number;
   step: number;
-  /** `engine` until the engine is done with it, then `storing`, then `stored`. */
-  place: 'engine' | 'storing' | 'stored';
-  picture?: Picture;
+  inEngine: boolean;
 }
 
-export class JobRun {
+/** The engine's last word on a sample that went well. */
+export type SampleResult = Extract<FromEngine, { type: 'finished' }>;
+
+export abstract class JobRun {
   readonly claim: Claim;
   readonly record: JobRecord;
-  readonly input: TextToImageInput;
   /** Parent's monotonic clock: when the record said running. */
   readonly claimedAt: number;
-  readonly samples: readonly SampleRun[];
   readonly #abort = new AbortController();
   #stop: StopReason | undefined;
 
-  constructor(claim: Claim, record: JobRecord, input: TextToImageInput, claimedAt: number) {
+  constructor(claim: Claim, record: JobRecord, claimedAt: number) {
     this.claim = claim;
     this.record = record;
-    this.input = input;
     this.claimedAt = claimedAt;
-    this.samples = Array.from({ length: input.n }, (_, index) => ({
-      index,
-      request: {
-        id: `${claim.jobId}.${index}.${randomUUID()}` as SampleId,
-        task: 'diffusion',
-        model: record.model,
-        lane: record.queue,
-        prompt: input.prompt,
-        negativePrompt: input.negative_prompt,
-        width: input.width,
-        height: input.height,
-        steps: input.steps,
-        guidance: input.guidance,
-        seed: seedOfSample(input.seed, index),
-        sampler: input.sampler,
-        company: Number.MAX_SAFE_INTEGER,
-      },
-      submittedAt: claimedAt,
-      step: 0,
-      place: 'engine',
-    }));
   }
+
+  /** Everything the engine was ever given of it. */
+  abstract readonly samples: readonly SampleRun[];
+  /** Nothing is left to do but to write the end. */
+  abstract readonly isDone: boolean;
+  abstract readonly progress: Progress;
+
+  /** What the engine can begin with. Rejects when the job cannot be done. */
+  abstract begin(): Promise<readonly SampleRun[]>;
+
+  /** Takes a result of the engine; returns what the engine has to do next. Rejects when the job cannot be done. */
+  abstract take(sample: SampleRun, result: SampleResult): Promise<readonly SampleRun[]>;
+
+  /** What a `succeed` writes into the record, once the job is done. */
+  abstract result(worker: string): Move['fields'];
 
   get lease(): LeaseToken {
     return this.claim.token;
   }
 
-  get rowsPerSample(): number {
-    return rowsPerSample(this.input.guidance);
-  }
-
-  /** Aborts uploads that are on their way when the job stops. */
+  /** Aborts whatever of the job is under way outside the engine. */
   get signal(): AbortSignal {
     return this.#abort.signal;
   }
@@ -109,25 +86,18 @@ export class JobRun {
     this.#abort.abort();
   }
 
-  get isDone(): boolean {
-    return this.samples.every((sample) => sample.place === 'stored');
-  }
-
   get inEngine(): readonly SampleRun[] {
-    return this.samples.filter((sample) => sample.place === 'engine');
+    return this.samples.filter((sample) => sample.inEngine);
   }
 
-  /** Of all steps of all samples, how many are done. */
-  get progress(): { step: number; steps: number } {
-    return {
-      step: this.samples.reduce((sum, sample) => sum + sample.step, 0),
-      steps: this.samples.length * this.input.steps,
-    };
+  /** From the request until this attempt was claimed, by Redis's clock. */
+  get queuedMs(): number {
+    return this.record.state === 'running' ? this.record.started_at - this.record.created_at : 0;
   }
 
   /** Where this attempt's outputs go. The key carries the lease, so a losing attempt never overwrites a winner's file. */
-  outputKey(index: number, extension: string): ObjectKey {
-    return toObjectKey(`${this.outputFolder}${this.lease}/${index}.${extension}`);
+  outputKey(name: string): ObjectKey {
+    return toObjectKey(`${this.outputFolder}${this.lease}/${name}`);
   }
 
   /** Outputs of all attempts of this job lie below it. */

@@ -49,14 +49,9 @@ export class ProgressWriter {
   }
 }
 
-function progressMove(run: JobRun): Move {
-  const { step, steps } = run.progress;
-  const stage = step < steps ? 'denoise' : 'decode';
-  const fraction = Math.round((step / steps) * 1000) / 1000;
-  return {
-    move: 'progress',
-    id: run.record.id,
-    lease: run.lease,
-    fields: { progress: { fraction, stage, step, steps } },
-  };
-}
+const progressMove = (run: JobRun): Move => ({
+  move: 'progress',
+  id: run.record.id,
+  lease: run.lease,
+  fields: { progress: run.progress },
+});

@@ -63,7 +63,7 @@ export class Runs {
 
   add(run: JobRun): void {
     this.#runs.set(run.record.id, run);
-    this.#submit(run, run.samples);
+    void this.#work(run, () => run.begin());
   }
 
   /** Ends a job early. What the engine still has of it is dropped within a step; then its end is written. */
@@ -91,7 +91,7 @@ export class Runs {
         for (const { id, step } of message.samples) this.#advanced(id, step);
         return;
       case 'finished':
-        this.#left(message.sample, (run, sample) => void this.#store(run, sample, message));
+        this.#left(message.sample, (run, sample) => void this.#work(run, () => run.take(sample, message)));
         return;
       case 'failed':
         this.#left(message.sample, (run) => this.stop(run, { kind: 'failed', ...message.failure }));
@@ -133,8 +133,9 @@ export class Runs {
       const { id, lane } = sample.request;
       sample.submittedAt = this.#options.clock.monotonic();
       sample.step = 0;
+      sample.inEngine = true;
       this.#samples.set(id, { run, sample });
-      this.#options.ledger.spend(id, lane, run.rowsPerSample);
+      this.#options.ledger.spend(id, lane, sample.rows);
       return { ...sample.request, company: this.#suspicion.company(id) };
     });
     this.#options.send({ type: 'submit', samples: requests });
@@ -154,31 +155,22 @@ export class Runs {
     this.#samples.delete(id);
     this.#suspicion.forget(id);
     if (this.#options.ledger.release(id)) this.#options.onRoom();
-    placed.sample.place = 'storing';
+    placed.sample.inEngine = false;
     then(placed.run, placed.sample);
     this.#settle(placed.run);
   }
 
-  async #store(
-    run: JobRun,
-    sample: SampleRun,
-    message: Extract<FromEngine, { type: 'finished' }>,
-  ): Promise<void> {
+  /** Something of a job outside the engine; what comes of it goes to the engine, a failure is the job's. */
+  async #work(run: JobRun, work: () => Promise<readonly SampleRun[]>): Promise<void> {
     if (run.stopReason) return;
-    const pixels = { data: message.pixels, width: message.width, height: message.height };
     try {
-      sample.picture = await this.#options.delivery.storePicture(
-        run,
-        sample,
-        pixels,
-        message.timings,
-        message.batchSize,
-      );
-      sample.place = 'stored';
+      const next = await work();
+      if (!run.stopReason && next.length > 0) this.#submit(run, next);
     } catch (error) {
-      if (!run.signal.aborted) {
-        const { code, message: detail } = toLehrError(error, 'storage-failed');
-        this.stop(run, { kind: 'failed', code, message: detail });
+      // Whoever stopped the job aborted this.
+      if (!run.stopReason) {
+        const { code, message } = toLehrError(error, 'internal');
+        this.stop(run, { kind: 'failed', code, message });
       }
     }
     this.#settle(run);

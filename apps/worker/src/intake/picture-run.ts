@@ -1,0 +1,136 @@
+/** A text-to-image job in hand: one sample per picture, each encoded and stored as soon as the engine is done with it. */
+import { randomUUID } from 'node:crypto';
+import {
+  type Clock,
+  type JobMetrics,
+  type Progress,
+  rowsPerSample,
+  seedOfSample,
+  type TextToImageInput,
+} from '@lehr/shared';
+import type { Claim } from '@lehr/shared/queue';
+import type { JobRecord, Move, StoredImage } from '@lehr/shared/records';
+import type { DiffusionSample, SampleId } from '../engine/protocol.ts';
+import { encodeImage } from './image-file.ts';
+import { JobRun, type SampleResult, type SampleRun } from './job-run.ts';
+import type { OutputStore } from './output-store.ts';
+import { type PictureTimes, timingsOf, totalOf } from './timeline.ts';
+
+interface Picture {
+  readonly image: StoredImage;
+  readonly times: PictureTimes;
+  readonly batchSize: number;
+}
+
+interface PictureSample extends SampleRun {
+  readonly request: DiffusionSample;
+  picture?: Picture;
+}
+
+export class PictureRun extends JobRun {
+  readonly samples: readonly PictureSample[];
+  readonly #input: TextToImageInput;
+  readonly #store: OutputStore;
+  readonly #clock: Clock;
+
+  constructor(
+    claim: Claim,
+    record: JobRecord,
+    claimedAt: number,
+    input: TextToImageInput,
+    parts: { readonly store: OutputStore; readonly clock: Clock },
+  ) {
+    super(claim, record, claimedAt);
+    this.#input = input;
+    this.#store = parts.store;
+    this.#clock = parts.clock;
+    this.samples = Array.from({ length: input.n }, (_, index) => ({
+      request: sampleOf(record, input, index),
+      rows: rowsPerSample(input.guidance),
+      submittedAt: claimedAt,
+      step: 0,
+      inEngine: false,
+    }));
+  }
+
+  get isDone(): boolean {
+    return this.samples.every(({ picture }) => picture);
+  }
+
+  get progress(): Progress {
+    const step = this.samples.reduce((sum, sample) => sum + sample.step, 0);
+    const steps = this.samples.length * this.#input.steps;
+    const fraction = Math.round((step / steps) * 1000) / 1000;
+    return { fraction, stage: step < steps ? 'denoise' : 'decode', step, steps };
+  }
+
+  /** The pictures stored so far, with where their time went. */
+  get pictures(): readonly Picture[] {
+    return this.samples.flatMap(({ picture }) => (picture ? [picture] : []));
+  }
+
+  async begin(): Promise<readonly SampleRun[]> {
+    return this.samples;
+  }
+
+  async take(sample: SampleRun, result: SampleResult): Promise<readonly SampleRun[]> {
+    const index = this.samples.indexOf(sample as PictureSample);
+    const { request, submittedAt } = this.samples[index];
+    const { width, height, pixels, batchSize, timings } = result;
+    const file = await encodeImage({ data: pixels, width, height }, this.#input.output_format, {
+      job: this.record.id,
+      model: this.record.model,
+      seed: request.seed,
+      steps: request.steps,
+      sampler: request.sampler,
+      guidance: request.guidance,
+      ...(this.#input.embed_prompt && { prompt: request.prompt, negative_prompt: request.negativePrompt }),
+    });
+    const encodedAt = this.#clock.monotonic();
+    const key = this.outputKey(`${index}.${file.extension}`);
+    const { contentType, bytes, sha256 } = await this.#store.put(this, key, file.bytes, file.contentType);
+    const uploadedAt = this.#clock.monotonic();
+    this.samples[index].picture = {
+      image: { key, content_type: contentType, width, height, bytes, sha256, seed: request.seed },
+      times: { submittedAt, engine: timings, encodedAt, uploadedAt },
+      batchSize,
+    };
+    return [];
+  }
+
+  result(worker: string): Move['fields'] {
+    const { pictures } = this;
+    const timings = timingsOf(
+      this.queuedMs,
+      this.claimedAt,
+      pictures.map(({ times }) => times),
+    );
+    const totalMs = totalOf(timings);
+    const batchSize = pictures.reduce((sum, picture) => sum + picture.batchSize, 0) / pictures.length;
+    const metrics: JobMetrics = {
+      queue_ms: timings.queued,
+      run_ms: totalMs - timings.queued,
+      total_ms: totalMs,
+      batch_size: Math.round(batchSize * 100) / 100,
+      worker,
+      timings,
+    };
+    return { output: { images: pictures.map(({ image }) => image) }, metrics };
+  }
+}
+
+const sampleOf = (record: JobRecord, input: TextToImageInput, index: number): DiffusionSample => ({
+  id: `${record.id}.${index}.${randomUUID()}` as SampleId,
+  task: 'diffusion',
+  model: record.model,
+  lane: record.queue,
+  prompt: input.prompt,
+  negativePrompt: input.negative_prompt,
+  width: input.width,
+  height: input.height,
+  steps: input.steps,
+  guidance: input.guidance,
+  seed: seedOfSample(input.seed, index),
+  sampler: input.sampler,
+  company: Number.MAX_SAFE_INTEGER,
+});
