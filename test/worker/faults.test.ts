@@ -1,5 +1,5 @@
 /** Faults injected for real: processes are killed, frozen and drained, and every job still ends once. */
-import { readdir } from 'node:fs/promises';
+import { readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { JobId } from '../../packages/shared/src/index.ts';
@@ -168,4 +168,42 @@ test('a job that was tried six times is given up', async () => {
   await world.redis.hset(world.keys.record(id), 'attempt', '6');
   await world.simulated();
   expect(await world.reached(id)).toMatchObject({ state: 'failed', error: { code: 'attempts-exhausted' } });
+});
+
+test('a store that is away costs time only: finished pictures are kept for it, and no further job is taken meanwhile', async () => {
+  const world = await workerWorld(server.url);
+  const worker = await world.simulated({ latency: SLOW });
+  await expectAllDone(world, [await world.draw()]);
+  const objects = join(world.home, 'objects');
+  await rename(objects, `${objects}-away`);
+  await writeFile(objects, 'not a folder');
+
+  const kept = await world.draw({ steps: 4 });
+  await worker.said('store refused an output; trying again');
+  const late = await world.draw({ steps: 4, seed: 2 });
+  await worker.line(
+    ({ msg, retryInMs }) => msg === 'store refused an output; trying again' && Number(retryInMs) >= 800,
+  );
+  expect(await world.records.read(late)).toMatchObject({ state: 'queued' });
+  await rm(objects);
+  await rename(`${objects}-away`, objects);
+
+  expect(await world.reached(kept)).toMatchObject({ state: 'succeeded', attempt: 1 });
+  expect(await world.reached(late)).toMatchObject({ state: 'succeeded', attempt: 1 });
+  const started = worker.lines.filter(({ msg, job }) => msg === 'job started' && job === kept);
+  expect(started).toHaveLength(1);
+});
+
+test('a store that stays away fails the job in the end, and says that trying again makes sense', async () => {
+  const world = await workerWorld(server.url);
+  await world.simulated({ latency: SLOW, times: { storePatienceMs: 300 } });
+  await expectAllDone(world, [await world.draw()]);
+  const objects = join(world.home, 'objects');
+  await rename(objects, `${objects}-away`);
+  await writeFile(objects, 'not a folder');
+  const id = await world.draw({ steps: 4 });
+  expect(await world.reached(id)).toMatchObject({
+    state: 'failed',
+    error: { code: 'storage-failed', retryable: true },
+  });
 });

@@ -1,0 +1,55 @@
+/** What Lehr costs Redis: connections and commands. */
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';
+import { startStack } from '../support/stack.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+test('a worker that serves forty groups holds at most four connections', async () => {
+  const stack = await startStack(server);
+  const worker = await stack.worker();
+  const jobs = await Promise.all(
+    Array.from({ length: 40 }, (_, i) => stack.post({ width: 64 + 8 * i, steps: 2, sampler: 'euler' })),
+  );
+  for (const { id } of jobs) expect((await stack.over(id)).status).toBe('succeeded');
+  const { data } = (await (await stack.ask('GET', '/v1/queues')).json()) as { data: unknown[] };
+  expect(data).toHaveLength(40);
+  const admin = testRedis(server.url);
+  const clients = (await admin.client('LIST')) as string;
+  const names = [...clients.matchAll(/ name=(lehr-\S*)/g)].map(([, name]) => name);
+  await worker.stop();
+  const left = [...((await admin.client('LIST')) as string).matchAll(/ name=(lehr-\S*)/g)].map(
+    ([, name]) => name,
+  );
+  expect(names.length - left.length).toBeGreaterThan(0);
+  expect(names.length - left.length).toBeLessThanOrEqual(4);
+});
+
+test('a job costs Redis at most fifteen commands, from the request to its answer', async () => {
+  const stack = await startStack(server);
+  await stack.worker();
+  await stack.over((await stack.post()).id);
+
+  const watcher = await testRedis(server.url).monitor();
+  onTestFinished(() => watcher.disconnect());
+  const commands: string[] = [];
+  watcher.on('monitor', (_time: string, args: string[], source: string) => {
+    // What a script does inside counts as the one call it is.
+    if (source !== 'lua') commands.push(args[0].toLowerCase());
+  });
+  const COUNT = 48;
+  const jobs = await Promise.all(Array.from({ length: COUNT }, (_, seed) => stack.post({ seed, steps: 20 })));
+  for (const { id } of jobs) expect((await stack.over(id)).status).toBe('succeeded');
+  const perJob = commands.length / COUNT;
+  const counts = new Map<string, number>();
+  for (const name of commands) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const list = [...counts]
+    .sort(([, a], [, b]) => b - a)
+    .map(([name, count]) => `${name} ${(count / COUNT).toFixed(1)}`);
+  process.stdout.write(`Redis commands per job: ${perJob.toFixed(1)} (${list.join(', ')})\n`);
+  expect(perJob).toBeLessThanOrEqual(15);
+});

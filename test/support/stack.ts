@@ -1,0 +1,82 @@
+/** The whole of Lehr as real processes: Redis, API, workers, a folder of objects, a tiny model. */
+import { randomBytes } from 'node:crypto';
+import { vi } from 'vitest';
+import { type Job, JobSchema } from '../../packages/shared/src/index.ts';
+import { type LehrProcess, startLehr } from './lehr-process.ts';
+import { freePort, type TestRedis } from './redis.ts';
+import { tempFolder, tinyModels } from './tiny-models.ts';
+
+export interface Stack {
+  readonly url: string;
+  readonly key: string;
+  readonly api: LehrProcess;
+  readonly namespace: string;
+  worker(env?: Record<string, string>): Promise<LehrProcess>;
+  ask(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
+  /** Posts a text-to-image job. */
+  post(input?: Record<string, unknown>, fields?: Record<string, unknown>): Promise<Job>;
+  /** The job once it is over. */
+  over(id: string): Promise<Job>;
+}
+
+export async function startStack(redis: TestRedis, env: Record<string, string> = {}): Promise<Stack> {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const key = `lehr_test_${randomBytes(24).toString('hex')}`;
+  const namespace = `stack-${randomBytes(4).toString('hex')}`;
+  const shared = {
+    LEHR_HOME: await tempFolder('home'),
+    LEHR_REDIS_URL: redis.url,
+    LEHR_NAMESPACE: namespace,
+    LEHR_MODELS: await tinyModels(),
+    LEHR_PORT: `${port}`,
+    LEHR_API_KEY: key,
+    ...env,
+  };
+  const api = startLehr('api', shared);
+  const ask: Stack['ask'] = (method, path, body, headers = {}) =>
+    fetch(`${url}${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${key}`,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+  await vi.waitFor(async () => {
+    if ((await ask('GET', '/readyz')).status !== 200) throw new Error('the API is not ready');
+  }, 20_000);
+  return {
+    url,
+    key,
+    api,
+    namespace,
+    worker: async (more = {}) => {
+      const worker = startLehr('worker', {
+        ...shared,
+        LEHR_WORKER_PORT: '0',
+        LEHR_DEVICE: 'cpu',
+        LEHR_ROW_CAP: '16',
+        ...more,
+      });
+      await worker.said('worker serves');
+      return worker;
+    },
+    ask,
+    post: async (input = {}, fields = {}) => {
+      const body = { type: 'text-to-image', input: { prompt: 'a red circle', ...input }, ...fields };
+      const response = await ask('POST', '/v1/jobs', body);
+      if (response.status !== 202) throw new Error(`${response.status} ${await response.text()}`);
+      return JobSchema.parse(await response.json());
+    },
+    over: async (id) => {
+      for (;;) {
+        const response = await ask('GET', `/v1/jobs/${id}?wait=20`);
+        if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`);
+        const job = JobSchema.parse(await response.json());
+        if (!['queued', 'running'].includes(job.status)) return job;
+      }
+    },
+  };
+}
