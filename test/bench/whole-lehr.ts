@@ -1,0 +1,96 @@
+/** API and worker from the build, on a Redis and in a folder of their own, for benches of the whole. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { freePort, ownRedis } from './own-redis.ts';
+
+const KEY = 'lehr_bench_key_0123456789';
+const START_LIMIT_MS = 120_000;
+
+export interface Picture {
+  readonly prompt: string;
+  readonly steps: number;
+  readonly guidance: number;
+  readonly seed: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+export interface WholeLehr {
+  /** Posts the jobs at once and waits for all of them; returns the milliseconds from the first request to the last end. */
+  draw(pictures: readonly Picture[]): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** `env` goes to both programs. Resolves when a picture can be asked for. */
+export async function startWholeLehr(env: Readonly<Record<string, string>>): Promise<WholeLehr> {
+  const home = await mkdtemp(join(tmpdir(), 'lehr-bench-'));
+  const redis = await ownRedis();
+  const [port, workerPort] = [await freePort(), await freePort()];
+  const shared = {
+    ...process.env,
+    LEHR_HOME: home,
+    LEHR_REDIS_URL: redis.url,
+    LEHR_PORT: `${port}`,
+    LEHR_WORKER_PORT: `${workerPort}`,
+    LEHR_API_KEY: KEY,
+    LEHR_LOG_LEVEL: 'error',
+    ...env,
+  };
+  const programs = (['api', 'worker'] as const).map((name) => {
+    const entry = fileURLToPath(new URL(`../../apps/${name}/dist/main.js`, import.meta.url));
+    return spawn(process.execPath, [entry], { env: shared, stdio: ['ignore', 'ignore', 'inherit'] });
+  });
+  await Promise.all([port, workerPort].map((each) => ready(`http://127.0.0.1:${each}/readyz`)));
+  const ask = async (
+    method: string,
+    path: string,
+    body?: unknown,
+  ): Promise<{ id: string; status: string }> => {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
+    return (await response.json()) as { id: string; status: string };
+  };
+  const drawOne = async (input: Picture): Promise<void> => {
+    let job = await ask('POST', '/v1/jobs?wait=60', { type: 'text-to-image', input });
+    while (job.status === 'queued' || job.status === 'running')
+      job = await ask('GET', `/v1/jobs/${job.id}?wait=60`);
+    if (job.status !== 'succeeded') throw new Error(`a bench job ${job.status}: ${JSON.stringify(job)}`);
+  };
+  return {
+    draw: async (pictures) => {
+      const startedAt = performance.now();
+      await Promise.all(pictures.map(drawOne));
+      return performance.now() - startedAt;
+    },
+    close: async () => {
+      await Promise.all(programs.map(stop));
+      await redis.stop();
+      await rm(home, { recursive: true, force: true });
+    },
+  };
+}
+
+async function ready(url: string): Promise<void> {
+  const giveUpAt = performance.now() + START_LIMIT_MS;
+  for (;;) {
+    const response = await fetch(url).catch(() => undefined);
+    if (response?.ok) return;
+    if (performance.now() > giveUpAt) throw new Error(`${url} does not become ready`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+async function stop(program: ChildProcess): Promise<void> {
+  if (program.exitCode !== null || program.signalCode !== null) return;
+  const exit = once(program, 'exit');
+  program.kill('SIGTERM');
+  await exit;
+}
