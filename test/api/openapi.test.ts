@@ -1,8 +1,13 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { listen } from '../../apps/api/src/listen.ts';
-import { JOB_REQUESTS, QUEUED_JOB, SUCCEEDED_JOB } from '../../apps/api/src/routes/examples.ts';
-import { JobRequestSchema, JobSchema } from '../../packages/shared/src/index.ts';
+import {
+  JOB_REQUESTS,
+  PROGRESS_EVENT,
+  QUEUED_JOB,
+  SUCCEEDED_JOB,
+} from '../../apps/api/src/routes/examples.ts';
+import { JobEventSchema, JobRequestSchema, JobSchema } from '../../packages/shared/src/index.ts';
 import { type ApiWorld, apiWorld, PUBLIC_URL } from '../support/api-world.ts';
 import { chromiumPath, launchBrowser, openPage } from '../support/browser.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
@@ -77,6 +82,7 @@ describe('the OpenAPI document', () => {
   test('shows examples that are what they claim to be', () => {
     for (const { value } of Object.values(JOB_REQUESTS)) JobRequestSchema.parse(value);
     for (const job of [QUEUED_JOB, SUCCEEDED_JOB]) expect(JobSchema.strict().parse(job)).toEqual(job);
+    expect(JobEventSchema.parse(PROGRESS_EVENT)).toEqual(PROGRESS_EVENT);
     const { timings, total_ms } = SUCCEEDED_JOB.metrics!;
     expect(Object.values(timings).reduce((sum, part) => sum + part)).toBe(total_ms);
   });

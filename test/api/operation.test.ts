@@ -111,7 +111,15 @@ describe('models', () => {
       default: true,
       versions: [{ version: '1', weight: 1 }],
       defaults: { width: 64, height: 64, steps: 8, guidance: 4, sampler: 'euler' },
-      limits: { min_size: 16, max_size: 128, size_step: 8, max_pixels: 12288, max_steps: 50, max_samples: 4 },
+      limits: {
+        min_size: 16,
+        max_size: 128,
+        size_step: 8,
+        max_pixels: 12288,
+        max_steps: 50,
+        max_samples: 4,
+        max_work: 1_228_800,
+      },
       samplers: ['ddim', 'euler', 'dpmpp_2m'],
     });
     const one = ModelSchema.strict().parse(await (await world.ask('GET', '/v1/models/tiny')).json());

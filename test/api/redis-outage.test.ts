@@ -11,6 +11,7 @@ const NEED_REDIS: readonly [method: string, path: string, body?: object][] = [
   ['GET', '/v1/jobs'],
   ['GET', `/v1/jobs/${ID}`],
   ['GET', `/v1/jobs/${ID}?wait=60`],
+  ['GET', `/v1/jobs/${ID}/events`],
   ['POST', `/v1/jobs/${ID}/cancel`],
   ['DELETE', `/v1/jobs/${ID}`],
   ['GET', '/v1/queues'],

@@ -31,6 +31,11 @@ const DOORS: readonly Door[] = [
     refused: ['packages/shared/src/objects/folder.ts', 'apps/worker/src/intake/c.ts'],
     allowed: ['packages/shared/src/objects/s3.ts'],
   },
+  {
+    source: 'ipaddr.js',
+    refused: ['apps/api/src/webhooks/d.ts', 'packages/shared/src/egress/guard.ts'],
+    allowed: ['packages/shared/src/egress/addresses.ts'],
+  },
   { source: 'pino', refused: ['apps/api/src/d.ts'], allowed: ['packages/shared/src/log.ts'] },
   { source: 'prom-client', refused: ['apps/worker/src/e.ts'], allowed: ['packages/shared/src/metrics.ts'] },
   { source: 'ulid', refused: ['apps/api/src/jobs/f.ts'], allowed: ['packages/shared/src/ids.ts'] },
@@ -122,8 +127,8 @@ test('the environment is read in main.ts and nowhere else', async () => {
   const statement = "if (process.env.LEHR_HOME === undefined) throw new Error('no home');";
   const paths = ['apps/api/src/main.ts', 'apps/api/src/start.ts', 'packages/shared/src/env.ts'];
   const folder = plant(paths.map((path) => ({ path, source: '', statement })));
-  const refused = (await lint(folder, 'style/noProcessEnv')).map(({ location }) => location.path);
-  expect(refused.sort()).toEqual(paths.slice(1));
+  const refused = (await lint(folder)).filter(({ category }) => category === 'lint/style/noProcessEnv');
+  expect(refused.map(({ location }) => location.path).sort()).toEqual(paths.slice(1));
 });
 
 test('no rule is without a planted import that it refuses', () => {
@@ -166,7 +171,7 @@ interface Report {
 
 /** Each refused import as `file imports source`, sorted. */
 async function reported(folder: string): Promise<string[]> {
-  const diagnostics = await lint(folder, 'plugin');
+  const diagnostics = (await lint(folder)).filter(({ category }) => category === 'plugin');
   return diagnostics
     .map(({ location: { path, start } }) => {
       const line = readFileSync(join(folder, path), 'utf8').split('\n')[start.line - 1];
@@ -175,9 +180,9 @@ async function reported(folder: string): Promise<string[]> {
     .sort();
 }
 
-async function lint(folder: string, rules: string): Promise<Report['diagnostics']> {
+async function lint(folder: string): Promise<Report['diagnostics']> {
   const biome = join(ROOT, 'node_modules/@biomejs/biome/bin/biome');
-  const args = [biome, 'lint', '--reporter=json', '--max-diagnostics=none', `--only=${rules}`];
+  const args = [biome, 'lint', '--reporter=json', '--max-diagnostics=none'];
   const run = promisify(execFile)(process.execPath, args, { cwd: folder, maxBuffer: 1 << 24 });
   // It exits with 1 when it has something to report.
   const { stdout } = await run.catch((error: { stdout: string }) => error);

@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { JOB_STATES, type JobId, type JobState, newLeaseToken } from '../../packages/shared/src/index.ts';
+import {
+  followJob,
+  JOB_STATES,
+  type JobId,
+  type JobState,
+  newLeaseToken,
+} from '../../packages/shared/src/index.ts';
 import { isTerminal, MOVES, type Move, type MoveName } from '../../packages/shared/src/records/index.ts';
 import { newJob, type QueueWorld, queueWorld } from '../support/queue-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
@@ -153,4 +159,31 @@ test('a finished record is forgotten after its retention, an unfinished one neve
   await world.records.apply([{ move: 'cancel', id }]);
   expect(await world.redis.pttl(world.keys.record(id))).toBeGreaterThan(50_000);
   expect(await world.redis.zscore(world.keys.live, id)).toBeNull();
+});
+
+test('a start and each progress say whether somebody follows the job, or the one it is a node of', async () => {
+  const world = await queueWorld(server.url);
+  const parent = await world.submit();
+  const ids = [await world.submit(), await world.submit({ parent, node: 'picture' })];
+  for (const [i, followed] of [ids[0], parent].entries()) {
+    const lease = newLeaseToken(world.worker);
+    const start = { move: 'start', id: ids[i], lease, fields: FIELDS.start } as const;
+    expect(await world.records.apply([start])).toMatchObject([{ code: 'ok', watched: false }]);
+    await followJob(world.redis, world.keys, followed);
+    const progress = { move: 'progress', id: ids[i], lease } as const;
+    expect(await world.records.apply([progress, start])).toMatchObject([
+      { code: 'ok', watched: true },
+      { code: 'same', watched: true, record: { id: ids[i] } },
+    ]);
+  }
+  expect(await world.redis.pttl(world.keys.watched(parent))).toBeGreaterThan(5000);
+});
+
+test('what happened since an event is read with where the record stands, so many at a time', async () => {
+  const world = await queueWorld(server.url);
+  const { id } = await jobIn(world, 'succeeded');
+  const news = await world.records.news(id, 1, 1);
+  expect(news).toMatchObject({ state: 'succeeded', rev: 3, events: [{ rev: 2, type: 'job.started' }] });
+  expect(await world.records.news(id, 3, 10)).toMatchObject({ rev: 3, events: [] });
+  expect(await world.records.news('job_01jd3v9s6w0000000000000000' as JobId, 0, 10)).toBeUndefined();
 });

@@ -5,11 +5,19 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { Api, ApiParts } from '../../apps/api/src/api.ts';
 import { createApp } from '../../apps/api/src/app.ts';
+import { anyOf } from '../../apps/api/src/auth/authenticator.ts';
+import { KeyStore } from '../../apps/api/src/auth/key-store.ts';
 import { oneKey } from '../../apps/api/src/auth/one-key.ts';
+import { StoredKeys } from '../../apps/api/src/auth/stored-keys.ts';
 import { Channels } from '../../apps/api/src/channels.ts';
+import { admissionParts } from '../../apps/api/src/jobs/admission-parts.ts';
+import { EventFeeds } from '../../apps/api/src/jobs/event-feed.ts';
+import { EventLinks } from '../../apps/api/src/jobs/event-links.ts';
 import { FleetView } from '../../apps/api/src/jobs/fleet-view.ts';
 import { Presenter } from '../../apps/api/src/jobs/present.ts';
 import { JobWaits } from '../../apps/api/src/jobs/wait.ts';
+import { openWebhooks } from '../../apps/api/src/webhooks/parts.ts';
+import { createEgress } from '../../packages/shared/src/egress/index.ts';
 import {
   systemClock as clock,
   createMetrics,
@@ -29,9 +37,11 @@ import { type Claim, Claimer, GroupQueues } from '../../packages/shared/src/queu
 import { RecordStore } from '../../packages/shared/src/records/index.ts';
 import type { Redis } from '../../packages/shared/src/redis/index.ts';
 import { freshKeys, testRedis } from './redis.ts';
+import { SECRET_KEY } from './webhook-world.ts';
 
 export const API_KEY = 'lehr_test_key_0123456789';
 export const PUBLIC_URL = 'https://lehr.test';
+export const KEY_PEPPER = 'a pepper of thirty-two characters or more';
 export const LINK_SECRET = 'a link secret of thirty-two characters or more';
 
 const MODELS = `
@@ -76,27 +86,43 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     fsync: false,
   });
   const { metrics, page } = createMetrics('api');
+  const keyStore = new KeyStore(redis, keys, KEY_PEPPER);
+  const records = new RecordStore(redis, keys, { retentionMs: 60_000 });
+  const eventLinks = new EventLinks({ secret: LINK_SECRET, publicUrl: PUBLIC_URL, ttlS: 900, clock });
+  const presenter = new Presenter({
+    queues,
+    fleet,
+    store,
+    clock,
+    publicUrl: PUBLIC_URL,
+    linkTtlS: 900,
+    eventLinks,
+    ...changes,
+  });
   const parts: ApiParts = {
     registry: parseRegistry(MODELS),
     registryChangedAtS: 1_790_000_000,
     redis,
     keys,
-    records: new RecordStore(redis, keys, { retentionMs: 60_000 }),
+    records,
     queues,
     fleet,
+    channels,
     waits: new JobWaits(channels, keys, clock),
-    presenter: new Presenter({
-      queues,
-      fleet,
-      store,
-      clock,
-      publicUrl: PUBLIC_URL,
-      linkTtlS: 900,
-      ...changes,
-    }),
+    feeds: new EventFeeds({ channels, redis, keys, records, presenter, clock, log: silentLog, ...changes }),
+    eventLinks,
+    presenter,
     store,
     linkSecret: LINK_SECRET,
-    authenticator: oneKey(API_KEY),
+    ...admissionParts({ redis, keys, queues, fleet, clock, maxWaitMs: 600_000, ...changes }),
+    keyStore,
+    webhooks: openWebhooks(redis, {
+      keys,
+      egress: createEgress(),
+      secretKey: SECRET_KEY,
+      endedMs: 60_000,
+    }),
+    authenticator: anyOf(oneKey(API_KEY), new StoredKeys(keyStore, clock, silentLog)),
     publicUrl: PUBLIC_URL,
     metrics,
     metricsPage: page,

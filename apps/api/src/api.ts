@@ -6,9 +6,15 @@ import type { GroupQueues } from '@lehr/shared/queue';
 import type { RecordStore } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import type { Authenticator, Caller } from './auth/authenticator.ts';
+import type { KeyStore } from './auth/key-store.ts';
+import type { Channels } from './channels.ts';
+import type { AdmissionParts } from './jobs/admission-parts.ts';
+import type { EventFeeds } from './jobs/event-feed.ts';
+import type { EventLinks } from './jobs/event-links.ts';
 import type { FleetView } from './jobs/fleet-view.ts';
 import type { Presenter } from './jobs/present.ts';
 import type { JobWaits } from './jobs/wait.ts';
+import type { WebhookParts } from './webhooks/parts.ts';
 
 export interface ApiEnv {
   Variables: {
@@ -20,7 +26,7 @@ export interface ApiEnv {
 
 export type Api = OpenAPIHono<ApiEnv>;
 
-export interface ApiParts {
+export interface ApiParts extends AdmissionParts {
   readonly registry: Registry;
   /** Unix seconds: when models.yaml last changed. */
   readonly registryChangedAtS: number;
@@ -30,12 +36,17 @@ export interface ApiParts {
   readonly records: RecordStore;
   readonly queues: GroupQueues;
   readonly fleet: FleetView;
+  readonly channels: Channels;
   readonly waits: JobWaits;
+  readonly feeds: EventFeeds;
+  readonly eventLinks: EventLinks;
   readonly presenter: Presenter;
   readonly store: ObjectStore;
   /** Verifies the links of a folder store; undefined when links lead elsewhere. */
   readonly linkSecret: string | undefined;
   readonly authenticator: Authenticator;
+  readonly keyStore: KeyStore;
+  readonly webhooks: WebhookParts;
   readonly publicUrl: string;
   readonly metrics: Metrics<'api'>;
   readonly metricsPage: MetricsPage;

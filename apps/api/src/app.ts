@@ -14,16 +14,51 @@ import { docsRoutes } from './routes/docs.ts';
 import { healthRoutes } from './routes/health.ts';
 import { createJobRoute } from './routes/jobs/create.ts';
 import { endJobRoutes } from './routes/jobs/end.ts';
+import { jobEventsRoutes } from './routes/jobs/events.ts';
 import { getJobRoute } from './routes/jobs/get.ts';
 import { listJobsRoute } from './routes/jobs/list.ts';
+import { jobWebhookRoutes } from './routes/jobs/webhook.ts';
+import { keyRoutes } from './routes/keys.ts';
 import { metricsRoute } from './routes/metrics.ts';
 import { modelRoutes } from './routes/models.ts';
 import { objectsRoute } from './routes/objects.ts';
 import { queuesRoute } from './routes/queues.ts';
+import { webhookRoutes } from './routes/webhooks.ts';
 
 const MAX_BODY_BYTES = 1024 * 1024;
 
 export function createApp(parts: ApiParts): Api {
+  const app = createBase(parts);
+  app.use('/v1/*', authenticate(parts.authenticator));
+  app.use('/v1/*', limitBody(MAX_BODY_BYTES));
+
+  createJobRoute(app, parts);
+  listJobsRoute(app, parts);
+  getJobRoute(app, parts);
+  endJobRoutes(app, parts);
+  jobEventsRoutes(app, parts);
+  jobWebhookRoutes(app, parts);
+  modelRoutes(app, parts);
+  queuesRoute(app, parts);
+  keyRoutes(app, parts);
+  webhookRoutes(app, parts);
+  objectsRoute(app, parts);
+  healthRoutes(app, parts);
+  metricsRoute(app, parts);
+  docsRoutes(app, parts);
+  mountBoard(app, parts);
+  return app;
+}
+
+/** For a process without the role `http`: only what operators and probes ask for. */
+export function createOperationApp(parts: ApiParts): Api {
+  const app = createBase(parts);
+  healthRoutes(app, parts);
+  metricsRoute(app, parts);
+  return app;
+}
+
+function createBase(parts: ApiParts): Api {
   const app: Api = new OpenAPIHono<ApiEnv>({ defaultHook: refuseInvalid });
   app.onError(answerErrors(parts.log));
   app.notFound(answerNotFound);
@@ -38,19 +73,5 @@ export function createApp(parts: ApiParts): Api {
     }),
   );
   app.use(methodNotAllowed({ app, onMethodNotAllowed: answerMethodNotAllowed }));
-  app.use('/v1/*', authenticate(parts.authenticator));
-  app.use('/v1/*', limitBody(MAX_BODY_BYTES));
-
-  createJobRoute(app, parts);
-  listJobsRoute(app, parts);
-  getJobRoute(app, parts);
-  endJobRoutes(app, parts);
-  modelRoutes(app, parts);
-  queuesRoute(app, parts);
-  objectsRoute(app, parts);
-  healthRoutes(app, parts);
-  metricsRoute(app, parts);
-  docsRoutes(app, parts);
-  mountBoard(app, parts);
   return app;
 }

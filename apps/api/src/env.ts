@@ -1,4 +1,5 @@
 import { ConfigError, envSchema } from '@lehr/shared';
+import { parseAllowList } from '@lehr/shared/egress';
 import type { z } from 'zod';
 
 /** The variables the API reads. */
@@ -8,9 +9,15 @@ export const API_ENV = envSchema(
   'LEHR_PORT',
   'LEHR_PUBLIC_URL',
   'LEHR_API_KEY',
+  'LEHR_KEY_PEPPER',
+  'LEHR_MAX_WAIT_S',
   'LEHR_REDIS_URL',
   'LEHR_NAMESPACE',
   'LEHR_MODELS',
+  'LEHR_ROLES',
+  'LEHR_SECRET_KEY',
+  'LEHR_EGRESS_ALLOW',
+  'LEHR_WEBHOOK_ALLOW_PRIVATE',
   'LEHR_RECORD_TTL_H',
   'LEHR_LINK_TTL_S',
   'LEHR_STORE',
@@ -30,6 +37,11 @@ export function checkTogether(config: ApiConfig): void {
     faults.push(
       `LEHR_HOST is "${config.LEHR_HOST}", which others can reach: set LEHR_API_KEY, or use 127.0.0.1`,
     );
+  }
+  try {
+    parseAllowList(config.LEHR_EGRESS_ALLOW);
+  } catch (error) {
+    faults.push(`LEHR_EGRESS_ALLOW: ${(error as Error).message}`);
   }
   if (config.LEHR_STORE === 's3' && config.LEHR_S3_BUCKET === undefined) {
     faults.push('LEHR_S3_BUCKET is missing: LEHR_STORE is "s3"');

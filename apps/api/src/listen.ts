@@ -1,11 +1,11 @@
 /** The HTTP server: binds first, so that a taken port is known before anything else is opened. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { getRequestListener } from '@hono/node-server';
+import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { LehrError, PROBLEM_MEDIA_TYPE, toProblem } from '@lehr/shared';
 import { StartError } from './start-error.ts';
 
-type Fetch = (request: Request) => Response | Promise<Response>;
+type Fetch = (request: Request, bindings: HttpBindings) => Response | Promise<Response>;
 
 /** Above the 60 s that proxies keep a connection: it must not close in the moment they send on it. */
 const KEEP_ALIVE_MS = 75_000;
@@ -22,7 +22,7 @@ export interface Listener {
 /** Throws StartError when the address cannot be had. */
 export async function listen(host: string, port: number): Promise<Listener> {
   let fetch: Fetch = () => refused(new LehrError('unavailable', 'Starting; try again.'));
-  const listener = getRequestListener((request) => fetch(request), {
+  const listener = getRequestListener((request, bindings) => fetch(request, bindings as HttpBindings), {
     errorHandler: () => refused(new LehrError('invalid-request', 'The request is malformed.')),
   });
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, listener);

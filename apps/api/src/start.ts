@@ -15,15 +15,23 @@ import { GroupQueues, Janitor } from '@lehr/shared/queue';
 import { RecordStore } from '@lehr/shared/records';
 import { assertNoEviction, keysOf, openRedis, type Redis, redisReady } from '@lehr/shared/redis';
 import type { ApiParts } from './api.ts';
-import { createApp } from './app.ts';
+import { createApp, createOperationApp } from './app.ts';
+import { anyOf } from './auth/authenticator.ts';
+import { KeyStore } from './auth/key-store.ts';
 import { oneKey } from './auth/one-key.ts';
+import { StoredKeys } from './auth/stored-keys.ts';
 import { Channels } from './channels.ts';
 import { type ApiConfig, checkTogether, isLoopback } from './env.ts';
+import { admissionParts } from './jobs/admission-parts.ts';
+import { EventFeeds } from './jobs/event-feed.ts';
+import { EventLinks } from './jobs/event-links.ts';
 import { FleetView } from './jobs/fleet-view.ts';
 import { Presenter } from './jobs/present.ts';
 import { JobWaits } from './jobs/wait.ts';
 import { type Listener, listen } from './listen.ts';
 import { StartError } from './start-error.ts';
+import { type RunningDelivery, startDelivery, webhookSettings } from './webhooks/configure.ts';
+import { openWebhooks } from './webhooks/parts.ts';
 
 const REDIS_PATIENCE_MS = 5_000;
 const HOUR_MS = 3_600_000;
@@ -36,7 +44,7 @@ export interface RunningApi {
   /** Where callers reach it. */
   readonly url: string;
   readonly port: number;
-  /** Answers held requests with what their jobs are now, finishes the others, and lets go of everything. */
+  /** Answers held requests with what their jobs are now, ends streams, finishes the others, and lets go of everything. */
   stop(): Promise<void>;
 }
 
@@ -50,6 +58,7 @@ export async function startApi(config: ApiConfig, log: Log, defaultModels: strin
   const listener = await listen(config.LEHR_HOST, config.LEHR_PORT);
   const redis = openRedis(config.LEHR_REDIS_URL, 'api');
   const subscriber = openRedis(config.LEHR_REDIS_URL, 'subscriber', 'api-subscriber');
+  let delivery: RunningDelivery | undefined;
   const disconnect = (): void => {
     redis.disconnect();
     subscriber.disconnect();
@@ -63,17 +72,21 @@ export async function startApi(config: ApiConfig, log: Log, defaultModels: strin
       everyMs: JANITOR_EVERY_MS,
       reconcileEveryMs: RECONCILE_EVERY_MS,
     });
-    listener.serve(createApp(parts).fetch);
+    const roles = config.LEHR_ROLES.split(',');
+    if (roles.includes('webhooks')) delivery = await startDelivery(config, parts);
+    const app = roles.includes('http') ? createApp(parts) : createOperationApp(parts);
+    listener.serve(app.fetch);
     janitor.start();
-    log.info({ url, port: listener.port, docs: `${url}/docs` }, 'API is listening');
+    log.info({ url, port: listener.port, docs: `${url}/docs`, roles }, 'API is listening');
     const stop = async (): Promise<void> => {
       parts.waits.stop();
-      await Promise.all([listener.close(CLOSE_GRACE_MS), janitor.stop()]);
+      parts.feeds.stop();
+      await Promise.all([listener.close(CLOSE_GRACE_MS), janitor.stop(), delivery?.stop(CLOSE_GRACE_MS)]);
       disconnect();
     };
     return { url, port: listener.port, stop };
   } catch (error) {
-    await listener.close(0);
+    await Promise.all([listener.close(0), delivery?.stop(0)]);
     disconnect();
     throw error;
   }
@@ -93,7 +106,24 @@ async function openParts(config: ApiConfig, opened: Opened): Promise<ApiParts> {
   const keys = keysOf(config.LEHR_NAMESPACE);
   const queues = await GroupQueues.open(redis, keys);
   const fleet = new FleetView(redis, keys, queues, clock);
-  const { store, linkSecret } = await openStore(config, publicUrl);
+  const secret = config.LEHR_STORE_SECRET ?? (await homeSecret(config.LEHR_HOME, 'store-secret')).value;
+  const store = await openStore(config, publicUrl, secret);
+  const records = new RecordStore(redis, keys, { retentionMs: config.LEHR_RECORD_TTL_H * HOUR_MS });
+  const channels = new Channels(subscriber);
+  const eventLinks = new EventLinks({ secret, publicUrl, ttlS: config.LEHR_LINK_TTL_S, clock });
+  const presenter = new Presenter({
+    queues,
+    fleet,
+    store,
+    clock,
+    publicUrl,
+    linkTtlS: config.LEHR_LINK_TTL_S,
+    eventLinks,
+  });
+  const pepper = config.LEHR_KEY_PEPPER ?? (await homeSecret(config.LEHR_HOME, 'key-pepper')).value;
+  const keyStore = new KeyStore(redis, keys, pepper);
+  const webhooks = openWebhooks(redis, await webhookSettings(config, keys));
+  const rootKey = config.LEHR_API_KEY ?? (await localKey(config.LEHR_HOME, log));
   const { metrics, page } = createMetrics('api', { processMetrics: true });
   return {
     ...opened,
@@ -101,18 +131,17 @@ async function openParts(config: ApiConfig, opened: Opened): Promise<ApiParts> {
     queues,
     fleet,
     store,
-    linkSecret,
-    records: new RecordStore(redis, keys, { retentionMs: config.LEHR_RECORD_TTL_H * HOUR_MS }),
-    waits: new JobWaits(new Channels(subscriber), keys, clock),
-    presenter: new Presenter({
-      queues,
-      fleet,
-      store,
-      clock,
-      publicUrl,
-      linkTtlS: config.LEHR_LINK_TTL_S,
-    }),
-    authenticator: oneKey(config.LEHR_API_KEY ?? (await localKey(config.LEHR_HOME, log))),
+    linkSecret: config.LEHR_STORE === 'folder' ? secret : undefined,
+    records,
+    channels,
+    waits: new JobWaits(channels, keys, clock),
+    feeds: new EventFeeds({ channels, redis, keys, records, presenter, clock, log }),
+    eventLinks,
+    presenter,
+    ...admissionParts({ redis, keys, queues, fleet, clock, maxWaitMs: config.LEHR_MAX_WAIT_S * 1000 }),
+    keyStore,
+    webhooks,
+    authenticator: anyOf(oneKey(rootKey), new StoredKeys(keyStore, clock, log)),
     metrics,
     metricsPage: page,
     clock,
@@ -125,12 +154,9 @@ async function localKey(home: string, log: Log): Promise<string> {
   return value;
 }
 
-async function openStore(
-  config: ApiConfig,
-  publicUrl: string,
-): Promise<{ store: ObjectStore; linkSecret: string | undefined }> {
+async function openStore(config: ApiConfig, publicUrl: string, linkSecret: string): Promise<ObjectStore> {
   if (config.LEHR_STORE === 's3') {
-    const store = await openObjectStore({
+    return openObjectStore({
       kind: 's3',
       // checkTogether has seen that it is there.
       bucket: config.LEHR_S3_BUCKET ?? '',
@@ -138,16 +164,8 @@ async function openStore(
       ...(config.LEHR_S3_ENDPOINT && { endpoint: config.LEHR_S3_ENDPOINT }),
       ...(config.LEHR_S3_PUBLIC_ENDPOINT && { publicEndpoint: config.LEHR_S3_PUBLIC_ENDPOINT }),
     });
-    return { store, linkSecret: undefined };
   }
-  const linkSecret = config.LEHR_STORE_SECRET ?? (await homeSecret(config.LEHR_HOME, 'store-secret')).value;
-  const store = await openObjectStore({
-    kind: 'folder',
-    root: objectsFolder(config.LEHR_HOME),
-    publicUrl,
-    linkSecret,
-  });
-  return { store, linkSecret };
+  return openObjectStore({ kind: 'folder', root: objectsFolder(config.LEHR_HOME), publicUrl, linkSecret });
 }
 
 async function readModels(path: string): Promise<Pick<Opened, 'registry' | 'registryChangedAtS'>> {

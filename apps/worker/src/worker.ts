@@ -18,6 +18,7 @@ import { Intake } from './intake/intake.ts';
 import type { JobRun } from './intake/job-run.ts';
 import { Ledger } from './intake/ledger.ts';
 import { OutputStore } from './intake/output-store.ts';
+import { Previews } from './intake/previews.ts';
 import { ProgressWriter } from './intake/progress.ts';
 import { runFor } from './intake/run-for.ts';
 import { Runs } from './intake/runs.ts';
@@ -101,12 +102,20 @@ export class Worker {
         this.#stopRun(jobId, { kind: 'lost' });
       },
     });
+    const previews = new Previews({
+      redis: parts.commands,
+      keys,
+      clock,
+      log,
+      send: (message) => this.#engine.send(message),
+    });
     this.#progress = new ProgressWriter({
       records,
       clock,
       log,
       everyMs: times.progressEveryMs,
-      onOutcome: (run, { code, cancelRequested }) => {
+      onOutcome: (run, { code, cancelRequested, watched }) => {
+        previews.follow(run, watched);
         if (code === 'stale' || code === 'ended' || code === 'missing')
           this.#runs.stop(run, { kind: 'lost' });
         else if (cancelRequested) this.#runs.stop(run, { kind: 'canceled' });
@@ -128,6 +137,7 @@ export class Worker {
       ledger: this.#ledger,
       delivery,
       progress: this.#progress,
+      previews,
       clock,
       log,
       send: (message) => this.#engine.send(message),
@@ -176,7 +186,10 @@ export class Worker {
       mayClaim: () => this.#engine.isUp && !outputs.isFailing,
       usualRows: (group) => served.usualRows(group),
       runFor: (claim, record, claimedAt) => runFor(claim, record, claimedAt, { store: outputs, clock }),
-      onStarted: (run) => this.#deadlines.watch(run),
+      onStarted: (run, { watched }) => {
+        this.#deadlines.watch(run);
+        previews.follow(run, watched);
+      },
     });
     this.#reporter = new FleetReporter({
       ...parts,

@@ -5,6 +5,7 @@ import {
   DATA_TYPE,
   EXTERNAL,
   encode,
+  type GraphProto,
   type ModelProto,
   type NodeProto,
   type TensorProto,
@@ -14,13 +15,14 @@ import {
 
 export type FloatType = 'float32' | 'float16';
 type ElementType = keyof typeof DATA_TYPE;
-/** A whole number is an INT, an array INTS, a string a STRING; a FLOAT and a TENSOR say so. */
+/** A whole number is an INT, an array INTS, a string a STRING; a FLOAT, a TENSOR and a GRAPH say so. */
 type AttributeValue =
   | number
   | readonly number[]
   | string
   | { readonly float: number }
-  | { readonly tensor: TensorProto };
+  | { readonly tensor: TensorProto }
+  | { readonly graph: GraphProto };
 type Dims = readonly (number | string)[];
 
 export interface BuiltGraph {
@@ -88,6 +90,25 @@ export class GraphBuilder {
     });
   }
 
+  /** A graph inside this one, for `choose`: it may use all values and weights of this one, which keeps the weights. */
+  branch(name: string): GraphBuilder {
+    return new GraphBuilder(name, this.#opset, this.floatType);
+  }
+
+  /** Outputs of whichever branch the condition picks; both have outputs of the same names in the same order. */
+  choose(condition: string, then: GraphBuilder, otherwise: GraphBuilder): void {
+    for (const branch of [then, otherwise]) {
+      if (branch.#initializers.length > 0) throw new Error(`Weights belong outside of ${branch.#name}.`);
+    }
+    const attribute = [
+      buildAttribute('then_branch', { graph: then.#graph() }),
+      buildAttribute('else_branch', { graph: otherwise.#graph() }),
+    ];
+    const output = then.#outputs.map(({ name }) => name ?? '');
+    this.#nodes.push({ opType: 'If', name: 'optimum::if', input: [condition], output, attribute });
+    for (const value of then.#outputs) this.#outputs.push(value);
+  }
+
   /** Adds a node and returns the name of its only output. */
   add(opType: string, inputs: readonly string[], attributes: Record<string, AttributeValue> = {}): string {
     const count = this.#used.get(opType) ?? 0;
@@ -123,12 +144,16 @@ export class GraphBuilder {
       irVersion: 7,
       producerName: 'lehr',
       opsetImport: [{ domain: '', version: this.#opset }],
-      graph: { name: this.#name, node: this.#nodes, initializer, input: this.#inputs, output: this.#outputs },
+      graph: { ...this.#graph(), initializer },
     };
     return {
       bytes: encode('ModelProto', model),
       externalData: externalData ? Buffer.concat(parts) : undefined,
     };
+  }
+
+  #graph(): GraphProto {
+    return { name: this.#name, node: this.#nodes, input: this.#inputs, output: this.#outputs };
   }
 }
 
@@ -156,5 +181,6 @@ function buildAttribute(name: string, value: AttributeValue): AttributeProto {
   if (typeof value === 'string') return { name, type: ATTRIBUTE_TYPE.string, s: Buffer.from(value) };
   if ('float' in value) return { name, type: ATTRIBUTE_TYPE.float, f: value.float };
   if ('tensor' in value) return { name, type: ATTRIBUTE_TYPE.tensor, t: value.tensor };
+  if ('graph' in value) return { name, type: ATTRIBUTE_TYPE.graph, g: value.graph };
   return { name, type: ATTRIBUTE_TYPE.ints, ints: [...value] };
 }

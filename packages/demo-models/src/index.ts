@@ -3,3 +3,5 @@
 export { type TinyDiffusionOptions, writeTinyDiffusion } from './diffusion/tiny-diffusion.ts';
 export { clipVocabulary } from './diffusion/tiny-tokenizer.ts';
 export { demoModelsFile } from './models-file.ts';
+export { type TinyWhisperOptions, writeTinyWhisper } from './whisper/tiny-whisper.ts';
+export { tokenizerJson, whisperVocabulary } from './whisper/tiny-whisper-tokenizer.ts';

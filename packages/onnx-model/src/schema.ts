@@ -190,7 +190,15 @@ export const DATA_TYPE = { float32: 1, uint8: 2, int32: 6, int64: 7, bool: 9, fl
 /** TensorProto.DataLocation.EXTERNAL: the tensor's bytes lie in a file of their own. */
 export const EXTERNAL = 1;
 /** AttributeProto.AttributeType, as far as Lehr's graphs use it. */
-export const ATTRIBUTE_TYPE = { float: 1, int: 2, string: 3, tensor: 4, floats: 6, ints: 7 } as const;
+export const ATTRIBUTE_TYPE = {
+  float: 1,
+  int: 2,
+  string: 3,
+  tensor: 4,
+  graph: 5,
+  floats: 6,
+  ints: 7,
+} as const;
 
 export const toNumber = (value: Int64 | null | undefined): number =>
   typeof value === 'number' ? value : (value?.toNumber() ?? 0);

@@ -55,6 +55,40 @@ export const ENV = {
       description: 'The key callers send as a bearer token. Absent: one is made at the first start.',
       ...SECRET,
     }),
+  LEHR_KEY_PEPPER: z
+    .string()
+    .min(32, 'must have at least 32 characters')
+    .optional()
+    .meta({
+      description:
+        'Keys are stored as digests made with it; the same for every API. Absent: made under LEHR_HOME.',
+      ...SECRET,
+    }),
+  LEHR_MAX_WAIT_S: positive.default(600).meta({
+    description: 'A job that would wait longer than this is refused with 503.',
+  }),
+  LEHR_ROLES: z
+    .string()
+    .regex(/^(http|webhooks)(,(http|webhooks))*$/, 'must be http, webhooks or both with a comma')
+    .default('http,webhooks')
+    .meta({ description: 'What this API process does: answer callers, deliver webhooks, or both.' }),
+  LEHR_SECRET_KEY: z
+    .string()
+    .min(32, 'must have at least 32 characters')
+    .optional()
+    .meta({
+      description:
+        'Seals the webhook secrets in Redis; the same for every API. Absent: made under LEHR_HOME.',
+      ...SECRET,
+    }),
+  LEHR_EGRESS_ALLOW: z.string().default('').meta({
+    description:
+      'Private hosts and ranges that webhooks and inputs by URL may lead to, with commas: `10.1.0.0/16,hooks.internal`. Never covers metadata services.',
+  }),
+  LEHR_WEBHOOK_ALLOW_PRIVATE: flag.default(false).meta({
+    description:
+      'For tests and development: lets webhooks and inputs by URL lead to any private address, over plain http.',
+  }),
   LEHR_RECORD_TTL_H: positive.default(24).meta({ description: 'Hours a finished job can be asked for.' }),
   LEHR_OUTPUT_TTL_H: positive.default(168).meta({ description: 'Hours a stored output is kept.' }),
   LEHR_LINK_TTL_S: whole
@@ -70,7 +104,7 @@ export const ENV = {
     .optional()
     .meta({
       description:
-        'Signs the links of the folder store; the same for every API. Absent: made under LEHR_HOME.',
+        'Signs links to stored outputs and to event streams; the same for every API. Absent: made under LEHR_HOME.',
       ...SECRET,
     }),
   LEHR_S3_BUCKET: z.string().min(3).optional().meta({ description: 'Bucket of the S3 store.' }),

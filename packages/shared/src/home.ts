@@ -11,6 +11,10 @@ import { ConfigError } from './config.ts';
 const SECRETS = {
   /** `lehr_<env>_<id>_<secret>`: the prefix lets a secret scanner find a key that leaked. */
   'api-key': { make: () => `lehr_local_${base62(8)}_${base62(43)}`, minLength: 20 },
+  /** Keys are stored as digests made with it. */
+  'key-pepper': { make: () => randomBytes(32).toString('base64url'), minLength: 32 },
+  /** Seals what is kept in Redis and must not be read there. */
+  'secret-key': { make: () => randomBytes(32).toString('base64url'), minLength: 32 },
   /** Signs the links of the folder store. */
   'store-secret': { make: () => randomBytes(32).toString('base64url'), minLength: 32 },
 } as const;

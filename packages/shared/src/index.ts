@@ -1,5 +1,6 @@
 export { type Clock, systemClock } from './clock.ts';
 export { ConfigError, readConfig, SECRET } from './config.ts';
+export * from './contracts/api-key.ts';
 export * from './contracts/graph.ts';
 export * from './contracts/job.ts';
 export * from './contracts/job-event.ts';
@@ -9,6 +10,8 @@ export * from './contracts/problem.ts';
 export * from './contracts/queue.ts';
 export * from './contracts/speech-to-text.ts';
 export * from './contracts/text-to-image.ts';
+export * from './contracts/webhook-request.ts';
+export * from './contracts/webhooks.ts';
 export { ENV, envSchema } from './env.ts';
 export {
   ERROR_CODES,

@@ -18,7 +18,7 @@ export const FOLLOW_EVERY_MS = 4_000;
 const SHOWN_MS = 10_000;
 
 export async function followJob(redis: Redis, keys: Keys, id: JobId): Promise<void> {
-  await redis.set(keys.watched(id), 1, 'PX', FOLLOWED_MS);
+  await redis.set(keys.watched(id), '1', 'PX', FOLLOWED_MS);
 }
 
 /** Shows it to those who follow any of these jobs, in one round trip. */
@@ -32,7 +32,7 @@ export async function showPreview(
   await Promise.all(
     jobs.flatMap((id) => [
       redis.set(keys.preview(id), text, 'PX', SHOWN_MS),
-      redis.publish(keys.preview(id), preview.step),
+      redis.publish(keys.preview(id), `${preview.step}`),
     ]),
   );
 }
@@ -40,5 +40,5 @@ export async function showPreview(
 /** The newest one; undefined when there is none, or it is old. */
 export async function readPreview(redis: Redis, keys: Keys, id: JobId): Promise<Preview | undefined> {
   const text = await redis.get(keys.preview(id));
-  return text === null ? undefined : PreviewSchema.parse(JSON.parse(text));
+  return text === null ? undefined : PreviewSchema.safeParse(JSON.parse(text)).data;
 }

@@ -46,6 +46,8 @@ const DiffusionModelSchema = z.strictObject({
       max_pixels: z.int().positive(),
       max_steps: z.int().positive(),
       max_samples: z.int().positive(),
+      /** Of one job: width x height x pictures x steps. */
+      max_work: z.number().positive(),
     })
     .partial()
     .transform((limits) => ({
@@ -57,6 +59,8 @@ const DiffusionModelSchema = z.strictObject({
       max_samples: 8,
       ...limits,
     }))
+    // Two of the largest pictures with the most steps, or eight of a quarter of their size.
+    .transform((limits) => ({ max_work: 2 * limits.max_pixels * limits.max_steps, ...limits }))
     .prefault({}),
   samplers: z
     .array(SamplerNameSchema)

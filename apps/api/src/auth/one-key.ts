@@ -1,13 +1,21 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import { DEFAULT_TENANT } from '@lehr/shared';
-import { type Authenticator, type Caller, SCOPES } from './authenticator.ts';
+import { DEFAULT_LIMITS, DEFAULT_TENANT, SCOPES } from '@lehr/shared';
+import type { Authenticator, Caller } from './authenticator.ts';
 
-/** One key with every right. Digests under a random key are compared, so that the time taken tells nothing. */
+/**
+ * The configured key: every right, and no limit but that of Redis's memory. Digests under a random key are compared, so that
+ * the time taken tells nothing.
+ */
 export function oneKey(apiKey: string): Authenticator {
   const pepper = randomBytes(32);
   const digest = (key: string): Buffer => createHmac('sha256', pepper).update(key).digest();
   const wanted = digest(apiKey);
-  const caller: Caller = { tenant: DEFAULT_TENANT, scopes: new Set(SCOPES) };
+  const caller: Caller = {
+    tenant: DEFAULT_TENANT,
+    keyId: 'root',
+    scopes: new Set(SCOPES),
+    limits: { ...DEFAULT_LIMITS, max_jobs: null },
+  };
   return {
     authenticate: async (key) => (timingSafeEqual(digest(key), wanted) ? caller : undefined),
   };

@@ -3,6 +3,7 @@ import { toObjectKey } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
 import type { GroupQueues } from '@lehr/shared/queue';
 import type { JobRecord, RecordStore } from '@lehr/shared/records';
+import type { WebhookParts } from '../webhooks/parts.ts';
 
 interface CancelParts {
   readonly records: RecordStore;
@@ -26,11 +27,12 @@ export async function cancelJob(parts: CancelParts, record: JobRecord): Promise<
  * Rejects with `storage-failed` when the store refuses.
  */
 export async function forgetJob(
-  parts: CancelParts & { store: ObjectStore },
+  parts: CancelParts & { store: ObjectStore; webhooks: Pick<WebhookParts, 'deliveries'> },
   record: JobRecord,
 ): Promise<void> {
   const images = record.state === 'succeeded' ? record.output.images : [];
   await Promise.all(images.map((image) => parts.store.delete(toObjectKey(image.key))));
   await parts.queues.of(record.queue).remove(record.id);
+  await parts.webhooks.deliveries.forget(record.id);
   await parts.records.delete(record);
 }

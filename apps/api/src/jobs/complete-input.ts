@@ -25,7 +25,8 @@ export function completeInput(request: TextToImageRequest, model: DiffusionModel
     output_format: request.output_format ?? 'png',
     embed_prompt: request.embed_prompt ?? false,
   };
-  const problems = [...sizeProblems(input, model), ...runProblems(input, model)];
+  let problems = [...sizeProblems(input, model), ...runProblems(input, model)];
+  if (problems.length === 0) problems = workProblems(input, model);
   if (problems.length > 0) throw refusal('invalid-input', problems);
   return input;
 }
@@ -48,6 +49,17 @@ function sizeProblems(input: TextToImageInput, { limits }: DiffusionModelEntry):
 
 const fits = (side: number, { min_size, max_size, size_step }: DiffusionModelEntry['limits']): boolean =>
   side >= min_size && side <= max_size && side % size_step === 0;
+
+/** Each field may be allowed for itself and all of them together be too much. */
+function workProblems(
+  { width, height, n, steps }: TextToImageInput,
+  { limits }: DiffusionModelEntry,
+): FieldProblem[] {
+  const work = width * height * n * steps;
+  if (work <= limits.max_work) return [];
+  const detail = `makes ${width}x${height} pixels x ${n} pictures x ${steps} steps = ${work}, at most ${limits.max_work} are allowed`;
+  return ['width', 'height', 'n', 'steps'].map((field) => ({ pointer: `/input/${field}`, detail }));
+}
 
 function runProblems(input: TextToImageInput, { limits, samplers }: DiffusionModelEntry): FieldProblem[] {
   const problems: FieldProblem[] = [];

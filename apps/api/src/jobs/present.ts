@@ -5,6 +5,7 @@ import type { ObjectStore } from '@lehr/shared/objects';
 import type { GroupQueues } from '@lehr/shared/queue';
 import { isTerminal, type JobRecord, type StoredImage } from '@lehr/shared/records';
 import { etaMs } from './eta.ts';
+import type { EventLinks } from './event-links.ts';
 import { type FleetView, serving } from './fleet-view.ts';
 
 export interface PresenterOptions {
@@ -15,6 +16,7 @@ export interface PresenterOptions {
   /** Links are built from it. */
   readonly publicUrl: string;
   readonly linkTtlS: number;
+  readonly eventLinks: EventLinks;
 }
 
 export class Presenter {
@@ -52,8 +54,14 @@ export class Presenter {
       output: record.state === 'succeeded' ? { images: await this.#images(record.output.images) } : null,
       error: record.state === 'failed' ? record.error : null,
       metrics: record.state === 'succeeded' ? record.metrics : null,
+      webhook: record.webhook ? { url: record.webhook.url, events: record.webhook.events } : null,
       metadata: record.metadata,
-      links: { self, cancel: `${self}/cancel` },
+      links: {
+        self,
+        events: `${self}/events`,
+        events_signed: this.#options.eventLinks.to(record.id, record.created_at),
+        cancel: `${self}/cancel`,
+      },
     };
   }
 

@@ -1,80 +1,84 @@
-/** Making a job: model, group and price decided, then record and queue entry in one round trip. Knows no HTTP. */
-import { createHash } from 'node:crypto';
-import {
-  type DiffusionGroup,
-  formatModelRef,
-  groupQueueName,
-  type JobId,
-  type JobRequest,
-  type ModelRef,
-  newJobId,
-  type Registry,
-  type TextToImageInput,
-  type WorkerStatus,
-} from '@lehr/shared';
-import { firstRank, type GroupQueues } from '@lehr/shared/queue';
-import type { NewJob, RecordStore } from '@lehr/shared/records';
-import { type Redis, redisNow } from '@lehr/shared/redis';
+/** Making a job: resolve, price, admit, store. Knows no HTTP. */
+import { type JobRequest, LehrError, newJobId, type Registry } from '@lehr/shared';
+import type { GroupQueues } from '@lehr/shared/queue';
+import type { JobRecord, RecordStore } from '@lehr/shared/records';
 import type { Caller } from '../auth/authenticator.ts';
-import { completeInput } from './complete-input.ts';
+import type { Quota } from '../limits/quota.ts';
+import { type Hook, hookFields } from '../webhooks/hook.ts';
+import type { WebhookParts } from '../webhooks/parts.ts';
+import { type AdmitParts, type Admitted, admitJob } from './admit.ts';
 import type { FleetView } from './fleet-view.ts';
-import { priceOf } from './price.ts';
+import type { RequestIdentity } from './identity.ts';
+import type { Orphans } from './orphans.ts';
+import { resolveJob } from './resolve.ts';
 
-export interface SubmitParts {
+export interface SubmitParts extends AdmitParts {
   readonly registry: Registry;
-  readonly redis: Redis;
   readonly records: RecordStore;
   readonly queues: GroupQueues;
   readonly fleet: FleetView;
+  readonly orphans: Orphans;
+  readonly webhooks: Pick<WebhookParts, 'egress'>;
+}
+
+export interface Submission {
+  readonly record: JobRecord;
+  /** `new`: made for this request; `replay`: by its Idempotency-Key; `adopted`: by a request like it that got no answer. */
+  readonly how: 'new' | 'replay' | 'adopted';
+  /** What the key may still spend, where it has a budget and spent of it. */
+  readonly quota?: Quota | undefined;
 }
 
 /**
- * Returns the id under which the job waits. Throws `model-not-found` and `invalid-input` before anything is stored. When it
- * throws `unavailable` the job may or may not have been stored: Redis went away in the middle.
+ * `hook` is for wires that say otherwise whom to tell. Throws `model-not-found`, `invalid-input` and what admitJob throws before anything is stored. When it throws `unavailable`
+ * the job may or may not have been stored: Redis went away in the middle.
  */
-export async function submitJob(parts: SubmitParts, caller: Caller, request: JobRequest): Promise<JobId> {
+export async function submitJob(
+  parts: SubmitParts,
+  caller: Caller,
+  request: JobRequest,
+  identity?: RequestIdentity,
+  hook: Hook | undefined = request.webhook,
+): Promise<Submission> {
+  const { registry, fleet, queues, records, webhooks } = parts;
   const id = newJobId();
-  const { model, ref } = parts.registry.resolve('diffusion', request.model, fractionOf(id));
-  const input = completeInput(request.input, model);
-  const fleet = await parts.fleet.workers();
-  const group = groupOf(input, ref, fleet);
-  const job: NewJob = {
-    id,
+  const resolved = resolveJob(registry, id, request, await fleet.workers());
+  const told = hookFields(webhooks.egress, caller.tenant, hook);
+  const { priority, deadline_s, metadata } = request;
+  const deadlineMs = deadline_s === undefined ? undefined : deadline_s * 1000;
+  const admitted = await admitJob(parts, caller, { id, priority, deadlineMs, identity, ...resolved });
+  if (admitted.code !== 'admitted') {
+    const known = await knownJob(parts, caller, admitted, identity);
+    return known ?? submitJob(parts, caller, request, identity, hook);
+  }
+  const job = {
+    ...resolved,
+    ...told,
+    id: admitted.id,
     tenant: caller.tenant,
-    type: request.type,
-    model: formatModelRef(ref),
-    queue: groupQueueName(group),
-    priority: request.priority,
-    cost: priceOf(input, group, fleet),
-    input,
-    metadata: request.metadata,
-    deadline_at: await deadlineAt(parts.redis, request.deadline_s),
+    priority,
+    metadata,
+    rank: admitted.rank,
+    fair_tag: admitted.startTag,
+    // By Redis's clock, which every process measures deadlines with.
+    deadline_at: deadlineMs === undefined ? undefined : Math.round(admitted.now + deadlineMs),
   };
-  const queue = parts.queues.of(job.queue);
-  await parts.records.create(job, () => queue.add(job, firstRank(job.priority)));
-  return id;
+  const created = await records.create(job, () => queues.of(job.queue).add(job, admitted.rank));
+  const record = created.record ?? (await records.read(job.id));
+  if (!record) throw new LehrError('internal', `Job ${job.id} was stored and is not there.`);
+  return { record, how: 'new', quota: admitted.quota };
 }
 
-/** The group of a job. A model that some live worker can batch only when aligned gets aligned groups. */
-export function groupOf(
-  input: TextToImageInput,
-  model: ModelRef,
-  fleet: readonly WorkerStatus[],
-): DiffusionGroup {
-  const { width, height, steps, sampler, guidance } = input;
-  const ref = formatModelRef(model);
-  const isAligned = fleet.some((worker) =>
-    worker.models.some((served) => served.ref === ref && served.batching === 'aligned'),
-  );
-  const group: DiffusionGroup = { task: 'diffusion', model, width, height };
-  return isAligned ? { ...group, aligned: { steps, sampler, guidance } } : group;
-}
-
-/** 0 up to 1, evenly spread over ids: which version of a model the job gets. */
-export const fractionOf = (id: JobId): number =>
-  createHash('sha256').update(id).digest().readUInt32BE(0) / 2 ** 32;
-
-/** By Redis's clock, which every process measures deadlines with. */
-async function deadlineAt(redis: Redis, seconds: number | undefined): Promise<number | undefined> {
-  return seconds === undefined ? undefined : Math.round((await redisNow(redis)) + seconds * 1000);
+/** Undefined when there is nothing to adopt after all. Throws `gone` for a key whose job is not kept any more. */
+async function knownJob(
+  { records, orphans }: SubmitParts,
+  caller: Caller,
+  { code: how, id }: Exclude<Admitted, { code: 'admitted' }>,
+  identity: RequestIdentity | undefined,
+): Promise<Submission | undefined> {
+  const record = await records.read(id);
+  if (how === 'adopted' && identity?.twin) await orphans.adopted(identity.twin, id);
+  if (record && record.tenant === caller.tenant) return { record, how };
+  if (how === 'adopted') return undefined;
+  throw new LehrError('gone', 'The job of this Idempotency-Key is not kept any more.');
 }

@@ -3,6 +3,7 @@ import type { Clock, JobId } from '@lehr/shared';
 import type { JobRecord } from '@lehr/shared/records';
 import type { Keys } from '@lehr/shared/redis';
 import type { Channels } from '../channels.ts';
+import { Bell } from './bell.ts';
 
 /** A lost message costs at most this much. */
 const RECHECK_MS = 2000;
@@ -71,30 +72,5 @@ export class JobWaits {
       signal.removeEventListener('abort', ring);
       this.#bells.delete(bell);
     }
-  }
-}
-
-/** Remembers a ring that comes while nobody waits for it. */
-class Bell {
-  readonly #clock: Clock;
-  #rung = false;
-  #waiting: AbortController | undefined;
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  ring(): void {
-    this.#rung = true;
-    this.#waiting?.abort();
-  }
-
-  /** Resolves at the next ring, or after `ms`. */
-  async rung(ms: number): Promise<void> {
-    if (!this.#rung) {
-      this.#waiting = new AbortController();
-      await this.#clock.sleep(ms, this.#waiting.signal);
-    }
-    this.#rung = false;
   }
 }

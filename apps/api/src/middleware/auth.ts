@@ -1,7 +1,7 @@
-import { LehrError } from '@lehr/shared';
+import { LehrError, type Scope } from '@lehr/shared';
 import type { MiddlewareHandler } from 'hono';
 import type { ApiEnv } from '../api.ts';
-import type { Authenticator, Scope } from '../auth/authenticator.ts';
+import type { Authenticator } from '../auth/authenticator.ts';
 
 const BEARER = /^Bearer +([\x21-\x7e]+) *$/i;
 

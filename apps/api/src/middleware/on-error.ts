@@ -12,6 +12,7 @@ import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { ApiEnv } from '../api.ts';
+import { anyOfS, QuotaError, quotaHeaders } from '../limits/quota.ts';
 
 const CODE_OF_STATUS: Readonly<Record<number, ErrorCode>> = {
   400: 'invalid-request',
@@ -38,13 +39,20 @@ export function answerErrors(log: Log) {
 export function problemResponse(c: Context<ApiEnv>, error: LehrError): Response {
   const shown =
     error.code === 'internal' ? new LehrError('internal', 'Something went wrong on our side.') : error;
-  if (error.status === 503 || error.retryAfterS !== undefined) {
-    c.header('retry-after', String(error.retryAfterS ?? 1 + Math.floor(Math.random() * RETRY_SPREAD_S)));
-  }
+  for (const [name, value] of Object.entries(refusalHeaders(error))) c.header(name, value);
   c.header('cache-control', 'no-store');
   c.header('content-type', PROBLEM_MEDIA_TYPE);
   const problem = toProblem(shown, c.var.requestId);
   return c.body(JSON.stringify(problem), error.status as ContentfulStatusCode);
+}
+
+/** When to come back, and what was used up: the same in every dialect's refusals. */
+export function refusalHeaders(error: LehrError): Record<string, string> {
+  const retryAfterS = error.retryAfterS ?? (error.status === 503 ? anyOfS(RETRY_SPREAD_S) : undefined);
+  return {
+    ...(retryAfterS !== undefined && { 'retry-after': String(retryAfterS) }),
+    ...(error instanceof QuotaError && quotaHeaders(error.quota)),
+  };
 }
 
 export const answerNotFound = (c: Context<ApiEnv>): Response =>

@@ -1,5 +1,13 @@
 /** Examples of the OpenAPI document; test/api/openapi.test.ts holds them to their schemas. */
-import type { Job, JobRequest } from '@lehr/shared';
+import {
+  type ApiKey,
+  DEFAULT_LIMITS,
+  type Job,
+  type JobEvent,
+  type JobRequest,
+  type KeyRequest,
+  type NewApiKey,
+} from '@lehr/shared';
 
 const ID = 'job_01jd3v9s6w0000000000000000';
 const BASE = 'https://lehr.example';
@@ -28,6 +36,7 @@ export const JOB_REQUESTS = {
       },
       priority: 'interactive',
       deadline_s: 300,
+      webhook: { url: 'https://app.example/hook', events: ['job.succeeded', 'job.failed'] },
       metadata: { order: '81' },
     } satisfies Partial<JobRequest>,
   },
@@ -66,8 +75,14 @@ export const QUEUED_JOB: Job = {
   output: null,
   error: null,
   metrics: null,
+  webhook: null,
   metadata: {},
-  links: { self: `${BASE}/v1/jobs/${ID}`, cancel: `${BASE}/v1/jobs/${ID}/cancel` },
+  links: {
+    self: `${BASE}/v1/jobs/${ID}`,
+    events: `${BASE}/v1/jobs/${ID}/events`,
+    events_signed: `${BASE}/events/${ID}?expires=1795162501&sig=...`,
+    cancel: `${BASE}/v1/jobs/${ID}/cancel`,
+  },
 };
 
 export const SUCCEEDED_JOB: Job = {
@@ -100,4 +115,37 @@ export const SUCCEEDED_JOB: Job = {
     worker: 'gpu-0-4m2k9x1c',
     timings: { queued: 120, admitted: 10, text: 14, denoise: 640, decode: 180, encode: 36, upload: 10 },
   },
+};
+
+export const PROGRESS_EVENT: JobEvent = {
+  type: 'job.progress',
+  timestamp: '2026-11-20T08:00:01.400Z',
+  data: { id: ID, fraction: 0.5, stage: 'denoise', step: 10, steps: 20 },
+};
+
+export const KEY_REQUEST = {
+  tenant: 'acme',
+  name: 'render farm',
+  scopes: ['submit', 'read', 'cancel'],
+  expires_at: '2027-11-20T00:00:00.000Z',
+  limits: { max_jobs: 500, cost_per_minute_s: 600, weight: 2 },
+} satisfies Partial<KeyRequest>;
+
+export const SHOWN_KEY: ApiKey = {
+  id: '4fZk09Qa',
+  object: 'key',
+  tenant: 'acme',
+  name: 'render farm',
+  prefix: 'lehr_live_4fZk09Qa',
+  scopes: ['submit', 'read', 'cancel'],
+  limits: { ...DEFAULT_LIMITS, ...KEY_REQUEST.limits },
+  created_at: '2026-11-20T08:00:00.000Z',
+  expires_at: '2027-11-20T00:00:00.000Z',
+  last_used_at: '2026-11-20T08:05:00.000Z',
+};
+
+export const NEW_KEY: NewApiKey = {
+  ...SHOWN_KEY,
+  last_used_at: null,
+  key: 'lehr_live_4fZk09Qa_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG',
 };

@@ -17,12 +17,17 @@ export function metricsRoute(app: Api, parts: ApiParts): void {
 
 /** Sets the gauges that are read and not counted. Without Redis they are absent, which is not the same as zero. */
 async function refresh(parts: ApiParts): Promise<void> {
-  const { redis, keys, queues, fleet, metrics, registry, waits, log } = parts;
-  const { queueJobs, queueOldestJobAge, workers } = metrics;
+  const { redis, keys, queues, fleet, metrics, registry, waits, feeds, webhooks, log } = parts;
+  const { queueJobs, queueOldestJobAge, workers, webhooksPending } = metrics;
   metrics.heldRequests.set(waits.size);
-  for (const gauge of [queueJobs, queueOldestJobAge, workers]) gauge.reset();
+  metrics.eventStreams.set(feeds.size);
+  for (const gauge of [queueJobs, queueOldestJobAge, workers, webhooksPending]) gauge.reset();
   try {
-    const [depths, reports] = await Promise.all([readDepths(redis, keys, queues), fleet.workers()]);
+    const [depths, reports, { outbox, undelivered }] = await Promise.all([
+      readDepths(redis, keys, queues),
+      fleet.workers(),
+      webhooks.deliveries.counts(),
+    ]);
     for (const { model, version, queued, running, oldestMs } of byModel(registry, depths)) {
       queueJobs.set({ model, version, state: 'queued' }, queued);
       queueJobs.set({ model, version, state: 'running' }, running);
@@ -32,6 +37,8 @@ async function refresh(parts: ApiParts): Promise<void> {
       workers.set({ model, version, draining: 'false' }, taking);
       workers.set({ model, version, draining: 'true' }, all.length - taking);
     }
+    webhooksPending.set({ stage: 'outbox' }, outbox);
+    webhooksPending.set({ stage: 'delivery' }, undelivered);
     metrics.redisUp.set(1);
   } catch (error) {
     log.warn({ error }, 'queue metrics could not be read');

@@ -1,9 +1,13 @@
 import { createRoute } from '@hono/zod-openapi';
 import {
+  BREAKER_STATES,
+  type BreakerState,
   formatModelRef,
+  PRIORITY_CLASSES,
   parseGroupQueueName,
   type Queue,
   QueueListSchema,
+  type Registry,
   type WorkerStatus,
 } from '@lehr/shared';
 import { type GroupDepth, readDepths } from '@lehr/shared/queue';
@@ -30,16 +34,30 @@ const route = createRoute({
   },
 });
 
-export function queuesRoute(app: Api, { redis, keys, queues, fleet }: ApiParts): void {
+export function queuesRoute(app: Api, parts: ApiParts): void {
+  const { redis, keys, queues, fleet, backlog, maxWaitMs, registry } = parts;
   app.openapi(route, async (c) => {
     const [depths, workers] = await Promise.all([readDepths(redis, keys, queues), fleet.workers()]);
-    return c.json({ object: 'list' as const, data: depths.flatMap((depth) => present(depth, workers)) }, 200);
+    const shown = await Promise.all(
+      depths.map(async (depth) => {
+        const group = parseGroupQueueName(depth.queue);
+        if (!group) return [];
+        const waits = await backlog.waits(depth.queue, formatModelRef(group.model));
+        return [present(depth, group, workers, waits, maxWaitMs)];
+      }),
+    );
+    const data = shown.flat();
+    return c.json({ object: 'list' as const, data, models: modelsOf(registry, data, workers) }, 200);
   });
 }
 
-function present(depth: GroupDepth, fleet: readonly WorkerStatus[]): Queue[] {
-  const group = parseGroupQueueName(depth.queue);
-  if (!group) return [];
+function present(
+  depth: GroupDepth,
+  group: NonNullable<ReturnType<typeof parseGroupQueueName>>,
+  fleet: readonly WorkerStatus[],
+  waits: Queue['wait_ms'] | undefined,
+  maxWaitMs: number,
+): Queue {
   const model = formatModelRef(group.model);
   const lanes = fleet.flatMap(({ id, lanes }) =>
     lanes
@@ -52,16 +70,34 @@ function present(depth: GroupDepth, fleet: readonly WorkerStatus[]): Queue[] {
         row_steps_per_s,
       })),
   );
-  return [
-    {
-      name: depth.queue,
-      task: group.task,
-      model,
-      waiting: depth.waiting,
-      running: depth.running,
-      oldest_age_ms: depth.oldestAgeMs ?? null,
-      workers: serving(fleet, model).length,
-      lanes,
-    },
-  ];
+  return {
+    name: depth.queue,
+    task: group.task,
+    model,
+    waiting: depth.waiting,
+    running: depth.running,
+    oldest_age_ms: depth.oldestAgeMs ?? null,
+    workers: serving(fleet, model).length,
+    wait_ms: waits ?? null,
+    breaker: breakerOf(waits ?? null, maxWaitMs),
+    lanes,
+  };
+}
+
+/** Without workers the wait is unknown, and jobs are taken until a worker comes. */
+function breakerOf(waits: Queue['wait_ms'], maxWaitMs: number): BreakerState {
+  const refused = PRIORITY_CLASSES.filter((priority) => (waits?.[priority] ?? 0) > maxWaitMs);
+  if (refused.length === 0) return 'closed';
+  return refused.length < PRIORITY_CLASSES.length ? 'partly-open' : 'open';
+}
+
+function modelsOf(registry: Registry, queues: readonly Queue[], fleet: readonly WorkerStatus[]) {
+  return registry.models.flatMap(({ name, versions }) =>
+    versions.map(({ version }) => {
+      const model = formatModelRef({ name, version });
+      const states = queues.filter((queue) => queue.model === model).map(({ breaker }) => breaker);
+      const worst = Math.max(0, ...states.map((state) => BREAKER_STATES.indexOf(state)));
+      return { model, workers: serving(fleet, model).length, breaker: BREAKER_STATES[worst] };
+    }),
+  );
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { writeTinyDiffusion } from '@lehr/demo-models';
 import { type SamplerName, systemClock } from '@lehr/shared';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { correlation, shrinkPixels } from '../../../../test/support/correlation.ts';
 import { type DiffusionModel, openDiffusionModel } from '../models/diffusion-folder.ts';
 import { onnxRuntime } from '../runtime/onnx.ts';
 import { Engine } from './engine.ts';
@@ -65,7 +66,10 @@ interface RunningEngine {
   ended(count: number): Promise<void>;
 }
 
-async function engineOf(rowCap: number | 'auto' = 16): Promise<RunningEngine> {
+async function engineOf(
+  rowCap: number | 'auto' = 16,
+  onPost: (message: FromEngine) => void = () => {},
+): Promise<RunningEngine> {
   const posted: FromEngine[] = [];
   const ofType = <Type extends FromEngine['type']>(type: Type) =>
     posted.filter((message): message is Extract<FromEngine, { type: Type }> => message.type === type);
@@ -73,7 +77,10 @@ async function engineOf(rowCap: number | 'auto' = 16): Promise<RunningEngine> {
     runtime: onnxRuntime,
     settings: { providers: ['cpu'], rowCap },
     clock: systemClock,
-    post: (message) => posted.push(message),
+    post: (message) => {
+      posted.push(message);
+      onPost(message);
+    },
   });
   const opened = await engine.open({
     ref: MODEL,
@@ -216,4 +223,24 @@ test('opening a model reports where every graph runs and how long a step of so m
   ]);
   expect(opened.stepMs.length).toBeGreaterThanOrEqual(2);
   expect(opened.rowCap).toBeGreaterThanOrEqual(1);
+});
+
+test('a preview late in a run is like the picture it becomes', async () => {
+  // Asked for at every step, as nobody does, to have one of each.
+  const { engine, posted, ofType, ended } = await engineOf(16, (message) => {
+    if (message.type === 'turn') for (const id of message.samples) engine.preview(id);
+  });
+  const sample = request({ steps: 12, sampler: 'euler', guidance: 3 });
+  engine.submit(sample);
+  await ended(1);
+  const late = ofType('preview').filter(({ step }) => step >= 8);
+  expect(late.map(({ step }) => step)).toEqual([8, 9, 10, 11, 12]);
+  const picture = { width: 64, height: 64 };
+  const wanted = shrinkPixels(ofType('finished')[0].pixels, picture, 8);
+  for (const preview of late) {
+    expect(preview).toMatchObject({ sample: sample.id, width: 8, height: 8 });
+    expect(correlation(preview.pixels, wanted)).toBeGreaterThan(0.8);
+  }
+  const end = posted.findIndex(({ type }) => type === 'finished');
+  expect(posted.slice(end).filter(({ type }) => type === 'preview')).toEqual([]);
 });

@@ -1,8 +1,10 @@
 /**
  * The engine: models, one lane per group, a desk that encodes prompts and one that decodes latents, all taking turns on one
- * device. It knows nothing of queues or stores; samples come in as messages, pictures go out as messages.
+ * device, and the same for windows of audio (whisper-lanes.ts). It knows nothing of queues or stores; samples come in as
+ * messages, pictures and text go out as messages.
  */
 import { type Clock, toLehrError } from '@lehr/shared';
+import type { LatentRgb } from '../diffusion/latent-rgb.ts';
 import { type DiffusionModel, openDiffusionModel } from '../models/diffusion-folder.ts';
 import type { InferenceRuntime } from '../runtime/runtime.ts';
 import { DecodeDesk } from './decode-desk.ts';
@@ -10,6 +12,8 @@ import { Lane } from './lane.ts';
 import { LaneSample } from './lane-sample.ts';
 import type {
   DiffusionSample,
+  DiffusionToOpen,
+  EngineSample,
   EngineSettings,
   FromEngine,
   ModelToOpen,
@@ -20,6 +24,7 @@ import { ROW_LADDER, RowCap } from './row-cap.ts';
 import { TextDesk } from './text-desk.ts';
 import { type Station, Turns } from './turns.ts';
 import { warmUp } from './warm-up.ts';
+import { WhisperLanes } from './whisper-lanes.ts';
 
 export interface EngineParts {
   readonly runtime: InferenceRuntime;
@@ -31,6 +36,7 @@ export interface EngineParts {
 interface Opened {
   readonly model: DiffusionModel;
   readonly cap: RowCap;
+  readonly latentRgb: LatentRgb | undefined;
   /** Picture size that was warmed up. */
   readonly warm: { readonly width: number; readonly height: number };
 }
@@ -45,12 +51,16 @@ export class Engine {
   readonly #turns = new Turns();
   readonly #text: TextDesk;
   readonly #decode: DecodeDesk;
+  readonly #whisper: WhisperLanes;
+  /** The samples of the last `turn` that was posted. */
+  #named: readonly SampleId[] = [];
   #wake: (() => void) | undefined;
   #closed = false;
 
   constructor(parts: EngineParts) {
-    const { clock, post } = parts;
+    const { clock } = parts;
     this.#parts = parts;
+    const post = (message: FromEngine): void => this.#post(message);
     this.#text = new TextDesk({
       clock,
       post,
@@ -62,15 +72,24 @@ export class Engine {
       },
     });
     this.#decode = new DecodeDesk({ clock, post, vaeOf: (request) => this.#opened(request.model).model.vae });
+    // A decoder call may take less time than saying again who takes part in it.
+    const onlyNews = (message: FromEngine): void => {
+      if (message.type !== 'turn' || !isSame(message.samples, this.#named)) post(message);
+    };
+    this.#whisper = new WhisperLanes({ ...parts, post: onlyNews });
   }
 
   /** Loads a model and warms it up; rejects with `model-unavailable` and the reason. */
   async open(spec: ModelToOpen): Promise<OpenedModel> {
+    return spec.task === 'whisper' ? this.#whisper.open(spec) : this.#openDiffusion(spec);
+  }
+
+  async #openDiffusion(spec: DiffusionToOpen): Promise<OpenedModel> {
     const { runtime, settings, clock } = this.#parts;
     const model = await openDiffusionModel(spec.folder, runtime, settings);
     const cap = new RowCap(settings.rowCap === 'auto' ? {} : { ceiling: settings.rowCap, fixed: true });
-    await warmUp(model, spec.warmUp, cap, clock);
-    this.#models.set(spec.ref, { model, cap, warm: spec.warmUp });
+    const latentRgb = await warmUp(model, spec.warmUp, cap, clock);
+    this.#models.set(spec.ref, { model, cap, latentRgb, warm: spec.warmUp });
     const { batching, graphs } = model;
     return {
       ref: spec.ref,
@@ -82,9 +101,10 @@ export class Engine {
     };
   }
 
-  submit(request: DiffusionSample): void {
+  submit(request: EngineSample): void {
     try {
-      this.#text.submit(request, this.#opened(request.model).model);
+      if (request.task === 'whisper') this.#whisper.submit(request);
+      else this.#text.submit(request, this.#opened(request.model).model);
     } catch (error) {
       const { code, message } = toLehrError(error, 'engine-failed');
       this.#parts.post({ type: 'failed', sample: request.id, failure: { code, message } });
@@ -94,8 +114,13 @@ export class Engine {
 
   /** Takes effect before the sample's next step; a sample that is not here any more has ended on its own. */
   cancel(id: SampleId): void {
-    const places = [this.#text, ...this.#lanes.values(), this.#decode];
+    const places = [this.#text, ...this.#lanes.values(), this.#decode, this.#whisper];
     if (places.some((place) => place.cancel(id))) this.#parts.post({ type: 'dropped', sample: id });
+  }
+
+  /** Has a preview of a running sample posted after its next step. */
+  preview(id: SampleId): void {
+    for (const lane of this.#lanes.values()) if (lane.preview(id)) return;
   }
 
   close(): void {
@@ -121,6 +146,12 @@ export class Engine {
       }
     }
     for (const { model } of this.#models.values()) await model.close();
+    await this.#whisper.close();
+  }
+
+  #post(message: FromEngine): void {
+    if (message.type === 'turn') this.#named = message.samples;
+    this.#parts.post(message);
   }
 
   *#stations(): Iterable<Station> {
@@ -128,6 +159,7 @@ export class Engine {
     yield this.#text;
     yield* this.#lanes.values();
     yield this.#decode;
+    yield* this.#whisper.stations();
   }
 
   #opened(ref: string): Opened {
@@ -139,17 +171,18 @@ export class Engine {
   #lane(request: DiffusionSample): Lane {
     const known = this.#lanes.get(request.lane);
     if (known) return known;
-    const { model, cap, warm } = this.#opened(request.model);
-    const { clock, post } = this.#parts;
+    const { model, cap, latentRgb, warm } = this.#opened(request.model);
+    const { clock } = this.#parts;
     const isWarm = request.width === warm.width && request.height === warm.height;
     const lane = new Lane({
       name: request.lane,
       unet: model.unet,
       size: latentSize(model, request),
+      latentRgb,
       cap: isWarm ? cap : cap.forAnotherShape(),
       ladder: TUNES_PER_SHAPE.has(model.unetProvider) ? ROW_LADDER : [],
       clock,
-      post,
+      post: (message) => this.#post(message),
       onRetired: (sample) => this.#decode.submit(sample),
       isCongested: () => this.#decode.isCongested,
     });
@@ -167,6 +200,9 @@ function latentLength(model: DiffusionModel, request: DiffusionSample): number {
   const { width, height } = latentSize(model, request);
   return model.unet.latentChannels * width * height;
 }
+
+const isSame = (a: readonly SampleId[], b: readonly SampleId[]): boolean =>
+  a.length === b.length && a.every((id, i) => id === b[i]);
 
 /** Gives the event loop one whole round, in which messages from the parent arrive. */
 const breathe = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

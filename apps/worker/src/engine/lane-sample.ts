@@ -1,5 +1,6 @@
 /** One picture in flight: its latent, its sampler's state and its prompt embeddings. Nothing is shared with its batch mates. */
 import { rowsPerSample } from '@lehr/shared';
+import { foretellClean } from '../diffusion/foretell.ts';
 import { applyGuidance } from '../diffusion/guidance.ts';
 import { SeededNoise } from '../diffusion/noise.ts';
 import { createSamplerRun } from '../diffusion/samplers/index.ts';
@@ -31,6 +32,10 @@ export class LaneSample {
   readonly #run: SamplerRun;
   readonly #noise: SeededNoise;
   readonly #input: Float32Array;
+  readonly #config: SchedulerConfig;
+  /** Set by whoever wants to see it: the next step keeps what it foretells. */
+  wantsPreview = false;
+  #foretold: Float32Array | undefined;
   /** Samples that shared this one's steps, summed over its steps. */
   #company = 0;
 
@@ -45,6 +50,7 @@ export class LaneSample {
     this.request = request;
     this.marks = marks;
     this.#embeddings = embeddings;
+    this.#config = config;
     this.#run = createSamplerRun({ name: request.sampler, config, steps: request.steps, latentLength });
     this.#noise = new SeededNoise(request.seed);
     this.latent = this.#noise.draw(latentLength);
@@ -86,7 +92,19 @@ export class LaneSample {
   advance(predictions: readonly Float32Array[], company: number): void {
     const prediction = predictions[predictions.length - 1];
     if (predictions.length === 2) applyGuidance(predictions[0], prediction, this.request.guidance);
+    if (this.wantsPreview) {
+      const timestep = this.#run.timesteps[this.#run.call];
+      this.#foretold = foretellClean(this.#config, timestep, this.#input, prediction);
+      this.wantsPreview = false;
+    }
     this.#run.step(prediction, this.latent, (length) => this.#noise.draw(length));
     this.#company += company;
+  }
+
+  /** The clean latent that its last step foretold, if it was wanted; handed out once. */
+  takeForetold(): Float32Array | undefined {
+    const foretold = this.#foretold;
+    this.#foretold = undefined;
+    return foretold;
   }
 }

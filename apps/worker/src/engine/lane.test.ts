@@ -1,5 +1,6 @@
 import { LehrError, type SamplerName, systemClock } from '@lehr/shared';
 import { expect, test } from 'vitest';
+import { LatentRgb } from '../diffusion/latent-rgb.ts';
 import { parseSchedulerConfig } from '../diffusion/scheduler-config.ts';
 import type { Batching, NoisePredictions, UnetRow } from '../diffusion/unet.ts';
 import { Lane } from './lane.ts';
@@ -93,6 +94,10 @@ function laneOf(rowCap = 64) {
     name: 'lane',
     unet,
     size: SIZE,
+    latentRgb: new LatentRgb(
+      4,
+      [1, 2, 3].map((weight) => Float64Array.of(weight, 0, 0, 0, 100)),
+    ),
     cap,
     ladder: [],
     clock: systemClock,
@@ -236,4 +241,56 @@ test('a sample under suspicion runs in the company it is allowed', async () => {
   await runDry();
   expect(retired).toHaveLength(4);
   expect(Math.max(...unet.calls.map((rows) => rows.length))).toBe(2);
+});
+
+test('nobody asks, so no preview is made; one that is asked for comes after the next step, once', async () => {
+  const { lane, runDry, posted, ofType } = laneOf();
+  const [watched, other] = [sampleOf({ steps: 6 }), sampleOf({ steps: 6 })];
+  lane.submit(watched);
+  lane.submit(other);
+  await lane.turn();
+  expect(lane.preview(watched.request.id)).toBe(true);
+  expect(lane.preview('nobody' as SampleId)).toBe(false);
+  await lane.turn();
+  expect(posted.at(-1)).toEqual({
+    type: 'preview',
+    sample: watched.request.id,
+    step: 2,
+    pixels: expect.any(Uint8Array),
+    width: 2,
+    height: 2,
+  });
+  await runDry();
+  expect(ofType('preview')).toHaveLength(1);
+});
+
+test('a preview shows the picture a step foretells and changes nothing about it', async () => {
+  const { lane, runDry, ofType, retired } = laneOf();
+  const sample = sampleOf({ steps: 5, seed: 3 });
+  lane.submit(sample);
+  for (let turn = 0; turn < 5; turn++) {
+    lane.preview(sample.request.id);
+    await lane.turn();
+  }
+  await runDry();
+  expect(ofType('preview').map(({ step }) => step)).toEqual([1, 2, 3, 4, 5]);
+  expect(retired[0].latent).toEqual(await alone({ steps: 5, seed: 3 }));
+  // The last step of ddim ends where it foretold: red is 100 plus the first channel.
+  const reds =
+    ofType('preview')
+      .at(-1)
+      ?.pixels.filter((_, i) => i % 3 === 0) ?? [];
+  for (const [i, red] of reds.entries()) expect(Math.abs(red - 100 - retired[0].latent[i])).toBeLessThan(1.5);
+});
+
+test('a sample that waits is shown after its first step, one that is cancelled never', async () => {
+  const { lane, runDry, ofType } = laneOf(2);
+  const [running, waiting] = [sampleOf({ steps: 3 }), sampleOf({ steps: 3 })];
+  lane.submit(running);
+  await lane.turn();
+  lane.submit(waiting);
+  for (const { request } of [running, waiting]) lane.preview(request.id);
+  lane.cancel(running.request.id);
+  await runDry();
+  expect(ofType('preview').map(({ sample, step }) => [sample, step])).toEqual([[waiting.request.id, 1]]);
 });

@@ -8,6 +8,7 @@
  * of equal steps, sampler and guidance.
  */
 import { type Clock, LehrError, toLehrError } from '@lehr/shared';
+import type { LatentRgb } from '../diffusion/latent-rgb.ts';
 import type { Batching, LatentSize, NoisePredictions, UnetRow } from '../diffusion/unet.ts';
 import { admit } from './admit.ts';
 import type { LaneSample } from './lane-sample.ts';
@@ -25,6 +26,8 @@ export interface LaneOptions {
   readonly name: string;
   readonly unet: Denoiser;
   readonly size: LatentSize;
+  /** Makes previews; without it there are none. */
+  readonly latentRgb?: LatentRgb | undefined;
   readonly cap: RowCap;
   /** Row counts a run is padded to, for providers that tune per shape; empty for none. */
   readonly ladder: readonly number[];
@@ -68,6 +71,13 @@ export class Lane implements Station {
     return this.samples < before;
   }
 
+  /** A preview of this sample is posted after its next step. True when the sample is here. */
+  preview(id: SampleId): boolean {
+    const sample = [...this.#running, ...this.#waiting].find(({ request }) => request.id === id);
+    if (sample && this.#options.latentRgb) sample.wantsPreview = true;
+    return sample !== undefined;
+  }
+
   /** One step of everybody in the lane. Never rejects: a failure is the failure of samples. */
   async turn(): Promise<void> {
     this.#admit();
@@ -89,6 +99,7 @@ export class Lane implements Station {
       ms,
       samples: samples.map(({ request, step }) => ({ id: request.id, step, steps: request.steps })),
     });
+    this.#postPreviews();
     this.#retire();
   }
 
@@ -167,6 +178,16 @@ export class Lane implements Station {
     // A cancel may have taken it out while the step ran.
     if (!this.cancel(sample.request.id)) return;
     this.#options.post({ type: 'failed', sample: sample.request.id, failure: { code, message } });
+  }
+
+  #postPreviews(): void {
+    const { latentRgb, size, post } = this.#options;
+    for (const sample of this.#running) {
+      const foretold = sample.takeForetold();
+      if (!foretold || !latentRgb) continue;
+      const { id } = sample.request;
+      post({ type: 'preview', sample: id, step: sample.step, ...latentRgb.thumbnail(foretold, size) });
+    }
   }
 
   #retire(): void {

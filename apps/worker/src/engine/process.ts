@@ -39,6 +39,9 @@ process.on('message', (message: ToEngine) => {
     case 'cancel':
       engine?.cancel(message.sample);
       return;
+    case 'preview':
+      engine?.preview(message.sample);
+      return;
     case 'close':
       engine?.close();
       return;

@@ -38,6 +38,7 @@ const TO_ENGINE: { [Type in ToEngine['type']]: Extract<ToEngine, { type: Type }>
     ],
   },
   cancel: { type: 'cancel', sample: SAMPLE },
+  preview: { type: 'preview', sample: SAMPLE },
   close: { type: 'close' },
 };
 
@@ -67,6 +68,14 @@ const FROM_ENGINE: { [Type in FromEngine['type']]: Extract<FromEngine, { type: T
     rows: 1,
     ms: 70,
     samples: [{ id: SAMPLE, step: 1, steps: 4 }],
+  },
+  preview: {
+    type: 'preview',
+    sample: SAMPLE,
+    step: 2,
+    pixels: Uint8Array.of(200, 20, 10),
+    width: 1,
+    height: 1,
   },
   finished: {
     type: 'finished',

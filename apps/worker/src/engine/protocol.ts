@@ -1,24 +1,44 @@
 /**
  * What the worker's parent and its engine process say to each other: tagged unions, sent with the structured-clone
  * serialisation of Node's IPC channel. protocol.test.ts snapshots one message of each kind, so a change of the wire
- * shows in review. Nothing here is a tensor; pixels travel as bytes.
+ * shows in review. Nothing here is a tensor; pixels travel as bytes, a log-mel window as floats.
  */
 import type { ErrorCode, SamplerName } from '@lehr/shared';
 import type { Placement, Provider } from '../runtime/runtime.ts';
 import type { LatencyModel } from '../runtime/simulated.ts';
+import type {
+  HeardMessage,
+  TranscribedMessage,
+  WhisperAbilities,
+  WhisperSample,
+  WroteMessage,
+} from './whisper-messages.ts';
+
+export type * from './whisper-messages.ts';
 
 declare const brand: unique symbol;
 /** One sample of one attempt of a job. Made by the intake; unique for ever, so a late message cannot hit another attempt. */
 export type SampleId = string & { readonly [brand]: 'SampleId' };
 
-export interface ModelToOpen {
+interface FolderToOpen {
   /** `name@version`. */
   readonly ref: string;
-  readonly task: 'diffusion';
   readonly folder: string;
+}
+
+export interface DiffusionToOpen extends FolderToOpen {
+  readonly task: 'diffusion';
   /** The shape that is warmed up, and measured, before the engine says ready. Pixels. */
   readonly warmUp: { readonly width: number; readonly height: number };
 }
+
+export interface WhisperToOpen extends FolderToOpen {
+  readonly task: 'whisper';
+  /** Which of several exports in the folder: the ending of its graphs' names, as `_quantized`. */
+  readonly variant?: string;
+}
+
+export type ModelToOpen = DiffusionToOpen | WhisperToOpen;
 
 /** Which graph runs where, as the runtime reported it after loading and running it. */
 export interface GraphReport {
@@ -32,7 +52,10 @@ export interface GraphReport {
 
 export interface OpenedModel {
   readonly ref: string;
-  /** `step`: every row has its own timestep. `aligned`: only samples of equal steps, sampler and guidance share a batch. */
+  /**
+   * `step`: every row is at its own step, or its own token. `aligned`: only samples of equal steps, sampler and guidance
+   * share a batch, or windows that have written equally much.
+   */
   readonly batching: 'step' | 'aligned';
   /** Why it is aligned. */
   readonly reason?: string;
@@ -41,6 +64,8 @@ export interface OpenedModel {
   readonly stepMs: readonly (readonly [rows: number, ms: number])[];
   /** The row cap that follows from it; a lane of another shape starts from this one. */
   readonly rowCap: number;
+  /** Set for a Whisper model. */
+  readonly whisper?: WhisperAbilities;
 }
 
 export interface DiffusionSample {
@@ -61,6 +86,9 @@ export interface DiffusionSample {
   readonly company: number;
 }
 
+/** One unit of work in flight: a picture, or a window of audio. */
+export type EngineSample = DiffusionSample | WhisperSample;
+
 export interface EngineSettings {
   readonly providers: readonly Provider[];
   /** A device that only takes its time instead of running graphs; for benchmarks and queue tests. */
@@ -73,8 +101,10 @@ export interface EngineSettings {
 export type ToEngine =
   | { readonly type: 'open'; readonly settings: EngineSettings; readonly models: readonly ModelToOpen[] }
   /** Samples that may start together: all pictures of a job. */
-  | { readonly type: 'submit'; readonly samples: readonly DiffusionSample[] }
+  | { readonly type: 'submit'; readonly samples: readonly EngineSample[] }
   | { readonly type: 'cancel'; readonly sample: SampleId }
+  /** One preview of this sample after its next step. A sample that takes none any more gives none. */
+  | { readonly type: 'preview'; readonly sample: SampleId }
   | { readonly type: 'close' };
 
 export interface SampleTimings {
@@ -108,6 +138,16 @@ export type FromEngine =
       readonly ms: number;
       readonly samples: readonly { readonly id: SampleId; readonly step: number; readonly steps: number }[];
     }
+  /** The answer to `preview`: what the step just made foretells of the picture, as a thumbnail. */
+  | {
+      readonly type: 'preview';
+      readonly sample: SampleId;
+      readonly step: number;
+      /** RGB, 8 bits, row-major, height x width x 3; at most 64 x 64. */
+      readonly pixels: Uint8Array;
+      readonly width: number;
+      readonly height: number;
+    }
   | {
       readonly type: 'finished';
       readonly sample: SampleId;
@@ -119,6 +159,9 @@ export type FromEngine =
       readonly batchSize: number;
       readonly timings: SampleTimings;
     }
+  | HeardMessage
+  | WroteMessage
+  | TranscribedMessage
   | { readonly type: 'failed'; readonly sample: SampleId; readonly failure: EngineFailure }
   /** A cancel took effect; nothing of this sample will follow. */
   | { readonly type: 'dropped'; readonly sample: SampleId };

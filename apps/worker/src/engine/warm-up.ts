@@ -1,8 +1,9 @@
 /**
- * Runs every graph of a model once before anybody waits for it, and measures how long a step takes at each rung of the row
- * ladder, as far up as more rows still pay.
+ * Runs every graph of a model once before anybody waits for it, measures how long a step takes at each rung of the row
+ * ladder, as far up as more rows still pay, and learns from the VAE how to make previews.
  */
-import type { Clock } from '@lehr/shared';
+import { type Clock, LehrError } from '@lehr/shared';
+import { fitLatentRgb, type LatentRgb } from '../diffusion/latent-rgb.ts';
 import type { DiffusionModel } from '../models/diffusion-folder.ts';
 import { ROW_LADDER, type RowCap, worthWidening } from './row-cap.ts';
 
@@ -14,7 +15,7 @@ export async function warmUp(
   picture: { readonly width: number; readonly height: number },
   cap: RowCap,
   clock: Clock,
-): Promise<void> {
+): Promise<LatentRgb | undefined> {
   const { unet, vae, textEncoder } = model;
   const startedAt = clock.monotonic();
   const size = { width: picture.width / vae.scaleFactor, height: picture.height / vae.scaleFactor };
@@ -40,5 +41,11 @@ export async function warmUp(
       break;
     }
   }
-  await vae.decode(latent, picture);
+  try {
+    return await fitLatentRgb(vae, picture, clock);
+  } catch (error) {
+    // A VAE that cannot decode made-up latents may still decode real ones; previews are not worth a model.
+    if (error instanceof LehrError && error.code === 'numeric-error') return undefined;
+    throw error;
+  }
 }

@@ -36,6 +36,8 @@ export interface ImageFile {
 /** A 512x512 PNG takes 13 ms at level 3 and 21 ms at 6, for a few percent of size. */
 const PNG_LEVEL = 3;
 const LOSSY_QUALITY = 92;
+/** A preview is looked at for half a second. */
+const PREVIEW_QUALITY = 70;
 
 export async function encodeImage(
   pixels: Pixels,
@@ -64,4 +66,14 @@ export async function encodeImage(
       return { bytes, contentType: 'image/jpeg', extension: 'jpg' };
     }
   }
+}
+
+/** A thumbnail of a picture in the making: about a kilobyte, without any metadata. */
+export async function encodePreview({
+  data,
+  width,
+  height,
+}: Pixels): Promise<{ readonly bytes: Uint8Array; readonly contentType: string }> {
+  const image = sharp(data, { raw: { width, height, channels: 3 } });
+  return { bytes: await image.webp({ quality: PREVIEW_QUALITY }).toBuffer(), contentType: 'image/webp' };
 }

@@ -35,7 +35,7 @@ export interface IntakeOptions {
   readonly usualRows: (group: string) => number;
   /** The job in hand; undefined when its input is not one this worker understands. */
   readonly runFor: (claim: Claim, record: JobRecord, claimedAt: number) => JobRun | undefined;
-  readonly onStarted: (run: JobRun) => void;
+  readonly onStarted: (run: JobRun, outcome: Outcome) => void;
 }
 
 /** However often a job was tried, and by whomever: after so many attempts it is given up. */
@@ -196,7 +196,7 @@ export class Intake {
     log.info({ job: record.id, queue: claim.queue, attempt: outcome.attempt }, 'job started');
     if (record.parent) await graphs.begin(record.parent);
     runs.add(run);
-    this.#options.onStarted(run);
+    this.#options.onStarted(run, outcome);
   }
 
   async #giveUp(claim: Claim, why: string): Promise<void> {

@@ -8,6 +8,7 @@ import type { Delivery } from './deliver.ts';
 import type { EngineExit } from './engine-process.ts';
 import type { JobRun, SampleRun, StopReason } from './job-run.ts';
 import type { Ledger } from './ledger.ts';
+import type { Previews } from './previews.ts';
 import type { ProgressWriter } from './progress.ts';
 import { Suspicion } from './suspicion.ts';
 
@@ -15,6 +16,7 @@ export interface RunsOptions {
   readonly ledger: Ledger;
   readonly delivery: Delivery;
   readonly progress: ProgressWriter;
+  readonly previews: Previews;
   readonly clock: Clock;
   readonly log: Log;
   readonly send: (message: ToEngine) => void;
@@ -90,6 +92,12 @@ export class Runs {
       case 'stepped':
         for (const { id, step } of message.samples) this.#advanced(id, step);
         return;
+      case 'preview': {
+        const placed = this.#samples.get(message.sample);
+        if (placed && !placed.run.stopReason)
+          void this.#options.previews.show(placed.run, placed.sample, message);
+        return;
+      }
       case 'finished':
         this.#left(message.sample, (run, sample) => void this.#work(run, () => run.take(sample, message)));
         return;
@@ -145,7 +153,9 @@ export class Runs {
     const placed = this.#samples.get(id);
     if (!placed) return;
     placed.sample.step = step;
-    if (!placed.run.stopReason) this.#options.progress.note(placed.run);
+    if (placed.run.stopReason) return;
+    this.#options.progress.note(placed.run);
+    this.#options.previews.stepped(placed.run);
   }
 
   /** The engine is through with a sample, one way or another. */

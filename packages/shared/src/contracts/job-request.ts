@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { MetadataSchema, PRIORITY_CLASSES } from './job.ts';
 import { TextToImageRequestSchema } from './text-to-image.ts';
+import { WebhookRequestSchema } from './webhook-request.ts';
 
 const WEEK_S = 7 * 24 * 3600;
 
@@ -20,6 +21,7 @@ export const JobRequestSchema = z
       description:
         'Seconds from now after which the result is worth nothing: the job then ends as `expired`.',
     }),
+    webhook: WebhookRequestSchema.optional(),
     metadata: MetadataSchema.default({}),
   })
   .meta({ id: 'JobRequest' });

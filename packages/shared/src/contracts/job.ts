@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { ERROR_CODES, type ErrorCode } from '../errors.ts';
 import { TranscriptSchema } from './speech-to-text.ts';
+import { WebhookSchema } from './webhook-request.ts';
 
 export const JOB_TYPES = ['text-to-image', 'speech-to-text', 'speech-to-image', 'graph'] as const;
 export type JobType = (typeof JOB_TYPES)[number];
@@ -169,9 +170,18 @@ export const JobSchema = z
     output: JobOutputsSchema.nullable(),
     error: JobErrorSchema.nullable(),
     metrics: JobMetricsSchema.nullable(),
+    webhook: WebhookSchema.nullable(),
     metadata: MetadataSchema,
     nodes: z.array(NodeStateSchema).optional().meta({ description: 'Of a job made of jobs.' }),
-    links: z.object({ self: z.url(), cancel: z.url() }),
+    links: z.object({
+      self: z.url(),
+      events: z.url().meta({ description: 'Server-sent events, read with your key.' }),
+      events_signed: z.url().meta({
+        description:
+          'The same for who sends no key, such as a browser; the link itself is the right, and expires.',
+      }),
+      cancel: z.url(),
+    }),
   })
   .meta({ id: 'Job' });
 export type Job = z.output<typeof JobSchema>;

@@ -31,6 +31,7 @@ export const ModelSchema = z
       max_pixels: z.int(),
       max_steps: z.int(),
       max_samples: z.int(),
+      max_work: z.number().meta({ description: 'Width x height x pictures x steps of one job.' }),
     }),
     samplers: z.array(SamplerNameSchema),
   })

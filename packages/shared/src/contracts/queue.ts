@@ -1,5 +1,15 @@
-/** How full the group queues are and who serves them. */
+/** How full the group queues are, who serves them, and who still gets in. */
 import { z } from 'zod';
+import { PRIORITY_CLASSES } from './job.ts';
+
+/** `closed`: jobs of every class are taken; `partly-open`: only the more urgent ones; `open`: none. */
+export const BREAKER_STATES = ['closed', 'partly-open', 'open'] as const;
+export type BreakerState = (typeof BREAKER_STATES)[number];
+const breaker = z.enum(BREAKER_STATES).meta({
+  description:
+    'Whether new jobs are taken: of every class (`closed`), only of the more urgent ones (`partly-open`), or none (`open`). A ' +
+    'job is refused with 503 when it would wait longer than LEHR_MAX_WAIT_S.',
+});
 
 export const QueueSchema = z
   .object({
@@ -12,6 +22,11 @@ export const QueueSchema = z
       description: 'How long the job that has waited longest has waited.',
     }),
     workers: z.int().nonnegative().meta({ description: 'Live workers that serve the group.' }),
+    wait_ms: z
+      .record(z.enum(PRIORITY_CLASSES), z.int().nonnegative())
+      .nullable()
+      .meta({ description: 'How long a new job of each class would wait, about; null without workers.' }),
+    breaker,
     lanes: z
       .array(
         z.object({
@@ -28,6 +43,12 @@ export const QueueSchema = z
 export type Queue = z.output<typeof QueueSchema>;
 
 export const QueueListSchema = z
-  .object({ object: z.literal('list'), data: z.array(QueueSchema) })
+  .object({
+    object: z.literal('list'),
+    data: z.array(QueueSchema),
+    models: z
+      .array(z.object({ model: z.string(), workers: z.int().nonnegative(), breaker }))
+      .meta({ description: 'Every model version on offer, with the worst of its groups.' }),
+  })
   .meta({ id: 'QueueList' });
 export type QueueList = z.output<typeof QueueListSchema>;

@@ -9,6 +9,8 @@ import { CLASS_WIDTH, firstRank } from './rank.ts';
 const ADMIT_LUA = readFileSync(new URL('./admit.lua', import.meta.url), 'utf8');
 /** How long an idempotency key is remembered. */
 const IDEMPOTENCY_MS = 24 * 3_600_000;
+/** No limit; Lua's numbers hold it exactly. */
+const UNLIMITED = Number.MAX_SAFE_INTEGER;
 
 export interface Applicant {
   readonly id: JobId;
@@ -17,28 +19,54 @@ export interface Applicant {
   readonly priority: PriorityClass;
   /** Estimated engine ms. */
   readonly cost: number;
-  /** Jobs the tenant may have without an end. */
-  readonly maxJobs: number;
+  /** Jobs the tenant may have without an end, and how many of these may wait; absent: any number. */
+  readonly maxJobs?: number | undefined;
+  readonly maxQueued?: number | undefined;
   /** The tenant's share against others of its class; 1 is usual. */
   readonly weight: number;
   /** Refuse when the job would wait longer than this. */
   readonly maxWaitMs: number;
   /** Workers that serve the group now. */
   readonly workers: number;
+  /** Estimated engine ms of other groups that these workers do before it. */
+  readonly elsewhereMs?: number;
   readonly idempotency?: {
     /** Of the caller and its key; never the key itself. */
     readonly hash: string;
     /** Of route and body: the same key with another one is refused. No spaces. */
     readonly fingerprint: string;
   };
+  /** Takes the job of a request like this one that got no answer, instead of a new one; not together with `idempotency`. */
+  readonly twin?: Twin;
+}
+
+export interface Twin {
+  /** Of caller, route and body. */
+  readonly hash: string;
+  /** The caller says that it asks again: it also takes a job whose request seems to wait for its answer still. */
+  readonly isRetry?: boolean;
+  /** Requests like this one that may wait for their answers at once; the next one joins the oldest. Absent: any number. */
+  readonly maxHeld?: number;
 }
 
 export type Admission =
-  /** `rank` is the job's place in its queue; `startTag` goes into its record, so that its start moves the line on. */
-  | { readonly code: 'admitted'; readonly rank: number; readonly startTag: number }
-  | { readonly code: 'replay'; readonly jobId: JobId }
+  /**
+   * `rank` is the job's place in its queue; `startTag` goes into its record, so that its start moves the line on. `id` is the
+   * applicant's, or that of an earlier request with its idempotency key that never became a job. `now` is Redis's clock, ms.
+   */
+  | {
+      readonly code: 'admitted';
+      readonly id: JobId;
+      readonly rank: number;
+      readonly startTag: number;
+      readonly now: number;
+    }
+  /** The job of this idempotency key is about to be stored: ask again. */
+  | { readonly code: 'pending'; readonly id: JobId }
+  /** The request has a job: by its idempotency key, or its twin's. */
+  | { readonly code: 'replay' | 'adopted'; readonly id: JobId }
   | { readonly code: 'mismatch' }
-  | { readonly code: 'too-many'; readonly jobs: number }
+  | { readonly code: 'too-many'; readonly jobs: number; readonly of: 'live' | 'queued' }
   | { readonly code: 'overloaded'; readonly waitMs: number };
 
 export class AdmissionDesk {
@@ -54,8 +82,7 @@ export class AdmissionDesk {
 
   /** One round trip. An admitted job holds a place among its tenant's jobs until its record is written or the janitor looks. */
   async ask(job: Applicant): Promise<Admission> {
-    const { tenant, queue, priority, idempotency } = job;
-    const before = PRIORITY_CLASSES.slice(0, PRIORITY_CLASSES.indexOf(priority));
+    const { tenant, queue, priority, idempotency, twin } = job;
     const reply = await this.#script.run(
       [
         this.#keys.liveOf(tenant),
@@ -65,13 +92,15 @@ export class AdmissionDesk {
         this.#keys.idempotency(idempotency?.hash ?? 'none'),
         this.#keys.live,
         this.#keys.reserved,
+        this.#keys.runningOf(tenant),
+        this.#keys.twins(twin?.hash ?? 'none'),
       ],
       [
         job.id,
         tenant,
-        [priority, ...before].join(' '),
+        CLASSES_AHEAD[priority],
         job.cost,
-        job.maxJobs,
+        job.maxJobs ?? UNLIMITED,
         job.maxWaitMs,
         job.workers,
         idempotency?.fingerprint ?? '',
@@ -79,22 +108,36 @@ export class AdmissionDesk {
         firstRank(priority),
         CLASS_WIDTH,
         job.weight,
+        job.maxQueued ?? UNLIMITED,
+        job.elsewhereMs ?? 0,
+        twin ? (twin.isRetry ? 'held' : 'lost') : '',
+        twin?.maxHeld ?? UNLIMITED,
       ],
     );
-    return parseReply(reply as [Admission['code'], ...(string | number)[]]);
+    return parseReply(reply as Reply);
   }
 }
 
-function parseReply([code, first, second]: [Admission['code'], ...(string | number)[]]): Admission {
+/** A class and those that go before it. */
+const CLASSES_AHEAD = Object.fromEntries(
+  PRIORITY_CLASSES.map((priority, i) => [priority, [priority, ...PRIORITY_CLASSES.slice(0, i)].join(' ')]),
+) as Record<PriorityClass, string>;
+
+type Reply = [Admission['code'], ...(string | number)[]];
+
+function parseReply([code, first, second, id, now]: Reply): Admission {
   switch (code) {
     case 'admitted':
-      return { code, rank: Number(first), startTag: Number(second) };
+      return { code, id: id as JobId, rank: Number(first), startTag: Number(second), now: Number(now) };
+    case 'pending':
+      return { code, id: first as JobId };
     case 'replay':
-      return { code, jobId: first as JobId };
+    case 'adopted':
+      return { code, id: first as JobId };
     case 'mismatch':
       return { code };
     case 'too-many':
-      return { code, jobs: Number(first) };
+      return { code, jobs: Number(first), of: second as 'live' | 'queued' };
     case 'overloaded':
       return { code, waitMs: Number(first) };
   }

@@ -6,7 +6,9 @@
 -- KEYS[4]  <prefix>:<queue>:prioritized   BullMQ's waiting jobs, scored rank * 2^32 + arrival
 -- KEYS[5]  <prefix>:idem:<hash>     the idempotency key; only when ARGV[8] is given
 -- KEYS[6]  <prefix>:live            all jobs without an end
--- KEYS[7]  <prefix>:reserved        tenants of admitted jobs whose record is not written yet, by id
+-- KEYS[7]  <prefix>:reserved        admitted jobs whose record is not written yet: tenant and idempotency key, by id
+-- KEYS[8]  <prefix>:running:<tenant>   the tenant's jobs that run
+-- KEYS[9]  <prefix>:twins:<hash>    jobs of requests like this one that got no answer; only when ARGV[15] is given
 -- ARGV[1]  job id
 -- ARGV[2]  tenant
 -- ARGV[3]  class, then the classes that go before it, separated by spaces: 'standard interactive'
@@ -17,13 +19,20 @@
 -- ARGV[8]  fingerprint of the request when the caller sent an idempotency key, else ''
 -- ARGV[9]  how long an idempotency key is kept, ms
 -- ARGV[10] first rank of the class, ARGV[11] ranks in a class, ARGV[12] weight of the tenant
+-- ARGV[13] of its jobs, how many may wait
+-- ARGV[14] estimated engine ms of other groups that these workers do first
+-- ARGV[15] '': the request adopts no job; 'lost': one whose request lost its answer; 'held': also one whose request still waits
+-- ARGV[16] how many requests like this one may wait for their answers; the next one joins the oldest of them
 --
 -- Returns {code, ...}:
---   {'admitted', rank, start tag}   and the job is reserved in live:<tenant>, the key bound to its id
---   {'replay', job id}              the key was used for this very request
---   {'mismatch'}                    the key was used for another request
---   {'too-many', jobs}              the tenant has its share
---   {'overloaded', ms}              it would wait so long
+--   {'admitted', rank, start tag, job id, now}   and the job is reserved in live:<tenant>, the key bound to its id, which is
+--                                ARGV[1], or that of an earlier request with this key whose maker died before it was stored
+--   {'replay', job id}           the key was used for this very request, and its job was stored
+--   {'pending', job id}          so it was, and its job is on the way
+--   {'mismatch'}                 the key was used for another request
+--   {'adopted', job id}          a job for this very request is there, and nobody had an answer for it
+--   {'too-many', jobs, 'live' or 'queued'}   the tenant has its share
+--   {'overloaded', ms}           it would wait so long
 
 local id, tenant, classes, cost = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local RANK_UNIT = 4294967296
@@ -35,19 +44,38 @@ local PATIENCE = 8
 -- An admitted job is stored at once, if ever; after this long without one, nobody is on the way.
 local SETTLE_MS = 1000
 
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+
 if ARGV[8] ~= '' then
   local known = redis.call('GET', KEYS[5])
   if known then
     local job, fingerprint = string.match(known, '^(%S+) (%S+)$')
     if fingerprint ~= ARGV[8] then return { 'mismatch' } end
-    return { 'replay', job }
+    if redis.call('HEXISTS', KEYS[7], job) == 0 then return { 'replay', job } end
+    if now - tonumber(redis.call('ZSCORE', KEYS[6], job) or 0) <= SETTLE_MS then return { 'pending', job } end
+    -- Whoever had it admitted died before it was stored: this request takes its place, and its id.
+    id = job
+    redis.call('ZREM', KEYS[1], id)
+    redis.call('ZREM', KEYS[6], id)
+    redis.call('HDEL', KEYS[7], id)
+    redis.call('DEL', KEYS[5])
+  end
+elseif ARGV[15] ~= '' then
+  redis.call('ZREMRANGEBYSCORE', KEYS[9], '-inf', '(' .. now)
+  local first = redis.call('ZRANGE', KEYS[9], 0, 0, 'WITHSCORES')
+  if first[1] and (first[2] ~= 'inf' or ARGV[15] == 'held' or redis.call('ZCARD', KEYS[9]) >= tonumber(ARGV[16])) then
+    redis.call('ZREM', KEYS[9], first[1])
+    return { 'adopted', first[1] }
   end
 end
 
 local live = redis.call('ZCARD', KEYS[1])
-if live >= tonumber(ARGV[5]) then return { 'too-many', live } end
+if live >= tonumber(ARGV[5]) then return { 'too-many', live, 'live' } end
+local queued = live - redis.call('SCARD', KEYS[8])
+if queued >= tonumber(ARGV[13]) then return { 'too-many', queued, 'queued' } end
 
-local ahead = 0
+local ahead = tonumber(ARGV[14])
 for class in string.gmatch(classes, '%S+') do
   ahead = ahead + math.max(0, tonumber(redis.call('HGET', KEYS[2], class) or 0))
 end
@@ -69,8 +97,6 @@ local function places_of_class()
   return fields
 end
 
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local last = class .. ' :last'
 local turn = tonumber(redis.call('HGET', KEYS[3], class) or 0)
 local idle = now - tonumber(redis.call('HGET', KEYS[3], last) or 0) > SETTLE_MS
@@ -99,6 +125,10 @@ local rank = first + math.min(width - 1, math.floor(start + PATIENCE * ranks))
 
 redis.call('ZADD', KEYS[1], now, id)
 redis.call('ZADD', KEYS[6], now, id)
-redis.call('HSET', KEYS[7], id, tenant)
-if ARGV[8] ~= '' then redis.call('SET', KEYS[5], id .. ' ' .. ARGV[8], 'PX', ARGV[9]) end
-return { 'admitted', rank, tostring(start) }
+local reservation = tenant
+if ARGV[8] ~= '' then
+  reservation = tenant .. ' ' .. KEYS[5]
+  redis.call('SET', KEYS[5], id .. ' ' .. ARGV[8], 'PX', ARGV[9])
+end
+redis.call('HSET', KEYS[7], id, reservation)
+return { 'admitted', rank, tostring(start), id, now }

@@ -1,5 +1,5 @@
 /** How full the group queues are: what the API's numbers about waiting are made of. */
-import { PRIORITY_CLASSES } from '../contracts/job.ts';
+import { PRIORITY_CLASSES, type PriorityClass } from '../contracts/job.ts';
 import type { JobId } from '../ids.ts';
 import type { Keys, Redis } from '../redis/index.ts';
 import type { GroupQueue, GroupQueues } from './group-queue.ts';
@@ -50,6 +50,24 @@ export async function readDepths(redis: Redis, keys: Keys, queues: GroupQueues):
     const known = candidates.map((id) => ages.get(id)).filter((age) => age !== undefined);
     return { ...depth, oldestAgeMs: known.length > 0 ? Math.max(...known) : undefined };
   });
+}
+
+/** Estimated engine ms that wait, by group and class; groups where nothing waits are left out. */
+export type GroupLoads = ReadonlyMap<string, Record<PriorityClass, number>>;
+
+/** Of every group queue; two round trips. */
+export async function readLoads(redis: Redis, keys: Keys): Promise<GroupLoads> {
+  const names = await redis.smembers(keys.groups);
+  const pipeline = redis.pipeline();
+  for (const name of names) pipeline.hmget(keys.load(name), ...PRIORITY_CLASSES);
+  const replies = repliesOf(await pipeline.exec()) as (string | null)[][];
+  const loads = new Map<string, Record<PriorityClass, number>>();
+  for (const [i, name] of names.entries()) {
+    // A fraction may be left of what was added and taken away again.
+    const [interactive, standard, bulk] = replies[i].map((load) => Math.max(0, Math.round(Number(load))));
+    if (interactive + standard + bulk > 0) loads.set(name, { interactive, standard, bulk });
+  }
+  return loads;
 }
 
 /** Mean of the estimated engine ms of the next `count` jobs of a group; undefined when none waits. */

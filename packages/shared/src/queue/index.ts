@@ -1,6 +1,13 @@
-export { type Admission, AdmissionDesk, type Applicant } from './admission.ts';
+export { type Admission, AdmissionDesk, type Applicant, type Twin } from './admission.ts';
 export { Claimer, type ClaimerOptions, type GroupHead } from './claim.ts';
-export { type GroupDepth, meanWaitingCost, readDepths } from './depth.ts';
+export {
+  DELIVERY_QUEUE,
+  DeliveryQueue,
+  DeliveryWorker,
+  type DeliveryWorkerOptions,
+  type QueuedDelivery,
+} from './delivery-queue.ts';
+export { type GroupDepth, type GroupLoads, meanWaitingCost, readDepths, readLoads } from './depth.ts';
 export { GRAPH_QUEUE, GraphRunner, type GraphRunnerOptions } from './graph-runner.ts';
 export {
   type Claim,

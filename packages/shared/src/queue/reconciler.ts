@@ -55,13 +55,18 @@ export async function requeueLost(
 
 /** Ids without a record: it was deleted, or its creator died between admission and writing it. */
 async function forget(redis: Redis, keys: Keys, ids: readonly JobId[]): Promise<void> {
-  const tenants = await redis.hmget(keys.reserved, ...ids);
+  const reserved = await redis.hmget(keys.reserved, ...ids);
   const pipeline = redis
     .pipeline()
     .zrem(keys.live, ...ids)
     .hdel(keys.reserved, ...ids);
-  for (const [i, tenant] of tenants.entries())
-    if (tenant !== null) pipeline.zrem(keys.liveOf(tenant as TenantId), ids[i]);
+  for (const [i, reservation] of reserved.entries()) {
+    if (reservation === null) continue;
+    const [tenant, idempotency] = reservation.split(' ');
+    pipeline.zrem(keys.liveOf(tenant as TenantId), ids[i]);
+    // The next request with that key is a new one: nothing came of this.
+    if (idempotency) pipeline.del(idempotency);
+  }
   await pipeline.exec();
 }
 

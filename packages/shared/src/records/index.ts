@@ -1,5 +1,7 @@
 export { type JobFilter, listJobs, type Page } from './list.ts';
 export {
+  DIALECTS,
+  type Dialect,
   type GraphState,
   isTerminal,
   type JobOutput,
@@ -11,6 +13,7 @@ export {
   type NewJob,
   type StoredImage,
   type StoredTranscript,
+  type StoredWebhook,
 } from './record.ts';
 export {
   type Move,

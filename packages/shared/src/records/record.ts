@@ -102,6 +102,19 @@ export const GraphStateSchema = z.object({
 });
 export type GraphState = z.output<typeof GraphStateSchema>;
 
+/** Which wire a job was asked for on; its webhooks speak the same. */
+export const DIALECTS = ['native', 'replicate'] as const;
+export type Dialect = (typeof DIALECTS)[number];
+
+/** Whom to tell of a job. `secret` names whose secrets sign it. */
+export const StoredWebhookSchema = z.object({
+  url: z.string(),
+  events: z.array(z.string()),
+  dialect: z.enum(DIALECTS),
+  secret: id<TenantId>(),
+});
+export type StoredWebhook = z.output<typeof StoredWebhookSchema>;
+
 const base = {
   id: id<JobId>(),
   tenant: id<TenantId>(),
@@ -123,6 +136,7 @@ const base = {
   fair_tag: number.optional(),
   /** Types of the events that somebody asked to be told of, separated by spaces. */
   hook_events: z.string().optional(),
+  webhook: json(StoredWebhookSchema).optional(),
   /** Of a job made of jobs. */
   graph: json(GraphStateSchema).optional(),
   /** Of a node: the job it is part of, and which node it is. */
@@ -179,6 +193,7 @@ export type NewJob = Pick<
   | 'rank'
   | 'fair_tag'
   | 'hook_events'
+  | 'webhook'
   | 'graph'
   | 'parent'
   | 'node'

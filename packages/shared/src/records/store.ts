@@ -31,7 +31,7 @@ export interface Outcome {
   readonly cancelRequested: boolean;
   /** After a start or progress: somebody follows the job live (previews.ts). */
   readonly watched: boolean;
-  /** After a start that took effect. */
+  /** After a create or a start that took effect. */
   readonly record?: JobRecord;
 }
 
@@ -55,6 +55,8 @@ export interface RecordStoreOptions {
 }
 
 const FLAG_ABSENT = 0;
+/** A create that took effect also answers the time. */
+const CREATE_REPLY_LENGTH = 5;
 
 export class RecordStore {
   readonly #redis: Redis;
@@ -89,7 +91,11 @@ export class RecordStore {
       this.#script.run([this.#keys.live], this.#arguments([move])),
       enqueue(),
     ]);
-    return parseOutcome((replies as unknown[])[0]);
+    const [reply] = replies as [[...unknown[], number]];
+    const outcome = parseOutcome(reply.slice(0, CREATE_REPLY_LENGTH));
+    if (outcome.code !== 'ok') return outcome;
+    const created_at = reply[CREATE_REPLY_LENGTH] as number;
+    return { ...outcome, record: { ...job, state: 'queued', rev: outcome.rev, attempt: 0, created_at } };
   }
 
   /** Undefined when there is no such record, or no longer. */

@@ -8,7 +8,7 @@
 -- MOVES is put before this text when it is loaded: per move, the states it may find and the one it leaves
 -- (records/record.ts).
 --
--- Beside the state it keeps what must never disagree with it: the tenant's list and live jobs, the load of each group
+-- Beside the state it keeps what must never disagree with it: the tenant's list, live and running jobs, the load of each group
 -- queue, and the outbox of events that somebody asked to be told of.
 --
 -- A move speaks for a running attempt by its lease. A move without one may touch a running record only when no
@@ -61,6 +61,7 @@ local function announce(id, rev, event, data, hook_events)
   if hook_events and string.find(' ' .. hook_events .. ' ', ' ' .. event .. ' ', 1, true) then
     -- NX: an event that comes again (a second attempt starts) keeps its place; it has one webhook id for ever.
     redis.call('ZADD', prefix .. ':outbox', 'NX', now, id .. ' ' .. event)
+    redis.call('PUBLISH', prefix .. ':outbox', id)
   end
   redis.call('XADD', prefix .. ':events:' .. id, 'MAXLEN', '~', EVENTS_KEPT, rev .. '-0',
     'type', event, 'at', now, 'data', data or '{}')
@@ -94,7 +95,7 @@ local function create(m)
   end
   shift_load(m.fields.queue, m.fields.priority, m.fields.cost, 1)
   announce(m.id, 1, EVENT.create, nil, m.fields.hook_events)
-  return { 'ok', 'queued', 1, 0, 0 }
+  return { 'ok', 'queued', 1, 0, 0, now }
 end
 
 local function finish(key, id, tenant)
@@ -162,6 +163,11 @@ local function apply(m)
     shift_load(known[7], known[10], known[11], -1)
   elseif state == 'queued' then
     shift_load(known[7], known[10], known[11], 1)
+  end
+  if state == 'running' then
+    redis.call('SADD', prefix .. ':running:' .. known[6], m.id)
+  elseif before == 'running' then
+    redis.call('SREM', prefix .. ':running:' .. known[6], m.id)
   end
   rev = rev + 1
   if move == m.move then set_fields(key, m.fields) end

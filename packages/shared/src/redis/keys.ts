@@ -12,6 +12,8 @@ export interface Keys {
   /** Ids of all jobs without an end, scored by creation time. */
   readonly live: string;
   liveOf(tenant: TenantId): string;
+  /** Ids of a tenant's jobs that run. */
+  runningOf(tenant: TenantId): string;
   /** Ids of jobs with a deadline and no end, scored by it. */
   readonly deadlines: string;
   /** Every job of a tenant, ordered by id and so by time. */
@@ -23,10 +25,35 @@ export interface Keys {
   /** Fair queueing of a group: per class its turn, per class and tenant where it stands. */
   fair(queue: string): string;
   idempotency(hash: string): string;
-  /** Tenants of admitted jobs whose record is not written yet, by job id. */
+  /** By job id, for admitted jobs whose record is not written yet: `<tenant>`, or `<tenant> <idempotency key>`. */
   readonly reserved: string;
-  /** Events somebody asked to be told of and that are not queued for delivery yet: `<job id> <event>`, by time. */
+  /** Jobs whose request got no answer, for the next request like it, by until when they wait for it; `inf` while held. */
+  twins(hash: string): string;
+  /** `<twin hash> <job id>` of the lost ones that are called off when nobody came, by until when they wait. */
+  readonly orphans: string;
+  /** An API key. */
+  apiKey(id: string): string;
+  /** Ids of all API keys, by when they were made. */
+  readonly apiKeys: string;
+  /** What an API key has spent of its budget. */
+  budget(id: string): string;
+  /**
+   * Events somebody asked to be told of and that are not queued for delivery yet: `<job id> <event>`, by time. Also the channel
+   * that announces one.
+   */
   readonly outbox: string;
+  /** One webhook event of a job: its body, where it goes and how that went. */
+  delivery(job: JobId, event: string): string;
+  /** Every attempt to deliver an event of this job. */
+  attempts(job: JobId): string;
+  /** `<job id> <event>` of deliveries without an end, by when the next attempt is due. */
+  readonly undelivered: string;
+  /** The secrets that sign a tenant's webhooks, sealed, by when they stop signing. */
+  hookSecrets(tenant: TenantId): string;
+  /** Exists when a receiver has answered that it wants no more; the hash is of tenant and URL. */
+  hookGone(hash: string): string;
+  /** Exists while a receiver is left alone; the hash is of tenant and host. */
+  hookPause(hash: string): string;
   /** Jobs made of jobs that may have a next node to start or an end to write, by when that was noticed. */
   readonly graphs: string;
   /** Channel: the record of this job changed. */
@@ -56,6 +83,7 @@ export function keysOf(namespace: string): Keys {
     events: (id) => `${prefix}:events:${id}`,
     live: `${prefix}:live`,
     liveOf: (tenant) => `${prefix}:live:${tenant}`,
+    runningOf: (tenant) => `${prefix}:running:${tenant}`,
     deadlines: `${prefix}:deadlines`,
     jobsOf: (tenant) => `${prefix}:jobs:${tenant}`,
     groups: `${prefix}:groups`,
@@ -63,7 +91,18 @@ export function keysOf(namespace: string): Keys {
     fair: (queue) => `${prefix}:fair:${queue}`,
     idempotency: (hash) => `${prefix}:idem:${hash}`,
     reserved: `${prefix}:reserved`,
+    twins: (hash) => `${prefix}:twins:${hash}`,
+    orphans: `${prefix}:orphans`,
+    apiKey: (id) => `${prefix}:key:${id}`,
+    apiKeys: `${prefix}:keys`,
+    budget: (id) => `${prefix}:budget:${id}`,
     outbox: `${prefix}:outbox`,
+    delivery: (job, event) => `${prefix}:delivery:${job}:${event}`,
+    attempts: (job) => `${prefix}:attempts:${job}`,
+    undelivered: `${prefix}:undelivered`,
+    hookSecrets: (tenant) => `${prefix}:hook-secrets:${tenant}`,
+    hookGone: (hash) => `${prefix}:hook-gone:${hash}`,
+    hookPause: (hash) => `${prefix}:hook-pause:${hash}`,
     graphs: `${prefix}:graphs`,
     changed: (id) => `${prefix}:changed:${id}`,
     watched: (id) => `${prefix}:watched:${id}`,

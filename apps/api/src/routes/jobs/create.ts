@@ -3,14 +3,19 @@ import { JobRequestSchema, JobSchema, type Metrics } from '@lehr/shared';
 import type { MiddlewareHandler } from 'hono';
 import type { Api, ApiEnv, ApiParts } from '../../api.ts';
 import { findJob } from '../../jobs/find.ts';
+import { IDEMPOTENCY_HEADER, identify } from '../../jobs/identity.ts';
 import { etagOf, isOver } from '../../jobs/present.ts';
 import { submitJob } from '../../jobs/submit.ts';
+import { quotaHeaders } from '../../limits/quota.ts';
 import { requires } from '../../middleware/auth.ts';
+import { guardQuota } from '../../middleware/guard-quota.ts';
+import { onLostAnswer } from '../../middleware/lost-answer.ts';
 import { JOB_REQUESTS, QUEUED_JOB, SUCCEEDED_JOB } from '../examples.ts';
 import { BEARER, problemsWithKey } from '../responses.ts';
 import { preferredWaitS, WaitQuery } from './params.ts';
 
 const headers = z.object({
+  ...IDEMPOTENCY_HEADER,
   prefer: z.string().optional().meta({ description: '`wait=N` holds the answer, as `?wait=N` does.' }),
 });
 
@@ -24,7 +29,6 @@ const route = createRoute({
     'Answers 202 as soon as the job is stored; from then on it reaches exactly one end. With a wait, the answer is held ' +
     'until the job is over (200) or the time is up (202); the job goes on either way, also when you hang up.',
   security: BEARER,
-  middleware: requires('submit'),
   request: {
     query: WaitQuery,
     headers,
@@ -47,27 +51,39 @@ const route = createRoute({
       'model-not-found',
       'too-large',
       'unsupported-media',
+      'gone',
       'invalid-input',
+      'idempotency-mismatch',
+      'rate-limited',
+      'overloaded',
     ),
   },
 });
 
 export function createJobRoute(app: Api, parts: ApiParts): void {
-  const { records, waits, presenter, metrics } = parts;
-  app.on('POST', '/v1/jobs', countRefusals(metrics));
+  const { records, waits, presenter, metrics, orphans, quotas, log } = parts;
+  app.on('POST', '/v1/jobs', countRefusals(metrics), requires('submit'), guardQuota(quotas));
   app.openapi(route, async (c) => {
     const { caller } = c.var;
     const preferredS = preferredWaitS(c.req.valid('header').prefer);
     const waitS = preferredS ?? c.req.valid('query').wait;
-    const id = await submitJob(parts, caller, c.req.valid('json'));
-    const read = () => findJob(records, caller, id);
-    const first = await read();
+    const idempotencyKey = c.req.valid('header')['idempotency-key'];
+    const request = c.req.valid('json');
+    const identity = identify(caller, 'POST /v1/jobs', request, { idempotencyKey });
+    const { record: first, how, quota } = await submitJob(parts, caller, request, identity);
+    const { id } = first;
     const [model, version] = first.model.split('@');
-    metrics.jobsAccepted.inc({ model, version });
+    if (how === 'new') metrics.jobsAccepted.inc({ model, version });
+    const { twin } = identity;
+    if (twin) {
+      onLostAnswer(c, () => {
+        orphans.lost(twin, id).catch((error) => log.warn({ error, job: id }, 'a lost answer was not noted'));
+      });
+    }
     const record = await waits.until({
       id,
       first,
-      read,
+      read: () => findJob(records, caller, id),
       isOver,
       timeoutMs: waitS * 1000,
       signal: () => c.req.raw.signal,
@@ -76,6 +92,8 @@ export function createJobRoute(app: Api, parts: ApiParts): void {
     c.header('location', `/v1/jobs/${id}`);
     c.header('etag', etagOf(record));
     c.header('cache-control', 'private, no-cache');
+    if (how === 'replay') c.header('idempotency-replayed', 'true');
+    for (const [name, value] of Object.entries(quota ? quotaHeaders(quota) : {})) c.header(name, value);
     if (isOver(record)) return c.json(await presenter.job(record), 200);
     c.header('retry-after', '1');
     return c.json(await presenter.job(record), 202);

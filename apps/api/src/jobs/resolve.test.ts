@@ -7,7 +7,7 @@ import {
 } from '@lehr/shared';
 import { expect, test } from 'vitest';
 import { completeInput } from './complete-input.ts';
-import { fractionOf, groupOf } from './submit.ts';
+import { fractionOf, groupOf } from './resolve.ts';
 
 const input = { width: 64, height: 96, steps: 8, sampler: 'euler', guidance: 4 } as Parameters<
   typeof groupOf

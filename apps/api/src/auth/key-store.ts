@@ -1,0 +1,175 @@
+/** Keys in Redis: a hash each, with a digest where the secret was. */
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import {
+  type ApiKey,
+  DEFAULT_LIMITS,
+  type KeyChange,
+  type KeyLimits,
+  KeyLimitsSchema,
+  type KeyRequest,
+  LehrError,
+  type NewApiKey,
+  SCOPES,
+  type TenantId,
+} from '@lehr/shared';
+import { defineScript, type Keys, type Redis, type Script } from '@lehr/shared/redis';
+import { z } from 'zod';
+import { drawKey, isKeyId, keyPrefix, writeKey } from './key-text.ts';
+
+/** Fields as text; limits and scopes as JSON. */
+const StoredKeySchema = z.object({
+  id: z.string(),
+  env: z.string(),
+  /** base64url of HMAC-SHA256(pepper, secret). */
+  digest: z.string(),
+  tenant: z.custom<TenantId>((value) => typeof value === 'string' && value !== ''),
+  name: z.string().default(''),
+  scopes: z.preprocess((text) => JSON.parse(String(text)), z.array(z.enum(SCOPES))),
+  limits: z
+    .preprocess((text) => JSON.parse(String(text)), z.object(KeyLimitsSchema.shape).partial())
+    .transform((limits): KeyLimits => ({ ...DEFAULT_LIMITS, ...limits })),
+  created_at: z.coerce.number(),
+  /** ms; absent: never. */
+  expires_at: z.coerce.number().optional(),
+  last_used_at: z.coerce.number().optional(),
+});
+export type StoredKey = z.output<typeof StoredKeySchema>;
+
+/**
+ * Writes fields of a key that is there, and takes away those named empty; a key that was revoked meanwhile does not come back.
+ * KEYS[1] the key; ARGV name, value, ...
+ */
+const CHANGE_LUA = `
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+for i = 1, #ARGV, 2 do
+  if ARGV[i + 1] == '' then redis.call('HDEL', KEYS[1], ARGV[i]) else redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
+end
+return 1`;
+
+export class KeyStore {
+  readonly #redis: Redis;
+  readonly #keys: Keys;
+  readonly #pepper: string;
+  readonly #change: Script;
+
+  constructor(redis: Redis, keys: Keys, pepper: string) {
+    this.#redis = redis;
+    this.#keys = keys;
+    this.#pepper = pepper;
+    this.#change = defineScript(redis, 'lehrChangeKey', CHANGE_LUA);
+  }
+
+  /** The only time that the key itself is known. `now` in ms. */
+  async create(request: KeyRequest, now: number): Promise<NewApiKey> {
+    const text = drawKey();
+    // Two keys of one id would be one key with two secrets.
+    if ((await this.#redis.zadd(this.#keys.apiKeys, 'NX', now, text.id)) === 0) {
+      return this.create(request, now);
+    }
+    const { expires_at, limits, ...rest } = request;
+    const stored: StoredKey = {
+      ...rest,
+      id: text.id,
+      tenant: request.tenant as TenantId,
+      digest: this.#digest(text.secret),
+      limits: { ...DEFAULT_LIMITS, ...limits },
+      created_at: now,
+      ...(expires_at !== null && { expires_at: Date.parse(expires_at) }),
+    };
+    await this.#redis.hset(this.#keys.apiKey(text.id), encode(stored));
+    return { ...present(stored), key: writeKey(request.env, text) };
+  }
+
+  /** Undefined when there is none, or no longer. */
+  async find(id: string): Promise<StoredKey | undefined> {
+    if (!isKeyId(id)) return undefined;
+    return decode(await this.#redis.hgetall(this.#keys.apiKey(id)));
+  }
+
+  /** Every key, oldest first. */
+  async list(): Promise<ApiKey[]> {
+    const ids = await this.#redis.zrange(this.#keys.apiKeys, '0', '-1');
+    const pipeline = this.#redis.pipeline();
+    for (const id of ids) pipeline.hgetall(this.#keys.apiKey(id));
+    const replies = (await pipeline.exec()) ?? [];
+    return replies.flatMap(([error, reply]) => {
+      if (error) throw error;
+      const stored = decode(reply as Record<string, string>);
+      return stored ? [present(stored)] : [];
+    });
+  }
+
+  /** Undefined when there is no such key. */
+  async change(id: string, { name, scopes, expires_at, limits }: KeyChange): Promise<ApiKey | undefined> {
+    const known = await this.find(id);
+    if (!known) return undefined;
+    const fields = {
+      ...(name !== undefined && { name }),
+      ...(scopes && { scopes: JSON.stringify(scopes) }),
+      ...(limits && { limits: JSON.stringify({ ...known.limits, ...limits }) }),
+      ...(expires_at !== undefined && {
+        expires_at: expires_at === null ? '' : String(Date.parse(expires_at)),
+      }),
+    };
+    if (Object.keys(fields).length > 0) await this.#write(id, fields);
+    const changed = await this.find(id);
+    return changed && present(changed);
+  }
+
+  /** `now` in ms. */
+  async markUsed(id: string, now: number): Promise<void> {
+    await this.#write(id, { last_used_at: String(now) });
+  }
+
+  /** False when there was no such key. */
+  async revoke(id: string): Promise<boolean> {
+    if (!isKeyId(id)) return false;
+    const [removed] = await Promise.all([
+      this.#redis.del(this.#keys.apiKey(id)),
+      this.#redis.zrem(this.#keys.apiKeys, id),
+      this.#redis.del(this.#keys.budget(id)),
+    ]);
+    return removed > 0;
+  }
+
+  /** Compares digests, so that the time taken tells nothing. */
+  isSecretOf(stored: StoredKey, secret: string): boolean {
+    return timingSafeEqual(Buffer.from(stored.digest), Buffer.from(this.#digest(secret)));
+  }
+
+  async #write(id: string, fields: Readonly<Record<string, string>>): Promise<void> {
+    await this.#change.run([this.#keys.apiKey(id)], Object.entries(fields).flat());
+  }
+
+  #digest(secret: string): string {
+    return createHmac('sha256', this.#pepper).update(secret).digest('base64url');
+  }
+}
+
+function encode({ scopes, limits, ...fields }: StoredKey): Record<string, string | number> {
+  return { ...fields, scopes: JSON.stringify(scopes), limits: JSON.stringify(limits) };
+}
+
+function decode(hash: Record<string, string>): StoredKey | undefined {
+  if (Object.keys(hash).length === 0) return undefined;
+  const parsed = StoredKeySchema.safeParse(hash);
+  if (parsed.success) return parsed.data;
+  throw new LehrError('internal', `Key ${hash.id} does not fit its schema. This is a bug in Lehr.`, {
+    cause: parsed.error,
+  });
+}
+
+const present = (stored: StoredKey): ApiKey => ({
+  id: stored.id,
+  object: 'key',
+  tenant: stored.tenant,
+  name: stored.name,
+  prefix: keyPrefix(stored.env, stored.id),
+  scopes: stored.scopes,
+  limits: stored.limits,
+  created_at: iso(stored.created_at),
+  expires_at: stored.expires_at === undefined ? null : iso(stored.expires_at),
+  last_used_at: stored.last_used_at === undefined ? null : iso(stored.last_used_at),
+});
+
+const iso = (ms: number): string => new Date(ms).toISOString();

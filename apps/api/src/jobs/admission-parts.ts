@@ -1,0 +1,33 @@
+/** Everything that decides whether a job is made, over one Redis. */
+
+import type { Clock } from '@lehr/shared';
+import { AdmissionDesk, type GroupQueues } from '@lehr/shared/queue';
+import type { Keys, Redis } from '@lehr/shared/redis';
+import { Quotas } from '../limits/quotas.ts';
+import type { AdmitParts } from './admit.ts';
+import { Backlog } from './backlog.ts';
+import type { FleetView } from './fleet-view.ts';
+import { Orphans } from './orphans.ts';
+
+export interface AdmissionParts extends AdmitParts {
+  readonly orphans: Orphans;
+}
+
+export function admissionParts(given: {
+  readonly redis: Redis;
+  readonly keys: Keys;
+  readonly queues: GroupQueues;
+  readonly fleet: FleetView;
+  readonly clock: Clock;
+  readonly maxWaitMs: number;
+}): AdmissionParts {
+  const { redis, keys, queues, fleet, clock, maxWaitMs } = given;
+  return {
+    desk: new AdmissionDesk(redis, keys, queues),
+    quotas: new Quotas(redis, keys, clock),
+    backlog: new Backlog(redis, keys, fleet, clock),
+    orphans: new Orphans(redis, keys),
+    maxWaitMs,
+    clock,
+  };
+}

@@ -1,0 +1,96 @@
+/** May this job be made, and where does it stand in line? The one door for every way of asking. Knows no HTTP. */
+import { type Clock, type JobId, LehrError, type PriorityClass } from '@lehr/shared';
+import type { Admission, AdmissionDesk } from '@lehr/shared/queue';
+import type { Caller } from '../auth/authenticator.ts';
+import { anyOfS, type Quota } from '../limits/quota.ts';
+import type { Quotas } from '../limits/quotas.ts';
+import type { Backlog } from './backlog.ts';
+import type { RequestIdentity } from './identity.ts';
+
+export interface AdmitParts {
+  readonly desk: AdmissionDesk;
+  readonly quotas: Quotas;
+  readonly backlog: Backlog;
+  /** A job that would wait longer is refused. */
+  readonly maxWaitMs: number;
+  readonly clock: Clock;
+}
+
+export interface Asking {
+  readonly id: JobId;
+  readonly queue: string;
+  /** `name@version`. */
+  readonly model: string;
+  readonly priority: PriorityClass;
+  /** Estimated engine ms. */
+  readonly cost: number;
+  /** From now; past it the result is worth nothing to the caller. */
+  readonly deadlineMs?: number | undefined;
+  readonly identity?: RequestIdentity | undefined;
+}
+
+export type Admitted =
+  | (Extract<Admission, { code: 'admitted' }> & { readonly quota: Quota | undefined })
+  /** The request has a job already. */
+  | { readonly code: 'replay' | 'adopted'; readonly id: JobId };
+
+/** A request with the same Idempotency-Key is just being stored. */
+const PENDING_POLL_MS = 10;
+/** A caller that is refused for the wait comes back within this share of it. */
+const COME_BACK = 0.5;
+
+/** Throws `rate-limited`, `overloaded` and `idempotency-mismatch`; nothing is stored or spent then. */
+export async function admitJob(parts: AdmitParts, caller: Caller, asking: Asking): Promise<Admitted> {
+  const { quotas, backlog, maxWaitMs } = parts;
+  const { cost, deadlineMs = Number.POSITIVE_INFINITY, identity, ...job } = asking;
+  const { workers, elsewhereMs } = await backlog.ahead(job.queue, job.model, job.priority);
+  const quota = await quotas.charge(caller, cost);
+  const admission = await askUntilSettled(parts, {
+    ...job,
+    cost,
+    tenant: caller.tenant,
+    maxJobs: caller.limits.max_jobs ?? undefined,
+    maxQueued: caller.limits.max_queued ?? undefined,
+    weight: caller.limits.weight,
+    // A job that cannot even start in time is better refused now than found expired later.
+    maxWaitMs: Math.min(maxWaitMs, Math.max(0, deadlineMs - cost)),
+    workers,
+    elsewhereMs,
+    ...identity,
+  });
+  if (admission.code === 'admitted') return { ...admission, quota };
+  await quotas.giveBack(caller, cost);
+  switch (admission.code) {
+    case 'replay':
+    case 'adopted':
+      return admission;
+    case 'too-many':
+      throw quotas.tooMany(caller, admission.jobs, admission.of);
+    case 'overloaded':
+      throw overloaded(admission.waitMs);
+    case 'mismatch':
+      throw new LehrError(
+        'idempotency-mismatch',
+        'This Idempotency-Key was used for another request; take a new one for a new request.',
+      );
+  }
+}
+
+/** Ends: a job that is on its way is stored within a second, or its place is ours (queue/admit.lua). */
+async function askUntilSettled(
+  { desk, clock }: AdmitParts,
+  applicant: Parameters<AdmissionDesk['ask']>[0],
+): Promise<Exclude<Admission, { code: 'pending' }>> {
+  for (;;) {
+    const admission = await desk.ask(applicant);
+    if (admission.code !== 'pending') return admission;
+    await clock.sleep(PENDING_POLL_MS);
+  }
+}
+
+function overloaded(waitMs: number): LehrError {
+  const seconds = Math.ceil(waitMs / 1000);
+  return new LehrError('overloaded', `This job would wait about ${seconds} s before it starts.`, {
+    retryAfterS: anyOfS(seconds * COME_BACK),
+  });
+}

@@ -1,0 +1,45 @@
+/** Calls off waiting jobs whose request lost its answer and that nobody came back for (orphans.ts). */
+import type { Clock, Log } from '@lehr/shared';
+import type { GroupQueues } from '@lehr/shared/queue';
+import type { RecordStore } from '@lehr/shared/records';
+import { cancelJob } from './cancel.ts';
+import type { Orphans } from './orphans.ts';
+
+interface ForsakenParts {
+  readonly orphans: Orphans;
+  readonly records: RecordStore;
+  readonly queues: GroupQueues;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const EVERY_MS = 10_000;
+
+/** Every API looks; each job is given to one of them. Returns what ends it. */
+export function sweepForsaken(parts: ForsakenParts): () => Promise<void> {
+  const stop = new AbortController();
+  const sweeping = sweeps(parts, stop.signal);
+  return async () => {
+    stop.abort();
+    await sweeping;
+  };
+}
+
+async function sweeps(parts: ForsakenParts, signal: AbortSignal): Promise<void> {
+  const { clock, log } = parts;
+  while (!signal.aborted) {
+    await clock.sleep(EVERY_MS, signal);
+    if (signal.aborted) return;
+    try {
+      await sweepOnce(parts);
+    } catch (error) {
+      log.warn({ error }, 'forsaken jobs were not called off; trying again');
+    }
+  }
+}
+
+export async function sweepOnce(parts: ForsakenParts): Promise<void> {
+  for (const record of await parts.records.readMany(await parts.orphans.takeForsaken())) {
+    if (record?.state === 'queued') await cancelJob(parts, record);
+  }
+}

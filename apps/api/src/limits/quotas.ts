@@ -1,0 +1,162 @@
+/**
+ * What a key may ask for: requests and engine seconds per minute. The only importer of rate-limiter-flexible.
+ *
+ * Refused requests are not counted, whatever their number: a client that sends one refusal off six times over (replicate's
+ * does, within 15 ms) is no worse off than one that waits. After a refusal, the next ones of a second come from memory, before
+ * a body is read. There is no limiter to fall back on without Redis: the job could not be stored either.
+ */
+import type { Clock } from '@lehr/shared';
+import type { Keys, Redis } from '@lehr/shared/redis';
+import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
+import type { Caller } from '../auth/authenticator.ts';
+import { type Quota, QuotaError } from './quota.ts';
+
+const WINDOW_S = 60;
+const PENALTY_MS = 1000;
+/** A place frees up when a job ends, and nobody knows when that is. */
+const PLACE_RETRY_S = 5;
+/** Distinct limits remembered before all are forgotten; what was spent lies in Redis. */
+const MAX_LIMITERS = 1000;
+
+/**
+ * A budget that fills up steadily, in place of the library's window that opens once a minute: whoever has anything left is let
+ * in, and owes what it takes beyond that, so that a job dearer than a minute's budget gets its turn and pays for it.
+ * KEYS[1] the key; ARGV[1] points to take (or, negative, to give back), ARGV[3] points of a full budget, ARGV[4] in how many
+ * seconds it fills up. Returns the points in use, more than a full budget for a refusal, and ms until it is full again, or
+ * until there is something in it.
+ */
+const BUDGET_LUA = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local taken, full = tonumber(ARGV[1]), tonumber(ARGV[3])
+local per_ms = full / (ARGV[4] * 1000)
+local known = redis.call('HMGET', KEYS[1], 'used', 'at')
+local used = math.max(0, (tonumber(known[1]) or 0) - (now - (tonumber(known[2]) or now)) * per_ms)
+if taken > 0 and used >= full then return { full + 1, math.ceil((used - full) / per_ms) + 1 } end
+used = math.max(0, used + taken)
+local ms = math.ceil(used / per_ms)
+redis.call('HSET', KEYS[1], 'used', used, 'at', now)
+redis.call('PEXPIRE', KEYS[1], ms + 1000)
+return { math.min(full, math.ceil(used)), ms }`;
+
+interface Penalty {
+  /** By the monotonic clock, ms. */
+  readonly until: number;
+  readonly message: string;
+  readonly quota: Quota;
+}
+
+export class Quotas {
+  readonly #redis: Redis;
+  readonly #keys: Keys;
+  readonly #clock: Clock;
+  readonly #budgets = new Map<number, RateLimiterRedis>();
+  readonly #rates = new Map<number, RateLimiterMemory>();
+  readonly #penalties = new Map<string, Penalty>();
+
+  constructor(redis: Redis, keys: Keys, clock: Clock) {
+    this.#redis = redis;
+    this.#keys = keys;
+    this.#clock = clock;
+  }
+
+  /** From memory alone, so that it may run before the body is read. Throws QuotaError. */
+  async admitRequest({ keyId, limits }: Caller): Promise<void> {
+    const penalty = this.#penalties.get(keyId);
+    if (penalty) {
+      if (penalty.until > this.#clock.monotonic()) throw new QuotaError(penalty.message, penalty.quota);
+      this.#penalties.delete(keyId);
+    }
+    const points = limits.requests_per_minute;
+    if (points === null) return;
+    const limiter = remembered(
+      this.#rates,
+      points,
+      () => new RateLimiterMemory({ points, duration: WINDOW_S }),
+    );
+    const refused = await refusalOf(limiter.consume(keyId));
+    if (!(refused instanceof RateLimiterRes)) return;
+    const quota = {
+      limit: points,
+      remaining: 0,
+      resetS: Math.ceil(refused.msBeforeNext / 1000),
+      policy: { unit: 'requests', windowS: WINDOW_S },
+    };
+    throw new QuotaError(`This key may make ${points} requests for a job in a minute.`, quota);
+  }
+
+  /**
+   * Takes a job's cost (estimated engine ms) from the budget of the key; a job that is not stored after all is given back.
+   * Undefined for a key without a budget. Throws QuotaError when there is nothing left.
+   */
+  async charge({ keyId, limits }: Caller, costMs: number): Promise<Quota | undefined> {
+    const seconds = limits.cost_per_minute_s;
+    if (seconds === null) return undefined;
+    const limiter = this.#budget(seconds);
+    try {
+      return budgetQuota(seconds, await limiter.consume(keyId, costMs));
+    } catch (error) {
+      if (!(error instanceof RateLimiterRes)) throw error;
+      const message = `This key may spend ${seconds} engine seconds in a minute and has spent them.`;
+      throw this.#penalize(keyId, message, budgetQuota(seconds, error), error.msBeforeNext);
+    }
+  }
+
+  async giveBack({ keyId, limits }: Caller, costMs: number): Promise<void> {
+    if (limits.cost_per_minute_s === null) return;
+    await this.#budget(limits.cost_per_minute_s).reward(keyId, costMs);
+  }
+
+  /** The refusal of a tenant that has its share of jobs. */
+  tooMany({ keyId, limits }: Caller, jobs: number, of: 'live' | 'queued'): QuotaError {
+    const limit = (of === 'live' ? limits.max_jobs : limits.max_queued) ?? jobs;
+    const what = of === 'live' ? 'jobs that wait or run' : 'jobs that wait';
+    const quota = { limit, remaining: 0, resetS: PLACE_RETRY_S };
+    return this.#penalize(keyId, `There may be ${limit} ${what} and there are ${jobs}.`, quota, PENALTY_MS);
+  }
+
+  #budget(seconds: number): RateLimiterRedis {
+    return remembered(
+      this.#budgets,
+      seconds,
+      () =>
+        new RateLimiterRedis({
+          storeClient: this.#redis,
+          keyPrefix: this.#keys.budget('').replace(/:$/, ''),
+          points: Math.round(seconds * 1000),
+          duration: WINDOW_S,
+          customIncrTtlLuaScript: BUDGET_LUA,
+        }),
+    );
+  }
+
+  #penalize(keyId: string, message: string, quota: Quota, ms: number): QuotaError {
+    const until = this.#clock.monotonic() + Math.min(ms, PENALTY_MS);
+    this.#penalties.set(keyId, { until, message, quota });
+    return new QuotaError(message, quota);
+  }
+}
+
+const budgetQuota = (seconds: number, { remainingPoints, msBeforeNext }: RateLimiterRes): Quota => ({
+  limit: Math.max(1, Math.floor(seconds)),
+  remaining: Math.floor(remainingPoints / 1000),
+  resetS: Math.ceil(msBeforeNext / 1000),
+  policy: { unit: 'engine seconds', windowS: WINDOW_S },
+});
+
+/** What the limiter rejects with, or undefined. */
+const refusalOf = (consumed: Promise<unknown>): Promise<unknown> =>
+  consumed.then(
+    () => undefined,
+    (refusal: unknown) => refusal,
+  );
+
+function remembered<Limiter>(all: Map<number, Limiter>, limit: number, make: () => Limiter): Limiter {
+  let limiter = all.get(limit);
+  if (!limiter) {
+    if (all.size >= MAX_LIMITERS) all.clear();
+    limiter = make();
+    all.set(limit, limiter);
+  }
+  return limiter;
+}

@@ -1,0 +1,131 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { isJobId, JobEventSchema, LehrError } from '@lehr/shared';
+import type { JobRecord } from '@lehr/shared/records';
+import type { Context } from 'hono';
+import { secureHeaders } from 'hono/secure-headers';
+import type { Api, ApiEnv, ApiParts } from '../../api.ts';
+import type { FeedItem } from '../../jobs/event-feed.ts';
+import { findJob } from '../../jobs/find.ts';
+import { isOver } from '../../jobs/present.ts';
+import { requires } from '../../middleware/auth.ts';
+import { eventStream, formatEvent, PING, SSE_HEADERS } from '../../sse.ts';
+import { PROGRESS_EVENT } from '../examples.ts';
+import { BEARER, problems, problemsWithKey } from '../responses.ts';
+import { IdParams } from './params.ts';
+
+const query = z.strictObject({
+  after: z.coerce.number().int().nonnegative().default(0).meta({
+    description: '`id` of the last event you have. `Last-Event-ID`, which says the same, goes before it.',
+  }),
+  previews: z.enum(['true', 'false']).default('true').meta({
+    description: 'Whether to be shown the pictures while they are made, as `job.preview`.',
+  }),
+});
+
+const headers = z.object({
+  'last-event-id': z
+    .string()
+    .regex(/^\d{1,15}$/, 'must be the id of an event')
+    .optional()
+    .meta({ description: 'Sent by browsers that come back: what happened since then follows.' }),
+});
+
+const DESCRIPTION =
+  'Server-sent events: the job’s past ones, then each as it happens, until the job is over; then the stream closes. ' +
+  'Progress comes at most every 250 ms, `job.preview` (no id, not repeated) at most twice a second, a `: ping` comment in ' +
+  'every 15 s of silence. A client that lost its connection comes back with the id of the last event it has, to this or any ' +
+  'other server, and misses nothing. The end comes exactly once on each connection, with the whole job in it.';
+
+const responses = {
+  200: {
+    description: 'The events, as they happen.',
+    content: { 'text/event-stream': { schema: JobEventSchema, example: PROGRESS_EVENT } },
+  },
+  204: { description: 'The job is over and you have its end: a browser stops coming back.' },
+};
+
+const keyRoute = createRoute({
+  method: 'get',
+  path: '/v1/jobs/{id}/events',
+  operationId: 'followJob',
+  tags: ['jobs'],
+  summary: 'Follow a job',
+  description: DESCRIPTION,
+  security: BEARER,
+  middleware: requires('read'),
+  request: { params: IdParams, query, headers },
+  responses: { ...responses, ...problemsWithKey('invalid-request', 'not-found') },
+});
+
+const linkRoute = createRoute({
+  method: 'get',
+  path: '/events/{id}',
+  operationId: 'followJobByLink',
+  tags: ['jobs'],
+  summary: 'Follow a job without a key',
+  description:
+    'As `/v1/jobs/{id}/events`, for clients that send no key, such as a browser’s EventSource: `links.events_signed` of a job ' +
+    'leads here and is the right to follow that job until it expires. A stream that is open by then stays open.',
+  request: {
+    params: IdParams,
+    query: query.extend({ expires: z.string(), sig: z.string() }),
+    headers,
+  },
+  responses: {
+    ...responses,
+    ...problems('invalid-request', 'forbidden', 'not-found', 'gone', 'internal', 'unavailable'),
+  },
+});
+
+export function jobEventsRoutes(app: Api, parts: ApiParts): void {
+  const { records, eventLinks } = parts;
+
+  app.openapi(keyRoute, async (c) => {
+    const record = await findJob(records, c.var.caller, c.req.valid('param').id);
+    return answer(c, parts, record, { ...c.req.valid('query'), ...c.req.valid('header') });
+  });
+
+  // Pages of other origins may follow a job; that is what the link is for.
+  app.use('/events/*', secureHeaders({ crossOriginResourcePolicy: 'cross-origin', overwrite: false }));
+  app.openapi(linkRoute, async (c) => {
+    const { id } = c.req.valid('param');
+    const { outcome } = eventLinks.verdict(id, new URL(c.req.url).searchParams);
+    if (outcome === 'invalid') throw new LehrError('forbidden', 'This link is not valid.');
+    if (outcome === 'expired') {
+      throw new LehrError('gone', 'This link has expired; ask for the job again for a new one.');
+    }
+    const record = isJobId(id) ? await records.read(id) : undefined;
+    if (!record) throw new LehrError('not-found', 'There is no such job any more.');
+    c.header('access-control-allow-origin', '*');
+    return answer(c, parts, record, { ...c.req.valid('query'), ...c.req.valid('header') });
+  });
+}
+
+interface Wish {
+  readonly after: number;
+  readonly previews: 'true' | 'false';
+  readonly 'last-event-id'?: string | undefined;
+}
+
+function answer(c: Context<ApiEnv>, { feeds }: ApiParts, record: JobRecord, wish: Wish): Response {
+  const said = wish['last-event-id'] === undefined ? wish.after : Number(wish['last-event-id']);
+  // Events that Redis lost in a crash: nobody knows what this client has missed since.
+  const after = said > record.rev ? 0 : said;
+  if (isOver(record) && after === record.rev) return c.body(null, 204);
+  const body = eventStream((gone) =>
+    chunks(feeds.follow({ id: record.id, after, previews: wish.previews === 'true', gone })),
+  );
+  return c.body(body, 200, SSE_HEADERS);
+}
+
+async function* chunks(feed: AsyncGenerator<FeedItem>): AsyncGenerator<string> {
+  for await (const item of feed) {
+    if (item === 'ping') {
+      yield PING;
+      continue;
+    }
+    const { rev, event } = item;
+    const data = JSON.stringify(event);
+    yield formatEvent({ ...(rev !== undefined && { id: String(rev) }), event: event.type, data });
+  }
+}

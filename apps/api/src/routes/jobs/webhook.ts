@@ -1,0 +1,77 @@
+/** How telling of a job went, and telling again. */
+import { createRoute } from '@hono/zod-openapi';
+import { DeliveryLogSchema, DeliverySchema, isJobId, type JobId } from '@lehr/shared';
+import type { Api, ApiParts } from '../../api.ts';
+import type { Caller } from '../../auth/authenticator.ts';
+import { findJob } from '../../jobs/find.ts';
+import { requires } from '../../middleware/auth.ts';
+import type { Delivery } from '../../webhooks/deliveries.ts';
+import { presentDelivery, redeliver } from '../../webhooks/redeliver.ts';
+import { BEARER, problemsWithKey } from '../responses.ts';
+import { IdParams } from './params.ts';
+
+const shared = { tags: ['webhooks'], security: BEARER, request: { params: IdParams } };
+
+const logRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/v1/jobs/{id}/webhook',
+  operationId: 'getWebhookLog',
+  summary: "See how a job's webhooks were delivered",
+  description: 'Every event that was or will be sent, and every attempt with what the receiver answered.',
+  middleware: requires('read'),
+  responses: {
+    200: {
+      description: 'Both lists are empty for a job without a webhook.',
+      content: { 'application/json': { schema: DeliveryLogSchema } },
+    },
+    ...problemsWithKey('not-found'),
+  },
+});
+
+const redeliverRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/v1/jobs/{id}/webhook/redeliver',
+  operationId: 'redeliverWebhook',
+  summary: "Send a job's last event again",
+  description:
+    'With its old id and bytes, now, with all its attempts anew; also to a receiver that was given up. Takes no body.',
+  middleware: requires('submit'),
+  responses: {
+    202: {
+      description: 'It is on its way.',
+      content: { 'application/json': { schema: DeliverySchema } },
+    },
+    ...problemsWithKey('not-found', 'conflict'),
+  },
+});
+
+export function jobWebhookRoutes(app: Api, parts: ApiParts): void {
+  const { deliveries } = parts.webhooks;
+
+  app.openapi(logRoute, async (c) => {
+    const { id } = c.req.valid('param');
+    const { job, found } = await findDeliveries(parts, c.var.caller, id);
+    c.header('cache-control', 'private, no-cache');
+    const attempts = found.length > 0 ? await deliveries.attempts(job) : [];
+    return c.json({ deliveries: found.map(presentDelivery), attempts }, 200);
+  });
+
+  app.openapi(redeliverRoute, async (c) => {
+    const { job } = await findDeliveries(parts, c.var.caller, c.req.valid('param').id);
+    return c.json(presentDelivery(await redeliver(parts.webhooks, job)), 202);
+  });
+}
+
+/** Deliveries can outlive the record of their job: a receiver that is down is tried for days. */
+async function findDeliveries(
+  { records, webhooks }: ApiParts,
+  caller: Caller,
+  id: string,
+): Promise<{ job: JobId; found: readonly Delivery[] }> {
+  const found = isJobId(id) ? await webhooks.deliveries.of(id) : [];
+  const [first] = found;
+  if (first?.tenant === caller.tenant) return { job: first.job, found };
+  return { job: (await findJob(records, caller, id)).id, found: [] };
+}

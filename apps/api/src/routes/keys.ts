@@ -1,0 +1,113 @@
+/** Keys of all tenants, for administrators. A key itself is answered once, when it is made. */
+import { createRoute, z } from '@hono/zod-openapi';
+import {
+  ApiKeyListSchema,
+  ApiKeySchema,
+  KeyChangeSchema,
+  KeyRequestSchema,
+  LehrError,
+  NewApiKeySchema,
+} from '@lehr/shared';
+import type { Api, ApiParts } from '../api.ts';
+import { requires } from '../middleware/auth.ts';
+import { KEY_REQUEST, NEW_KEY, SHOWN_KEY } from './examples.ts';
+import { BEARER, problemsWithKey } from './responses.ts';
+
+const IdParams = z.object({
+  id: z.string().meta({ description: "The key's id, its third part.", example: '4fZk09Qa' }),
+});
+const shared = { tags: ['keys'], security: BEARER, middleware: requires('admin') };
+const shown = {
+  description: 'The key, without its secret.',
+  content: { 'application/json': { schema: ApiKeySchema, example: SHOWN_KEY } },
+};
+const body = <Schema extends z.ZodType>(schema: Schema, example: object) => ({
+  required: true,
+  content: { 'application/json': { schema, example } },
+});
+const BODY_PROBLEMS = ['invalid-request', 'too-large', 'unsupported-media', 'invalid-input'] as const;
+
+const createKeyRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/v1/keys',
+  operationId: 'createKey',
+  summary: 'Make a key',
+  description:
+    'A tenant is there as soon as it has a key. For a rotation make a second one, and revoke the first when nobody uses it.',
+  request: { body: body(KeyRequestSchema, KEY_REQUEST) },
+  responses: {
+    201: {
+      description: 'The key. It is shown this once.',
+      content: { 'application/json': { schema: NewApiKeySchema, example: NEW_KEY } },
+    },
+    ...problemsWithKey(...BODY_PROBLEMS),
+  },
+});
+
+const listRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/v1/keys',
+  operationId: 'listKeys',
+  summary: 'List the keys',
+  description: 'Of every tenant, oldest first. The configured key (LEHR_API_KEY) is not among them.',
+  responses: {
+    200: {
+      description: 'All keys.',
+      content: {
+        'application/json': { schema: ApiKeyListSchema, example: { object: 'list', data: [SHOWN_KEY] } },
+      },
+    },
+    ...problemsWithKey(),
+  },
+});
+
+const changeRoute = createRoute({
+  ...shared,
+  method: 'patch',
+  path: '/v1/keys/{id}',
+  operationId: 'changeKey',
+  summary: 'Change what a key may do',
+  description:
+    'In effect everywhere within a second. A limit that is absent stays as it is; null takes it away.',
+  request: { params: IdParams, body: body(KeyChangeSchema, { limits: { cost_per_minute_s: 600 } }) },
+  responses: { 200: shown, ...problemsWithKey('not-found', ...BODY_PROBLEMS) },
+});
+
+const revokeRoute = createRoute({
+  ...shared,
+  method: 'delete',
+  path: '/v1/keys/{id}',
+  operationId: 'revokeKey',
+  summary: 'Revoke a key',
+  description: 'It works nowhere a second later. Jobs made with it go on.',
+  request: { params: IdParams },
+  responses: { 204: { description: 'It is revoked.' }, ...problemsWithKey('not-found') },
+});
+
+const unknownKey = (): LehrError => new LehrError('not-found', 'There is no such key.');
+
+export function keyRoutes(app: Api, { keyStore, clock }: ApiParts): void {
+  app.openapi(createKeyRoute, async (c) => {
+    const key = await keyStore.create(c.req.valid('json'), clock.now());
+    c.header('cache-control', 'no-store');
+    return c.json(key, 201);
+  });
+
+  app.openapi(listRoute, async (c) => {
+    c.header('cache-control', 'private, no-cache');
+    return c.json({ object: 'list' as const, data: await keyStore.list() }, 200);
+  });
+
+  app.openapi(changeRoute, async (c) => {
+    const key = await keyStore.change(c.req.valid('param').id, c.req.valid('json'));
+    if (!key) throw unknownKey();
+    return c.json(key, 200);
+  });
+
+  app.openapi(revokeRoute, async (c) => {
+    if (!(await keyStore.revoke(c.req.valid('param').id))) throw unknownKey();
+    return c.body(null, 204);
+  });
+}

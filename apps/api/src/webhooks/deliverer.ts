@@ -1,0 +1,142 @@
+/**
+ * What is done with one delivery when its turn comes: perhaps later (its receiver is full, or left alone for a while), else one
+ * attempt and what follows from it. Whoever is killed in the middle leaves a delivery without an end, which the queue hands to the
+ * next process; the webhook id stays the same, so the receiver can tell.
+ */
+import { setMaxListeners } from 'node:events';
+import { type Clock, type Log, type Metrics, unreachable } from '@lehr/shared';
+import type { QueuedDelivery } from '@lehr/shared/queue';
+import type { Deliveries, Delivery } from './deliveries.ts';
+import type { ReceiverGate } from './receiver-gate.ts';
+import { hostOf, laneOf, type Receivers } from './receivers.ts';
+import { type Reply, type Verdict, verdictOf } from './schedule.ts';
+import type { Sender, Sent } from './sender.ts';
+
+export interface DelivererOptions {
+  readonly deliveries: Deliveries;
+  readonly receivers: Receivers;
+  readonly gate: ReceiverGate;
+  readonly sender: Sender;
+  readonly clock: Clock;
+  readonly metrics: Metrics<'api'>;
+  readonly log: Log;
+  /** Before the second attempt, the third and so on. */
+  readonly retryDelaysMs: readonly number[];
+  /** A URL that took nothing for so long, and used up every attempt of a delivery, is given nothing more. */
+  readonly closeAfterMs: number;
+}
+
+/** After this a delivery that was cut off at shutdown is looked at by somebody else. */
+const SOON_MS = 0;
+
+export class Deliverer {
+  readonly #options: DelivererOptions;
+  readonly #stop = new AbortController();
+
+  constructor(options: DelivererOptions) {
+    this.#options = options;
+    // Every attempt under way listens to it.
+    setMaxListeners(0, this.#stop.signal);
+  }
+
+  /** Cuts the attempts under way; they count for nothing. */
+  abort(): void {
+    this.#stop.abort();
+  }
+
+  /** Undefined when the delivery needs nothing more, else after how many ms to look again. */
+  async handle({ job, event, id }: QueuedDelivery): Promise<number | undefined> {
+    const { deliveries, receivers, gate } = this.#options;
+    const found = await deliveries.read({ job, event });
+    if (!found || found.delivery.id !== id || found.delivery.state !== 'pending') return undefined;
+    const { delivery, now } = found;
+    // The queue goes by the clocks of its processes; this one is Redis's.
+    if (delivery.due_at > now) return delivery.due_at - now;
+    const { isGone, pausedMs } = await receivers.look(delivery);
+    if (isGone) return this.#end(delivery, 'gone');
+    if (pausedMs > 0) return pausedMs;
+    const entry = gate.enter(laneOf(delivery));
+    if ('waitMs' in entry) return entry.waitMs;
+    let ok = false;
+    try {
+      const sent = await this.#attempt(delivery, now);
+      if (!sent) return SOON_MS;
+      const verdict = this.#judge(delivery, sent.reply, now);
+      ok = verdict.state === 'delivered';
+      return await this.#conclude(delivery, sent, verdict);
+    } finally {
+      entry.leave(ok);
+    }
+  }
+
+  /** Undefined when it was cut off at shutdown. */
+  async #attempt(delivery: Delivery, now: number): Promise<Sent | undefined> {
+    const { signal } = this.#stop;
+    try {
+      return await this.#options.sender.send(delivery, now, signal);
+    } catch (error) {
+      if (signal.aborted) return undefined;
+      throw error;
+    }
+  }
+
+  #judge(delivery: Delivery, reply: Reply, now: number): Verdict {
+    return verdictOf(reply, {
+      made: delivery.tries + 1,
+      delaysMs: delivery.retried === '1' ? this.#options.retryDelaysMs : [],
+      random: Math.random(),
+      now,
+    });
+  }
+
+  async #conclude(
+    delivery: Delivery,
+    { reply, attempt }: Sent,
+    verdict: Verdict,
+  ): Promise<number | undefined> {
+    const { deliveries, receivers, metrics, log, closeAfterMs } = this.#options;
+    const { job, event, id, url } = delivery;
+    metrics.webhookAttempts.inc({ outcome: outcomeOf(reply) });
+    metrics.webhookAttemptDuration.observe(attempt.ms / 1000);
+    const isOurs = await deliveries.settle(delivery, verdict, attempt);
+    log.debug(
+      { job, event, id, host: hostOf(url), status: attempt.status, ms: attempt.ms },
+      'webhook attempt',
+    );
+    if (!isOurs) return undefined;
+    if (verdict.pauseMs !== undefined) await receivers.pause(delivery, verdict.pauseMs);
+    switch (verdict.state) {
+      case 'pending':
+        await receivers.failed(delivery);
+        return verdict.againMs;
+      case 'delivered':
+        await receivers.welcome(delivery);
+        return this.#ended(delivery, verdict.state);
+      case 'gone':
+        await receivers.close(delivery);
+        return this.#ended(delivery, verdict.state);
+      case 'failed':
+        if ((await receivers.failed(delivery)) > closeAfterMs) await receivers.close(delivery);
+        return this.#ended(delivery, verdict.state);
+      default:
+        return unreachable(verdict);
+    }
+  }
+
+  /** Without an attempt. */
+  async #end(delivery: Delivery, state: 'gone'): Promise<undefined> {
+    await this.#options.deliveries.settle(delivery, { state });
+    return this.#ended(delivery, state);
+  }
+
+  #ended({ job, event, id, url }: Delivery, state: 'delivered' | 'failed' | 'gone'): undefined {
+    const { metrics, log } = this.#options;
+    metrics.webhookDeliveries.inc({ outcome: state });
+    if (state === 'failed') log.warn({ job, event, id, host: hostOf(url) }, 'webhook given up');
+    if (state === 'gone')
+      log.info({ job, event, id, host: hostOf(url) }, 'webhook dropped: its receiver is gone');
+  }
+}
+
+const outcomeOf = (reply: Reply): string =>
+  'status' in reply ? `${Math.floor(reply.status / 100)}xx` : reply.fault;

@@ -1,0 +1,43 @@
+/** Native webhooks: `{type, timestamp, data}` with the whole job, less what makes it too large. */
+import type { Job } from '@lehr/shared';
+import type { Presenter } from '../jobs/present.ts';
+import { happenedAt } from './as-of.ts';
+import type { Renderer } from './renderer.ts';
+
+/** Standard Webhooks asks for less; many receivers refuse much more. */
+const MAX_BODY_BYTES = 20_000;
+
+export function nativeRenderer(presenter: Presenter): Renderer {
+  return {
+    retries: () => true,
+    render: async (record, event) => ({
+      type: event,
+      timestamp: new Date(happenedAt(record)).toISOString(),
+      data: fitted(await presenter.job(record)),
+    }),
+  };
+}
+
+type Fitted = Job & { readonly left_out?: readonly string[] };
+
+/** In this order: what the caller has already or can fetch goes first; links and labels always stay. */
+const CUTS: readonly (readonly [field: string, cut: (job: Job) => Job])[] = [
+  ['output.segments', (job) => ({ ...job, output: job.output && { ...job.output, segments: undefined } })],
+  ['nodes', (job) => ({ ...job, nodes: undefined })],
+  ['input', (job) => ({ ...job, input: {} })],
+  ['output.text', (job) => ({ ...job, output: job.output && { ...job.output, text: undefined } })],
+];
+
+/** The job, with as few fields left out as make it small enough, and their names. */
+export function fitted(job: Job, maxBytes = MAX_BODY_BYTES): Fitted {
+  let cut = job;
+  const leftOut: string[] = [];
+  for (const [field, leaveOut] of CUTS) {
+    if (Buffer.byteLength(JSON.stringify(cut)) <= maxBytes) break;
+    const smaller = leaveOut(cut);
+    if (JSON.stringify(smaller).length === JSON.stringify(cut).length) continue;
+    cut = smaller;
+    leftOut.push(field);
+  }
+  return leftOut.length > 0 ? { ...cut, left_out: leftOut } : cut;
+}

@@ -1,0 +1,29 @@
+import { type DeliveryView, type JobId, LehrError } from '@lehr/shared';
+import type { Delivery } from './deliveries.ts';
+import { comesAgain, queueName } from './message-id.ts';
+import type { WebhookParts } from './parts.ts';
+
+/** Sends the last event of a job again, under its old id and with its old bytes. Throws `conflict` when there is none. */
+export async function redeliver(parts: WebhookParts, job: JobId): Promise<Delivery> {
+  const { deliveries, receivers, queue } = parts;
+  const last = (await deliveries.of(job)).filter(({ event }) => !comesAgain(event)).at(-1);
+  if (!last) throw new LehrError('conflict', 'No webhook event of this job was made yet.');
+  // Who asks for it says that the receiver works again.
+  await receivers.welcome(last);
+  await deliveries.settle(last, { state: 'pending', anew: true });
+  const { event, id } = last;
+  await queue.hurry(queueName(job, event, id), { job, event, id });
+  return (await deliveries.read(last))?.delivery ?? last;
+}
+
+export const presentDelivery = (delivery: Delivery): DeliveryView => ({
+  webhook_id: delivery.id,
+  event: delivery.event,
+  url: delivery.url,
+  state: delivery.state,
+  created_at: iso(delivery.created_at),
+  attempts: delivery.tries,
+  next_attempt_at: delivery.state === 'pending' ? iso(delivery.due_at) : null,
+});
+
+const iso = (ms: number): string => new Date(ms).toISOString();

@@ -1,0 +1,40 @@
+/** Entry of the audio thread: tasks in, sound out. It computes so that the parent's event loop need not. */
+import { parentPort } from 'node:worker_threads';
+import { toLehrError, unreachable } from '@lehr/shared';
+import { AUDIO_THREAD_READY, type AudioAnswer, type AudioTask } from './audio-protocol.ts';
+import { decodeAudio } from './decode.ts';
+import { logMelWindow } from './log-mel.ts';
+import { cutAtSilences } from './silence.ts';
+import { readWaveform } from './waveform.ts';
+
+async function perform(task: AudioTask): Promise<AudioAnswer> {
+  switch (task.type) {
+    case 'decode':
+      return { type: 'decode', audio: await decodeAudio(task.bytes, task.limits) };
+    case 'mel': {
+      const { waveform, startSample, config } = task;
+      const samples = readWaveform(
+        waveform,
+        startSample,
+        Math.min(startSample + config.windowSamples, waveform.length),
+      );
+      return { type: 'mel', mel: logMelWindow(samples, 0, config) };
+    }
+    case 'cut':
+      return { type: 'cut', ranges: cutAtSilences(task.waveform, task.maxSamples) };
+    default:
+      return unreachable(task);
+  }
+}
+
+parentPort?.on('message', async (task: AudioTask) => {
+  try {
+    const answer = await perform(task);
+    parentPort?.postMessage(answer, answer.type === 'mel' ? [answer.mel.buffer as ArrayBuffer] : []);
+  } catch (error) {
+    const { code, message } = toLehrError(error);
+    parentPort?.postMessage({ type: 'failed', failure: { code, message } } satisfies AudioAnswer);
+  }
+});
+
+parentPort?.postMessage(AUDIO_THREAD_READY);

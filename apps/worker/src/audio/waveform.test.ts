@@ -1,0 +1,26 @@
+import { describe, expect, it } from 'vitest';
+import { readWaveform, WaveformWriter } from './waveform.ts';
+
+describe('a waveform', () => {
+  it('reads back what was written, over the edges of its blocks', () => {
+    const writer = new WaveformWriter();
+    const written = Float32Array.from({ length: 700_000 }, (_, i) => i / 700_000);
+    for (let at = 0; at < written.length; at += 99_999) writer.append(written.subarray(at, at + 99_999));
+    const waveform = writer.finish();
+    expect(waveform.length).toBe(700_000);
+    expect(readWaveform(waveform, 0, 700_000)).toEqual(written);
+    expect(readWaveform(waveform, 262_000, 525_000)).toEqual(written.subarray(262_000, 525_000));
+  });
+
+  it('is silent before its start and after its end', () => {
+    const writer = new WaveformWriter();
+    writer.append(Float32Array.of(1, 2, 3));
+    expect(readWaveform(writer.finish(), -2, 5)).toEqual(Float32Array.of(0, 0, 1, 2, 3, 0, 0));
+  });
+
+  it('takes no more memory than its samples when it is done', () => {
+    const writer = new WaveformWriter();
+    writer.append(new Float32Array(1000));
+    expect(writer.finish().blocks.map(({ byteLength }) => byteLength)).toEqual([4000]);
+  });
+});

@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import { LeastSquares } from './least-squares.ts';
+
+/** Values in -1 to 1 that no low-order relation holds between. */
+const column = (key: number): Float32Array =>
+  Float32Array.from({ length: 200 }, (_, i) => Math.sin(key * 97 + i * i * 0.37 + i * key));
+
+test('what is linear is found, for several right-hand sides at once and over several additions', () => {
+  const fit = new LeastSquares(3, 2);
+  for (const part of [1, 2]) {
+    const known = [column(part), column(part + 5), new Float32Array(200).fill(1)];
+    const side = (a: number, b: number, bias: number) =>
+      Float32Array.from(known[0], (value, i) => a * value + b * known[1][i] + bias);
+    fit.add(known, [side(40, -25, 128), side(-3, 60, 90)]);
+  }
+  expect(fit.count).toBe(400);
+  const [first, second] = fit.solve();
+  for (const [i, value] of [40, -25, 128].entries()) expect(first[i]).toBeCloseTo(value, 3);
+  for (const [i, value] of [-3, 60, 90].entries()) expect(second[i]).toBeCloseTo(value, 3);
+});
+
+test('an unknown that never shows comes out 0 and disturbs no other', () => {
+  const fit = new LeastSquares(2, 1);
+  fit.add([new Float32Array(200), column(3)], [column(3).map((value) => 7 * value)]);
+  const [[dead, live]] = fit.solve();
+  expect(dead).toBe(0);
+  expect(live).toBeCloseTo(7, 5);
+});

@@ -1,0 +1,281 @@
+/**
+ * One window of audio in flight: what is known of its sound, what it has written, and what it does next. Nothing is shared
+ * with its batch mates.
+ *
+ *   waiting -> encoded -> started -> writing -> [timing words] -> over
+ *                 ^                     |
+ *                 +--- badly written ---+     again at the next temperature
+ *
+ * A window whose language nobody told starts with `<|startoftranscript|>` alone, which tells it; the rest of its prompt
+ * then goes through the batch token by token.
+ */
+import { LehrError } from '@lehr/shared';
+import type { WhisperModel } from '../models/whisper-folder.ts';
+import {
+  compressionRatio,
+  isSilence,
+  mayBeSilence,
+  needsFallback,
+  type Quality,
+  temperatureLadder,
+} from '../whisper/fallback.ts';
+import { likeliestLanguage } from '../whisper/language.ts';
+import type { FloatData } from '../whisper/row-buffer.ts';
+import { justEnded, type ReadingOptions, readWindow } from '../whisper/segments.ts';
+import { taskTokens } from '../whisper/special-tokens.ts';
+import {
+  type Choice,
+  chooseLikeliest,
+  drawToken,
+  probabilityOf,
+  SeededUniform,
+} from '../whisper/token-choice.ts';
+import type { TextToTime } from '../whisper/word-times.ts';
+import type { HeardSegment, HeardWord, TranscribedMessage, WhisperSample } from './whisper-messages.ts';
+
+/** When things happened to a window, on the engine's monotonic clock. */
+export interface WindowMarks {
+  readonly arrivedAt: number;
+  encodedAt: number;
+  startedAt: number;
+  decodedAt: number;
+}
+
+export class WhisperWindow {
+  readonly request: WhisperSample;
+  readonly marks: WindowMarks;
+  /** A cancel took it out; whoever still has it drops it. */
+  isDropped = false;
+  readonly #model: WhisperModel;
+  #features: FloatData | undefined;
+  readonly #temperatures: readonly number[];
+  readonly #maxTokens: number;
+  readonly #previous: readonly number[];
+  #attempt = 0;
+  #language: string | undefined;
+  #prompt: readonly number[] = [];
+  /** Tokens of the prompt that still go through the batch. */
+  #pending: number[] = [];
+  #written: number[] = [];
+  #next = 0;
+  /** Tokens chosen in this attempt, the end included, and the sum of their log-probabilities. */
+  #choices = 0;
+  #logProbabilities = 0;
+  #noSpeechProbability = 0;
+  #uniform: SeededUniform;
+  /** Windows that shared this one's decoder calls, summed over its calls. */
+  #company = 0;
+  #calls = 0;
+
+  /** Throws LehrError `invalid-input` for what this model cannot do. */
+  constructor(request: WhisperSample, model: WhisperModel, arrivedAt: number) {
+    const { special } = model.tokenizer;
+    this.request = request;
+    this.marks = { arrivedAt, encodedAt: 0, startedAt: 0, decodedAt: 0 };
+    this.#model = model;
+    this.#temperatures = temperatureLadder(request.temperature, request.fallback);
+    this.#uniform = new SeededUniform(request.seed);
+    if (request.timestamps === 'word' && !model.alignment) {
+      const detail = 'This model was exported without cross-attentions: it cannot time words.';
+      throw new LehrError('invalid-input', `/input/timestamp_granularities: ${detail}`, {
+        problems: [{ pointer: '/input/timestamp_granularities', detail }],
+      });
+    }
+    if (request.language !== null) this.#language = request.language;
+    else if (!special.multilingual) this.#language = 'en';
+    const context = model.decoder.sizes.maxTokens;
+    this.#maxTokens = request.maxTokens ?? Math.floor(context / 2);
+    this.#previous = previousTokens(request, model, context);
+    // Asked now, so that a wish that cannot be met is refused before the encoder runs.
+    this.#taskTokens(this.#language ?? [...(special.multilingual?.languages.keys() ?? [])][0]);
+  }
+
+  get features(): FloatData {
+    if (!this.#features) throw new Error('A window was not encoded yet. This is a bug in Lehr.');
+    return this.#features;
+  }
+
+  encoded(features: FloatData, at: number): void {
+    this.#features = features;
+    this.marks.encodedAt = at;
+  }
+
+  /** What the decoder reads before this window's first word; as far as it is known. */
+  get prompt(): readonly number[] {
+    const { start } = this.#model.tokenizer.special;
+    if (this.#language === undefined) return [start];
+    return [...this.#previous, start, ...this.#taskTokens(this.#language)];
+  }
+
+  /** Tokens written so far. */
+  get tokens(): number {
+    return this.#written.length;
+  }
+
+  /** The token it takes into the next call. */
+  get nextToken(): number {
+    return this.#next;
+  }
+
+  get #temperature(): number {
+    return this.#temperatures[this.#attempt];
+  }
+
+  /**
+   * The prompt was read; `logits` tells what may follow one of its tokens. False when the window is to start anew: its
+   * language is known now, and it has a longer prompt than the one that told it.
+   */
+  start(prompt: readonly number[], logits: (position: number) => Float32Array): boolean {
+    const { special } = this.#model.tokenizer;
+    const position = prompt.indexOf(special.start);
+    this.#prompt = prompt;
+    this.#noSpeechProbability = probabilityOf(logits(position), special.noSpeech);
+    if (this.#language === undefined && special.multilingual) {
+      this.#language = likeliestLanguage(logits(position), special.multilingual);
+      if (this.#language === undefined)
+        throw new LehrError('numeric-error', 'No language has a probability.');
+      if (this.#previous.length > 0) return false;
+      this.#prompt = this.prompt;
+      this.#pending = [...this.#taskTokens(this.#language)];
+      this.#next = this.#pending.shift() ?? special.start;
+      return true;
+    }
+    this.#write(logits(prompt.length - 1));
+    return true;
+  }
+
+  /** A call took the next token in; `logits` tells what may follow it. */
+  advance(logits: Float32Array, company: number): void {
+    this.#company += company;
+    this.#calls += 1;
+    const pending = this.#pending.shift();
+    if (pending === undefined) this.#write(logits);
+    else this.#next = pending;
+  }
+
+  /** Whether the decoder has ended its text, or has no room for more. */
+  get hasEnded(): boolean {
+    if (this.#choices === 0) return false;
+    const { tokenizer, decoder } = this.#model;
+    const isFull = this.#prompt.length + this.#written.length >= decoder.sizes.maxTokens;
+    return this.#next === tokenizer.special.end || isFull || this.#written.length >= this.#maxTokens;
+  }
+
+  /** True when the text is to be written again, at the next temperature; everything is set for it. */
+  triesAgain(): boolean {
+    if (this.#attempt + 1 >= this.#temperatures.length || !needsFallback(this.#quality())) return false;
+    this.#attempt += 1;
+    this.#written = [];
+    this.#choices = 0;
+    this.#logProbabilities = 0;
+    return true;
+  }
+
+  /** The segment that the newest token ended. */
+  justEnded(): { readonly segment: HeardSegment; readonly provisional: boolean } | undefined {
+    // Unless the last call wrote a token, it ended none.
+    const segment = this.#next === this.#written.at(-1) && justEnded(this.#written, this.#reading());
+    if (!segment) return undefined;
+    const isLast = this.#attempt + 1 === this.#temperatures.length;
+    return { segment, provisional: !isLast || mayBeSilence(this.#noSpeechProbability) };
+  }
+
+  /** Only when it has ended. */
+  result(words?: readonly HeardWord[]): TranscribedMessage {
+    const quality = this.#quality();
+    const { arrivedAt, encodedAt, startedAt, decodedAt } = this.marks;
+    const { segments, advanceFrames } = this.#heard();
+    return {
+      type: 'transcribed',
+      sample: this.request.id,
+      segments,
+      ...(words && { words }),
+      tokens: segments.flatMap(({ tokens }) => tokens),
+      language: this.language,
+      advanceFrames,
+      temperature: this.#temperature,
+      ...quality,
+      batchSize: this.#calls === 0 ? 1 : this.#company / this.#calls,
+      timings: {
+        encodedAt: encodedAt - arrivedAt,
+        startedAt: startedAt - arrivedAt,
+        decodedAt: decodedAt - arrivedAt,
+      },
+    };
+  }
+
+  /** Only once it has started. */
+  get language(): string {
+    return this.#language ?? 'en';
+  }
+
+  /** The text whose words are to be timed; undefined when nobody asked, or nobody speaks. */
+  get textToTime(): TextToTime | undefined {
+    const { segments } = this.#heard();
+    if (this.request.timestamps !== 'word' || segments.length === 0) return undefined;
+    const { features, language } = this;
+    const { start, noTimestamps } = this.#model.tokenizer.special;
+    const task = this.#taskTokens(language).filter((id) => id !== noTimestamps);
+    const { contentFrames } = this.request;
+    return { features, contentFrames, language, prompt: [start, ...task], segments };
+  }
+
+  #heard(): { readonly segments: readonly HeardSegment[]; readonly advanceFrames: number } {
+    const { contentFrames } = this.request;
+    if (isSilence(this.#quality())) return { segments: [], advanceFrames: contentFrames };
+    return readWindow(this.#written, this.#reading());
+  }
+
+  #write(logits: Float32Array): void {
+    const { rules } = this.#model;
+    rules.apply(logits, this.#written, this.request.timestamps !== 'none');
+    const choice = this.#choose(logits);
+    this.#choices += 1;
+    this.#logProbabilities += choice.logProbability;
+    this.#next = choice.token;
+    if (choice.token !== this.#model.tokenizer.special.end) this.#written.push(choice.token);
+  }
+
+  #choose(logits: Float32Array): Choice {
+    if (this.#temperature === 0) return chooseLikeliest(logits);
+    return drawToken(logits, this.#temperature, this.#uniform.next());
+  }
+
+  #quality(): Quality {
+    const text = this.#model.tokenizer.decode(this.#written).trim();
+    return {
+      avgLogProbability: this.#logProbabilities / (this.#written.length + 1),
+      compressionRatio: compressionRatio(text),
+      noSpeechProbability: this.#noSpeechProbability,
+    };
+  }
+
+  #reading(): ReadingOptions {
+    const { tokenizer, frontEnd } = this.#model;
+    return {
+      special: tokenizer.special,
+      contentFrames: this.request.contentFrames,
+      frameSeconds: frontEnd.hopLength / frontEnd.sampleRate,
+      timestamps: this.request.timestamps !== 'none',
+      decode: (tokens) => tokenizer.decode(tokens),
+    };
+  }
+
+  #taskTokens(language: string | undefined): readonly number[] {
+    const { translate, timestamps } = this.request;
+    return taskTokens(this.#model.tokenizer.special, {
+      language,
+      translate,
+      timestamps: timestamps !== 'none',
+    });
+  }
+}
+
+/** `<|startofprev|>` and the end of what came before, at most half of the decoder's context; empty without any. */
+function previousTokens(request: WhisperSample, { tokenizer }: WhisperModel, context: number): number[] {
+  const room = Math.floor(context / 2) - 1;
+  const prompt = request.prompt.trim();
+  const text = prompt === '' ? [] : tokenizer.encodeEnd(` ${prompt}`, room);
+  const tokens = [...text, ...request.previousTokens].slice(-room);
+  return tokens.length > 0 ? [tokenizer.special.startOfPrevious, ...tokens] : [];
+}

@@ -1,0 +1,152 @@
+/** Loads a Whisper decoder so that every row of a call stands at its own place in its text, or says why it runs aligned. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { LehrError } from '@lehr/shared';
+import type { GraphSource, InferenceRuntime, LoadOptions, RuntimeSession } from '../runtime/runtime.ts';
+import { Decoder, type DecoderBatching } from '../whisper/decoder.ts';
+import { type DecoderConfig, type DecoderSessions, readDecoderSizes } from '../whisper/decoder-graphs.ts';
+import type { SpecialTokens } from '../whisper/special-tokens.ts';
+import { checkDecoder } from './check-decoder.ts';
+import { quantizesByBatch, rewireDecoder } from './rewire-decoder.ts';
+
+/** The files of one decoder: the same one twice when it is merged. */
+interface DecoderFiles {
+  readonly first: string;
+  readonly next: string;
+}
+
+export interface LoadedDecoder {
+  readonly decoder: Decoder;
+  readonly sessions: readonly RuntimeSession[];
+}
+
+/**
+ * Rewires, loads and checks; when any of these fails, loads the files as they are in aligned mode, with the reason. Throws
+ * LehrError `model-unavailable` when that fails too.
+ */
+export async function loadDecoder(
+  folder: string,
+  variant: string,
+  config: DecoderConfig,
+  special: SpecialTokens,
+  runtime: InferenceRuntime,
+  options: LoadOptions,
+): Promise<LoadedDecoder> {
+  const files = findFiles(folder, variant);
+  const attempt = await loadRows(files, config, special, runtime, options);
+  if (!('reason' in attempt)) return attempt;
+  const loaded = await load(files, undefined, runtime, options);
+  const decoder = decoderOf(loaded, config, { mode: 'aligned', reason: attempt.reason });
+  const problem = await findProblem(decoder, files, loaded.sessions[0], special);
+  if (problem) throw new LehrError('model-unavailable', `${files.next} cannot be used: ${problem}.`);
+  return { decoder, sessions: loaded.sessions };
+}
+
+function findFiles(folder: string, variant: string): DecoderFiles {
+  const path = (name: string): string => join(folder, `${name}${variant}.onnx`);
+  const merged = path('decoder_model_merged');
+  if (existsSync(merged)) return { first: merged, next: merged };
+  const files = { first: path('decoder_model'), next: path('decoder_with_past_model') };
+  const missing = Object.values(files).find((file) => !existsSync(file));
+  if (!missing) return files;
+  throw new LehrError(
+    'model-unavailable',
+    `There is no ${merged}, and no pair of decoder_model and decoder_with_past_model beside it.`,
+  );
+}
+
+async function loadRows(
+  files: DecoderFiles,
+  config: DecoderConfig,
+  special: SpecialTokens,
+  runtime: InferenceRuntime,
+  options: LoadOptions,
+): Promise<LoadedDecoder | { readonly reason: string }> {
+  let loaded: Loaded | undefined;
+  try {
+    const rewired = await loadRewired(files, config, runtime, options);
+    if ('reason' in rewired) return rewired;
+    loaded = rewired;
+    const decoder = decoderOf(loaded, config, { mode: 'rows' });
+    const problem = await findProblem(decoder, files, loaded.sessions[0], special);
+    if (problem === undefined) return { decoder, sessions: loaded.sessions };
+    await closeAll(loaded);
+    return { reason: problem };
+  } catch (error) {
+    if (loaded) await closeAll(loaded);
+    const message = error instanceof Error ? error.message : String(error);
+    return { reason: `the rewired graph does not run: ${message}` };
+  }
+}
+
+interface Loaded extends DecoderSessions {
+  /** Each session once. */
+  readonly sessions: readonly RuntimeSession[];
+}
+
+/** A function of its own, so that nothing holds on to the rewritten bytes once the session is loaded. */
+async function loadRewired(
+  files: DecoderFiles,
+  config: DecoderConfig,
+  runtime: InferenceRuntime,
+  options: LoadOptions,
+): Promise<Loaded | { readonly reason: string }> {
+  const rewiring = rewireDecoder(files.next, {
+    layers: config.decoder_layers,
+    heads: config.decoder_attention_heads,
+    width: config.d_model,
+    targetPositions: config.max_target_positions,
+  });
+  if (rewiring.outcome === 'impossible') return { reason: rewiring.reason };
+  return load(files, rewiring.bytes, runtime, options);
+}
+
+async function load(
+  files: DecoderFiles,
+  bytes: Uint8Array | undefined,
+  runtime: InferenceRuntime,
+  options: LoadOptions,
+): Promise<Loaded> {
+  const source: GraphSource = { path: files.next, ...(bytes && { bytes }) };
+  const next = await runtime.load(source, options);
+  if (files.first === files.next) return { first: next, next, sessions: [next] };
+  try {
+    const first = await runtime.load({ path: files.first }, options);
+    return { first, next, sessions: [first, next] };
+  } catch (error) {
+    await next.close();
+    throw error;
+  }
+}
+
+const decoderOf = (sessions: DecoderSessions, config: DecoderConfig, batching: DecoderBatching): Decoder =>
+  new Decoder(sessions, readDecoderSizes(sessions, config), batching);
+
+async function closeAll({ sessions }: Loaded): Promise<void> {
+  for (const session of sessions) await session.close();
+}
+
+/** float32 on a CPU: rounding alone. The share is of how far two texts differ. */
+const STRICT = { absolute: 1e-4, share: 1e-3 };
+/** Half precision, GPUs and dynamic quantization round by batch size; mixed-up rows would still be 20 times this. */
+const LENIENT = { absolute: 1e-3, share: 0.05 };
+
+/** Undefined when rows write what they write alone. */
+async function findProblem(
+  decoder: Decoder,
+  files: DecoderFiles,
+  { provider }: RuntimeSession,
+  { start, noTimestamps, noSpeech, startOfPrevious }: SpecialTokens,
+): Promise<string | undefined> {
+  const prompts = [
+    [start, noTimestamps],
+    [startOfPrevious, 0, 1, start, noTimestamps],
+  ];
+  const { difference, effect } = await checkDecoder(decoder, prompts, [0, noSpeech, 1]);
+  const isExact =
+    provider === 'cpu' && decoder.sizes.floatType === 'float32' && !quantizesByBatch(files.next);
+  const { absolute, share } = isExact ? STRICT : LENIENT;
+  const tolerance = Math.max(absolute, share * effect);
+  if (difference <= tolerance) return undefined;
+  return `a text read in pieces differs from the same read at once: ${difference} off, at most ${tolerance} allowed`;
+}

@@ -1,0 +1,181 @@
+/**
+ * Whisper's decoder: prompts of equal length begin together (`start`), then one token for every row of a batch per call
+ * (`step`). Rows write what they write alone; their batch mates cost time and change nothing.
+ */
+import { toFloat32 } from '../runtime/half.ts';
+import type { Tensor } from '../runtime/tensor.ts';
+import { DecoderBatch, type RowState } from './decoder-batch.ts';
+import {
+  attendedLayers,
+  CACHE_POSITION,
+  type DecoderSessions,
+  type DecoderSizes,
+  layerNames,
+  USE_CACHE,
+} from './decoder-graphs.ts';
+import { type FloatData, newFloats } from './row-buffer.ts';
+import { tensor } from './token-cache.ts';
+
+/**
+ * `rows`: every row of a call stands at its own place in its text. `aligned`: all rows of a call have written equally much,
+ * for the reason given.
+ */
+export type DecoderBatching =
+  | { readonly mode: 'rows' }
+  | { readonly mode: 'aligned'; readonly reason: string };
+
+export interface Started {
+  /** What may follow token `position` of a row's prompt: `[vocabulary]`, the caller's to change. */
+  logits(row: number, position: number): Float32Array;
+  /** For DecoderBatch.push. */
+  state(row: number): RowState;
+}
+
+export interface CrossAttention {
+  readonly layer: number;
+  /** `[heads, tokens, audioPositions]` */
+  readonly weights: Float32Array;
+}
+
+export class Decoder {
+  readonly sizes: DecoderSizes;
+  readonly batching: DecoderBatching;
+  /** Layers that `attend` can tell about; none when the graph was exported without cross-attentions. */
+  readonly attendedLayers: readonly number[];
+  readonly #sessions: DecoderSessions;
+
+  constructor(sessions: DecoderSessions, sizes: DecoderSizes, batching: DecoderBatching) {
+    this.#sessions = sessions;
+    this.sizes = sizes;
+    this.batching = batching;
+    this.attendedLayers = attendedLayers(sessions.first);
+  }
+
+  newBatch(): DecoderBatch {
+    return new DecoderBatch(this.sizes, this.batching.mode);
+  }
+
+  /** Reads whole prompts of equal length. `audio`: features `[audioPositions, width]` a row. Throws what a session throws. */
+  async start(prompts: readonly (readonly number[])[], audio: readonly FloatData[]): Promise<Started> {
+    const { layers, vocabularySize } = this.sizes;
+    const own = layerNames(layers, 'present', 'decoder');
+    const heard = layerNames(layers, 'present', 'encoder');
+    const results = await this.#begin(prompts, audio, ['logits', ...own, ...heard]);
+    const length = prompts[0].length;
+    const part = (name: string, row: number): FloatData => rowOf(results[name], row, prompts.length);
+    return {
+      logits: (row, position) => {
+        const from = position * vocabularySize;
+        return asFloats(part('logits', row).subarray(from, from + vocabularySize));
+      },
+      state: (row) => ({
+        length,
+        own: own.map((name) => part(name, row)),
+        audio: [...heard.map((name) => part(name, row)), audio[row]],
+      }),
+    };
+  }
+
+  /**
+   * One call over the rows `from` to `to`: each takes its token in and tells what may follow, `[vocabulary]`, the caller's
+   * to change. Call `batch.advance()` when all rows had their turn. Throws what a session throws.
+   */
+  async step(
+    batch: DecoderBatch,
+    tokens: readonly number[],
+    from = 0,
+    to = batch.rows,
+  ): Promise<Float32Array[]> {
+    const { next } = this.#sessions;
+    const { feeds, slotTokens } = batch.feeds(from, to);
+    const presents = layerNames(this.sizes.layers, 'present', 'decoder');
+    const results = await next.run(
+      this.#only(next.inputs, {
+        ...feeds,
+        input_ids: this.#tokens([...tokens.slice(from, to)], [to - from, 1]),
+        [USE_CACHE]: flag(true),
+        [CACHE_POSITION]: this.#tokens([slotTokens], [1]),
+      }),
+      ['logits', ...presents],
+    );
+    batch.store(
+      from,
+      to,
+      presents.map((name) => floatsOf(results[name])),
+    );
+    return Array.from({ length: to - from }, (_, row) => asFloats(rowOf(results.logits, row, to - from)));
+  }
+
+  /** Where the decoder listened while it read these tokens, in the given layers. Throws what a session throws. */
+  async attend(
+    tokens: readonly number[],
+    audio: FloatData,
+    layers: readonly number[],
+  ): Promise<CrossAttention[]> {
+    const names = layers.map((layer) => `cross_attentions.${layer}`);
+    const results = await this.#begin([tokens], [audio], names);
+    return layers.map((layer, i) => ({ layer, weights: asFloats(floatsOf(results[names[i]])) }));
+  }
+
+  #begin(
+    prompts: readonly (readonly number[])[],
+    audio: readonly FloatData[],
+    outputs: readonly string[],
+  ): Promise<Record<string, Tensor>> {
+    const { first } = this.#sessions;
+    const { layers, heads, headSize, width, audioPositions, floatType } = this.sizes;
+    const rows = prompts.length;
+    const length = prompts[0].length;
+    const nothing = tensor(floatType, newFloats(floatType, 0), [rows, heads, 0, headSize]);
+    const pasts = [
+      ...layerNames(layers, 'past_key_values', 'decoder'),
+      ...layerNames(layers, 'past_key_values', 'encoder'),
+    ];
+    const features = tensor(floatType, joined(audio), [rows, audioPositions, width]);
+    return first.run(
+      this.#only(first.inputs, {
+        ...Object.fromEntries(pasts.map((name) => [name, nothing])),
+        ...DecoderBatch.unusedFeeds(rows, floatType),
+        input_ids: this.#tokens(prompts.flat(), [rows, length]),
+        encoder_hidden_states: features,
+        [USE_CACHE]: flag(false),
+        [CACHE_POSITION]: this.#tokens([...prompts[0].keys()], [length]),
+      }),
+      outputs,
+    );
+  }
+
+  /** The feeds that this graph takes: exports of different ages take different ones. */
+  #only(inputs: DecoderSessions['first']['inputs'], feeds: Record<string, Tensor>): Record<string, Tensor> {
+    return Object.fromEntries(inputs.flatMap(({ name }) => (feeds[name] ? [[name, feeds[name]]] : [])));
+  }
+
+  #tokens(ids: readonly number[], dims: readonly number[]): Tensor {
+    return this.sizes.tokenType === 'int64'
+      ? { type: 'int64', data: BigInt64Array.from(ids, BigInt), dims }
+      : { type: 'int32', data: Int32Array.from(ids), dims };
+  }
+}
+
+const flag = (value: boolean): Tensor => ({ type: 'bool', data: Uint8Array.of(value ? 1 : 0), dims: [1] });
+
+function joined(rows: readonly FloatData[]): FloatData {
+  if (rows.length === 1) return rows[0];
+  const type = rows[0] instanceof Float32Array ? 'float32' : 'float16';
+  const whole = newFloats(type, rows.length * rows[0].length);
+  for (const [i, row] of rows.entries()) whole.set(row, i * row.length);
+  return whole;
+}
+
+function floatsOf({ type, data }: Tensor): FloatData {
+  if (type === 'float32' || type === 'float16') return data;
+  throw new TypeError(`Wanted a float tensor, got ${type}.`);
+}
+
+function rowOf(batch: Tensor, row: number, rows: number): FloatData {
+  const data = floatsOf(batch);
+  const length = data.length / rows;
+  return data.subarray(row * length, (row + 1) * length);
+}
+
+const asFloats = (data: FloatData): Float32Array => (data instanceof Float32Array ? data : toFloat32(data));

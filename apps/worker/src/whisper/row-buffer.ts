@@ -1,0 +1,53 @@
+/** Rows of equal length side by side in one array that grows, so that any run of them is a tensor without a copy. */
+import type { FloatType } from '../runtime/tensor.ts';
+
+/** A float tensor's values as its graph has them; float16 as raw bits. */
+export type FloatData = Float32Array | Uint16Array;
+
+export const newFloats = (type: FloatType, length: number): FloatData =>
+  type === 'float32' ? new Float32Array(length) : new Uint16Array(length);
+
+export class RowBuffer {
+  readonly rowLength: number;
+  readonly #type: FloatType;
+  #data: FloatData;
+  #rows = 0;
+
+  constructor(type: FloatType, rowLength: number) {
+    this.#type = type;
+    this.rowLength = rowLength;
+    this.#data = newFloats(type, 0);
+  }
+
+  get rows(): number {
+    return this.#rows;
+  }
+
+  /** Adds a row behind the others and gives it to be written; it holds whatever was there. */
+  push(): FloatData {
+    const wanted = (this.#rows + 1) * this.rowLength;
+    if (this.#data.length < wanted) {
+      const grown = newFloats(this.#type, Math.max(wanted, 2 * this.#data.length));
+      grown.set(this.view(0, this.#rows));
+      this.#data = grown;
+    }
+    this.#rows += 1;
+    return this.row(this.#rows - 1);
+  }
+
+  /** The last row takes the place of this one. Without any row the memory is given back. */
+  remove(row: number): void {
+    this.#rows -= 1;
+    const last = this.#rows * this.rowLength;
+    if (row < this.#rows) this.#data.copyWithin(row * this.rowLength, last, last + this.rowLength);
+    if (this.#rows === 0) this.#data = newFloats(this.#type, 0);
+  }
+
+  row(row: number): FloatData {
+    return this.view(row, row + 1);
+  }
+
+  view(from: number, to: number): FloatData {
+    return this.#data.subarray(from * this.rowLength, to * this.rowLength);
+  }
+}

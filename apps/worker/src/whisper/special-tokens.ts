@@ -1,0 +1,112 @@
+/** The tokens that steer Whisper: where they stand in a model's vocabulary, and how a decoder is prompted with them. */
+import { LehrError } from '@lehr/shared';
+import type { GenerationConfig } from '../models/whisper-config.ts';
+
+export interface SpecialTokens {
+  /** `<|endoftext|>`; every id below it is text. */
+  readonly end: number;
+  /** `<|startoftranscript|>` */
+  readonly start: number;
+  /** `<|startofprev|>`: text from before the window follows. */
+  readonly startOfPrevious: number;
+  readonly noSpeech: number;
+  readonly noTimestamps: number;
+  /** `<|0.00|>`; the next ids are 20 ms later each. */
+  readonly timestampBegin: number;
+  /** Undefined for an English-only model, which takes neither language nor task. */
+  readonly multilingual: MultilingualTokens | undefined;
+}
+
+export interface MultilingualTokens {
+  readonly transcribe: number;
+  readonly translate: number;
+  /** By language code. */
+  readonly languages: ReadonlyMap<string, number>;
+}
+
+/** Seconds from one timestamp token to the next. */
+export const TIMESTAMP_S = 0.02;
+/** Mel frames from one timestamp token to the next. */
+export const TIMESTAMP_FRAMES = 2;
+
+/**
+ * What generation_config.json does not tell follows from the names of the tokenizer's added tokens, and what they do not
+ * tell from Whisper's order: nospeech, notimestamps, timestamps. Throws LehrError `model-unavailable`.
+ */
+export function findSpecialTokens(
+  generation: GenerationConfig,
+  added: ReadonlyMap<string, number>,
+): SpecialTokens {
+  const known = (fromConfig: number | null | undefined, name: string): number => {
+    const id = fromConfig ?? added.get(name);
+    if (id === undefined) throw new LehrError('model-unavailable', `The tokenizer has no ${name}.`);
+    return id;
+  };
+  const end = generation.eos_token_id;
+  const noTimestamps = known(generation.no_timestamps_token_id, '<|notimestamps|>');
+  // English-only vocabularies have language tokens too, which the models never saw.
+  const isMultilingual = generation.is_multilingual ?? Boolean(generation.lang_to_id);
+  return {
+    end: known(Array.isArray(end) ? end[0] : end, '<|endoftext|>'),
+    start: known(generation.decoder_start_token_id, '<|startoftranscript|>'),
+    startOfPrevious: known(generation.prev_sot_token_id, '<|startofprev|>'),
+    // Called <|nocaptions|> in older files; always the one before <|notimestamps|>.
+    noSpeech: added.get('<|nospeech|>') ?? added.get('<|nocaptions|>') ?? noTimestamps - 1,
+    noTimestamps,
+    timestampBegin: noTimestamps + 1,
+    multilingual: isMultilingual
+      ? {
+          transcribe: known(generation.task_to_id?.transcribe, '<|transcribe|>'),
+          translate: known(generation.task_to_id?.translate, '<|translate|>'),
+          languages: languageTokens(generation, added),
+        }
+      : undefined,
+  };
+}
+
+function languageTokens(
+  { lang_to_id: fromConfig }: GenerationConfig,
+  added: ReadonlyMap<string, number>,
+): ReadonlyMap<string, number> {
+  const tokens = fromConfig ? Object.entries(fromConfig) : [...added];
+  const found = tokens.flatMap(([name, id]) => {
+    const code = /^<\|([a-z]{2,3})\|>$/.exec(name)?.[1];
+    return code ? [[code, id] as const] : [];
+  });
+  return new Map(found);
+}
+
+export interface PromptWish {
+  /** Undefined asks for no language: for an English-only model, or to detect one. */
+  readonly language: string | undefined;
+  readonly translate: boolean;
+  readonly timestamps: boolean;
+}
+
+/**
+ * The tokens after `<|startoftranscript|>`, up to where the decoder begins to write. Throws LehrError `invalid-input` for
+ * what the model cannot do.
+ */
+export function taskTokens(
+  special: SpecialTokens,
+  { language, translate, timestamps }: PromptWish,
+): readonly number[] {
+  const last = timestamps ? [] : [special.noTimestamps];
+  const { multilingual } = special;
+  if (!multilingual) {
+    if (translate) throw refusal('/input/task', 'This model knows English only; it cannot translate.');
+    if (language !== undefined && language !== 'en') {
+      throw refusal('/input/language', `This model knows English only, not "${language}".`);
+    }
+    return last;
+  }
+  const token = multilingual.languages.get(language ?? '');
+  if (token === undefined) {
+    const codes = [...multilingual.languages.keys()].join(', ');
+    throw refusal('/input/language', `This model does not know "${language}"; it knows ${codes}.`);
+  }
+  return [token, translate ? multilingual.translate : multilingual.transcribe, ...last];
+}
+
+const refusal = (pointer: string, detail: string): LehrError =>
+  new LehrError('invalid-input', detail, { problems: [{ pointer, detail }] });

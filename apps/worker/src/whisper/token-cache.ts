@@ -1,0 +1,209 @@
+/**
+ * The keys and values of the tokens that rows have written, as a decoder's `past_key_values.*.decoder.*`. Two ways to keep
+ * them, for the two ways a decoder batches (decoder.ts).
+ */
+import type { FloatType, Tensor } from '../runtime/tensor.ts';
+import { type FloatData, newFloats, RowBuffer } from './row-buffer.ts';
+
+export interface CacheSizes {
+  readonly type: FloatType;
+  readonly heads: number;
+  readonly headSize: number;
+  /** Keys and values of all layers: two a layer. */
+  readonly tensors: number;
+}
+
+export interface CacheFeeds {
+  /** `[rows, heads, tokens, headSize]`, keys and values by turns. */
+  readonly past: readonly Tensor<FloatType>[];
+  /** Tokens that each row of `past` has room for. */
+  readonly tokens: number;
+}
+
+export interface TokenCache {
+  readonly lengths: readonly number[];
+  /** Adds a row. `own`: a tensor `[heads, length, headSize]` each. */
+  push(own: readonly FloatData[], length: number): void;
+  /** The last row takes the place of this one. */
+  remove(row: number): void;
+  feeds(from: number, to: number): CacheFeeds;
+  /** Puts away what a call over these rows gave as `present.*.decoder.*`. */
+  store(from: number, to: number, presents: readonly FloatData[]): void;
+  /** All rows have written one token more. */
+  advance(): void;
+}
+
+/** Slots grow and shrink by so many tokens: rarely enough to copy, finely enough not to attend to much nothing. */
+const SLOT_STEP = 32;
+
+/** Each row in a slot of its own, as long as it happens to be: for a decoder that is told which part of a slot counts. */
+export class SlotCache implements TokenCache {
+  readonly lengths: number[] = [];
+  readonly #sizes: CacheSizes;
+  #slot = SLOT_STEP;
+  #buffers: RowBuffer[];
+
+  constructor(sizes: CacheSizes) {
+    this.#sizes = sizes;
+    this.#buffers = this.#newBuffers();
+  }
+
+  push(own: readonly FloatData[], length: number): void {
+    this.#resize(Math.max(length, ...this.lengths));
+    for (const [i, buffer] of this.#buffers.entries()) {
+      // Masked entries still take part, with weight zero: they must be finite.
+      this.#place(own[i], length, buffer.push().fill(0));
+    }
+    this.lengths.push(length);
+  }
+
+  remove(row: number): void {
+    for (const buffer of this.#buffers) buffer.remove(row);
+    swapRemove(this.lengths, row);
+  }
+
+  feeds(from: number, to: number): CacheFeeds {
+    this.#resize(Math.max(...this.lengths));
+    const { type, heads, headSize } = this.#sizes;
+    const dims = [to - from, heads, this.#slot, headSize];
+    return {
+      past: this.#buffers.map((buffer) => tensor(type, buffer.view(from, to), dims)),
+      tokens: this.#slot,
+    };
+  }
+
+  store(from: number, to: number, presents: readonly FloatData[]): void {
+    const { heads, headSize } = this.#sizes;
+    for (const [i, buffer] of this.#buffers.entries()) {
+      for (let row = from; row < to; row++) {
+        const slots = buffer.row(row);
+        for (let head = 0; head < heads; head++) {
+          const start = ((row - from) * heads + head) * headSize;
+          const fresh = presents[i].subarray(start, start + headSize);
+          slots.set(fresh, (head * this.#slot + this.lengths[row]) * headSize);
+        }
+      }
+    }
+  }
+
+  advance(): void {
+    for (const row of this.lengths.keys()) this.lengths[row] += 1;
+  }
+
+  /** Room for one token more than the longest row has, and not for very many more. */
+  #resize(longest: number): void {
+    const wanted = Math.ceil((longest + 1) / SLOT_STEP) * SLOT_STEP;
+    if (wanted <= this.#slot && wanted >= this.#slot - SLOT_STEP) return;
+    const before = { buffers: this.#buffers, slot: this.#slot };
+    this.#slot = wanted;
+    this.#buffers = this.#newBuffers();
+    for (const [row, length] of this.lengths.entries()) {
+      for (const [i, buffer] of this.#buffers.entries()) {
+        const old = before.buffers[i].row(row);
+        this.#place(old, length, buffer.push().fill(0), before.slot);
+      }
+    }
+  }
+
+  /** Copies `length` tokens of every head from an array with room for `room` into a slot. */
+  #place(source: FloatData, length: number, slots: FloatData, room = length): void {
+    const { heads, headSize } = this.#sizes;
+    for (let head = 0; head < heads; head++) {
+      const start = head * room * headSize;
+      slots.set(source.subarray(start, start + length * headSize), head * this.#slot * headSize);
+    }
+  }
+
+  #newBuffers(): RowBuffer[] {
+    const { type, heads, headSize, tensors } = this.#sizes;
+    return Array.from({ length: tensors }, () => new RowBuffer(type, heads * this.#slot * headSize));
+  }
+}
+
+/** Rows of one length, just as long as they are: for a decoder that takes the length of the past for the position. */
+export class EvenCache implements TokenCache {
+  readonly lengths: number[] = [];
+  readonly #sizes: CacheSizes;
+  #data: FloatData[] = [];
+  #next: FloatData[] = [];
+
+  constructor(sizes: CacheSizes) {
+    this.#sizes = sizes;
+  }
+
+  push(own: readonly FloatData[], length: number): void {
+    if (this.lengths.some((other) => other !== length)) {
+      throw new Error(
+        `A row of ${length} tokens came among rows of ${this.lengths[0]}. This is a bug in Lehr.`,
+      );
+    }
+    this.lengths.push(length);
+    this.#data = own.map((row, i) => {
+      const before = this.#data[i];
+      if (!before) return row;
+      const grown = newFloats(this.#sizes.type, before.length + row.length);
+      grown.set(before);
+      grown.set(row, before.length);
+      return grown;
+    });
+  }
+
+  remove(row: number): void {
+    const rowLength = this.#rowLength();
+    const last = this.lengths.length - 1;
+    this.#data = this.#data.map((data) => {
+      data.copyWithin(row * rowLength, last * rowLength);
+      return data.subarray(0, last * rowLength);
+    });
+    swapRemove(this.lengths, row);
+    if (last === 0) this.#data = [];
+  }
+
+  /** One row's part of everything, good until the cache changes. */
+  row(row: number): FloatData[] {
+    const rowLength = this.#rowLength();
+    return this.#data.map((data) => data.subarray(row * rowLength, (row + 1) * rowLength));
+  }
+
+  feeds(from: number, to: number): CacheFeeds {
+    const { type, heads, headSize } = this.#sizes;
+    const rowLength = this.#rowLength();
+    const tokens = this.lengths[0];
+    const dims = [to - from, heads, tokens, headSize];
+    return {
+      past: this.#data.map((data) => tensor(type, data.subarray(from * rowLength, to * rowLength), dims)),
+      tokens,
+    };
+  }
+
+  store(from: number, to: number, presents: readonly FloatData[]): void {
+    if (from === 0 && to === this.lengths.length) {
+      this.#next = [...presents];
+      return;
+    }
+    const { type, heads, headSize } = this.#sizes;
+    const rowLength = heads * (this.lengths[0] + 1) * headSize;
+    for (const [i, present] of presents.entries()) {
+      this.#next[i] ??= newFloats(type, this.lengths.length * rowLength);
+      this.#next[i].set(present, from * rowLength);
+    }
+  }
+
+  advance(): void {
+    this.#data = this.#next;
+    this.#next = [];
+    for (const row of this.lengths.keys()) this.lengths[row] += 1;
+  }
+
+  #rowLength(): number {
+    return this.#sizes.heads * (this.lengths[0] ?? 0) * this.#sizes.headSize;
+  }
+}
+
+export const tensor = (type: FloatType, data: FloatData, dims: readonly number[]): Tensor<FloatType> =>
+  ({ type, data, dims }) as Tensor<FloatType>;
+
+function swapRemove(list: number[], index: number): void {
+  const last = list.pop();
+  if (last !== undefined && index < list.length) list[index] = last;
+}

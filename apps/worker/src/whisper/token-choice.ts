@@ -1,0 +1,58 @@
+/** Picks the next token of a row from its logits, and says how likely it was. */
+import { LehrError } from '@lehr/shared';
+import { largest, logSumExp } from './logit-rules.ts';
+
+export interface Choice {
+  readonly token: number;
+  /** Log-probability of the token among those that the rules left, whatever the temperature. */
+  readonly logProbability: number;
+}
+
+/** The likeliest token. Throws LehrError `numeric-error` when the logits are no numbers. */
+export function chooseLikeliest(logits: Float32Array): Choice {
+  const max = checkedLargest(logits);
+  return { token: logits.indexOf(max), logProbability: max - logSumExp(logits) };
+}
+
+/** A token drawn from softmax(logits / temperature); `uniform` is in [0, 1). Throws as `chooseLikeliest`. */
+export function drawToken(logits: Float32Array, temperature: number, uniform: number): Choice {
+  checkedLargest(logits);
+  const scale = 1 / temperature;
+  const norm = logSumExp(logits, 0, logits.length, scale);
+  let left = uniform;
+  let token = -1;
+  for (let id = 0; id < logits.length && left >= 0; id++) {
+    const probability = Math.exp(logits[id] * scale - norm);
+    if (probability === 0) continue;
+    token = id;
+    left -= probability;
+  }
+  return { token, logProbability: logits[token] - logSumExp(logits) };
+}
+
+/** The share of probability that `token` has. */
+export const probabilityOf = (logits: Float32Array, token: number): number =>
+  Math.exp(logits[token] - logSumExp(logits));
+
+function checkedLargest(logits: Float32Array): number {
+  const max = largest(logits);
+  if (Number.isFinite(max)) return max;
+  throw new LehrError('numeric-error', `The decoder's likeliest logit was ${max}, not a number.`);
+}
+
+/** Uniform numbers in [0, 1) that follow from a seed (mulberry32). */
+export class SeededUniform {
+  #state: number;
+
+  constructor(seed: number) {
+    this.#state = seed >>> 0;
+  }
+
+  next(): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
+    let mixed = this.#state;
+    mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  }
+}

@@ -1,0 +1,49 @@
+# The API. Build it from the repository's root:
+#   docker build -f infra/docker/api.Dockerfile -t lehr-api .
+
+FROM node:20-bookworm-slim AS manifests
+WORKDIR /lehr
+COPY package.json package-lock.json .npmrc ./
+COPY apps/api/package.json apps/api/
+COPY apps/worker/package.json apps/worker/
+COPY packages/shared/package.json packages/shared/
+COPY packages/client/package.json packages/client/
+COPY packages/onnx-model/package.json packages/onnx-model/
+COPY packages/demo-models/package.json packages/demo-models/
+
+FROM manifests AS build
+RUN npm ci --include=dev --no-audit --no-fund
+COPY tsconfig.json turbo.json ./
+COPY infra/local/copy-lua.mjs infra/local/
+COPY packages packages
+COPY apps/api apps/api
+RUN npm run build -- --filter=@lehr/api...
+
+FROM manifests AS modules
+# TypeScript comes along as an optional peer of libraries that only the build uses.
+RUN npm ci --omit=dev --workspace=@lehr/api --no-audit --no-fund \
+    && rm -rf node_modules/typescript node_modules/@typescript
+
+FROM node:20-bookworm-slim
+LABEL org.opencontainers.image.title="lehr-api" \
+      org.opencontainers.image.description="HTTP API of Lehr, a job queue for Stable Diffusion workers" \
+      org.opencontainers.image.licenses="MIT"
+# Reachable from outside its container, so it refuses to start without LEHR_API_KEY.
+ENV NODE_ENV=production LEHR_HOST=0.0.0.0 LEHR_PORT=8080 LEHR_HOME=/var/lib/lehr
+WORKDIR /lehr
+COPY LICENSE package.json ./
+COPY --from=modules /lehr/node_modules node_modules
+COPY --from=build /lehr/packages/shared/package.json packages/shared/
+COPY --from=build /lehr/packages/shared/dist packages/shared/dist
+COPY --from=build /lehr/apps/api/package.json apps/api/
+COPY --from=build /lehr/apps/api/dist apps/api/dist
+# The API reads what models there are, not their weights.
+COPY packages/demo-models/models/models.yaml packages/demo-models/models/
+COPY infra/docker/healthy.mjs infra/docker/
+RUN mkdir -p /var/lib/lehr && chown node:node /var/lib/lehr
+USER node
+EXPOSE 8080
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --retries=3 \
+    CMD node infra/docker/healthy.mjs "$LEHR_PORT"
+CMD ["node", "apps/api/dist/main.js"]

@@ -1,0 +1,52 @@
+# A worker that runs its graphs on the CPU. Build it from the repository's root:
+#   docker build -f infra/docker/worker-cpu.Dockerfile -t lehr-worker-cpu .
+
+FROM node:20-bookworm-slim AS manifests
+WORKDIR /lehr
+COPY package.json package-lock.json .npmrc ./
+COPY apps/api/package.json apps/api/
+COPY apps/worker/package.json apps/worker/
+COPY packages/shared/package.json packages/shared/
+COPY packages/client/package.json packages/client/
+COPY packages/onnx-model/package.json packages/onnx-model/
+COPY packages/demo-models/package.json packages/demo-models/
+
+FROM manifests AS build
+RUN npm ci --include=dev --no-audit --no-fund
+COPY tsconfig.json turbo.json ./
+COPY infra/local/copy-lua.mjs infra/local/
+COPY packages packages
+COPY apps/worker apps/worker
+RUN npm run build -- --filter=@lehr/worker...
+
+FROM manifests AS modules
+# ONNX Runtime ships its library for every platform; this image needs one of them.
+RUN npm ci --omit=dev --workspace=@lehr/worker --no-audit --no-fund \
+    && rm -rf node_modules/onnxruntime-node/bin/napi-v6/darwin node_modules/onnxruntime-node/bin/napi-v6/win32
+
+FROM node:20-bookworm-slim
+LABEL org.opencontainers.image.title="lehr-worker-cpu" \
+      org.opencontainers.image.description="Worker of Lehr that runs its graphs on the CPU" \
+      org.opencontainers.image.licenses="MIT"
+ENV NODE_ENV=production LEHR_HOST=0.0.0.0 LEHR_WORKER_PORT=9464 LEHR_HOME=/var/lib/lehr LEHR_DEVICE=cpu
+WORKDIR /lehr
+COPY LICENSE package.json ./
+COPY --from=modules /lehr/node_modules node_modules
+COPY --from=build /lehr/packages/shared/package.json packages/shared/
+COPY --from=build /lehr/packages/shared/dist packages/shared/dist
+COPY --from=build /lehr/packages/onnx-model/package.json packages/onnx-model/
+COPY --from=build /lehr/packages/onnx-model/dist packages/onnx-model/dist
+COPY --from=build /lehr/packages/demo-models/package.json packages/demo-models/
+COPY --from=build /lehr/packages/demo-models/dist packages/demo-models/dist
+COPY --from=build /lehr/apps/worker/package.json apps/worker/
+COPY --from=build /lehr/apps/worker/dist apps/worker/dist
+COPY packages/demo-models/models packages/demo-models/models
+COPY infra/docker/healthy.mjs infra/docker/
+RUN mkdir -p /var/lib/lehr && chown node:node /var/lib/lehr
+USER node
+EXPOSE 9464
+# It drains: finishes what it can within LEHR_DRAIN_S and hands the rest back. Whoever stops it must wait that long.
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
+    CMD node infra/docker/healthy.mjs "$LEHR_WORKER_PORT"
+CMD ["node", "apps/worker/dist/main.js"]

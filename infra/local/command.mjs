@@ -1,0 +1,84 @@
+/** Finite commands, run to their end. */
+import { spawn } from 'node:child_process';
+import { access, constants } from 'node:fs/promises';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const ROOT = fileURLToPath(new URL('../../', import.meta.url)).replace(/\/$/, '');
+
+/** Each with whether it may be stopped: an installation by apt-get must not be torn apart. */
+const running = new Map();
+
+/**
+ * Runs a command in the repository's root and resolves with its exit code (128 when a signal ended it). Its output goes
+ * where ours goes, or `quiet` until it fails. An abort ends it and all it started; without a `signal` nothing does.
+ * `onMessage` hears what a Node program sends.
+ */
+export async function runCommand(program, args, { env, signal, onMessage, quiet = false } = {}) {
+  signal?.throwIfAborted();
+  const stdio = quiet ? ['ignore', 'pipe', 'pipe'] : ['ignore', 'inherit', 'inherit'];
+  if (onMessage) stdio.push('ipc');
+  // A group of its own: npm and turbo, asked to stop, leave what they started running.
+  const child = spawn(program, args, { cwd: ROOT, stdio, detached: true, env: { ...process.env, ...env } });
+  if (onMessage) child.on('message', onMessage);
+  const output = [];
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => output.push(chunk));
+  const abort = () => endGroup(child, 'SIGTERM');
+  signal?.addEventListener('abort', abort);
+  const over = new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code) => resolve(code ?? 128));
+  });
+  running.set(child, { over, isStoppable: signal !== undefined });
+  try {
+    const code = await over;
+    if (code !== 0 && !signal?.aborted) process.stderr.write(Buffer.concat(output));
+    return code;
+  } finally {
+    running.delete(child);
+    signal?.removeEventListener('abort', abort);
+  }
+}
+
+/** Resolves when no command runs any more. */
+export const commandsOver = () => Promise.allSettled([...running.values()].map(({ over }) => over));
+
+process.on('exit', () => {
+  for (const [child, { isStoppable }] of running) if (isStoppable) endGroup(child, 'SIGKILL');
+});
+
+/** Sends a signal to a child that leads a group, and to all of that group. */
+export function endGroup(child, signal) {
+  if (child?.pid === undefined) return;
+  try {
+    process.kill(-child.pid, signal);
+  } catch (error) {
+    if (error.code !== 'ESRCH') throw error;
+  }
+}
+
+/** npm itself: the one that started us, or the one on PATH. */
+export function runNpm(args, options) {
+  const cli = process.env.npm_execpath;
+  const env = { npm_config_update_notifier: 'false', TURBO_TELEMETRY_DISABLED: '1', ...options?.env };
+  return cli?.endsWith('npm-cli.js')
+    ? runCommand(process.execPath, [cli, ...args], { ...options, env })
+    : runCommand('npm', args, { ...options, env });
+}
+
+/** Path of the first of these programs on PATH; undefined when there is none. */
+export async function findProgram(...names) {
+  for (const name of names) {
+    for (const folder of (process.env.PATH ?? '').split(delimiter)) {
+      const path = join(folder, name);
+      if (folder !== '' && (await canRun(path))) return path;
+    }
+  }
+  return undefined;
+}
+
+const canRun = (path) =>
+  access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  );

@@ -1,0 +1,41 @@
+/** What the launcher says when everything is up. */
+import { FIRST_PROMPT } from './self-check.mjs';
+
+/** One job from the first call to the picture, as a shell takes it. The README shows the same lines. */
+export function curlLines({ url, key }) {
+  const job = JSON.stringify({ type: 'text-to-image', input: { prompt: FIRST_PROMPT } });
+  return [
+    `KEY=${key}`,
+    `JOB=$(curl -s ${url}/v1/jobs \\`,
+    '  -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" \\',
+    `  -d '${job}' |`,
+    "  node -p 'JSON.parse(fs.readFileSync(0)).id')",
+    'echo "$JOB"',
+    `curl -s "${url}/v1/jobs/$JOB?wait=60" -H "Authorization: Bearer $KEY" > job.json`,
+    `curl -s "$(node -p 'JSON.parse(fs.readFileSync("job.json")).output.images[0].url')" -o picture.png`,
+  ];
+}
+
+/** `key.file` is where the key lies; undefined when the environment gave it. */
+export function greeting({ url, workerUrl, key, home, seconds, redis }) {
+  const inShell = key.file ? `$(cat ${key.file})` : '$LEHR_API_KEY';
+  const keyPlace = key.file ? `in ${key.file}` : 'as LEHR_API_KEY says';
+  return [
+    '',
+    `Lehr is ready (${seconds.toFixed(1)} s).`,
+    '',
+    `  API      ${url}`,
+    `  docs     ${url}/docs`,
+    `  admin    ${url}/admin/queues  (user admin, the key is the password)`,
+    `  metrics  ${url}/metrics and ${workerUrl}/metrics`,
+    `  key      ${key.isNew ? `${key.value}  (shown this once; kept ${keyPlace})` : keyPlace}`,
+    `  data     ${home}, Redis at ${redis}`,
+    '',
+    'A picture, from another terminal:',
+    '',
+    ...curlLines({ url, key: inShell }).map((line) => `  ${line}`),
+    '',
+    'Ctrl-C stops everything.',
+    '',
+  ].join('\n');
+}

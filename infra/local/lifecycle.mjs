@@ -1,0 +1,63 @@
+/** How a launcher ends: on a signal, on a reason of its own, and in any case with nothing of it left running. */
+import { commandsOver } from './command.mjs';
+
+/** One Ctrl-C may arrive twice, from the terminal and through npm. */
+const SAME_SIGNAL_MS = 500;
+const SLOW_MS = 1500;
+
+/** In the order of their start; they stop in the reverse order. */
+const services = [];
+const stopped = new AbortController();
+let stopAskedAt;
+
+/** Aborts when everything is to stop. */
+export const { signal } = stopped;
+
+/** Narration goes to stderr: stdout carries the log lines of the children alone. */
+export const say = (text) => process.stderr.write(`${text}\n`);
+
+export function begin(service) {
+  signal.throwIfAborted();
+  services.push(service);
+  service.start();
+}
+
+/** Says why, stops everything in reverse order of its start, and ends the process. Asked again, it does nothing. */
+export async function leave(reason, exitCode) {
+  if (stopAskedAt !== undefined) return;
+  stopAskedAt = performance.now();
+  stopped.abort(new Error(reason));
+  say(`\n${reason}`);
+  await patiently('what is being installed or built', commandsOver());
+  for (const service of services.toReversed()) await patiently(service.name, service.stop());
+  process.exit(exitCode);
+}
+
+async function patiently(what, end) {
+  const slow = setTimeout(() => say(`Waiting for ${what} to finish (Ctrl-C again: at once).`), SLOW_MS);
+  await end;
+  clearTimeout(slow);
+}
+
+/** SIGINT, SIGTERM and SIGHUP stop in order, a second one at once; so does the loss of whoever started or reads us. */
+export function watchForTheEnd() {
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, onSignal);
+  process.on('exit', () => {
+    for (const service of services) service.kill();
+  });
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on(
+      'error',
+      ({ code }) => code === 'EPIPE' && leave('Nobody reads our output any more: stopping.', 0),
+    );
+  }
+  if (process.env.npm_lifecycle_event === undefined) return;
+  // npm killed with -9 cannot pass a signal on.
+  const parent = process.ppid;
+  setInterval(() => process.ppid === parent || leave('npm is gone: stopping.', 0), 1000).unref();
+}
+
+function onSignal(name) {
+  if (stopAskedAt === undefined) return void leave(`${name}: stopping.`, 0);
+  if (performance.now() - stopAskedAt > SAME_SIGNAL_MS) process.exit(130);
+}

@@ -1,0 +1,107 @@
+/**
+ * The Redis of this installation: its data under LEHR_HOME/redis, its address and password in LEHR_HOME/redis-url (for the
+ * owner's eyes only, like the key). It listens on the loopback with a password, because other users of this machine can
+ * reach a loopback port too.
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ROOT } from './command.mjs';
+import { isFree } from './ports.mjs';
+import { Problem } from './problem.mjs';
+import { findServer } from './redis-server.mjs';
+import { openRedis } from './redis-wire.mjs';
+import { Service } from './service.mjs';
+
+const HOST = '127.0.0.1';
+const FIRST_PORT = 6390;
+const LAST_PORT = 6489;
+/** The name of the connection a launcher holds as long as it lives: how another launcher knows that it does. */
+const LAUNCHER = 'lehr-launcher';
+const STOP_MS = 15_000;
+
+/** Finds or installs a server, ends what a killed launcher may have left, and returns the Redis as a Service. */
+export async function ownRedis({ home, say, signal, ...events }) {
+  const address = await addressOf(home);
+  await takeOver(address, home);
+  const server = await findServer({ say, signal });
+  const folder = join(home, 'redis');
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await moveToFreePort(address, home);
+  const rules = await readFile(join(ROOT, 'infra', 'redis.conf'), 'utf8');
+  // On standard input, so that the password shows in no list of processes.
+  const input = `${rules}\n${server.settings({ ...address, host: HOST, folder }).join('\n')}\n`;
+  const service = new Service('Redis', {
+    command: server.command({ ...address, host: HOST, folder }),
+    input,
+    env: process.env,
+    stopMs: STOP_MS,
+    ...events,
+    // Without it only a second launcher would fare worse, so its end is nobody's error.
+    onStarted: () => void holdConnection(address, signal).catch(() => {}),
+  });
+  return { service, url: urlOf(address), port: address.port, program: server.name };
+}
+
+/** Resolves when it takes commands: at once, or after it has read a long log back. */
+export async function redisAnswers({ port, url }, signal) {
+  const { password } = new URL(url);
+  for (;;) {
+    signal.throwIfAborted();
+    try {
+      const connection = await openRedis({ port, password });
+      return connection.close();
+    } catch {
+      await delay(50);
+    }
+  }
+}
+
+async function holdConnection(address, signal) {
+  await redisAnswers({ port: address.port, url: urlOf(address) }, signal);
+  const connection = await openRedis(address);
+  await connection.call('CLIENT', 'SETNAME', LAUNCHER);
+}
+
+/** A server that still answers to our password was left behind by a launcher that was killed, or serves a living one. */
+async function takeOver(address, home) {
+  const connection = await openRedis(address).catch(() => undefined);
+  if (!connection) return;
+  const clients = await connection.call('CLIENT', 'LIST');
+  if (clients.includes(`name=${LAUNCHER} `)) {
+    connection.close();
+    throw new Problem(
+      `Lehr already runs with the data in ${home}. Stop it (Ctrl-C where it runs), or give this one a folder and ports ` +
+        'of its own:\n  LEHR_HOME=.lehr-2 LEHR_PORT=8090 LEHR_WORKER_PORT=9474 npm start',
+    );
+  }
+  // It answers to nobody any more; its data is read back in a moment by our own.
+  await connection.call('SHUTDOWN').catch(() => {});
+  await connection.closed;
+}
+
+async function addressOf(home) {
+  const text = await readFile(join(home, 'redis-url'), 'utf8').catch(() => undefined);
+  if (text === undefined) return { port: FIRST_PORT, password: randomBytes(24).toString('base64url') };
+  const { port, password } = new URL(text.trim());
+  return { port: Number(port), password };
+}
+
+/** Keeps the port of last time where it can. Several installations on one machine find a port each. */
+async function moveToFreePort(address, home) {
+  const candidates = [address.port];
+  for (let port = FIRST_PORT; port <= LAST_PORT; port++) candidates.push(port);
+  for (const port of candidates) {
+    if (!(await isFree(HOST, port))) continue;
+    address.port = port;
+    const path = join(home, 'redis-url');
+    await writeFile(`${path}.new`, `${urlOf(address)}\n`, { mode: 0o600 });
+    return rename(`${path}.new`, path);
+  }
+  throw new Problem(
+    `No free port for Redis from ${FIRST_PORT} to ${LAST_PORT}; set LEHR_REDIS_URL to a server of yours.`,
+  );
+}
+
+const urlOf = ({ port, password }) => `redis://:${password}@${HOST}:${port}`;

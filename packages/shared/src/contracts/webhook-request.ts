@@ -1,0 +1,42 @@
+/** Whom to call back, and when: as a caller asks for it and as the job shows it. */
+import { z } from 'zod';
+
+export const WEBHOOK_EVENTS = [
+  'job.queued',
+  'job.started',
+  'job.succeeded',
+  'job.failed',
+  'job.canceled',
+  'job.expired',
+] as const;
+export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number];
+
+/** Of these a job has exactly one. */
+export const END_EVENTS = [
+  'job.succeeded',
+  'job.failed',
+  'job.canceled',
+  'job.expired',
+] as const satisfies readonly WebhookEvent[];
+
+export const MAX_WEBHOOK_URL_LENGTH = 2048;
+
+export const WebhookUrlSchema = z.string().min(1).max(MAX_WEBHOOK_URL_LENGTH).meta({
+  description: 'An https URL that the public Internet can reach, on port 443, without a user name.',
+  example: 'https://app.example/hook',
+});
+
+export const WebhookRequestSchema = z
+  .strictObject({
+    url: WebhookUrlSchema,
+    events: z.array(z.enum(WEBHOOK_EVENTS)).min(1).max(WEBHOOK_EVENTS.length).optional().meta({
+      description: 'What to be told of. Absent: the end, whichever it is.',
+    }),
+  })
+  .meta({ id: 'WebhookRequest' });
+export type WebhookRequest = z.output<typeof WebhookRequestSchema>;
+
+/** As the job shows it. */
+export const WebhookSchema = z
+  .object({ url: z.string(), events: z.array(z.string()) })
+  .meta({ id: 'Webhook' });

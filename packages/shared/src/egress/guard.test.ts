@@ -1,0 +1,127 @@
+import { describe, expect, test } from 'vitest';
+import { INNER_URLS, MALFORMED_URLS } from '../../../../test/support/inner-urls.ts';
+import { parseAllowList } from './allow-list.ts';
+import { EgressError } from './egress-error.ts';
+import { Guard } from './guard.ts';
+
+const guardOf = (allow = '', allowPrivate = false): Guard =>
+  new Guard({ allow: parseAllowList(allow), allowPrivate });
+
+/** Undefined when a connection would be made to these addresses. */
+function faultOf(guard: Guard, url: string, addresses: readonly string[] = []): string | undefined {
+  try {
+    const target = guard.target(url);
+    guard.check(target, target.literal ? [target.host] : addresses);
+    return undefined;
+  } catch (error) {
+    if (error instanceof EgressError) return error.message;
+    throw error;
+  }
+}
+
+const REFUSED = new EgressError('refused').message;
+const PUBLIC = ['93.184.215.14', '2606:2800:21f:cb07:6820:80da:af6b:8b2c'];
+
+describe('a URL is refused when it', () => {
+  test.each(INNER_URLS)('leads inside: %s', (url) => {
+    expect(faultOf(guardOf(), url, PUBLIC)).toBe(REFUSED);
+  });
+
+  test.each(MALFORMED_URLS)('is not a plain https URL: %s', (url) => {
+    expect(faultOf(guardOf(), url, PUBLIC)).toBe(REFUSED);
+  });
+
+  test.each([
+    [['127.0.0.1']],
+    [[...PUBLIC, '10.0.0.1']],
+    [['169.254.169.254', ...PUBLIC]],
+    [['::ffff:10.0.0.1']],
+    [['fe80::1%eth0']],
+    [['93.184.215.14\0']],
+    [['example.com']],
+    [[]],
+  ])('has a name that means %j', (addresses) => {
+    expect(faultOf(guardOf(), 'https://hooks.example/', addresses)).toBe(REFUSED);
+  });
+});
+
+test.each([
+  'https://hooks.example/a?b=c',
+  'https://hooks.example:443/',
+  'https://hooks.example:80/',
+  'https://93.184.215.14/',
+  'https://[2606:2800:21f:cb07:6820:80da:af6b:8b2c]/',
+])('a public address may be connected to: %s', (url) => {
+  expect(faultOf(guardOf(), url, PUBLIC)).toBeUndefined();
+});
+
+describe('the allow-list', () => {
+  test('lets ranges and hosts be private, on any port', () => {
+    const guard = guardOf('10.1.0.0/16, fd12::/48, hooks.internal, 127.0.0.9');
+    for (const url of ['https://10.1.2.3:8443/', 'https://[fd12::5]/', 'https://127.0.0.9:9/']) {
+      expect(faultOf(guard, url), url).toBeUndefined();
+    }
+    expect(faultOf(guard, 'https://hooks.internal:8443/', ['192.168.3.4'])).toBeUndefined();
+    expect(faultOf(guard, 'https://Hooks.Internal./', ['192.168.3.4'])).toBeUndefined();
+    expect(faultOf(guard, 'https://other.example:8443/', ['10.1.9.9'])).toBeUndefined();
+  });
+
+  test('lets nothing else be so', () => {
+    const guard = guardOf('10.1.0.0/16,hooks.internal');
+    expect(faultOf(guard, 'https://10.2.0.1/')).toBe(REFUSED);
+    expect(faultOf(guard, 'https://x.hooks.internal/', ['192.168.3.4'])).toBe(REFUSED);
+    expect(faultOf(guard, 'https://other.example/', ['10.1.9.9', '10.2.0.1'])).toBe(REFUSED);
+    expect(faultOf(guard, 'https://other.example:8443/', PUBLIC)).toBe(REFUSED);
+    expect(faultOf(guard, 'http://hooks.internal/', ['192.168.3.4'])).toBe(REFUSED);
+  });
+
+  test('can never cover a link-local or metadata address, however it is written', () => {
+    const guard = guardOf('0.0.0.0/0,::/0,metadata.google.internal');
+    expect(faultOf(guard, 'https://127.0.0.1/')).toBeUndefined();
+    for (const address of [
+      '169.254.169.254',
+      '168.63.129.16',
+      '100.100.100.200',
+      '192.0.0.192',
+      '0.0.0.0',
+      'fd00:ec2::254',
+      'fe80::1',
+      '::ffff:169.254.169.254',
+      '64:ff9b::a9fe:a9fe',
+      '2002:a9fe:a9fe::',
+    ]) {
+      expect(faultOf(guard, 'https://metadata.google.internal/', [address]), address).toBe(REFUSED);
+    }
+  });
+
+  test.each(['10.0.0.0/33', '10.1', 'https://hooks.internal', 'a b', '*.internal', 'hooks.internal:8443'])(
+    'refuses an entry it does not understand: %s',
+    (entry) => {
+      expect(() => parseAllowList(`10.1.0.0/16,${entry}`)).toThrow(`"${entry}"`);
+    },
+  );
+});
+
+describe('the switch for tests and development', () => {
+  test('lets loopback, private ranges, any port and plain http be', () => {
+    const guard = guardOf('', true);
+    for (const url of ['http://127.0.0.1:5000/', 'https://10.0.0.1/', 'http://[::1]:80/']) {
+      expect(faultOf(guard, url), url).toBeUndefined();
+    }
+    expect(faultOf(guard, 'http://localhost:5000/', ['::1', '127.0.0.1'])).toBeUndefined();
+  });
+
+  test.each([
+    'http://169.254.169.254/',
+    'http://[fe80::1]/',
+    'http://[::ffff:a9fe:a9fe]/',
+    'http://0.0.0.0/',
+  ])('does not let %s be', (url) => {
+    expect(faultOf(guardOf('', true), url)).toBe(REFUSED);
+  });
+
+  test('still wants a URL of http without a user name', () => {
+    expect(faultOf(guardOf('', true), 'http://me@127.0.0.1/')).toBe(REFUSED);
+    expect(faultOf(guardOf('', true), 'ftp://127.0.0.1/')).toBe(REFUSED);
+  });
+});

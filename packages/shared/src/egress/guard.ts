@@ -1,0 +1,83 @@
+/** The rules for addresses that somebody else chose: what may be asked for, and which of its addresses may be connected to. */
+import { type Address, isForbidden, isPublic, parseAddress } from './addresses.ts';
+import type { AllowList } from './allow-list.ts';
+import { EgressError } from './egress-error.ts';
+
+export interface GuardOptions {
+  readonly allow: AllowList;
+  /**
+   * For tests and development: private and loopback addresses, any port, and plain http. Link-local and metadata
+   * addresses stay forbidden.
+   */
+  readonly allowPrivate: boolean;
+}
+
+export interface Target {
+  readonly url: URL;
+  /** Host without the brackets of IPv6. */
+  readonly host: string;
+  /** Set when the host is an address itself. */
+  readonly literal: Address | undefined;
+  /** The operator vouches for this host by its name. */
+  readonly trusted: boolean;
+}
+
+const MAX_URL_LENGTH = 2048;
+/** '' is the scheme's own port, which URL leaves out. */
+const USUAL_PORTS = ['', '443', '80'];
+
+export class Guard {
+  readonly #options: GuardOptions;
+
+  constructor(options: GuardOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Everything that can be said without asking for addresses. URL has brought the many ways to write an IPv4 address
+   * (decimal, octal, hexadecimal, short) into one by then. Throws EgressError `refused`.
+   */
+  target(text: string): Target {
+    if (text.length > MAX_URL_LENGTH || !URL.canParse(text)) throw refused('is not a URL');
+    const url = new URL(text);
+    const { allowPrivate, allow } = this.#options;
+    if (url.protocol !== 'https:' && !(allowPrivate && url.protocol === 'http:')) throw refused('scheme');
+    if (url.username !== '' || url.password !== '') throw refused('user and password');
+    const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
+    if (host === '') throw refused('no host');
+    const literal = parseAddress(host);
+    const trusted = literal ? allow.coversAddress(literal) : allow.coversHost(nameOf(host));
+    const target = { url, host, literal, trusted };
+    if (!this.#mayUsePort(target) && (literal || !allow.hasRanges)) throw refused('port');
+    if (!literal && isLocalName(nameOf(host)) && !trusted && !allowPrivate) throw refused('local name');
+    if (literal) this.check(target, [host]);
+    return target;
+  }
+
+  /** Throws EgressError `refused` unless every address may be connected to: which one is taken is not ours to choose. */
+  check(target: Target, addresses: readonly string[]): void {
+    if (addresses.length === 0) throw refused('no address');
+    const { allow } = this.#options;
+    for (const text of addresses) {
+      const address = parseAddress(text);
+      if (!address || !this.#permits(target, address)) throw refused(`address ${text}`);
+      if (!this.#mayUsePort(target) && !allow.coversAddress(address)) throw refused('port');
+    }
+  }
+
+  #mayUsePort({ url, trusted }: Target): boolean {
+    return trusted || this.#options.allowPrivate || USUAL_PORTS.includes(url.port);
+  }
+
+  #permits({ trusted }: Target, address: Address): boolean {
+    if (isForbidden(address)) return false;
+    const { allow, allowPrivate } = this.#options;
+    return isPublic(address) || allowPrivate || trusted || allow.coversAddress(address);
+  }
+}
+
+const refused = (why: string): EgressError => new EgressError('refused', new Error(why));
+
+const nameOf = (host: string): string => host.toLowerCase().replace(/\.$/, '');
+/** Loopback by definition (RFC 6761), whatever a name server says. */
+const isLocalName = (name: string): boolean => name === 'localhost' || name.endsWith('.localhost');

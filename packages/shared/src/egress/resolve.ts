@@ -1,0 +1,36 @@
+/** From a name to its addresses. */
+import { lookup, Resolver } from 'node:dns/promises';
+
+/** All addresses of a name; rejects when it has none. `trusted` names are the operator's own. */
+export type Resolve = (name: string, trusted: boolean, signal: AbortSignal) => Promise<readonly string[]>;
+
+const QUERY_TIMEOUT_MS = 2000;
+const TRIES = 2;
+
+/**
+ * The operator's own names are looked up as every program does it, /etc/hosts included. Anybody else's are asked from the name
+ * servers directly: the system's lookup holds one of Node's four threads for as long as a hostile name server likes.
+ * `servers` replaces the name servers of the system.
+ */
+export function systemResolve(servers?: readonly string[]): Resolve {
+  return async (name, trusted, signal) => {
+    if (trusted) return (await lookup(name, { all: true })).map(({ address }) => address);
+    const resolver = new Resolver({ timeout: QUERY_TIMEOUT_MS, tries: TRIES });
+    if (servers) resolver.setServers(servers);
+    const cancel = (): void => resolver.cancel();
+    signal.addEventListener('abort', cancel);
+    try {
+      return await bothFamilies(resolver, name);
+    } finally {
+      signal.removeEventListener('abort', cancel);
+    }
+  };
+}
+
+/** One family is enough: many hosts have no other, and some name servers answer an error instead of "none". */
+async function bothFamilies(resolver: Resolver, name: string): Promise<string[]> {
+  const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+  const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+  if (addresses.length > 0) return addresses;
+  throw answers.find((answer) => answer.status === 'rejected')?.reason ?? new Error(`${name} has no address`);
+}

@@ -1,0 +1,55 @@
+/** The browser's own EventSource, on a page of another origin, with nothing but the signed link. */
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { listen } from '../../apps/api/src/listen.ts';
+import { apiWorld, PUBLIC_URL } from '../support/api-world.ts';
+import { chromiumPath, launchBrowser, openPage } from '../support/browser.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+describe.skipIf(!chromiumPath)('a browser', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await launchBrowser();
+  });
+  afterAll(() => browser.close());
+
+  test('follows a job through the loss of its connection to the end, and does not come back then', async () => {
+    const world = await apiWorld(server.url);
+    const first = await listen('127.0.0.1', 0);
+    first.serve(world.app.fetch);
+    const { links } = await world.post();
+    const { page } = await openPage(browser);
+    const heard: string[] = [];
+    await page.exposeFunction('hear', (event: string) => heard.push(event));
+    const link = links.events_signed.replace(PUBLIC_URL, `http://127.0.0.1:${first.port}`);
+    // Evaluated in the page, which knows none of our types.
+    const closed = page.evaluate(`new Promise((resolve) => {
+      const source = new EventSource(${JSON.stringify(link)});
+      for (const type of ['queued', 'started', 'progress', 'succeeded']) {
+        source.addEventListener('job.' + type, (event) => hear(event.lastEventId + ' ' + type));
+      }
+      source.onerror = () => {
+        if (source.readyState === EventSource.CLOSED) resolve();
+      };
+    })`);
+    await expect.poll(() => heard).toEqual(['1 queued']);
+
+    await first.close(0);
+    const claim = await world.worker.take();
+    await world.worker.progress(claim, 4);
+    const second = await listen('127.0.0.1', first.port);
+    onTestFinished(() => second.close(0));
+    second.serve(world.app.fetch);
+    await expect.poll(() => heard, { timeout: 10_000 }).toHaveLength(3);
+    await world.worker.succeed(claim);
+    await closed;
+    expect(heard).toEqual(['1 queued', '2 started', '3 progress', '4 succeeded']);
+    expect(world.parts.feeds.size).toBe(0);
+  });
+});

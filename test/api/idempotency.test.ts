@@ -1,0 +1,275 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { RequestIdentity } from '../../apps/api/src/jobs/identity.ts';
+import { canonical, identify } from '../../apps/api/src/jobs/identity.ts';
+import { submitJob } from '../../apps/api/src/jobs/submit.ts';
+import { listen } from '../../apps/api/src/listen.ts';
+import { type JobId, type JobRequest, JobRequestSchema, newJobId } from '../../packages/shared/src/index.ts';
+import { requeueLost } from '../../packages/shared/src/queue/index.ts';
+import { redisNow } from '../../packages/shared/src/redis/index.ts';
+import { API_KEY, type ApiWorld, apiWorld, jobOf, problemOf } from '../support/api-world.ts';
+import { keyHolder } from '../support/key-holder.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const QUEUE = 'diffusion.tiny@1.64x64';
+const circle = { type: 'text-to-image', input: { prompt: 'a red circle' } };
+const withKey = (key: string) => ({ headers: { 'idempotency-key': key } });
+
+const jobsIn = async ({ parts }: ApiWorld): Promise<number> =>
+  parts.redis.zcard(parts.queues.of(QUEUE).prioritizedKey);
+
+describe('an Idempotency-Key', () => {
+  test('of fifty posts at once makes one job and fifty answers that name it', async () => {
+    const world = await apiWorld(server.url);
+    const other = await apiWorld(server.url, { keys: world.parts.keys });
+    const posts = Array.from({ length: 50 }, (_, i) =>
+      (i % 2 ? world : other).ask('POST', '/v1/jobs', circle, withKey('order-81')),
+    );
+    const answers = await Promise.all(posts);
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([202]));
+    const jobs = await Promise.all(answers.map(jobOf));
+    expect(new Set(jobs.map((job) => JSON.stringify(job))).size).toBe(1);
+    expect(answers.filter(({ headers }) => headers.get('idempotency-replayed') === 'true')).toHaveLength(49);
+    expect(await jobsIn(world)).toBe(1);
+  });
+
+  test('takes the caller to the same job while it runs, and to its end', async () => {
+    const world = await apiWorld(server.url);
+    const first = await jobOf(await world.ask('POST', '/v1/jobs', circle, withKey('a')));
+    const claim = await world.worker.take();
+    const again = await world.ask('POST', '/v1/jobs', circle, withKey('a'));
+    expect(again.status).toBe(202);
+    expect(await jobOf(again)).toMatchObject({ id: first.id, status: 'running' });
+    const held = world.ask('POST', '/v1/jobs?wait=30', circle, withKey('a'));
+    await expect.poll(() => world.parts.waits.size).toBe(1);
+    await world.worker.succeed(claim);
+    const over = await held;
+    expect(over.status).toBe(200);
+    expect(over.headers.get('idempotency-replayed')).toBe('true');
+    expect(over.headers.get('location')).toBe(`/v1/jobs/${first.id}`);
+    expect(await jobOf(over)).toMatchObject({ id: first.id, status: 'succeeded' });
+  });
+
+  test('means the same request however its fields are ordered, and no other', async () => {
+    const world = await apiWorld(server.url);
+    const one = { type: 'text-to-image', input: { prompt: 'x', steps: 4 }, metadata: { a: '1', b: '2' } };
+    const same = { metadata: { b: '2', a: '1' }, input: { steps: 4, prompt: 'x' }, type: 'text-to-image' };
+    const first = await jobOf(await world.ask('POST', '/v1/jobs', one, withKey('k')));
+    expect((await jobOf(await world.ask('POST', '/v1/jobs', same, withKey('k')))).id).toBe(first.id);
+    const other = await world.ask('POST', '/v1/jobs', { ...one, input: { prompt: 'y' } }, withKey('k'));
+    expect(other.status).toBe(422);
+    expect(await problemOf(other)).toMatchObject({ type: 'urn:lehr:problem:idempotency-mismatch' });
+    expect(await jobsIn(world)).toBe(1);
+  });
+
+  test('belongs to the key that sent it', async () => {
+    const world = await apiWorld(server.url);
+    const [a, b] = [await keyHolder(world, 'a'), await keyHolder(world, 'b')];
+    const [one, two] = [
+      await jobOf(await a.ask('POST', '/v1/jobs', circle, withKey('k'))),
+      await jobOf(await b.ask('POST', '/v1/jobs', circle, withKey('k'))),
+    ];
+    expect(one.id).not.toBe(two.id);
+  });
+
+  test('of a job that its owner has deleted since is gone, and makes no second one', async () => {
+    const world = await apiWorld(server.url);
+    const { id } = await jobOf(await world.ask('POST', '/v1/jobs', circle, withKey('k')));
+    await world.ask('POST', `/v1/jobs/${id}/cancel`);
+    await world.ask('DELETE', `/v1/jobs/${id}`);
+    const again = await world.ask('POST', '/v1/jobs', circle, withKey('k'));
+    expect(again.status).toBe(410);
+    expect(await jobsIn(world)).toBe(0);
+  });
+
+  test.each([
+    ['', 'must have at least 1 characters'],
+    ['x'.repeat(256), 'must have at most 255 characters'],
+  ])('has 1 to 255 characters (%#)', async (key, detail) => {
+    const world = await apiWorld(server.url);
+    const response = await world.ask('POST', '/v1/jobs', circle, withKey(key));
+    expect(response.status).toBe(400);
+    expect((await problemOf(response)).errors).toEqual([{ pointer: '?idempotency-key', detail }]);
+    expect((await world.ask('POST', '/v1/jobs', circle, withKey('x'.repeat(255)))).status).toBe(202);
+  });
+
+  test('whose maker died between admission and record makes the job under that very id', async () => {
+    const world = await apiWorld(server.url);
+    const id = await admittedAndDead(world, 'k');
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => world.ask('POST', '/v1/jobs', circle, withKey('k'))),
+    );
+    const jobs = await Promise.all(answers.map(jobOf));
+    expect(new Set(jobs.map((job) => job.id))).toEqual(new Set([id]));
+    expect(answers.filter(({ headers }) => headers.has('idempotency-replayed'))).toHaveLength(9);
+    expect(await jobsIn(world)).toBe(1);
+    expect((await world.worker.take()).jobId).toBe(id);
+  });
+
+  test('of a death that the janitor cleared up is free again', async () => {
+    const world = await apiWorld(server.url);
+    const id = await admittedAndDead(world, 'k');
+    const { redis, keys, queues, records } = world.parts;
+    await requeueLost(redis, keys, queues, records, (await redisNow(redis)) + 60_000);
+    const job = await jobOf(await world.ask('POST', '/v1/jobs', circle, withKey('k')));
+    expect(job.id).not.toBe(id);
+    expect(await redis.zcard(keys.liveOf('default' as never))).toBe(1);
+  });
+});
+
+const identityOf = async (world: ApiWorld, idempotencyKey?: string): Promise<RequestIdentity> => {
+  const caller = await world.parts.authenticator.authenticate(API_KEY);
+  return identify(caller!, 'POST /v1/jobs', JobRequestSchema.parse(circle), { idempotencyKey });
+};
+
+/** What an API leaves behind that dies right after admission. */
+async function admittedAndDead(world: ApiWorld, key: string): Promise<JobId> {
+  const id = newJobId();
+  const { idempotency } = await identityOf(world, key);
+  const admission = await world.parts.desk.ask({
+    id,
+    tenant: 'default' as never,
+    queue: QUEUE,
+    priority: 'standard',
+    cost: 100,
+    weight: 1,
+    maxWaitMs: 600_000,
+    workers: 1,
+    idempotency: idempotency!,
+  });
+  expect(admission.code).toBe('admitted');
+  return id;
+}
+
+describe('a post whose answer gets lost', () => {
+  async function served(world: ApiWorld): Promise<number> {
+    const listener = await listen('127.0.0.1', 0);
+    onTestFinished(() => listener.close(0));
+    listener.serve(world.app.fetch);
+    return listener.port;
+  }
+
+  /** Sends a post that is held, and hangs up when its job is there. */
+  async function hangUp(world: ApiWorld, port: number, body: object): Promise<string> {
+    const text = JSON.stringify(body);
+    const socket = connect(port, '127.0.0.1');
+    socket.write(
+      `POST /v1/jobs?wait=30 HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${API_KEY}\r\n` +
+        `content-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n${text}`,
+    );
+    await expect.poll(() => world.parts.waits.size).toBe(1);
+    socket.destroy();
+    const lost = vi.spyOn(world.parts.orphans, 'lost');
+    await expect.poll(() => lost.mock.calls.length).toBe(1);
+    await lost.mock.results[0].value;
+    return lost.mock.calls[0][1];
+  }
+
+  test('is joined by the next one like it, once, on any API', async () => {
+    const world = await apiWorld(server.url);
+    const id = await hangUp(world, await served(world), circle);
+    const other = await apiWorld(server.url, { keys: world.parts.keys });
+    expect((await other.post({ prompt: 'another' })).id).not.toBe(id);
+    const [one, two] = await Promise.all([other.post(), other.post()]);
+    expect([one.id, two.id]).toContain(id);
+    expect(one.id).not.toBe(two.id);
+    expect((await other.post()).id).not.toBe(id);
+  });
+
+  test('is joined by nobody who sends an Idempotency-Key, has another key, or comes a minute later', async () => {
+    const world = await apiWorld(server.url);
+    const id = await hangUp(world, await served(world), circle);
+    const keyed = await jobOf(await world.ask('POST', '/v1/jobs', circle, withKey('k')));
+    const { ask } = await keyHolder(world, 'default');
+    const stranger = await jobOf(await ask('POST', '/v1/jobs', circle));
+    const { redis, keys } = world.parts;
+    const { twin } = await identityOf(world);
+    await redis.zadd(keys.twins(twin!.hash), 'XX', (await redisNow(redis)) - 1, id);
+    const late = await world.post();
+    expect([keyed.id, stranger.id, late.id]).not.toContain(id);
+  });
+
+  test('whose answer arrived is not: the same prompt twice is two jobs', async () => {
+    const world = await apiWorld(server.url);
+    const port = await served(world);
+    const post = async (): Promise<string> => {
+      const response = await fetch(`http://127.0.0.1:${port}/v1/jobs`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${API_KEY}`, 'content-type': 'application/json' },
+        body: JSON.stringify(circle),
+      });
+      return ((await response.json()) as { id: string }).id;
+    };
+    expect(await post()).not.toBe(await post());
+  });
+
+  test('of a job that was deleted meanwhile is followed by a new one', async () => {
+    const world = await apiWorld(server.url);
+    const id = await hangUp(world, await served(world), circle);
+    await world.ask('POST', `/v1/jobs/${id}/cancel`);
+    await world.ask('DELETE', `/v1/jobs/${id}`);
+    expect((await world.post()).id).not.toBe(id);
+  });
+});
+
+describe('a held request, as the dialects hold them', () => {
+  const request: JobRequest = JobRequestSchema.parse(circle);
+  const submit = async (world: ApiWorld, twin: RequestIdentity['twin']) => {
+    const caller = await world.parts.authenticator.authenticate(API_KEY);
+    return submitJob(world.parts, caller!, request, { ...(twin && { twin }) });
+  };
+
+  test('is joined while it waits only by one that says it is a retry', async () => {
+    const world = await apiWorld(server.url);
+    const { orphans } = world.parts;
+    const twin = (await identityOf(world)).twin!;
+    const first = await submit(world, twin);
+    await orphans.held(twin, first.record.id);
+    expect((await submit(world, twin)).how).toBe('new');
+    const retry = await submit(world, { ...twin, isRetry: true });
+    expect(retry).toMatchObject({ how: 'adopted', record: { id: first.record.id } });
+    await orphans.held(twin, first.record.id);
+    await orphans.answered(twin, first.record.id);
+    expect((await submit(world, { ...twin, isRetry: true })).how).toBe('new');
+  });
+
+  test('is joined by the next one when as many wait as may', async () => {
+    const world = await apiWorld(server.url);
+    const { orphans } = world.parts;
+    const twin = { ...(await identityOf(world)).twin!, maxHeld: 2 };
+    const ids: JobId[] = [];
+    for (let i = 0; i < 4; i++) {
+      const { record } = await submit(world, twin);
+      await orphans.held(twin, record.id);
+      ids.push(record.id);
+    }
+    expect(new Set(ids).size).toBe(2);
+  });
+
+  test('that nobody came back for is given out once to be called off, and not when somebody did', async () => {
+    const world = await apiWorld(server.url);
+    const other = await apiWorld(server.url, { keys: world.parts.keys });
+    const { orphans, redis, keys } = world.parts;
+    const twin = (await identityOf(world)).twin!;
+    const taken = (await submit(world, twin)).record.id;
+    await orphans.lost(twin, taken, { cancel: true });
+    expect((await submit(world, twin)).record.id).toBe(taken);
+    const left = (await submit(world, twin)).record.id;
+    await orphans.lost(twin, left, { cancel: true });
+    expect(await orphans.takeForsaken()).toEqual([]);
+    for (const entry of await redis.zrange(keys.orphans, '0', '-1'))
+      await redis.zadd(keys.orphans, 'XX', 1, entry);
+    const given = await Promise.all([orphans.takeForsaken(), other.parts.orphans.takeForsaken()]);
+    expect(given.flat()).toEqual([left]);
+  });
+});
+
+test('canonical JSON orders names at any depth and keeps lists as they are', () => {
+  expect(canonical({ b: [{ d: 1, c: 2 }, 3], a: null })).toBe('{"a":null,"b":[{"c":2,"d":1},3]}');
+});

@@ -1,0 +1,196 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { anyOf } from '../../apps/api/src/auth/authenticator.ts';
+import { KeyStore } from '../../apps/api/src/auth/key-store.ts';
+import { StoredKeys } from '../../apps/api/src/auth/stored-keys.ts';
+import {
+  ApiKeyListSchema,
+  ApiKeySchema,
+  type Clock,
+  DEFAULT_LIMITS,
+  silentLog,
+  systemClock,
+} from '../../packages/shared/src/index.ts';
+import { API_KEY, apiWorld, KEY_PEPPER, problemOf } from '../support/api-world.ts';
+import { asking, keyHolder } from '../support/key-holder.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const circle = { type: 'text-to-image', input: { prompt: 'a red circle' } };
+
+describe('a key', () => {
+  test('is shown when it is made and never again, and Redis has no trace of it', async () => {
+    const world = await apiWorld(server.url);
+    const { key } = await keyHolder(world, 'acme', { name: 'render farm', env: 'test' });
+    expect(key.key).toMatch(/^lehr_test_[A-Za-z0-9]{8}_[A-Za-z0-9]{43}$/);
+    expect(key).toMatchObject({
+      tenant: 'acme',
+      name: 'render farm',
+      prefix: key.key.slice(0, 18),
+      scopes: ['submit', 'read', 'cancel'],
+      limits: DEFAULT_LIMITS,
+      expires_at: null,
+      last_used_at: null,
+    });
+    const { key: secret, ...shown } = key;
+    const list = ApiKeyListSchema.parse(await (await world.ask('GET', '/v1/keys')).json());
+    expect(list.data).toEqual([shown]);
+    const stored = await world.parts.redis.hgetall(world.parts.keys.apiKey(key.id));
+    expect(JSON.stringify(stored)).not.toContain(secret.split('_')[3]);
+    expect(stored.digest).toMatch(/^[A-Za-z0-9_-]{43}$/);
+  });
+
+  test('works for its own tenant, with another secret or under another pepper it does not', async () => {
+    const world = await apiWorld(server.url);
+    const { key, ask } = await keyHolder(world, 'acme');
+    const posted = await ask('POST', '/v1/jobs', circle);
+    const { id } = (await posted.json()) as { id: string };
+    expect((await world.parts.records.read(id as never))?.tenant).toBe('acme');
+    expect((await world.ask('GET', `/v1/jobs/${id}`)).status).toBe(404);
+    const last = key.key.slice(-1) === 'x' ? 'y' : 'x';
+    expect((await asking(world, key.key.slice(0, -1) + last)('GET', '/v1/jobs')).status).toBe(401);
+    const { redis, keys, clock } = world.parts;
+    const store = new KeyStore(redis, keys, `another ${KEY_PEPPER}`);
+    expect(await new StoredKeys(store, clock, silentLog).authenticate(key.key)).toBeUndefined();
+  });
+
+  test('may do what its scopes say: anything else is 403, where no key is 401', async () => {
+    const world = await apiWorld(server.url);
+    const routes = [
+      ['submit', 'POST', '/v1/jobs', circle],
+      ['read', 'GET', '/v1/jobs'],
+      ['cancel', 'POST', '/v1/jobs/job_01jd3v9s6w0000000000000000/cancel'],
+      ['admin', 'GET', '/v1/keys'],
+      ['admin', 'POST', '/v1/keys', { tenant: 'acme' }],
+      ['admin', 'PATCH', '/v1/keys/abcdefgh', {}],
+      ['admin', 'DELETE', '/v1/keys/abcdefgh'],
+      ['admin', 'GET', '/admin/queues'],
+    ] as const;
+    for (const scope of ['submit', 'read', 'cancel', 'admin'] as const) {
+      const { ask } = await keyHolder(world, 'acme', { scopes: [scope] });
+      for (const [wanted, method, path, body] of routes) {
+        const { status } = await ask(method, path, body);
+        expect(status === 403, `${scope}: ${method} ${path} is ${status}`).toBe(wanted !== scope);
+        expect((await world.app.request(path, { method })).status, path).toBe(401);
+      }
+    }
+  });
+
+  test('stops working when it expires', async () => {
+    let skewMs = 0;
+    const clock: Clock = { ...systemClock, now: () => systemClock.now() + skewMs };
+    const world = await apiWorld(server.url);
+    const expires_at = new Date(clock.now() + 3_600_000).toISOString();
+    const { key } = await keyHolder(world, 'acme', { expires_at });
+    const keys = new StoredKeys(world.parts.keyStore, clock, silentLog);
+    expect(await keys.authenticate(key.key)).toMatchObject({ tenant: 'acme' });
+    skewMs = 3_600_001;
+    expect(await keys.authenticate(key.key)).toBeUndefined();
+  });
+
+  test('is revoked on every API within a second, and two of a tenant live side by side until then', async () => {
+    const world = await apiWorld(server.url);
+    const other = await apiWorld(server.url, { keys: world.parts.keys });
+    const [old, next] = [await keyHolder(world, 'acme'), await keyHolder(world, 'acme')];
+    for (const each of [world, other]) {
+      for (const { key } of [old, next]) {
+        expect((await asking(each, key.key)('GET', '/v1/jobs')).status).toBe(200);
+      }
+    }
+    expect((await world.ask('DELETE', `/v1/keys/${old.key.id}`)).status).toBe(204);
+    const revokedAt = performance.now();
+    for (const each of [world, other]) {
+      await vi.waitFor(
+        async () => expect((await asking(each, old.key.key)('GET', '/v1/jobs')).status).toBe(401),
+        { timeout: 3000, interval: 20 },
+      );
+    }
+    expect(performance.now() - revokedAt).toBeLessThan(1000);
+    expect((await asking(other, next.key.key)('GET', '/v1/jobs')).status).toBe(200);
+    expect((await world.ask('DELETE', `/v1/keys/${old.key.id}`)).status).toBe(404);
+  });
+
+  test('is changed field by field, and a revoked one does not come back', async () => {
+    const world = await apiWorld(server.url);
+    const { key } = await keyHolder(world, 'acme', { name: 'farm', limits: { max_jobs: 5, weight: 2 } });
+    const path = `/v1/keys/${key.id}`;
+    const change = { name: '', limits: { max_jobs: null, cost_per_minute_s: 60 }, scopes: ['read'] };
+    const changed = ApiKeySchema.strict().parse(await (await world.ask('PATCH', path, change)).json());
+    expect(changed).toMatchObject({
+      name: '',
+      scopes: ['read'],
+      limits: { max_jobs: null, cost_per_minute_s: 60, weight: 2 },
+    });
+    await world.ask('DELETE', path);
+    expect((await world.ask('PATCH', path, { name: 'back' })).status).toBe(404);
+    await world.parts.keyStore.markUsed(key.id, 1);
+    expect(await (await world.ask('GET', '/v1/keys')).json()).toMatchObject({ data: [] });
+  });
+
+  test('tells when it was last used, written at most once a minute', async () => {
+    let nowMs = systemClock.now();
+    const clock: Clock = { ...systemClock, now: () => nowMs };
+    const world = await apiWorld(server.url);
+    const { key } = await keyHolder(world, 'acme');
+    const noted = vi.spyOn(world.parts.keyStore, 'markUsed');
+    const keys = new StoredKeys(world.parts.keyStore, clock, silentLog);
+    const usedAt = async () => (await world.parts.keyStore.list())[0].last_used_at;
+    const first = new Date(nowMs).toISOString();
+    for (let i = 0; i < 20; i++) await keys.authenticate(key.key);
+    await expect.poll(usedAt).toBe(first);
+    nowMs += 59_000;
+    for (let i = 0; i < 20; i++) await keys.authenticate(key.key);
+    expect(noted).toHaveBeenCalledTimes(1);
+    nowMs += 1_000;
+    await keys.authenticate(key.key);
+    await expect.poll(usedAt).toBe(new Date(nowMs).toISOString());
+    expect(noted).toHaveBeenCalledTimes(2);
+  });
+
+  test('costs no round trip per request', async () => {
+    const world = await apiWorld(server.url);
+    const { key } = await keyHolder(world, 'acme');
+    const found = vi.spyOn(world.parts.keyStore, 'find');
+    const keys = new StoredKeys(world.parts.keyStore, { ...systemClock, monotonic: () => 0 }, silentLog);
+    await keys.authenticate(key.key);
+    await expect.poll(async () => (await world.parts.keyStore.list())[0].last_used_at).not.toBeNull();
+    await keys.authenticate(key.key);
+    const before = found.mock.calls.length;
+    for (let i = 0; i < 100; i++) expect(await keys.authenticate(key.key)).toBeDefined();
+    expect(found.mock.calls.length).toBe(before);
+  });
+
+  test.each([
+    [{ tenant: 'Acme' }, '/tenant'],
+    [{ tenant: 'a:b' }, '/tenant'],
+    [{ tenant: '' }, '/tenant'],
+    [{ tenant: 'a', scopes: [] }, '/scopes'],
+    [{ tenant: 'a', scopes: ['root'] }, '/scopes/0'],
+    [{ tenant: 'a', expires_at: 'tomorrow' }, '/expires_at'],
+    [{ tenant: 'a', limits: { max_jobs: 0 } }, '/limits/max_jobs'],
+    [{ tenant: 'a', limits: { weight: -1 } }, '/limits/weight'],
+    [{ tenant: 'a', limits: { jobs: 1 } }, '/limits/jobs'],
+  ])('that cannot be is refused and named: %j', async (request, pointer) => {
+    const world = await apiWorld(server.url);
+    const response = await world.ask('POST', '/v1/keys', request);
+    expect(response.status).toBe(422);
+    expect((await problemOf(response)).errors?.map((problem) => problem.pointer)).toEqual([pointer]);
+  });
+});
+
+test('the configured key stands beside the others and is not among them', async () => {
+  const world = await apiWorld(server.url);
+  await keyHolder(world, 'acme');
+  expect(await world.parts.authenticator.authenticate(API_KEY)).toMatchObject({
+    tenant: 'default',
+    keyId: 'root',
+  });
+  const list = ApiKeyListSchema.parse(await (await world.ask('GET', '/v1/keys')).json());
+  expect(list.data.map(({ tenant }) => tenant)).toEqual(['acme']);
+  const nobody = { authenticate: async () => undefined };
+  expect(await anyOf(nobody, world.parts.authenticator).authenticate('x')).toBeUndefined();
+});

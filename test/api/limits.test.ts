@@ -1,0 +1,256 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { redisNow } from '../../packages/shared/src/redis/index.ts';
+import { type ApiWorld, apiWorld, jobOf, problemOf } from '../support/api-world.ts';
+import { keyHolder } from '../support/key-holder.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+/** 8 steps with guidance at 64x64: 16 row-steps, 160 ms at the 100 a second that the fleet reports here. */
+const LANE = { queue: 'diffusion.tiny@1.64x64', rows: 0, row_cap: 8, samples: 0, row_steps_per_s: 100 };
+const drawing = (input: object = {}) => ({ type: 'text-to-image', input: { prompt: 'a circle', ...input } });
+
+async function worldAt100(changes: Parameters<typeof apiWorld>[1] = {}): Promise<ApiWorld> {
+  const world = await apiWorld(server.url, changes);
+  await world.worker.report({ lanes: [LANE] });
+  return world;
+}
+
+const numbersOf = ({ headers }: Response) => ({
+  limit: Number(headers.get('ratelimit-limit')),
+  remaining: Number(headers.get('ratelimit-remaining')),
+  reset: Number(headers.get('ratelimit-reset')),
+  retry: Number(headers.get('retry-after')),
+});
+
+async function expectRefusal(response: Response): Promise<void> {
+  expect(response.status).toBe(429);
+  expect(await problemOf(response)).toMatchObject({ type: 'urn:lehr:problem:rate-limited' });
+  const { retry } = numbersOf(response);
+  expect(retry).toBeGreaterThanOrEqual(1);
+  expect(retry).toBeLessThanOrEqual(60);
+}
+
+describe('a budget of engine seconds', () => {
+  test('is spent by the estimated cost of jobs, and shown in every answer', async () => {
+    const world = await worldAt100();
+    const { ask } = await keyHolder(world, 'acme', { limits: { cost_per_minute_s: 3 } });
+    // 100 row-steps, a second.
+    const first = await ask('POST', '/v1/jobs', drawing({ steps: 50 }));
+    expect(first.status).toBe(202);
+    expect(numbersOf(first)).toMatchObject({ limit: 3, remaining: 2, reset: 20 });
+    expect(first.headers.get('ratelimit-policy')).toBe('3;w=60;comment="engine seconds"');
+    // It owes what goes beyond the budget.
+    const large = await ask('POST', '/v1/jobs', drawing({ steps: 50, n: 4 }));
+    expect(numbersOf(large)).toMatchObject({ remaining: 0, reset: 100 });
+    const refused = await ask('POST', '/v1/jobs', drawing());
+    await expectRefusal(refused);
+    expect(numbersOf(refused)).toMatchObject({ limit: 3, remaining: 0 });
+    expect(numbersOf(refused).reset).toBeGreaterThan(35);
+    expect(numbersOf(refused).reset).toBeLessThanOrEqual(41);
+  });
+
+  test('fills up steadily', async () => {
+    const world = await worldAt100();
+    const { ask, key } = await keyHolder(world, 'acme', { limits: { cost_per_minute_s: 60 } });
+    const { redis, keys } = world.parts;
+    await ask('POST', '/v1/jobs', drawing({ steps: 50 }));
+    await redis.hset(keys.budget(key.id), 'used', 60_400, 'at', await redisNow(redis));
+    await expectRefusal(await ask('POST', '/v1/jobs', drawing()));
+    await vi.waitFor(async () => expect((await ask('POST', '/v1/jobs', drawing())).status).toBe(202), {
+      timeout: 3000,
+      interval: 50,
+    });
+  });
+
+  test('is counted across APIs, for each key by itself', async () => {
+    const world = await worldAt100();
+    const other = await apiWorld(server.url, { keys: world.parts.keys });
+    const limits = { cost_per_minute_s: 0.1 };
+    const [one, two] = [
+      await keyHolder(world, 'acme', { limits }),
+      await keyHolder(world, 'acme', { limits }),
+    ];
+    expect((await one.ask('POST', '/v1/jobs', drawing())).status).toBe(202);
+    const headers = { authorization: `Bearer ${one.key.key}` };
+    await expectRefusal(await other.ask('POST', '/v1/jobs', drawing(), { headers }));
+    expect((await two.ask('POST', '/v1/jobs', drawing())).status).toBe(202);
+  });
+
+  test('of a job that is not made after all is given back', async () => {
+    const world = await worldAt100();
+    const limits = { cost_per_minute_s: 6, max_jobs: 1 };
+    const { ask } = await keyHolder(world, 'acme', { limits });
+    const headers = { 'idempotency-key': 'k' };
+    await ask('POST', '/v1/jobs', drawing({ steps: 50 }), { headers });
+    for (let i = 0; i < 3; i++) {
+      const replayed = await ask('POST', '/v1/jobs', drawing({ steps: 50 }), { headers });
+      expect(replayed.headers.get('idempotency-replayed')).toBe('true');
+    }
+    await expectRefusal(await ask('POST', '/v1/jobs', drawing({ steps: 50 })));
+    await world.worker.succeed(await world.worker.take());
+    // Two jobs of a second, whatever else was asked; some of it has come back meanwhile.
+    const next = await vi.waitFor(
+      async () => {
+        const response = await ask('POST', '/v1/jobs', drawing({ steps: 50 }));
+        expect(response.status).toBe(202);
+        return response;
+      },
+      { timeout: 3000, interval: 50 },
+    );
+    expect(numbersOf(next)).toMatchObject({ limit: 6, remaining: 4 });
+  });
+
+  test('a burst of six refused attempts is counted once: all but the first are refused from memory, and none makes it last longer', async () => {
+    const world = await worldAt100();
+    const { ask, key } = await keyHolder(world, 'acme', { limits: { cost_per_minute_s: 1 } });
+    await ask('POST', '/v1/jobs', drawing({ steps: 50, n: 2 }));
+    const { redis, keys } = world.parts;
+    const before = await redis.hgetall(keys.budget(key.id));
+    const charge = vi.spyOn(world.parts.quotas, 'charge');
+    const refusals: Response[] = [];
+    for (let i = 0; i < 6; i++) refusals.push(await ask('POST', '/v1/jobs', drawing()));
+    for (const each of refusals) await expectRefusal(each);
+    expect(charge).toHaveBeenCalledTimes(1);
+    expect(await redis.hgetall(keys.budget(key.id))).toEqual(before);
+  });
+
+  test('refuses in a penalty before the body is read, and polls and cancels go on', async () => {
+    const world = await worldAt100();
+    const { ask } = await keyHolder(world, 'acme', { limits: { cost_per_minute_s: 0.1 } });
+    const { id } = await jobOf(await ask('POST', '/v1/jobs', drawing()));
+    await expectRefusal(await ask('POST', '/v1/jobs', drawing()));
+    await expectRefusal(await ask('POST', '/v1/jobs', '{not even JSON'));
+    expect((await ask('GET', `/v1/jobs/${id}`)).status).toBe(200);
+    expect((await ask('GET', '/v1/jobs')).status).toBe(200);
+    expect((await ask('POST', `/v1/jobs/${id}/cancel`)).status).toBe(200);
+    expect((await ask('DELETE', `/v1/jobs/${id}`)).status).toBe(204);
+  });
+});
+
+test('requests for a job are counted before they are read', async () => {
+  const world = await worldAt100();
+  const { ask } = await keyHolder(world, 'acme', { limits: { requests_per_minute: 2 } });
+  expect((await ask('POST', '/v1/jobs', '{')).status).toBe(400);
+  expect((await ask('POST', '/v1/jobs', drawing())).status).toBe(202);
+  const refused = await ask('POST', '/v1/jobs', '{');
+  await expectRefusal(refused);
+  expect(refused.headers.get('ratelimit-policy')).toBe('2;w=60;comment="requests"');
+  expect((await ask('GET', '/v1/jobs')).status).toBe(200);
+});
+
+describe('places', () => {
+  test('of a tenant are counted over all its keys, waiting and running', async () => {
+    const world = await worldAt100();
+    const limits = { max_jobs: 3 };
+    const [one, two] = [
+      await keyHolder(world, 'acme', { limits }),
+      await keyHolder(world, 'acme', { limits }),
+    ];
+    for (const { ask } of [one, two, one])
+      expect((await ask('POST', '/v1/jobs', drawing())).status).toBe(202);
+    const claim = await world.worker.take();
+    const refused = await two.ask('POST', '/v1/jobs', drawing());
+    await expectRefusal(refused);
+    expect(numbersOf(refused)).toMatchObject({ limit: 3, remaining: 0 });
+    const other = await keyHolder(world, 'other', { limits });
+    expect((await other.ask('POST', '/v1/jobs', drawing())).status).toBe(202);
+    await world.worker.succeed(claim);
+    expect((await one.ask('POST', '/v1/jobs', drawing())).status).toBe(202);
+  });
+
+  test('to wait in are a number of their own', async () => {
+    const world = await worldAt100();
+    const { ask } = await keyHolder(world, 'acme', { limits: { max_queued: 1 } });
+    expect((await ask('POST', '/v1/jobs', drawing())).status).toBe(202);
+    await expectRefusal(await ask('POST', '/v1/jobs', drawing()));
+    await world.worker.take();
+    await vi.waitFor(async () => expect((await ask('POST', '/v1/jobs', drawing())).status).toBe(202), {
+      timeout: 3000,
+      interval: 50,
+    });
+  });
+});
+
+describe('a wait that is too long', () => {
+  test('is refused with 503 for new jobs alone, and the breaker says for which classes', async () => {
+    const world = await worldAt100({ maxWaitMs: 3000 });
+    const breakers = async () => {
+      const { data, models } = (await (await world.ask('GET', '/v1/queues')).json()) as {
+        data: { breaker: string; wait_ms: object }[];
+        models: { model: string; breaker: string }[];
+      };
+      return { breaker: data[0].breaker, model: models[0], wait: data[0].wait_ms };
+    };
+    const { id } = await world.post({ steps: 50, n: 4 });
+    const refused = await world.ask('POST', '/v1/jobs', drawing());
+    expect(refused.status).toBe(503);
+    expect(await problemOf(refused)).toMatchObject({
+      type: 'urn:lehr:problem:overloaded',
+      detail: 'This job would wait about 4 s before it starts.',
+    });
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60);
+    // Numbers of the last second may be shown.
+    await expect.poll(async () => (await breakers()).breaker, { timeout: 3000 }).toBe('partly-open');
+    expect(await breakers()).toMatchObject({
+      model: { model: 'tiny@1', breaker: 'partly-open' },
+      wait: { interactive: 0, standard: 4000, bulk: 4000 },
+    });
+    expect((await world.post({}, { priority: 'interactive' })).status).toBe('queued');
+    expect((await world.ask('GET', `/v1/jobs/${id}`)).status).toBe(200);
+    expect((await world.ask('POST', `/v1/jobs/${id}/cancel`)).status).toBe(200);
+    expect((await world.post()).status).toBe('queued');
+    await expect.poll(async () => (await breakers()).breaker, { timeout: 3000 }).toBe('closed');
+  });
+
+  test("is also one that ends after the caller's own deadline", async () => {
+    const world = await worldAt100();
+    await world.post({ steps: 50, n: 4 });
+    const post = (deadline_s: number) =>
+      world.ask('POST', '/v1/jobs', { ...drawing({ steps: 50 }), deadline_s });
+    expect((await post(4.9)).status).toBe(503);
+    expect((await post(5.1)).status).toBe(202);
+  });
+
+  test('counts what the same workers do in other groups first, by their share of it', async () => {
+    const world = await worldAt100({ maxWaitMs: 1500 });
+    await world.post({ steps: 50, width: 96 });
+    const elsewhere = async () =>
+      (await world.parts.backlog.ahead(LANE.queue, 'tiny@1', 'standard')).elsewhereMs;
+    // 96x64 costs half as much again.
+    await expect.poll(elsewhere, { timeout: 3000 }).toBe(1500);
+    expect((await world.post({}, { priority: 'interactive' })).status).toBe('queued');
+    expect((await world.ask('POST', '/v1/jobs', drawing())).status).toBe(503);
+  });
+
+  test('is not known without workers: jobs wait for one', async () => {
+    const world = await apiWorld(server.url, { maxWaitMs: 1_000_000 });
+    for (let i = 0; i < 3; i++) await world.post({ steps: 50, n: 4 });
+    const { data } = (await (await world.ask('GET', '/v1/queues')).json()) as { data: object[] };
+    expect(data).toMatchObject([{ waiting: 3, workers: 0, wait_ms: null, breaker: 'closed' }]);
+  });
+});
+
+test('width, height, pictures and steps together have a limit of their own', async () => {
+  const world = await apiWorld(server.url);
+  const { max_work } = world.parts.registry.models[0].limits;
+  expect(max_work).toBe(2 * 12288 * 50);
+  expect((await world.post({ width: 96, height: 128, n: 2, steps: 50 })).status).toBe('queued');
+  const refused = await world.ask('POST', '/v1/jobs', drawing({ width: 96, height: 128, n: 3, steps: 50 }));
+  expect(refused.status).toBe(422);
+  const { errors, detail } = await problemOf(refused);
+  expect(errors?.map(({ pointer }) => pointer)).toEqual([
+    '/input/width',
+    '/input/height',
+    '/input/n',
+    '/input/steps',
+  ]);
+  expect(detail).toContain(
+    'makes 96x128 pixels x 3 pictures x 50 steps = 1843200, at most 1228800 are allowed',
+  );
+});

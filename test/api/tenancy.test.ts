@@ -1,0 +1,189 @@
+/**
+ * Two tenants over every route of the OpenAPI document: what is one's is nothing to the other. A new route is covered by
+ * itself; one with a new kind of path parameter fails here until RECIPES says whose it is.
+ */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { SCOPES } from '../../packages/shared/src/index.ts';
+import { type ApiWorld, apiWorld, jobOf, PUBLIC_URL } from '../support/api-world.ts';
+import { type KeyHolder, keyHolder } from '../support/key-holder.ts';
+import {
+  draftOf,
+  type OpenApiDocument,
+  type Operation,
+  operationsOf,
+  requestOf,
+} from '../support/openapi.ts';
+import { Random } from '../support/random.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+/** Stands in everything of A: in no answer to B may it turn up. */
+const CANARY = 'canary-of-a';
+
+interface Scene {
+  readonly world: ApiWorld;
+  readonly a: KeyHolder;
+  /** Without and with the right to administer. */
+  readonly b: KeyHolder;
+  readonly adminOfB: KeyHolder;
+  /** Ids of A's jobs: one waits, one runs, one is done. */
+  readonly jobs: readonly string[];
+}
+
+type Recipe =
+  /** Somebody's: values of A, and one that nobody has. */
+  | { readonly kind: 'owned'; values(scene: Scene): readonly string[]; readonly unknown: string }
+  /** The installation's: only administrators get there, of whatever tenant. */
+  | { readonly kind: 'administered'; values(scene: Scene): readonly string[] }
+  /** For everybody with a key. */
+  | { readonly kind: 'shared' }
+  /** Read through a link that B has of his own, with A's value put in its place. */
+  | { readonly kind: 'signed'; swapped(scene: Scene): Promise<readonly string[]> };
+
+/** By the path up to and with its parameter. */
+const RECIPES: Readonly<Record<string, Recipe>> = {
+  '/v1/jobs/{id}': { kind: 'owned', values: ({ jobs }) => jobs, unknown: 'job_01jd3v9s6w0000000000000000' },
+  '/v1/keys/{id}': { kind: 'administered', values: ({ a }) => [a.key.id] },
+  '/v1/models/{id}': { kind: 'shared' },
+  '/objects/{key}': { kind: 'signed', swapped: swappedObjects },
+  '/events/{id}': { kind: 'signed', swapped: swappedEvents },
+};
+
+const templateOf = (path: string): string => path.slice(0, path.lastIndexOf('}') + 1);
+
+function recipeOf({ name, path }: Operation): Recipe {
+  const template = templateOf(path);
+  const recipe = RECIPES[template];
+  if (recipe) return recipe;
+  throw new Error(`${name}: tell in RECIPES whose the parameter of ${template} is.`);
+}
+
+const CIRCLE = { type: 'text-to-image', input: { prompt: `a circle ${CANARY}` }, metadata: { note: CANARY } };
+
+async function sceneOf(): Promise<Scene & { document: OpenApiDocument }> {
+  const world = await apiWorld(server.url);
+  const document = (await (await world.app.request('/openapi.json')).json()) as OpenApiDocument;
+  const a = await keyHolder(world, 'tenant-a', { name: CANARY });
+  const b = await keyHolder(world, 'tenant-b');
+  const adminOfB = await keyHolder(world, 'tenant-b', { scopes: [...SCOPES] });
+  const post = async (): Promise<string> => (await jobOf(await a.ask('POST', '/v1/jobs', CIRCLE))).id;
+  const done = await post();
+  await world.worker.succeed(await world.worker.take(), Buffer.from(CANARY));
+  const running = await post();
+  await world.worker.progress(await world.worker.take(), 3);
+  const waiting = await post();
+  return { world, document, a, b, adminOfB, jobs: [waiting, running, done] };
+}
+
+async function swappedObjects(scene: Scene): Promise<string[]> {
+  const { world, a, jobs } = scene;
+  const own = await finishedJobOfB(scene);
+  const foreign = await jobOf(await a.ask('GET', `/v1/jobs/${jobs[2]}`));
+  const [mine, theirs] = [own, foreign].map((job) => new URL(job.output?.images?.[0].url ?? ''));
+  expect((await world.app.request(`${theirs.pathname}${theirs.search}`)).status).toBe(200);
+  return [`${theirs.pathname}${mine.search}`, theirs.pathname];
+}
+
+async function swappedEvents(scene: Scene): Promise<string[]> {
+  const own = await finishedJobOfB(scene);
+  const link = own.links.events_signed.slice(PUBLIC_URL.length);
+  return scene.jobs.flatMap((id) => [link.replace(own.id, id), `/events/${id}`]);
+}
+
+async function finishedJobOfB({ world, b }: Scene) {
+  const body = { type: 'text-to-image', input: { prompt: 'a square', width: 96 } };
+  const { id } = await jobOf(await b.ask('POST', '/v1/jobs', body));
+  await world.worker.succeed(await world.worker.take('diffusion.tiny@1.96x64'));
+  return jobOf(await b.ask('GET', `/v1/jobs/${id}`));
+}
+
+/** Everything Redis keeps of A's jobs, and what lies in the store for them. */
+async function stateOfA({ world, jobs }: Scene): Promise<unknown> {
+  const { redis, keys, records, store } = world.parts;
+  return Promise.all(
+    jobs.map(async (id) => {
+      const record = await records.read(id as never);
+      const images = record?.state === 'succeeded' ? record.output.images : [];
+      const objects = await Promise.all(
+        images.map(async ({ key }) => new Response((await store.get(key as never))?.body).text()),
+      );
+      return { hash: await redis.hgetall(keys.record(id as never)), objects };
+    }),
+  );
+}
+
+/** An answer without what differs from request to request. */
+async function shownOf(response: Response): Promise<{ status: number; text: string }> {
+  const text = await response.text();
+  return { status: response.status, text: text.replace(/"instance":"[^"]*"/, '') };
+}
+
+test('no route lets one tenant see, change, end or list what is another tenant’s', async () => {
+  const scene = await sceneOf();
+  const { world, document, a, b, adminOfB, jobs } = scene;
+  const before = await stateOfA(scene);
+  // Nobody is held: a wait ends at once from here on.
+  world.parts.waits.stop();
+  const asked = async (who: KeyHolder, operation: Operation, given: Record<string, string> = {}) => {
+    // The same request but for what is given.
+    const [url, init] = requestOf(draftOf(document, operation, new Random(5), given, 0));
+    return who.ask(operation.method, url, undefined, init);
+  };
+  const leaks: string[] = [];
+
+  for (const operation of operationsOf(document)) {
+    const { name, path, parameters } = operation;
+    const parameter = parameters.find((each) => each.in === 'path')?.name;
+    if (parameter === undefined) {
+      for (const who of [b, adminOfB]) {
+        if (who === adminOfB && path.startsWith('/v1/keys')) continue;
+        const { text } = await shownOf(await asked(who, operation));
+        if ([CANARY, 'tenant-a', ...jobs].some((canary) => text.includes(canary))) leaks.push(name);
+      }
+      continue;
+    }
+    const recipe = recipeOf(operation);
+    switch (recipe.kind) {
+      case 'owned':
+        for (const who of [b, adminOfB]) {
+          const unknown = await shownOf(await asked(who, operation, { [parameter]: recipe.unknown }));
+          for (const value of recipe.values(scene)) {
+            const shown = await shownOf(await asked(who, operation, { [parameter]: value }));
+            expect(shown.status, `${name} of another tenant`).toBe(404);
+            expect(shown, `${name} tells another tenant's from none`).toEqual(unknown);
+          }
+        }
+        break;
+      case 'administered':
+        for (const value of recipe.values(scene)) {
+          expect((await asked(b, operation, { [parameter]: value })).status, name).toBe(403);
+        }
+        break;
+      case 'signed':
+        for (const url of await recipe.swapped(scene)) {
+          const response = await b.ask(operation.method, url);
+          expect([400, 403], `${name}: ${url}`).toContain(response.status);
+          if ((await response.text()).includes(CANARY)) leaks.push(name);
+        }
+        break;
+      case 'shared':
+        expect((await asked(b, operation, { [parameter]: 'tiny' })).status, name).toBe(200);
+    }
+  }
+
+  expect(leaks).toEqual([]);
+  expect(await stateOfA(scene)).toEqual(before);
+  // The recipes name what is there: its owner sees it.
+  for (const id of jobs) expect((await a.ask('GET', `/v1/jobs/${id}`)).status).toBe(200);
+  expect((await world.ask('GET', `/v1/jobs/${jobs[0]}`)).status, 'the configured key').toBe(404);
+});
+
+test('a route whose parameter nobody has told the owner of is refused', () => {
+  const operation = { name: 'getThing', method: 'GET', path: '/v1/things/{id}/parts' } as Operation;
+  expect(() => recipeOf(operation)).toThrow('tell in RECIPES whose the parameter of /v1/things/{id} is');
+});

@@ -1,0 +1,170 @@
+/**
+ * Benchmarks as ratios: two sides do the same work in turns within one run, so that whatever else the machine does falls
+ * on both. A round runs each side once, in alternating order, and gives one ratio; a figure is the median of its rounds.
+ *
+ * A bench file exports `figures`; `npm run bench` gives each file a process of its own and prints one table.
+ */
+import { cpus, loadavg } from 'node:os';
+
+/** Does one round of work and returns how it went, in the figure's unit. */
+export type Side = () => Promise<number> | number;
+
+export type Target = { readonly atLeast: number } | { readonly atMost: number };
+
+interface AnyFigure {
+  readonly name: string;
+  /** Of what a side or a sample returns: ms, pictures/s. */
+  readonly unit: string;
+  readonly target?: Target;
+}
+
+/** Ours over the baseline. */
+export interface RatioFigure extends AnyFigure {
+  readonly kind: 'ratio';
+  /** Default 9. */
+  readonly rounds?: number;
+  /** Rounds that run first and do not count; default 1. */
+  readonly warmUps?: number;
+  /** Prepares both sides; `close` ends what it started, whatever happened. */
+  open(): Promise<{ readonly ours: Side; readonly baseline: Side; close(): Promise<void> }>;
+}
+
+/** Something that has no baseline: a percentile of many samples. */
+export interface SampledFigure extends AnyFigure {
+  readonly kind: 'sampled';
+  /** 0 to 100. */
+  readonly percentile: number;
+  open(): Promise<{ samples(): Promise<readonly number[]>; close(): Promise<void> }>;
+}
+
+export type Figure = RatioFigure | SampledFigure;
+
+/** A measured figure. */
+export interface Row {
+  readonly name: string;
+  readonly unit: string;
+  readonly target?: Target;
+  /** The ratio, or the percentile. */
+  readonly value: number;
+  /** Of the rounds or of the samples. */
+  readonly min: number;
+  readonly max: number;
+  readonly count: number;
+  /** Medians of the sides; of a ratio only. */
+  readonly sides?: { readonly ours: number; readonly baseline: number };
+}
+
+export async function measure(figure: Figure): Promise<Row> {
+  const { name, unit, target } = figure;
+  const head = { name, unit, ...(target && { target }) };
+  if (figure.kind === 'ratio') {
+    const sides = await figure.open();
+    try {
+      return { ...head, ...(await compare(sides, figure)) };
+    } finally {
+      await sides.close();
+    }
+  }
+  const source = await figure.open();
+  try {
+    const samples = await source.samples();
+    return { ...head, ...spread(samples), value: percentile(samples, figure.percentile) };
+  } finally {
+    await source.close();
+  }
+}
+
+/** Throws when a side returns what cannot be divided: a bench that measured nothing must not look like a result. */
+async function compare(
+  { ours, baseline }: { readonly ours: Side; readonly baseline: Side },
+  { rounds = 9, warmUps = 1, name }: RatioFigure,
+): Promise<Pick<Row, 'value' | 'min' | 'max' | 'count' | 'sides'>> {
+  const taken: { ours: number; baseline: number }[] = [];
+  for (let round = -warmUps; round < rounds; round++) {
+    const figures = { ours: 0, baseline: 0 };
+    const turn = round % 2 === 0 ? (['ours', 'baseline'] as const) : (['baseline', 'ours'] as const);
+    for (const side of turn) {
+      figures[side] = await (side === 'ours' ? ours() : baseline());
+      if (!(figures[side] > 0 && Number.isFinite(figures[side]))) {
+        throw new Error(`${name}: ${side} gave ${figures[side]}, wanted a number above 0`);
+      }
+    }
+    if (round >= 0) taken.push(figures);
+  }
+  const ratios = taken.map((each) => each.ours / each.baseline);
+  return {
+    ...spread(ratios),
+    value: percentile(ratios, 50),
+    sides: {
+      ours: percentile(
+        taken.map((each) => each.ours),
+        50,
+      ),
+      baseline: percentile(
+        taken.map((each) => each.baseline),
+        50,
+      ),
+    },
+  };
+}
+
+function spread(values: readonly number[]): Pick<Row, 'min' | 'max' | 'count'> {
+  return { min: Math.min(...values), max: Math.max(...values), count: values.length };
+}
+
+/** Between the two nearest values where it falls between two (numpy's default). Throws without values. */
+export function percentile(values: readonly number[], percent: number): number {
+  if (values.length === 0) throw new Error('no samples were taken');
+  const sorted = [...values].sort((a, b) => a - b);
+  const place = (percent / 100) * (sorted.length - 1);
+  const below = Math.floor(place);
+  const above = Math.min(below + 1, sorted.length - 1);
+  return sorted[below] + (sorted[above] - sorted[below]) * (place - below);
+}
+
+export function isMet({ value, target }: Pick<Row, 'value' | 'target'>): boolean {
+  if (target === undefined) return true;
+  return 'atLeast' in target ? value >= target.atLeast : value <= target.atMost;
+}
+
+/** Markdown: the machine, then one line per figure. */
+export function table(rows: readonly Row[]): string {
+  const lines = rows.map((row) => {
+    const cells = [
+      row.name,
+      sidesText(row),
+      valueText(row),
+      `${three(row.min)} .. ${three(row.max)}`,
+      `${row.count}`,
+    ];
+    return `| ${[...cells, targetText(row)].join(' | ')} |`;
+  });
+  const head = [
+    '| figure | Lehr, baseline | median | min .. max | n | target |',
+    '| --- | --- | --- | --- | --- | --- |',
+  ];
+  return [machine(), '', ...head, ...lines].join('\n');
+}
+
+/** What ran the benches. */
+export function machine(): string {
+  const [{ model }] = cpus();
+  const load = loadavg()[0].toFixed(1);
+  return `${model.trim()}, ${cpus().length} cores, ${process.platform} ${process.arch}, Node ${process.versions.node}, load ${load}`;
+}
+
+const sidesText = ({ sides, unit }: Row): string =>
+  sides ? `${three(sides.ours)}, ${three(sides.baseline)} ${unit}` : '';
+const valueText = ({ value, unit, sides }: Row): string => `**${three(value)}**${sides ? '' : ` ${unit}`}`;
+
+function targetText(row: Row): string {
+  if (row.target === undefined) return '';
+  const [sign, bound] = 'atLeast' in row.target ? ['>=', row.target.atLeast] : ['<=', row.target.atMost];
+  return `${sign} ${bound}${isMet(row) ? '' : ', missed'}`;
+}
+
+/** Three significant digits, never in powers of ten. */
+const three = (value: number): string => {
+  const digits = Number(value.toPrecision(3));
+  return Math.abs(digits) >= 1000 ? Math.round(value).toString() : digits.toString();
+};

@@ -1,0 +1,71 @@
+/**
+ * Posts jobs over a few kept connections, one request under way on each, as a program of its own so that the process it
+ * measures pays for nothing of it: requests are bytes made once, and of an answer only its status and length are read.
+ */
+import { connect, type Socket } from 'node:net';
+
+export interface LoadOrder {
+  readonly port: number;
+  readonly key: string;
+  readonly body: string;
+  readonly count: number;
+  readonly connections: number;
+}
+
+const HEAD_END = '\r\n\r\n';
+
+process.on('message', (order: LoadOrder) => {
+  const startedAt = performance.now();
+  void run(order).then(
+    () => process.send?.({ ms: performance.now() - startedAt }),
+    (error) => process.send?.({ error: String(error) }),
+  );
+});
+
+async function run({ port, key, body, count, connections }: LoadOrder): Promise<void> {
+  const request = Buffer.from(
+    [
+      'POST /v1/jobs HTTP/1.1',
+      `host: 127.0.0.1:${port}`,
+      `authorization: Bearer ${key}`,
+      'content-type: application/json',
+      `content-length: ${Buffer.byteLength(body)}`,
+      '',
+      body,
+    ].join('\r\n'),
+  );
+  let left = count;
+  const take = (): boolean => left-- > 0;
+  await Promise.all(Array.from({ length: connections }, () => converse(port, request, take)));
+}
+
+/** Sends the request again and again while `take` allows. Rejects at the first answer that is not 202. */
+async function converse(port: number, request: Buffer, take: () => boolean): Promise<void> {
+  const socket = connect(port, '127.0.0.1').setNoDelay();
+  try {
+    await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject));
+    while (take()) {
+      socket.write(request);
+      const answer = await nextAnswer(socket);
+      if (!answer.startsWith('HTTP/1.1 202')) throw new Error(answer.slice(0, 400));
+    }
+  } finally {
+    socket.destroy();
+  }
+}
+
+function nextAnswer(socket: Socket): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    const onData = (chunk: Buffer): void => {
+      text += chunk.toString('latin1');
+      const end = text.indexOf(HEAD_END);
+      const length = /\r\ncontent-length: (\d+)/i.exec(text)?.[1];
+      if (end < 0 || length === undefined || text.length < end + HEAD_END.length + Number(length)) return;
+      socket.off('data', onData).off('close', onClose);
+      resolve(text);
+    };
+    const onClose = (): void => reject(new Error('the connection closed before its answer'));
+    socket.on('data', onData).once('close', onClose);
+  });
+}

@@ -1,0 +1,39 @@
+/** A fresh copy of the repository, with what git would hand out and nothing that was installed or built. */
+import { execFileSync, spawn } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, realpathSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative } from 'node:path';
+import { ROOT } from './readme.ts';
+
+/** What .gitignore keeps out, for a copy of the repository that came without git. */
+const LEFT_OUT = new Set(['node_modules', 'dist', '.turbo', '.lehr', 'coverage', '.git']);
+
+export interface Clone {
+  readonly path: string;
+  /** Returns at once; the folder is gone a while later. */
+  remove(): void;
+}
+
+export function makeClone(): Clone {
+  const path = realpathSync(mkdtempSync(join(tmpdir(), 'lehr-clone-')));
+  if (existsSync(join(ROOT, '.git'))) {
+    // Files not yet committed too: it is the tree at hand that is tested.
+    const listed = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '-z'], {
+      cwd: ROOT,
+      encoding: 'utf8',
+    });
+    for (const file of listed.split('\0').filter((each) => existsSync(join(ROOT, each)) && each !== '')) {
+      mkdirSync(dirname(join(path, file)), { recursive: true });
+      cpSync(join(ROOT, file), join(path, file));
+    }
+  } else {
+    const filter = (from: string): boolean =>
+      !relative(ROOT, from)
+        .split('/')
+        .some((part) => LEFT_OUT.has(part));
+    cpSync(ROOT, path, { recursive: true, filter });
+  }
+  // Half a gigabyte of modules; some disks take most of a minute to delete them, which nobody need wait for.
+  const remove = (): void => spawn('rm', ['-rf', path], { detached: true, stdio: 'ignore' }).unref();
+  return { path, remove };
+}

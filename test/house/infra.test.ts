@@ -1,0 +1,214 @@
+/** Images and compose.yaml, as far as they can be proved without a container engine: no image is built here. */
+import { execFile } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { type Copy, type Dockerfile, DockerfileParser } from 'dockerfile-ast';
+import { validate } from 'dockerfile-utils';
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { ENV, envSchema, readConfig } from '../../packages/shared/src/index.ts';
+import { ROOT, readText } from './readme.ts';
+
+const COMPOSE = 'infra/compose.yaml';
+const DOCKERFILES = readdirSync(join(ROOT, 'infra/docker'))
+  .filter((name) => name.endsWith('.Dockerfile'))
+  .map((name) => `infra/docker/${name}`);
+
+test('there is an image for the API and one for each kind of worker', () => {
+  const names = ['api', 'worker-cpu', 'worker-cuda'].map((name) => `infra/docker/${name}.Dockerfile`);
+  expect(DOCKERFILES).toEqual(names);
+});
+
+test.each(DOCKERFILES)('%s has nothing that a linter minds', (path) => {
+  const found = validate(readText(path)).map(({ message, range }) => `${range.start.line + 1}: ${message}`);
+  expect(found).toEqual([]);
+});
+
+test.each(DOCKERFILES)('%s copies what is there, from stages that are there', (path) => {
+  const { copies, stages } = read(path);
+  expect(copies.length).toBeGreaterThan(10);
+  for (const { from, sources } of copies) {
+    if (from !== undefined) expect(stages, `COPY --from=${from}`).toContain(from);
+    for (const source of sources) {
+      // Built things are not here yet, but the folder that they are built in is.
+      const here = source.replace(/^\/lehr\//, '').replace(/\/dist$/, '/src');
+      if (!/^\/usr\/|^node_modules$/.test(here)) expect(existsSync(join(ROOT, here)), source).toBe(true);
+    }
+  }
+});
+
+test.each(DOCKERFILES)('%s finds what it copies in the context that .dockerignore leaves', (path) => {
+  const rules = readText('.dockerignore').split('\n');
+  expect(rules).toContain('**');
+  const allowed = rules
+    .filter((rule) => rule.startsWith('!'))
+    .map((rule) => rule.slice(1).replaceAll('*', '[^/]*'));
+  const context = repositoryFiles().filter((file) =>
+    allowed.some((rule) => new RegExp(`^(?:${rule})(?:/|$)`).test(file)),
+  );
+  for (const { from, sources } of read(path).copies) {
+    if (from !== undefined) continue;
+    for (const source of sources) {
+      expect(
+        context.filter((file) => file === source || file.startsWith(`${source}/`)),
+        source,
+      ).not.toEqual([]);
+    }
+  }
+});
+
+test.each(DOCKERFILES)('%s shows npm the manifest of every workspace, which the lock file names', (path) => {
+  const shown = read(path).copies.flatMap(({ from, sources }) => (from === undefined ? sources : []));
+  const manifests = repositoryFiles().filter((file) =>
+    /^(?:apps|packages)\/[^/]+\/package\.json$/.test(file),
+  );
+  expect(manifests.length).toBeGreaterThan(4);
+  for (const manifest of manifests) expect(shown).toContain(manifest);
+});
+
+test.each(DOCKERFILES)('%s ends as an unprivileged program that can be probed and stopped', (path) => {
+  const { last } = read(path);
+  const value = (keyword: string): string | undefined =>
+    last.filter((line) => line.startsWith(`${keyword} `)).at(-1);
+  expect(value('USER')).toMatch(/^USER (node|lehr)$/);
+  expect(value('STOPSIGNAL')).toBe('STOPSIGNAL SIGTERM');
+  expect(value('HEALTHCHECK')).toMatch(/ CMD node infra\/docker\/healthy\.mjs "\$LEHR_(WORKER_)?PORT"$/);
+  const program = /^CMD \["node", "(apps\/\w+)\/dist\/main\.js"\]$/.exec(value('CMD') ?? '')?.[1];
+  expect(existsSync(join(ROOT, program ?? '', 'src/main.ts'))).toBe(true);
+});
+
+test.each(DOCKERFILES)('%s sets variables that exist, to values they take', (path) => {
+  const variables = Object.fromEntries(
+    read(path)
+      .last.filter((line) => line.startsWith('ENV '))
+      .flatMap((line) => [...line.matchAll(/\b(LEHR_\w+)=(\S+)/g)].map(([, name, value]) => [name, value])),
+  );
+  expect(Object.keys(variables)).toContain('LEHR_HOME');
+  expectUsable(variables);
+});
+
+test.each(DOCKERFILES)('%s installs every workspace that its program is built from', (path) => {
+  const { last, copies } = read(path);
+  const [, app] = /apps\/(\w+)\/dist\/main\.js/.exec(last.join('\n')) ?? [];
+  const wanted = new Set<string>();
+  const visit = (workspace: string): void => {
+    if (wanted.has(workspace)) return;
+    wanted.add(workspace);
+    const { dependencies = {} } = JSON.parse(readText(`${workspace}/package.json`)) as {
+      dependencies?: object;
+    };
+    for (const name of Object.keys(dependencies))
+      if (name.startsWith('@lehr/')) visit(`packages/${name.slice(6)}`);
+  };
+  visit(`apps/${app}`);
+  const copied = copies.filter(({ from }) => from === 'build').flatMap(({ sources }) => sources);
+  const built = copied.filter((source) => source.endsWith('/dist')).map((source) => source.slice(6, -5));
+  expect(built.sort()).toEqual([...wanted].sort());
+  for (const workspace of wanted) expect(copied).toContain(`/lehr/${workspace}/package.json`);
+});
+
+const SECRETS = {
+  LEHR_API_KEY: 'a-key-of-more-than-twenty-characters',
+  AWS_ACCESS_KEY_ID: 'lehr',
+  AWS_SECRET_ACCESS_KEY: 'hush',
+};
+
+interface Services {
+  readonly services: Readonly<
+    Record<
+      string,
+      {
+        readonly environment?: Readonly<Record<string, string | number>>;
+        readonly build?: { readonly dockerfile: string };
+        readonly image?: string;
+        readonly healthcheck?: object;
+        readonly ports?: readonly string[];
+        readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
+      }
+    >
+  >;
+}
+
+/** What docker-compose makes of the file; rejects with its complaint. */
+async function composed(env: Readonly<Record<string, string>>): Promise<Services> {
+  const args = ['-f', join(ROOT, COMPOSE), '--profile', 'gpu', 'config'];
+  const { stdout } = await promisify(execFile)('docker-compose', args, {
+    env: { PATH: process.env.PATH, ...env },
+  });
+  return parse(stdout) as Services;
+}
+
+test('compose.yaml is valid with all its profiles, and everything waits for what it needs', async () => {
+  const { services } = await composed(SECRETS);
+  expect(Object.keys(services).sort()).toEqual(['api', 'redis', 's3', 'worker-cpu', 'worker-cuda']);
+  for (const [name, service] of Object.entries(services)) {
+    if (service.build) {
+      expect(DOCKERFILES).toContain(service.build.dockerfile);
+      expect(Object.keys(service.depends_on ?? {})).toEqual(['redis', 's3']);
+    } else {
+      expect(service.image, name).toMatch(/:\d+\.\d+/);
+      expect(service.healthcheck, name).toBeDefined();
+    }
+    for (const needed of Object.values(service.depends_on ?? {}))
+      expect(needed.condition).toBe('service_healthy');
+    for (const port of service.ports ?? []) expect(port).toMatch(/^127\.0\.0\.1:/);
+  }
+});
+
+test('compose.yaml sets variables that exist, to values they take', async () => {
+  const { services } = await composed(SECRETS);
+  for (const { environment } of Object.values(services)) {
+    const entries = Object.entries(environment ?? {}).filter(([name]) => name.startsWith('LEHR_'));
+    expectUsable(Object.fromEntries(entries.map(([name, value]) => [name, String(value)])));
+  }
+});
+
+test.each(Object.keys(SECRETS))('compose.yaml has no value of its own for %s', async (name) => {
+  const without = Object.fromEntries(Object.entries(SECRETS).filter(([each]) => each !== name));
+  await expect(composed(without)).rejects.toThrow(/set it to/);
+});
+
+/** Paths of all files but the installed and built ones. */
+function repositoryFiles(folder = ''): string[] {
+  return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (!entry.isDirectory()) return [path];
+    return /^(?:node_modules|dist|\..*)$/.test(entry.name) ? [] : repositoryFiles(path);
+  });
+}
+
+function expectUsable(variables: Readonly<Record<string, string>>): void {
+  const names = Object.keys(variables) as (keyof typeof ENV)[];
+  for (const name of names) expect(Object.keys(ENV)).toContain(name);
+  expect(Object.keys(readConfig(envSchema(...names), variables)).sort()).toEqual(names.sort());
+}
+
+interface Read {
+  readonly stages: readonly string[];
+  readonly copies: readonly { readonly from: string | undefined; readonly sources: readonly string[] }[];
+  /** The instructions of the stage that becomes the image, each on one line. */
+  readonly last: readonly string[];
+}
+
+function read(path: string): Read {
+  const file: Dockerfile = DockerfileParser.parse(readText(path));
+  const froms = file.getFROMs();
+  const lastLine = froms.at(-1)?.getRange().start.line ?? 0;
+  return {
+    stages: froms.flatMap((from) => from.getBuildStage() ?? []),
+    copies: file.getCOPYs().map((copy: Copy) => ({
+      from: copy.getFromFlag()?.getValue() ?? undefined,
+      sources: copy
+        .getArguments()
+        .slice(0, -1)
+        .map((argument) => argument.getValue()),
+    })),
+    last: file
+      .getInstructions()
+      .filter((instruction) => instruction.getRange().start.line >= lastLine)
+      .map((instruction) =>
+        `${instruction.getKeyword()} ${instruction.getRawArgumentsContent() ?? ''}`.replace(/\\\n\s*/g, ''),
+      ),
+  };
+}

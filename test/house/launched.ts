@@ -1,0 +1,166 @@
+/** `npm start` as a test drives it: what it says, what it started, how it ends. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+
+export interface LaunchOptions {
+  readonly clone: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export class Launched {
+  readonly #child: ChildProcess;
+  readonly #mark: string;
+  readonly #exit: Promise<number | null>;
+  readonly #listeners = new Set<() => void>();
+  #said = '';
+  #logged = '';
+
+  constructor({ clone, env }: LaunchOptions) {
+    this.#mark = `LEHR_TEST_MARK=${randomUUID()}`;
+    const [name, value] = this.#mark.split('=');
+    this.#child = spawn('npm', ['start'], {
+      cwd: clone,
+      // As from a terminal: npm and the launcher share a group, which Ctrl-C reaches as a whole.
+      detached: true,
+      env: { ...foreignEnvironment(), npm_config_prefer_offline: 'true', ...env, [name]: value },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.#said += text;
+      for (const listener of this.#listeners) listener();
+    });
+    this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      this.#logged += text;
+      for (const listener of this.#listeners) listener();
+    });
+    this.#exit = once(this.#child, 'close').then(([code]) => code as number | null);
+    void this.#exit.then(() => {
+      for (const listener of this.#listeners) listener();
+    });
+  }
+
+  /** What the launcher said so far. */
+  get said(): string {
+    return this.#said;
+  }
+
+  /** Resolves when the launcher has said it; rejects with all it said when it ends before. */
+  says(pattern: RegExp): Promise<void> {
+    return this.#hears(() => pattern.test(this.#said));
+  }
+
+  /** Resolves when its children have logged it so many times. */
+  logs(text: string, times: number): Promise<void> {
+    return this.#hears(() => this.#logged.split(text).length > times);
+  }
+
+  #hears(isThere: () => boolean): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const look = (): void => {
+        if (isThere()) resolve();
+        else if (this.#child.exitCode !== null)
+          reject(new Error(`npm start ended:\n${this.#said}\n${this.#logged}`));
+        else return;
+        this.#listeners.delete(look);
+      };
+      this.#listeners.add(look);
+      look();
+    });
+  }
+
+  ready(): Promise<void> {
+    return this.says(/Ctrl-C stops everything/);
+  }
+
+  /** To npm alone, as a supervisor does it. Resolves with the exit code. */
+  terminate(): Promise<number | null> {
+    this.#child.kill('SIGTERM');
+    return this.#exit;
+  }
+
+  /** To npm and the launcher at once, as a terminal does it. */
+  interrupt(): Promise<number | null> {
+    process.kill(-this.pid, 'SIGINT');
+    return this.#exit;
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  get exit(): Promise<number | null> {
+    return this.#exit;
+  }
+
+  /** Every process below npm: the launcher, Redis, the API, the worker, its engine. */
+  descendants(): Descendant[] {
+    const all = processes();
+    const below = (parent: number): Descendant[] =>
+      all.filter((each) => each.parent === parent).flatMap((each) => [each, ...below(each.pid)]);
+    return below(this.pid);
+  }
+
+  /** Those processes that carry this launch's mark in their environment, wherever they hang by now. */
+  marked(): Descendant[] {
+    return processes().filter(({ pid }) => readProc(pid, 'environ').split('\0').includes(this.#mark));
+  }
+
+  /** For the end of a test that failed halfway. */
+  killAll(): void {
+    for (const { pid } of [...this.descendants(), ...this.marked()]) killQuietly(pid);
+    if (this.#child.exitCode === null) killQuietly(this.pid);
+  }
+}
+
+export interface Descendant {
+  readonly pid: number;
+  readonly parent: number;
+  readonly command: string;
+}
+
+export const isAlive = ({ pid, command }: Descendant): boolean =>
+  processes().some((each) => each.pid === pid && each.command === command);
+
+/** All processes that are not zombies. Linux only, as the servers that these tests start. */
+function processes(): Descendant[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => {
+      const pid = Number(name);
+      // "pid (name) state parent ...", where the name may hold anything.
+      const [state, parent] = readProc(pid, 'stat')
+        .replace(/^.*\) /s, '')
+        .split(' ');
+      if (parent === undefined || state === 'Z') return [];
+      return [
+        { pid, parent: Number(parent), command: readProc(pid, 'cmdline').replaceAll('\0', ' ').trim() },
+      ];
+    });
+}
+
+/** Empty when the process has gone. */
+function readProc(pid: number, file: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+function killQuietly(pid: number): void {
+  try {
+    if (pid > 0) process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has gone by itself.
+  }
+}
+
+/** Ours without what npm, vitest and Lehr itself put there. */
+function foreignEnvironment(): Record<string, string | undefined> {
+  const names = Object.keys(process.env).filter(
+    (name) => !/^(npm_|LEHR_|VITEST|NODE_ENV$|NODE_OPTIONS$|INIT_CWD$)/.test(name),
+  );
+  return Object.fromEntries(names.map((name) => [name, process.env[name]]));
+}

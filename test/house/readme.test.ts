@@ -1,0 +1,60 @@
+/** What the README and CONTRIBUTING say is so. Shell blocks are run by start.test.ts, under the label they carry. */
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect, test } from 'vitest';
+import { envTable, withEnvTable } from '../../infra/local/env-table.ts';
+import { ENV } from '../../packages/shared/src/env.ts';
+import { MOVES } from '../../packages/shared/src/records/index.ts';
+import { blocksOf, ROOT, readText, shellBlock } from './readme.ts';
+
+const PAGES = ['README.md', 'CONTRIBUTING.md'];
+
+test('the table of variables is the one made from the schema (npm run docs)', () => {
+  const readme = readText('README.md');
+  expect(withEnvTable(readme)).toBe(readme);
+  for (const name of Object.keys(ENV)) expect(envTable()).toContain(`| \`${name}\` |`);
+});
+
+test('every shell block is one that start.test.ts runs', () => {
+  const tests = readText('test/house/start.test.ts');
+  for (const page of PAGES) {
+    for (const { language, label, text } of blocksOf(readText(page))) {
+      if (language === 'sh') expect(tests, text).toContain(`shellBlock('${label}')`);
+    }
+  }
+});
+
+test('the lines that draw a picture are those that npm start prints', async () => {
+  const greeting = new URL('../../infra/local/greeting.mjs', import.meta.url).href;
+  const { curlLines } = (await import(greeting)) as {
+    curlLines(where: { url: string; key: string }): string[];
+  };
+  const lines = curlLines({ url: 'http://127.0.0.1:8080', key: '$(cat .lehr/api-key)' });
+  expect(shellBlock('picture')).toBe(`${lines.join('\n')}\n`);
+});
+
+test('every npm script that is named exists', () => {
+  const { scripts } = JSON.parse(readText('package.json')) as { scripts: Record<string, string> };
+  const named = PAGES.flatMap((page) => [...readText(page).matchAll(/\bnpm (?:run ([\w-]+)|(start|test))/g)]);
+  expect(named.length).toBeGreaterThan(3);
+  for (const [, script, verb] of named) expect(Object.keys(scripts)).toContain(script ?? verb);
+});
+
+test('every link inside the repository leads somewhere', () => {
+  for (const page of PAGES) {
+    const links = [...readText(page).matchAll(/\]\((?!https?:)([^)#]+)/g)].map(([, link]) => link);
+    const dead = links.filter((link) => !existsSync(join(ROOT, dirname(page), link)));
+    expect(dead, page).toEqual([]);
+  }
+});
+
+test('the diagram of states shows the moves that records allow, and no other', () => {
+  const [diagram] = blocksOf(readText('README.md')).filter(({ language }) => language === 'mermaid');
+  const shown = [...diagram.text.matchAll(/^ +([a-z]+) --> ([a-z]+)/gm)].map(
+    ([, from, to]) => `${from} ${to}`,
+  );
+  const allowed = Object.values(MOVES).flatMap(({ from, to }) =>
+    from.filter((state) => state !== to).map((state) => `${state} ${to}`),
+  );
+  expect(shown.sort()).toEqual([...new Set(allowed)].sort());
+});

@@ -1,0 +1,222 @@
+/**
+ * npm start from a fresh copy of the repository, as a stranger has it: modules are really installed and built, once, and
+ * each test then runs an installation of its own (folder and ports) from that copy.
+ */
+import { execFile } from 'node:child_process';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import type { Job } from '../../packages/shared/src/index.ts';
+import { freePort } from '../support/redis.ts';
+import { type Clone, makeClone } from './clone.ts';
+import { isAlive, Launched } from './launched.ts';
+import { shellBlock } from './readme.ts';
+
+const INSTALL_MS = 300_000;
+const START_MS = 60_000;
+
+let clone: Clone;
+beforeAll(() => {
+  clone = makeClone();
+});
+afterAll(() => clone?.remove());
+
+interface Installation {
+  readonly env: Readonly<Record<string, string>>;
+  readonly home: string;
+  readonly url: string;
+  start(): Launched;
+}
+
+/** A folder and ports that no other test has. */
+async function installation(home: string): Promise<Installation> {
+  const [port, workerPort] = [await freePort(), await freePort()];
+  const env = {
+    LEHR_HOME: home,
+    LEHR_PORT: `${port}`,
+    LEHR_WORKER_PORT: `${workerPort}`,
+  };
+  const start = (): Launched => {
+    const launched = new Launched({ clone: clone.path, env });
+    onTestFinished(() => launched.killAll());
+    return launched;
+  };
+  return { env, home: join(clone.path, home), url: `http://127.0.0.1:${port}`, start };
+}
+
+test('a fresh clone installs itself, starts, and the lines of the README draw a picture', {
+  timeout: INSTALL_MS,
+}, async () => {
+  expect(shellBlock('start')).toMatch(/^git clone .*\ncd .*\nnpm start\n$/);
+  const { home, url, start } = await installation('.lehr');
+  const lehr = start();
+  await lehr.ready();
+  expect(lehr.said).toContain('Installing modules (npm ci)');
+  expect(lehr.said).toMatch(/Self-check: \S+ drew \d+x\d+ in [\d.]+ s/);
+  expect(pngSize(join(home, 'first-picture.png')).width).toBeGreaterThan(0);
+  const keyFile = join(home, 'api-key');
+  expect(lehr.said).toContain(`${readFileSync(keyFile, 'utf8').trim()}  (shown this once`);
+  expect(statSync(keyFile).mode & 0o777).toBe(0o600);
+
+  const lines = shellBlock('picture').replaceAll('http://127.0.0.1:8080', url);
+  const { stdout } = await promisify(execFile)('sh', ['-eu', '-c', lines], { cwd: clone.path });
+  const job = JSON.parse(readFileSync(join(clone.path, 'job.json'), 'utf8')) as Job;
+  expect(job).toMatchObject({ id: stdout.trim(), status: 'succeeded' });
+  const { width, height } = job.input;
+  expect(pngSize(join(clone.path, 'picture.png'))).toEqual({ width, height });
+  await endsCleanly(lehr, () => lehr.terminate());
+});
+
+test('a crashed API, worker and Redis come back with all jobs, and Ctrl-C leaves no process', {
+  timeout: START_MS,
+}, async () => {
+  const { home, url, start } = await installation('.lehr-crash');
+  const lehr = start();
+  await lehr.ready();
+  const key = readFileSync(join(home, 'api-key'), 'utf8').trim();
+
+  const { id } = await drawn(url, key);
+
+  for (const [name, program, sign] of [
+    ['Redis', 'redis-server', undefined],
+    ['api', 'apps/api/dist/main.js', 'API is listening'],
+    ['worker', 'apps/worker/dist/main.js', 'worker serves'],
+  ] as const) {
+    const before = lehr.descendants().find(({ command }) => command.includes(program))!;
+    process.kill(before.pid, 'SIGKILL');
+    await lehr.says(new RegExp(`${name} ended: killed by SIGKILL`));
+    if (sign) await lehr.logs(sign, 2);
+    expect(isAlive(before)).toBe(false);
+  }
+  expect(await get(`${url}/v1/jobs/${id}`, key)).toMatchObject({ id, status: 'succeeded' });
+  expect((await drawn(url, key)).status).toBe('succeeded');
+  // The engine of the killed worker went with it.
+  expect(lehr.marked().filter(({ command }) => command.includes('engine/process.js'))).toHaveLength(1);
+  await endsCleanly(lehr, () => lehr.interrupt());
+});
+
+test('a later start says where the key lies and checks nothing again', { timeout: START_MS }, async () => {
+  const { home, start } = await installation('.lehr-later');
+  const first = start();
+  await first.ready();
+  await endsCleanly(first, () => first.terminate());
+
+  const second = start();
+  await second.ready();
+  expect(second.said).toContain('.lehr-later/api-key');
+  expect(second.said).not.toContain(readFileSync(join(home, 'api-key'), 'utf8').trim());
+  expect(second.said).not.toContain('Self-check');
+  expect(second.said).not.toContain('Installing');
+  await endsCleanly(second, () => second.terminate());
+});
+
+test('after a launcher was killed, the next one takes over what it left', { timeout: START_MS }, async () => {
+  const { home, url, start } = await installation('.lehr-killed');
+  const first = start();
+  await first.ready();
+  const key = readFileSync(join(home, 'api-key'), 'utf8').trim();
+  const { id } = await drawn(url, key);
+  const [launcher] = first.descendants().filter(({ command }) => command.endsWith('infra/local/start.mjs'));
+  process.kill(launcher.pid, 'SIGKILL');
+  await first.exit;
+  await vi.waitFor(() => expect(first.marked().filter(isOfLehr)).toEqual([]), {
+    timeout: 10_000,
+    interval: 50,
+  });
+
+  const second = start();
+  await second.ready();
+  expect(await get(`${url}/v1/jobs/${id}`, key)).toMatchObject({ id, status: 'succeeded' });
+  await endsCleanly(second, () => second.terminate());
+});
+
+test('installations run side by side, but two launchers do not share a folder', {
+  timeout: START_MS,
+}, async () => {
+  const [one, other] = [await installation('.lehr-one'), await installation('.lehr-other')];
+  const [first, second] = [one.start(), other.start()];
+  await Promise.all([first.ready(), second.ready()]);
+  for (const { home, url } of [one, other]) {
+    const key = readFileSync(join(home, 'api-key'), 'utf8').trim();
+    expect((await drawn(url, key)).status).toBe('succeeded');
+  }
+
+  const rival = (await installation('.lehr-one')).start();
+  expect(await rival.exit).toBe(1);
+  expect(rival.said).toContain(`Lehr already runs with the data in ${one.home}`);
+  await endsCleanly(first, () => first.terminate());
+  await endsCleanly(second, () => second.terminate());
+});
+
+test.each(['LEHR_PORT', 'LEHR_WORKER_PORT'])(
+  'a taken %s is named with what to set',
+  { timeout: START_MS },
+  async (name) => {
+    const { env, start } = await installation('.lehr-taken');
+    const occupant = createServer().listen(Number(env[name]), '127.0.0.1');
+    onTestFinished(() => void occupant.close());
+    const lehr = start();
+    expect(await lehr.exit).toBe(1);
+    expect(lehr.said).toContain(`Port ${env[name]} on 127.0.0.1 is taken`);
+    expect(lehr.said).toMatch(new RegExp(`${name}=\\d+ npm start`));
+    expect(lehr.said).not.toMatch(/^ +at /m);
+    expect(lehr.marked()).toEqual([]);
+  },
+);
+
+test('a variable that makes no sense is named before anything starts', { timeout: START_MS }, async () => {
+  const { env } = await installation('.lehr-senseless');
+  const lehr = new Launched({ clone: clone.path, env: { ...env, LEHR_PORT: 'http', LEHR_API_KEY: 'short' } });
+  onTestFinished(() => lehr.killAll());
+  expect(await lehr.exit).toBe(1);
+  expect(lehr.said).toMatch(/LEHR_PORT is "http"/);
+  expect(lehr.said).toMatch(/LEHR_API_KEY was refused: must have at least 20 characters/);
+  expect(existsSync(join(clone.path, '.lehr-senseless'))).toBe(false);
+});
+
+test('a Redis that does not answer is named, and its password is not', { timeout: START_MS }, async () => {
+  const { env } = await installation('.lehr-elsewhere');
+  const port = await freePort();
+  const lehr = new Launched({
+    clone: clone.path,
+    env: { ...env, LEHR_REDIS_URL: `redis://:hush@127.0.0.1:${port}` },
+  });
+  onTestFinished(() => lehr.killAll());
+  expect(await lehr.exit).toBe(1);
+  expect(lehr.said).toContain(`LEHR_REDIS_URL: nothing answers at 127.0.0.1:${port}`);
+  expect(lehr.said).not.toContain('hush');
+  expect(lehr.marked()).toEqual([]);
+});
+
+/** Ends it with exit code 0, after which nothing of all it started is alive. */
+async function endsCleanly(lehr: Launched, end: () => Promise<number | null>): Promise<void> {
+  const started = lehr.descendants();
+  for (const part of ['redis-server', 'api/dist/main.js', 'worker/dist/main.js', 'engine/process.js']) {
+    expect(started.map(({ command }) => command).join('\n')).toContain(part);
+  }
+  expect(await end()).toBe(0);
+  expect(started.filter(isAlive)).toEqual([]);
+  expect(lehr.marked()).toEqual([]);
+}
+
+/** Redis, which hides its environment, is taken over and not waited for. */
+const isOfLehr = ({ command }: { command: string }): boolean => command.includes('/dist/');
+
+async function drawn(url: string, key: string): Promise<Job> {
+  const body = JSON.stringify({ type: 'text-to-image', input: { prompt: 'a green square' } });
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json', prefer: 'wait=30' };
+  const answer = await fetch(`${url}/v1/jobs`, { method: 'POST', headers, body });
+  return (await answer.json()) as Job;
+}
+
+async function get(url: string, key: string): Promise<unknown> {
+  return (await fetch(url, { headers: { authorization: `Bearer ${key}` } })).json();
+}
+
+function pngSize(path: string): { width: number; height: number } {
+  const bytes = readFileSync(path);
+  expect(bytes.subarray(0, 8).toString('latin1')).toBe('\x89PNG\r\n\x1a\n');
+  return { width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) };
+}

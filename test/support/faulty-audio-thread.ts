@@ -1,0 +1,31 @@
+/** An audio thread that dies of a file in the way its first byte names. Other tasks are done. */
+import { parentPort } from 'node:worker_threads';
+import {
+  AUDIO_THREAD_READY,
+  type AudioAnswer,
+  type AudioTask,
+} from '../../apps/worker/src/audio/audio-protocol.ts';
+
+export const FAULTS = { hangs: 1, heap: 2, exits: 3, throws: 4 } as const;
+
+parentPort?.on('message', (task: AudioTask) => {
+  if (task.type === 'decode') failBy(task.bytes[0]);
+  parentPort?.postMessage({ type: 'cut', ranges: [] } satisfies AudioAnswer);
+});
+parentPort?.postMessage(AUDIO_THREAD_READY);
+
+function failBy(fault: number): void {
+  switch (fault) {
+    case FAULTS.hangs:
+      for (;;);
+    case FAULTS.heap: {
+      const kept: object[] = [];
+      for (;;) kept.push({ kept: kept.length });
+    }
+    case FAULTS.exits:
+      process.exit(7);
+      break;
+    default:
+      throw new Error('A bug.');
+  }
+}

@@ -1,0 +1,45 @@
+/** A program that does nothing but deliver webhooks, to be killed; its settings come as JSON. */
+import { Channels } from '../../apps/api/src/channels.ts';
+import { Delivery, type DeliveryTimes } from '../../apps/api/src/webhooks/delivery.ts';
+import { openWebhooks } from '../../apps/api/src/webhooks/parts.ts';
+import { createEgress } from '../../packages/shared/src/egress/index.ts';
+import { createLog, createMetrics, systemClock } from '../../packages/shared/src/index.ts';
+import { RecordStore } from '../../packages/shared/src/records/index.ts';
+import { keysOf, openRedis, redisReady } from '../../packages/shared/src/redis/index.ts';
+
+export interface WebhookDelivererSettings {
+  readonly redisUrl: string;
+  readonly namespace: string;
+  readonly secretKey: string;
+  readonly times: Partial<DeliveryTimes>;
+}
+
+const settings = JSON.parse(process.argv[2]) as WebhookDelivererSettings;
+const log = createLog('webhooks', 'debug');
+const keys = keysOf(settings.namespace);
+const redis = openRedis(settings.redisUrl, 'worker');
+await redisReady(redis);
+const delivery = new Delivery({
+  ...openWebhooks(redis, {
+    keys,
+    egress: createEgress({ allowPrivate: true }),
+    secretKey: settings.secretKey,
+    endedMs: 60_000,
+  }),
+  blocking: openRedis(settings.redisUrl, 'blocking'),
+  channels: new Channels(openRedis(settings.redisUrl, 'subscriber')),
+  keys,
+  records: new RecordStore(redis, keys, { retentionMs: 60_000 }),
+  renderers: {
+    native: {
+      render: async (record, event) => ({ type: event, data: { id: record.id, status: record.state } }),
+      retries: () => true,
+    },
+  },
+  clock: systemClock,
+  metrics: createMetrics('api').metrics,
+  log,
+  times: settings.times,
+});
+delivery.start();
+log.info({}, 'delivers');

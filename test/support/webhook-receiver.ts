@@ -1,0 +1,127 @@
+/** Somebody who is called back: answers as scripted, remembers what came, and checks it as receivers do. */
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { validateWebhook } from 'replicate';
+import { Webhook } from 'standardwebhooks';
+import { onTestFinished, vi } from 'vitest';
+
+/** One answer. `drip` sends a good head and then a byte now and then; `cut` hangs up without a word. */
+export type Answer =
+  | number
+  | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string }
+  | 'hang'
+  | 'drip'
+  | 'cut';
+
+export interface Received {
+  readonly id: string;
+  readonly timestamp: number;
+  readonly signature: string;
+  readonly headers: IncomingHttpHeaders;
+  /** The exact bytes, as text. */
+  readonly body: string;
+  /** Monotonic, ms. */
+  readonly at: number;
+}
+
+export interface WebhookReceiver {
+  readonly url: string;
+  readonly received: readonly Received[];
+  /** Connections open now. */
+  readonly open: number;
+  /** The next answers, in order; when they are used up, it is `otherwise`. */
+  answer(...answers: Answer[]): void;
+  otherwise(answer: Answer): void;
+  /** Resolves when so many have come. */
+  until(count: number, timeoutMs?: number): Promise<readonly Received[]>;
+}
+
+const DRIP_MS = 50;
+
+export async function webhookReceiver(otherwise: Answer = 204, path = '/hook'): Promise<WebhookReceiver> {
+  const received: Received[] = [];
+  const answers: Answer[] = [];
+  let last = otherwise;
+  let open = 0;
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const { headers } = request;
+      received.push({
+        id: String(headers['webhook-id']),
+        timestamp: Number(headers['webhook-timestamp']),
+        signature: String(headers['webhook-signature']),
+        headers,
+        body: Buffer.concat(chunks).toString(),
+        at: performance.now(),
+      });
+      reply(response, answers.shift() ?? last);
+    });
+  });
+  server.on('connection', (socket) => {
+    open += 1;
+    socket.once('close', () => {
+      open -= 1;
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}${path}`,
+    received,
+    get open() {
+      return open;
+    },
+    answer: (...next) => {
+      answers.push(...next);
+    },
+    otherwise: (answer) => {
+      last = answer;
+    },
+    until: (count, timeout = 10_000) =>
+      vi.waitFor(
+        () => {
+          if (received.length < count) throw new Error(`${received.length} of ${count} deliveries came`);
+          return received;
+        },
+        { timeout, interval: 5 },
+      ),
+  };
+}
+
+function reply(response: ServerResponse, answer: Answer): void {
+  if (answer === 'hang') return;
+  if (answer === 'cut') {
+    response.socket?.destroy();
+    return;
+  }
+  if (answer === 'drip') {
+    response.writeHead(200);
+    const drip = setInterval(() => response.write('.'), DRIP_MS);
+    response.once('close', () => clearInterval(drip));
+    return;
+  }
+  const { status, headers = {}, body = '' } = typeof answer === 'number' ? { status: answer } : answer;
+  response.writeHead(status, headers).end(body);
+}
+
+/** What every verifier that people use says of it; throws what `standardwebhooks` throws. */
+export async function verified(
+  { id, timestamp, signature, body }: Received,
+  secret: string,
+): Promise<boolean> {
+  const headers = {
+    'webhook-id': id,
+    'webhook-timestamp': String(timestamp),
+    'webhook-signature': signature,
+  };
+  new Webhook(secret).verify(body, headers);
+  const parts = { id, timestamp: String(timestamp), signature, body, secret };
+  const request = new Request('http://receiver.example/', { method: 'POST', headers, body });
+  return (await validateWebhook(parts)) && (await validateWebhook(request, secret));
+}

@@ -1,0 +1,116 @@
+/** Webhooks over a real Redis: jobs whose owner is to be told, and processes that tell. Times are shrunk. */
+import { onTestFinished } from 'vitest';
+import { Channels } from '../../apps/api/src/channels.ts';
+import { Delivery, type DeliveryTimes } from '../../apps/api/src/webhooks/delivery.ts';
+import { openWebhooks, type WebhookParts } from '../../apps/api/src/webhooks/parts.ts';
+import type { Renderer, Renderers } from '../../apps/api/src/webhooks/renderer.ts';
+import { createEgress, type Egress } from '../../packages/shared/src/egress/index.ts';
+import {
+  createMetrics,
+  DEFAULT_TENANT,
+  type JobId,
+  type Log,
+  type Metrics,
+  type MetricsPage,
+  newLeaseToken,
+  silentLog,
+  systemClock,
+  type TenantId,
+  WEBHOOK_EVENTS,
+} from '../../packages/shared/src/index.ts';
+import type { StoredWebhook } from '../../packages/shared/src/records/index.ts';
+import type { QueueWorld } from './queue-world.ts';
+import { queueWorld } from './queue-world.ts';
+import { testRedis } from './redis.ts';
+
+export const SECRET_KEY = 'a secret key of thirty-two characters or more';
+
+export const QUICK_TIMES: DeliveryTimes = {
+  pollMs: 50,
+  holdMs: 500,
+  reconcileEveryMs: 300,
+  lateMs: 300,
+  progressEveryMs: 100,
+  retryDelaysMs: [20, 40, 60],
+  closeAfterMs: 60_000,
+  leaseMs: 1000,
+  stalledCheckMs: 300,
+};
+
+export interface Deliverer {
+  readonly delivery: Delivery;
+  readonly metrics: Metrics<'api'>;
+  readonly page: MetricsPage;
+}
+
+export interface WebhookWorld extends QueueWorld {
+  readonly hooks: WebhookParts;
+  /** Another process that delivers. It starts at once. */
+  deliverer(options?: DelivererOptions): Promise<Deliverer>;
+  /** A job whose webhook goes to this URL, for all events unless said otherwise. */
+  hooked(url: string, webhook?: Partial<StoredWebhook>, tenant?: TenantId): Promise<JobId>;
+  /** Starts a job and fails it. */
+  run(id: JobId): Promise<void>;
+  signing(owner?: TenantId): Promise<string>;
+}
+
+export interface DelivererOptions {
+  readonly times?: Partial<DeliveryTimes>;
+  readonly renderers?: Renderers;
+  readonly timeoutMs?: number;
+  readonly log?: Log;
+  readonly egress?: Egress;
+}
+
+/** Says which job and event it is of, and the state as rendered. */
+export const PLAIN: Renderer = {
+  render: async (record, event) => ({ type: event, data: { id: record.id, status: record.state } }),
+  retries: (event) => event !== 'job.progress',
+};
+
+export async function webhookWorld(url: string): Promise<WebhookWorld> {
+  const world = await queueWorld(url);
+  const { keys, records } = world;
+  const egress = createEgress({ allowPrivate: true });
+  const settings = { keys, egress, secretKey: SECRET_KEY, endedMs: 60_000 };
+  const hooks = openWebhooks(world.redis, settings);
+  return {
+    ...world,
+    hooks,
+    deliverer: async ({ times, renderers = { native: PLAIN }, log = silentLog, ...own } = {}) => {
+      const { metrics, page } = createMetrics('api');
+      const delivery = new Delivery({
+        ...openWebhooks(testRedis(url), { ...settings, timeoutMs: 2000, ...own }),
+        blocking: testRedis(url, 'blocking'),
+        channels: new Channels(testRedis(url, 'subscriber')),
+        keys,
+        records,
+        renderers,
+        clock: systemClock,
+        metrics,
+        log,
+        times: { ...QUICK_TIMES, ...times },
+      });
+      onTestFinished(() => delivery.stop(0));
+      delivery.start();
+      return { delivery, metrics, page };
+    },
+    hooked: (receiver, webhook, tenant = DEFAULT_TENANT) => {
+      const events = webhook?.events ?? WEBHOOK_EVENTS;
+      return world.submit({
+        tenant,
+        webhook: { url: receiver, dialect: 'native', secret: tenant, ...webhook, events: [...events] },
+        hook_events: events.join(' '),
+      });
+    },
+    run: async (id) => {
+      const lease = newLeaseToken(world.worker);
+      const error = { code: 'numeric-error', title: 'Bad numbers', detail: 'NaN', retryable: false };
+      await records.apply([
+        { move: 'start', id, lease, fields: { worker: world.worker } },
+        { move: 'fail', id, lease, fields: { error } },
+      ]);
+    },
+    signing: async (owner = DEFAULT_TENANT) => (await hooks.secrets.signing(owner))[0],
+  };
+}

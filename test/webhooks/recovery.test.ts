@@ -1,0 +1,246 @@
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { queueName, webhookId } from '../../apps/api/src/webhooks/message-id.ts';
+import type { JobId } from '../../packages/shared/src/index.ts';
+import { bundle } from '../support/bundle.ts';
+import { type LehrProcess, startProgram } from '../support/lehr-process.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+import type { WebhookDelivererSettings } from '../support/webhook-deliverer.ts';
+import { webhookReceiver } from '../support/webhook-receiver.ts';
+import { QUICK_TIMES, SECRET_KEY, type WebhookWorld, webhookWorld } from '../support/webhook-world.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const END = { events: ['job.failed'] };
+const namespaceOf = (world: WebhookWorld): string => world.keys.prefix.slice(1, -1);
+
+async function program(world: WebhookWorld): Promise<LehrProcess> {
+  const settings: WebhookDelivererSettings = {
+    redisUrl: server.url,
+    namespace: namespaceOf(world),
+    secretKey: SECRET_KEY,
+    times: QUICK_TIMES,
+  };
+  const file = await bundle('../support/webhook-deliverer.ts', import.meta.url);
+  const deliverer = startProgram(file, {}, [JSON.stringify(settings)]);
+  await deliverer.said('delivers');
+  return deliverer;
+}
+
+const delivered = (world: WebhookWorld, job: JobId): Promise<void> =>
+  vi.waitFor(
+    async () =>
+      expect((await world.hooks.deliveries.of(job)).map(({ state }) => state)).toEqual(['delivered']),
+    { timeout: 10_000 },
+  );
+
+test('a deliverer killed in the middle of an attempt: another makes it again, under the same id', async () => {
+  const world = await webhookWorld(server.url);
+  const receiver = await webhookReceiver();
+  receiver.answer('hang');
+  const first = await program(world);
+  const job = await world.hooked(receiver.url, END);
+  await world.run(job);
+  await receiver.until(1);
+  first.signal('SIGKILL');
+  await first.exited();
+  await program(world);
+  const [lost, found] = await receiver.until(2, 20_000);
+  expect([found.id, found.body]).toEqual([lost.id, lost.body]);
+  await delivered(world, job);
+  expect(receiver.received).toHaveLength(2);
+});
+
+test('a worker dead right after the end it wrote: its webhook is sent all the same', async () => {
+  const world = await webhookWorld(server.url);
+  const receiver = await webhookReceiver();
+  const job = await world.hooked(receiver.url, END);
+  const file = await bundle('../support/dying-worker.ts', import.meta.url);
+  const worker = startProgram(file, {}, [server.url, namespaceOf(world), job]);
+  expect(await worker.exited()).toBe('SIGKILL');
+  expect((await world.records.read(job))?.state).toBe('failed');
+  await world.deliverer();
+  const [received] = await receiver.until(1);
+  expect(received.id).toBe(webhookId(job, 'job.failed'));
+});
+
+test('a dispatcher dead between any two of its steps is made good for, without a second id or body', async () => {
+  const world = await webhookWorld(server.url);
+  const receiver = await webhookReceiver();
+  const { deliveries, queue } = world.hooks;
+  const jobs = await Promise.all(Array.from({ length: 3 }, () => world.hooked(receiver.url, END)));
+  await Promise.all(jobs.map((job) => world.run(job)));
+  // All were taken from the outbox; two got a delivery, one of them is queued.
+  expect(await deliveries.takeOutbox(10, 300)).toHaveLength(3);
+  const [, opened, queued] = jobs.map((job) => ({
+    job,
+    event: 'job.failed',
+    id: webhookId(job, 'job.failed'),
+  }));
+  for (const ref of [opened, queued]) {
+    const tenant = 'default' as never;
+    await deliveries.open(ref, {
+      tenant,
+      secret: tenant,
+      url: receiver.url,
+      body: `"${ref.job}"`,
+      retried: '1',
+    });
+  }
+  await queue.add(queueName(queued.job, queued.event, queued.id), queued);
+  await world.deliverer();
+  await receiver.until(3);
+  await Promise.all(jobs.map((job) => delivered(world, job)));
+  expect(receiver.received.map(({ id }) => id).sort()).toEqual(
+    jobs.map((job) => webhookId(job, 'job.failed')).sort(),
+  );
+  const bodies = receiver.received.map(({ body }) => body);
+  for (const { job } of [opened, queued]) expect(bodies).toContain(`"${job}"`);
+  expect(await deliveries.counts()).toEqual({ outbox: 0, undelivered: 0 });
+});
+
+test('a delivery that nothing in the queue stands for is found and queued again', async () => {
+  const world = await webhookWorld(server.url);
+  const receiver = await webhookReceiver();
+  receiver.answer(500);
+  await world.deliverer({ times: { retryDelaysMs: [1000] } });
+  const job = await world.hooked(receiver.url, END);
+  await world.run(job);
+  await receiver.until(1);
+  await vi.waitFor(async () => expect(await world.hooks.deliveries.attempts(job)).toHaveLength(1));
+  const left = await world.redis.keys(`${world.keys.prefix}:webhooks:*`);
+  await world.redis.del(left);
+  await receiver.until(2);
+  await delivered(world, job);
+});
+
+test('an event that comes again is not told again', async () => {
+  const world = await webhookWorld(server.url);
+  const receiver = await webhookReceiver();
+  await world.deliverer();
+  const job = await world.hooked(receiver.url, { events: ['job.started', 'job.failed'] });
+  const start = (lease: string) =>
+    world.records.apply([
+      { move: 'start', id: job, lease: lease as never, fields: { worker: world.worker } },
+    ]);
+  await start('one');
+  await receiver.until(1);
+  await vi.waitFor(async () =>
+    expect(await world.hooks.deliveries.counts()).toEqual({ outbox: 0, undelivered: 0 }),
+  );
+  await world.records.apply([{ move: 'requeue', id: job }]);
+  await start('two');
+  const error = { code: 'numeric-error', title: 'Bad numbers', detail: 'NaN', retryable: false };
+  await world.records.apply([{ move: 'fail', id: job, lease: 'two' as never, fields: { error } }]);
+  const received = await receiver.until(2);
+  await vi.waitFor(async () =>
+    expect(await world.hooks.deliveries.counts()).toEqual({ outbox: 0, undelivered: 0 }),
+  );
+  expect(received.map(({ body }) => JSON.parse(body).type)).toEqual(['job.started', 'job.failed']);
+});
+
+test('several processes share the work, and nothing is told twice', async () => {
+  const world = await webhookWorld(server.url);
+  const receiver = await webhookReceiver();
+  const deliverers = await Promise.all([world.deliverer(), world.deliverer(), world.deliverer()]);
+  const jobs = await Promise.all(Array.from({ length: 150 }, () => world.hooked(receiver.url, END)));
+  await Promise.all(jobs.map((job) => world.run(job)));
+  await receiver.until(150);
+  await vi.waitFor(async () =>
+    expect(await world.hooks.deliveries.counts()).toEqual({ outbox: 0, undelivered: 0 }),
+  );
+  expect(receiver.received).toHaveLength(150);
+  expect(new Set(receiver.received.map(({ id }) => id)).size).toBe(150);
+  const shares = await Promise.all(deliverers.map(({ page }) => page.render()));
+  for (const share of shares)
+    expect(share).toMatch(/lehr_webhook_deliveries_total\{outcome="delivered"\} \d/);
+});
+
+test('a stopped process takes back what it was at, and another sends it', async () => {
+  const world = await webhookWorld(server.url);
+  const receiver = await webhookReceiver();
+  receiver.answer('hang');
+  const { delivery } = await world.deliverer({ timeoutMs: 60_000 });
+  const job = await world.hooked(receiver.url, END);
+  await world.run(job);
+  await receiver.until(1);
+  const startedAt = performance.now();
+  await delivery.stop(50);
+  expect(performance.now() - startedAt).toBeLessThan(2000);
+  await world.deliverer();
+  await receiver.until(2);
+  await delivered(world, job);
+  expect(await world.hooks.deliveries.attempts(job)).toHaveLength(1);
+});
+
+test('Redis killed and back: what was asked for is told', async () => {
+  const own = await startRedis(['--appendfsync', 'always']);
+  onTestFinished(() => own.stop());
+  const world = await webhookWorld(own.url);
+  const receiver = await webhookReceiver();
+  receiver.answer(500, 500);
+  await world.deliverer({ times: { retryDelaysMs: [300, 300, 300, 300] } });
+  const jobs = await Promise.all(Array.from({ length: 2 }, () => world.hooked(receiver.url, END)));
+  await world.run(jobs[0]);
+  await receiver.until(1);
+  await own.kill();
+  await own.restart();
+  await world.run(jobs[1]);
+  await Promise.all(jobs.map((job) => delivered(world, job)));
+});
+
+test('deleting a job takes its deliveries along, also those under way', async () => {
+  const world = await webhookWorld(server.url);
+  const receiver = await webhookReceiver();
+  receiver.answer(500, 'hang');
+  await world.deliverer({ timeoutMs: 300 });
+  const job = await world.hooked(receiver.url, END);
+  await world.run(job);
+  await receiver.until(2);
+  await world.hooks.deliveries.forget(job);
+  const other = await world.hooked(receiver.url, END);
+  await world.run(other);
+  await delivered(world, other);
+  const { prefix } = world.keys;
+  const kinds = ['delivery', 'attempts', 'webhooks'];
+  await vi.waitFor(async () => {
+    const left = await Promise.all(kinds.map((kind) => world.redis.keys(`${prefix}:${kind}:*${job}*`)));
+    expect(left.flat()).toEqual([]);
+  });
+});
+
+test('progress is told as it is now, not too often, and never after the end', async () => {
+  const world = await webhookWorld(server.url);
+  const receiver = await webhookReceiver();
+  const render = async (record: object) => record;
+  await world.deliverer({
+    renderers: { replicate: { render, retries: (event) => event !== 'job.progress' } },
+  });
+  const events = ['job.progress', 'job.failed'];
+  const job = await world.hooked(receiver.url, { events, dialect: 'replicate' });
+  const lease = 'one' as never;
+  await world.records.apply([{ move: 'start', id: job, lease, fields: { worker: world.worker } }]);
+  const startedAt = performance.now();
+  for (let step = 1; step <= 50; step++) {
+    const progress = { fraction: step / 50, stage: 'denoise', step, steps: 50 };
+    await world.records.apply([{ move: 'progress', id: job, lease, fields: { progress } }]);
+    if (step % 10 === 0) await receiver.until(step / 10);
+  }
+  const tookMs = performance.now() - startedAt;
+  await vi.waitFor(() => expect(JSON.parse(receiver.received.at(-1)?.body ?? '{}').progress.step).toBe(50));
+  const told = receiver.received.length;
+  expect(told).toBeLessThanOrEqual(2 + tookMs / QUICK_TIMES.progressEveryMs);
+  const error = { code: 'numeric-error', title: 'Bad numbers', detail: 'NaN', retryable: false };
+  await world.records.apply([{ move: 'fail', id: job, lease, fields: { error } }]);
+  await receiver.until(told + 1);
+  await vi.waitFor(async () =>
+    expect(await world.hooks.deliveries.counts()).toEqual({ outbox: 0, undelivered: 0 }),
+  );
+  const steps = receiver.received.slice(0, -1).map(({ body }) => JSON.parse(body).progress.step);
+  expect(steps).toEqual([...steps].sort((a, b) => a - b));
+  expect(JSON.parse(receiver.received.at(-1)?.body ?? '{}').state).toBe('failed');
+  expect(new Set(receiver.received.map(({ id }) => id)).size).toBe(told + 1);
+});

@@ -1,0 +1,108 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { Sealer } from '../../apps/api/src/webhooks/seal.ts';
+import { WebhookSecrets } from '../../apps/api/src/webhooks/secrets.ts';
+import type { TenantId } from '../../packages/shared/src/index.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+import { verified, webhookReceiver } from '../support/webhook-receiver.ts';
+import { SECRET_KEY, type WebhookWorld, webhookWorld } from '../support/webhook-world.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const ACME = 'acme' as TenantId;
+
+const secretsOf = ({ redis, keys }: WebhookWorld, overlapMs?: number, key = SECRET_KEY): WebhookSecrets =>
+  new WebhookSecrets(redis, keys, new Sealer(key, 'webhook-secrets'), overlapMs);
+
+test('each owner has one of its own: 32 random bytes, the same for whoever asks first', async () => {
+  const world = await webhookWorld(server.url);
+  const asked = await Promise.all(Array.from({ length: 20 }, () => secretsOf(world).signing(ACME)));
+  const [[secret]] = asked;
+  expect(asked).toEqual(Array(20).fill([secret]));
+  expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+  expect(await secretsOf(world).signing('other' as TenantId)).not.toEqual([secret]);
+});
+
+test('it is shown once, after a rotation too', async () => {
+  const world = await webhookWorld(server.url);
+  const secrets = secretsOf(world);
+  const { key, createdAt } = await secrets.show(ACME);
+  expect(await secrets.signing(ACME)).toEqual([key]);
+  expect(Math.abs(createdAt - Date.now())).toBeLessThan(5000);
+  await expect(secrets.show(ACME)).rejects.toMatchObject({ code: 'conflict' });
+  const rotated = await secrets.rotate(ACME);
+  expect(rotated.key).not.toBe(key);
+  await expect(secrets.show(ACME)).rejects.toMatchObject({ code: 'conflict' });
+});
+
+test('after a rotation both sign, the new one first, until the old one has had its time', async () => {
+  const world = await webhookWorld(server.url);
+  const receiver = await webhookReceiver();
+  await world.deliverer();
+  const deliver = async () => {
+    const count = receiver.received.length + 1;
+    await world.run(await world.hooked(receiver.url, { events: ['job.failed'] }, ACME));
+    return (await receiver.until(count))[count - 1];
+  };
+  const old = (await secretsOf(world).show(ACME)).key;
+  const fresh = (await secretsOf(world, 400).rotate(ACME)).key;
+  expect(await secretsOf(world).signing(ACME)).toEqual([fresh, old]);
+  const both = await deliver();
+  expect(both.signature).toMatch(/^v1,\S{44} v1,\S{44}$/);
+  expect(await verified(both, fresh)).toBe(true);
+  expect(await verified(both, old)).toBe(true);
+  await expect.poll(() => secretsOf(world).signing(ACME)).toEqual([fresh]);
+  const one = await deliver();
+  expect(one.signature).toMatch(/^v1,\S{44}$/);
+  expect(await verified(one, fresh)).toBe(true);
+  await expect(verified(one, old)).rejects.toThrow();
+});
+
+test('however often it is rotated, the header stays short', async () => {
+  const world = await webhookWorld(server.url);
+  const secrets = secretsOf(world);
+  for (let i = 0; i < 10; i++) await secrets.rotate(ACME);
+  expect(await secrets.signing(ACME)).toHaveLength(4);
+  const [current, ...old] = await secrets.list(ACME);
+  expect(current.expiresAt).toBeUndefined();
+  for (const { expiresAt } of old) expect((expiresAt ?? 0) - Date.now()).toBeGreaterThan(86_000_000);
+});
+
+test('Redis never sees it: not in a key, not in its log, not in a dump', async () => {
+  const own = await startRedis(['--dbfilename', 'dump.rdb']);
+  onTestFinished(() => own.stop());
+  const world = await webhookWorld(own.url);
+  const receiver = await webhookReceiver();
+  await world.deliverer();
+  await world.run(await world.hooked(receiver.url, undefined, ACME));
+  await receiver.until(3);
+  const { key } = await secretsOf(world).rotate(ACME);
+  await world.redis.save();
+  const [, folder] = (await world.redis.config('GET', 'dir')) as [string, string];
+  const files = await readdir(folder, { recursive: true, withFileTypes: true });
+  const contents = await Promise.all(
+    files.filter((file) => file.isFile()).map((file) => readFile(join(file.parentPath, file.name), 'latin1')),
+  );
+  const stored = contents.join('\n');
+  expect(stored).toContain('hook-secrets:acme');
+  for (const secret of [key, ...(await secretsOf(world).signing(ACME))]) {
+    const base64 = secret.slice('whsec_'.length);
+    expect(stored).not.toContain(base64);
+    expect(stored).not.toContain(Buffer.from(base64, 'base64').toString('latin1'));
+  }
+});
+
+test('it opens with the key it was sealed with, for its owner, and for nobody else', async () => {
+  const world = await webhookWorld(server.url);
+  await secretsOf(world).signing(ACME);
+  const stranger = secretsOf(world, undefined, 'another key of thirty-two characters or more');
+  await expect(stranger.signing(ACME)).rejects.toThrow('is LEHR_SECRET_KEY the one it was sealed with?');
+  const thief = 'thief' as TenantId;
+  await world.redis.rename(world.keys.hookSecrets(ACME), world.keys.hookSecrets(thief));
+  await expect(secretsOf(world).signing(thief)).rejects.toMatchObject({ code: 'internal' });
+});

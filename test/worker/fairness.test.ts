@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { JobId } from '../../packages/shared/src/index.ts';
+import type { JobRecord } from '../../packages/shared/src/records/index.ts';
+import { apiWorld } from '../support/api-world.ts';
+import { type KeyHolder, keyHolder } from '../support/key-holder.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+import { workerWorld } from '../support/worker-world.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+/** Without guidance a sample is one row: as many jobs share a batch. */
+const ROW_CAP = 16;
+const FLOOD = 10_000;
+const LATE = 10;
+const circle = {
+  type: 'text-to-image',
+  input: { prompt: 'a circle', steps: 10, guidance: 1, sampler: 'ddim' },
+};
+
+async function postMany({ ask }: KeyHolder, count: number): Promise<JobId[]> {
+  const ids: JobId[] = [];
+  let left = count;
+  const poster = async (): Promise<void> => {
+    while (left-- > 0) {
+      const response = await ask('POST', '/v1/jobs', circle);
+      ids.push(((await response.json()) as { id: JobId }).id);
+    }
+  };
+  await Promise.all(Array.from({ length: 20 }, poster));
+  return ids;
+}
+
+test('ten jobs posted behind ten thousand of another tenant wait for two batches at most', async () => {
+  const workers = await workerWorld(server.url);
+  const world = await apiWorld(server.url, { keys: workers.keys, maxWaitMs: 1e9 });
+  const a = await keyHolder(world, 'a', { limits: { max_jobs: null } });
+  const b = await keyHolder(world, 'b');
+  const flood = await postMany(a, FLOOD);
+  // A batch of sixteen takes a quarter of a second.
+  await workers.simulated({
+    rowCap: ROW_CAP,
+    latency: { stepBaseMs: 9, stepPerRowMs: 1, pictureMs: 0, textMs: 0 },
+  });
+  await workers.reached(flood[0]);
+  const late = await postMany(b, LATE);
+  const ended = await Promise.all(late.map((id) => workers.reached(id)));
+  expect(ended.map(({ state }) => state)).toEqual(late.map(() => 'succeeded'));
+
+  const since = Math.min(...ended.map(({ created_at }) => created_at));
+  const startOf = (record: JobRecord | undefined): number =>
+    record && 'started_at' in record ? (record.started_at ?? 0) : 0;
+  const lastStart = Math.max(...ended.map(startOf));
+  const before = (await world.parts.records.readMany(flood)).map(startOf);
+  expect(before.filter((start) => start === 0).length, 'the flood still waits').toBeGreaterThan(FLOOD / 2);
+  const between = before.filter((start) => start > since && start <= lastStart).length;
+  expect((between + LATE) / ROW_CAP).toBeLessThanOrEqual(2);
+}, 90_000);

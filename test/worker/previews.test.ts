@@ -1,0 +1,90 @@
+/** Previews through everything: engine process, worker, Redis and the stream of an API. */
+import sharp from 'sharp';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { JobId, Preview } from '../../packages/shared/src/index.ts';
+import { type ApiWorld, apiWorld } from '../support/api-world.ts';
+import { correlation, shrinkPixels } from '../support/correlation.ts';
+import { readEvents } from '../support/event-stream.ts';
+import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';
+import { type WorkerWorld, workerWorld } from '../support/worker-world.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const STEP_MS = 20;
+
+/** A slow device, so that there is something to see, and an API over the same Redis. */
+async function slowWorld(): Promise<{ world: WorkerWorld; api: ApiWorld }> {
+  const world = await workerWorld(server.url);
+  const latency = { stepBaseMs: STEP_MS, stepPerRowMs: 0, pictureMs: 2, textMs: 1 };
+  await world.simulated({ latency });
+  return { world, api: await apiWorld(server.url, { keys: world.keys }) };
+}
+
+/** Everything that is published about previews from now on, by job. */
+async function previewMessages(world: WorkerWorld): Promise<Map<string, number>> {
+  const counts = new Map<string, number>();
+  const subscriber = testRedis(server.url, 'subscriber');
+  const prefix = world.keys.preview('' as JobId);
+  subscriber.on('pmessage', (_pattern: string, channel: string) => {
+    const id = channel.slice(prefix.length);
+    counts.set(id, (counts.get(id) ?? 0) + 1);
+  });
+  await subscriber.psubscribe(`${prefix}*`);
+  return counts;
+}
+
+async function follow(
+  api: ApiWorld,
+  id: JobId,
+): Promise<{ previews: Preview[]; seconds: number; last: string }> {
+  const previews: Preview[] = [];
+  const startedAt = performance.now();
+  let last = '';
+  for await (const { event, data } of readEvents(await api.ask('GET', `/v1/jobs/${id}/events`))) {
+    if (data.type === 'job.preview') previews.push(data.data);
+    last = event;
+  }
+  return { previews, seconds: (performance.now() - startedAt) / 1000, last };
+}
+
+test('who follows a job sees its pictures come, at most twice a second; of a job nobody follows none is made', async () => {
+  const { world, api } = await slowWorld();
+  const messages = await previewMessages(world);
+  const [followed, alone] = await Promise.all([world.draw({ steps: 150, n: 2 }), world.draw({ steps: 150 })]);
+  await world.reached(followed, 'running');
+  const { previews, seconds, last } = await follow(api, followed);
+  expect(last).toBe('job.succeeded');
+  expect(previews.length).toBeGreaterThanOrEqual(3);
+  expect(previews.length).toBeLessThanOrEqual(2 * seconds + 1);
+  const steps = previews.map(({ step }) => step);
+  expect(steps).toEqual([...steps].sort((a, b) => a - b));
+  expect(new Set(previews.map(({ index }) => index))).toEqual(new Set([0, 1]));
+  for (const { id, content_type, data } of previews) {
+    expect({ id, content_type }).toEqual({ id: followed, content_type: 'image/webp' });
+    const bytes = Buffer.from(data, 'base64');
+    expect(await sharp(bytes).metadata()).toMatchObject({ format: 'webp', width: 8, height: 8 });
+  }
+  await world.reached(alone);
+  expect([...messages.keys()]).toEqual([followed]);
+});
+
+test('a late preview is like the picture that a real model draws', async () => {
+  const world = await workerWorld(server.url);
+  const api = await apiWorld(server.url, { keys: world.keys });
+  const id = await world.draw({ steps: 150, guidance: 3, width: 512, height: 512 });
+  // Followed before it began, it has previews from its first steps on.
+  const [{ previews }] = await Promise.all([follow(api, id), world.worker()]);
+  const record = await world.reached(id);
+  if (record.state !== 'succeeded') throw new Error(JSON.stringify(record));
+  const [first, late] = [previews[0], previews.at(-1) as Preview];
+  expect(first.step).toBeLessThan(50);
+  expect(late.step).toBeGreaterThan(75);
+  const thumbnail = await sharp(Buffer.from(late.data, 'base64')).raw().toBuffer();
+  const file = await world.readObject(record.output.images[0].key);
+  const picture = shrinkPixels(await sharp(file).raw().toBuffer(), { width: 512, height: 512 }, 8);
+  expect(correlation(thumbnail, picture)).toBeGreaterThan(0.8);
+});
