@@ -3,7 +3,7 @@
  * owner's eyes only, like the key). It listens on the loopback with a password, because other users of this machine can
  * reach a loopback port too.
  */
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -16,7 +16,7 @@ import { Service } from './service.mjs';
 
 const HOST = '127.0.0.1';
 const FIRST_PORT = 6390;
-const LAST_PORT = 6489;
+const PORTS = 600;
 /** The name of the connection a launcher holds as long as it lives: how another launcher knows that it does. */
 const LAUNCHER = 'lehr-launcher';
 const STOP_MS = 15_000;
@@ -83,16 +83,19 @@ async function takeOver(address, home) {
 
 async function addressOf(home) {
   const text = await readFile(join(home, 'redis-url'), 'utf8').catch(() => undefined);
-  if (text === undefined) return { port: FIRST_PORT, password: randomBytes(24).toString('base64url') };
+  if (text === undefined) return { port: firstChoice(home), password: randomBytes(24).toString('base64url') };
   const { port, password } = new URL(text.trim());
   return { port: Number(port), password };
 }
 
-/** Keeps the port of last time where it can. Several installations on one machine find a port each. */
+/** Each folder has one of its own, so that installations that start at the same moment do not race for one. */
+const firstChoice = (home) =>
+  FIRST_PORT + (createHash('sha256').update(home).digest().readUInt32BE() % PORTS);
+
+/** Keeps the port of last time where it can, or takes the next free one. */
 async function moveToFreePort(address, home) {
-  const candidates = [address.port];
-  for (let port = FIRST_PORT; port <= LAST_PORT; port++) candidates.push(port);
-  for (const port of candidates) {
+  for (let i = 0; i < PORTS; i++) {
+    const port = FIRST_PORT + ((address.port - FIRST_PORT + i) % PORTS);
     if (!(await isFree(HOST, port))) continue;
     address.port = port;
     const path = join(home, 'redis-url');
@@ -100,7 +103,7 @@ async function moveToFreePort(address, home) {
     return rename(`${path}.new`, path);
   }
   throw new Problem(
-    `No free port for Redis from ${FIRST_PORT} to ${LAST_PORT}; set LEHR_REDIS_URL to a server of yours.`,
+    `No port from ${FIRST_PORT} on is free for Redis; set LEHR_REDIS_URL to a server of yours.`,
   );
 }
 

@@ -1,5 +1,6 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { sweepOnce } from '../../apps/api/src/jobs/forsaken.ts';
 import type { RequestIdentity } from '../../apps/api/src/jobs/identity.ts';
 import { canonical, identify } from '../../apps/api/src/jobs/identity.ts';
 import { submitJob } from '../../apps/api/src/jobs/submit.ts';
@@ -267,6 +268,22 @@ describe('a held request, as the dialects hold them', () => {
       await redis.zadd(keys.orphans, 'XX', 1, entry);
     const given = await Promise.all([orphans.takeForsaken(), other.parts.orphans.takeForsaken()]);
     expect(given.flat()).toEqual([left]);
+  });
+
+  test('that nobody came back for is called off if it still waits', async () => {
+    const world = await apiWorld(server.url);
+    const { orphans, redis, keys } = world.parts;
+    const twin = (await identityOf(world)).twin!;
+    const running = (await submit(world, twin)).record.id;
+    await world.worker.take();
+    const waiting = (await submit(world, twin)).record.id;
+    for (const id of [running, waiting]) {
+      await orphans.lost(twin, id, { cancel: true });
+      await redis.zadd(keys.orphans, 'XX', 1, `${twin.hash} ${id}`);
+    }
+    await sweepOnce(world.parts);
+    expect((await world.get(running)).status).toBe('running');
+    expect((await world.get(waiting)).status).toBe('canceled');
   });
 });
 

@@ -228,11 +228,16 @@ describe('a wait that is too long', () => {
     expect((await world.ask('POST', '/v1/jobs', drawing())).status).toBe(503);
   });
 
-  test('is not known without workers: jobs wait for one', async () => {
-    const world = await apiWorld(server.url, { maxWaitMs: 1_000_000 });
-    for (let i = 0; i < 3; i++) await world.post({ steps: 50, n: 4 });
-    const { data } = (await (await world.ask('GET', '/v1/queues')).json()) as { data: object[] };
-    expect(data).toMatchObject([{ waiting: 3, workers: 0, wait_ms: null, breaker: 'closed' }]);
+  test('without workers is not known: jobs are taken that one worker could be in time for', async () => {
+    const world = await apiWorld(server.url, { maxWaitMs: 300 });
+    const { queue } = await world.post({ steps: 50, n: 4 });
+    expect(queue).toEqual({ position: 1, eta_ms: null });
+    const shown = async () =>
+      ((await (await world.ask('GET', '/v1/queues')).json()) as { data: object[] }).data;
+    await expect
+      .poll(shown, { timeout: 3000 })
+      .toMatchObject([{ waiting: 1, workers: 0, wait_ms: null, breaker: 'partly-open' }]);
+    expect((await world.ask('POST', '/v1/jobs', drawing())).status).toBe(503);
   });
 });
 

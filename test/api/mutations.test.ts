@@ -5,6 +5,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { DEFAULT_TENANT } from '../../packages/shared/src/index.ts';
 import { type ApiWorld, apiWorld } from '../support/api-world.ts';
 import { keyHolder } from '../support/key-holder.ts';
 import { type Damaged, damaged } from '../support/mutations.ts';
@@ -47,6 +48,14 @@ async function knownOf(world: ApiWorld): Promise<Known> {
   const jobs = [await world.post(), await world.post(), await world.post({}, { metadata: { a: 'b' } })];
   const done = await world.worker.take();
   await world.worker.succeed(done);
+  const told = { job: done.jobId, event: 'job.succeeded', id: 'msg_1' };
+  await world.parts.webhooks.deliveries.open(told, {
+    tenant: DEFAULT_TENANT,
+    secret: DEFAULT_TENANT,
+    url: 'https://app.example/hook',
+    body: '{}',
+    retried: '1',
+  });
   await world.worker.take();
   const links = (await world.get(done.jobId)).output?.images?.map(({ url }) => paramsOf(url, 'key')) ?? [];
   const keys = [await keyHolder(world, 'acme'), await keyHolder(world, 'acme')];

@@ -2,10 +2,9 @@
  * How fast one API process takes jobs, beside BullMQ's own `add` in the same process, on the same server and through a
  * connection of the same kind. Both keep as many under way at once.
  */
-import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,6 +13,7 @@ import { API_ENV } from '../../apps/api/src/env.ts';
 import { startApi } from '../../apps/api/src/start.ts';
 import { readConfig, silentLog } from '../../packages/shared/src/index.ts';
 import { openRedis, redisReady } from '../../packages/shared/src/redis/index.ts';
+import { ownRedis } from './own-redis.ts';
 import type { LoadOrder } from './post-load.ts';
 
 export interface RateOptions {
@@ -50,12 +50,14 @@ export async function openPostRate({ jobs = 2000, connections = 32 }: RateOption
   const home = await mkdtemp(join(tmpdir(), 'lehr-bench-'));
   const models = join(home, 'models.yaml');
   await writeFile(models, MODELS);
-  const server = await ownRedis(home);
+  const server = await ownRedis();
   const config = readConfig(API_ENV, {
     LEHR_HOME: home,
     LEHR_PORT: '0',
     LEHR_REDIS_URL: server.url,
     LEHR_API_KEY: KEY,
+    // Nothing works the jobs off.
+    LEHR_MAX_WAIT_S: '1e9',
   });
   const api = await startApi(config, silentLog, models);
   const load = fork(fileURLToPath(new URL('./post-load.ts', import.meta.url)), {
@@ -103,33 +105,4 @@ async function ordered(load: ChildProcess, order: LoadOrder): Promise<number> {
   const [{ ms, error }] = (await once(load, 'message')) as [{ ms: number; error?: string }];
   if (error !== undefined) throw new Error(error);
   return ms;
-}
-
-async function ownRedis(folder: string): Promise<{ url: string; stop(): Promise<void> }> {
-  const port = await freePort();
-  const child = spawn(
-    'redis-server',
-    ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder, '--save', '', '--appendonly', 'yes'],
-    { stdio: 'ignore' },
-  );
-  const url = `redis://127.0.0.1:${port}`;
-  const probe = openRedis(url, 'worker', 'probe');
-  await redisReady(probe, 10_000).finally(() => probe.disconnect());
-  return {
-    url,
-    stop: async () => {
-      const exit = once(child, 'exit');
-      child.kill('SIGTERM');
-      await exit;
-    },
-  };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
 }

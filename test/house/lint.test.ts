@@ -43,6 +43,11 @@ const DOORS: readonly Door[] = [
   { source: 'hono', refused: ['packages/shared/src/h.ts'], allowed: ['apps/api/src/h.ts'] },
   { source: 'hono/csrf', refused: ['apps/worker/src/i.ts'], allowed: ['apps/api/src/admin/i.ts'] },
   { source: '@hono/node-server', refused: ['apps/worker/src/j.ts'], allowed: ['apps/api/src/j.ts'] },
+  {
+    source: 'rate-limiter-flexible',
+    refused: ['apps/api/src/jobs/w.ts', 'packages/shared/src/queue/w.ts'],
+    allowed: ['apps/api/src/limits/quotas.ts'],
+  },
   { source: '@bull-board/api', refused: ['apps/api/src/k.ts'], allowed: ['apps/api/src/admin/k.ts'] },
   {
     source: 'onnxruntime-node',
@@ -86,7 +91,7 @@ const DOORS: readonly Door[] = [
   },
   {
     source: '@lehr/shared/queue',
-    refused: ['engine', 'diffusion', 'whisper', 'runtime', 'models'].map(
+    refused: ['engine', 'diffusion', 'whisper', 'runtime', 'models', 'audio'].map(
       (room) => `apps/worker/src/${room}/s.ts`,
     ),
     allowed: ['apps/worker/src/intake/s.ts', 'apps/api/src/jobs/s.ts'],
@@ -98,8 +103,28 @@ const DOORS: readonly Door[] = [
   },
   {
     source: '../runtime/tensor.ts',
-    refused: ['apps/worker/src/intake/u.ts'],
+    refused: ['apps/worker/src/intake/u.ts', 'apps/worker/src/audio/u.ts'],
     allowed: ['apps/worker/src/engine/u.ts'],
+  },
+  ...[
+    ['mpg123-decoder', 'mp3.ts'],
+    ['opus-decoder', 'opus.ts'],
+    ['@wasm-audio-decoders/ogg-vorbis', 'vorbis.ts'],
+    ['mediabunny', 'containers.ts'],
+  ].map(([source, file]) => ({
+    source,
+    refused: ['apps/worker/src/audio/decode.ts', 'apps/worker/src/whisper/x.ts'],
+    allowed: [`apps/worker/src/audio/formats/${file}`],
+  })),
+  {
+    source: '../audio/decode.ts',
+    refused: ['apps/worker/src/intake/y.ts'],
+    allowed: ['apps/worker/src/y.ts'],
+  },
+  {
+    source: '../audio/audio-desk.ts',
+    refused: [],
+    allowed: ['apps/worker/src/intake/z.ts'],
   },
 ];
 

@@ -27,3 +27,7 @@ export interface SampleManifest {
 export const sampleManifest: SampleManifest = JSON.parse(
   readFileSync(new URL('manifest.json', SAMPLES), 'utf8'),
 );
+
+/** The samples behind the 44 bytes that a plain 16-bit mono WAV begins with, read without Lehr's own reader. */
+export const plainWaveform = (wav: Uint8Array): Float32Array =>
+  Float32Array.from(new Int16Array(wav.slice(44).buffer), (value) => value / 0x8000);

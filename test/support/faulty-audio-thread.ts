@@ -14,7 +14,8 @@ parentPort?.on('message', (task: AudioTask) => {
 });
 parentPort?.postMessage(AUDIO_THREAD_READY);
 
-function failBy(fault: number): void {
+/** Never returns. */
+function failBy(fault: number): never {
   switch (fault) {
     case FAULTS.hangs:
       for (;;);
@@ -23,8 +24,7 @@ function failBy(fault: number): void {
       for (;;) kept.push({ kept: kept.length });
     }
     case FAULTS.exits:
-      process.exit(7);
-      break;
+      return process.exit(7);
     default:
       throw new Error('A bug.');
   }

@@ -37,8 +37,17 @@ export function startProgram(
   env: Readonly<Record<string, string>>,
   args: readonly string[] = [],
 ): LehrProcess {
+  return startCommand(process.execPath, [file, ...args], env);
+}
+
+/** As `startProgram`, for what is no JavaScript. */
+export function startCommand(
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): LehrProcess {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('LEHR_'));
-  const child = spawn(process.execPath, [file, ...args], {
+  const child = spawn(command, args, {
     env: { ...Object.fromEntries(inherited), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -83,7 +83,7 @@ export async function webhookReceiver(otherwise: Answer = 204, path = '/hook'): 
     otherwise: (answer) => {
       last = answer;
     },
-    until: (count, timeout = 10_000) =>
+    until: (count, timeout = 20_000) =>
       vi.waitFor(
         () => {
           if (received.length < count) throw new Error(`${received.length} of ${count} deliveries came`);

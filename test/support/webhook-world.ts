@@ -2,7 +2,7 @@
 import { onTestFinished } from 'vitest';
 import { Channels } from '../../apps/api/src/channels.ts';
 import { Delivery, type DeliveryTimes } from '../../apps/api/src/webhooks/delivery.ts';
-import { openWebhooks, type WebhookParts } from '../../apps/api/src/webhooks/parts.ts';
+import { openWebhooks, type WebhookParts, type WebhookSettings } from '../../apps/api/src/webhooks/parts.ts';
 import type { Renderer, Renderers } from '../../apps/api/src/webhooks/renderer.ts';
 import { createEgress, type Egress } from '../../packages/shared/src/egress/index.ts';
 import {
@@ -19,8 +19,8 @@ import {
   WEBHOOK_EVENTS,
 } from '../../packages/shared/src/index.ts';
 import type { StoredWebhook } from '../../packages/shared/src/records/index.ts';
-import type { QueueWorld } from './queue-world.ts';
-import { queueWorld } from './queue-world.ts';
+import type { Keys } from '../../packages/shared/src/redis/index.ts';
+import { type QueueWorld, queueWorld } from './queue-world.ts';
 import { testRedis } from './redis.ts';
 
 export const SECRET_KEY = 'a secret key of thirty-two characters or more';
@@ -68,33 +68,46 @@ export const PLAIN: Renderer = {
   retries: (event) => event !== 'job.progress',
 };
 
+/** A process that delivers, over what others have put into this Redis. It starts at once. */
+export async function startDeliverer(
+  url: string,
+  { keys, records }: Pick<QueueWorld, 'keys' | 'records'>,
+  { times, renderers = { native: PLAIN }, log = silentLog, ...settings }: DelivererOptions = {},
+): Promise<Deliverer> {
+  const { metrics, page } = createMetrics('api');
+  const delivery = new Delivery({
+    ...openWebhooks(testRedis(url), { ...webhookSettings(keys), timeoutMs: 2000, ...settings }),
+    blocking: testRedis(url, 'blocking'),
+    channels: new Channels(testRedis(url, 'subscriber')),
+    keys,
+    records,
+    renderers,
+    clock: systemClock,
+    metrics,
+    log,
+    times: { ...QUICK_TIMES, ...times },
+  });
+  onTestFinished(() => delivery.stop(0));
+  delivery.start();
+  return { delivery, metrics, page };
+}
+
+/** Receivers of tests listen on loopback. */
+export const webhookSettings = (keys: Keys): WebhookSettings => ({
+  keys,
+  egress: createEgress({ allowPrivate: true }),
+  secretKey: SECRET_KEY,
+  endedMs: 60_000,
+});
+
 export async function webhookWorld(url: string): Promise<WebhookWorld> {
   const world = await queueWorld(url);
   const { keys, records } = world;
-  const egress = createEgress({ allowPrivate: true });
-  const settings = { keys, egress, secretKey: SECRET_KEY, endedMs: 60_000 };
-  const hooks = openWebhooks(world.redis, settings);
+  const hooks = openWebhooks(world.redis, webhookSettings(keys));
   return {
     ...world,
     hooks,
-    deliverer: async ({ times, renderers = { native: PLAIN }, log = silentLog, ...own } = {}) => {
-      const { metrics, page } = createMetrics('api');
-      const delivery = new Delivery({
-        ...openWebhooks(testRedis(url), { ...settings, timeoutMs: 2000, ...own }),
-        blocking: testRedis(url, 'blocking'),
-        channels: new Channels(testRedis(url, 'subscriber')),
-        keys,
-        records,
-        renderers,
-        clock: systemClock,
-        metrics,
-        log,
-        times: { ...QUICK_TIMES, ...times },
-      });
-      onTestFinished(() => delivery.stop(0));
-      delivery.start();
-      return { delivery, metrics, page };
-    },
+    deliverer: (options) => startDeliverer(url, world, options),
     hooked: (receiver, webhook, tenant = DEFAULT_TENANT) => {
       const events = webhook?.events ?? WEBHOOK_EVENTS;
       return world.submit({

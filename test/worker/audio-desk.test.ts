@@ -1,5 +1,5 @@
 /** The audio room as the worker has it: real threads, real files, hostile ones among them. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { pathToFileURL } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
@@ -8,14 +8,13 @@ import { logMelWindow } from '../../apps/worker/src/audio/log-mel.ts';
 import { cutAtSilences } from '../../apps/worker/src/audio/silence.ts';
 import { readWaveform, WAVEFORM_RATE, type Waveform } from '../../apps/worker/src/audio/waveform.ts';
 import { silentFlac } from '../support/audio-files.ts';
+import { sampleFile, sampleManifest } from '../support/audio-golden.ts';
 import { bundle } from '../support/bundle.ts';
 import { FAULTS } from '../support/faulty-audio-thread.ts';
 
 const SAMPLES = new URL('../golden/samples/', import.meta.url);
 const LIMITS = { maxDurationS: 1800, timeoutMs: 10_000 };
 const MEL = { melBins: 80, fftSize: 400, hopLength: 160, windowSamples: 5 * WAVEFORM_RATE } as const;
-
-const sample = (name: string): Uint8Array => new Uint8Array(readFileSync(new URL(name, SAMPLES)));
 
 async function openDesk(threads = 2, entry = '../../apps/worker/src/audio/audio-thread.ts') {
   const desk = new AudioDesk({ threads, entry: pathToFileURL(await bundle(entry, import.meta.url)) });
@@ -27,7 +26,7 @@ const openFaultyDesk = (threads: number) => openDesk(threads, '../support/faulty
 
 test('a file becomes a waveform, windows and cuts, all computed in the thread', async () => {
   const desk = await openDesk();
-  const { waveform, durationS, format } = await desk.decode(sample('formats/en_circle.flac'), LIMITS);
+  const { waveform, durationS, format } = await desk.decode(sampleFile('formats/en_circle.flac'), LIMITS);
   expect({ format, durationS, length: waveform.length }).toEqual({
     format: 'flac',
     durationS: 37_962 / WAVEFORM_RATE,
@@ -40,7 +39,7 @@ test('a file becomes a waveform, windows and cuts, all computed in the thread', 
 
 test('bytes that fill their buffer move to the thread, a slice of another is copied', async () => {
   const desk = await openDesk(1);
-  const bytes = sample('formats/en_circle.flac');
+  const bytes = sampleFile('formats/en_circle.flac');
   const around = new Uint8Array(bytes.length + 10);
   around.set(bytes, 5);
   await desk.decode(around.subarray(5, 5 + bytes.length), LIMITS);
@@ -49,24 +48,17 @@ test('bytes that fill their buffer move to the thread, a slice of another is cop
   expect(bytes).toHaveLength(0);
 });
 
-interface Broken {
-  readonly file: string;
-  readonly expect: string;
-}
-
 test('every broken file ends as its manifest says, within 2 s, without a pile of memory', async () => {
   const desk = await openDesk(1);
-  const { broken }: { broken: readonly Broken[] } = JSON.parse(
-    readFileSync(new URL('manifest.json', SAMPLES), 'utf8'),
-  );
+  const { broken } = sampleManifest;
   expect(broken.map(({ file }) => file.split('/')[1]).sort()).toEqual(
     readdirSync(new URL('broken/', SAMPLES)).sort(),
   );
-  await desk.decode(sample('formats/en_circle.mp3'), LIMITS);
+  await desk.decode(sampleFile('formats/en_circle.mp3'), LIMITS);
   for (const entry of broken) {
     const before = process.memoryUsage.rss();
     const startedAt = performance.now();
-    const outcome = await desk.decode(sample(entry.file), LIMITS).then(
+    const outcome = await desk.decode(sampleFile(entry.file), LIMITS).then(
       ({ waveform }) => outcomeOf(waveform),
       (error) => error.code,
     );
@@ -95,12 +87,12 @@ test.each([
   ['says so', 24 * 3600],
   ['does not say', 0],
 ])(
-  '24 h of silence in a small FLAC that %s are refused within 2 s by what is decoded',
+  '24 h of silence in a small FLAC that %s are refused within 2 s, out of little memory',
   async (_, declared) => {
     const bytes = silentFlac({ seconds: 24 * 3600, declaredSeconds: declared });
     expect(bytes.length).toBeLessThan(400_000);
     const desk = await openDesk(1);
-    await desk.decode(sample('formats/en_circle.flac'), LIMITS);
+    await desk.decode(sampleFile('formats/en_circle.flac'), LIMITS);
     let highest = 0;
     const before = process.memoryUsage.rss();
     const watch = setInterval(() => {
@@ -120,7 +112,7 @@ test.each([
 
 test('the parent answers while a thread decodes', async () => {
   const desk = await openDesk(1);
-  await desk.decode(sample('formats/en_circle.flac'), LIMITS);
+  await desk.decode(sampleFile('formats/en_circle.flac'), LIMITS);
   const bytes = silentFlac({ seconds: 1200, declaredSeconds: 0 });
   const delay = monitorEventLoopDelay({ resolution: 2 });
   delay.enable();
@@ -168,7 +160,7 @@ test('a window never waits for a file that is being decoded', async () => {
 test('a thread that cannot start is our fault and not the file', async () => {
   const desk = new AudioDesk({ threads: 1, entry: new URL('no-such-thread.js', import.meta.url) });
   onTestFinished(() => desk.close());
-  await expect(desk.decode(sample('formats/en_circle.flac'), LIMITS)).rejects.toMatchObject({
+  await expect(desk.decode(sampleFile('formats/en_circle.flac'), LIMITS)).rejects.toMatchObject({
     code: 'internal',
   });
 });

@@ -19,6 +19,8 @@ import type { WebhookParts } from './webhooks/parts.ts';
 export interface ApiEnv {
   Variables: {
     requestId: string;
+    /** The answer has every header it should have. */
+    isComplete?: boolean;
     /** Set under /v1. */
     caller: Caller;
   };

@@ -1,14 +1,13 @@
 /** The whole HTTP surface. Does no I/O when it is made, so that tests call `app.request()`. */
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { methodNotAllowed } from 'hono/method-not-allowed';
-import { requestId } from 'hono/request-id';
-import { secureHeaders } from 'hono/secure-headers';
 import { mountBoard } from './admin/board.ts';
 import type { Api, ApiEnv, ApiParts } from './api.ts';
 import { authenticate } from './middleware/auth.ts';
 import { limitBody } from './middleware/limit-body.ts';
 import { observe } from './middleware/observe.ts';
 import { answerErrors, answerMethodNotAllowed, answerNotFound } from './middleware/on-error.ts';
+import { ownHeaders } from './middleware/own-headers.ts';
 import { refuseInvalid } from './middleware/validation.ts';
 import { docsRoutes } from './routes/docs.ts';
 import { healthRoutes } from './routes/health.ts';
@@ -63,15 +62,8 @@ function createBase(parts: ApiParts): Api {
   app.onError(answerErrors(parts.log));
   app.notFound(answerNotFound);
 
-  app.use(requestId({ limitLength: 128 }));
+  app.use(ownHeaders());
   app.use(observe(parts.metrics, parts.log));
-  // Pages set their own; everything else is data that no browser should run or frame.
-  app.use(
-    secureHeaders({
-      overwrite: false,
-      contentSecurityPolicy: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
-    }),
-  );
   app.use(methodNotAllowed({ app, onMethodNotAllowed: answerMethodNotAllowed }));
   return app;
 }

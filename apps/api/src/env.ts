@@ -39,7 +39,7 @@ export function checkTogether(config: ApiConfig): void {
     );
   }
   try {
-    parseAllowList(config.LEHR_EGRESS_ALLOW);
+    parseAllowList(config.LEHR_EGRESS_ALLOW ?? '');
   } catch (error) {
     faults.push(`LEHR_EGRESS_ALLOW: ${(error as Error).message}`);
   }

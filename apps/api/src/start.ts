@@ -26,6 +26,7 @@ import { admissionParts } from './jobs/admission-parts.ts';
 import { EventFeeds } from './jobs/event-feed.ts';
 import { EventLinks } from './jobs/event-links.ts';
 import { FleetView } from './jobs/fleet-view.ts';
+import { sweepForsaken } from './jobs/forsaken.ts';
 import { Presenter } from './jobs/present.ts';
 import { JobWaits } from './jobs/wait.ts';
 import { type Listener, listen } from './listen.ts';
@@ -77,11 +78,17 @@ export async function startApi(config: ApiConfig, log: Log, defaultModels: strin
     const app = roles.includes('http') ? createApp(parts) : createOperationApp(parts);
     listener.serve(app.fetch);
     janitor.start();
+    const endSweeps = sweepForsaken(parts);
     log.info({ url, port: listener.port, docs: `${url}/docs`, roles }, 'API is listening');
     const stop = async (): Promise<void> => {
       parts.waits.stop();
       parts.feeds.stop();
-      await Promise.all([listener.close(CLOSE_GRACE_MS), janitor.stop(), delivery?.stop(CLOSE_GRACE_MS)]);
+      await Promise.all([
+        listener.close(CLOSE_GRACE_MS),
+        janitor.stop(),
+        endSweeps(),
+        delivery?.stop(CLOSE_GRACE_MS),
+      ]);
       disconnect();
     };
     return { url, port: listener.port, stop };

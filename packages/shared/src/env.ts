@@ -81,7 +81,7 @@ export const ENV = {
         'Seals the webhook secrets in Redis; the same for every API. Absent: made under LEHR_HOME.',
       ...SECRET,
     }),
-  LEHR_EGRESS_ALLOW: z.string().default('').meta({
+  LEHR_EGRESS_ALLOW: z.string().optional().meta({
     description:
       'Private hosts and ranges that webhooks and inputs by URL may lead to, with commas: `10.1.0.0/16,hooks.internal`. Never covers metadata services.',
   }),

@@ -29,10 +29,12 @@ export interface Asking {
   readonly identity?: RequestIdentity | undefined;
 }
 
-export type Admitted =
-  | (Extract<Admission, { code: 'admitted' }> & { readonly quota: Quota | undefined })
-  /** The request has a job already. */
-  | { readonly code: 'replay' | 'adopted'; readonly id: JobId };
+export interface Admitted {
+  /** To a place of its own, or the request has a job already. */
+  readonly admission: Extract<Admission, { code: 'admitted' | 'replay' | 'adopted' }>;
+  /** What the key may still spend, where it has a budget and spent of it. */
+  readonly quota?: Quota | undefined;
+}
 
 /** A request with the same Idempotency-Key is just being stored. */
 const PENDING_POLL_MS = 10;
@@ -42,28 +44,32 @@ const COME_BACK = 0.5;
 /** Throws `rate-limited`, `overloaded` and `idempotency-mismatch`; nothing is stored or spent then. */
 export async function admitJob(parts: AdmitParts, caller: Caller, asking: Asking): Promise<Admitted> {
   const { quotas, backlog, maxWaitMs } = parts;
-  const { cost, deadlineMs = Number.POSITIVE_INFINITY, identity, ...job } = asking;
-  const { workers, elsewhereMs } = await backlog.ahead(job.queue, job.model, job.priority);
+  const { id, queue, priority, cost, deadlineMs = Number.POSITIVE_INFINITY, identity } = asking;
+  const { tenant, limits } = caller;
+  const { workers, elsewhereMs } = await backlog.ahead(queue, asking.model, priority);
   const quota = await quotas.charge(caller, cost);
   const admission = await askUntilSettled(parts, {
-    ...job,
+    id,
+    tenant,
+    queue,
+    priority,
     cost,
-    tenant: caller.tenant,
-    maxJobs: caller.limits.max_jobs ?? undefined,
-    maxQueued: caller.limits.max_queued ?? undefined,
-    weight: caller.limits.weight,
+    maxJobs: limits.max_jobs,
+    maxQueued: limits.max_queued,
+    weight: limits.weight,
     // A job that cannot even start in time is better refused now than found expired later.
     maxWaitMs: Math.min(maxWaitMs, Math.max(0, deadlineMs - cost)),
     workers,
     elsewhereMs,
-    ...identity,
+    idempotency: identity?.idempotency,
+    twin: identity?.twin,
   });
-  if (admission.code === 'admitted') return { ...admission, quota };
+  if (admission.code === 'admitted') return { admission, quota };
   await quotas.giveBack(caller, cost);
   switch (admission.code) {
     case 'replay':
     case 'adopted':
-      return admission;
+      return { admission };
     case 'too-many':
       throw quotas.tooMany(caller, admission.jobs, admission.of);
     case 'overloaded':

@@ -41,11 +41,10 @@ export class Backlog {
     return ahead;
   }
 
-  /** Estimated ms that a new job of each class would wait in this group; undefined when nobody serves it. */
-  async waits(queue: string, model: string): Promise<Record<PriorityClass, number> | undefined> {
+  /** Estimated ms that a new job of each class would wait in this group; with one worker when nobody serves it. */
+  async waits(queue: string, model: string): Promise<Record<PriorityClass, number>> {
     const [loads, fleet] = await Promise.all([this.#loads.get(), this.#fleet.workers()]);
-    const workers = serving(fleet, model).length;
-    if (workers === 0) return undefined;
+    const workers = Math.max(1, serving(fleet, model).length);
     const wait = (priority: PriorityClass): number => {
       const { elsewhereMs } = aheadOf(queue, model, priority, fleet, loads);
       return Math.ceil((loadOf(loads.get(queue), priority) + elsewhereMs) / workers);

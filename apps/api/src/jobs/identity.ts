@@ -3,7 +3,7 @@
  * so that a request that is sent again finds its job, with an Idempotency-Key or without.
  */
 import { createHash } from 'node:crypto';
-import type { Applicant, Twin } from '@lehr/shared/queue';
+import type { Idempotency, Twin } from '@lehr/shared/queue';
 import { z } from 'zod';
 import type { Caller } from '../auth/authenticator.ts';
 
@@ -17,7 +17,7 @@ export const IDEMPOTENCY_HEADER = {
 
 /** Either of the two, never both. */
 export interface RequestIdentity {
-  readonly idempotency?: NonNullable<Applicant['idempotency']>;
+  readonly idempotency?: Idempotency;
   readonly twin?: Twin;
 }
 
@@ -36,7 +36,7 @@ export function identify(
   { idempotencyKey, ...twin }: AskedAgain,
 ): RequestIdentity {
   const fingerprint = digest(route, canonical(body));
-  if (idempotencyKey === undefined) return { twin: { hash: digest(keyId, fingerprint), ...twin } };
+  if (idempotencyKey === undefined) return { twin: { hash: `${keyId}.${fingerprint}`, ...twin } };
   return { idempotency: { hash: digest(keyId, idempotencyKey), fingerprint } };
 }
 
@@ -45,9 +45,12 @@ const digest = (...parts: readonly string[]): string =>
 
 /** JSON with the names of every object in order: two bodies that mean the same are written the same. */
 export function canonical(value: unknown): string {
-  return JSON.stringify(value, (_, each: unknown) =>
-    typeof each === 'object' && each !== null && !Array.isArray(each)
-      ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : each,
-  );
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+  const fields = value as Readonly<Record<string, unknown>>;
+  let text = '';
+  for (const name of Object.keys(fields).sort()) {
+    if (fields[name] !== undefined) text += `,${JSON.stringify(name)}:${canonical(fields[name])}`;
+  }
+  return `{${text.slice(1)}}`;
 }

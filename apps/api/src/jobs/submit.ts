@@ -1,7 +1,7 @@
 /** Making a job: resolve, price, admit, store. Knows no HTTP. */
 import { type JobRequest, LehrError, newJobId, type Registry } from '@lehr/shared';
 import type { GroupQueues } from '@lehr/shared/queue';
-import type { JobRecord, RecordStore } from '@lehr/shared/records';
+import type { JobRecord, NewJob, RecordStore } from '@lehr/shared/records';
 import type { Caller } from '../auth/authenticator.ts';
 import type { Quota } from '../limits/quota.ts';
 import { type Hook, hookFields } from '../webhooks/hook.ts';
@@ -30,8 +30,8 @@ export interface Submission {
 }
 
 /**
- * `hook` is for wires that say otherwise whom to tell. Throws `model-not-found`, `invalid-input` and what admitJob throws before anything is stored. When it throws `unavailable`
- * the job may or may not have been stored: Redis went away in the middle.
+ * `hook` is for wires that say otherwise whom to tell. Throws `model-not-found`, `invalid-input` and what admitJob throws before
+ * anything is stored. When it throws `unavailable` the job may or may not have been stored: Redis went away in the middle.
  */
 export async function submitJob(
   parts: SubmitParts,
@@ -46,34 +46,40 @@ export async function submitJob(
   const told = hookFields(webhooks.egress, caller.tenant, hook);
   const { priority, deadline_s, metadata } = request;
   const deadlineMs = deadline_s === undefined ? undefined : deadline_s * 1000;
-  const admitted = await admitJob(parts, caller, { id, priority, deadlineMs, identity, ...resolved });
-  if (admitted.code !== 'admitted') {
-    const known = await knownJob(parts, caller, admitted, identity);
+  const { type, model, queue, cost, input } = resolved;
+  const asking = { id, queue, model, priority, cost, deadlineMs, identity };
+  const { admission, quota } = await admitJob(parts, caller, asking);
+  if (admission.code !== 'admitted') {
+    const known = await knownJob(parts, caller, admission, identity);
     return known ?? submitJob(parts, caller, request, identity, hook);
   }
-  const job = {
-    ...resolved,
-    ...told,
-    id: admitted.id,
+  const job: NewJob = {
+    id: admission.id,
     tenant: caller.tenant,
+    type,
+    model,
+    queue,
     priority,
+    cost,
+    input,
     metadata,
-    rank: admitted.rank,
-    fair_tag: admitted.startTag,
     // By Redis's clock, which every process measures deadlines with.
-    deadline_at: deadlineMs === undefined ? undefined : Math.round(admitted.now + deadlineMs),
+    deadline_at: deadlineMs === undefined ? undefined : Math.round(admission.now + deadlineMs),
+    rank: admission.rank,
+    fair_tag: admission.startTag,
+    ...told,
   };
-  const created = await records.create(job, () => queues.of(job.queue).add(job, admitted.rank));
+  const created = await records.create(job, () => queues.of(queue).add(job, admission.rank));
   const record = created.record ?? (await records.read(job.id));
   if (!record) throw new LehrError('internal', `Job ${job.id} was stored and is not there.`);
-  return { record, how: 'new', quota: admitted.quota };
+  return { record, how: 'new', quota };
 }
 
 /** Undefined when there is nothing to adopt after all. Throws `gone` for a key whose job is not kept any more. */
 async function knownJob(
   { records, orphans }: SubmitParts,
   caller: Caller,
-  { code: how, id }: Exclude<Admitted, { code: 'admitted' }>,
+  { code: how, id }: Exclude<Admitted['admission'], { code: 'admitted' }>,
   identity: RequestIdentity | undefined,
 ): Promise<Submission | undefined> {
   const record = await records.read(id);

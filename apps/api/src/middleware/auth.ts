@@ -25,7 +25,7 @@ export function authenticate(authenticator: Authenticator): MiddlewareHandler<Ap
 /** Lets only callers with this right pass. */
 export function requires(scope: Scope): MiddlewareHandler<ApiEnv> {
   return async function requires(c, next) {
-    if (!c.var.caller.scopes.has(scope)) {
+    if (!c.get('caller').scopes.has(scope)) {
       throw new LehrError('forbidden', `This key does not have the right to ${scope}.`);
     }
     await next();

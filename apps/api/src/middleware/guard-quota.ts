@@ -5,7 +5,7 @@ import type { Quotas } from '../limits/quotas.ts';
 /** For every route that makes jobs: refuses who asks too often, before the body is read. */
 export function guardQuota(quotas: Quotas): MiddlewareHandler<ApiEnv> {
   return async function guardQuota(c, next) {
-    await quotas.admitRequest(c.var.caller);
+    await quotas.admitRequest(c.get('caller'));
     await next();
   };
 }

@@ -17,7 +17,7 @@ export function observe(metrics: Metrics<'api'>, log: Log): MiddlewareHandler<Ap
     metrics.httpRequests.inc({ method, route, status });
     metrics.httpRequestDuration.observe({ method, route }, seconds);
     log.debug(
-      { requestId: c.var.requestId, method, route, status, ms: Math.round(seconds * 1000) },
+      { requestId: c.get('requestId'), method, route, status, ms: Math.round(seconds * 1000) },
       'answered',
     );
   };

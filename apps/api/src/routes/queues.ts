@@ -4,6 +4,7 @@ import {
   type BreakerState,
   formatModelRef,
   PRIORITY_CLASSES,
+  type PriorityClass,
   parseGroupQueueName,
   type Queue,
   QueueListSchema,
@@ -55,10 +56,11 @@ function present(
   depth: GroupDepth,
   group: NonNullable<ReturnType<typeof parseGroupQueueName>>,
   fleet: readonly WorkerStatus[],
-  waits: Queue['wait_ms'] | undefined,
+  waits: Record<PriorityClass, number>,
   maxWaitMs: number,
 ): Queue {
   const model = formatModelRef(group.model);
+  const workers = serving(fleet, model).length;
   const lanes = fleet.flatMap(({ id, lanes }) =>
     lanes
       .filter((lane) => lane.queue === depth.queue)
@@ -77,16 +79,16 @@ function present(
     waiting: depth.waiting,
     running: depth.running,
     oldest_age_ms: depth.oldestAgeMs ?? null,
-    workers: serving(fleet, model).length,
-    wait_ms: waits ?? null,
-    breaker: breakerOf(waits ?? null, maxWaitMs),
+    workers,
+    wait_ms: workers > 0 ? waits : null,
+    breaker: breakerOf(waits, maxWaitMs),
     lanes,
   };
 }
 
-/** Without workers the wait is unknown, and jobs are taken until a worker comes. */
-function breakerOf(waits: Queue['wait_ms'], maxWaitMs: number): BreakerState {
-  const refused = PRIORITY_CLASSES.filter((priority) => (waits?.[priority] ?? 0) > maxWaitMs);
+/** Without workers, jobs are taken as long as one worker could still be in time for them. */
+function breakerOf(waits: Record<PriorityClass, number>, maxWaitMs: number): BreakerState {
+  const refused = PRIORITY_CLASSES.filter((priority) => waits[priority] > maxWaitMs);
   if (refused.length === 0) return 'closed';
   return refused.length < PRIORITY_CLASSES.length ? 'partly-open' : 'open';
 }

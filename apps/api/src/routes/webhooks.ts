@@ -1,9 +1,11 @@
 /** The secret that signs a tenant's webhooks, and trying a receiver out. */
-import { createRoute, z } from '@hono/zod-openapi';
+import { createRoute, type RouteConfig, z } from '@hono/zod-openapi';
 import {
   LehrError,
   newJobId,
   ShownSecretSchema,
+  type TenantId,
+  WebhookBodySchema,
   WebhookSecretSchema,
   WebhookTestRequestSchema,
   WebhookTestResultSchema,
@@ -13,7 +15,6 @@ import type { Api, ApiParts } from '../api.ts';
 import { requires } from '../middleware/auth.ts';
 import { checkUrl } from '../webhooks/hook.ts';
 import { webhookId } from '../webhooks/message-id.ts';
-import { ReceiverGate } from '../webhooks/receiver-gate.ts';
 import type { ShownSecret } from '../webhooks/secrets.ts';
 import { BEARER, problemsWithKey } from './responses.ts';
 
@@ -87,13 +88,39 @@ const testRoute = createRoute({
   },
 });
 
+/** What a receiver gets, for the document; docs/webhooks.md says the rest. */
+const JOB_WEBHOOK: RouteConfig = {
+  method: 'post',
+  path: 'job',
+  operationId: 'onJobEvent',
+  tags: ['webhooks'],
+  summary: 'Something happened to a job',
+  description:
+    'Posted to the `webhook.url` of a job. At least once, in no order, under one `webhook-id` for ever.',
+  request: {
+    headers: z.object({
+      'webhook-id': z.string(),
+      'webhook-timestamp': z.string().meta({ description: 'Unix seconds of this attempt.' }),
+      'webhook-signature': z.string().meta({
+        description: '`v1,` and base64 of HMAC-SHA256 over `id.timestamp.body`; several with spaces between.',
+      }),
+    }),
+    body: { content: { 'application/json': { schema: WebhookBodySchema } } },
+  },
+  responses: {
+    204: { description: 'Any 2xx: taken.' },
+    410: { description: 'Nothing more is sent to this URL.' },
+  },
+};
+
 const TEST_EVENT = 'webhook.test';
 /** Tests one tenant may have under way: they go wherever he says, as often as he says. */
 const MAX_TESTS = 2;
 
-export function webhookRoutes(app: Api, { webhooks, redis, clock }: ApiParts): void {
+export function webhookRoutes(app: Api, { webhooks, redis }: ApiParts): void {
   const { secrets, sender, receivers, egress } = webhooks;
-  const tests = new ReceiverGate({ maxPerReceiver: MAX_TESTS, clock });
+  app.openAPIRegistry.registerWebhook(JOB_WEBHOOK);
+  const underWay = new Map<TenantId, number>();
 
   app.openapi(listRoute, async (c) => {
     const data = (await secrets.list(c.var.caller.tenant)).map(({ createdAt, expiresAt }) => ({
@@ -118,20 +145,24 @@ export function webhookRoutes(app: Api, { webhooks, redis, clock }: ApiParts): v
     const { tenant } = c.var.caller;
     const { url } = c.req.valid('json');
     checkUrl(egress, url, '/url');
-    const place = tests.enter(tenant);
-    if ('waitMs' in place)
-      throw new LehrError('rate-limited', 'Two tests are under way.', { retryAfterS: 1 });
+    const running = underWay.get(tenant) ?? 0;
+    if (running >= MAX_TESTS) {
+      throw new LehrError('rate-limited', `${running} tests are under way.`, { retryAfterS: 1 });
+    }
+    underWay.set(tenant, running + 1);
     try {
       const now = await redisNow(redis);
       const id = webhookId(newJobId(), TEST_EVENT);
       const body = JSON.stringify({ type: TEST_EVENT, timestamp: iso(now), data: {} });
       const message = { id, event: TEST_EVENT, url, secret: tenant, body };
-      const { attempt } = await sender.send(message, now, c.req.raw.signal);
+      const { attempt } = await sender.send(message, now);
       const delivered = attempt.status !== null && attempt.status >= 200 && attempt.status < 300;
       if (delivered) await receivers.welcome({ tenant, url });
       return c.json({ ...attempt, delivered }, 200);
     } finally {
-      place.leave(true);
+      const left = (underWay.get(tenant) ?? 1) - 1;
+      if (left > 0) underWay.set(tenant, left);
+      else underWay.delete(tenant);
     }
   });
 }

@@ -22,7 +22,7 @@ export async function webhookSettings(config: ApiConfig, keys: Keys): Promise<We
 /** For every address that callers choose. */
 export const egressOf = (config: ApiConfig): Egress =>
   createEgress({
-    allow: parseAllowList(config.LEHR_EGRESS_ALLOW),
+    allow: parseAllowList(config.LEHR_EGRESS_ALLOW ?? ''),
     allowPrivate: config.LEHR_WEBHOOK_ALLOW_PRIVATE,
   });
 

@@ -4,7 +4,7 @@
  * next process; the webhook id stays the same, so the receiver can tell.
  */
 import { setMaxListeners } from 'node:events';
-import { type Clock, type Log, type Metrics, unreachable } from '@lehr/shared';
+import { type Log, type Metrics, unreachable } from '@lehr/shared';
 import type { QueuedDelivery } from '@lehr/shared/queue';
 import type { Deliveries, Delivery } from './deliveries.ts';
 import type { ReceiverGate } from './receiver-gate.ts';
@@ -17,7 +17,6 @@ export interface DelivererOptions {
   readonly receivers: Receivers;
   readonly gate: ReceiverGate;
   readonly sender: Sender;
-  readonly clock: Clock;
   readonly metrics: Metrics<'api'>;
   readonly log: Log;
   /** Before the second attempt, the third and so on. */
@@ -55,7 +54,7 @@ export class Deliverer {
     const { isGone, pausedMs } = await receivers.look(delivery);
     if (isGone) return this.#end(delivery, 'gone');
     if (pausedMs > 0) return pausedMs;
-    const entry = gate.enter(laneOf(delivery));
+    const entry = await gate.enter(laneOf(delivery));
     if ('waitMs' in entry) return entry.waitMs;
     let ok = false;
     try {
@@ -91,35 +90,37 @@ export class Deliverer {
 
   async #conclude(
     delivery: Delivery,
-    { reply, attempt }: Sent,
+    { reply, attempt, error }: Sent,
     verdict: Verdict,
   ): Promise<number | undefined> {
-    const { deliveries, receivers, metrics, log, closeAfterMs } = this.#options;
-    const { job, event, id, url } = delivery;
+    const { deliveries, metrics, log } = this.#options;
+    const { status, ms } = attempt;
     metrics.webhookAttempts.inc({ outcome: outcomeOf(reply) });
-    metrics.webhookAttemptDuration.observe(attempt.ms / 1000);
+    metrics.webhookAttemptDuration.observe(ms / 1000);
+    await this.#note(delivery, verdict);
     const isOurs = await deliveries.settle(delivery, verdict, attempt);
-    log.debug(
-      { job, event, id, host: hostOf(url), status: attempt.status, ms: attempt.ms },
-      'webhook attempt',
-    );
+    log.debug({ ...factsOf(delivery), status, ms, error }, 'webhook attempt');
     if (!isOurs) return undefined;
-    if (verdict.pauseMs !== undefined) await receivers.pause(delivery, verdict.pauseMs);
-    switch (verdict.state) {
+    return verdict.state === 'pending' ? verdict.againMs : this.#ended(delivery, verdict.state);
+  }
+
+  /** What all processes should know of the receiver. */
+  async #note(delivery: Delivery, { state, pauseMs }: Verdict): Promise<void> {
+    const { receivers, closeAfterMs } = this.#options;
+    if (pauseMs !== undefined) await receivers.pause(delivery, pauseMs);
+    switch (state) {
+      case 'delivered':
+        return receivers.welcome(delivery);
+      case 'gone':
+        return receivers.close(delivery);
       case 'pending':
         await receivers.failed(delivery);
-        return verdict.againMs;
-      case 'delivered':
-        await receivers.welcome(delivery);
-        return this.#ended(delivery, verdict.state);
-      case 'gone':
-        await receivers.close(delivery);
-        return this.#ended(delivery, verdict.state);
+        return;
       case 'failed':
         if ((await receivers.failed(delivery)) > closeAfterMs) await receivers.close(delivery);
-        return this.#ended(delivery, verdict.state);
+        return;
       default:
-        return unreachable(verdict);
+        return unreachable(state);
     }
   }
 
@@ -129,14 +130,16 @@ export class Deliverer {
     return this.#ended(delivery, state);
   }
 
-  #ended({ job, event, id, url }: Delivery, state: 'delivered' | 'failed' | 'gone'): undefined {
+  #ended(delivery: Delivery, state: 'delivered' | 'failed' | 'gone'): undefined {
     const { metrics, log } = this.#options;
     metrics.webhookDeliveries.inc({ outcome: state });
-    if (state === 'failed') log.warn({ job, event, id, host: hostOf(url) }, 'webhook given up');
-    if (state === 'gone')
-      log.info({ job, event, id, host: hostOf(url) }, 'webhook dropped: its receiver is gone');
+    if (state === 'failed') log.warn(factsOf(delivery), 'webhook given up');
+    if (state === 'gone') log.info(factsOf(delivery), 'webhook dropped: its receiver is gone');
   }
 }
+
+/** For the log. The rest of a URL may be a secret. */
+const factsOf = ({ job, event, id, url }: Delivery) => ({ job, event, id, host: hostOf(url) });
 
 const outcomeOf = (reply: Reply): string =>
   'status' in reply ? `${Math.floor(reply.status / 100)}xx` : reply.fault;

@@ -44,13 +44,14 @@ const DELIVERY_TIMES: DeliveryTimes = {
   stalledCheckMs: 5_000,
 };
 
-/** Sockets to receivers at once; nearly all of them wait. */
-const CONCURRENCY = 256;
-const MAX_PER_RECEIVER = 8;
+/** Deliveries in hand at once; nearly all of them wait for a receiver. */
+const CONCURRENCY = 512;
+const MAX_PER_RECEIVER = 32;
 /** Until attempts that were cut off are back in the queue. */
 const CUT_MS = 500;
 
 export class Delivery {
+  readonly #gate: ReceiverGate;
   readonly #dispatcher: Dispatcher;
   readonly #deliverer: Deliverer;
   readonly #worker: DeliveryWorker;
@@ -58,9 +59,9 @@ export class Delivery {
   constructor(options: DeliveryOptions) {
     const { blocking, clock } = options;
     const times = { ...DELIVERY_TIMES, ...options.times };
-    const gate = new ReceiverGate({ maxPerReceiver: MAX_PER_RECEIVER, clock });
+    this.#gate = new ReceiverGate({ maxPerReceiver: MAX_PER_RECEIVER, clock });
     this.#dispatcher = new Dispatcher({ ...options, times });
-    this.#deliverer = new Deliverer({ ...options, ...times, gate });
+    this.#deliverer = new Deliverer({ ...options, ...times, gate: this.#gate });
     this.#worker = new DeliveryWorker({
       ...options,
       ...times,
@@ -77,6 +78,7 @@ export class Delivery {
 
   /** Attempts under way may finish for `graceMs`; those that do not are made again by another process. */
   async stop(graceMs: number): Promise<void> {
+    this.#gate.close();
     const cut = setTimeout(() => this.#deliverer.abort(), graceMs);
     await Promise.all([this.#dispatcher.stop(), this.#worker.stop(graceMs + CUT_MS)]);
     clearTimeout(cut);

@@ -46,7 +46,12 @@ export class Receivers {
     await this.#redis.multi().hset(key, 'gone', 1).pexpire(key, KEEP_MS).exec();
   }
 
-  /** The URL works, or its owner says so. */
+  /** Its owner says that it works again. */
+  async reopen(receiver: Receiver): Promise<void> {
+    await this.#redis.del(this.#goneKey(receiver), this.#keys.hookPause(laneOf(receiver)));
+  }
+
+  /** The URL took something. */
   async welcome(receiver: Receiver): Promise<void> {
     await this.#redis.del(this.#goneKey(receiver));
   }

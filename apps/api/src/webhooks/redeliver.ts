@@ -8,8 +8,7 @@ export async function redeliver(parts: WebhookParts, job: JobId): Promise<Delive
   const { deliveries, receivers, queue } = parts;
   const last = (await deliveries.of(job)).filter(({ event }) => !comesAgain(event)).at(-1);
   if (!last) throw new LehrError('conflict', 'No webhook event of this job was made yet.');
-  // Who asks for it says that the receiver works again.
-  await receivers.welcome(last);
+  await receivers.reopen(last);
   await deliveries.settle(last, { state: 'pending', anew: true });
   const { event, id } = last;
   await queue.hurry(queueName(job, event, id), { job, event, id });

@@ -31,13 +31,11 @@ interface Stored {
 export class WebhookSecrets {
   readonly #keys: Keys;
   readonly #sealer: Sealer;
-  readonly #overlapMs: number;
   readonly #script: Script;
 
-  constructor(redis: Redis, keys: Keys, sealer: Sealer, overlapMs = OVERLAP_MS) {
+  constructor(redis: Redis, keys: Keys, sealer: Sealer) {
     this.#keys = keys;
     this.#sealer = sealer;
-    this.#overlapMs = overlapMs;
     this.#script = defineScript(redis, 'lehrSecrets', SECRETS_LUA);
   }
 
@@ -72,10 +70,7 @@ export class WebhookSecrets {
   async #ask(owner: TenantId, what: string): Promise<{ granted: boolean; live: readonly Stored[] }> {
     const fresh = this.#sealer.seal(`whsec_${randomBytes(SECRET_BYTES).toString('base64')}`, owner);
     const key = this.#keys.hookSecrets(owner);
-    const [granted, list] = (await this.#script.run([key], [fresh, what, this.#overlapMs])) as [
-      number,
-      string,
-    ];
+    const [granted, list] = (await this.#script.run([key], [fresh, what, OVERLAP_MS])) as [number, string];
     return { granted: granted === 1, live: JSON.parse(list) };
   }
 }

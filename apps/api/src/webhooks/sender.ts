@@ -19,6 +19,8 @@ export interface Message {
 export interface Sent {
   readonly reply: Reply;
   readonly attempt: DeliveryAttempt;
+  /** Why there was no answer, with what only we should know. */
+  readonly error?: EgressError;
 }
 
 /** More of an answer is not read. */
@@ -64,6 +66,7 @@ export class Sender {
       return {
         reply: { fault: error.fault },
         attempt: { ...seen, ms: ms(), status: null, answer: '', error: error.message },
+        error,
       };
     }
   }

@@ -1,8 +1,12 @@
 import { LehrError } from '@lehr/shared';
 import { describe, expect, it } from 'vitest';
-import { sampleFile, sampleManifest, whisperFile } from '../../../../test/support/audio-golden.ts';
+import {
+  plainWaveform,
+  sampleFile,
+  sampleManifest,
+  whisperFile,
+} from '../../../../test/support/audio-golden.ts';
 import { decodeAudio } from './decode.ts';
-import { readPcm } from './formats/pcm.ts';
 import { logMelWindow } from './log-mel.ts';
 import { readWaveform } from './waveform.ts';
 
@@ -13,14 +17,7 @@ async function decoded(bytes: Uint8Array): Promise<Float32Array> {
   return readWaveform(waveform, 0, waveform.length);
 }
 
-/** The samples behind the 44 bytes that a plain WAV begins with, without our reader of WAV. */
-function plainSamples(bytes: Uint8Array): Float32Array {
-  const layout = { encoding: 's16le', sampleRate: 16_000, channelCount: 1 } as const;
-  const blocks = [...readPcm(bytes.subarray(44), layout)].flatMap(({ channels }) => [...channels[0]]);
-  return Float32Array.from(blocks);
-}
-
-const original = plainSamples(sampleFile('speech/en_circle.wav'));
+const original = plainWaveform(sampleFile('speech/en_circle.wav'));
 
 /** Whole files, sample by sample: nothing may be late, early or missing. */
 function correlation(a: Float32Array, b: Float32Array): number {
@@ -86,7 +83,7 @@ describe('decodeAudio', () => {
 
   it("resamples and mixes whisper's own recording as whisper does", async () => {
     const samples = (await decoded(whisperFile('jfk_first_5200ms.flac'))).subarray(0, 80_000);
-    const want = plainSamples(whisperFile('jfk_16k_mono_s16.wav.gz')).subarray(0, 80_000);
+    const want = plainWaveform(whisperFile('jfk_16k_mono_s16.wav.gz')).subarray(0, 80_000);
     expect(rms(samples, want)).toBeLessThan(2e-4);
     const config = { melBins: 80, fftSize: 400, hopLength: 160, windowSamples: 80_000 } as const;
     const [mel, wantMel] = [samples, want].map((waveform) => logMelWindow(waveform, 0, config));
@@ -103,7 +100,24 @@ describe('decodeAudio', () => {
       expect(error.code).toBe('invalid-audio');
       told[file] = error.message;
     }
-    expect(told).toMatchInlineSnapshot();
+    expect(told).toMatchInlineSnapshot(`
+      {
+        "broken/bits_13.wav": "The WAV format tag 0x1 with 13 bits is not supported: send PCM of 8, 16, 24 or 32 bits, float of 32 or 64, A-law or mu-law.",
+        "broken/chunk_size_overflow.wav": "The WAV file does not say its format (no fmt chunk).",
+        "broken/huge_sample_rate.wav": "The file says its sample rate is 4000000000 Hz; 8000 to 192000 Hz are supported.",
+        "broken/no_data_chunk.wav": "The WAV file has no sound in it (no data chunk).",
+        "broken/random_bytes.wav": "The file is no audio that Lehr knows: its 4096 bytes are not wav, aiff, flac, mp3, ogg, mp4, m4a, aac or webm.",
+        "broken/text_renamed.wav": "The file is no audio that Lehr knows: its 760 bytes are not wav, aiff, flac, mp3, ogg, mp4, m4a, aac or webm.",
+        "broken/tiny_sample_rate.wav": "The file says its sample rate is 1 Hz; 8000 to 192000 Hz are supported.",
+        "broken/truncated_header.wav": "The WAV file ends within its format (fmt chunk).",
+        "broken/unknown_format_tag.wav": "The WAV format tag 0x7a21 with 16 bits is not supported: send PCM of 8, 16, 24 or 32 bits, float of 32 or 64, A-law or mu-law.",
+        "broken/video_only.mp4": "The mp4 file has no audio track.",
+        "broken/zero_channels.wav": "The file says it has 0 channels; 1 to 8 are supported.",
+        "broken/zero_length.wav": "The audio file is empty (0 bytes).",
+        "broken/zero_sample_rate.wav": "The file says its sample rate is 0 Hz; 8000 to 192000 Hz are supported.",
+        "broken/zero_size_chunks.wav": "The WAV file does not say its format (no fmt chunk).",
+      }
+    `);
   });
 
   it('refuses samples that are no numbers, and clips those that are too loud', async () => {

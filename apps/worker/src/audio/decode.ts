@@ -1,12 +1,13 @@
 /** Any file to a 16 kHz mono waveform: told by its bytes, counted while it is decoded. Runs in the audio thread. */
 import { ffmpegBlocks } from './ffmpeg.ts';
 import { decodeAiff } from './formats/aiff.ts';
+import { decodeContainer } from './formats/containers.ts';
 import { decodeFlac } from './formats/flac.ts';
 import { decodeMp3 } from './formats/mp3.ts';
 import { decodeOgg } from './formats/ogg.ts';
-import { decodePackets } from './formats/packets.ts';
 import { UnreadableCodec } from './formats/unreadable-codec.ts';
 import { decodeWav } from './formats/wav.ts';
+import { decodeWebm } from './formats/webm.ts';
 import type { PcmBlocks } from './pcm-block.ts';
 import { type AudioFormat, sniffFormat } from './sniff.ts';
 import { WAVEFORM_RATE, type Waveform } from './waveform.ts';
@@ -60,9 +61,10 @@ function blocksOf(format: AudioFormat, bytes: Uint8Array, maxDurationS: number):
     case 'ogg':
       return decodeOgg(bytes, maxDurationS);
     case 'mp4':
-    case 'webm':
     case 'aac':
-      return decodePackets(bytes, format, maxDurationS);
+      return decodeContainer(bytes, format, maxDurationS);
+    case 'webm':
+      return decodeWebm(bytes, maxDurationS);
     case 'caf':
     case 'asf':
     case 'amr':

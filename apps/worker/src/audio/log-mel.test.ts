@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { whisperFile, whisperFloats } from '../../../../test/support/audio-golden.ts';
-import { framesOf, type LogMelConfig, LogMelConfigSchema, logMelWindow } from './log-mel.ts';
+import { plainWaveform, whisperFile, whisperFloats } from '../../../../test/support/audio-golden.ts';
+import { framesOf, type LogMelConfig, logMelWindow } from './log-mel.ts';
 
 interface GoldenMel {
   readonly shape: readonly [bins: number, frames: number];
@@ -20,6 +20,8 @@ interface GoldenSignal {
 
 const MOST = 2e-4;
 const MEAN = 5e-6;
+/** Of one bin: torch's float32 noise in a bin that a pure tone leaves empty. */
+const BIN_MEAN = 2e-5;
 
 const golden: { readonly signals: Readonly<Record<string, GoldenSignal>> } = JSON.parse(
   new TextDecoder().decode(whisperFile('index.json.gz')),
@@ -38,10 +40,7 @@ const made = (length: number, at: (n: number) => number): number[] => Array.from
 const sine = (amplitude: number, hz: number) => (n: number) =>
   amplitude * Math.sin((2 * Math.PI * hz * n) / 16_000);
 
-function jfk(): Float32Array {
-  const bytes = whisperFile('jfk_16k_mono_s16.wav.gz');
-  return Float32Array.from(new Int16Array(bytes.buffer, 44), (value) => value / 0x8000);
-}
+const jfk = (): Float32Array => plainWaveform(whisperFile('jfk_16k_mono_s16.wav.gz'));
 
 const chirp = (n: number): number => {
   const t = n / 16_000;
@@ -88,7 +87,7 @@ describe('logMelWindow', () => {
       mel.subarray(bin * frames, (bin + 1) * frames),
     );
     for (const [bin, row] of bins.entries()) {
-      expect(Math.abs(sum(row) - want.mel_bin_sums[bin])).toBeLessThan(MEAN * frames);
+      expect(Math.abs(sum(row) - want.mel_bin_sums[bin])).toBeLessThan(BIN_MEAN * frames);
     }
     for (const [block, wantSum] of want.block100_sums.entries()) {
       const columns = bins.map((row) => sum(row.subarray(block * 100, (block + 1) * 100)));
@@ -107,33 +106,6 @@ describe('logMelWindow', () => {
     const mel = logMelWindow(jfk(), 176_000, configOf('5s_80'));
     expect(mel.every((value) => value === -1.5)).toBe(true);
   });
-});
-
-describe('LogMelConfigSchema', () => {
-  const file = {
-    feature_size: 128,
-    n_fft: 400,
-    hop_length: 160,
-    chunk_length: 30,
-    sampling_rate: 16_000,
-    dither: 0,
-  };
-
-  it("takes its numbers from the model's preprocessor_config.json", () => {
-    expect(LogMelConfigSchema.parse(file)).toEqual({
-      melBins: 128,
-      fftSize: 400,
-      hopLength: 160,
-      windowSamples: 480_000,
-    });
-  });
-
-  it.each([{ n_fft: 512 }, { sampling_rate: 44_100 }, { feature_size: 0 }, { chunk_length: 31 }])(
-    'refuses what it cannot do: %o',
-    (change) => {
-      expect(LogMelConfigSchema.safeParse({ ...file, ...change }).success).toBe(false);
-    },
-  );
 });
 
 function sum(values: ArrayLike<number>): number {

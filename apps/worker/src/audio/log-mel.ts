@@ -2,11 +2,11 @@
  * Whisper's front end: a window of waveform to its log-mel picture. The recipe is openai/whisper's audio.py, with the clamp
  * taken per window, as Hugging Face's WhisperFeatureExtractor does.
  */
-import { z } from 'zod';
 import { Fft } from './fft.ts';
 import { type MelFilter, melFilters } from './mel-filters.ts';
 import { WAVEFORM_RATE } from './waveform.ts';
 
+/** The part of a model's `preprocessor_config.json` that this needs. */
 export interface LogMelConfig {
   /** Rows of the log-mel: 80, or 128 from large-v3 on. */
   readonly melBins: number;
@@ -16,24 +16,6 @@ export interface LogMelConfig {
   /** Samples of a whole window: shorter sound is padded with silence. */
   readonly windowSamples: number;
 }
-
-/** A model's `preprocessor_config.json`, in our words. */
-export const LogMelConfigSchema = z
-  .object({
-    feature_size: z.int().min(1).max(512),
-    n_fft: z.literal(400),
-    hop_length: z.int().min(1).max(400),
-    chunk_length: z.int().min(1).max(30),
-    sampling_rate: z.literal(WAVEFORM_RATE),
-  })
-  .transform(
-    (file): LogMelConfig => ({
-      melBins: file.feature_size,
-      fftSize: file.n_fft,
-      hopLength: file.hop_length,
-      windowSamples: file.chunk_length * file.sampling_rate,
-    }),
-  );
 
 /** log10 of the least power that counts, which is what silence has. */
 const SILENCE = -10;

@@ -13,7 +13,7 @@ export type PcmBlocks = AsyncGenerator<PcmBlock, void> | Generator<PcmBlock, voi
 
 const MIN_RATE = 8000;
 const MAX_RATE = 192_000;
-const MAX_CHANNELS = 8;
+export const MAX_CHANNELS = 8;
 
 /**
  * Refuses a shape before anything is allocated by it: 1 Hz would make every sample a second of sound, and no speech

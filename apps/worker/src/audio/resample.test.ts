@@ -22,7 +22,7 @@ const RATES = [8000, 11_025, 22_050, 24_000, 32_000, 44_100, 44_099, 48_000, 96_
 
 describe('Resampler', () => {
   it.each(RATES)('keeps a tone of speech in place and height at %i Hz', (rate) => {
-    const seconds = 0.5;
+    const seconds = 1;
     const out = resample(tone(1000, rate, rate * seconds), rate);
     expect(out).toHaveLength(16_000 * seconds);
     expect(largest(out, tone(1000, 16_000, out.length))).toBeLessThan(5e-4);

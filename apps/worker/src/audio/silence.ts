@@ -14,16 +14,22 @@ const FRAME_SAMPLES = WAVEFORM_RATE / 50;
 const READ_FRAMES = 1500;
 /** 300 ms: shorter gaps are inside words (the closure of a plosive takes 100 ms). */
 const MIN_SILENCE_FRAMES = 15;
+/** Words fade: a cut keeps its distance from them. */
+const MARGIN_SAMPLES = (MIN_SILENCE_FRAMES * FRAME_SAMPLES) / 2;
 /** A cut leaves at least this part of a window before it: short windows waste the encoder. */
 const MIN_WINDOW_SHARE = 1 / 3;
 /** Without a silence to cut at, the quietest stretch of this length. */
 const LULL_FRAMES = 5;
+/** From the loud parts of speech down to what nobody hears beside them. */
+const SPEECH_RANGE_DB = 45;
+/** Of less, nothing can be told: it is all speech, all music or all noise. */
+const MIN_RANGE_DB = 12;
 /** Digital silence; 16-bit sound has nothing below -90 dB. */
 const FLOOR_DB = -100;
 
 /**
- * The whole waveform in ranges of at most `maxSamples`, back to back, cut in the middle of the last silence that fits, else
- * where it is quietest.
+ * The whole waveform in ranges of at most `maxSamples` (a second or more), back to back: cut in the middle of the last
+ * silence that fits, else where it is quietest.
  */
 export function cutAtSilences(waveform: Waveform, maxSamples: number): SampleRange[] {
   if (waveform.length <= maxSamples) return [{ start: 0, end: waveform.length }];
@@ -32,7 +38,8 @@ export function cutAtSilences(waveform: Waveform, maxSamples: number): SampleRan
   const ranges: SampleRange[] = [];
   let start = 0;
   while (waveform.length - start > maxSamples) {
-    const end = cutBetween(start + maxSamples * MIN_WINDOW_SHARE, start + maxSamples, silences, levels);
+    const least = start + Math.floor(maxSamples * MIN_WINDOW_SHARE);
+    const end = cutBetween(least, start + maxSamples, silences, levels);
     ranges.push({ start, end });
     start = end;
   }
@@ -46,10 +53,10 @@ function cutBetween(
   silences: readonly SampleRange[],
   levels: Float32Array,
 ): number {
-  const fits = silences.findLast(({ start, end }) => start < to && end > from);
-  if (fits) {
-    const middle = (Math.max(fits.start, from) + Math.min(fits.end, to)) / 2;
-    return Math.round(middle);
+  for (const { start, end } of silences.toReversed()) {
+    // Of a silence that reaches past the window, as much as the window can take.
+    const cut = Math.min(Math.max(Math.round((start + end) / 2), from), to);
+    if (cut >= start + MARGIN_SAMPLES && cut <= end - MARGIN_SAMPLES) return cut;
   }
   return quietest(Math.ceil(from / FRAME_SAMPLES), Math.floor(to / FRAME_SAMPLES), levels) * FRAME_SAMPLES;
 }
@@ -89,10 +96,13 @@ function levelsOf(waveform: Waveform): Float32Array {
  */
 function silencesOf(levels: Float32Array): SampleRange[] {
   const sorted = levels.toSorted();
-  const floor = sorted[Math.floor(sorted.length * 0.1)];
   const loud = sorted[Math.floor(sorted.length * 0.95)];
-  const begins = floor + Math.max(6, 0.4 * (loud - floor));
-  const ends = floor + Math.max(4, 0.25 * (loud - floor));
+  // Digital zeros between words must not make speech of the room's noise.
+  const floor = Math.max(sorted[Math.floor(sorted.length * 0.1)], loud - SPEECH_RANGE_DB);
+  const range = loud - floor;
+  if (range < MIN_RANGE_DB) return [];
+  const begins = floor + 0.4 * range;
+  const ends = floor + 0.25 * range;
   const silences: SampleRange[] = [];
   let quietSince: number | undefined = 0;
   for (let frame = 0; frame <= levels.length; frame++) {

@@ -20,7 +20,7 @@ import type {
   OpenedModel,
   SampleId,
 } from './protocol.ts';
-import { ROW_LADDER, RowCap } from './row-cap.ts';
+import { ladderFor, RowCap } from './row-cap.ts';
 import { TextDesk } from './text-desk.ts';
 import { type Station, Turns } from './turns.ts';
 import { warmUp } from './warm-up.ts';
@@ -40,9 +40,6 @@ interface Opened {
   /** Picture size that was warmed up. */
   readonly warm: { readonly width: number; readonly height: number };
 }
-
-/** Providers that compile or tune for every new shape: their row counts are padded to the ladder. */
-const TUNES_PER_SHAPE = new Set(['cuda', 'tensorrt', 'webgpu']);
 
 export class Engine {
   readonly #parts: EngineParts;
@@ -180,7 +177,7 @@ export class Engine {
       size: latentSize(model, request),
       latentRgb,
       cap: isWarm ? cap : cap.forAnotherShape(),
-      ladder: TUNES_PER_SHAPE.has(model.unetProvider) ? ROW_LADDER : [],
+      ladder: ladderFor(model.unetProvider),
       clock,
       post: (message) => this.#post(message),
       onRetired: (sample) => this.#decode.submit(sample),

@@ -9,6 +9,11 @@
 /** Rows tried at warm-up; also the shapes that providers tuning per shape are padded to. */
 export const ROW_LADDER: readonly number[] = [1, 2, 4, 8, 16, 32];
 const WIDEST = ROW_LADDER[ROW_LADDER.length - 1];
+/** Providers that compile or tune for every new shape. */
+const TUNES_PER_SHAPE = new Set(['cuda', 'tensorrt', 'webgpu']);
+/** The row counts that runs on this provider are filled up to; empty for any. */
+export const ladderFor = (provider: string): readonly number[] =>
+  TUNES_PER_SHAPE.has(provider) ? ROW_LADDER : [];
 /** A cap may give away this share of the best throughput. */
 const TOLERANCE = 0.03;
 /** Weight of a new measurement against what was known for that row count: neighbours come and go on a shared host. */

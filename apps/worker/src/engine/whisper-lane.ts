@@ -31,6 +31,8 @@ export interface WhisperLaneOptions {
   /** Windows of one encoder call, and windows in the lane, as rows of the decoder. */
   readonly encoderCap: RowCap;
   readonly cap: RowCap;
+  /** Row counts of calls, for providers that tune per shape; empty for any. */
+  readonly ladder: readonly number[];
   readonly clock: Clock;
   readonly post: (message: FromEngine) => void;
 }
@@ -53,9 +55,9 @@ export class WhisperLane implements Station {
   #reportedCap: number | undefined;
 
   constructor(options: WhisperLaneOptions) {
-    const { name, model, clock, post } = options;
+    const { name, model, ladder, clock, post } = options;
     this.#options = options;
-    this.#writing = new WindowBatches(model.decoder);
+    this.#writing = new WindowBatches(model.decoder, ladder);
     this.#report = new WritingReport(name, clock, post);
   }
 
@@ -119,7 +121,13 @@ export class WhisperLane implements Station {
       if (next.length === encoderCap.rows) break;
       next.push(window);
     }
-    return next;
+    return this.#wholeRung(next);
+  }
+
+  /** As many of the first as a rung of the ladder has. */
+  #wholeRung(windows: readonly WhisperWindow[]): WhisperWindow[] {
+    const rung = this.#options.ladder.findLast((rows) => rows <= windows.length);
+    return windows.slice(0, rung ?? windows.length);
   }
 
   #mayEncode(): boolean {
@@ -148,7 +156,7 @@ export class WhisperLane implements Station {
   #nextToStart(): WhisperWindow[] {
     const length = this.#encoded[0].prompt.length;
     const most = Math.min(MAX_STARTS, Math.max(1, Math.floor(MAX_START_TOKENS / length)));
-    return this.#encoded.filter(({ prompt }) => prompt.length === length).slice(0, most);
+    return this.#wholeRung(this.#encoded.filter(({ prompt }) => prompt.length === length).slice(0, most));
   }
 
   async #start(): Promise<void> {

@@ -10,6 +10,7 @@ import type {
   WhisperSample,
   WhisperToOpen,
 } from './protocol.ts';
+import { ladderFor } from './row-cap.ts';
 import { WhisperLane } from './whisper-lane.ts';
 import { type WhisperCaps, warmUpWhisper } from './whisper-warm-up.ts';
 
@@ -86,6 +87,7 @@ export class WhisperLanes {
       model: opened.model,
       encoderCap: opened.caps.encoder,
       cap: opened.caps.decoder,
+      ladder: ladderFor(decoderProvider(opened.model)),
       clock,
       post,
     });
@@ -93,3 +95,6 @@ export class WhisperLanes {
     return lane;
   }
 }
+
+const decoderProvider = ({ graphs }: WhisperModel): string =>
+  graphs.find(({ graph }) => graph === 'decoder')?.provider ?? 'cpu';

@@ -34,12 +34,12 @@ export interface WhisperSample {
 /** What turns a waveform into a model's log-mel windows. */
 export interface FrontEnd {
   /** Samples a second of the waveform. */
-  readonly sampleRate: number;
+  readonly sampleRate: 16_000;
   readonly melBins: number;
-  readonly fftLength: number;
+  readonly fftSize: 400;
   /** Samples from one frame to the next. */
   readonly hopLength: number;
-  readonly windowSeconds: number;
+  readonly windowSamples: number;
   readonly windowFrames: number;
 }
 

@@ -14,11 +14,14 @@ export interface StepOutcome {
 
 export class WindowBatch {
   readonly #decoder: Decoder;
+  readonly #ladder: readonly number[];
   readonly #rows: DecoderBatch;
   readonly #windows: WhisperWindow[] = [];
 
-  constructor(decoder: Decoder) {
+  /** `ladder`: row counts that calls are filled up to, for providers that tune per shape; empty for none. */
+  constructor(decoder: Decoder, ladder: readonly number[]) {
     this.#decoder = decoder;
+    this.#ladder = ladder;
     this.#rows = decoder.newBatch();
   }
 
@@ -68,7 +71,8 @@ export class WindowBatch {
     let tooMany: number | undefined;
     const run = async (from: number, to: number): Promise<void> => {
       try {
-        const logits = await this.#decoder.step(this.#rows, tokens, from, to);
+        const padTo = this.#ladder.find((rung) => rung >= to - from) ?? 0;
+        const logits = await this.#decoder.step(this.#rows, tokens, { from, to, padTo });
         for (const [i, row] of logits.entries()) {
           written.set(this.#windows[from + i], { logits: row, company: to - from });
         }

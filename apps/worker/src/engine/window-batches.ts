@@ -19,11 +19,13 @@ interface Running {
 
 export class WindowBatches {
   readonly #decoder: Decoder;
+  readonly #ladder: readonly number[];
   #running: Running[] = [];
   #calls = 0;
 
-  constructor(decoder: Decoder) {
+  constructor(decoder: Decoder, ladder: readonly number[]) {
     this.#decoder = decoder;
+    this.#ladder = ladder;
   }
 
   get isEmpty(): boolean {
@@ -39,7 +41,7 @@ export class WindowBatches {
     const isShared = this.#decoder.batching.mode === 'rows';
     const open = this.#running.find(({ batch }) => isShared || batch.length === length);
     if (open) return open.batch;
-    const batch = new WindowBatch(this.#decoder);
+    const batch = new WindowBatch(this.#decoder, this.#ladder);
     this.#running.push({ batch, patience: PATIENCE, lastCall: this.#calls });
     return batch;
   }

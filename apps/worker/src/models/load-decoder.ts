@@ -37,10 +37,12 @@ export async function loadDecoder(
   if (!('reason' in attempt)) return attempt;
   const loaded = await load(files, undefined, runtime, options);
   const decoder = decoderOf(loaded, config, { mode: 'aligned', reason: attempt.reason });
-  const problem = await findProblem(decoder, files, loaded.sessions[0], special);
+  const problem = await findProblem(decoder, files, loaded.sessions[0], special).catch(messageOf);
   if (problem) throw new LehrError('model-unavailable', `${files.next} cannot be used: ${problem}.`);
   return { decoder, sessions: loaded.sessions };
 }
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 function findFiles(folder: string, variant: string): DecoderFiles {
   const path = (name: string): string => join(folder, `${name}${variant}.onnx`);
@@ -74,8 +76,7 @@ async function loadRows(
     return { reason: problem };
   } catch (error) {
     if (loaded) await closeAll(loaded);
-    const message = error instanceof Error ? error.message : String(error);
-    return { reason: `the rewired graph does not run: ${message}` };
+    return { reason: `the rewired graph does not run: ${messageOf(error)}` };
   }
 }
 

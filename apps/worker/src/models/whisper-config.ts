@@ -35,25 +35,26 @@ const GenerationSchema = z.looseObject({
 });
 export type GenerationConfig = z.output<typeof GenerationSchema>;
 
+/** The sizes that all Whisper models share stand here as they are: Lehr's front end computes no others. */
 const FrontEndSchema = z.looseObject({
-  chunk_length: z.number().positive(),
+  chunk_length: z.int().positive().max(30),
   feature_size: size,
   hop_length: size,
-  n_fft: size,
-  sampling_rate: size,
+  n_fft: z.literal(400),
+  sampling_rate: z.literal(16_000),
 });
 
 /** What turns a waveform into what the encoder wants. */
 export interface FrontEndConfig {
   /** Samples a second of the waveform. */
-  readonly sampleRate: number;
+  readonly sampleRate: 16_000;
   readonly melBins: number;
-  readonly fftLength: number;
+  readonly fftSize: 400;
   /** Samples from one mel frame to the next. */
   readonly hopLength: number;
-  /** Seconds of a window. */
-  readonly windowSeconds: number;
-  /** Mel frames of a window. */
+  /** Samples of a whole window. */
+  readonly windowSamples: number;
+  /** Mel frames of a whole window. */
   readonly windowFrames: number;
 }
 
@@ -73,7 +74,8 @@ export async function readWhisperConfig(folder: string): Promise<WhisperConfig> 
   const older = await readConfigFile(configPath, GenerationSchema);
   const newer = await readConfigFile(join(folder, 'generation_config.json'), GenerationSchema);
   const preprocessor = await readConfigFile(join(folder, 'preprocessor_config.json'), FrontEndSchema);
-  const windowFrames = (preprocessor.chunk_length * preprocessor.sampling_rate) / preprocessor.hop_length;
+  const windowSamples = preprocessor.chunk_length * preprocessor.sampling_rate;
+  const windowFrames = windowSamples / preprocessor.hop_length;
   // Two convolutions halve the frames: the encoder has one position for two of them.
   if (windowFrames !== 2 * model.max_source_positions) {
     throw misfit(folder, `${windowFrames} frames`, `${2 * model.max_source_positions}`);
@@ -87,9 +89,9 @@ export async function readWhisperConfig(folder: string): Promise<WhisperConfig> 
     frontEnd: {
       sampleRate: preprocessor.sampling_rate,
       melBins: preprocessor.feature_size,
-      fftLength: preprocessor.n_fft,
+      fftSize: preprocessor.n_fft,
       hopLength: preprocessor.hop_length,
-      windowSeconds: preprocessor.chunk_length,
+      windowSamples,
       windowFrames,
     },
   };

@@ -69,11 +69,15 @@ export class DecoderBatch {
     }
   }
 
+  /** In a batch by rows `to` may lie behind the last one, for a call that is filled up with rows that mean nothing. */
   feeds(from: number, to: number): { readonly feeds: Record<string, Tensor>; readonly slotTokens: number } {
     const { layers, heads, headSize, width, audioPositions, floatType } = this.#sizes;
     const rows = to - from;
     const { past, tokens } = this.#own.feeds(from, to);
-    const heard = this.#audio.map((buffer) => buffer.view(from, to));
+    const heard = this.#audio.map((buffer) => {
+      buffer.reserve(to);
+      return buffer.view(from, to);
+    });
     const feeds: Record<string, Tensor> = {
       encoder_hidden_states: tensor(floatType, heard[2 * layers], [rows, audioPositions, width]),
     };
@@ -82,7 +86,7 @@ export class DecoderBatch {
       feeds[name] = tensor(floatType, heard[i], [rows, heads, audioPositions, headSize]);
     }
     if (this.#mode === 'rows') {
-      const lengths = this.#own.lengths.slice(from, to);
+      const lengths = Array.from({ length: rows }, (_, row) => this.#own.lengths[from + row] ?? 0);
       feeds[POSITIONS_INPUT] = {
         type: 'int64',
         data: BigInt64Array.from(lengths, BigInt),

@@ -24,6 +24,13 @@ export type DecoderBatching =
   | { readonly mode: 'rows' }
   | { readonly mode: 'aligned'; readonly reason: string };
 
+/** Which rows of a batch a call is for; all of them by default. */
+export interface StepRange {
+  readonly from?: number;
+  readonly to?: number;
+  readonly padTo?: number;
+}
+
 export interface Started {
   /** What may follow token `position` of a row's prompt: `[vocabulary]`, the caller's to change. */
   logits(row: number, position: number): Float32Array;
@@ -78,21 +85,25 @@ export class Decoder {
 
   /**
    * One call over the rows `from` to `to`: each takes its token in and tells what may follow, `[vocabulary]`, the caller's
-   * to change. Call `batch.advance()` when all rows had their turn. Throws what a session throws.
+   * to change. Call `batch.advance()` when all rows had their turn. A batch by rows may be filled up to `padTo` rows, for
+   * providers that tune per shape. Throws what a session throws.
    */
   async step(
     batch: DecoderBatch,
     tokens: readonly number[],
-    from = 0,
-    to = batch.rows,
+    { from = 0, to = batch.rows, padTo = 0 }: StepRange = {},
   ): Promise<Float32Array[]> {
     const { next } = this.#sessions;
-    const { feeds, slotTokens } = batch.feeds(from, to);
+    const rows = this.batching.mode === 'rows' ? Math.max(to - from, padTo) : to - from;
+    const { feeds, slotTokens } = batch.feeds(from, from + rows);
     const presents = layerNames(this.sizes.layers, 'present', 'decoder');
     const results = await next.run(
       this.#only(next.inputs, {
         ...feeds,
-        input_ids: this.#tokens([...tokens.slice(from, to)], [to - from, 1]),
+        input_ids: this.#tokens(
+          Array.from({ length: rows }, (_, row) => (from + row < to ? tokens[from + row] : 0)),
+          [rows, 1],
+        ),
         [USE_CACHE]: flag(true),
         [CACHE_POSITION]: this.#tokens([slotTokens], [1]),
       }),
@@ -103,7 +114,7 @@ export class Decoder {
       to,
       presents.map((name) => floatsOf(results[name])),
     );
-    return Array.from({ length: to - from }, (_, row) => asFloats(rowOf(results.logits, row, to - from)));
+    return Array.from({ length: to - from }, (_, row) => asFloats(rowOf(results.logits, row, rows)));
   }
 
   /** Where the decoder listened while it read these tokens, in the given layers. Throws what a session throws. */

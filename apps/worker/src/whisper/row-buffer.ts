@@ -25,14 +25,18 @@ export class RowBuffer {
 
   /** Adds a row behind the others and gives it to be written; it holds whatever was there. */
   push(): FloatData {
-    const wanted = (this.#rows + 1) * this.rowLength;
-    if (this.#data.length < wanted) {
-      const grown = newFloats(this.#type, Math.max(wanted, 2 * this.#data.length));
-      grown.set(this.view(0, this.#rows));
-      this.#data = grown;
-    }
+    this.reserve(this.#rows + 1);
     this.#rows += 1;
     return this.row(this.#rows - 1);
+  }
+
+  /** Makes room, so that a view may reach so far; what lies behind the rows is whatever was there. */
+  reserve(rows: number): void {
+    const wanted = rows * this.rowLength;
+    if (this.#data.length >= wanted) return;
+    const grown = newFloats(this.#type, Math.max(wanted, 2 * this.#data.length));
+    grown.set(this.view(0, this.#rows));
+    this.#data = grown;
   }
 
   /** The last row takes the place of this one. Without any row the memory is given back. */

@@ -62,14 +62,16 @@ export class SlotCache implements TokenCache {
     swapRemove(this.lengths, row);
   }
 
+  /** `to` may lie behind the last row: what comes there is finite and means nothing. */
   feeds(from: number, to: number): CacheFeeds {
     this.#resize(Math.max(...this.lengths));
     const { type, heads, headSize } = this.#sizes;
     const dims = [to - from, heads, this.#slot, headSize];
-    return {
-      past: this.#buffers.map((buffer) => tensor(type, buffer.view(from, to), dims)),
-      tokens: this.#slot,
-    };
+    const past = this.#buffers.map((buffer) => {
+      buffer.reserve(to);
+      return tensor(type, buffer.view(from, to), dims);
+    });
+    return { past, tokens: this.#slot };
   }
 
   store(from: number, to: number, presents: readonly FloatData[]): void {

@@ -11,7 +11,8 @@ export interface Choice {
 /** The likeliest token. Throws LehrError `numeric-error` when the logits are no numbers. */
 export function chooseLikeliest(logits: Float32Array): Choice {
   const max = checkedLargest(logits);
-  return { token: logits.indexOf(max), logProbability: max - logSumExp(logits) };
+  const total = logSumExp(logits, 0, logits.length, 1, max);
+  return { token: logits.indexOf(max), logProbability: max - total };
 }
 
 /** A token drawn from softmax(logits / temperature); `uniform` is in [0, 1). Throws as `chooseLikeliest`. */

@@ -56,7 +56,7 @@ class Bucket:
 class Batches:
     """Step number -> (latents, captions), the same for the same step and seed. Every `every`-th step has another size."""
 
-    def __init__(self, folder, autoencoder, seed, count=200_000, others=1500, batch=32, every=8, empty=0.1, device="cpu"):
+    def __init__(self, folder, autoencoder, seed, count=80_000, others=1500, batch=32, every=8, empty=0.1, device="cpu"):
         encoder = autoencoder.encoder.eval()
         self.main = Bucket(folder, MAIN, count, seed, encoder, device)
         self.others = [Bucket(folder, size, others, seed, encoder, device) for size in OTHERS]

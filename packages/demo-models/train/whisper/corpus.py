@@ -1,6 +1,9 @@
 """Makes the training corpus: tens of thousands of spoken sentences, with the time of every word and phoneme.
 
     python3 corpus.py --out DIR --count 80000
+    python3 corpus.py --out OTHER --count 40000 --seed 2 --finish --phones DIR/phones.json
+
+The second is what training ends on: more numbers, pictures and repetitions, and half of it in invented voices.
 
 Files: `audio-K.i16` (int16 at 16 kHz, trimmed to the heard part, end to end), `corpus.npz` (offsets, lengths, word and
 phoneme times), `texts.jsonl` (one sentence a line), `phones.json`.
@@ -41,20 +44,20 @@ def forbidden_texts() -> set[str]:
     return held_out | {sentences.normalise(text) for text in sentences.GOLDEN_TEXTS}
 
 
-def make_shard(job: tuple[int, int, int, str]) -> dict:
-    seed, shard, count, folder = job
+def make_shard(job: tuple[int, int, int, str, bool]) -> dict:
+    seed, shard, count, folder, finish = job
     rng = random.Random(f"{seed}/{shard}")
-    engine = _engine()
+    engine = _engine(Path(folder) / "espeak" if finish else None)
     banned = forbidden_texts()
     golden = [sentences.normalise(text) for text in sentences.GOLDEN_TEXTS]
     rows, position = [], 0
     with open(Path(folder) / f"audio-{shard}.i16", "wb") as file:
         while len(rows) < count:
-            sentence = sentences.sentence(rng)
+            sentence = sentences.finishing_sentence(rng) if finish else sentences.sentence(rng)
             plain = sentences.normalise(sentence.text)
             if plain in banned or any(text in plain for text in golden):
                 continue
-            setting = voices.training_setting(rng, sentence.language)
+            setting = voices.training_setting(rng, sentence.language, invented=0.55 if finish else 0.0)
             speech = engine.say(sentence.text, setting.voice, setting.speed, setting.pitch, intonation=rng.randrange(20, 81, 10))
             down = TRUE_RATE if rng.random() < 0.6 else rng.choice(WARPED_RATES)
             samples = audio.resample(speech.samples.astype(np.float32), 320, down)
@@ -82,25 +85,30 @@ def make_shard(job: tuple[int, int, int, str]) -> dict:
 _ENGINE: espeak.Espeak | None = None
 
 
-def _engine() -> espeak.Espeak:
+def _engine(home: Path | None) -> espeak.Espeak:
     global _ENGINE
-    _ENGINE = _ENGINE or espeak.Espeak()
+    _ENGINE = _ENGINE or espeak.Espeak(home)
     return _ENGINE
 
 
-def build(folder: Path, count: int, seed: int, workers: int) -> None:
+def build(folder: Path, count: int, seed: int, workers: int, finish: bool, phones: Path | None) -> None:
     folder.mkdir(parents=True, exist_ok=True)
+    if finish:
+        espeak.with_variants(folder / "espeak", {voices.invented_name(k): voices.invented_variant(k) for k in range(voices.INVENTED)})
     started = time.time()
-    jobs = [(seed, shard, min(SHARD, count - shard * SHARD), str(folder)) for shard in range(-(-count // SHARD))]
+    jobs = [(seed, shard, min(SHARD, count - shard * SHARD), str(folder), finish) for shard in range(-(-count // SHARD))]
     rows: list[dict] = []
     with multiprocessing.get_context("spawn").Pool(workers) as pool:
         for done in pool.imap(make_shard, jobs):  # in order: the corpus does not depend on the number of workers
             rows += done["rows"]
             hours = sum(row["length"] for row in rows) / audio.SAMPLE_RATE / 3600
             print(f"corpus {len(rows)}/{count} sentences, {hours:.1f} h, {time.time() - started:.0f} s", flush=True)
-    counts = Counter(name for row in rows for _, name in row["phones"])
     # Rare symbols (a stray diacritic) share class 1; class 0 is silence.
-    names = ["", "?"] + sorted(name for name, n in counts.items() if name and n >= 200)
+    if phones:
+        names = json.loads(phones.read_text())
+    else:
+        counts = Counter(name for row in rows for _, name in row["phones"])
+        names = ["", "?"] + sorted(name for name, n in counts.items() if name and n >= 200)
     ids = {name: index for index, name in enumerate(names)}
     np.savez(
         folder / "corpus.npz",
@@ -120,13 +128,15 @@ def build(folder: Path, count: int, seed: int, workers: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--count", type=int, default=80000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=multiprocessing.cpu_count())
+    parser.add_argument("--finish", action="store_true", help="the corpus of the finishing stretch")
+    parser.add_argument("--phones", type=Path, help="another corpus's phones.json, whose numbers to use")
     args = parser.parse_args()
-    build(args.out, args.count, args.seed, args.workers)
+    build(args.out, args.count, args.seed, args.workers, args.finish, args.phones)
 
 
 if __name__ == "__main__":

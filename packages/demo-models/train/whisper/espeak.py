@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -60,9 +61,11 @@ def word_starts(text: str, speech: Speech, end: int) -> list[int]:
 class Espeak:
     """One speaking engine. The library keeps its state in globals: one instance a process."""
 
-    def __init__(self) -> None:
+    def __init__(self, home: Path | None = None) -> None:
+        """`home` holds an `espeak-ng-data`; without it, the one that is installed."""
         self._lib = ctypes.CDLL("libespeak-ng.so.1")
-        rate = self._lib.espeak_Initialize(_OUTPUT_SYNCHRONOUS, 0, None, _WITH_PHONEME_EVENTS | _AS_IPA)
+        path = str(home).encode() if home else None
+        rate = self._lib.espeak_Initialize(_OUTPUT_SYNCHRONOUS, 0, path, _WITH_PHONEME_EVENTS | _AS_IPA)
         if rate != SAMPLE_RATE:
             raise RuntimeError(f"espeak-ng answered sample rate {rate}, wanted {SAMPLE_RATE}")
         self._chunks: list[np.ndarray] = []
@@ -70,6 +73,13 @@ class Espeak:
         self._phones: list[tuple[int, str]] = []
         self._callback = _CALLBACK(self._receive)  # kept: the library holds only a pointer
         self._lib.espeak_SetSynthCallback(self._callback)
+
+    def data(self) -> Path:
+        """The folder of voices and languages in use."""
+        path = ctypes.c_char_p()
+        self._lib.espeak_Info.restype = ctypes.c_char_p
+        self._lib.espeak_Info(ctypes.byref(path))
+        return Path(path.value.decode())
 
     def _receive(self, wav, count: int, events) -> int:
         if wav and count > 0:
@@ -95,3 +105,19 @@ class Espeak:
         self._lib.espeak_Synth(data, ctypes.c_size_t(len(data) + 1), 0, 1, 0, _UTF8 | _END_PAUSE, None, None)
         samples = np.concatenate(self._chunks) if self._chunks else np.zeros(0, np.int16)
         return Speech(samples, self._words, self._phones)
+
+
+def with_variants(home: Path, variants: dict[str, str]) -> None:
+    """Makes `home`: the installed data as links, and more voice variants beside the installed ones. Only the languages of the
+    Germanic and Romance folders, because the library counts variants among its at most 350 voices."""
+    installed, data = Espeak().data(), home / "espeak-ng-data"
+    (data / "voices" / "!v").mkdir(parents=True, exist_ok=True)
+    (data / "lang").mkdir(exist_ok=True)
+    linked = [entry for entry in installed.iterdir() if entry.name not in ("voices", "lang")]
+    linked += [installed / "lang" / "gmw", installed / "lang" / "roa", *(installed / "voices" / "!v").iterdir()]
+    for entry in linked:
+        link = data / entry.relative_to(installed)
+        if not link.exists():
+            link.symlink_to(entry)
+    for name, text in variants.items():
+        (data / "voices" / "!v" / name).write_text(text)

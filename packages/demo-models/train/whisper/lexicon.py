@@ -116,6 +116,17 @@ STYLES = [
     "full of flowers", "under the stars", "by the sea", "with a red roof",
 ]  # fmt: skip
 
+# What people also ask pictures to be and to show: in the finishing corpus only.
+MORE_MEDIA = [
+    "watercolor", "watercolor sketch", "acrylic painting", "charcoal drawing", "ink drawing", "crayon drawing", "chalk drawing",
+    "digital painting", "landscape painting", "wall painting", "postcard", "logo", "icon", "comic", "collage", "stained glass window",
+]  # fmt: skip
+MORE_SUBJECTS = words(
+    "windmill volcano snowman unicorn astronaut wizard pirate dinosaur violin teapot sunflower mushroom cactus zebra giraffe "
+    "camel panda parrot swan squirrel octopus fairy knight skyscraper pyramid submarine airplane motorcycle"
+)
+MORE_TIMES = ["at dusk", "at sunrise", "in the moonlight", "by candlelight", "before a storm", "after the rain"]
+
 PHRASES = [
     "yes", "no", "hello", "goodbye", "thank you", "thank you very much", "please", "good morning", "good night",
     "how are you", "i am fine", "what time is it", "where are you", "who is there", "see you tomorrow", "stop",

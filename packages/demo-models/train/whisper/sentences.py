@@ -335,6 +335,65 @@ def picture_en(rng: Rng) -> str:
     return phrase
 
 
+def more_pictures_en(rng: Rng) -> str:
+    """Pictures with more media, subjects and forms."""
+
+    def medium() -> str:
+        return article(rng.choice(lx.MEDIA if rng.random() < 0.6 else lx.MORE_MEDIA))
+
+    def subject() -> str:
+        if rng.random() < 0.65:
+            return article(_noun(rng, lx.PLACES, lx.ANIMALS, lx.THINGS, lx.PEOPLE))
+        noun = rng.choice(lx.MORE_SUBJECTS)
+        form = rng.random()
+        lead = f"{rng.choice(lx.ADJECTIVES)} " if form < 0.3 else f"{_color(rng)} " if form < 0.5 else ""
+        return article(lead + noun)
+
+    def setting() -> str:
+        form = rng.random()
+        if form < 0.4:
+            return " " + rng.choice(lx.TIMES if rng.random() < 0.6 else lx.MORE_TIMES)
+        if form < 0.6:
+            return " " + rng.choice(lx.STYLES)
+        return f" {rng.choice(lx.PREPOSITIONS)} {_the(rng, _noun(rng, lx.PLACES, lx.NATURE))}"
+
+    options = [
+        lambda: f"{medium()} of {subject()}",
+        lambda: f"{medium()} of {subject()}{setting()}",
+        lambda: f"{medium()} of {subject()} and {subject()}",
+        lambda: f"{subject()}{setting()}",
+        lambda: f"{subject()} and {subject()}{setting()}",
+        lambda: f"{rng.choice(OPENERS[:8])} {medium()} of {subject()}",
+        lambda: f"{rng.choice(OPENERS)} {subject()}{setting()}",
+        lambda: f"{subject()}, {rng.choice(lx.MEDIA)} {rng.choice(lx.STYLES)}",
+    ]
+    return rng.choice(options)()
+
+
+def more_numbers_en(rng: Rng) -> str:
+    """Numbers with runs of the same digit: saying "five" as often as it was heard must be learnt by counting."""
+
+    def group(count: int) -> str:
+        digits = []
+        while len(digits) < count:
+            digits += [rng.choice(lx.DIGITS)] * rng.choice([1, 1, 2, 3])
+        return " ".join(digits[:count])
+
+    def phone() -> str:
+        return ", ".join(group(n) for n in rng.choice([(3, 4), (3, 4), (3, 3), (3, 3, 4), (2, 2, 2), (4, 4), (3, 2, 2), (3, 3, 3)]))
+
+    options = [
+        lambda: f"{rng.choice(['call me at', 'call', 'my number is', 'the number is', 'dial', 'you can call us at'])} {phone()}",
+        lambda: f"call me at {phone()}, {rng.choice(['before', 'after', 'at', 'around'])} {_clock(rng)}",
+        lambda: phone(),
+        lambda: group(rng.randint(2, 6)),
+        lambda: f"{rng.choice(['room', 'page', 'chapter'])} {group(rng.randint(1, 3))}",
+        lambda: numbers_en(rng),
+        lambda: numbers_en(rng),
+    ]
+    return rng.choice(options)()
+
+
 def _all_english_words() -> list[str]:
     pool: set[str] = set()
     for group in (lx.COLORS, lx.COLOR_MODIFIERS, lx.SHAPES, lx.SHAPES.values(), lx.SIZES, lx.RELATIONS, lx.DIGITS, lx.TEENS, lx.TENS,
@@ -351,6 +410,11 @@ ENGLISH_WORDS = _all_english_words()
 def salad_en(rng: Rng) -> str:
     """Words in no order: what keeps the decoder listening instead of guessing from grammar."""
     return " ".join(rng.choices(ENGLISH_WORDS, k=rng.choice([1, 2, 3, 4, 4, 5, 5, 6, 7])))
+
+
+def stammer_en(rng: Rng) -> str:
+    """Word salad in which a word may come two or three times in a row."""
+    return " ".join(word for word in salad_en(rng).split()[:5] for _ in range(rng.choice([1, 1, 1, 1, 2, 2, 3])))
 
 
 # --- Spanish, other than scenes ---------------------------------------------------------------------------------
@@ -427,9 +491,29 @@ def sentence(rng: Rng, language: str | None = None, kind: str | None = None) -> 
         language = "es" if rng.random() < SPANISH_SHARE else "en"
     kinds = ENGLISH_KINDS if language == "en" else SPANISH_KINDS
     if kind is None:
-        make, kind, _ = rng.choices(kinds, [weight for *_, weight in kinds])[0]
-    else:
-        make = next(m for m, k, _ in kinds if k == kind)
+        return _drawn(rng, language, kinds)
+    return _made(rng, language, next(entry for entry in kinds if entry[1] == kind))
+
+
+# What the second, finishing stretch of training hears: more of what the first learnt last.
+FINISHING_ENGLISH = [(scene_en, "scene", 0.33), (more_numbers_en, "numbers", 0.20), (everyday_en, "everyday", 0.14),
+                     (picture_en, "picture", 0.06), (more_pictures_en, "picture", 0.14), (salad_en, "salad", 0.06),
+                     (stammer_en, "salad", 0.07)]  # fmt: skip
+FINISHING_SPANISH = [(scene_es, "scene", 0.70), (numbers_es, "numbers", 0.08), (everyday_es, "everyday", 0.14), (salad_es, "salad", 0.08)]
+FINISHING_SPANISH_SHARE = 0.24
+
+
+def finishing_sentence(rng: Rng) -> Sentence:
+    language = "es" if rng.random() < FINISHING_SPANISH_SHARE else "en"
+    return _drawn(rng, language, FINISHING_ENGLISH if language == "en" else FINISHING_SPANISH)
+
+
+def _drawn(rng: Rng, language: str, kinds: list[tuple]) -> Sentence:
+    return _made(rng, language, rng.choices(kinds, [weight for *_, weight in kinds])[0])
+
+
+def _made(rng: Rng, language: str, entry: tuple) -> Sentence:
+    make, kind, _ = entry
     made = make(rng)
     return made if isinstance(made, Sentence) else Sentence(made, language, kind)
 

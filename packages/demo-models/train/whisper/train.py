@@ -2,6 +2,10 @@
 
     python3 train.py --corpus DIR --run DIR --minutes 120
 
+and then, on another corpus, with lower rates:
+
+    python3 train.py --corpus OTHER --run RUN2 --from RUN --minutes 70 --peak 0.35 --seed 2
+
 With --minutes the schedule follows the clock (of all sittings together), with --steps it follows the step count and the
 result is a function of the seed and the machine's arithmetic.
 """
@@ -19,6 +23,7 @@ import argparse
 import dataclasses
 import json
 import math
+import shutil
 import time
 from pathlib import Path
 
@@ -104,6 +109,8 @@ class Trainer:
         torch.manual_seed(args.seed)
         self.corpus = Corpus(args.corpus)
         merges = self.run / "merges.txt"
+        if args.from_run and not merges.exists():
+            shutil.copy(args.from_run / "merges.txt", merges)
         if not merges.exists():
             tokenizers.trained(args.seed, args.chunk).write_merges(merges)
         self.t = tokenizers.Tokenizer.read(merges, args.chunk)
@@ -112,11 +119,15 @@ class Trainer:
         self.model = Whisper(self.config).to(args.device)
         self.average = {name: value.clone() for name, value in self.model.state_dict().items()}
         self.optimizers = self.make_optimizers()
-        self.maker = WindowMaker(self.corpus, self.t, args.chunk, self.config.max_target, args.seed)
+        self.maker = WindowMaker(self.corpus, self.t, args.chunk, self.config.max_target, args.seed,
+                                 translated=0.4 if args.from_run else 0.25)  # fmt: skip
         self.step, self.seconds = 0, 0.0
         self.begun = -1000  # the step of a start without optimizer state, which warms up a little
         if (self.run / "checkpoint.pt").exists():
-            self.load()
+            self.load(self.run)
+        elif args.from_run:
+            self.load(args.from_run)
+            self.step, self.seconds = 0, 0.0
         print(f"{parameter_count(self.model) / 1e6:.2f} M parameters, vocabulary {self.t.vocab_size}, {len(self.corpus)} sentences, "
               f"{len(self.corpus.phone_names)} phonemes, from step {self.step}", flush=True)  # fmt: skip
 
@@ -140,14 +151,14 @@ class Trainer:
     def rate(self) -> float:
         """The learning rates' common factor: warm-up, then half a cosine."""
         warm = min(1.0, (self.step - self.begun + 1) / 50, (self.step + 1) / self.args.warmup)
-        return warm * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, self.progress()))))
+        return self.args.peak * warm * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, self.progress()))))
 
     # --- one step -----------------------------------------------------------------------------------------------
 
     def batch(self) -> dict[str, torch.Tensor]:
         rng = np.random.default_rng([self.args.seed, self.step])  # by step: a resumed run sees what it would have seen
         # Single sentences teach words, and cheaper; full chunks, later, teach timing, order and padding.
-        full = 0.1 if self.progress() < 0.35 else 0.4
+        full = 0.5 if self.args.from_run else 0.1 if self.progress() < 0.35 else 0.4
         make = self.maker.full_batch if rng.random() < full else self.maker.short_batch
         data = collate(make(rng, self.args.frames), self.t.eot, self.args.device)
         colors = random_colors(rng, len(data["waves"]), self.config.mel_bins).to(self.args.device)
@@ -171,7 +182,7 @@ class Trainer:
             optimizer.zero_grad(set_to_none=True)
         losses = self.losses(self.batch())
         # Phonemes and gaze lead at first (they teach in minutes what the text alone finds in hours), then fade.
-        lead = max(0.0, 1 - self.progress() / 0.5)
+        lead = 0.0 if self.args.from_run else max(0.0, 1 - self.progress() / 0.5)
         (losses["text"] + (0.1 + 0.9 * lead) * losses["phones"] + (0.03 + 0.3 * lead) * losses["gaze"]).backward()
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         if torch.isfinite(norm):
@@ -192,8 +203,8 @@ class Trainer:
         torch.save(state, self.run / "checkpoint.tmp")
         os.replace(self.run / "checkpoint.tmp", self.run / "checkpoint.pt")
 
-    def load(self) -> None:
-        state = torch.load(self.run / "checkpoint.pt", map_location=self.args.device)
+    def load(self, run: Path) -> None:
+        state = torch.load(run / "checkpoint.pt", map_location=self.args.device)
         self.model.load_state_dict(state["model"])
         self.average = state["average"]
         self.step, self.seconds = state["step"], state["seconds"]
@@ -247,6 +258,8 @@ def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", type=Path, required=True)
     parser.add_argument("--run", type=Path, required=True, help="checkpoint, tokenizer and scores of this run")
+    parser.add_argument("--from", dest="from_run", type=Path, help="start from this finished run's weights, and hear whole chunks at once")
+    parser.add_argument("--peak", type=float, default=1.0, help="factor of both learning rates")
     parser.add_argument("--minutes", type=float, help="time budget; the schedule ends when it ends")
     parser.add_argument("--steps", type=int, default=16000)
     parser.add_argument("--seed", type=int, default=1)

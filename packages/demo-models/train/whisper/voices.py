@@ -29,15 +29,59 @@ class Setting:
     pitch: int
 
 
-def training_setting(rng: random.Random, language: str) -> Setting:
+def training_setting(rng: random.Random, language: str, invented: float = 0.0) -> Setting:
+    """`invented` is the share of voices from `invented_variant`."""
     bases = ENGLISH if language == "en" else SPANISH
     voice = rng.choices(list(bases), list(bases.values()))[0]
-    kind = rng.random()
-    if kind > 0.24:
+    if invented and rng.random() < invented:
+        voice += "+" + invented_name(rng.randrange(INVENTED))
+    elif (kind := rng.random()) > 0.24:
         voice += "+" + rng.choice(COMMON_VARIANTS if kind < 0.62 else RARE_VARIANTS)
     speed = round(min(max(rng.gauss(150, 27), 90), 216) / 2) * 2
     pitch = rng.randrange(14, 88, 2)
     return Setting(voice, speed, pitch)
+
+
+INVENTED = 200
+
+
+def invented_name(index: int) -> str:
+    return f"invented{index:03}"
+
+
+def invented_variant(index: int) -> str:
+    """A variant file of espeak-ng for a speaker that nobody has met: another throat, other overtones, and now and then an oddity
+    (a formant above the second that is missing or elsewhere, echo, breath, a rough or monotonous voice)."""
+    rng = random.Random(f"voice {index}")
+    low = rng.uniform(70, 150)
+    throat = min(max(rng.gauss(1, 0.15), 0.7), 1.4)
+    lines = ["language variant", f"name {invented_name(index)}", f"pitch {low:.0f} {low * rng.uniform(1.15, 1.9):.0f}"]
+    strange = rng.random() < 0.5
+    for formant in range(9):
+        frequency, height, width = (100 * throat * rng.gauss(1, 0.07), 100 * rng.gauss(1, 0.3), 100 * rng.gauss(1, 0.25))
+        if formant > 2 and strange and rng.random() < 0.4:
+            if rng.random() < 0.5:
+                height = rng.uniform(0, 30)
+            else:
+                frequency *= 10 ** rng.uniform(-1, 0.5)
+        lines.append(f"formant {formant} {frequency:.0f} {max(height, 0):.0f} {max(width, 30):.0f}")
+
+    def sometimes(chance: float, name: str, *ranges: tuple[float, float]) -> None:
+        if rng.random() < chance:
+            lines.append(" ".join([name, *(f"{rng.uniform(*r):.0f}" for r in ranges)]))
+
+    sometimes(0.3, "flutter", (0, 20))
+    sometimes(0.2, "roughness", (0, 5))
+    sometimes(0.15, "echo", (20, 200), (5, 40))
+    sometimes(0.3, "voicing", (30, 180))
+    sometimes(0.4, "consonants", (55, 125), (55, 125))
+    sometimes(0.2, "intonation", (1, 4))
+    sometimes(0.1, "breath", *[(0, 15)] * 8)
+    sometimes(0.2, "tone", (100, 400), (150, 255), (600, 1000), (80, 255), (1500, 2500), (20, 255))
+    if rng.random() < 0.3:  # every syllable equally loud
+        lines.append("stressAmp" + f" {rng.uniform(16, 34):.0f}" * 8)
+    sometimes(0.25, "stressAdd", *[(-20, 30)] * 4, (0, 0), (0, 0), (0, 60), (0, 120))
+    return "\n".join(lines) + "\n"
 
 
 def held_out_setting(rng: random.Random, language: str) -> Setting:

@@ -75,7 +75,9 @@ class Placed:
 
 
 class WindowMaker:
-    def __init__(self, corpus: Corpus, tokenizer: Tokenizer, chunk_seconds: int, max_target: int, seed: int) -> None:
+    def __init__(self, corpus: Corpus, tokenizer: Tokenizer, chunk_seconds: int, max_target: int, seed: int,
+                 translated: float = 0.25) -> None:  # fmt: skip
+        self.translated = translated  # the share of Spanish scenes that are asked for in English
         self.corpus, self.tokenizer = corpus, tokenizer
         self.chunk = chunk_seconds * SAMPLE_RATE
         self.max_target = max_target
@@ -212,7 +214,7 @@ class WindowMaker:
         t = self.tokenizer
         texts = [self.corpus.texts[one.index] for one in placed]
         whole = all(one.start >= 0 and one.end <= size for one in placed)
-        translated = whole and rng.random() < 0.25 and all(text["english"] for text in texts)
+        translated = whole and rng.random() < self.translated and all(text["english"] for text in texts)
         # English into English is the identity, and worth a rare example.
         task = t.translate if translated or (whole and texts[0]["language"] == "en" and rng.random() < 0.02) else t.transcribe
         written = [(t.sot, 0, 0), (t.language[texts[0]["language"]], 0, 0), (task, 0, 0)]  # token, first sample, last sample

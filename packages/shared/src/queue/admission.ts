@@ -19,9 +19,9 @@ export interface Applicant {
   readonly priority: PriorityClass;
   /** Estimated engine ms. */
   readonly cost: number;
-  /** Jobs the tenant may have without an end, and how many of these may wait; absent: any number. */
-  readonly maxJobs?: number | undefined;
-  readonly maxQueued?: number | undefined;
+  /** Jobs the tenant may have without an end, and how many of these may wait; absent or null: any number. */
+  readonly maxJobs?: number | null;
+  readonly maxQueued?: number | null;
   /** The tenant's share against others of its class; 1 is usual. */
   readonly weight: number;
   /** Refuse when the job would wait longer than this. */
@@ -30,14 +30,16 @@ export interface Applicant {
   readonly workers: number;
   /** Estimated engine ms of other groups that these workers do before it. */
   readonly elsewhereMs?: number;
-  readonly idempotency?: {
-    /** Of the caller and its key; never the key itself. */
-    readonly hash: string;
-    /** Of route and body: the same key with another one is refused. No spaces. */
-    readonly fingerprint: string;
-  };
+  readonly idempotency?: Idempotency | undefined;
   /** Takes the job of a request like this one that got no answer, instead of a new one; not together with `idempotency`. */
-  readonly twin?: Twin;
+  readonly twin?: Twin | undefined;
+}
+
+export interface Idempotency {
+  /** Of the caller and its key; never the key itself. */
+  readonly hash: string;
+  /** Of route and body: the same key with another one is refused. No spaces. */
+  readonly fingerprint: string;
 }
 
 export interface Twin {

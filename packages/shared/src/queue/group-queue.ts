@@ -192,15 +192,15 @@ export class GroupQueue {
 
   /** Place in line counted from 1; undefined when the job is not waiting. */
   async position(id: JobId): Promise<number | undefined> {
-    const [[, rank], [, front], [, ahead]] = (await this.#redis
-      .pipeline()
-      .zrank(this.prioritizedKey, id)
-      .lpos(this.waitKey, id, 'RANK', -1)
-      .llen(this.waitKey)
-      .exec()) as [unknown, number | null][];
-    if (rank !== null) return rank + (ahead ?? 0) + 1;
-    // The wait list is taken from its right end.
-    return front !== null && ahead !== null ? ahead - front : undefined;
+    const [rank, ahead] = await Promise.all([
+      this.#redis.zrank(this.prioritizedKey, id),
+      this.#redis.llen(this.waitKey),
+    ]);
+    if (rank !== null) return Number(rank) + ahead + 1;
+    if (ahead === 0) return undefined;
+    // One that was handed back. The list is taken from its right end.
+    const front = await this.#redis.lpos(this.waitKey, id, 'RANK', -1);
+    return front === null ? undefined : Math.max(1, ahead - front);
   }
 }
 

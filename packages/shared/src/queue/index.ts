@@ -1,4 +1,4 @@
-export { type Admission, AdmissionDesk, type Applicant, type Twin } from './admission.ts';
+export { type Admission, AdmissionDesk, type Applicant, type Idempotency, type Twin } from './admission.ts';
 export { Claimer, type ClaimerOptions, type GroupHead } from './claim.ts';
 export {
   DELIVERY_QUEUE,

@@ -85,8 +85,7 @@ export class RecordStore {
    * changes nothing and answers `exists`, so a create whose reply was lost may be repeated.
    */
   async create(job: NewJob, enqueue: () => Promise<unknown>): Promise<Outcome> {
-    const { id, ...fields } = job;
-    const move = { move: 'create', id, fields: encodeFields(fields) };
+    const move = { move: 'create', id: job.id, fields: encodeFields(job) };
     const [replies] = await Promise.all([
       this.#script.run([this.#keys.live], this.#arguments([move])),
       enqueue(),
@@ -151,7 +150,8 @@ const encodeMove = (move: Move): object => ({ ...move, fields: move.fields && en
 
 function encodeFields(fields: Readonly<Record<string, unknown>>): Record<string, string> {
   const encoded: Record<string, string> = {};
-  for (const [name, value] of Object.entries(fields)) {
+  for (const name in fields) {
+    const value = fields[name];
     if (value === undefined) continue;
     encoded[name] = typeof value === 'object' ? JSON.stringify(value) : String(value);
   }

@@ -10,6 +10,7 @@ import { quotaHeaders } from '../../limits/quota.ts';
 import { requires } from '../../middleware/auth.ts';
 import { guardQuota } from '../../middleware/guard-quota.ts';
 import { onLostAnswer } from '../../middleware/lost-answer.ts';
+import { answerJson } from '../../middleware/own-headers.ts';
 import { JOB_REQUESTS, QUEUED_JOB, SUCCEEDED_JOB } from '../examples.ts';
 import { BEARER, problemsWithKey } from '../responses.ts';
 import { preferredWaitS, WaitQuery } from './params.ts';
@@ -64,7 +65,7 @@ export function createJobRoute(app: Api, parts: ApiParts): void {
   const { records, waits, presenter, metrics, orphans, quotas, log } = parts;
   app.on('POST', '/v1/jobs', countRefusals(metrics), requires('submit'), guardQuota(quotas));
   app.openapi(route, async (c) => {
-    const { caller } = c.var;
+    const caller = c.get('caller');
     const preferredS = preferredWaitS(c.req.valid('header').prefer);
     const waitS = preferredS ?? c.req.valid('query').wait;
     const idempotencyKey = c.req.valid('header')['idempotency-key'];
@@ -88,15 +89,17 @@ export function createJobRoute(app: Api, parts: ApiParts): void {
       timeoutMs: waitS * 1000,
       signal: () => c.req.raw.signal,
     });
-    if (preferredS !== undefined) c.header('preference-applied', `wait=${preferredS}`);
-    c.header('location', `/v1/jobs/${id}`);
-    c.header('etag', etagOf(record));
-    c.header('cache-control', 'private, no-cache');
-    if (how === 'replay') c.header('idempotency-replayed', 'true');
-    for (const [name, value] of Object.entries(quota ? quotaHeaders(quota) : {})) c.header(name, value);
-    if (isOver(record)) return c.json(await presenter.job(record), 200);
-    c.header('retry-after', '1');
-    return c.json(await presenter.job(record), 202);
+    const headers = {
+      location: `/v1/jobs/${id}`,
+      etag: etagOf(record),
+      'cache-control': 'private, no-cache',
+      ...(preferredS !== undefined && { 'preference-applied': `wait=${preferredS}` }),
+      ...(how === 'replay' && { 'idempotency-replayed': 'true' }),
+      ...(quota && quotaHeaders(quota)),
+    };
+    const job = await presenter.job(record);
+    if (isOver(record)) return answerJson(c, job, 200, headers);
+    return answerJson(c, job, 202, { ...headers, 'retry-after': '1' });
   });
 }
 

@@ -4,6 +4,7 @@ import type { Api, ApiParts } from '../../api.ts';
 import { findJob } from '../../jobs/find.ts';
 import { etagOf, isOver } from '../../jobs/present.ts';
 import { requires } from '../../middleware/auth.ts';
+import { answerJson } from '../../middleware/own-headers.ts';
 import { SUCCEEDED_JOB } from '../examples.ts';
 import { BEARER, problemsWithKey } from '../responses.ts';
 import { IdParams, WaitQuery } from './params.ts';
@@ -38,7 +39,7 @@ const route = createRoute({
 
 export function getJobRoute(app: Api, { records, waits, presenter }: ApiParts): void {
   app.openapi(route, async (c) => {
-    const { caller } = c.var;
+    const caller = c.get('caller');
     const { id } = c.req.valid('param');
     const known = c.req.valid('header')['if-none-match'];
     const read = () => findJob(records, caller, id);
@@ -51,10 +52,9 @@ export function getJobRoute(app: Api, { records, waits, presenter }: ApiParts): 
       timeoutMs: c.req.valid('query').wait * 1000,
       signal: () => c.req.raw.signal,
     });
-    c.header('etag', etagOf(record));
-    c.header('cache-control', 'private, no-cache');
-    if (known !== undefined && matches(known, etagOf(record))) return c.body(null, 304);
-    return c.json(await presenter.job(record), 200);
+    const headers = { etag: etagOf(record), 'cache-control': 'private, no-cache' };
+    if (known !== undefined && matches(known, etagOf(record))) return c.body(null, 304, headers);
+    return answerJson(c, await presenter.job(record), 200, headers);
   });
 }
 

@@ -45,7 +45,7 @@ function readCommon(view: DataView, start: number, end: number, isCompressed: bo
   const bits = view.getUint16(start + 6);
   const type = isCompressed ? text(view, start + 18) : 'NONE';
   const encodingOf = TYPES[type] ?? TYPES[type.toLowerCase()];
-  if (!encodingOf) throw new UnreadableCodec(`AIFF-C ${JSON.stringify(type)}`);
+  if (!encodingOf) throw new UnreadableCodec(`AIFF-C ${type}`);
   const encoding = encodingOf(bits);
   if (!encoding) throw new LehrError('invalid-audio', `The AIFF file says its samples have ${bits} bits.`);
   return {

@@ -1,6 +1,6 @@
 import { LehrError } from '@lehr/shared';
 import type { PcmBlocks } from '../pcm-block.ts';
-import { decodePackets } from './packets.ts';
+import { decodeContainer } from './containers.ts';
 import { UnreadableCodec } from './unreadable-codec.ts';
 import { decodeVorbis } from './vorbis.ts';
 
@@ -19,11 +19,11 @@ export function decodeOgg(bytes: Uint8Array, maxDurationS: number): PcmBlocks {
   const codec = Object.entries(HEADS).find(([magic]) => start.startsWith(magic))?.[1];
   switch (codec) {
     case 'opus':
-      return decodePackets(bytes, 'ogg', maxDurationS);
+      return decodeContainer(bytes, 'ogg', maxDurationS);
     case 'vorbis':
       return decodeVorbis(bytes, head);
     default:
-      throw new UnreadableCodec(codec ?? 'unknown sound');
+      throw new UnreadableCodec(codec);
   }
 }
 

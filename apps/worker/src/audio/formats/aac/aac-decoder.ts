@@ -3,7 +3,7 @@
  * ffmpeg that nobody keeps up. Left out, because LC streams do not have them or speech at 16 kHz does not miss them: prediction,
  * long-term prediction, coupling channels, and the SBR and parametric stereo of HE-AAC, of which the core is decoded.
  */
-import { checkShape } from '../../pcm-block.ts';
+import { MAX_CHANNELS } from '../../pcm-block.ts';
 import { BitReader } from '../bits.ts';
 import type { PacketDecoder } from '../packet-decoder.ts';
 import { readAudioSpecificConfig } from './audio-specific-config.ts';
@@ -26,7 +26,7 @@ const END = 7;
 /** `config` is the AudioSpecificConfig of the container. Throws LehrError `invalid-audio`, or UnreadableCodec. */
 export function openAac(config: Uint8Array): PacketDecoder {
   const { sampleRate, rateIndex } = readAudioSpecificConfig(config);
-  const frames = new FrameDecoder(sampleRate, BANDS[rateIndex]);
+  const frames = new FrameDecoder(BANDS[rateIndex]);
   return {
     sampleRate,
     // The container knows it.
@@ -48,21 +48,20 @@ export function openAdts(first: Uint8Array): PacketDecoder {
 }
 
 class FrameDecoder {
-  readonly #sampleRate: number;
   readonly #bands: Bands;
   /** By place in the frame: elements keep their order from frame to frame. */
   readonly #filterbanks: Filterbank[] = [];
   #noise = 1;
 
-  constructor(sampleRate: number, bands: Bands) {
-    this.#sampleRate = sampleRate;
+  constructor(bands: Bands) {
     this.#bands = bands;
   }
 
   decode(packet: Uint8Array): Float32Array[] | undefined {
     try {
       const streams = this.#readFrame(new BitReader(packet));
-      checkShape(this.#sampleRate, streams.length);
+      if (streams.length < 1 || streams.length > MAX_CHANNELS)
+        throw new DamagedFrame('No sound, or too much.');
       return streams.map((stream, channel) => {
         applyTns(stream, this.#bands);
         this.#filterbanks[channel] ??= new Filterbank();

@@ -1,0 +1,52 @@
+import type { PriorityClass, WorkerStatus } from '@lehr/shared';
+import { expect, test } from 'vitest';
+import { aheadOf } from './backlog.ts';
+
+const worker = (...models: string[]): WorkerStatus => ({
+  id: 'w' as WorkerStatus['id'],
+  started_at: 0,
+  tasks: ['diffusion'],
+  draining: false,
+  models: models.map((ref) => ({ ref, batching: 'step', providers: {} })),
+  lanes: [],
+});
+const waiting = (load: Partial<Record<PriorityClass, number>>): Record<PriorityClass, number> => ({
+  interactive: 0,
+  standard: 0,
+  bulk: 0,
+  ...load,
+});
+
+const OURS = 'diffusion.a@1.64x64';
+const ask = (fleet: WorkerStatus[], loads: [string, Record<PriorityClass, number>][]) =>
+  aheadOf(OURS, 'a@1', 'standard', fleet, new Map(loads));
+
+test('what waits in the group itself is not counted here: Redis knows it to the moment', () => {
+  expect(ask([worker('a@1')], [[OURS, waiting({ standard: 5000 })]])).toEqual({ workers: 1, elsewhereMs: 0 });
+});
+
+test('another size of the model counts whole, in this class and the more urgent ones', () => {
+  const load = waiting({ interactive: 1000, standard: 2000, bulk: 4000 });
+  expect(ask([worker('a@1'), worker('a@1')], [['diffusion.a@1.512x512', load]])).toEqual({
+    workers: 2,
+    elsewhereMs: 3000,
+  });
+});
+
+test('another model counts by the share of its workers that are ours too', () => {
+  const fleet = [worker('a@1'), worker('a@1', 'b@1'), worker('b@1')];
+  expect(ask(fleet, [['diffusion.b@1.64x64', waiting({ standard: 1000 })]])).toEqual({
+    workers: 2,
+    elsewhereMs: 500,
+  });
+});
+
+test('what nobody of ours does is nothing to us', () => {
+  const load = waiting({ standard: 1000 });
+  expect(ask([worker('a@1'), worker('b@1')], [['diffusion.b@1.64x64', load]]).elsewhereMs).toBe(0);
+  expect(ask([], [['diffusion.b@1.64x64', load]])).toEqual({ workers: 0, elsewhereMs: 0 });
+  expect(ask([{ ...worker('a@1'), draining: true }], [['diffusion.a@1.96x64', load]])).toEqual({
+    workers: 0,
+    elsewhereMs: 0,
+  });
+});

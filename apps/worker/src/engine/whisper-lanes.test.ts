@@ -1,0 +1,144 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { writeTinyDiffusion, writeTinyWhisper } from '@lehr/demo-models';
+import { systemClock } from '@lehr/shared';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { onnxRuntime } from '../runtime/onnx.ts';
+import { Engine } from './engine.ts';
+import type { DiffusionSample, FromEngine, SampleId, WhisperSample } from './protocol.ts';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'lehr-engine-whisper-'));
+  await writeTinyDiffusion(join(folder, 'diffusion'), { seed: 5 });
+  await writeTinyWhisper(join(folder, 'whisper'), { seed: 5, crossAttentions: true });
+  await writeTinyWhisper(join(folder, 'english'), { seed: 5, languages: [], decoder: 'split' });
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+let made = 0;
+const window = (fields: Partial<WhisperSample> = {}): WhisperSample => ({
+  id: `window-${++made}` as SampleId,
+  task: 'whisper',
+  model: 'whisper@1',
+  lane: 'whisper.whisper@1',
+  mel: Float32Array.from({ length: 80 * 200 }, (_, i) => Math.sin(i / (20 + made))),
+  contentFrames: 200,
+  language: 'en',
+  translate: false,
+  prompt: '',
+  previousTokens: [],
+  temperature: 0,
+  fallback: false,
+  seed: 1,
+  timestamps: 'none',
+  company: 99,
+  ...fields,
+});
+const picture = (): DiffusionSample => ({
+  id: `picture-${++made}` as SampleId,
+  task: 'diffusion',
+  model: 'diffusion@1',
+  lane: 'diffusion.diffusion@1.64x64',
+  prompt: 'a red circle',
+  negativePrompt: '',
+  width: 64,
+  height: 64,
+  steps: 30,
+  guidance: 1,
+  seed: 1,
+  sampler: 'ddim',
+  company: 99,
+});
+
+async function engineOf() {
+  const posted: FromEngine[] = [];
+  const ofType = <Type extends FromEngine['type']>(type: Type) =>
+    posted.filter((message): message is Extract<FromEngine, { type: Type }> => message.type === type);
+  const engine = new Engine({
+    runtime: onnxRuntime,
+    settings: { providers: ['cpu'], threads: 1, rowCap: 8 },
+    clock: systemClock,
+    post: (message) => posted.push(message),
+  });
+  const opened = [
+    await engine.open({ ref: 'whisper@1', task: 'whisper', folder: join(folder, 'whisper') }),
+    await engine.open({ ref: 'english@1', task: 'whisper', folder: join(folder, 'english') }),
+    await engine.open({
+      ref: 'diffusion@1',
+      task: 'diffusion',
+      folder: join(folder, 'diffusion'),
+      warmUp: { width: 64, height: 64 },
+    }),
+  ];
+  const running = engine.run();
+  onTestFinished(async () => {
+    engine.close();
+    await running;
+  });
+  return { engine, opened, posted, ofType };
+}
+
+test('opening a Whisper model tells what it can do and where its graphs run', async () => {
+  const { opened } = await engineOf();
+  expect(opened[0]).toMatchObject({
+    ref: 'whisper@1',
+    batching: 'step',
+    rowCap: 8,
+    graphs: [
+      { graph: 'encoder', provider: 'cpu' },
+      { graph: 'decoder', provider: 'cpu' },
+    ],
+    whisper: { languages: ['en', 'es'], timesWords: true, frontEnd: { melBins: 80, windowFrames: 200 } },
+  });
+  expect(opened[0].stepMs.map(([rows]) => rows)).toEqual(expect.arrayContaining([1, 2]));
+  expect(opened[1].whisper).toMatchObject({ languages: null, timesWords: false });
+});
+
+test('pictures and windows of several models take turns in one engine', async () => {
+  const { engine, posted, ofType } = await engineOf();
+  const windows = [1, 2, 3, 4].map(() => window({ maxTokens: 60 }));
+  const english = window({ model: 'english@1', lane: 'whisper.english@1' });
+  for (const sample of [picture(), ...windows, english]) engine.submit(sample);
+  await vi.waitFor(() => {
+    expect(ofType('finished')).toHaveLength(1);
+    expect(ofType('transcribed')).toHaveLength(5);
+  }, 15_000);
+  expect(ofType('failed')).toEqual([]);
+  const order = posted.map(({ type }) => type);
+  expect(order.indexOf('transcribed')).toBeGreaterThan(order.indexOf('stepped'));
+  expect(order.lastIndexOf('stepped')).toBeGreaterThan(order.indexOf('wrote'));
+});
+
+test('who takes part in a decoder call is said again only when it changes', async () => {
+  const { engine, ofType } = await engineOf();
+  const sample = window({ maxTokens: 60 });
+  engine.submit(sample);
+  await vi.waitFor(() => expect(ofType('transcribed')).toHaveLength(1), 15_000);
+  expect(ofType('transcribed')[0].tokens.length).toBeGreaterThan(10);
+  expect(ofType('turn')).toEqual([{ type: 'turn', samples: [sample.id] }]);
+});
+
+test('a window that cannot be served fails, and a cancelled one is dropped', async () => {
+  const { engine, ofType } = await engineOf();
+  const [long, wrong] = [window({ maxTokens: 90 }), window({ language: 'xx' })];
+  engine.submit(wrong);
+  engine.submit(long);
+  engine.cancel(long.id);
+  engine.cancel(long.id);
+  expect(ofType('failed')).toEqual([
+    {
+      type: 'failed',
+      sample: wrong.id,
+      failure: { code: 'invalid-input', message: 'This model does not know "xx"; it knows en, es.' },
+    },
+  ]);
+  expect(ofType('dropped')).toEqual([{ type: 'dropped', sample: long.id }]);
+  const last = window();
+  engine.submit(last);
+  await vi.waitFor(
+    () => expect(ofType('transcribed').map(({ sample }) => sample)).toEqual([last.id]),
+    15_000,
+  );
+});

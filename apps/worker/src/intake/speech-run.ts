@@ -1,0 +1,222 @@
+/**
+ * A speech-to-text job in hand: the audio is fetched and decoded, then goes to the engine window by window.
+ *
+ *   sequential   one window at a time; where the next begins, and what it is told of the text before, follows from the last
+ *   fast         cut at silences, all windows at once, told nothing of one another
+ */
+import { randomUUID } from 'node:crypto';
+import {
+  type Clock,
+  LehrError,
+  type JobMetrics,
+  type Progress,
+  type SpeechTimings,
+  type SpeechToTextInput,
+} from '@lehr/shared';
+import type { Claim } from '@lehr/shared/queue';
+import type { JobRecord, Move } from '@lehr/shared/records';
+import type { AudioDesk } from '../audio/audio-desk.ts';
+import type { Waveform } from '../audio/waveform.ts';
+import type { HeardMessage, SampleId, TranscribedMessage, WhisperAbilities, WhisperSample } from '../engine/protocol.ts';
+import { JobRun, type SampleResult, type SampleRun } from './job-run.ts';
+import type { OutputStore } from './output-store.ts';
+import { TranscriptBuilder } from './transcript-builder.ts';
+
+export interface SpeechParts {
+  readonly store: OutputStore;
+  readonly clock: Clock;
+  readonly audio: AudioDesk;
+  /** The bytes of a job's audio. Rejects with a LehrError that says why there are none. */
+  readonly fetchAudio: (input: SpeechToTextInput, signal: AbortSignal) => Promise<Uint8Array>;
+  readonly abilities: WhisperAbilities;
+  /** Seconds of audio at most. */
+  readonly maxAudioS: number;
+  /** A part of the text is final. */
+  readonly onText: (run: SpeechRun, text: string) => void;
+}
+
+interface WindowRun extends SampleRun {
+  readonly request: WhisperSample;
+  /** In samples of the waveform. */
+  readonly start: number;
+}
+
+/** Text before a window is not passed on when it came out at a higher temperature: it would lead the next one astray. */
+const MAX_TEMPERATURE_PASSED_ON = 0.5;
+/** A rest shorter than this holds no word. */
+const MIN_REST_S = 0.1;
+/** Above it a transcript is an object of its own, and the record keeps its text. */
+const MAX_INLINE_BYTES = 16_384;
+
+export class SpeechRun extends JobRun {
+  readonly #input: SpeechToTextInput;
+  readonly #parts: SpeechParts;
+  readonly #windows: WindowRun[] = [];
+  #waveform: Waveform | undefined;
+  #builder: TranscriptBuilder | undefined;
+  #marks = { fetched: 0, decoded: 0, transcribed: 0, stored: 0 };
+  #output: object | undefined;
+  #company = 0;
+
+  constructor(claim: Claim, record: JobRecord, claimedAt: number, input: SpeechToTextInput, parts: SpeechParts) {
+    super(claim, record, claimedAt);
+    this.#input = input;
+    this.#parts = parts;
+  }
+
+  get samples(): readonly SampleRun[] {
+    return this.#windows;
+  }
+
+  get isDone(): boolean {
+    return this.#output !== undefined;
+  }
+
+  get audioSeconds(): number {
+    return this.#builder?.duration ?? 0;
+  }
+
+  get progress(): Progress {
+    const steps = Math.max(1, Math.ceil(this.audioSeconds));
+    const step = Math.min(steps, Math.floor(this.#builder?.heardSeconds ?? 0));
+    return { fraction: Math.round((step / steps) * 1000) / 1000, stage: this.#builder ? 'transcribe' : 'audio', step, steps };
+  }
+
+  async begin(): Promise<readonly SampleRun[]> {
+    const { audio, clock, fetchAudio, abilities, maxAudioS } = this.#parts;
+    this.#checkAbilities();
+    const bytes = await fetchAudio(this.#input, this.signal);
+    this.#marks.fetched = clock.monotonic();
+    const decoded = await audio.decode(bytes, { maxSeconds: maxAudioS });
+    this.#marks.decoded = clock.monotonic();
+    this.#waveform = decoded.waveform;
+    this.#builder = new TranscriptBuilder(decoded.durationS, this.#input);
+    const { windowSamples } = abilities.frontEnd;
+    if (this.#waveform.length === 0) return this.#finish();
+    if (this.#input.mode === 'sequential') return [await this.#window(0, windowSamples, [])];
+    const ranges = await audio.cut(this.#waveform, windowSamples);
+    return Promise.all(ranges.map(({ start, end }) => this.#window(start, end - start, [])));
+  }
+
+  async take(sample: SampleRun, result: SampleResult): Promise<readonly SampleRun[]> {
+    if (result.type !== 'transcribed') throw new Error(`A window ended as ${result.type}. This is a bug in Lehr.`);
+    const window = sample as WindowRun;
+    this.#company += result.batchSize;
+    const { sampleRate, hopLength, windowSamples } = this.#parts.abilities.frontEnd;
+    const text = this.#built.add(window.start / sampleRate, result);
+    if (text !== '') this.#parts.onText(this, text);
+    if (this.#input.mode === 'fast') return this.inEngine.length > 0 ? [] : this.#finish();
+    const next = window.start + result.advanceFrames * hopLength;
+    const rest = (this.#waveform?.length ?? 0) - next;
+    if (rest < MIN_REST_S * sampleRate) return this.#finish();
+    return [await this.#window(next, windowSamples, passedOn(result))];
+  }
+
+  /** A segment ended while its window goes on. */
+  hear(sample: SampleRun, message: HeardMessage): void {
+    if (message.provisional) return;
+    const { sampleRate } = this.#parts.abilities.frontEnd;
+    const text = this.#built.preview((sample as WindowRun).start / sampleRate, message.segment);
+    if (text !== '') this.#parts.onText(this, text);
+  }
+
+  result(worker: string): Move['fields'] {
+    const { fetched, decoded, transcribed, stored } = this.#marks;
+    const ms = (from: number, to: number): number => Math.max(0, Math.round(to) - Math.round(from));
+    const timings: SpeechTimings = {
+      queued: Math.max(0, Math.round(this.queuedMs)),
+      fetch: ms(this.claimedAt, fetched),
+      decode: ms(fetched, decoded),
+      transcribe: ms(decoded, transcribed),
+      store: ms(transcribed, stored),
+    };
+    const totalMs = Object.values(timings).reduce((sum, part) => sum + part, 0);
+    const metrics: JobMetrics = {
+      queue_ms: timings.queued,
+      run_ms: totalMs - timings.queued,
+      total_ms: totalMs,
+      batch_size: this.#windows.length === 0 ? null : Math.round((this.#company / this.#windows.length) * 100) / 100,
+      worker,
+      timings,
+      audio_seconds: this.audioSeconds,
+    };
+    return { output: this.#output ?? {}, metrics };
+  }
+
+  get #built(): TranscriptBuilder {
+    if (!this.#builder) throw new Error('A window came back before there was audio. This is a bug in Lehr.');
+    return this.#builder;
+  }
+
+  #checkAbilities(): void {
+    const { languages, timesWords } = this.#parts.abilities;
+    const { language, task, timestamps } = this.#input;
+    if (timestamps === 'word' && !timesWords) {
+      throw refused('timestamps', 'word times need a model whose graphs give its cross-attentions; this one does not');
+    }
+    if (languages === null && task === 'translate') throw refused('task', 'this model knows English only and cannot translate');
+    if (language !== null && !(languages ?? ['en']).includes(language)) {
+      throw refused('language', `must be one of: ${(languages ?? ['en']).join(', ')}`);
+    }
+  }
+
+  async #window(start: number, length: number, previousTokens: readonly number[]): Promise<WindowRun> {
+    const { audio, abilities } = this.#parts;
+    const waveform = this.#waveform as Waveform;
+    const { hopLength, windowFrames } = abilities.frontEnd;
+    const end = Math.min(start + length, waveform.length);
+    const mel = await audio.mel(waveform, start, abilities.frontEnd, end);
+    const window: WindowRun = {
+      request: {
+        id: `${this.record.id}.${this.#windows.length}.${randomUUID()}` as SampleId,
+        task: 'whisper',
+        model: this.record.model,
+        lane: this.record.queue,
+        mel,
+        contentFrames: Math.min(windowFrames, Math.ceil((end - start) / hopLength)),
+        language: this.#input.language ?? this.#builder?.language ?? null,
+        translate: this.#input.task === 'translate',
+        prompt: this.#input.prompt,
+        previousTokens,
+        temperature: this.#input.temperature,
+        fallback: this.#input.temperature === 0,
+        seed: this.#windows.length,
+        timestamps: this.#input.timestamps,
+        company: Number.MAX_SAFE_INTEGER,
+      },
+      rows: 1,
+      start,
+      submittedAt: 0,
+      step: 0,
+      inEngine: false,
+    };
+    this.#windows.push(window);
+    return window;
+  }
+
+  /** Writes a long transcript as an object of its own; nothing is left to do then. */
+  async #finish(): Promise<readonly SampleRun[]> {
+    const { clock, store } = this.#parts;
+    this.#marks.transcribed = clock.monotonic();
+    const transcript = this.#built.transcript();
+    const bytes = Buffer.from(JSON.stringify(transcript));
+    if (bytes.length <= MAX_INLINE_BYTES) {
+      this.#output = { transcript };
+    } else {
+      const key = this.outputKey('transcript.json');
+      await store.put(this, key, bytes, 'application/json');
+      const { segments, words, ...kept } = transcript;
+      this.#output = { transcript: { ...kept, key } };
+    }
+    this.#marks.stored = clock.monotonic();
+    this.#waveform = undefined;
+    return [];
+  }
+}
+
+/** What the next window is told, as openai's transcribe does by default. */
+const passedOn = (result: TranscribedMessage): readonly number[] =>
+  result.temperature > MAX_TEMPERATURE_PASSED_ON ? [] : result.tokens;
+
+const refused = (field: string, detail: string): LehrError =>
+  new LehrError('invalid-input', `input.${field}: ${detail}.`, { problems: [{ pointer: `/input/${field}`, detail }] });

@@ -1,0 +1,74 @@
+/** Lehr's engine with one Whisper model, in this process: windows in, what was heard out. */
+import { Engine } from '../../apps/worker/src/engine/engine.ts';
+import type {
+  FromEngine,
+  SampleId,
+  TranscribedMessage,
+  WhisperAbilities,
+  WhisperSample,
+} from '../../apps/worker/src/engine/protocol.ts';
+import { onnxRuntime } from '../../apps/worker/src/runtime/onnx.ts';
+import { systemClock } from '../../packages/shared/src/index.ts';
+
+export interface WhisperEngine {
+  readonly abilities: WhisperAbilities;
+  /** All of them at once; resolves with the results in the order of the windows, rejects when one fails. */
+  write(windows: readonly WindowWish[]): Promise<TranscribedMessage[]>;
+  close(): Promise<void>;
+}
+
+export type WindowWish = Pick<WhisperSample, 'mel'> &
+  Partial<Omit<WhisperSample, 'id' | 'task' | 'model' | 'lane'>>;
+
+const MODEL = 'model@1';
+
+export async function openWhisperEngine(
+  folder: string,
+  options: { readonly rowCap: number; readonly threads?: number },
+): Promise<WhisperEngine> {
+  const waiting = new Map<SampleId, (message: TranscribedMessage | Error) => void>();
+  const post = (message: FromEngine): void => {
+    if (message.type === 'transcribed') waiting.get(message.sample)?.(message);
+    if (message.type === 'failed') waiting.get(message.sample)?.(new Error(message.failure.message));
+  };
+  const settings = { providers: ['cpu'], ...options } as const;
+  const engine = new Engine({ runtime: onnxRuntime, settings, clock: systemClock, post });
+  const { whisper: abilities } = await engine.open({ ref: MODEL, task: 'whisper', folder });
+  if (!abilities) throw new Error(`${folder} is no Whisper model.`);
+  const running = engine.run();
+  let made = 0;
+  const writeOne = (wish: WindowWish): Promise<TranscribedMessage> =>
+    new Promise((resolve, reject) => {
+      const id = `window-${++made}` as SampleId;
+      waiting.set(id, (end) => {
+        waiting.delete(id);
+        if (end instanceof Error) reject(end);
+        else resolve(end);
+      });
+      engine.submit({
+        id,
+        task: 'whisper',
+        model: MODEL,
+        lane: `whisper.${MODEL}`,
+        contentFrames: abilities.frontEnd.windowFrames,
+        language: 'en',
+        translate: false,
+        prompt: '',
+        previousTokens: [],
+        temperature: 0,
+        fallback: false,
+        seed: 0,
+        timestamps: 'none',
+        company: Number.MAX_SAFE_INTEGER,
+        ...wish,
+      });
+    });
+  return {
+    abilities,
+    write: (windows) => Promise.all(windows.map(writeOne)),
+    close: async () => {
+      engine.close();
+      await running;
+    },
+  };
+}

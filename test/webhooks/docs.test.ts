@@ -1,0 +1,144 @@
+/** docs/webhooks.md does what it says: its receivers run and take deliveries, its commands run in their order. */
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { listen } from '../../apps/api/src/listen.ts';
+import { nativeRenderer } from '../../apps/api/src/webhooks/native-renderer.ts';
+import { openWebhooks } from '../../apps/api/src/webhooks/parts.ts';
+import { METRICS, WEBHOOK_EVENTS } from '../../packages/shared/src/index.ts';
+import { blocksOf, ROOT, readText } from '../house/readme.ts';
+import { API_KEY, type ApiWorld, apiWorld } from '../support/api-world.ts';
+import { bundle } from '../support/bundle.ts';
+import { type LehrProcess, startCommand, startProgram } from '../support/lehr-process.ts';
+import { freePort, freshKeys, startRedis, type TestRedis, testRedis } from '../support/redis.ts';
+import { webhookReceiver } from '../support/webhook-receiver.ts';
+import { startDeliverer, webhookSettings } from '../support/webhook-world.ts';
+
+const TEXT = readText('docs/webhooks.md');
+const BLOCKS = blocksOf(TEXT);
+const blockOf = (language: string, label: string): string => {
+  const [block, another] = BLOCKS.filter((each) => each.language === language && each.label === label);
+  if (!block || another) throw new Error(`docs/webhooks.md wants one block "${language} ${label}"`);
+  return block.text;
+};
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+async function hookedApi(): Promise<{ world: ApiWorld; url: string }> {
+  const keys = freshKeys();
+  const webhooks = openWebhooks(testRedis(server.url, 'api'), webhookSettings(keys));
+  const world = await apiWorld(server.url, { keys, webhooks });
+  await startDeliverer(server.url, world.parts, {
+    renderers: { native: nativeRenderer(world.parts.presenter) },
+  });
+  const listener = await listen('127.0.0.1', 0);
+  onTestFinished(() => listener.close(0));
+  listener.serve(world.app.fetch);
+  return { world, url: `http://127.0.0.1:${listener.port}` };
+}
+
+/** Runs a shell block as it stands and returns the JSON that it prints. */
+async function run(label: string, env: Readonly<Record<string, string>>): Promise<Record<string, unknown>> {
+  const options = { env: { PATH: process.env.PATH, LEHR_API_KEY: API_KEY, ...env } };
+  const { stdout } = await promisify(execFile)('sh', ['-eu', '-c', blockOf('sh', label)], options);
+  return JSON.parse(stdout);
+}
+
+test('its commands, in their order', async () => {
+  const { world, url: LEHR_URL } = await hookedApi();
+  const receiver = await webhookReceiver();
+  const HOOK_URL = receiver.url;
+  const { key } = await run('secret', { LEHR_URL });
+  expect(key).toMatch(/^whsec_/);
+  const job = await run('ask', { LEHR_URL, HOOK_URL });
+  const ID = String(job.id);
+  await world.worker.succeed(await world.worker.take());
+  const [{ id, body }] = await receiver.until(1);
+  expect(await run('test', { LEHR_URL, HOOK_URL })).toMatchObject({ delivered: true, status: 204 });
+  await vi.waitFor(async () =>
+    expect(await run('log', { LEHR_URL, ID })).toMatchObject({ deliveries: [{ state: 'delivered' }] }),
+  );
+  expect(await run('again', { LEHR_URL, ID })).toMatchObject({ webhook_id: id });
+  const again = (await receiver.until(3))[2];
+  expect([again.id, again.body]).toEqual([id, body]);
+  expect((await run('rotate', { LEHR_URL })).key).not.toBe(key);
+  expect(await run('secrets', { LEHR_URL })).toMatchObject({ data: [{ expires_at: null }, {}] });
+  const labels = BLOCKS.filter(({ language }) => language === 'sh').map((block) => block.label);
+  expect(labels).toEqual(['secret', 'ask', 'test', 'log', 'again', 'rotate', 'secrets']);
+});
+
+/** The receiver of the page, as a program; resolves when it listens. */
+type Receiver = (secret: string, port: number) => Promise<LehrProcess>;
+
+const hasPython = (() => {
+  try {
+    execFileSync('python3', ['-c', 'assert __import__("sys").version_info >= (3, 9)'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+})();
+
+/** Inside the repository, so that packages are found; removed with the test. */
+function written(name: string, text: string): string {
+  const cache = join(ROOT, 'node_modules/.cache');
+  mkdirSync(cache, { recursive: true });
+  const folder = mkdtempSync(join(cache, 'lehr-docs-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, name);
+  writeFileSync(file, text);
+  return file;
+}
+
+const inTypeScript: Receiver = async (secret, port) => {
+  const program = await bundle(written('receiver.ts', blockOf('ts', 'receiver')), import.meta.url);
+  return startProgram(program, { WEBHOOK_SECRET: secret, PORT: String(port) });
+};
+
+const inPython: Receiver = async (secret, port) => {
+  const file = written('receiver.py', blockOf('python', 'receiver'));
+  return startCommand('python3', [file], { WEBHOOK_SECRET: secret, PORT: String(port) });
+};
+
+async function takesDeliveries(receiver: Receiver): Promise<void> {
+  const { world } = await hookedApi();
+  const { key } = await world.parts.webhooks.secrets.show('default' as never);
+  const port = await freePort();
+  const program = await receiver(key, port);
+  const url = `http://127.0.0.1:${port}/`;
+  const tried = async () => (await world.ask('POST', '/v1/webhooks/test', { url })).json();
+  await vi.waitFor(async () => expect(await tried()).toMatchObject({ delivered: true }), 10_000);
+  const job = await world.post({}, { webhook: { url } });
+  await world.worker.succeed(await world.worker.take());
+  await program.line(({ msg }) => msg === `job.succeeded ${job.id}`);
+  // After a rotation the old secret still does.
+  await world.parts.webhooks.secrets.rotate('default' as never);
+  expect(await tried()).toMatchObject({ delivered: true });
+  await world.ask('POST', `/v1/jobs/${job.id}/webhook/redeliver`);
+  await vi.waitFor(async () => {
+    const log = await (await world.ask('GET', `/v1/jobs/${job.id}/webhook`)).json();
+    expect(log).toMatchObject({ attempts: [{ status: 204 }, { status: 204 }] });
+  });
+  expect(program.lines.filter(({ msg }) => msg.startsWith('job.'))).toHaveLength(1);
+  const forged = { 'webhook-id': 'msg_1', 'webhook-timestamp': '1', 'webhook-signature': 'v1,x' };
+  for (const headers of [forged, {}]) {
+    expect((await fetch(url, { method: 'POST', headers, body: '{}' })).status).toBe(401);
+  }
+  await program.stop();
+}
+
+test('its receiver in TypeScript', () => takesDeliveries(inTypeScript));
+test.skipIf(!hasPython)('its receiver in Python', () => takesDeliveries(inPython));
+
+test('it names every event and every metric', () => {
+  for (const event of WEBHOOK_EVENTS) expect(TEXT).toContain(`\`${event}\``);
+  for (const { name } of Object.values(METRICS)) {
+    if (name.startsWith('lehr_webhook')) expect(TEXT).toContain(name);
+  }
+});

@@ -1,0 +1,119 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { type LehrProcess, startLehr } from '../support/lehr-process.ts';
+import { freshKeys, startRedis, type TestRedis } from '../support/redis.ts';
+import { verified, webhookReceiver } from '../support/webhook-receiver.ts';
+
+const MODELS = 'models: [{ name: tiny, task: diffusion, versions: [{ version: "1", path: tiny }] }]';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+type Env = Record<string, string>;
+
+async function installation(): Promise<Env> {
+  const home = await mkdtemp(join(tmpdir(), 'lehr-home-'));
+  onTestFinished(() => rm(home, { recursive: true, force: true }));
+  await writeFile(join(home, 'models.yaml'), MODELS);
+  return {
+    LEHR_HOME: join(home, 'data'),
+    LEHR_MODELS: join(home, 'models.yaml'),
+    LEHR_REDIS_URL: server.url,
+    LEHR_NAMESPACE: freshKeys().prefix.slice(1, -1),
+    LEHR_PORT: '0',
+    LEHR_WEBHOOK_ALLOW_PRIVATE: '1',
+  };
+}
+
+interface Started {
+  readonly process: LehrProcess;
+  readonly url: string;
+  ask(method: string, path: string, body?: object): Promise<Response>;
+}
+
+async function started(env: Env, roles: string): Promise<Started> {
+  const process = startLehr('api', { ...env, LEHR_ROLES: roles });
+  const { url } = await process.said('API is listening');
+  const key = (await readFile(join(env.LEHR_HOME, 'api-key'), 'utf8')).trim();
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+  return {
+    process,
+    url: String(url),
+    ask: (method, path, body) =>
+      fetch(`${url}${path}`, { method, headers, ...(body && { body: JSON.stringify(body) }) }),
+  };
+}
+
+/** A job that is canceled, which is told to this URL. */
+async function canceledJob(api: Started, url: string): Promise<string> {
+  const body = { type: 'text-to-image', input: { prompt: 'x' }, webhook: { url } };
+  const { id } = (await (await api.ask('POST', '/v1/jobs', body)).json()) as { id: string };
+  await api.ask('POST', `/v1/jobs/${id}/cancel`);
+  return id;
+}
+
+test('delivery runs apart: what one process answers for, others deliver, also after one was killed', async () => {
+  const env = await installation();
+  const receiver = await webhookReceiver();
+  const http = await started(env, 'http');
+  const { key } = (await (await http.ask('POST', '/v1/webhooks/secret')).json()) as { key: string };
+  const first = await canceledJob(http, receiver.url);
+  const log = async (id: string) =>
+    (await (await http.ask('GET', `/v1/jobs/${id}/webhook`)).json()) as { deliveries: object[] };
+  expect((await log(first)).deliveries).toEqual([]);
+
+  const webhooks = await started(env, 'webhooks');
+  const [received] = await receiver.until(1);
+  expect(await verified(received, key)).toBe(true);
+  expect(JSON.parse(received.body)).toMatchObject({ type: 'job.canceled', data: { id: first } });
+
+  for (const [method, path] of [
+    ['GET', '/v1/jobs'],
+    ['POST', '/v1/jobs'],
+    ['GET', '/docs'],
+    ['GET', '/admin/queues'],
+  ]) {
+    expect((await webhooks.ask(method, path)).status, path).toBe(404);
+  }
+  expect((await webhooks.ask('GET', '/healthz')).status).toBe(200);
+  expect((await webhooks.ask('GET', '/readyz')).status).toBe(200);
+  await expect
+    .poll(async () => (await webhooks.ask('GET', '/metrics')).text())
+    .toContain('lehr_webhook_deliveries_total{outcome="delivered"} 1\n');
+
+  webhooks.process.signal('SIGKILL');
+  await webhooks.process.exited();
+  const second = await canceledJob(http, receiver.url);
+  const another = await started(env, 'webhooks');
+  const [, later] = await receiver.until(2);
+  expect(JSON.parse(later.body).data.id).toBe(second);
+  await another.process.stop();
+  expect(await another.process.exited()).toBe(0);
+});
+
+test('one process does both by itself, and its log has neither secret nor URL', async () => {
+  const env = await installation();
+  const receiver = await webhookReceiver(410, '/hook?token=hunter2');
+  const api = await started({ ...env, LEHR_LOG_LEVEL: 'debug' }, 'http,webhooks');
+  const { key } = (await (await api.ask('POST', '/v1/webhooks/secret')).json()) as { key: string };
+  await canceledJob(api, receiver.url);
+  await api.process.said('webhook dropped: its receiver is gone');
+  const said = JSON.stringify(api.process.lines);
+  expect(said).not.toContain(key.slice('whsec_'.length));
+  expect(said).not.toContain('hunter2');
+});
+
+test('an allow-list that cannot be read, and a role there is not, are named at the start', async () => {
+  const env = { ...(await installation()), LEHR_EGRESS_ALLOW: '10.0.0.0/99' };
+  const api = startLehr('api', env);
+  expect(await api.exited()).toBe(78);
+  expect(api.lines.map(({ msg }) => msg).join('\n')).toContain('LEHR_EGRESS_ALLOW: "10.0.0.0/99"');
+  const other = startLehr('api', { ...env, LEHR_ROLES: 'http,mail' });
+  expect(await other.exited()).toBe(78);
+  expect(other.lines.map(({ msg }) => msg).join('\n')).toContain('LEHR_ROLES is "http,mail"');
+});

@@ -1,0 +1,23 @@
+import { afterAll, beforeAll, test } from 'vitest';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+import { webhookReceiver } from '../support/webhook-receiver.ts';
+import { webhookWorld } from '../support/webhook-world.ts';
+let server: TestRedis;
+beforeAll(async () => { server = await startRedis(); });
+afterAll(() => server.stop());
+const log: any = { debug: (f: any, m: string) => console.log('D', m, f.status, f.error), info: console.log, warn: (f: any, m: string) => console.log('W', m, f.error?.message), error: (f: any, m: string) => console.log('E', m, f.error?.message), child: () => log };
+test.each([1,2,3])('measure', async () => {
+    const world = await webhookWorld(server.url);
+    const receiver = await webhookReceiver();
+    receiver.answer('hang');
+    await world.deliverer({ timeoutMs: 300, times: { retryDelaysMs: [500] }, log });
+    const job = await world.hooked(receiver.url, { events: ['job.failed'] });
+    await world.run(job);
+    await receiver.until(1);
+    const left = await world.redis.keys(`${world.keys.prefix}:webhooks:*`);
+    await world.redis.del(left);
+    const t = Date.now();
+    const iv = setInterval(async () => console.log(Date.now()-t, await world.redis.keys(`${world.keys.prefix}:webhooks:*`), await world.redis.zrange(`${world.keys.prefix}:webhooks:marker`,0,-1)), 500);
+    await receiver.until(2, 8000).finally(() => clearInterval(iv));
+    console.log('came after', Date.now() - t);
+});
