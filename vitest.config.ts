@@ -1,11 +1,39 @@
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Packages resolve to each other's sources, so unit tests need no build. */
 const resolve = { conditions: ['lehr-source', 'node', 'default'] };
 const ssr = { resolve: { conditions: resolve.conditions, externalConditions: resolve.conditions } };
 
+/** Half a minute and more each, for the most part waiting: started first, they go on beside the others. */
+const LONG = [
+  'test/house/start.test.ts',
+  'test/worker/responsive.test.ts',
+  'test/conformance/whisper-transformers.test.ts',
+  'test/worker/faults.test.ts',
+  'test/e2e/footprint.test.ts',
+  'test/worker/cancels.test.ts',
+  'test/contracts/object-store.test.ts',
+];
+
+/** Long files first, then the other whole tests, then unit tests: what is left for the end is short. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    return sorted.sort((a, b) => rank(a) - rank(b));
+  }
+}
+
+function rank({ moduleId, project }: TestSpecification): number {
+  const place = LONG.findIndex((file) => moduleId.endsWith(`/${file}`));
+  return place >= 0 ? place : LONG.length + (project.name === 'unit' ? 1 : 0);
+}
+
 export default defineConfig({
   test: {
+    // One more than the two cores that are common: there is always a file that waits for a lease or a server.
+    maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         resolve,
@@ -22,9 +50,6 @@ export default defineConfig({
           exclude: ['test/bench/**'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
-          // Each file starts real servers of its own; two at a time is what two cores can carry.
-          maxWorkers: 2,
-          sequence: { groupOrder: 1 },
         },
       },
     ],

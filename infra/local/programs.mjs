@@ -3,7 +3,10 @@ import { aptInstall } from './apt.mjs';
 import { findProgram } from './command.mjs';
 import { Problem } from './problem.mjs';
 
-/** Each: what it is called where it may come from, the Debian package that has it, and what it is for. */
+/**
+ * Each: what it is called where it may come from, the Debian package that has it, and what it is for. Without an optional
+ * one npm test goes on, and names the tests that were left out.
+ */
 const PROGRAMS = [
   { names: ['redis-server', 'valkey-server'], package: 'redis-server', purpose: 'every test that queues' },
   {
@@ -19,30 +22,48 @@ const PROGRAMS = [
     purpose: 'the tests against a real S3 server',
     isNeeded: () => process.env.LEHR_TEST_S3 !== 'off',
   })),
+  { names: ['ffmpeg'], package: 'ffmpeg', purpose: 'a test against the real one', isOptional: true },
+  { names: ['python3'], package: 'python3', purpose: 'the webhook receiver in Python', isOptional: true },
 ];
 
 /** Installs with apt-get what is missing. A Problem names what is left over, what for, and how to get it. */
 export async function ensurePrograms({ say, signal }) {
-  const before = await missing();
-  if (before.length === 0) return;
-  await aptInstall(
-    before.map((program) => program.package),
+  const needed = PROGRAMS.filter(({ isNeeded }) => isNeeded?.() ?? true);
+  // Apart, since apt-get installs all that it is asked for or nothing.
+  const lacking = await leftAfterInstalling(
+    needed.filter(({ isOptional }) => !isOptional),
     { say, signal },
   );
-  signal.throwIfAborted();
-  const left = await missing();
-  if (left.length === 0) return;
-  const list = left.map((program) => `  ${program.names[0]} (${program.purpose})`).join('\n');
-  const packages = left.map((program) => program.package).join(' ');
+  const leftOut = await leftAfterInstalling(
+    needed.filter(({ isOptional }) => isOptional),
+    { say, signal },
+  );
+  if (leftOut.length > 0) say(`Not here and not to be had:\n${listOf(leftOut)}`);
+  if (lacking.length === 0) return;
+  const packages = lacking.map((program) => program.package).join(' ');
   throw new Problem(
-    `The tests need programs that are not here and could not be installed:\n${list}\n` +
+    `The tests need programs that are not here and could not be installed:\n${listOf(lacking)}\n` +
       `On Debian or Ubuntu: sudo apt-get install ${packages}\n` +
       'LEHR_TEST_S3=off leaves the tests against a real S3 server out.',
   );
 }
 
-async function missing() {
-  const needed = PROGRAMS.filter(({ isNeeded }) => isNeeded?.() ?? true);
-  const found = await Promise.all(needed.map(({ names }) => findProgram(...names)));
-  return needed.filter((_, i) => found[i] === undefined);
+/** Those of `programs` that are missing even after an installation was tried. */
+async function leftAfterInstalling(programs, { say, signal }) {
+  const before = await missing(programs);
+  if (before.length === 0) return [];
+  await aptInstall(
+    before.map((program) => program.package),
+    { say, signal },
+  );
+  signal.throwIfAborted();
+  return missing(before);
+}
+
+const listOf = (programs) =>
+  programs.map((program) => `  ${program.names[0]} (${program.purpose})`).join('\n');
+
+async function missing(programs) {
+  const found = await Promise.all(programs.map(({ names }) => findProgram(...names)));
+  return programs.filter((_, i) => found[i] === undefined);
 }

@@ -7,6 +7,7 @@ import { ROOT } from './command.mjs';
 import { greeting } from './greeting.mjs';
 import { begin, leave, say, signal, watchForTheEnd } from './lifecycle.mjs';
 import { readableLine } from './log-line.mjs';
+import { defaultModels } from './models.mjs';
 import { ensureBuilt, ensureModules } from './modules.mjs';
 import { ownRedis, redisAnswers } from './own-redis.mjs';
 import { anyFreePort, claimPort, reachRedis, urlOf } from './ports.mjs';
@@ -44,6 +45,7 @@ async function main() {
     LEHR_REDIS_URL: redis?.url ?? settings.redisUrl,
     LEHR_PORT: `${port}`,
     LEHR_WORKER_PORT: `${workerPort}`,
+    LEHR_MODELS: process.env.LEHR_MODELS || (await defaultModels({ home, say })),
   };
   begin(app('api', env, API_STOP_MS));
   begin(app('worker', env, settings.drainMs + WORKER_SPARE_MS));

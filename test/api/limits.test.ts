@@ -243,7 +243,7 @@ describe('a wait that is too long', () => {
 
 test('width, height, pictures and steps together have a limit of their own', async () => {
   const world = await apiWorld(server.url);
-  const { max_work } = world.parts.registry.models[0].limits;
+  const { max_work } = world.parts.registry.resolve('diffusion', 'tiny', 0).model.limits;
   expect(max_work).toBe(2 * 12288 * 50);
   expect((await world.post({ width: 96, height: 128, n: 2, steps: 50 })).status).toBe('queued');
   const refused = await world.ask('POST', '/v1/jobs', drawing({ width: 96, height: 128, n: 3, steps: 50 }));

@@ -122,7 +122,7 @@ describe('models', () => {
       },
       samplers: ['ddim', 'euler', 'dpmpp_2m'],
     });
-    const one = ModelSchema.strict().parse(await (await world.ask('GET', '/v1/models/tiny')).json());
+    const one = ModelSchema.parse(await (await world.ask('GET', '/v1/models/tiny')).json());
     expect(one).toEqual(list.data[0]);
   });
 

@@ -1,5 +1,5 @@
 /** What the README and CONTRIBUTING say is so. Shell blocks are run by start.test.ts, under the label they carry. */
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { envTable, withEnvTable } from '../../infra/local/env-table.ts';
@@ -8,6 +8,9 @@ import { MOVES } from '../../packages/shared/src/records/index.ts';
 import { blocksOf, ROOT, readText, shellBlock } from './readme.ts';
 
 const PAGES = ['README.md', 'CONTRIBUTING.md'];
+const DOCS = readdirSync(join(ROOT, 'docs'))
+  .filter((name) => name.endsWith('.md'))
+  .map((name) => `docs/${name}`);
 
 test('the table of variables is the one made from the schema (npm run docs)', () => {
   const readme = readText('README.md');
@@ -40,8 +43,12 @@ test('every npm script that is named exists', () => {
   for (const [, script, verb] of named) expect(Object.keys(scripts)).toContain(script ?? verb);
 });
 
+test('every page of docs is named in the README', () => {
+  for (const page of DOCS) expect(readText('README.md')).toContain(`](${page})`);
+});
+
 test('every link inside the repository leads somewhere', () => {
-  for (const page of PAGES) {
+  for (const page of [...PAGES, ...DOCS]) {
     const links = [...readText(page).matchAll(/\]\((?!https?:)([^)#]+)/g)].map(([, link]) => link);
     const dead = links.filter((link) => !existsSync(join(ROOT, dirname(page), link)));
     expect(dead, page).toEqual([]);
@@ -49,7 +56,8 @@ test('every link inside the repository leads somewhere', () => {
 });
 
 test('the diagram of states shows the moves that records allow, and no other', () => {
-  const [diagram] = blocksOf(readText('README.md')).filter(({ language }) => language === 'mermaid');
+  const diagrams = blocksOf(readText('README.md')).filter(({ language }) => language === 'mermaid');
+  const [diagram] = diagrams.filter(({ text }) => text.startsWith('stateDiagram'));
   const shown = [...diagram.text.matchAll(/^ +([a-z]+) --> ([a-z]+)/gm)].map(
     ([, from, to]) => `${from} ${to}`,
   );

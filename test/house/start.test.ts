@@ -3,12 +3,12 @@
  * each test then runs an installation of its own (folder and ports) from that copy.
  */
 import { execFile } from 'node:child_process';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import type { Job } from '../../packages/shared/src/index.ts';
+import { type Job, parseRegistry } from '../../packages/shared/src/index.ts';
 import { freePort } from '../support/redis.ts';
 import { type Clone, makeClone } from './clone.ts';
 import { isAlive, Launched } from './launched.ts';
@@ -176,6 +176,18 @@ test('a variable that makes no sense is named before anything starts', { timeout
   expect(existsSync(join(clone.path, '.lehr-senseless'))).toBe(false);
 });
 
+test('an address that others can reach is refused without a key of your own', {
+  timeout: START_MS,
+}, async () => {
+  const { env } = await installation('.lehr-open');
+  const lehr = new Launched({ clone: clone.path, env: { ...env, LEHR_HOST: '0.0.0.0' } });
+  onTestFinished(() => lehr.killAll());
+  expect(await lehr.exit).toBe(1);
+  expect(lehr.said).toContain('LEHR_HOST is "0.0.0.0", which others can reach: set LEHR_API_KEY');
+  expect(lehr.said).toContain('stopping everything');
+  expect(lehr.marked()).toEqual([]);
+});
+
 test('a Redis that does not answer is named, and its password is not', { timeout: START_MS }, async () => {
   const { env } = await installation('.lehr-elsewhere');
   const port = await freePort();
@@ -188,6 +200,27 @@ test('a Redis that does not answer is named, and its password is not', { timeout
   expect(lehr.said).toContain(`LEHR_REDIS_URL: nothing answers at 127.0.0.1:${port}`);
   expect(lehr.said).not.toContain('hush');
   expect(lehr.marked()).toEqual([]);
+});
+
+test('the models that ship with the copy are offered, and where there are none an untrained one', async () => {
+  const { defaultModels } = (await import(join(clone.path, 'infra/local/models.mjs'))) as {
+    defaultModels(where: { home: string; say(text: string): void }): Promise<string>;
+  };
+  const shipped = join(clone.path, 'packages/demo-models/models/models.yaml');
+  const home = join(clone.path, '.lehr-models');
+  const said: string[] = [];
+  const say = (text: string): void => void said.push(text);
+
+  rmSync(shipped, { force: true });
+  const standIn = await defaultModels({ home, say });
+  expect(standIn).toBe(join(home, 'tiny-models/models.yaml'));
+  expect(said).toEqual([expect.stringContaining('an untrained one stands in')]);
+  const { model } = parseRegistry(readFileSync(standIn, 'utf8')).resolve('diffusion', undefined, 0);
+  expect(existsSync(join(home, 'tiny-models', model.versions[0].path, 'unet/model.onnx'))).toBe(true);
+
+  writeFileSync(shipped, readFileSync(standIn));
+  expect(await defaultModels({ home, say })).toBe(shipped);
+  expect(said).toHaveLength(1);
 });
 
 /** Ends it with exit code 0, after which nothing of all it started is alive. */

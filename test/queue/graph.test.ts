@@ -66,7 +66,12 @@ async function graphWorld(): Promise<GraphWorld> {
     ...world,
     runner,
     create: async (nodes) => {
-      const job = newJob({ type: 'graph', model: 'graph@1', queue: GRAPH_QUEUE, graph: { nodes } });
+      const job = newJob({
+        type: 'graph',
+        model: 'graph@1',
+        queue: GRAPH_QUEUE,
+        graph: { weight: 1, nodes },
+      });
       await runner.create(job);
       return job.id;
     },

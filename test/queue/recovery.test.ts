@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { silentLog, systemClock } from '../../packages/shared/src/index.ts';
+import { type JobId, silentLog, systemClock } from '../../packages/shared/src/index.ts';
 import { Janitor, Leases, requeueLost } from '../../packages/shared/src/queue/index.ts';
 import { assertNoEviction, openRedis, redisNow, redisReady } from '../../packages/shared/src/redis/index.ts';
 import { GROUP, newJob, type QueueWorld, queueWorld } from '../support/queue-world.ts';
@@ -88,10 +88,18 @@ test('a job too young to be called lost is left alone', async () => {
   expect(await requeueLost(world.redis, world.keys, world.queues, world.records, now)).toEqual([]);
 });
 
-test('of several janitors one does the rounds, and another takes over when it stops', async () => {
+test('of several janitors one does the rounds and tells what it ended, and another takes over when it stops', async () => {
   const world = await queueWorld(server.url);
+  const expired: JobId[] = [];
   const janitorOf = () =>
-    new Janitor({ ...world, clock: systemClock, log: silentLog, everyMs: 40, reconcileEveryMs: 1000 });
+    new Janitor({
+      ...world,
+      clock: systemClock,
+      log: silentLog,
+      everyMs: 40,
+      reconcileEveryMs: 1000,
+      onExpired: ({ id }) => expired.push(id),
+    });
   const [first, second] = [janitorOf(), janitorOf()];
   onTestFinished(async () => {
     await first.stop();
@@ -105,6 +113,7 @@ test('of several janitors one does the rounds, and another takes over when it st
   const overdue = await world.submit({ deadline_at: 1 });
   await vi.waitFor(async () => expect((await world.records.read(overdue))?.state).toBe('expired'), 5000);
   await vi.waitFor(async () => expect(await world.claimer.heads([GROUP])).toEqual([]), 5000);
+  await vi.waitFor(() => expect(expired).toEqual([overdue]));
   expect(await world.redis.get(world.keys.janitor)).toBe(holder);
 
   await first.stop();
@@ -123,6 +132,18 @@ test('every acknowledged job survives kill -9 of Redis', async () => {
   await own.restart();
   expect(await world.claimer.heads([GROUP])).toMatchObject([{ waiting: 50 }]);
   expect((await world.records.readMany(ids)).every((record) => record?.state === 'queued')).toBe(true);
+});
+
+test('a worker that waits for jobs while Redis is killed hears of those that come afterwards', async () => {
+  const own = await startRedis(['--appendfsync', 'always']);
+  onTestFinished(() => own.stop());
+  const world = await queueWorld(own.url);
+  const waiting = world.claimer.wait([GROUP]);
+  await vi.waitFor(async () => expect(await world.redis.client('LIST')).toContain('cmd=bzpopmin'));
+  await own.restart();
+  await world.submit();
+  expect(await waiting).toBe(GROUP);
+  expect(await world.claimer.claim(GROUP, 1)).toHaveLength(1);
 });
 
 test('connections come back within seconds of Redis coming back, and an API command fails fast meanwhile', async () => {

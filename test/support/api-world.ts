@@ -10,6 +10,7 @@ import { KeyStore } from '../../apps/api/src/auth/key-store.ts';
 import { oneKey } from '../../apps/api/src/auth/one-key.ts';
 import { StoredKeys } from '../../apps/api/src/auth/stored-keys.ts';
 import { Channels } from '../../apps/api/src/channels.ts';
+import { Files } from '../../apps/api/src/files/files.ts';
 import { admissionParts } from '../../apps/api/src/jobs/admission-parts.ts';
 import { EventFeeds } from '../../apps/api/src/jobs/event-feed.ts';
 import { EventLinks } from '../../apps/api/src/jobs/event-links.ts';
@@ -33,7 +34,7 @@ import {
   type WorkerStatus,
 } from '../../packages/shared/src/index.ts';
 import { openObjectStore } from '../../packages/shared/src/objects/index.ts';
-import { type Claim, Claimer, GroupQueues } from '../../packages/shared/src/queue/index.ts';
+import { type Claim, Claimer, GraphRunner, GroupQueues } from '../../packages/shared/src/queue/index.ts';
 import { RecordStore } from '../../packages/shared/src/records/index.ts';
 import type { Redis } from '../../packages/shared/src/redis/index.ts';
 import { freshKeys, testRedis } from './redis.ts';
@@ -91,6 +92,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
   const eventLinks = new EventLinks({ secret: LINK_SECRET, publicUrl: PUBLIC_URL, ttlS: 900, clock });
   const presenter = new Presenter({
     queues,
+    records,
     fleet,
     store,
     clock,
@@ -106,6 +108,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     keys,
     records,
     queues,
+    graphs: new GraphRunner({ redis, keys, records, queues }),
     fleet,
     channels,
     waits: new JobWaits(channels, keys, clock),
@@ -113,6 +116,8 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     eventLinks,
     presenter,
     store,
+    files: new Files({ redis, keys, store, clock, ttlMs: 60_000 }),
+    maxUploadBytes: 1_000_000,
     linkSecret: LINK_SECRET,
     ...admissionParts({ redis, keys, queues, fleet, clock, maxWaitMs: 600_000, ...changes }),
     keyStore,
@@ -122,6 +127,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
       secretKey: SECRET_KEY,
       endedMs: 60_000,
     }),
+    holdMs: 120_000,
     authenticator: anyOf(oneKey(API_KEY), new StoredKeys(keyStore, clock, silentLog)),
     publicUrl: PUBLIC_URL,
     metrics,

@@ -16,6 +16,7 @@ export function whisperFile(name: string): Uint8Array {
 export const whisperFloats = (name: string): Float32Array => new Float32Array(whisperFile(name).buffer);
 
 export interface SampleManifest {
+  readonly speech: readonly { readonly file: string; readonly text: string }[];
   readonly formats: readonly {
     readonly file: string;
     readonly original_samples: number;

@@ -20,8 +20,8 @@ function failBy(fault: number): never {
     case FAULTS.hangs:
       for (;;);
     case FAULTS.heap: {
-      const kept: object[] = [];
-      for (;;) kept.push({ kept: kept.length });
+      const kept: number[][] = [];
+      for (;;) kept.push(new Array(1 << 20).fill(0.5));
     }
     case FAULTS.exits:
       return process.exit(7);

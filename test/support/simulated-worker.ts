@@ -2,6 +2,8 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { AudioDesk } from '../../apps/worker/src/audio/audio-desk.ts';
+import { modelsToOpen } from '../../apps/worker/src/models-to-open.ts';
 import type { LatencyModel } from '../../apps/worker/src/runtime/simulated.ts';
 import { WORKER_TIMES, Worker, type WorkerTimes } from '../../apps/worker/src/worker.ts';
 import { createLog, newWorkerId, parseRegistry, systemClock } from '../../packages/shared/src/index.ts';
@@ -53,23 +55,23 @@ const worker = new Worker({
   engine: {
     entry: new URL(settings.engineEntry),
     settings: { providers: ['cpu'], rowCap: settings.rowCap, simulated: settings.latency },
-    models: registry.models.flatMap((model) =>
-      model.versions.map(({ version, path }) => ({
-        ref: `${model.name}@${version}`,
-        task: 'diffusion' as const,
-        folder: join(dirname(settings.modelsFile), path),
-        warmUp: { width: model.defaults.width, height: model.defaults.height },
-      })),
-    ),
+    models: modelsToOpen(registry, ['diffusion'], dirname(settings.modelsFile)),
     silenceMs: settings.silenceMs,
   },
+  audio: new AudioDesk({
+    threads: 1,
+    entry: new URL('../../apps/worker/dist/audio/audio-thread.js', import.meta.url),
+  }),
+  fetchAudio: () => Promise.reject(new Error('A simulated worker hears nothing.')),
   clock: systemClock,
   log,
   times: { ...WORKER_TIMES, ...settings.times },
   onHopeless: () => process.exit(1),
   observe: {
     stepped: () => {},
+    wrote: () => {},
     over: () => {},
+    expired: () => {},
     lost: () => {
       leasesLost += 1;
     },

@@ -117,6 +117,19 @@ test('a delivery that nothing in the queue stands for is found and queued again'
   await delivered(world, job);
 });
 
+test('a delivery that its queue forgets in the middle of an attempt is made again', async () => {
+  const world = await webhookWorld(server.url);
+  const receiver = await webhookReceiver();
+  receiver.answer('hang');
+  await world.deliverer({ timeoutMs: 300, times: { retryDelaysMs: [300] } });
+  const job = await world.hooked(receiver.url, END);
+  await world.run(job);
+  await receiver.until(1);
+  await world.redis.del(await world.redis.keys(`${world.keys.prefix}:webhooks:*`));
+  await receiver.until(2);
+  await delivered(world, job);
+});
+
 test('a queue that is early, by a clock that runs ahead, leads to no early attempt', async () => {
   const world = await webhookWorld(server.url);
   const receiver = await webhookReceiver();
@@ -194,20 +207,24 @@ test('a stopped process takes back what it was at, and another sends it', async 
   expect(await world.hooks.deliveries.attempts(job)).toHaveLength(1);
 });
 
-test('Redis killed and back: what was asked for is told', async () => {
+test('Redis killed in the middle of many deliveries and back: all that was asked for is told, and soon', async () => {
   const own = await startRedis(['--appendfsync', 'always']);
   onTestFinished(() => own.stop());
   const world = await webhookWorld(own.url);
   const receiver = await webhookReceiver();
   receiver.answer(500, 500);
   await world.deliverer({ times: { retryDelaysMs: [300, 300, 300, 300] } });
-  const jobs = await Promise.all(Array.from({ length: 2 }, () => world.hooked(receiver.url, END)));
-  await world.run(jobs[0]);
-  await receiver.until(1);
+  const jobs = await Promise.all(Array.from({ length: 40 }, () => world.hooked(receiver.url, END)));
+  const [late, ...early] = jobs;
+  const running = Promise.all(early.map((job) => world.run(job)));
+  await receiver.until(5);
   await own.kill();
   await own.restart();
-  await world.run(jobs[1]);
+  const backAt = performance.now();
+  await running;
+  await world.run(late);
   await Promise.all(jobs.map((job) => delivered(world, job)));
+  expect(performance.now() - backAt).toBeLessThan(5000);
 });
 
 test('deleting a job takes its deliveries along, also those under way', async () => {

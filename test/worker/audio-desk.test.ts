@@ -34,6 +34,10 @@ test('a file becomes a waveform, windows and cuts, all computed in the thread', 
   });
   const samples = readWaveform(waveform, 0, waveform.length);
   expect(await desk.mel(waveform, 16_000, MEL)).toEqual(logMelWindow(samples, 16_000, MEL));
+  expect(await desk.mel(waveform, 16_000, MEL, 24_000)).toEqual(
+    logMelWindow(samples.subarray(0, 24_000), 16_000, MEL),
+  );
+  expect(await desk.mel(waveform, 40_000, MEL)).toEqual(logMelWindow(new Float32Array(0), 0, MEL));
   expect(await desk.cut(waveform, 20_000)).toEqual(cutAtSilences(waveform, 20_000));
 });
 

@@ -133,6 +133,7 @@ test('SIGTERM lets short jobs finish, hands long ones back uncounted, and leaves
   await running(world, short);
   await running(world, long);
   worker.signal('SIGTERM');
+  await worker.said('draining');
   const late = await world.draw({ steps: 4 });
   expect(await worker.exited()).toBe(0);
   expect(await world.records.read(short)).toMatchObject({ state: 'succeeded' });

@@ -2,12 +2,13 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import type { Clock, Log, Metrics, MetricsPage, Registry } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
-import type { GroupQueues } from '@lehr/shared/queue';
+import type { GraphRunner, GroupQueues } from '@lehr/shared/queue';
 import type { RecordStore } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import type { Authenticator, Caller } from './auth/authenticator.ts';
 import type { KeyStore } from './auth/key-store.ts';
 import type { Channels } from './channels.ts';
+import type { Files } from './files/files.ts';
 import type { AdmissionParts } from './jobs/admission-parts.ts';
 import type { EventFeeds } from './jobs/event-feed.ts';
 import type { EventLinks } from './jobs/event-links.ts';
@@ -37,6 +38,7 @@ export interface ApiParts extends AdmissionParts {
   readonly keys: Keys;
   readonly records: RecordStore;
   readonly queues: GroupQueues;
+  readonly graphs: GraphRunner;
   readonly fleet: FleetView;
   readonly channels: Channels;
   readonly waits: JobWaits;
@@ -44,12 +46,17 @@ export interface ApiParts extends AdmissionParts {
   readonly eventLinks: EventLinks;
   readonly presenter: Presenter;
   readonly store: ObjectStore;
+  readonly files: Files;
+  /** Of one file, whichever way it comes. */
+  readonly maxUploadBytes: number;
   /** Verifies the links of a folder store; undefined when links lead elsewhere. */
   readonly linkSecret: string | undefined;
   readonly authenticator: Authenticator;
   readonly keyStore: KeyStore;
   readonly webhooks: WebhookParts;
   readonly publicUrl: string;
+  /** How long an answer is held for its job on the wires that know no other. */
+  readonly holdMs: number;
   readonly metrics: Metrics<'api'>;
   readonly metricsPage: MetricsPage;
   readonly clock: Clock;

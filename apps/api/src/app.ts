@@ -3,6 +3,7 @@ import { OpenAPIHono } from '@hono/zod-openapi';
 import { methodNotAllowed } from 'hono/method-not-allowed';
 import { mountBoard } from './admin/board.ts';
 import type { Api, ApiEnv, ApiParts } from './api.ts';
+import { dialectRoutes } from './dialects/routes.ts';
 import { authenticate } from './middleware/auth.ts';
 import { limitBody } from './middleware/limit-body.ts';
 import { observe } from './middleware/observe.ts';
@@ -25,11 +26,19 @@ import { queuesRoute } from './routes/queues.ts';
 import { webhookRoutes } from './routes/webhooks.ts';
 
 const MAX_BODY_BYTES = 1024 * 1024;
+/** Room for a data: URI of audio, of 14 MB at most. */
+const MAX_JOB_BODY_BYTES = 15 * 1024 * 1024;
+
+/** By path; undefined where the route counts what it reads itself (files/multipart.ts). */
+function maxBodyBytes(path: string): number | undefined {
+  if (path === '/v1/files' || path.startsWith('/v1/audio/')) return undefined;
+  return path === '/v1/jobs' || path.endsWith('/predictions') ? MAX_JOB_BODY_BYTES : MAX_BODY_BYTES;
+}
 
 export function createApp(parts: ApiParts): Api {
   const app = createBase(parts);
   app.use('/v1/*', authenticate(parts.authenticator));
-  app.use('/v1/*', limitBody(MAX_BODY_BYTES));
+  app.use('/v1/*', limitBody(maxBodyBytes));
 
   createJobRoute(app, parts);
   listJobsRoute(app, parts);
@@ -38,6 +47,7 @@ export function createApp(parts: ApiParts): Api {
   jobEventsRoutes(app, parts);
   jobWebhookRoutes(app, parts);
   modelRoutes(app, parts);
+  dialectRoutes(app, parts);
   queuesRoute(app, parts);
   keyRoutes(app, parts);
   webhookRoutes(app, parts);

@@ -11,7 +11,7 @@ import {
   type Registry,
 } from '@lehr/shared';
 import { type ObjectStore, openObjectStore } from '@lehr/shared/objects';
-import { GroupQueues, Janitor } from '@lehr/shared/queue';
+import { GraphRunner, GroupQueues, Janitor } from '@lehr/shared/queue';
 import { RecordStore } from '@lehr/shared/records';
 import { assertNoEviction, keysOf, openRedis, type Redis, redisReady } from '@lehr/shared/redis';
 import type { ApiParts } from './api.ts';
@@ -22,7 +22,9 @@ import { oneKey } from './auth/one-key.ts';
 import { StoredKeys } from './auth/stored-keys.ts';
 import { Channels } from './channels.ts';
 import { type ApiConfig, checkTogether, isLoopback } from './env.ts';
+import { Files } from './files/files.ts';
 import { admissionParts } from './jobs/admission-parts.ts';
+import { countExpired } from './jobs/count-expired.ts';
 import { EventFeeds } from './jobs/event-feed.ts';
 import { EventLinks } from './jobs/event-links.ts';
 import { FleetView } from './jobs/fleet-view.ts';
@@ -36,6 +38,7 @@ import { openWebhooks } from './webhooks/parts.ts';
 
 const REDIS_PATIENCE_MS = 5_000;
 const HOUR_MS = 3_600_000;
+const MB = 1_000_000;
 /** Held requests are answered at once; this is for slow readers of large answers. */
 const CLOSE_GRACE_MS = 5_000;
 const JANITOR_EVERY_MS = 5_000;
@@ -72,6 +75,7 @@ export async function startApi(config: ApiConfig, log: Log, defaultModels: strin
       ...parts,
       everyMs: JANITOR_EVERY_MS,
       reconcileEveryMs: RECONCILE_EVERY_MS,
+      onExpired: countExpired(parts.metrics),
     });
     const roles = config.LEHR_ROLES.split(',');
     if (roles.includes('webhooks')) delivery = await startDelivery(config, parts);
@@ -120,6 +124,7 @@ async function openParts(config: ApiConfig, opened: Opened): Promise<ApiParts> {
   const eventLinks = new EventLinks({ secret, publicUrl, ttlS: config.LEHR_LINK_TTL_S, clock });
   const presenter = new Presenter({
     queues,
+    records,
     fleet,
     store,
     clock,
@@ -136,8 +141,11 @@ async function openParts(config: ApiConfig, opened: Opened): Promise<ApiParts> {
     ...opened,
     keys,
     queues,
+    graphs: new GraphRunner({ redis, keys, records, queues }),
     fleet,
     store,
+    files: new Files({ redis, keys, store, clock, ttlMs: config.LEHR_OUTPUT_TTL_H * HOUR_MS }),
+    maxUploadBytes: config.LEHR_MAX_UPLOAD_MB * MB,
     linkSecret: config.LEHR_STORE === 'folder' ? secret : undefined,
     records,
     channels,
@@ -148,6 +156,7 @@ async function openParts(config: ApiConfig, opened: Opened): Promise<ApiParts> {
     ...admissionParts({ redis, keys, queues, fleet, clock, maxWaitMs: config.LEHR_MAX_WAIT_S * 1000 }),
     keyStore,
     webhooks,
+    holdMs: config.LEHR_HOLD_S * 1000,
     authenticator: anyOf(oneKey(rootKey), new StoredKeys(keyStore, clock, log)),
     metrics,
     metricsPage: page,

@@ -1,7 +1,7 @@
 /** Starts one worker from the environment and stops it cleanly: drain on SIGTERM, leave at once on the second one. */
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { demoModelsFile } from '@lehr/demo-models';
 import {
   ConfigError,
@@ -17,11 +17,15 @@ import {
   systemClock,
   type Task,
 } from '@lehr/shared';
+import { createEgress, parseAllowList } from '@lehr/shared/egress';
 import { openObjectStore } from '@lehr/shared/objects';
 import { GroupQueues } from '@lehr/shared/queue';
 import { RecordStore } from '@lehr/shared/records';
 import { assertNoEviction, keysOf, openRedis, redisReady } from '@lehr/shared/redis';
+import { AudioDesk } from './audio/audio-desk.ts';
 import { serveHealth } from './health.ts';
+import { audioSource } from './intake/audio-source.ts';
+import { modelsToOpen } from './models-to-open.ts';
 import { observeWorker, readGaugesOf } from './observe.ts';
 import { providersOf } from './providers.ts';
 import { WORKER_TIMES, Worker } from './worker.ts';
@@ -42,6 +46,9 @@ const WorkerEnv = envSchema(
   'LEHR_S3_REGION',
   'LEHR_S3_ENDPOINT',
   'LEHR_S3_PUBLIC_ENDPOINT',
+  'LEHR_EGRESS_ALLOW',
+  'LEHR_WEBHOOK_ALLOW_PRIVATE',
+  'LEHR_MAX_UPLOAD_MB',
   'LEHR_DEVICE',
   'LEHR_TASKS',
   'LEHR_ROW_CAP',
@@ -52,6 +59,9 @@ const WorkerEnv = envSchema(
 );
 /** A busy engine that says nothing for so long hangs inside a graph run. */
 const ENGINE_SILENCE_MS = 120_000;
+/** For decoding audio and making its windows. */
+const AUDIO_THREADS = 2;
+const MB = 1_000_000;
 /** Renewals per lease: several may be missed before a lease is lost. */
 const RENEWALS_PER_LEASE = 6;
 
@@ -69,6 +79,7 @@ async function main(): Promise<void> {
   await assertNoEviction(commands);
   const times = { leaseMs: env.LEHR_LEASE_MS, stalledCheckMs: WORKER_TIMES.janitorEveryMs };
   const { metrics, page } = createMetrics('worker', { processMetrics: true });
+  const store = await openStore(env);
   const worker = new Worker({
     id,
     tasks,
@@ -78,7 +89,19 @@ async function main(): Promise<void> {
     keys,
     queues: await GroupQueues.open(commands, keys, times),
     records: new RecordStore(commands, keys, { retentionMs: env.LEHR_RECORD_TTL_H * 3_600_000 }),
-    store: await openStore(env),
+    store,
+    audio: new AudioDesk({
+      threads: AUDIO_THREADS,
+      entry: new URL('./audio/audio-thread.js', import.meta.url),
+    }),
+    fetchAudio: audioSource({
+      store,
+      egress: createEgress({
+        allow: allowList(env.LEHR_EGRESS_ALLOW),
+        allowPrivate: env.LEHR_WEBHOOK_ALLOW_PRIVATE,
+      }),
+      maxBytes: env.LEHR_MAX_UPLOAD_MB * MB,
+    }),
     registry,
     engine: {
       entry: new URL('./engine/process.js', import.meta.url),
@@ -146,17 +169,12 @@ async function openStore(env: Env) {
   });
 }
 
-function modelsToOpen(registry: ReturnType<typeof parseRegistry>, tasks: readonly Task[], folder: string) {
-  return registry.models
-    .filter((model) => tasks.includes(model.task))
-    .flatMap((model) =>
-      model.versions.map(({ version, path }) => ({
-        ref: `${model.name}@${version}`,
-        task: model.task,
-        folder: join(folder, path),
-        warmUp: { width: model.defaults.width, height: model.defaults.height },
-      })),
-    );
+function allowList(text: string | undefined) {
+  try {
+    return parseAllowList(text ?? '');
+  } catch (error) {
+    throw new ConfigError([`LEHR_EGRESS_ALLOW: ${(error as Error).message}`]);
+  }
 }
 
 main().catch((error: unknown) => {

@@ -4,6 +4,7 @@ import type { Metrics, MetricsPage } from '@lehr/shared';
 import { type JobState, parseGroupQueueName } from '@lehr/shared';
 import type { JobRun } from './intake/job-run.ts';
 import { PictureRun } from './intake/picture-run.ts';
+import { SpeechRun } from './intake/speech-run.ts';
 import type { Worker, WorkerObserver } from './worker.ts';
 
 const EVENT_LOOP_RESOLUTION_MS = 5;
@@ -17,9 +18,16 @@ export function observeWorker(metrics: Metrics<'worker'>): WorkerObserver {
       metrics.batchSize.observe(labels, samples.length);
       metrics.inferenceCompute.observe({ ...labels, stage: 'denoise' }, ms / 1000);
     },
+    wrote: ({ lane, calls, tokens, ms, samples }) => {
+      const labels = labelsOfQueue(lane);
+      metrics.tokens.inc(labels, tokens);
+      metrics.windowsPerBatch.observe(labels, samples.length);
+      if (calls > 0) metrics.inferenceCompute.observe({ ...labels, stage: 'write' }, ms / calls / 1000);
+    },
     over: (run, end) => {
       if (end) countEnd(metrics, run, end);
     },
+    expired: ({ queue }) => metrics.requests.inc({ ...labelsOfQueue(queue), outcome: 'expired' }),
     lost: () => metrics.leasesLost.inc(),
     restarted: ({ hung, signal, code }) =>
       metrics.engineRestarts.inc({ reason: hung ? 'hung' : (signal ?? `code ${code}`) }),
@@ -32,6 +40,18 @@ function countEnd(metrics: Metrics<'worker'>, run: JobRun, end: JobState): void 
   metrics.queueTime.observe(labels, run.queuedMs / 1000);
   if (end !== 'succeeded') return;
   if (run instanceof PictureRun) countPictures(metrics, run, labels);
+  if (run instanceof SpeechRun) countSpeech(metrics, run, labels);
+}
+
+function countSpeech(
+  metrics: Metrics<'worker'>,
+  run: SpeechRun,
+  labels: { model: string; version: string },
+): void {
+  const { audioSeconds, runMs } = run;
+  metrics.audioSeconds.inc(labels, audioSeconds);
+  if (audioSeconds > 0) metrics.realTimeFactor.observe(labels, runMs / 1000 / audioSeconds);
+  metrics.requestDuration.observe({ ...labels, outcome: 'succeeded' }, (run.queuedMs + runMs) / 1000);
 }
 
 function countPictures(

@@ -5,9 +5,11 @@
 import type { Clock, JobId, JobState, Log, Registry, Task, WorkerId, WorkerStatus } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
 import { Claimer, GraphRunner, type GroupQueues, Janitor, Leases } from '@lehr/shared/queue';
-import type { RecordStore } from '@lehr/shared/records';
+import type { JobRecord, RecordStore } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
+import type { AudioDesk } from './audio/audio-desk.ts';
 import type { FromEngine, OpenedModel } from './engine/protocol.ts';
+import type { FetchAudio } from './intake/audio-source.ts';
 import { Deadlines } from './intake/deadlines.ts';
 import { Delivery } from './intake/deliver.ts';
 import type { EngineExit, EngineOptions } from './intake/engine-process.ts';
@@ -37,6 +39,8 @@ export interface WorkerParts {
   readonly store: ObjectStore;
   readonly registry: Registry;
   readonly engine: EngineOptions;
+  readonly audio: AudioDesk;
+  readonly fetchAudio: FetchAudio;
   readonly clock: Clock;
   readonly log: Log;
   readonly times: WorkerTimes;
@@ -66,7 +70,10 @@ export const WORKER_TIMES: WorkerTimes = {
 /** What the metrics of a worker are made from. */
 export interface WorkerObserver {
   stepped(message: Extract<FromEngine, { type: 'stepped' }>): void;
+  wrote(message: Extract<FromEngine, { type: 'wrote' }>): void;
   over(run: JobRun, end: JobState | undefined): void;
+  /** The deadline of a job that waited passed. */
+  expired(job: JobRecord): void;
   lost(): void;
   restarted(exit: EngineExit): void;
 }
@@ -185,7 +192,13 @@ export class Worker {
       groups: () => this.#groups.names,
       mayClaim: () => this.#engine.isUp && !outputs.isFailing,
       usualRows: (group) => served.usualRows(group),
-      runFor: (claim, record, claimedAt) => runFor(claim, record, claimedAt, { store: outputs, clock }),
+      runFor: (claim, record, claimedAt) =>
+        runFor(claim, record, claimedAt, {
+          ...parts,
+          store: outputs,
+          opened: () => this.#engine.models,
+          onText: (run, text, offset) => this.#tell(run, text, offset),
+        }),
       onStarted: (run, { watched }) => {
         this.#deadlines.watch(run);
         previews.follow(run, watched);
@@ -205,6 +218,7 @@ export class Worker {
       log,
       everyMs: times.janitorEveryMs,
       reconcileEveryMs: times.reconcileEveryMs,
+      onExpired: (job) => parts.observe.expired(job),
     });
   }
 
@@ -276,7 +290,7 @@ export class Worker {
     while (this.#runs.size > 0 && clock.monotonic() < handBackBy)
       await this.#nextOver(handBackBy - clock.monotonic());
     this.#progress.stop();
-    await this.#engine.close(ENGINE_CLOSE_MS);
+    await Promise.all([this.#engine.close(ENGINE_CLOSE_MS), this.#parts.audio.close()]);
     this.#leases.stop();
     await this.#janitor.stop();
     await this.#reporter.stop();
@@ -305,7 +319,34 @@ export class Worker {
       this.#speeds.stepped(message.lane, message.rows, message.ms);
       this.#parts.observe.stepped(message);
     }
+    if (message.type === 'wrote') this.#parts.observe.wrote(message);
+    if (message.type === 'transcribed') this.#timeWindow(message);
     this.#runs.hear(message);
+  }
+
+  /** A row-step of speech is a second of audio (jobs/price.ts of the API counts on it). */
+  #timeWindow({
+    sample,
+    advanceFrames,
+    batchSize,
+    timings,
+  }: Extract<FromEngine, { type: 'transcribed' }>): void {
+    const lane = this.#ledger.laneOf(sample);
+    if (lane)
+      this.#speeds.stepped(
+        lane,
+        (advanceFrames / FRAMES_PER_S) * batchSize,
+        timings.decodedAt - timings.encodedAt,
+      );
+  }
+
+  /** Missing it costs a follower a part of the text a little earlier than the whole. */
+  #tell(run: JobRun, text: string, offset: number): void {
+    const { records, log } = this.#parts;
+    const { id } = run.record;
+    records
+      .apply([{ move: 'output', id, lease: run.lease, data: { text, offset } }])
+      .catch((error: unknown) => log.debug({ job: id, error }, 'a part of the text was not told'));
   }
 
   #stopRun(id: JobId, reason: Parameters<Runs['stop']>[1]): void {
@@ -346,5 +387,7 @@ function logModel(log: Log, { ref, batching, reason, graphs, stepMs, rowCap }: O
   }
 }
 
+/** Of a log-mel. */
+const FRAMES_PER_S = 100;
 const HAND_BACK_MS = 10_000;
 const ENGINE_CLOSE_MS = 5_000;

@@ -67,6 +67,13 @@ export const ENV = {
   LEHR_MAX_WAIT_S: positive.default(600).meta({
     description: 'A job that would wait longer than this is refused with 503.',
   }),
+  LEHR_MAX_UPLOAD_MB: positive.default(25).meta({
+    description: 'Megabytes of one audio file, uploaded or fetched.',
+  }),
+  LEHR_HOLD_S: positive.max(280).default(120).meta({
+    description:
+      'Seconds that the OpenAI routes and /t2i hold an answer for its job; at most 280, since clients give up at 300.',
+  }),
   LEHR_ROLES: z
     .string()
     .regex(/^(http|webhooks)(,(http|webhooks))*$/, 'must be http, webhooks or both with a comma')

@@ -8,6 +8,8 @@ type Brand<Name extends string> = string & { readonly [brand]: Name };
 
 /** `job_` and a ULID in lower case: sorts by the time it was made, and its tail is a legal Replicate id. */
 export type JobId = Brand<'JobId'>;
+/** `file_` and a ULID in lower case: something a caller uploaded. */
+export type FileId = Brand<'FileId'>;
 export type WorkerId = Brand<'WorkerId'>;
 /** Proves that its holder owns a claimed job (BullMQ's lock token). */
 export type LeaseToken = Brand<'LeaseToken'>;
@@ -15,6 +17,7 @@ export type ObjectKey = Brand<'ObjectKey'>;
 export type TenantId = Brand<'TenantId'>;
 
 const JOB_ID = /^job_[0-9a-hjkmnp-tv-z]{26}$/;
+const FILE_ID = /^file_[0-9a-hjkmnp-tv-z]{26}$/;
 const OBJECT_KEY = /^(?!.*(?:^|\/)\.{1,2}(?:\/|$))[A-Za-z0-9._-]{1,200}(?:\/[A-Za-z0-9._-]{1,200})*$/;
 
 // randomInt draws from a pool; ulid's own source asks the system for each of its 16 characters.
@@ -27,6 +30,9 @@ export const newWorkerId = (host: string): WorkerId =>
 export const newLeaseToken = (worker: WorkerId): LeaseToken =>
   `${worker}.${ulid().toLowerCase()}` as LeaseToken;
 
+export const newFileId = (): FileId => `file_${nextUlid().toLowerCase()}` as FileId;
+
+export const isFileId = (value: string): value is FileId => FILE_ID.test(value);
 export const isJobId = (value: string): value is JobId => JOB_ID.test(value);
 export const JobIdSchema = z.custom<JobId>(
   (value) => typeof value === 'string' && isJobId(value),

@@ -46,10 +46,13 @@ export {
 export { homeSecret, objectsFolder } from './home.ts';
 export {
   DEFAULT_TENANT,
+  type FileId,
+  isFileId,
   isJobId,
   type JobId,
   JobIdSchema,
   type LeaseToken,
+  newFileId,
   newJobId,
   newLeaseToken,
   newWorkerId,
@@ -67,4 +70,12 @@ export {
   type ModelVersion,
   parseRegistry,
   Registry,
+  type WhisperModelEntry,
 } from './registry.ts';
+export {
+  type FormattedTranscript,
+  formatTranscript,
+  TRANSCRIPT_FORMATS,
+  type TranscriptFormat,
+} from './transcripts/formats.ts';
+export { LANGUAGE_NAMES } from './transcripts/language-names.ts';

@@ -68,8 +68,26 @@ const DiffusionModelSchema = z.strictObject({
     .default([...SAMPLER_NAMES]),
 });
 
+const WhisperModelSchema = z.strictObject({
+  ...shape,
+  task: z.literal('whisper'),
+  /** Which of several exports in the folder: the ending of its graphs' names, as `_quantized`. */
+  variant: z
+    .string()
+    .regex(/^_[a-z0-9_]{1,32}$/, 'must be the ending of a file name, such as _quantized')
+    .optional(),
+  limits: z
+    .strictObject({
+      /** Of one file, decoded. */
+      max_audio_s: z.number().positive(),
+    })
+    .prefault({ max_audio_s: 4 * 3600 }),
+});
+
 const RegistrySchema = z
-  .strictObject({ models: z.array(z.discriminatedUnion('task', [DiffusionModelSchema])).min(1) })
+  .strictObject({
+    models: z.array(z.discriminatedUnion('task', [DiffusionModelSchema, WhisperModelSchema])).min(1),
+  })
   .superRefine(({ models }, context) => {
     const seen = new Set<string>();
     for (const [i, model] of models.entries()) {
@@ -80,7 +98,9 @@ const RegistrySchema = z
   });
 
 export type DiffusionModelEntry = z.output<typeof DiffusionModelSchema>;
-export type ModelEntry = DiffusionModelEntry;
+export type WhisperModelEntry = z.output<typeof WhisperModelSchema>;
+export type ModelEntry = DiffusionModelEntry | WhisperModelEntry;
+type ModelOf<Task extends ModelEntry['task']> = Extract<ModelEntry, { task: Task }>;
 export type ModelVersion = z.output<typeof VersionSchema>;
 
 export class Registry {
@@ -94,12 +114,12 @@ export class Registry {
    * The model and version that `wanted` (`name`, `name@version`, or nothing for the task's default) stands for. Without a
    * version, `fraction` (0 up to 1, of the caller's choosing) picks one by weight. Throws `model-not-found`.
    */
-  resolve(
-    task: ModelEntry['task'],
+  resolve<Task extends ModelEntry['task']>(
+    task: Task,
     wanted: string | undefined,
     fraction: number,
-  ): { model: ModelEntry; ref: ModelRef } {
-    const offered = this.models.filter((model) => model.task === task);
+  ): { model: ModelOf<Task>; ref: ModelRef } {
+    const offered = this.models.filter((model): model is ModelOf<Task> => model.task === task);
     const [name, version, ...rest] = wanted?.split('@') ?? [];
     const model =
       name === undefined

@@ -14,7 +14,7 @@ export function oneKey(apiKey: string): Authenticator {
     tenant: DEFAULT_TENANT,
     keyId: 'root',
     scopes: new Set(SCOPES),
-    limits: { ...DEFAULT_LIMITS, max_jobs: null },
+    limits: { ...DEFAULT_LIMITS, max_jobs: null, max_streams: null },
   };
   return {
     authenticate: async (key) => (timingSafeEqual(digest(key), wanted) ? caller : undefined),

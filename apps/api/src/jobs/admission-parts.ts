@@ -1,9 +1,9 @@
-/** Everything that decides whether a job is made, over one Redis. */
-
+/** Everything that decides whether a job is made, and who may follow how many. */
 import type { Clock } from '@lehr/shared';
 import { AdmissionDesk, type GroupQueues } from '@lehr/shared/queue';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import { Quotas } from '../limits/quotas.ts';
+import { Streams } from '../limits/streams.ts';
 import type { AdmitParts } from './admit.ts';
 import { Backlog } from './backlog.ts';
 import type { FleetView } from './fleet-view.ts';
@@ -11,6 +11,7 @@ import { Orphans } from './orphans.ts';
 
 export interface AdmissionParts extends AdmitParts {
   readonly orphans: Orphans;
+  readonly streams: Streams;
 }
 
 export function admissionParts(given: {
@@ -27,6 +28,7 @@ export function admissionParts(given: {
     quotas: new Quotas(redis, keys, clock),
     backlog: new Backlog(redis, keys, fleet, clock),
     orphans: new Orphans(redis, keys),
+    streams: new Streams(),
     maxWaitMs,
     clock,
   };

@@ -4,7 +4,7 @@ import type { Admission, AdmissionDesk } from '@lehr/shared/queue';
 import type { Caller } from '../auth/authenticator.ts';
 import { anyOfS, type Quota } from '../limits/quota.ts';
 import type { Quotas } from '../limits/quotas.ts';
-import type { Backlog } from './backlog.ts';
+import type { Ahead, Backlog } from './backlog.ts';
 import type { RequestIdentity } from './identity.ts';
 
 export interface AdmitParts {
@@ -27,6 +27,8 @@ export interface Asking {
   /** From now; past it the result is worth nothing to the caller. */
   readonly deadlineMs?: number | undefined;
   readonly identity?: RequestIdentity | undefined;
+  /** Of a job made of jobs: the lines its first nodes will wait in. It stands in none itself. */
+  readonly entries?: readonly { readonly queue: string; readonly model: string }[] | undefined;
 }
 
 export interface Admitted {
@@ -46,14 +48,15 @@ export async function admitJob(parts: AdmitParts, caller: Caller, asking: Asking
   const { quotas, backlog, maxWaitMs } = parts;
   const { id, queue, priority, cost, deadlineMs = Number.POSITIVE_INFINITY, identity } = asking;
   const { tenant, limits } = caller;
-  const { workers, elsewhereMs } = await backlog.ahead(queue, asking.model, priority);
+  const { workers, elsewhereMs } = await aheadOf(backlog, asking);
   const quota = await quotas.charge(caller, cost);
   const admission = await askUntilSettled(parts, {
     id,
     tenant,
     queue,
     priority,
-    cost,
+    // Its nodes pay in their own lines.
+    cost: asking.entries ? 0 : cost,
     maxJobs: limits.max_jobs,
     maxQueued: limits.max_queued,
     weight: limits.weight,
@@ -80,6 +83,13 @@ export async function admitJob(parts: AdmitParts, caller: Caller, asking: Asking
         'This Idempotency-Key was used for another request; take a new one for a new request.',
       );
   }
+}
+
+/** A job made of jobs waits as long as the slowest of its first nodes. */
+async function aheadOf(backlog: Backlog, { queue, model, priority, entries }: Asking): Promise<Ahead> {
+  if (!entries) return backlog.ahead(queue, model, priority);
+  const waits = await Promise.all(entries.map((entry) => backlog.waits(entry.queue, entry.model)));
+  return { workers: 1, elsewhereMs: Math.max(...waits.map((wait) => wait[priority])) };
 }
 
 /** Ends: a job that is on its way is stored within a second, or its place is ours (queue/admit.lua). */

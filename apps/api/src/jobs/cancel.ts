@@ -1,11 +1,12 @@
 /** Calling a job off, and forgetting one that is over. */
-import { toObjectKey } from '@lehr/shared';
+import { AudioSourceSchema, LehrError, toObjectKey } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
-import type { GroupQueues } from '@lehr/shared/queue';
+import type { GraphRunner, GroupQueues } from '@lehr/shared/queue';
 import type { JobRecord, RecordStore } from '@lehr/shared/records';
 import type { WebhookParts } from '../webhooks/parts.ts';
 
 interface CancelParts {
+  readonly graphs: GraphRunner;
   readonly records: RecordStore;
   readonly queues: GroupQueues;
 }
@@ -17,22 +18,50 @@ export async function cancelJob(parts: CancelParts, record: JobRecord): Promise<
   const [{ code }] = await parts.records.apply([{ move: 'cancel', id: record.id }]);
   if (code === 'requested') return 'asked';
   if (code !== 'ok') return 'over';
-  // A crash before this leaves an entry that a worker closes when it claims it and finds the record ended.
-  await parts.queues.of(record.queue).remove(record.id);
+  // A crash before this leaves an entry that a worker closes when it claims it and finds the record ended, and a graph
+  // that the janitor sees to.
+  if (record.graph) await parts.graphs.advance(record.id);
+  else await parts.queues.of(record.queue).remove(record.id);
+  if (record.parent) await parts.graphs.advance(record.parent);
   return 'canceled';
 }
 
+type ForgetParts = CancelParts & { store: ObjectStore; webhooks: Pick<WebhookParts, 'deliveries'> };
+
 /**
- * Removes a finished job: outputs first, so that a failure in between leaves a record that can be deleted again.
- * Rejects with `storage-failed` when the store refuses.
+ * Removes a finished job: outputs first, so that a failure in between leaves a record that can be deleted again. Files that were
+ * uploaded on their own stay; other jobs may read them. Throws `conflict` for a node of a graph, and rejects with
+ * `storage-failed` when the store refuses.
  */
-export async function forgetJob(
-  parts: CancelParts & { store: ObjectStore; webhooks: Pick<WebhookParts, 'deliveries'> },
-  record: JobRecord,
-): Promise<void> {
-  const images = record.state === 'succeeded' ? record.output.images : [];
-  await Promise.all(images.map((image) => parts.store.delete(toObjectKey(image.key))));
+export async function forgetJob(parts: ForgetParts, record: JobRecord): Promise<void> {
+  if (record.parent) {
+    throw new LehrError('conflict', `This job is a part of ${record.parent} and goes with it.`);
+  }
+  const ids = record.graph?.nodes.map(({ job }) => job) ?? [];
+  const nodes = ids.length > 0 ? await parts.records.readMany(ids) : [];
+  // The whole last: until then it can be found, and deleted again.
+  for (const node of nodes) if (node) await forget(parts, node);
+  await forget(parts, record);
+}
+
+async function forget(parts: ForgetParts, record: JobRecord): Promise<void> {
+  // What a graph made belongs to its nodes.
+  const keys = record.graph ? [] : [...outputKeys(record), ...attachedKeys(record)];
+  await Promise.all(keys.map((key) => parts.store.delete(toObjectKey(key))));
   await parts.queues.of(record.queue).remove(record.id);
   await parts.webhooks.deliveries.forget(record.id);
   await parts.records.delete(record);
+}
+
+function outputKeys(record: JobRecord): string[] {
+  if (record.state !== 'succeeded') return [];
+  const { images, transcript } = record.output;
+  return [...images.map(({ key }) => key), ...(transcript?.key ? [transcript.key] : [])];
+}
+
+/** Audio that came with the request itself. */
+function attachedKeys({ id, parent, input }: JobRecord): string[] {
+  const audio = AudioSourceSchema.safeParse(input.audio).data;
+  const isOurs = audio?.kind === 'object' && audio.key.includes(`/${parent ?? id}/`);
+  return isOurs ? [audio.key] : [];
 }

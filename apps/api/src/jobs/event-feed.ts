@@ -10,6 +10,7 @@ import {
   type JobEvent,
   type JobId,
   type Log,
+  OutputPartSchema,
   ProgressSchema,
   readPreview,
 } from '@lehr/shared';
@@ -214,6 +215,10 @@ function tell(id: JobId, { type, at, data }: StoredEvent): JobEvent | undefined 
     case 'job.progress': {
       const progress = ProgressSchema.safeParse(data);
       return progress.success ? { type, timestamp, data: { id, ...progress.data } } : undefined;
+    }
+    case 'job.output': {
+      const part = OutputPartSchema.safeParse(data);
+      return part.success ? { type, timestamp, data: { id, ...part.data } } : undefined;
     }
     default:
       return undefined;

@@ -1,6 +1,6 @@
 /** Calls off waiting jobs whose request lost its answer and that nobody came back for (orphans.ts). */
 import type { Clock, Log } from '@lehr/shared';
-import type { GroupQueues } from '@lehr/shared/queue';
+import type { GraphRunner, GroupQueues } from '@lehr/shared/queue';
 import type { RecordStore } from '@lehr/shared/records';
 import { cancelJob } from './cancel.ts';
 import type { Orphans } from './orphans.ts';
@@ -9,6 +9,7 @@ interface ForsakenParts {
   readonly orphans: Orphans;
   readonly records: RecordStore;
   readonly queues: GroupQueues;
+  readonly graphs: GraphRunner;
   readonly clock: Clock;
   readonly log: Log;
 }

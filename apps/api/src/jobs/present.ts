@@ -1,30 +1,30 @@
 /** A record as its owner sees it. */
-import type { Clock, Job } from '@lehr/shared';
-import { toObjectKey } from '@lehr/shared';
-import type { ObjectStore } from '@lehr/shared/objects';
+import type { Job } from '@lehr/shared';
 import type { GroupQueues } from '@lehr/shared/queue';
-import { isTerminal, type JobRecord, type StoredImage } from '@lehr/shared/records';
+import { isTerminal, type JobRecord, type RecordStore } from '@lehr/shared/records';
 import { etaMs } from './eta.ts';
 import type { EventLinks } from './event-links.ts';
 import { type FleetView, serving } from './fleet-view.ts';
+import { presentInput, presentNodes, progressOf } from './present-nodes.ts';
+import { OutputPresenter, type OutputPresenterOptions } from './present-output.ts';
 
-export interface PresenterOptions {
+export interface PresenterOptions extends OutputPresenterOptions {
   readonly queues: GroupQueues;
+  readonly records: RecordStore;
   readonly fleet: FleetView;
-  readonly store: ObjectStore;
-  readonly clock: Clock;
   /** Links are built from it. */
   readonly publicUrl: string;
-  readonly linkTtlS: number;
   readonly eventLinks: EventLinks;
 }
 
 export class Presenter {
   readonly #options: PresenterOptions;
   readonly #base: string;
+  readonly #outputs: OutputPresenter;
 
   constructor(options: PresenterOptions) {
     this.#options = options;
+    this.#outputs = new OutputPresenter(options);
     this.#base = options.publicUrl.replace(/\/+$/, '');
   }
 
@@ -33,8 +33,12 @@ export class Presenter {
     return `${this.#base}${path}`;
   }
 
-  async job(record: JobRecord): Promise<Job> {
+  /** `brief`: what would have to be read from the store is left out, as lists do. */
+  async job(record: JobRecord, { brief = false } = {}): Promise<Job> {
     const self = this.url(`/v1/jobs/${record.id}`);
+    const { graph } = record;
+    const nodeRecords = graph ? await this.#options.records.readMany(graph.nodes.map(({ job }) => job)) : [];
+    const nodes = graph && (await presentNodes(graph, nodeRecords, this.#outputs));
     return {
       id: record.id,
       object: 'job',
@@ -48,14 +52,15 @@ export class Presenter {
       finished_at: 'finished_at' in record ? iso(record.finished_at) : null,
       expires_at: 'expires_at' in record ? iso(record.expires_at) : null,
       deadline_at: isoOrNull(record.deadline_at),
-      queue: await this.#place(record),
-      progress: record.state === 'running' ? (record.progress ?? null) : null,
-      input: record.input,
-      output: record.state === 'succeeded' ? { images: await this.#images(record.output.images) } : null,
+      queue: await this.#place(record, nodeRecords),
+      progress: progressNow(record, nodes),
+      input: presentInput(record.input, (path) => this.url(path)),
+      output: record.state === 'succeeded' ? await this.#outputs.outputs(record.output, brief) : null,
       error: record.state === 'failed' ? record.error : null,
       metrics: record.state === 'succeeded' ? record.metrics : null,
       webhook: record.webhook ? { url: record.webhook.url, events: record.webhook.events } : null,
       metadata: record.metadata,
+      ...(nodes && { nodes }),
       links: {
         self,
         events: `${self}/events`,
@@ -65,9 +70,13 @@ export class Presenter {
     };
   }
 
-  /** Null unless the job waits. */
-  async #place(record: JobRecord): Promise<Job['queue']> {
+  /** Null unless the job waits; of a job made of jobs, the place of its first node that does. */
+  async #place(record: JobRecord, nodes: readonly (JobRecord | undefined)[] = []): Promise<Job['queue']> {
     if (record.state !== 'queued') return null;
+    if (record.graph) {
+      const first = nodes.find((node) => node?.state === 'queued');
+      return first ? this.#place(first) : null;
+    }
     const { queues, fleet } = this.#options;
     const [position, meanCostMs, workers] = await Promise.all([
       queues.of(record.queue).position(record.id),
@@ -86,20 +95,11 @@ export class Presenter {
     });
     return { position, eta_ms: eta };
   }
+}
 
-  /** Each with a link of its own, signed now. */
-  #images(images: readonly StoredImage[]): Promise<NonNullable<Job['output']>['images']> {
-    const { store, clock, linkTtlS } = this.#options;
-    // Rounded down: a link is never shown to live longer than it does.
-    const expiresAt = iso(Math.floor(clock.now() / 1000) * 1000 + linkTtlS * 1000);
-    return Promise.all(
-      images.map(async ({ key, ...image }) => ({
-        url: await store.link(toObjectKey(key), { expiresInS: linkTtlS }),
-        ...image,
-        expires_at: expiresAt,
-      })),
-    );
-  }
+function progressNow(record: JobRecord, nodes: Job['nodes']): Job['progress'] {
+  if (record.state !== 'running') return null;
+  return nodes ? progressOf(nodes) : (record.progress ?? null);
 }
 
 /** The job's version: rises with every change of its record. */

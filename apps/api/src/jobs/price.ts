@@ -49,5 +49,26 @@ export function rowStepsPerSecond(group: DiffusionGroup, fleet: readonly WorkerS
   return rate / (group.width * group.height);
 }
 
+/** A T4 running a small Whisper in fp16, with several files in a batch. */
+const DEFAULT_AUDIO_S_PER_S = 20;
+/** Of speech as people send it: mp3 or ogg. A WAV of the same length is dearer than it should be, which is on the safe side. */
+const BYTES_PER_AUDIO_S = 16_000;
+/** Of a file nobody has looked at. */
+const UNKNOWN_AUDIO_S = 30;
+
+/** Estimated engine ms of transcribing so many bytes, at least 1. A row-step of speech is a second of audio. */
+export function priceOfSpeech(
+  bytes: number | undefined,
+  queue: string,
+  fleet: readonly WorkerStatus[],
+): number {
+  const seconds = bytes === undefined ? UNKNOWN_AUDIO_S : bytes / BYTES_PER_AUDIO_S;
+  const lanes = fleet.flatMap((worker) => worker.lanes);
+  const measured = lanes.filter((lane) => lane.queue === queue && lane.row_steps_per_s > 0);
+  const rate =
+    measured.length > 0 ? mean(measured.map((lane) => lane.row_steps_per_s)) : DEFAULT_AUDIO_S_PER_S;
+  return Math.max(1, Math.round((seconds / rate) * 1000));
+}
+
 const mean = (values: readonly number[]): number =>
   values.reduce((sum, each) => sum + each, 0) / values.length;

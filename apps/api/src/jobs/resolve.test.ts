@@ -45,9 +45,9 @@ test('ids fall evenly between 0 and 1, and each always at the same place', () =>
 test.each([1e-320, 1e-7, 1 / 3, 7.5, 50])(
   'guidance %d makes an aligned group whose name reads back',
   (guidance) => {
-    const [entry] = parseRegistry(
+    const { model: entry } = parseRegistry(
       'models: [{ name: tiny, task: diffusion, versions: [{ version: "1", path: t }] }]',
-    ).models;
+    ).resolve('diffusion', 'tiny', 0);
     const group = groupOf(completeInput({ prompt: 'x', guidance }, entry), model, [serving('aligned')]);
     expect(parseGroupQueueName(groupQueueName(group))).toEqual(group);
   },

@@ -6,33 +6,113 @@ import {
   groupQueueName,
   type JobId,
   type JobRequest,
+  LANGUAGE_NAMES,
   type ModelRef,
   type Registry,
+  type SpeechToTextInput,
+  type SpeechToTextRequest,
+  type TenantId,
   type TextToImageInput,
+  type TextToImageRequest,
   type WorkerStatus,
 } from '@lehr/shared';
 import type { NewJob } from '@lehr/shared/records';
+import { refusal } from '../field-problems.ts';
+import { type Attachment, type AudioParts, nameAudio } from './audio-input.ts';
 import { completeInput } from './complete-input.ts';
-import { priceOf } from './price.ts';
+import { priceOf, priceOfSpeech } from './price.ts';
 
-export type ResolvedJob = Pick<NewJob, 'type' | 'model' | 'queue' | 'cost' | 'input'>;
+export interface ResolveParts extends AudioParts {
+  readonly registry: Registry;
+}
 
-/** Throws `model-not-found` and `invalid-input`. The id decides which version of a model the job gets. */
-export function resolveJob(
-  registry: Registry,
-  id: JobId,
-  request: JobRequest,
-  fleet: readonly WorkerStatus[],
-): ResolvedJob {
-  const { model, ref } = registry.resolve('diffusion', request.model, fractionOf(id));
+export type ResolvedWork = Pick<NewJob, 'type' | 'model' | 'queue' | 'cost' | 'input'> & {
+  /** To be stored before the job is. */
+  readonly attached?: Attachment | undefined;
+};
+
+/** Where and for whom a job is made definite. */
+export interface Place {
+  readonly tenant: TenantId;
+  readonly job: JobId;
+  /** Tells apart the parts of one job. */
+  readonly name: string;
+  readonly fleet: readonly WorkerStatus[];
+}
+
+/** What one worker does: a picture request, or a speech request. */
+export type WorkRequest =
+  | {
+      readonly type: 'text-to-image';
+      readonly model?: string | undefined;
+      readonly input: TextToImageRequest;
+    }
+  | {
+      readonly type: 'speech-to-text';
+      readonly model?: string | undefined;
+      readonly input: SpeechToTextRequest;
+    };
+
+export const isWork = (request: JobRequest): request is JobRequest & WorkRequest =>
+  request.type === 'text-to-image' || request.type === 'speech-to-text';
+
+/** Throws `model-not-found` and `invalid-input`. The job's id decides which version of a model it gets. */
+export async function resolveWork(
+  parts: ResolveParts,
+  place: Place,
+  request: WorkRequest,
+): Promise<ResolvedWork> {
+  return request.type === 'text-to-image'
+    ? resolvePicture(parts, place, request)
+    : resolveSpeech(parts, place, request);
+}
+
+function resolvePicture(
+  { registry }: ResolveParts,
+  { job, fleet }: Place,
+  request: Extract<WorkRequest, { type: 'text-to-image' }>,
+): ResolvedWork {
+  const { model, ref } = registry.resolve('diffusion', request.model, fractionOf(job));
   const input = completeInput(request.input, model);
   const group = groupOf(input, ref, fleet);
   return {
-    type: request.type,
+    type: 'text-to-image',
     model: formatModelRef(ref),
     queue: groupQueueName(group),
     cost: priceOf(input, group, fleet),
     input,
+  };
+}
+
+async function resolveSpeech(
+  parts: ResolveParts,
+  { tenant, job, name, fleet }: Place,
+  request: Extract<WorkRequest, { type: 'speech-to-text' }>,
+): Promise<ResolvedWork> {
+  const { ref } = parts.registry.resolve('whisper', request.model, fractionOf(job));
+  const { language, task, prompt, temperature, timestamps, mode } = request.input;
+  if (language !== undefined && !(language in LANGUAGE_NAMES)) {
+    const known = Object.keys(LANGUAGE_NAMES).join(', ');
+    throw refusal('invalid-input', [{ pointer: '/input/language', detail: `must be one of: ${known}` }]);
+  }
+  const audio = await nameAudio(parts, tenant, job, name, request.input.audio);
+  const input: SpeechToTextInput = {
+    audio: audio.source,
+    language: language ?? null,
+    task: task ?? 'transcribe',
+    prompt: prompt ?? '',
+    temperature: temperature ?? 0,
+    timestamps: timestamps ?? 'segment',
+    mode: mode ?? 'sequential',
+  };
+  const queue = groupQueueName({ task: 'whisper', model: ref });
+  return {
+    type: 'speech-to-text',
+    model: formatModelRef(ref),
+    queue,
+    cost: priceOfSpeech(audio.bytes, queue, fleet),
+    input,
+    attached: audio.attached,
   };
 }
 

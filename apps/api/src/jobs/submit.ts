@@ -1,6 +1,7 @@
 /** Making a job: resolve, price, admit, store. Knows no HTTP. */
-import { type JobRequest, LehrError, newJobId, type Registry } from '@lehr/shared';
-import type { GroupQueues } from '@lehr/shared/queue';
+import { type JobId, type JobRequest, LehrError, newJobId } from '@lehr/shared';
+import type { ObjectStore } from '@lehr/shared/objects';
+import type { GraphRunner, GroupQueues } from '@lehr/shared/queue';
 import type { JobRecord, NewJob, RecordStore } from '@lehr/shared/records';
 import type { Caller } from '../auth/authenticator.ts';
 import type { Quota } from '../limits/quota.ts';
@@ -10,10 +11,12 @@ import { type AdmitParts, type Admitted, admitJob } from './admit.ts';
 import type { FleetView } from './fleet-view.ts';
 import type { RequestIdentity } from './identity.ts';
 import type { Orphans } from './orphans.ts';
-import { resolveJob } from './resolve.ts';
+import { isWork, type ResolveParts, resolveWork } from './resolve.ts';
+import { type ResolvedGraph, resolveGraph } from './resolve-graph.ts';
 
-export interface SubmitParts extends AdmitParts {
-  readonly registry: Registry;
+export interface SubmitParts extends AdmitParts, ResolveParts {
+  readonly store: ObjectStore;
+  readonly graphs: GraphRunner;
   readonly records: RecordStore;
   readonly queues: GroupQueues;
   readonly fleet: FleetView;
@@ -40,14 +43,14 @@ export async function submitJob(
   identity?: RequestIdentity,
   hook: Hook | undefined = request.webhook,
 ): Promise<Submission> {
-  const { registry, fleet, queues, records, webhooks } = parts;
+  const { store, graphs, queues, records, webhooks } = parts;
   const id = newJobId();
-  const resolved = resolveJob(registry, id, request, await fleet.workers());
+  const resolved = await resolve(parts, caller, id, request);
   const told = hookFields(webhooks.egress, caller.tenant, hook);
   const { priority, deadline_s, metadata } = request;
   const deadlineMs = deadline_s === undefined ? undefined : deadline_s * 1000;
-  const { type, model, queue, cost, input } = resolved;
-  const asking = { id, queue, model, priority, cost, deadlineMs, identity };
+  const { type, model, queue, cost, input, graph, entries } = resolved;
+  const asking = { id, queue, model, priority, cost, deadlineMs, identity, entries };
   const { admission, quota } = await admitJob(parts, caller, asking);
   if (admission.code !== 'admitted') {
     const known = await knownJob(parts, caller, admission, identity);
@@ -60,8 +63,10 @@ export async function submitJob(
     model,
     queue,
     priority,
-    cost,
+    // Of itself; the nodes of a graph have theirs.
+    cost: graph ? 0 : cost,
     input,
+    graph,
     metadata,
     // By Redis's clock, which every process measures deadlines with.
     deadline_at: deadlineMs === undefined ? undefined : Math.round(admission.now + deadlineMs),
@@ -69,10 +74,29 @@ export async function submitJob(
     fair_tag: admission.startTag,
     ...told,
   };
-  const created = await records.create(job, () => queues.of(queue).add(job, admission.rank));
+  await Promise.all(
+    resolved.attachments.map(({ key, bytes, contentType }) => store.put(key, bytes, { contentType })),
+  );
+  const created = graph
+    ? await graphs.create(job)
+    : await records.create(job, () => queues.of(queue).add(job, admission.rank));
   const record = created.record ?? (await records.read(job.id));
   if (!record) throw new LehrError('internal', `Job ${job.id} was stored and is not there.`);
   return { record, how: 'new', quota };
+}
+
+type Resolved = Omit<ResolvedGraph, 'graph' | 'entries'> & Partial<Pick<ResolvedGraph, 'graph' | 'entries'>>;
+
+async function resolve(
+  parts: SubmitParts,
+  { tenant, limits }: Caller,
+  job: JobId,
+  request: JobRequest,
+): Promise<Resolved> {
+  const place = { tenant, job, name: 'audio', fleet: await parts.fleet.workers() };
+  if (!isWork(request)) return resolveGraph(parts, place, request, limits.weight);
+  const { attached, ...work } = await resolveWork(parts, place, request);
+  return { ...work, attachments: attached ? [attached] : [] };
 }
 
 /** Undefined when there is nothing to adopt after all. Throws `gone` for a key whose job is not kept any more. */

@@ -12,6 +12,9 @@ import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { ApiEnv } from '../api.ts';
+import { JobEndedError } from '../dialects/job-ended-error.ts';
+import { openaiRefusal } from '../dialects/openai/errors.ts';
+import { type Wire, wireOf } from '../dialects/wire.ts';
 import { anyOfS, QuotaError, quotaHeaders } from '../limits/quota.ts';
 
 const CODE_OF_STATUS: Readonly<Record<number, ErrorCode>> = {
@@ -36,14 +39,22 @@ export function answerErrors(log: Log) {
   };
 }
 
-export function problemResponse(c: Context<ApiEnv>, error: LehrError): Response {
+export function problemResponse(
+  c: Context<ApiEnv>,
+  error: LehrError,
+  wire: Wire = wireOf(c.req.path),
+): Response {
   const shown =
     error.code === 'internal' ? new LehrError('internal', 'Something went wrong on our side.') : error;
-  for (const [name, value] of Object.entries(refusalHeaders(error))) c.header(name, value);
+  const openai = openaiRefusal(error instanceof JobEndedError ? error : shown);
+  const headers = { ...refusalHeaders(error), ...(wire === 'openai' && openai.headers) };
+  for (const [name, value] of Object.entries(headers)) c.header(name, value);
   c.header('cache-control', 'no-store');
+  if (wire === 'openai') return c.json(openai.body, openai.status as ContentfulStatusCode);
   c.header('content-type', PROBLEM_MEDIA_TYPE);
   const problem = toProblem(shown, c.var.requestId);
-  return c.body(JSON.stringify(problem), error.status as ContentfulStatusCode);
+  const body = wire === 'both' ? { ...problem, ...openai.body } : problem;
+  return c.body(JSON.stringify(body), error.status as ContentfulStatusCode);
 }
 
 /** When to come back, and what was used up: the same in every dialect's refusals. */
@@ -56,7 +67,7 @@ export function refusalHeaders(error: LehrError): Record<string, string> {
 }
 
 export const answerNotFound = (c: Context<ApiEnv>): Response =>
-  problemResponse(c, new LehrError('not-found', 'There is nothing at this path.'));
+  problemResponse(c, new LehrError('not-found', 'There is nothing at this path.'), 'both');
 
 export function answerMethodNotAllowed(c: Context<ApiEnv>, methods: readonly string[]): Response {
   c.header('allow', methods.join(', '));

@@ -53,15 +53,16 @@ export function modelRoutes(app: Api, { registry, registryChangedAtS }: ApiParts
   });
 }
 
-const present = (entry: ModelEntry, created: number): Model => ({
-  id: entry.name,
-  object: 'model',
-  created,
-  owned_by: 'lehr',
-  task: 'text-to-image',
-  default: entry.default,
-  versions: entry.versions.map(({ version, weight }) => ({ version, weight })),
-  defaults: entry.defaults,
-  limits: entry.limits,
-  samplers: entry.samplers,
-});
+function present(entry: ModelEntry, created: number): Model {
+  const model = {
+    id: entry.name,
+    object: 'model' as const,
+    created,
+    owned_by: 'lehr' as const,
+    default: entry.default,
+    versions: entry.versions.map(({ version, weight }) => ({ version, weight })),
+  };
+  if (entry.task === 'whisper') return { ...model, task: 'speech-to-text', limits: entry.limits };
+  const { defaults, limits, samplers } = entry;
+  return { ...model, task: 'text-to-image', defaults, limits, samplers };
+}

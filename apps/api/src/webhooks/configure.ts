@@ -3,6 +3,7 @@ import { homeSecret } from '@lehr/shared';
 import { createEgress, type Egress, parseAllowList } from '@lehr/shared/egress';
 import { type Keys, openRedis, redisReady } from '@lehr/shared/redis';
 import type { ApiParts } from '../api.ts';
+import { replicateRenderer } from '../dialects/replicate/replicate-renderer.ts';
 import type { ApiConfig } from '../env.ts';
 import { Delivery } from './delivery.ts';
 import { nativeRenderer } from './native-renderer.ts';
@@ -47,7 +48,7 @@ export async function startDelivery(config: ApiConfig, parts: ApiParts): Promise
       ...parts,
       ...openWebhooks(commands, await webhookSettings(config, parts.keys)),
       blocking,
-      renderers: { native: nativeRenderer(parts.presenter) },
+      renderers: { native: nativeRenderer(parts.presenter), replicate: replicateRenderer(parts) },
     });
     delivery.start();
     return { stop: (graceMs) => delivery.stop(graceMs).finally(disconnect) };

@@ -11,6 +11,8 @@ import { RunningThread } from './running-thread.ts';
 import type { SampleRange } from './silence.ts';
 import type { Waveform } from './waveform.ts';
 
+export type { SampleRange } from './silence.ts';
+
 export interface AudioDeskOptions {
   /** Started when first needed. Of two or more, one is always kept from decoding, so that the engine gets its windows. */
   readonly threads: number;
@@ -48,9 +50,17 @@ export class AudioDesk {
     return (await this.#perform({ type: 'decode', bytes, limits })).audio;
   }
 
-  /** The log-mel of the window at `startSample`: [melBins, frames], row-major; silence past the waveform's end. */
-  async mel(waveform: Waveform, startSample: number, config: LogMelConfig): Promise<Float32Array> {
-    return (await this.#perform({ type: 'mel', waveform, startSample, config })).mel;
+  /**
+   * The log-mel of the window at `startSample`: [melBins, frames], row-major. Silence stands in for what the waveform does
+   * not have, and for everything from `endSample` on: speech past a cut belongs to the next window.
+   */
+  async mel(
+    waveform: Waveform,
+    startSample: number,
+    config: LogMelConfig,
+    endSample: number = waveform.length,
+  ): Promise<Float32Array> {
+    return (await this.#perform({ type: 'mel', waveform, startSample, endSample, config })).mel;
   }
 
   /** The whole waveform in ranges of at most `maxSamples`, back to back, cut where nobody speaks. */

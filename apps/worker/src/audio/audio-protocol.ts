@@ -15,6 +15,8 @@ export interface MelTask {
   readonly type: 'mel';
   readonly waveform: Waveform;
   readonly startSample: number;
+  /** Samples from here on count as silence. */
+  readonly endSample: number;
   readonly config: LogMelConfig;
 }
 

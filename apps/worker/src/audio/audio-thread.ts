@@ -12,12 +12,9 @@ async function perform(task: AudioTask): Promise<AudioAnswer> {
     case 'decode':
       return { type: 'decode', audio: await decodeAudio(task.bytes, task.limits) };
     case 'mel': {
-      const { waveform, startSample, config } = task;
-      const samples = readWaveform(
-        waveform,
-        startSample,
-        Math.min(startSample + config.windowSamples, waveform.length),
-      );
+      const { waveform, startSample, endSample, config } = task;
+      const end = Math.min(startSample + config.windowSamples, endSample, waveform.length);
+      const samples = readWaveform(waveform, startSample, Math.max(startSample, end));
       return { type: 'mel', mel: logMelWindow(samples, 0, config) };
     }
     case 'cut':

@@ -157,12 +157,14 @@ test('24 samples at once share at least six rows a call, and each picture is the
 });
 
 test('a sample that comes while a long batch runs starts with the next step of that batch', async () => {
-  const { engine, posted, ofType, ended } = await engineOf();
-  for (let seed = 0; seed < 3; seed++) engine.submit(request({ steps: 40, seed }));
-  await vi.waitFor(() => expect(ofType('stepped').length).toBeGreaterThan(3), 5000);
   const late = request({ steps: 4, seed: 77 });
-  const before = posted.length;
-  engine.submit(late);
+  let before = 0;
+  const { engine, posted, ofType, ended } = await engineOf(16, ({ type }) => {
+    if (type !== 'stepped' || ofType('stepped').length !== 4) return;
+    before = posted.length;
+    engine.submit(late);
+  });
+  for (let seed = 0; seed < 3; seed++) engine.submit(request({ steps: 40, seed }));
   await ended(4);
   const steps = posted.slice(before).filter((message) => message.type === 'stepped');
   // The step under way may end without it; the one after has it.

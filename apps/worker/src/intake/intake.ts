@@ -8,7 +8,7 @@
  *   sleeping  -> looking    a marker popped, rows became free, a new group appeared
  *   any       -> stopped    drain; nothing is claimed any more
  */
-import { type Clock, type JobId, LehrError, type Log, type WorkerId } from '@lehr/shared';
+import { type Clock, type JobId, LehrError, type Log, toLehrError, type WorkerId } from '@lehr/shared';
 import type { Claim, Claimer, GraphRunner, GroupHead, GroupQueues, Leases } from '@lehr/shared/queue';
 import type { JobRecord, Outcome, RecordStore } from '@lehr/shared/records';
 import type { JobRun } from './job-run.ts';
@@ -33,8 +33,8 @@ export interface IntakeOptions {
   readonly mayClaim: () => boolean;
   /** Rows a job of the group usually takes; what it really takes is known once it is claimed. */
   readonly usualRows: (group: string) => number;
-  /** The job in hand; undefined when its input is not one this worker understands. */
-  readonly runFor: (claim: Claim, record: JobRecord, claimedAt: number) => JobRun | undefined;
+  /** The job in hand. Throws a LehrError when its input is not one this worker understands. */
+  readonly runFor: (claim: Claim, record: JobRecord, claimedAt: number) => JobRun;
   readonly onStarted: (run: JobRun, outcome: Outcome) => void;
 }
 
@@ -191,19 +191,28 @@ export class Intake {
       return;
     }
     if (outcome.attempt > MAX_ATTEMPTS) return this.#giveUp(claim, `given up after ${MAX_ATTEMPTS} attempts`);
-    const run = this.#options.runFor(claim, record, claimedAt);
-    if (!run) return this.#giveUp(claim, 'its input does not fit this worker');
+    let run: JobRun;
+    try {
+      run = this.#options.runFor(claim, record, claimedAt);
+    } catch (error) {
+      return this.#refuse(claim, record, toLehrError(error, 'internal'));
+    }
     log.info({ job: record.id, queue: claim.queue, attempt: outcome.attempt }, 'job started');
     if (record.parent) await graphs.begin(record.parent);
     runs.add(run);
     this.#options.onStarted(run, outcome);
   }
 
-  async #giveUp(claim: Claim, why: string): Promise<void> {
+  async #refuse(claim: Claim, record: JobRecord, error: LehrError): Promise<void> {
+    await this.#giveUp(claim, error.message, error);
+    if (record.parent) await this.#options.graphs.advance(record.parent);
+  }
+
+  async #giveUp(claim: Claim, why: string, as = givenUp(why)): Promise<void> {
     const { records, queues, leases, log } = this.#options;
-    const { code, title, retryable } = new LehrError('attempts-exhausted', why);
     log.warn({ job: claim.jobId, why }, 'job given up');
-    const error = { code, title, detail: `The job was ${why}.`, retryable };
+    const { code, title, message: detail, retryable } = as;
+    const error = { code, title, detail, retryable };
     // Whether it is queued or running under a lease that is gone, this claim holds the only live lease.
     await records.apply([
       { move: 'start', id: claim.jobId, lease: claim.token, fields: { worker: this.#options.worker } },
@@ -213,3 +222,5 @@ export class Intake {
     await queues.of(claim.queue).fail(claim, why);
   }
 }
+
+const givenUp = (why: string): LehrError => new LehrError('attempts-exhausted', `The job was ${why}.`);

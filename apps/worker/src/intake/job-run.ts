@@ -11,7 +11,7 @@
 import { type ErrorCode, type LeaseToken, type ObjectKey, type Progress, toObjectKey } from '@lehr/shared';
 import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord, Move } from '@lehr/shared/records';
-import type { EngineSample, FromEngine } from '../engine/protocol.ts';
+import type { EngineSample, FromEngine, HeardMessage } from '../engine/protocol.ts';
 
 /** Why a job stops before it is done. */
 export type StopReason =
@@ -35,7 +35,7 @@ export interface SampleRun {
 }
 
 /** The engine's last word on a sample that went well. */
-export type SampleResult = Extract<FromEngine, { type: 'finished' }>;
+export type SampleResult = Extract<FromEngine, { type: 'finished' | 'transcribed' }>;
 
 export abstract class JobRun {
   readonly claim: Claim;
@@ -51,7 +51,7 @@ export abstract class JobRun {
     this.claimedAt = claimedAt;
   }
 
-  /** Everything the engine was ever given of it. */
+  /** What the engine has of it, and possibly what it had. */
   abstract readonly samples: readonly SampleRun[];
   /** Nothing is left to do but to write the end. */
   abstract readonly isDone: boolean;
@@ -62,6 +62,9 @@ export abstract class JobRun {
 
   /** Takes a result of the engine; returns what the engine has to do next. Rejects when the job cannot be done. */
   abstract take(sample: SampleRun, result: SampleResult): Promise<readonly SampleRun[]>;
+
+  /** A part of a sample is final while the rest is still under way. */
+  hear(_sample: SampleRun, _message: HeardMessage): void {}
 
   /** What a `succeed` writes into the record, once the job is done. */
   abstract result(worker: string): Move['fields'];

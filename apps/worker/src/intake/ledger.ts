@@ -35,6 +35,10 @@ export class Ledger {
     this.#held.set(sample, { lane, rows });
   }
 
+  laneOf(sample: SampleId): string | undefined {
+    return this.#held.get(sample)?.lane;
+  }
+
   /** True when this sample still held rows. */
   release(sample: SampleId): boolean {
     return this.#held.delete(sample);

@@ -74,6 +74,8 @@ export class PictureRun extends JobRun {
   }
 
   async take(sample: SampleRun, result: SampleResult): Promise<readonly SampleRun[]> {
+    if (result.type !== 'finished')
+      throw new Error(`A picture ended as ${result.type}. This is a bug in Lehr.`);
     const index = this.samples.indexOf(sample as PictureSample);
     const { request, submittedAt } = this.samples[index];
     const { width, height, pixels, batchSize, timings } = result;

@@ -1,23 +1,67 @@
-import { type Clock, TextToImageInputSchema } from '@lehr/shared';
+/** The claimed job in hand, by its type. */
+import {
+  type Clock,
+  LehrError,
+  type Registry,
+  SpeechToTextInputSchema,
+  TextToImageInputSchema,
+} from '@lehr/shared';
 import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord } from '@lehr/shared/records';
+import type { z } from 'zod';
+import type { AudioDesk } from '../audio/audio-desk.ts';
+import type { OpenedModel } from '../engine/protocol.ts';
+import type { FetchAudio } from './audio-source.ts';
 import type { JobRun } from './job-run.ts';
 import type { OutputStore } from './output-store.ts';
 import { PictureRun } from './picture-run.ts';
+import { SpeechRun } from './speech-run.ts';
 
 export interface RunParts {
   readonly store: OutputStore;
   readonly clock: Clock;
+  readonly audio: AudioDesk;
+  readonly fetchAudio: FetchAudio;
+  readonly registry: Registry;
+  /** The models this worker has open. */
+  readonly opened: () => readonly OpenedModel[];
+  /** A part of a job's text is final; `offset` characters of it came before. */
+  readonly onText: (run: JobRun, text: string, offset: number) => void;
 }
 
-/** The claimed job in hand, by its type; undefined when its input does not fit, as one written by a newer API might not. */
-export function runFor(
-  claim: Claim,
-  record: JobRecord,
-  claimedAt: number,
-  parts: RunParts,
-): JobRun | undefined {
-  if (record.type !== 'text-to-image') return undefined;
-  const input = TextToImageInputSchema.safeParse(record.input);
-  return input.success ? new PictureRun(claim, record, claimedAt, input.data, parts) : undefined;
+/**
+ * Throws LehrError `invalid-input` when the input does not fit: one written by a newer API, or a node of a graph into
+ * which another node's output was filled.
+ */
+export function runFor(claim: Claim, record: JobRecord, claimedAt: number, parts: RunParts): JobRun {
+  if (record.type === 'text-to-image') {
+    const input = inputOf(record, TextToImageInputSchema);
+    return new PictureRun(claim, record, claimedAt, input, parts);
+  }
+  if (record.type === 'speech-to-text') {
+    const input = inputOf(record, SpeechToTextInputSchema);
+    const whisper = parts.opened().find(({ ref }) => ref === record.model)?.whisper;
+    if (!whisper) throw new LehrError('model-unavailable', `This worker does not have ${record.model} open.`);
+    return new SpeechRun(claim, record, claimedAt, input, {
+      ...parts,
+      abilities: whisper,
+      maxAudioS: maxAudioS(parts.registry, record.model),
+    });
+  }
+  throw new LehrError('invalid-input', `No worker runs a job of type ${record.type}.`);
+}
+
+function inputOf<Schema extends z.ZodType>(record: JobRecord, schema: Schema): z.output<Schema> {
+  const parsed = schema.safeParse(record.input);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new LehrError('invalid-input', `input.${issue.path.join('.')}: ${issue.message}`, {
+    cause: parsed.error,
+  });
+}
+
+function maxAudioS(registry: Registry, ref: string): number {
+  const [name, version] = ref.split('@');
+  const model = registry.find({ name, version })?.model;
+  return model?.task === 'whisper' ? model.limits.max_audio_s : Number.POSITIVE_INFINITY;
 }

@@ -3,7 +3,7 @@
  * its end, whatever happens on the way: a cancel, a deadline, a lost lease, a dead engine.
  */
 import { type Clock, type JobId, type JobState, type Log, toLehrError } from '@lehr/shared';
-import type { FromEngine, SampleId, ToEngine } from '../engine/protocol.ts';
+import type { FromEngine, HeardMessage, SampleId, ToEngine } from '../engine/protocol.ts';
 import type { Delivery } from './deliver.ts';
 import type { EngineExit } from './engine-process.ts';
 import type { JobRun, SampleRun, StopReason } from './job-run.ts';
@@ -98,7 +98,13 @@ export class Runs {
           void this.#options.previews.show(placed.run, placed.sample, message);
         return;
       }
+      case 'heard':
+        this.#heard(message);
+        return;
+      case 'wrote':
+        return;
       case 'finished':
+      case 'transcribed':
         this.#left(message.sample, (run, sample) => void this.#work(run, () => run.take(sample, message)));
         return;
       case 'failed':
@@ -158,6 +164,13 @@ export class Runs {
     this.#options.previews.stepped(placed.run);
   }
 
+  #heard(message: HeardMessage): void {
+    const placed = this.#samples.get(message.sample);
+    if (!placed || placed.run.stopReason) return;
+    placed.run.hear(placed.sample, message);
+    this.#options.progress.note(placed.run);
+  }
+
   /** The engine is through with a sample, one way or another. */
   #left(id: SampleId, then: (run: JobRun, sample: SampleRun) => void): void {
     const placed = this.#samples.get(id);
@@ -176,6 +189,7 @@ export class Runs {
     try {
       const next = await work();
       if (!run.stopReason && next.length > 0) this.#submit(run, next);
+      if (!run.stopReason && !run.isDone) this.#options.progress.note(run);
     } catch (error) {
       // Whoever stopped the job aborted this.
       if (!run.stopReason) {

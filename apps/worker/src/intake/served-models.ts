@@ -33,8 +33,9 @@ export class ServedModels {
   /** Rows a job of this group usually takes; what it really takes is known once it is claimed. */
   usualRows(queue: string): number {
     const group = parseGroupQueueName(queue);
-    const guidance = group && this.#registry.find(group.model)?.model.defaults.guidance;
-    return rowsPerSample(guidance ?? Number.POSITIVE_INFINITY);
+    const model = group && this.#registry.find(group.model)?.model;
+    if (model?.task === 'whisper') return 1;
+    return rowsPerSample(model?.defaults.guidance ?? Number.POSITIVE_INFINITY);
   }
 
   #find(queue: string): OpenedModel | undefined {

@@ -7,32 +7,38 @@
 import { randomUUID } from 'node:crypto';
 import {
   type Clock,
-  LehrError,
   type JobMetrics,
+  LehrError,
   type Progress,
   type SpeechTimings,
   type SpeechToTextInput,
 } from '@lehr/shared';
 import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord, Move } from '@lehr/shared/records';
-import type { AudioDesk } from '../audio/audio-desk.ts';
+import type { AudioDesk, SampleRange } from '../audio/audio-desk.ts';
 import type { Waveform } from '../audio/waveform.ts';
-import type { HeardMessage, SampleId, TranscribedMessage, WhisperAbilities, WhisperSample } from '../engine/protocol.ts';
+import type {
+  HeardMessage,
+  SampleId,
+  TranscribedMessage,
+  WhisperAbilities,
+  WhisperSample,
+} from '../engine/protocol.ts';
+import type { FetchAudio } from './audio-source.ts';
 import { JobRun, type SampleResult, type SampleRun } from './job-run.ts';
 import type { OutputStore } from './output-store.ts';
-import { TranscriptBuilder } from './transcript-builder.ts';
+import { type Said, TranscriptBuilder } from './transcript-builder.ts';
 
 export interface SpeechParts {
   readonly store: OutputStore;
   readonly clock: Clock;
   readonly audio: AudioDesk;
-  /** The bytes of a job's audio. Rejects with a LehrError that says why there are none. */
-  readonly fetchAudio: (input: SpeechToTextInput, signal: AbortSignal) => Promise<Uint8Array>;
+  readonly fetchAudio: FetchAudio;
   readonly abilities: WhisperAbilities;
   /** Seconds of audio at most. */
   readonly maxAudioS: number;
-  /** A part of the text is final. */
-  readonly onText: (run: SpeechRun, text: string) => void;
+  /** A part of the text is final; `offset` characters of it came before. */
+  readonly onText: (run: JobRun, text: string, offset: number) => void;
 }
 
 interface WindowRun extends SampleRun {
@@ -45,27 +51,42 @@ interface WindowRun extends SampleRun {
 const MAX_TEMPERATURE_PASSED_ON = 0.5;
 /** A rest shorter than this holds no word. */
 const MIN_REST_S = 0.1;
+/** An hour of sound takes a few seconds; this ends what is made to take for ever. */
+const DECODE_TIMEOUT_MS = 60_000;
+/** Windows of one file that are with the engine at once: enough for a full batch, and few enough to hold in memory. */
+const MAX_WINDOWS = 16;
 /** Above it a transcript is an object of its own, and the record keeps its text. */
 const MAX_INLINE_BYTES = 16_384;
 
 export class SpeechRun extends JobRun {
   readonly #input: SpeechToTextInput;
   readonly #parts: SpeechParts;
-  readonly #windows: WindowRun[] = [];
+  /** Those the engine has. */
+  readonly #windows = new Set<WindowRun>();
+  /** Of the fast mode: what has not been given to the engine yet. */
+  #ahead: SampleRange[] = [];
+  #begun = 0;
+  #ended = 0;
   #waveform: Waveform | undefined;
   #builder: TranscriptBuilder | undefined;
   #marks = { fetched: 0, decoded: 0, transcribed: 0, stored: 0 };
   #output: object | undefined;
   #company = 0;
 
-  constructor(claim: Claim, record: JobRecord, claimedAt: number, input: SpeechToTextInput, parts: SpeechParts) {
+  constructor(
+    claim: Claim,
+    record: JobRecord,
+    claimedAt: number,
+    input: SpeechToTextInput,
+    parts: SpeechParts,
+  ) {
     super(claim, record, claimedAt);
     this.#input = input;
     this.#parts = parts;
   }
 
   get samples(): readonly SampleRun[] {
-    return this.#windows;
+    return [...this.#windows];
   }
 
   get isDone(): boolean {
@@ -76,36 +97,52 @@ export class SpeechRun extends JobRun {
     return this.#builder?.duration ?? 0;
   }
 
+  /** From the claim to the stored transcript. */
+  get runMs(): number {
+    return Math.max(0, this.#marks.stored - this.claimedAt);
+  }
+
   get progress(): Progress {
     const steps = Math.max(1, Math.ceil(this.audioSeconds));
     const step = Math.min(steps, Math.floor(this.#builder?.heardSeconds ?? 0));
-    return { fraction: Math.round((step / steps) * 1000) / 1000, stage: this.#builder ? 'transcribe' : 'audio', step, steps };
+    return {
+      fraction: Math.round((step / steps) * 1000) / 1000,
+      stage: this.#builder ? 'transcribe' : 'audio',
+      step,
+      steps,
+    };
   }
 
   async begin(): Promise<readonly SampleRun[]> {
     const { audio, clock, fetchAudio, abilities, maxAudioS } = this.#parts;
     this.#checkAbilities();
-    const bytes = await fetchAudio(this.#input, this.signal);
+    const bytes = await fetchAudio(this.#input.audio, this.signal);
     this.#marks.fetched = clock.monotonic();
-    const decoded = await audio.decode(bytes, { maxSeconds: maxAudioS });
+    const decoded = await audio.decode(bytes, { maxDurationS: maxAudioS, timeoutMs: DECODE_TIMEOUT_MS });
     this.#marks.decoded = clock.monotonic();
     this.#waveform = decoded.waveform;
     this.#builder = new TranscriptBuilder(decoded.durationS, this.#input);
     const { windowSamples } = abilities.frontEnd;
     if (this.#waveform.length === 0) return this.#finish();
     if (this.#input.mode === 'sequential') return [await this.#window(0, windowSamples, [])];
-    const ranges = await audio.cut(this.#waveform, windowSamples);
-    return Promise.all(ranges.map(({ start, end }) => this.#window(start, end - start, [])));
+    this.#ahead = [...(await audio.cut(this.#waveform, windowSamples))];
+    this.#builder.plan(this.#ahead.map(({ start }) => start / abilities.frontEnd.sampleRate));
+    return this.#more();
   }
 
   async take(sample: SampleRun, result: SampleResult): Promise<readonly SampleRun[]> {
-    if (result.type !== 'transcribed') throw new Error(`A window ended as ${result.type}. This is a bug in Lehr.`);
+    if (result.type !== 'transcribed')
+      throw new Error(`A window ended as ${result.type}. This is a bug in Lehr.`);
     const window = sample as WindowRun;
+    this.#windows.delete(window);
+    this.#ended += 1;
     this.#company += result.batchSize;
     const { sampleRate, hopLength, windowSamples } = this.#parts.abilities.frontEnd;
-    const text = this.#built.add(window.start / sampleRate, result);
-    if (text !== '') this.#parts.onText(this, text);
-    if (this.#input.mode === 'fast') return this.inEngine.length > 0 ? [] : this.#finish();
+    this.#say(this.#built.add(window.start / sampleRate, result));
+    if (this.#input.mode === 'fast') {
+      const isLast = this.#ahead.length === 0 && this.#ended === this.#begun;
+      return isLast ? this.#finish() : this.#more();
+    }
     const next = window.start + result.advanceFrames * hopLength;
     const rest = (this.#waveform?.length ?? 0) - next;
     if (rest < MIN_REST_S * sampleRate) return this.#finish();
@@ -113,11 +150,10 @@ export class SpeechRun extends JobRun {
   }
 
   /** A segment ended while its window goes on. */
-  hear(sample: SampleRun, message: HeardMessage): void {
+  override hear(sample: SampleRun, message: HeardMessage): void {
     if (message.provisional) return;
     const { sampleRate } = this.#parts.abilities.frontEnd;
-    const text = this.#built.preview((sample as WindowRun).start / sampleRate, message.segment);
-    if (text !== '') this.#parts.onText(this, text);
+    this.#say(this.#built.preview((sample as WindowRun).start / sampleRate, message.segment));
   }
 
   result(worker: string): Move['fields'] {
@@ -135,7 +171,7 @@ export class SpeechRun extends JobRun {
       queue_ms: timings.queued,
       run_ms: totalMs - timings.queued,
       total_ms: totalMs,
-      batch_size: this.#windows.length === 0 ? null : Math.round((this.#company / this.#windows.length) * 100) / 100,
+      batch_size: this.#ended === 0 ? null : Math.round((this.#company / this.#ended) * 100) / 100,
       worker,
       timings,
       audio_seconds: this.audioSeconds,
@@ -152,12 +188,26 @@ export class SpeechRun extends JobRun {
     const { languages, timesWords } = this.#parts.abilities;
     const { language, task, timestamps } = this.#input;
     if (timestamps === 'word' && !timesWords) {
-      throw refused('timestamps', 'word times need a model whose graphs give its cross-attentions; this one does not');
+      throw refused(
+        'timestamps',
+        'word times need a model whose graphs give its cross-attentions; this one does not',
+      );
     }
-    if (languages === null && task === 'translate') throw refused('task', 'this model knows English only and cannot translate');
+    if (languages === null && task === 'translate')
+      throw refused('task', 'this model knows English only and cannot translate');
     if (language !== null && !(languages ?? ['en']).includes(language)) {
       throw refused('language', `must be one of: ${(languages ?? ['en']).join(', ')}`);
     }
+  }
+
+  #say({ text, offset }: Said): void {
+    if (text !== '') this.#parts.onText(this, text, offset);
+  }
+
+  /** The next windows of the fast mode, as many as may be with the engine at once. */
+  #more(): Promise<readonly WindowRun[]> {
+    const ranges = this.#ahead.splice(0, MAX_WINDOWS - (this.#begun - this.#ended));
+    return Promise.all(ranges.map(({ start, end }) => this.#window(start, end - start, [])));
   }
 
   async #window(start: number, length: number, previousTokens: readonly number[]): Promise<WindowRun> {
@@ -165,10 +215,12 @@ export class SpeechRun extends JobRun {
     const waveform = this.#waveform as Waveform;
     const { hopLength, windowFrames } = abilities.frontEnd;
     const end = Math.min(start + length, waveform.length);
+    const index = this.#begun;
+    this.#begun += 1;
     const mel = await audio.mel(waveform, start, abilities.frontEnd, end);
     const window: WindowRun = {
       request: {
-        id: `${this.record.id}.${this.#windows.length}.${randomUUID()}` as SampleId,
+        id: `${this.record.id}.${index}.${randomUUID()}` as SampleId,
         task: 'whisper',
         model: this.record.model,
         lane: this.record.queue,
@@ -180,7 +232,7 @@ export class SpeechRun extends JobRun {
         previousTokens,
         temperature: this.#input.temperature,
         fallback: this.#input.temperature === 0,
-        seed: this.#windows.length,
+        seed: index,
         timestamps: this.#input.timestamps,
         company: Number.MAX_SAFE_INTEGER,
       },
@@ -190,7 +242,7 @@ export class SpeechRun extends JobRun {
       step: 0,
       inEngine: false,
     };
-    this.#windows.push(window);
+    this.#windows.add(window);
     return window;
   }
 
@@ -219,4 +271,6 @@ const passedOn = (result: TranscribedMessage): readonly number[] =>
   result.temperature > MAX_TEMPERATURE_PASSED_ON ? [] : result.tokens;
 
 const refused = (field: string, detail: string): LehrError =>
-  new LehrError('invalid-input', `input.${field}: ${detail}.`, { problems: [{ pointer: `/input/${field}`, detail }] });
+  new LehrError('invalid-input', `input.${field}: ${detail}.`, {
+    problems: [{ pointer: `/input/${field}`, detail }],
+  });

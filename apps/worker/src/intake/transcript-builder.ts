@@ -7,6 +7,12 @@ interface Window {
   readonly result: TranscribedMessage;
 }
 
+/** What can be given out of the text now, and how many characters of it were given out before. */
+export interface Said {
+  readonly text: string;
+  readonly offset: number;
+}
+
 /** Frames of 10 ms, in which OpenAI's `seek` counts. */
 const FRAMES_PER_S = 100;
 
@@ -15,6 +21,12 @@ export class TranscriptBuilder {
   readonly duration: number;
   readonly #input: SpeechToTextInput;
   readonly #windows: Window[] = [];
+  /** Where the windows of the fast mode begin; those before `#toldUpTo` have been given out. */
+  #planned: readonly number[] = [];
+  #toldUpTo = 0;
+  #said = 0;
+  /** Blanks at the end of what was said: the text may end here, and a text does not end in blanks. */
+  #blanks = '';
   /** Segments of the window under way that were given out before it ended. */
   #shown: { startS: number; segments: number } | undefined;
 
@@ -35,29 +47,57 @@ export class TranscriptBuilder {
     }, 0);
   }
 
-  /** Takes a window that is over; returns what of its text was not given out yet, when it is its turn. */
-  add(startS: number, result: TranscribedMessage): string {
-    this.#windows.push({ startS, result });
-    this.#windows.sort((a, b) => a.startS - b.startS);
-    if (this.#input.mode === 'fast') return '';
-    const shown = this.#shown?.startS === startS ? this.#shown.segments : 0;
-    this.#shown = undefined;
-    return result.segments.slice(shown).map(({ text }) => text).join('');
+  /** All windows of the fast mode, known from the start. */
+  plan(startsS: readonly number[]): void {
+    this.#planned = startsS;
   }
 
-  /** Takes a segment of a window that goes on; returns its text to be given out. */
-  preview(startS: number, segment: HeardSegment): string {
-    if (this.#input.mode === 'fast') return '';
+  /** Takes a window that is over; the texts it returns, one after the other, are the text of the whole. */
+  add(startS: number, result: TranscribedMessage): Said {
+    this.#windows.push({ startS, result });
+    this.#windows.sort((a, b) => a.startS - b.startS);
+    if (this.#input.mode === 'fast') return this.#say(this.#nextTexts());
+    const shown = this.#shown?.startS === startS ? this.#shown.segments : 0;
+    this.#shown = undefined;
+    return this.#say(textOf(result, shown));
+  }
+
+  /** Takes a segment of a window that goes on. */
+  preview(startS: number, segment: HeardSegment): Said {
+    if (this.#input.mode === 'fast') return this.#say('');
     const before = this.#shown?.startS === startS ? this.#shown.segments : 0;
     this.#shown = { startS, segments: before + 1 };
-    return segment.text;
+    return this.#say(segment.text);
+  }
+
+  /** Windows of the fast mode are done in any order and told in theirs. */
+  #nextTexts(): string {
+    let text = '';
+    for (; this.#toldUpTo < this.#planned.length; this.#toldUpTo += 1) {
+      const window = this.#windows.find(({ startS }) => startS === this.#planned[this.#toldUpTo]);
+      if (!window) break;
+      text += textOf(window.result);
+    }
+    return text;
+  }
+
+  #say(more: string): Said {
+    const text = this.#said === 0 ? (this.#blanks + more).trimStart() : this.#blanks + more;
+    const told = text.trimEnd();
+    this.#blanks = text.slice(told.length);
+    const offset = this.#said;
+    this.#said += told.length;
+    return { text: told, offset };
   }
 
   transcript(): Transcript {
     const segments = this.#windows.flatMap(({ startS, result }) => this.#segmentsOf(startS, result));
     const words = this.#windows.flatMap(({ startS, result }) => this.#wordsOf(startS, result));
     return {
-      text: segments.map(({ text }) => text).join('').trim(),
+      text: segments
+        .map(({ text }) => text)
+        .join('')
+        .trim(),
       language: this.#input.task === 'translate' ? 'en' : (this.#input.language ?? this.language ?? 'en'),
       duration: this.duration,
       task: this.#input.task,
@@ -92,3 +132,9 @@ export class TranscriptBuilder {
   /** The decoder may hear the silence after the end; hundredths are all it knows. */
   #within = (seconds: number): number => Math.round(Math.min(seconds, this.duration) * 100) / 100;
 }
+
+const textOf = ({ segments }: TranscribedMessage, from = 0): string =>
+  segments
+    .slice(from)
+    .map(({ text }) => text)
+    .join('');

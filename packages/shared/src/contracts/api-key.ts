@@ -35,6 +35,9 @@ export const KeyLimitsSchema = z
     requests_per_minute: bound(
       'Requests for a job, counted by each API process for itself before it reads their body.',
     ).nullable(),
+    max_streams: bound(
+      'Streams of job events open at once, counted by each API process for itself.',
+    ).nullable(),
     weight: z.number().min(0.01).max(100).meta({
       description: "The tenant's share against others whose jobs of the same class wait in the same group.",
     }),
@@ -48,6 +51,7 @@ export const DEFAULT_LIMITS: KeyLimits = {
   max_queued: null,
   cost_per_minute_s: null,
   requests_per_minute: null,
+  max_streams: 1000,
   weight: 1,
 };
 

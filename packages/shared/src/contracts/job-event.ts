@@ -20,6 +20,14 @@ export const PreviewSchema = z
   .meta({ id: 'Preview' });
 export type Preview = z.output<typeof PreviewSchema>;
 
+/** A part of a job's text that is final while the rest is still to come. */
+export const OutputPartSchema = z.object({
+  text: z.string().meta({ description: 'What is new of it; all of them joined are the whole text.' }),
+  offset: z.int().nonnegative().meta({
+    description: 'Characters that came before. It falls back when a lost worker has the job begun anew.',
+  }),
+});
+
 /** `job.queued` may come again: a job whose worker is lost goes back into its queue. */
 export const JobEventSchema = z
   .discriminatedUnion('type', [
@@ -27,6 +35,7 @@ export const JobEventSchema = z
     event('job.started', z.object({ id, status: z.literal('running') })),
     event('job.progress', z.object({ id, ...ProgressSchema.shape })),
     event('job.preview', PreviewSchema),
+    event('job.output', z.object({ id, ...OutputPartSchema.shape })),
     event('job.succeeded', JobSchema),
     event('job.failed', JobSchema),
     event('job.canceled', JobSchema),

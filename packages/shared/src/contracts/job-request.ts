@@ -1,28 +1,46 @@
 /** What a caller posts to have a job made. */
 import { z } from 'zod';
+import { GraphNodesSchema, SpeechToImageRequestSchema } from './graph.ts';
 import { MetadataSchema, PRIORITY_CLASSES } from './job.ts';
+import { SpeechToTextRequestSchema } from './speech-to-text.ts';
 import { TextToImageRequestSchema } from './text-to-image.ts';
 import { WebhookRequestSchema } from './webhook-request.ts';
 
 const WEEK_S = 7 * 24 * 3600;
 
+const common = {
+  priority: z.enum(PRIORITY_CLASSES).default('standard').meta({
+    description: 'Jobs of a more urgent class always go first.',
+  }),
+  deadline_s: z.number().positive().max(WEEK_S).optional().meta({
+    description: 'Seconds from now after which the result is worth nothing: the job then ends as `expired`.',
+  }),
+  webhook: WebhookRequestSchema.optional(),
+  metadata: MetadataSchema.default({}),
+};
+
+const model = z.string().min(1).max(200).optional().meta({
+  description: '`name` or `name@version`. Absent: the default model of the task.',
+  example: 'tiny-diffusion',
+});
+
+const request = <Type extends string, Input extends z.ZodType>(type: Type, input: Input) =>
+  z.strictObject({ type: z.literal(type), model, input, ...common });
+
 export const JobRequestSchema = z
-  .strictObject({
-    type: z.literal('text-to-image'),
-    model: z.string().min(1).max(200).optional().meta({
-      description: '`name` or `name@version`. Absent: the default model of the task.',
-      example: 'tiny-diffusion',
+  .discriminatedUnion('type', [
+    request('text-to-image', TextToImageRequestSchema),
+    request('speech-to-text', SpeechToTextRequestSchema),
+    z.strictObject({
+      type: z.literal('speech-to-image'),
+      model: model.meta({
+        description: 'Whisper and diffusion model joined by `+`; either may be left out.',
+        example: 'whisper-tiny+sd-turbo',
+      }),
+      input: SpeechToImageRequestSchema,
+      ...common,
     }),
-    input: TextToImageRequestSchema,
-    priority: z.enum(PRIORITY_CLASSES).default('standard').meta({
-      description: 'Jobs of a more urgent class always go first.',
-    }),
-    deadline_s: z.number().positive().max(WEEK_S).optional().meta({
-      description:
-        'Seconds from now after which the result is worth nothing: the job then ends as `expired`.',
-    }),
-    webhook: WebhookRequestSchema.optional(),
-    metadata: MetadataSchema.default({}),
-  })
+    z.strictObject({ type: z.literal('graph'), nodes: GraphNodesSchema, ...common }),
+  ])
   .meta({ id: 'JobRequest' });
 export type JobRequest = z.output<typeof JobRequestSchema>;

@@ -1,40 +1,51 @@
 /** A model on offer, in the words of two worlds at once: OpenAI clients read `data`, Replicate clients `results`. */
 import { z } from 'zod';
-import { JOB_TYPES } from './job.ts';
 import { SamplerNameSchema } from './text-to-image.ts';
 
+const model = {
+  id: z.string(),
+  object: z.literal('model'),
+  created: z.int().meta({ description: 'Unix seconds: when the list of models was last changed.' }),
+  owned_by: z.literal('lehr'),
+  default: z.boolean().meta({ description: 'Runs the jobs of its task that name no model.' }),
+  versions: z.array(
+    z.object({
+      version: z.string(),
+      weight: z.number().meta({ description: 'Share of the jobs that name no version.' }),
+    }),
+  ),
+};
+
+const PictureModelSchema = z.object({
+  ...model,
+  task: z.literal('text-to-image'),
+  defaults: z.object({
+    width: z.int(),
+    height: z.int(),
+    steps: z.int(),
+    guidance: z.number(),
+    sampler: SamplerNameSchema,
+  }),
+  limits: z.object({
+    min_size: z.int(),
+    max_size: z.int(),
+    size_step: z.int().meta({ description: 'Width and height are multiples of this.' }),
+    max_pixels: z.int(),
+    max_steps: z.int(),
+    max_samples: z.int(),
+    max_work: z.number().meta({ description: 'Width x height x pictures x steps of one job.' }),
+  }),
+  samplers: z.array(SamplerNameSchema),
+});
+
+const SpeechModelSchema = z.object({
+  ...model,
+  task: z.literal('speech-to-text'),
+  limits: z.object({ max_audio_s: z.number().meta({ description: 'Seconds of one file, decoded.' }) }),
+});
+
 export const ModelSchema = z
-  .object({
-    id: z.string(),
-    object: z.literal('model'),
-    created: z.int().meta({ description: 'Unix seconds: when the list of models was last changed.' }),
-    owned_by: z.literal('lehr'),
-    task: z.enum(JOB_TYPES),
-    default: z.boolean().meta({ description: 'Runs the jobs of its task that name no model.' }),
-    versions: z.array(
-      z.object({
-        version: z.string(),
-        weight: z.number().meta({ description: 'Share of the jobs that name no version.' }),
-      }),
-    ),
-    defaults: z.object({
-      width: z.int(),
-      height: z.int(),
-      steps: z.int(),
-      guidance: z.number(),
-      sampler: SamplerNameSchema,
-    }),
-    limits: z.object({
-      min_size: z.int(),
-      max_size: z.int(),
-      size_step: z.int().meta({ description: 'Width and height are multiples of this.' }),
-      max_pixels: z.int(),
-      max_steps: z.int(),
-      max_samples: z.int(),
-      max_work: z.number().meta({ description: 'Width x height x pictures x steps of one job.' }),
-    }),
-    samplers: z.array(SamplerNameSchema),
-  })
+  .discriminatedUnion('task', [PictureModelSchema, SpeechModelSchema])
   .meta({ id: 'Model' });
 export type Model = z.output<typeof ModelSchema>;
 

@@ -17,9 +17,11 @@ import {
   type JobRecord,
   type Move,
   type NewJob,
+  type Outcome,
   type RecordStore,
 } from '../records/index.ts';
 import { type Keys, type Redis, redisNow } from '../redis/index.ts';
+import { AdmissionDesk } from './admission.ts';
 import type { Claim, GroupQueue, GroupQueues } from './group-queue.ts';
 import { firstRank } from './rank.ts';
 
@@ -36,17 +38,20 @@ export interface GraphRunnerOptions {
 
 export class GraphRunner {
   readonly #options: GraphRunnerOptions;
+  readonly #desk: AdmissionDesk;
   /** Leases of the moment in which a finished flow is closed. */
   readonly #token = `graphs.${randomUUID()}` as LeaseToken;
 
   constructor(options: GraphRunnerOptions) {
     this.#options = options;
+    this.#desk = new AdmissionDesk(options.redis, options.keys, options.queues);
   }
 
   /** Stores a job made of jobs and starts its first nodes. */
-  async create(job: NewJob): Promise<void> {
-    await this.#options.records.create(job, () => this.#queue.addParent(job, rankOf(job)));
+  async create(job: NewJob): Promise<Outcome> {
+    const outcome = await this.#options.records.create(job, () => this.#queue.addParent(job, rankOf(job)));
     await this.advance(job.id);
+    return outcome;
   }
 
   /** Does whatever the states of its nodes call for. Safe to repeat, alone or at once with others. */
@@ -60,7 +65,7 @@ export class GraphRunner {
     const next = nextMove(graph, nodes);
     switch (next.kind) {
       case 'go-on':
-        await Promise.all(next.start.map((node) => this.#start(record, node)));
+        await Promise.all(next.start.map((node) => this.#start(record, graph.weight, node)));
         if (nodes.some((node) => node && node.state !== 'queued'))
           await records.apply([{ move: 'begin', id }]);
         return;
@@ -113,8 +118,21 @@ export class GraphRunner {
     return this.#options.queues.of(GRAPH_QUEUE);
   }
 
-  async #start(parent: JobRecord, node: GraphNodeState): Promise<void> {
+  /** Each node stands in its own queue's line, at the end of it: what it waits for there is nobody else's turn. */
+  async #start(parent: JobRecord, weight: number, node: GraphNodeState): Promise<void> {
     const { records, queues } = this.#options;
+    const place = await this.#desk.ask({
+      id: node.job,
+      tenant: parent.tenant,
+      queue: node.queue,
+      priority: parent.priority,
+      cost: node.cost,
+      weight,
+      // The whole was admitted.
+      maxWaitMs: Number.MAX_SAFE_INTEGER,
+      workers: 1,
+    });
+    const admitted = place.code === 'admitted' ? place : undefined;
     const job: NewJob = {
       id: node.job,
       tenant: parent.tenant,
@@ -126,8 +144,8 @@ export class GraphRunner {
       input: node.input,
       metadata: {},
       deadline_at: parent.deadline_at,
-      rank: parent.rank,
-      fair_tag: parent.fair_tag,
+      rank: admitted?.rank,
+      fair_tag: admitted?.startTag,
       parent: parent.id,
       node: node.id,
     };

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
-import type { RecordStore } from '../records/index.ts';
+import type { JobRecord, RecordStore } from '../records/index.ts';
 import { type Keys, type Redis, redisNow } from '../redis/index.ts';
 import { GraphRunner } from './graph-runner.ts';
 import type { GroupQueues } from './group-queue.ts';
@@ -23,6 +23,8 @@ export interface JanitorOptions {
   readonly everyMs: number;
   /** Between two searches for records without a job; they read every live record. */
   readonly reconcileEveryMs: number;
+  /** A job's deadline passed while it waited, and this janitor ended it: no worker will ever tell of that end. */
+  readonly onExpired?: (job: JobRecord) => void;
 }
 
 export class Janitor {
@@ -64,11 +66,12 @@ export class Janitor {
 
   /** One round, whoever holds the lock. */
   async round(): Promise<void> {
-    const { redis, keys, queues, records, clock, log, reconcileEveryMs } = this.#options;
+    const { redis, keys, queues, records, clock, log, reconcileEveryMs, onExpired } = this.#options;
     const stalled = await recoverStalled(redis, keys, queues, records);
     if (stalled.length > 0) log.warn({ jobs: stalled }, 'jobs recovered from a worker that went away');
     const expired = await expireOverdue(redis, keys, queues, records, await redisNow(redis));
-    if (expired.length > 0) log.info({ jobs: expired }, 'jobs expired in the queue');
+    if (expired.length > 0) log.info({ jobs: expired.map(({ id }) => id) }, 'jobs expired in the queue');
+    for (const job of expired) onExpired?.(job);
     await this.#graphs.sweep();
     if (clock.monotonic() - this.#reconciledAt < reconcileEveryMs) return;
     this.#reconciledAt = clock.monotonic();

@@ -105,19 +105,18 @@ async function addAgain(queues: GroupQueues, record: JobRecord): Promise<void> {
   await queue.add(record, rank);
 }
 
-/** Ends waiting jobs whose deadline has passed; running ones are stopped by their worker. Returns the ids it ended. */
+/** Ends waiting jobs whose deadline has passed; running ones are stopped by their worker. Returns the jobs it ended. */
 export async function expireOverdue(
   redis: Redis,
   keys: Keys,
   queues: GroupQueues,
   records: RecordStore,
   now: number,
-): Promise<JobId[]> {
+): Promise<JobRecord[]> {
   const overdue = (await redis.zrangebyscore(keys.deadlines, '-inf', now, 'LIMIT', 0, CHUNK)) as JobId[];
   const outcomes = await records.apply(overdue.map((id) => ({ move: 'expire', id })));
-  const expired = overdue.filter((_, i) => outcomes[i].code === 'ok');
-  for (const record of await records.readMany(expired)) {
-    if (record) await queues.of(record.queue).remove(record.id);
-  }
+  const ids = overdue.filter((_, i) => outcomes[i].code === 'ok');
+  const expired = (await records.readMany(ids)).filter((record) => record !== undefined);
+  for (const record of expired) await queues.of(record.queue).remove(record.id);
   return expired;
 }

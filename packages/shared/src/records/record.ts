@@ -11,6 +11,7 @@
  *                +--------- cancel ----+--> canceled    never changes again
  *                +--------- expire ----+--> expired
  *
+ * `output` says a part of the result while the rest is still to come.
  * `begin` is the start of a job made of jobs, when the first of them starts; it has no attempts of its own.
  * `start` opens an attempt: it may find the record queued, or still running when the worker before died without a
  * word. Every later move of that worker names the attempt, and moves of older attempts are refused as stale.
@@ -33,6 +34,7 @@ export const MOVES = {
   start: { from: ['queued', 'running'], to: 'running' },
   begin: { from: ['queued'], to: 'running' },
   progress: { from: ['running'], to: 'running' },
+  output: { from: ['running'], to: 'running' },
   requeue: { from: ['running'], to: 'queued' },
   succeed: { from: ['running'], to: 'succeeded' },
   fail: { from: ['queued', 'running'], to: 'failed' },
@@ -87,6 +89,8 @@ export type JobOutput = z.output<typeof JobOutputSchema>;
 
 /** A job made of jobs: its nodes, each with the job it is or will be. Inputs are complete but for their references. */
 export const GraphStateSchema = z.object({
+  /** The share of its tenant against others. */
+  weight: z.number().default(1),
   nodes: z.array(
     z.object({
       id: z.string(),

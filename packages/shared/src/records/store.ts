@@ -18,6 +18,8 @@ export interface Move {
   readonly lease?: LeaseToken;
   /** Written with the move. Objects are stored as JSON. */
   readonly fields?: Readonly<Record<string, string | number | object>>;
+  /** What the event of this move carries. */
+  readonly data?: object;
   /** With requeue: the attempt was cut short through no fault of the job and is not counted. */
   readonly refund?: true;
 }
@@ -146,7 +148,11 @@ export class RecordStore {
   }
 }
 
-const encodeMove = (move: Move): object => ({ ...move, fields: move.fields && encodeFields(move.fields) });
+const encodeMove = (move: Move): object => ({
+  ...move,
+  fields: move.fields && encodeFields(move.fields),
+  data: move.data && JSON.stringify(move.data),
+});
 
 function encodeFields(fields: Readonly<Record<string, unknown>>): Record<string, string> {
   const encoded: Record<string, string> = {};

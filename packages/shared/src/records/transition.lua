@@ -2,7 +2,7 @@
 --
 -- KEYS[1]  <prefix>:live      ids of all jobs without an end, by creation time
 -- ARGV[1]  <prefix>           for example {lehr}; every key below carries it, so all share one cluster slot
--- ARGV[2]  JSON list of moves {move, id, lease?, fields?, refund?}
+-- ARGV[2]  JSON list of moves {move, id, lease?, fields?, data?, refund?}; data is the event's own, JSON
 -- ARGV[3]  how long a finished record is kept, ms
 --
 -- MOVES is put before this text when it is loaded: per move, the states it may find and the one it leaves
@@ -33,6 +33,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
 local EVENT = {
   create = 'job.queued', start = 'job.started', begin = 'job.started', progress = 'job.progress', requeue = 'job.queued',
+  output = 'job.output',
   succeed = 'job.succeeded', fail = 'job.failed', cancel = 'job.canceled', expire = 'job.expired',
 }
 local TERMINAL = { succeeded = true, failed = true, canceled = true, expired = true }
@@ -80,7 +81,15 @@ end
 local function create(m)
   local key = prefix .. ':record:' .. m.id
   local known = redis.call('HMGET', key, 'state', 'rev', 'attempt')
-  if known[1] then return { 'exists', known[1], tonumber(known[2]), tonumber(known[3]), 0 } end
+  if known[1] then
+    -- A create that is repeated was admitted again: that place is not needed.
+    redis.call('HDEL', prefix .. ':reserved', m.id)
+    if TERMINAL[known[1]] then
+      redis.call('ZREM', KEYS[1], m.id)
+      redis.call('ZREM', prefix .. ':live:' .. m.fields.tenant, m.id)
+    end
+    return { 'exists', known[1], tonumber(known[2]), tonumber(known[3]), 0 }
+  end
   set_fields(key, m.fields)
   redis.call('HSET', key, 'id', m.id, 'state', 'queued', 'rev', 1, 'attempt', 0, 'created_at', now)
   redis.call('HDEL', prefix .. ':reserved', m.id)
@@ -190,8 +199,7 @@ local function apply(m)
     -- The graph this job is a node of has something to do; whoever wrote this does it, or the janitor a little later.
     if known[14] then redis.call('ZADD', prefix .. ':graphs', now, known[14]) end
   end
-  announce(m.id, rev, EVENT[move], move == 'progress' and m.fields and m.fields.progress or nil,
-    known[12])
+  announce(m.id, rev, EVENT[move], m.data or (move == 'progress' and m.fields and m.fields.progress) or nil, known[12])
 
   if move ~= m.move then return answer('ended') end
   local done = answer('ok')

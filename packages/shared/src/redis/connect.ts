@@ -12,7 +12,7 @@ export type { Redis } from 'ioredis';
 /**
  * - `api`: a caller waits for the answer. Fails at once while disconnected and after 2 s without a reply.
  * - `worker`: queue and record commands of a worker. Waits through a reconnect, gives up on one command after 10 s.
- * - `blocking`: one blocking pop at a time. No command timeout; a silent socket is dropped after 20 s.
+ * - `blocking`: one blocking pop at a time. No command timeout; a silent socket is dropped after 20 s, and the pop is sent again.
  * - `subscriber`: channels only; resubscribes by itself.
  */
 export type ConnectionRole = 'api' | 'worker' | 'blocking' | 'subscriber';
@@ -22,7 +22,9 @@ const RECONNECT_CAP_MS = 1000;
 const ROLE_OPTIONS: Record<ConnectionRole, RedisOptions> = {
   api: { enableOfflineQueue: false, commandTimeout: 2000, maxRetriesPerRequest: 1 },
   worker: { commandTimeout: 10_000, maxRetriesPerRequest: null },
-  blocking: { socketTimeout: 20_000, maxRetriesPerRequest: null, autoResendUnfulfilledCommands: false },
+  // Commands that a lost connection left unanswered are sent again: without that ioredis forgets them, and whoever waits for the
+  // answer waits for ever.
+  blocking: { socketTimeout: 20_000, maxRetriesPerRequest: null },
   subscriber: { maxRetriesPerRequest: null },
 };
 

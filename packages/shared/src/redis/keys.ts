@@ -2,7 +2,7 @@
  * Every key Lehr writes in Redis besides BullMQ's own. All carry one hash tag, so that scripts may touch several of
  * them on a Redis Cluster too (one slot: Cluster gives no scale-out here).
  */
-import type { JobId, TenantId, WorkerId } from '../ids.ts';
+import type { FileId, JobId, TenantId, WorkerId } from '../ids.ts';
 
 export interface Keys {
   /** Also BullMQ's key prefix. */
@@ -31,6 +31,8 @@ export interface Keys {
   twins(hash: string): string;
   /** `<twin hash> <job id>` of the lost ones that are called off when nobody came, by until when they wait. */
   readonly orphans: string;
+  /** What is known of an uploaded file. */
+  file(tenant: TenantId, id: FileId): string;
   /** An API key. */
   apiKey(id: string): string;
   /** Ids of all API keys, by when they were made. */
@@ -93,6 +95,7 @@ export function keysOf(namespace: string): Keys {
     reserved: `${prefix}:reserved`,
     twins: (hash) => `${prefix}:twins:${hash}`,
     orphans: `${prefix}:orphans`,
+    file: (tenant, id) => `${prefix}:file:${tenant}:${id}`,
     apiKey: (id) => `${prefix}:key:${id}`,
     apiKeys: `${prefix}:keys`,
     budget: (id) => `${prefix}:budget:${id}`,

@@ -54,7 +54,7 @@ const keyRoute = createRoute({
   security: BEARER,
   middleware: requires('read'),
   request: { params: IdParams, query, headers },
-  responses: { ...responses, ...problemsWithKey('invalid-request', 'not-found') },
+  responses: { ...responses, ...problemsWithKey('invalid-request', 'not-found', 'rate-limited') },
 });
 
 const linkRoute = createRoute({
@@ -73,7 +73,15 @@ const linkRoute = createRoute({
   },
   responses: {
     ...responses,
-    ...problems('invalid-request', 'forbidden', 'not-found', 'gone', 'internal', 'unavailable'),
+    ...problems(
+      'invalid-request',
+      'forbidden',
+      'not-found',
+      'gone',
+      'rate-limited',
+      'internal',
+      'unavailable',
+    ),
   },
 });
 
@@ -81,8 +89,10 @@ export function jobEventsRoutes(app: Api, parts: ApiParts): void {
   const { records, eventLinks } = parts;
 
   app.openapi(keyRoute, async (c) => {
-    const record = await findJob(records, c.var.caller, c.req.valid('param').id);
-    return answer(c, parts, record, { ...c.req.valid('query'), ...c.req.valid('header') });
+    const { caller } = c.var;
+    const record = await findJob(records, caller, c.req.valid('param').id);
+    const holder = { name: `key ${caller.keyId}`, said: 'This key', limit: caller.limits.max_streams };
+    return answer(c, parts, record, holder, { ...c.req.valid('query'), ...c.req.valid('header') });
   });
 
   // Pages of other origins may follow a job; that is what the link is for.
@@ -97,7 +107,11 @@ export function jobEventsRoutes(app: Api, parts: ApiParts): void {
     const record = isJobId(id) ? await records.read(id) : undefined;
     if (!record) throw new LehrError('not-found', 'There is no such job any more.');
     c.header('access-control-allow-origin', '*');
-    return answer(c, parts, record, { ...c.req.valid('query'), ...c.req.valid('header') });
+    // A link is nobody's key; those of one tenant share what a key has that says nothing else.
+    const { tenant } = record;
+    const said = 'Those who follow by a link';
+    const holder = { name: `links of ${tenant}`, said, limit: DEFAULT_LIMITS.max_streams };
+    return answer(c, parts, record, holder, { ...c.req.valid('query'), ...c.req.valid('header') });
   });
 }
 
@@ -107,25 +121,39 @@ interface Wish {
   readonly 'last-event-id'?: string | undefined;
 }
 
-function answer(c: Context<ApiEnv>, { feeds }: ApiParts, record: JobRecord, wish: Wish): Response {
+function answer(
+  c: Context<ApiEnv>,
+  { feeds, streams }: ApiParts,
+  record: JobRecord,
+  holder: StreamHolder,
+  wish: Wish,
+): Response {
   const said = wish['last-event-id'] === undefined ? wish.after : Number(wish['last-event-id']);
   // Events that Redis lost in a crash: nobody knows what this client has missed since.
   const after = said > record.rev ? 0 : said;
   if (isOver(record) && after === record.rev) return c.body(null, 204);
-  const body = eventStream((gone) =>
-    chunks(feeds.follow({ id: record.id, after, previews: wish.previews === 'true', gone })),
-  );
+  streams.check(holder);
+  const body = eventStream((gone) => {
+    const leave = streams.enter(holder);
+    // Whoever goes before the first event leaves a generator that never began, and so never ends.
+    gone.addEventListener('abort', leave, { once: true });
+    return chunks(feeds.follow({ id: record.id, after, previews: wish.previews === 'true', gone }), leave);
+  });
   return c.body(body, 200, SSE_HEADERS);
 }
 
-async function* chunks(feed: AsyncGenerator<FeedItem>): AsyncGenerator<string> {
-  for await (const item of feed) {
-    if (item === 'ping') {
-      yield PING;
-      continue;
+async function* chunks(feed: AsyncGenerator<FeedItem>, leave: () => void): AsyncGenerator<string> {
+  try {
+    for await (const item of feed) {
+      if (item === 'ping') {
+        yield PING;
+        continue;
+      }
+      const { rev, event } = item;
+      const data = JSON.stringify(event);
+      yield formatEvent({ ...(rev !== undefined && { id: String(rev) }), event: event.type, data });
     }
-    const { rev, event } = item;
-    const data = JSON.stringify(event);
-    yield formatEvent({ ...(rev !== undefined && { id: String(rev) }), event: event.type, data });
+  } finally {
+    leave();
   }
 }

@@ -55,7 +55,7 @@ export function listJobsRoute(app: Api, { redis, keys, records, presenter }: Api
       c.header('link', `<${presenter.url(`/v1/jobs?${query}`)}>; rel="next"`);
     }
     c.header('cache-control', 'private, no-cache');
-    const data = await Promise.all(page.records.map((record) => presenter.job(record)));
+    const data = await Promise.all(page.records.map((record) => presenter.job(record, { brief: true })));
     return c.json({ data, next_cursor: next, has_more: next !== null }, 200);
   });
 }

@@ -1,0 +1,117 @@
+/** POST /t2i, the endpoint of the classic micro-batching server: one picture's bytes as one plain answer. */
+import { createRoute, z } from '@hono/zod-openapi';
+import { TextToImageRequestSchema } from '@lehr/shared';
+import type { Api, ApiParts } from '../../api.ts';
+import { IDEMPOTENCY_HEADER } from '../../jobs/identity.ts';
+import { authenticate, requires } from '../../middleware/auth.ts';
+import { countRefusals } from '../../middleware/count-refusals.ts';
+import { guardQuota } from '../../middleware/guard-quota.ts';
+import { limitBody } from '../../middleware/limit-body.ts';
+import { BEARER, problemsWithKey } from '../../routes/responses.ts';
+import { holdUntilDone } from '../hold.ts';
+import { makeJob } from '../make-job.ts';
+import { atTheTop, nativeRequest } from '../names.ts';
+import { readImage } from '../read-image.ts';
+import { withoutNulls } from '../without-nulls.ts';
+
+const PATH = '/t2i';
+const MAX_BODY_BYTES = 1024 * 1024;
+const { prompt, negative_prompt, width, height, steps, guidance, seed, n } = TextToImageRequestSchema.shape;
+
+const RequestSchema = z
+  .preprocess(
+    withoutNulls,
+    z.looseObject({
+      prompt,
+      negative_prompt,
+      width,
+      height,
+      inference_steps: steps,
+      guidance_scale: guidance,
+      seed,
+      n: n.meta({ description: 'Pictures to draw; the answer is the first, `Link` leads to the others.' }),
+    }),
+  )
+  .meta({ id: 'ClassicRequest' });
+
+const route = createRoute({
+  method: 'post',
+  path: PATH,
+  operationId: 'drawPicture',
+  tags: ['classic'],
+  summary: 'Draw a picture and get its bytes',
+  description:
+    'A text-to-image job of the default model; the answer is held until it is done. Unknown fields are ignored. A request ' +
+    'that is held too long ends with 504 and goes on as a job: the same request again joins it.',
+  security: BEARER,
+  request: {
+    headers: z.object(IDEMPOTENCY_HEADER),
+    body: {
+      required: true,
+      content: {
+        'application/json': {
+          schema: RequestSchema,
+          example: { prompt: 'a red circle on a blue background', width: 64, height: 64, inference_steps: 8 },
+        },
+      },
+    },
+  },
+  responses: {
+    200: {
+      description: 'The picture.',
+      content: { 'image/png': { schema: z.string().meta({ format: 'binary' }) } },
+    },
+    ...problemsWithKey(
+      'invalid-request',
+      'model-not-found',
+      'conflict',
+      'gone',
+      'too-large',
+      'unsupported-media',
+      'invalid-input',
+      'idempotency-mismatch',
+      'rate-limited',
+      'overloaded',
+      'hold-expired',
+    ),
+  },
+});
+
+const NAMES = atTheTop({ '/input/steps': '/inference_steps', '/input/guidance': '/guidance_scale' });
+
+export function classicRoutes(app: Api, parts: ApiParts): void {
+  const { authenticator, metrics, quotas, holdMs, store, presenter } = parts;
+  app.use(PATH, authenticate(authenticator), limitBody(MAX_BODY_BYTES));
+  app.on('POST', PATH, countRefusals(metrics), requires('submit'), guardQuota(quotas));
+  app.openapi(route, async (c) => {
+    const body = c.req.valid('json');
+    const { inference_steps, guidance_scale, prompt, negative_prompt, width, height, seed, n } = body;
+    const input = {
+      prompt,
+      negative_prompt,
+      width,
+      height,
+      seed,
+      n,
+      steps: inference_steps,
+      guidance: guidance_scale,
+    };
+    const made = await makeJob(c, parts, {
+      route: `POST ${PATH}`,
+      body,
+      request: nativeRequest({ type: 'text-to-image', input }, NAMES),
+      names: NAMES,
+      idempotencyKey: c.req.valid('header')['idempotency-key'],
+      callsOff: true,
+    });
+    const record = await holdUntilDone(c, parts, made, holdMs);
+    const [first] = record.output.images;
+    if (!first) throw new Error(`Job ${record.id} succeeded without a picture. This is a bug in Lehr.`);
+    const others = ((await presenter.job(record)).output?.images ?? []).slice(1);
+    return c.body(await readImage(store, first), 200, {
+      ...made.headers,
+      'content-type': first.content_type,
+      ...(others.length > 0 && { link: others.map(({ url }) => `<${url}>; rel="item"`).join(', ') }),
+    }) as never;
+  });
+}

@@ -1,0 +1,50 @@
+/** A call that is streamed: what the job tells meanwhile, then its result or why there is none. */
+import { type JobEvent, type LehrError, toLehrError } from '@lehr/shared';
+import type { ApiParts } from '../../api.ts';
+import { isOver } from '../../jobs/present.ts';
+import { formatEvent, PING } from '../../sse.ts';
+import { type SucceededRecord, succeeded } from '../hold.ts';
+import { JobEndedError } from '../job-ended-error.ts';
+import type { MadeJob } from '../make-job.ts';
+import { openaiRefusal } from './errors.ts';
+
+export interface Teller {
+  /** Whether to have previews made. */
+  readonly previews: boolean;
+  /** What the client hears of an event; undefined: nothing. */
+  during(event: JobEvent): object | undefined;
+  after(record: SucceededRecord): AsyncIterable<object>;
+}
+
+/** Chunks for `eventStream`; each event is one JSON value. */
+export async function* callEvents(
+  parts: ApiParts,
+  made: MadeJob,
+  teller: Teller,
+  gone: AbortSignal,
+): AsyncGenerator<string> {
+  const { feeds, records, log } = parts;
+  const { id } = made.record;
+  await made.held();
+  try {
+    for await (const item of feeds.follow({ id, after: 0, previews: teller.previews, gone })) {
+      if (item === 'ping') yield PING;
+      const told = item === 'ping' ? undefined : teller.during(item.event);
+      if (told) yield formatEvent({ data: JSON.stringify(told) });
+    }
+    if (gone.aborted) return;
+    const record = (await records.read(id)) ?? made.record;
+    if (!isOver(record)) throw new JobEndedError('stopping', record);
+    await made.answered();
+    for await (const told of teller.after(succeeded(record)))
+      yield formatEvent({ data: JSON.stringify(told) });
+  } catch (cause) {
+    const error = toLehrError(cause);
+    if (error.code === 'internal') log.error({ error, job: id }, 'a streamed call failed by a fault of ours');
+    if (!(error instanceof JobEndedError) || error.end === 'stopping') await made.lost();
+    yield errorEvent(error);
+  }
+}
+
+const errorEvent = (error: LehrError): string =>
+  formatEvent({ event: 'error', data: JSON.stringify(openaiRefusal(error).body) });

@@ -1,0 +1,115 @@
+/** Refusals and failed calls as OpenAI clients read them: `{"error": {message, type, param, code}}`. */
+import { ERROR_CODES, type ErrorCode, type LehrError } from '@lehr/shared';
+import { z } from 'zod';
+import { type JobEnd, JobEndedError } from '../job-ended-error.ts';
+
+export const OpenAiErrorSchema = z
+  .object({
+    error: z.object({
+      message: z.string(),
+      type: z.string(),
+      param: z.string().nullable().meta({ description: 'The field that it is about.' }),
+      code: z.string().nullable(),
+      job_id: z.string().optional().meta({ description: 'The job behind the call, when it was made.' }),
+    }),
+  })
+  .meta({ id: 'OpenAiError' });
+
+export interface OpenAiRefusal {
+  readonly status: number;
+  readonly body: z.output<typeof OpenAiErrorSchema>;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+interface Facts {
+  readonly status: number;
+  readonly type: 'invalid_request_error' | 'rate_limit_error' | 'service_unavailable_error' | 'server_error';
+  readonly code: string;
+}
+
+const ask = (status: number, code: string): Facts => ({ status, type: 'invalid_request_error', code });
+const server = (status: number, code: string): Facts => ({ status, type: 'server_error', code });
+const OVERLOADED: Facts = { status: 503, type: 'service_unavailable_error', code: 'server_is_overloaded' };
+
+const FACTS: Readonly<Partial<Record<ErrorCode, Facts>>> = {
+  unauthenticated: ask(401, 'invalid_api_key'),
+  forbidden: ask(403, 'insufficient_permissions'),
+  'not-found': ask(404, 'not_found'),
+  'model-not-found': ask(404, 'model_not_found'),
+  'method-not-allowed': ask(405, 'method_not_allowed'),
+  conflict: ask(409, 'conflict'),
+  gone: ask(410, 'gone'),
+  'too-large': ask(413, 'request_too_large'),
+  'unsupported-media': ask(415, 'unsupported_media_type'),
+  'idempotency-mismatch': ask(422, 'idempotency_key_reused'),
+  'rate-limited': { status: 429, type: 'rate_limit_error', code: 'rate_limit_exceeded' },
+  overloaded: OVERLOADED,
+  unavailable: OVERLOADED,
+  'hold-expired': server(504, 'hold_expired'),
+};
+
+const factsOf = (code: ErrorCode): Facts => {
+  if (code === 'invalid-input' || code === 'invalid-request') return ask(400, 'invalid_value');
+  return FACTS[code] ?? server(ERROR_CODES[code].status, 'internal_error');
+};
+
+const ENDS: Readonly<Record<JobEnd, Facts & { headers: Readonly<Record<string, string>> }>> = {
+  failed: { ...server(500, 'job_failed'), headers: { 'x-should-retry': 'false' } },
+  canceled: { ...ask(409, 'job_canceled'), headers: { 'x-should-retry': 'false' } },
+  expired: { ...server(504, 'job_expired'), headers: { 'x-should-retry': 'false' } },
+  // The retry joins the same job.
+  late: { ...server(504, 'hold_expired'), headers: { 'x-should-retry': 'true', 'retry-after-ms': '200' } },
+  stopping: { ...OVERLOADED, headers: { 'retry-after-ms': '200' } },
+};
+
+export function openaiRefusal(error: LehrError): OpenAiRefusal {
+  const audio = error instanceof JobEndedError && error.code === 'invalid-audio';
+  // What turned out not to be audio is a bad request, however late that was found.
+  if (audio) return refusal(error, ask(400, 'invalid_value'), 'file', { job_id: error.job });
+  if (error instanceof JobEndedError) {
+    const { headers, ...facts } = ENDS[error.end];
+    return { ...refusal(error, facts, null, { job_id: error.job }), headers };
+  }
+  if (error.code === 'invalid-input' || error.code === 'invalid-request') return badField(error);
+  const param = error.code === 'model-not-found' ? 'model' : null;
+  return refusal(error, factsOf(error.code), param);
+}
+
+function badField(error: LehrError): OpenAiRefusal {
+  const [problem] = error.problems;
+  if (!problem) return refusal(error, ask(400, 'invalid_json'), null);
+  const isField = problem.pointer.startsWith('/');
+  const param = isField ? problem.pointer.slice(1).replaceAll('/', '.') : null;
+  return refusal(error, ask(400, codeOf(problem.detail)), param);
+}
+
+function codeOf(detail: string): string {
+  if (detail === 'is required') return 'missing_required_parameter';
+  return detail.startsWith('must be one of') ? 'unsupported_value' : 'invalid_value';
+}
+
+const refusal = (
+  { message }: LehrError,
+  { status, type, code }: Facts,
+  param: string | null,
+  more: { readonly job_id?: string } = {},
+): OpenAiRefusal => ({ status, body: { error: { message, type, param, code, ...more } }, headers: {} });
+
+interface ErrorResponse {
+  description: string;
+  content: Record<string, { schema: typeof OpenAiErrorSchema }>;
+}
+
+/** As `problemsWithKey` of the native routes, in the statuses and the shape of this wire; `never` for the same reason. */
+export function openaiErrors(...codes: readonly ErrorCode[]): Record<never, ErrorResponse> {
+  const responses: Record<number, ErrorResponse> = {};
+  const all = [...codes, 'unauthenticated', 'forbidden', 'internal', 'unavailable'] as const;
+  for (const { status, code } of all.map(factsOf)) {
+    const known = responses[status]?.description;
+    responses[status] = {
+      description: known ? `${known}, \`${code}\`` : `\`${code}\``,
+      content: { 'application/json': { schema: OpenAiErrorSchema } },
+    };
+  }
+  return responses;
+}

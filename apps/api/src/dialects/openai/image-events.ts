@@ -1,0 +1,55 @@
+/** What a streamed call hears of its pictures: thumbnails in the making, then each picture whole. */
+import { type Clock, IMAGE_FORMATS, type JobEvent } from '@lehr/shared';
+import type { ObjectStore } from '@lehr/shared/objects';
+import type { JobRecord } from '@lehr/shared/records';
+import type { SucceededRecord } from '../hold.ts';
+import { readImage } from '../read-image.ts';
+import type { Teller } from './call-events.ts';
+import type { ImageEvent } from './image-contract.ts';
+import { pictureOf } from './picture.ts';
+
+/** Tokens are not what Lehr counts. */
+const NO_USAGE = {
+  input_tokens: 0,
+  output_tokens: 0,
+  total_tokens: 0,
+  input_tokens_details: { image_tokens: 0, text_tokens: 0 },
+};
+
+/** `partials`: how many thumbnails at most. */
+export function imageTeller(
+  { store, clock }: { readonly store: ObjectStore; readonly clock: Clock },
+  record: JobRecord,
+  partials: number,
+): Teller {
+  const common = { ...pictureOf(record), quality: 'auto' as const };
+  let sent = 0;
+  return {
+    previews: partials > 0,
+    during: (event: JobEvent): ImageEvent | undefined => {
+      if (event.type !== 'job.preview') return undefined;
+      const { step, steps, content_type, data } = event.data;
+      // The first as soon as there is one, the others evenly over what is left.
+      if (sent === partials || step / steps < sent / partials) return undefined;
+      return {
+        type: 'image_generation.partial_image',
+        ...common,
+        output_format: IMAGE_FORMATS.find((each) => content_type === `image/${each}`) ?? common.output_format,
+        b64_json: data,
+        created_at: Math.floor(clock.now() / 1000),
+        partial_image_index: sent++,
+      };
+    },
+    after: async function* ({ output, finished_at }: SucceededRecord): AsyncGenerator<ImageEvent> {
+      for (const image of output.images) {
+        yield {
+          type: 'image_generation.completed',
+          ...common,
+          b64_json: Buffer.from(await readImage(store, image)).toString('base64'),
+          created_at: Math.floor(finished_at / 1000),
+          usage: NO_USAGE,
+        };
+      }
+    },
+  };
+}

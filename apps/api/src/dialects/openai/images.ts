@@ -1,0 +1,127 @@
+/** POST /v1/images/generations over a text-to-image job: the answer is held until its pictures are there, or streamed. */
+import { createRoute } from '@hono/zod-openapi';
+import type { Api, ApiParts } from '../../api.ts';
+import { requires } from '../../middleware/auth.ts';
+import { countRefusals } from '../../middleware/count-refusals.ts';
+import { guardQuota } from '../../middleware/guard-quota.ts';
+import { answerJson } from '../../middleware/own-headers.ts';
+import { BEARER } from '../../routes/responses.ts';
+import { eventStream, SSE_HEADERS } from '../../sse.ts';
+import { holdUntilDone, type SucceededRecord } from '../hold.ts';
+import { makeJob } from '../make-job.ts';
+import { atTheTop, type Names, nativeRequest } from '../names.ts';
+import { readImage } from '../read-image.ts';
+import { callEvents } from './call-events.ts';
+import { askedAgain, CALL_HEADERS, holdMsOf } from './call-headers.ts';
+import { openaiErrors } from './errors.ts';
+import {
+  ImageEventSchema,
+  type ImageRequest,
+  ImageRequestSchema,
+  type Images,
+  ImagesSchema,
+} from './image-contract.ts';
+import { imageTeller } from './image-events.ts';
+import { pictureOf } from './picture.ts';
+
+const PATH = '/v1/images/generations';
+
+const route = createRoute({
+  method: 'post',
+  path: PATH,
+  operationId: 'createImage',
+  tags: ['openai'],
+  summary: 'Draw pictures, as OpenAI clients ask for them',
+  description:
+    'A text-to-image job whose answer is held until the pictures are there, or streamed with `stream: true`. Fields that are ' +
+    'null or unknown are ignored; `quality`, `style`, `moderation` and `user` are without effect. A call that is held too ' +
+    'long ends with 504 and goes on as a job: the same call again joins it.',
+  security: BEARER,
+  request: {
+    headers: CALL_HEADERS,
+    body: {
+      required: true,
+      content: {
+        'application/json': {
+          schema: ImageRequestSchema,
+          example: {
+            prompt: 'a red circle on a blue background',
+            n: 1,
+            size: '64x64',
+            response_format: 'url',
+          },
+        },
+      },
+    },
+  },
+  responses: {
+    200: {
+      description: 'The pictures, or their events.',
+      content: {
+        'application/json': { schema: ImagesSchema },
+        'text/event-stream': { schema: ImageEventSchema },
+      },
+    },
+    ...openaiErrors(
+      'invalid-input',
+      'model-not-found',
+      'conflict',
+      'gone',
+      'too-large',
+      'unsupported-media',
+      'idempotency-mismatch',
+      'rate-limited',
+      'overloaded',
+      'hold-expired',
+    ),
+  },
+});
+
+const NAMES: Names = atTheTop({ '/input/width': '/size', '/input/height': '/size' });
+
+export function imageRoutes(app: Api, parts: ApiParts): void {
+  app.on('POST', PATH, countRefusals(parts.metrics), requires('submit'), guardQuota(parts.quotas));
+  app.openapi(route, async (c) => {
+    const body = c.req.valid('json');
+    const headers = c.req.valid('header');
+    const made = await makeJob(c, parts, {
+      route: `POST ${PATH}`,
+      body,
+      request: nativeRequest(requestOf(body), NAMES),
+      names: NAMES,
+      callsOff: true,
+      ...askedAgain(headers),
+    });
+    if (body.stream) {
+      const teller = imageTeller(parts, made.record, body.partial_images ?? 0);
+      const stream = eventStream((gone) => callEvents(parts, made, teller, gone));
+      return c.body(stream, 200, { ...made.headers, ...SSE_HEADERS }) as never;
+    }
+    const record = await holdUntilDone(c, parts, made, holdMsOf(parts, headers));
+    return answerJson(c, await imagesOf(parts, record, body.response_format), 200, made.headers);
+  });
+}
+
+function requestOf(body: ImageRequest): Parameters<typeof nativeRequest>[0] {
+  const { prompt, model, n, output_format, negative_prompt, steps, guidance, seed, sampler } = body;
+  const [width, height] =
+    body.size === undefined || body.size === 'auto' ? [] : body.size.split('x').map(Number);
+  const input = { prompt, n, width, height, output_format, negative_prompt, steps, guidance, seed, sampler };
+  return { type: 'text-to-image', model, input };
+}
+
+async function imagesOf(
+  { presenter, store }: ApiParts,
+  record: SucceededRecord,
+  format: ImageRequest['response_format'],
+): Promise<Images> {
+  const { output } = await presenter.job(record);
+  const links = output?.images ?? [];
+  const data = await Promise.all(
+    record.output.images.map(async (image, i) => ({
+      ...(format !== 'b64_json' && { url: links[i]?.url }),
+      ...(format !== 'url' && { b64_json: Buffer.from(await readImage(store, image)).toString('base64') }),
+    })),
+  );
+  return { created: Math.floor(record.finished_at / 1000), data, ...pictureOf(record) };
+}

@@ -1,0 +1,112 @@
+/** A job's record as a prediction. */
+import type { Job } from '@lehr/shared';
+import type { ObjectStore } from '@lehr/shared/objects';
+import type { JobRecord } from '@lehr/shared/records';
+import type { EventLinks } from '../../jobs/event-links.ts';
+import type { Presenter } from '../../jobs/present.ts';
+import type { Prediction } from './prediction-contract.ts';
+import { predictionIdOf } from './prediction-ids.ts';
+import { shownInput } from './prediction-input.ts';
+import { progressLine } from './progress-line.ts';
+import { OWNER } from './wanted-model.ts';
+
+export interface PredictionsViewParts {
+  readonly presenter: Presenter;
+  readonly eventLinks: EventLinks;
+  readonly store: Pick<ObjectStore, 'link'>;
+}
+
+/** An hour: `input.audio` is shown for people to look at. */
+const INPUT_LINK_S = 3600;
+
+export class PredictionsView {
+  readonly #parts: PredictionsViewParts;
+
+  constructor(parts: PredictionsViewParts) {
+    this.#parts = parts;
+  }
+
+  /** As GET and webhooks show it. Clients poll this without end, so it asks Redis for nothing. */
+  async of(record: JobRecord): Promise<Prediction> {
+    const { presenter, store } = this.#parts;
+    const isDone = record.state === 'succeeded';
+    return {
+      id: predictionIdOf(record.id),
+      model: `${OWNER}/${record.model.replace(/@[^+]*/g, '')}`,
+      version: record.model,
+      status: statusOf(record),
+      input: await shownInput(record, store, INPUT_LINK_S),
+      output: isDone ? outputOf(record.type, (await presenter.job(record)).output) : null,
+      error: record.state === 'failed' ? record.error.detail : null,
+      logs: record.state === 'running' && record.progress ? progressLine(record.progress) : '',
+      source: 'api',
+      data_removed: false,
+      created_at: iso(record.created_at),
+      started_at: 'started_at' in record && record.started_at !== undefined ? iso(record.started_at) : null,
+      completed_at: 'finished_at' in record ? iso(record.finished_at) : null,
+      ...(record.deadline_at !== undefined && { deadline: iso(record.deadline_at) }),
+      ...(isDone && { metrics: metricsOf(record.metrics) }),
+      urls: this.#urls(record),
+    };
+  }
+
+  /**
+   * As the answer to its creation: clients that are told `processing` there take the prediction for finished and return
+   * nothing, so one that runs is still starting.
+   */
+  async created(record: JobRecord): Promise<Prediction> {
+    const prediction = await this.of(record);
+    return prediction.status === 'processing' ? { ...prediction, status: 'starting' } : prediction;
+  }
+
+  #urls({ id, created_at }: JobRecord): Prediction['urls'] {
+    const { presenter, eventLinks } = this.#parts;
+    const get = presenter.url(`/v1/predictions/${predictionIdOf(id)}`);
+    const { search } = new URL(eventLinks.to(id, created_at));
+    return {
+      get,
+      cancel: `${get}/cancel`,
+      web: presenter.url(`/jobs/${id}`),
+      stream: presenter.url(`/streams/${predictionIdOf(id)}${search}`),
+    };
+  }
+}
+
+/** Never `aborted`: clients that wait do not know it and go on waiting. */
+function statusOf(record: JobRecord): Prediction['status'] {
+  switch (record.state) {
+    case 'queued':
+      // Its worker was lost: a status does not run backwards.
+      return record.attempt > 0 ? 'processing' : 'starting';
+    case 'running':
+      return 'processing';
+    case 'succeeded':
+    case 'failed':
+      return record.state;
+    case 'canceled':
+    case 'expired':
+      return 'canceled';
+  }
+}
+
+function outputOf(type: Job['type'], output: Job['output']): unknown {
+  const images = output?.images?.map(({ url }) => url) ?? [];
+  switch (type) {
+    case 'text-to-image':
+      return images;
+    case 'speech-to-text': {
+      const { text, language, duration, segments } = output ?? {};
+      return { text, language, duration, segments };
+    }
+    case 'speech-to-image':
+    case 'graph':
+      return { text: output?.text, images };
+  }
+}
+
+const metricsOf = ({ run_ms, total_ms }: { run_ms: number; total_ms: number }) => ({
+  predict_time: Math.max(1, run_ms) / 1000,
+  total_time: Math.max(1, total_ms) / 1000,
+});
+
+const iso = (ms: number): string => new Date(ms).toISOString();

@@ -1,0 +1,106 @@
+/** Looking at predictions, listing them and calling them off. Never refused for load: a refused poll ends its caller's run. */
+import { createRoute, z } from '@hono/zod-openapi';
+import { isJobId, type JobId } from '@lehr/shared';
+import { listJobs } from '@lehr/shared/records';
+import type { Api, ApiParts } from '../../api.ts';
+import { refusal } from '../../field-problems.ts';
+import { cancelJob } from '../../jobs/cancel.ts';
+import { findJob } from '../../jobs/find.ts';
+import { requires } from '../../middleware/auth.ts';
+import { answerJson } from '../../middleware/own-headers.ts';
+import { BEARER, problemsWithKey } from '../../routes/responses.ts';
+import { PredictionListSchema, PredictionSchema } from './prediction-contract.ts';
+import { jobIdOf } from './prediction-ids.ts';
+import { PredictionsView } from './predictions-view.ts';
+
+const PAGE = 100;
+
+const params = z.object({ id: z.string().meta({ example: '01jd3v9s6w0000000000000000' }) });
+const prediction = (description: string) => ({
+  200: { description, content: { 'application/json': { schema: PredictionSchema } } },
+});
+const shared = { tags: ['replicate'], security: BEARER };
+
+const getRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/v1/predictions/{id}',
+  operationId: 'getPrediction',
+  summary: 'Look at a prediction',
+  middleware: requires('read'),
+  request: { params },
+  responses: { ...prediction('The prediction, its links signed now.'), ...problemsWithKey('not-found') },
+});
+
+const cancelRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/v1/predictions/{id}/cancel',
+  operationId: 'cancelPrediction',
+  summary: 'Call a prediction off',
+  description: 'Takes no body. One that runs stops at its next step; one that is over stays as it is.',
+  middleware: requires('cancel'),
+  request: { params },
+  responses: { ...prediction('The prediction as it is now.'), ...problemsWithKey('not-found') },
+});
+
+const listRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/v1/predictions',
+  operationId: 'listPredictions',
+  summary: 'List your predictions, newest first',
+  description: 'All your jobs, whichever way they were asked for, a hundred a page.',
+  middleware: requires('read'),
+  request: {
+    query: z.object({
+      cursor: z.string().max(200).optional().meta({ description: 'As in `next` of a page.' }),
+    }),
+  },
+  responses: {
+    200: { description: 'A page.', content: { 'application/json': { schema: PredictionListSchema } } },
+    ...problemsWithKey('invalid-request'),
+  },
+});
+
+const PRIVATE = { 'cache-control': 'private, no-cache' };
+
+export function predictionRoutes(app: Api, parts: ApiParts): void {
+  const { records, redis, keys, presenter, metrics } = parts;
+  const view = new PredictionsView(parts);
+
+  app.openapi(getRoute, async (c) => {
+    const record = await findJob(records, c.var.caller, jobIdOf(c.req.valid('param').id));
+    return answerJson(c, await view.of(record), 200, PRIVATE);
+  });
+
+  app.openapi(cancelRoute, async (c) => {
+    const id = jobIdOf(c.req.valid('param').id);
+    const record = await findJob(records, c.var.caller, id);
+    const [model, version] = record.model.split('@');
+    const outcome = await cancelJob(parts, record);
+    if (outcome === 'canceled') metrics.requests.inc({ model, version, outcome: 'canceled' });
+    return answerJson(c, await view.of(await findJob(records, c.var.caller, id)), 200, PRIVATE);
+  });
+
+  app.openapi(listRoute, async (c) => {
+    const { cursor } = c.req.valid('query');
+    const page = await listJobs(redis, keys, records, c.var.caller.tenant, {
+      limit: PAGE,
+      ...(cursor !== undefined && { cursor: decodeCursor(cursor) }),
+    });
+    const results = await Promise.all(page.records.map((record) => view.of(record)));
+    // Absolute: clients resolve it against a base that ends in /v1.
+    const next =
+      page.next === undefined ? null : presenter.url(`/v1/predictions?cursor=${encodeCursor(page.next)}`);
+    return answerJson(c, { results, next, previous: null }, 200, PRIVATE);
+  });
+}
+
+const encodeCursor = (id: JobId): string => Buffer.from(id).toString('base64url');
+
+function decodeCursor(cursor: string): JobId {
+  const id = Buffer.from(cursor, 'base64url').toString();
+  if (isJobId(id)) return id;
+  throw refusal('invalid-request', [{ pointer: '?cursor', detail: 'is not a cursor of this list' }]);
+}

@@ -1,0 +1,28 @@
+/** Webhooks on Replicate's wire: the prediction as GET shows it. */
+
+import { isEnd } from '../../webhooks/message-id.ts';
+import type { Renderer } from '../../webhooks/renderer.ts';
+import type { Prediction } from './prediction-contract.ts';
+import { PredictionsView, type PredictionsViewParts } from './predictions-view.ts';
+
+/** Links, never bytes; a long transcript can be asked for. */
+const MAX_BODY_BYTES = 20_000;
+
+export function replicateRenderer(parts: PredictionsViewParts): Renderer {
+  const view = new PredictionsView(parts);
+  return {
+    retries: isEnd,
+    render: async (record) => fitted(await view.of(record)),
+  };
+}
+
+function fitted(prediction: Prediction): Prediction {
+  let { input, output } = prediction;
+  const fits = () => Buffer.byteLength(JSON.stringify({ ...prediction, input, output })) <= MAX_BODY_BYTES;
+  if (!fits() && typeof output === 'object' && output !== null && 'segments' in output) {
+    output = { ...output, segments: undefined };
+  }
+  if (!fits()) input = {};
+  if (!fits()) output = null;
+  return { ...prediction, input, output };
+}

@@ -1,0 +1,90 @@
+/** `urls.stream`: a prediction's outputs and logs as events, read without a key. The link is the right to it. */
+import { createRoute, z } from '@hono/zod-openapi';
+import { isJobId, type JobEvent, LehrError } from '@lehr/shared';
+import { secureHeaders } from 'hono/secure-headers';
+import type { Api, ApiParts } from '../../api.ts';
+import type { FeedItem } from '../../jobs/event-feed.ts';
+import { problems } from '../../routes/responses.ts';
+import { eventStream, formatEvent, PING, SSE_HEADERS } from '../../sse.ts';
+import { jobIdOf } from './prediction-ids.ts';
+import { progressLine } from './progress-line.ts';
+
+const route = createRoute({
+  method: 'get',
+  path: '/streams/{id}',
+  operationId: 'streamPrediction',
+  tags: ['replicate'],
+  summary: 'Follow a prediction without a key',
+  description:
+    '`urls.stream` of a prediction leads here: `output` for every picture’s link and every piece of text, `logs` for progress, ' +
+    '`error` with its message, and `done` at the end.',
+  request: {
+    params: z.object({ id: z.string() }),
+    query: z.object({ expires: z.string(), sig: z.string() }),
+  },
+  responses: {
+    200: { description: 'The events.', content: { 'text/event-stream': { schema: z.string() } } },
+    ...problems('invalid-request', 'forbidden', 'not-found', 'gone', 'internal', 'unavailable'),
+  },
+});
+
+export function predictionStreamRoute(app: Api, { records, eventLinks, feeds }: ApiParts): void {
+  app.use('/streams/*', secureHeaders({ crossOriginResourcePolicy: 'cross-origin', overwrite: false }));
+  app.openapi(route, async (c) => {
+    const id = jobIdOf(c.req.valid('param').id);
+    const { outcome } = eventLinks.verdict(id, new URL(c.req.url).searchParams);
+    if (outcome === 'invalid') throw new LehrError('forbidden', 'This link is not valid.');
+    if (outcome === 'expired') {
+      throw new LehrError('gone', 'This link has expired; ask for the prediction again for a new one.');
+    }
+    const record = isJobId(id) ? await records.read(id) : undefined;
+    if (!record) throw new LehrError('not-found', 'There is no such prediction any more.');
+    c.header('access-control-allow-origin', '*');
+    const body = eventStream((gone) =>
+      predictionEvents(feeds.follow({ id: record.id, after: 0, previews: false, gone })),
+    );
+    return c.body(body, 200, SSE_HEADERS) as never;
+  });
+}
+
+async function* predictionEvents(feed: AsyncGenerator<FeedItem>): AsyncGenerator<string> {
+  let said = '';
+  for await (const item of feed) {
+    if (item === 'ping') {
+      yield PING;
+      continue;
+    }
+    for (const [event, data] of told(item.event, said)) {
+      if (event === 'output') said += data;
+      yield formatEvent({ event, data, ...(item.rev !== undefined && { id: String(item.rev) }) });
+    }
+  }
+}
+
+/** `said`: all the text told so far. */
+function told(event: JobEvent, said: string): [event: string, data: string][] {
+  switch (event.type) {
+    case 'job.progress':
+      return [['logs', progressLine(event.data).trimEnd()]];
+    case 'job.output':
+      return [['output', event.data.text]];
+    case 'job.succeeded': {
+      const { text, images = [] } = event.data.output ?? {};
+      const links = images.map(({ url }): [string, string] => ['output', url]);
+      const isUnsaid = text !== undefined && said === '';
+      return [...(isUnsaid ? [['output', text] as [string, string]] : []), ...links, ['done', '{}']];
+    }
+    case 'job.failed':
+      return [
+        ['error', event.data.error?.detail ?? 'The job failed.'],
+        ['done', '{"reason":"error"}'],
+      ];
+    case 'job.canceled':
+    case 'job.expired':
+      return [['done', '{"reason":"canceled"}']];
+    case 'job.queued':
+    case 'job.started':
+    case 'job.preview':
+      return [];
+  }
+}

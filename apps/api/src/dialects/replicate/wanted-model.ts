@@ -1,0 +1,51 @@
+/** Which model a prediction is of, as Replicate's clients name it. */
+import { LehrError, type Registry } from '@lehr/shared';
+import { refusal } from '../../field-problems.ts';
+
+export const OWNER = 'lehr';
+
+export interface WantedModel {
+  /** `name`, `name@version`, or two of them joined by `+`. */
+  readonly model: string;
+  readonly type: 'text-to-image' | 'speech-to-text' | 'speech-to-image';
+}
+
+/** From `/v1/models/{owner}/{name}`. Throws `model-not-found`. */
+export function wantedByPath(registry: Registry, owner: string, name: string): WantedModel {
+  if (owner !== OWNER) throw notFound(`${owner}/${name}`);
+  return typed(registry, name);
+}
+
+/**
+ * From `version`: `lehr/name`, `lehr/name:version`, a version's id as predictions show it (`name@version`), or a version alone,
+ * which is all that clients send of `lehr/name:version`: it must be of one model only. Throws `model-not-found` and `invalid-input`.
+ */
+export function wantedByVersion(registry: Registry, wanted: string): WantedModel {
+  const [, owner, name, version] = /^([^/]+)\/([^/:]+)(?::(.+))?$/.exec(wanted) ?? [];
+  if (owner !== undefined) {
+    if (owner !== OWNER) throw notFound(wanted);
+    // The version may be the whole id: lehr/tiny:tiny@1.
+    return typed(
+      registry,
+      version === undefined || version.includes('@') ? (version ?? name) : `${name}@${version}`,
+    );
+  }
+  if (wanted.includes('@')) return typed(registry, wanted);
+  const having = registry.models.filter(({ versions }) => versions.some((each) => each.version === wanted));
+  if (having.length > 1) {
+    const ids = having.map((model) => `${model.name}@${wanted}`).join(' or ');
+    throw refusal('invalid-input', [{ pointer: '/version', detail: `is of several models: say ${ids}` }]);
+  }
+  if (!having[0]) throw notFound(wanted);
+  return typed(registry, `${having[0].name}@${wanted}`);
+}
+
+function typed(registry: Registry, model: string): WantedModel {
+  if (model.includes('+')) return { model, type: 'speech-to-image' };
+  const found = registry.models.find(({ name }) => name === model.split('@')[0]);
+  if (!found) throw notFound(model);
+  return { model, type: found.task === 'whisper' ? 'speech-to-text' : 'text-to-image' };
+}
+
+const notFound = (wanted: string): LehrError =>
+  new LehrError('model-not-found', `There is no model ${JSON.stringify(wanted.slice(0, 80))}.`);

@@ -1,0 +1,19 @@
+/** Clients of other APIs, over the same jobs. */
+import type { Api, ApiParts } from '../api.ts';
+import { classicRoutes } from './classic/draw.ts';
+import { imageRoutes } from './openai/images.ts';
+import { createPredictionRoutes } from './replicate/create.ts';
+import { replicateModelRoute } from './replicate/models.ts';
+import { predictionRoutes } from './replicate/predictions.ts';
+import { predictionStreamRoute } from './replicate/stream.ts';
+import { webhookSecretRoute } from './replicate/webhook-secret.ts';
+
+export function dialectRoutes(app: Api, parts: ApiParts): void {
+  imageRoutes(app, parts);
+  createPredictionRoutes(app, parts);
+  predictionRoutes(app, parts);
+  predictionStreamRoute(app, parts);
+  replicateModelRoute(app, parts);
+  webhookSecretRoute(app, parts);
+  classicRoutes(app, parts);
+}

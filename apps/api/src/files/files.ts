@@ -1,0 +1,91 @@
+/**
+ * Files that callers upload for their jobs to read. The bytes lie in the store under `in/<tenant>/<id>`; what is known of
+ * them lies in Redis and is forgotten with them.
+ */
+import {
+  type Clock,
+  type FileId,
+  isFileId,
+  LehrError,
+  newFileId,
+  type ObjectKey,
+  type TenantId,
+  toObjectKey,
+} from '@lehr/shared';
+import type { ObjectStore } from '@lehr/shared/objects';
+import type { Keys, Redis } from '@lehr/shared/redis';
+import { z } from 'zod';
+
+const FileSchema = z.object({
+  id: z.custom<FileId>((value) => typeof value === 'string' && isFileId(value)),
+  name: z.string(),
+  content_type: z.string(),
+  bytes: z.int(),
+  sha256: z.string(),
+  metadata: z.record(z.string(), z.unknown()),
+  /** Unix ms. */
+  created_at: z.number(),
+  expires_at: z.number(),
+});
+export type StoredFile = z.output<typeof FileSchema>;
+
+export interface FilesOptions {
+  readonly redis: Redis;
+  readonly keys: Keys;
+  readonly store: ObjectStore;
+  readonly clock: Clock;
+  readonly ttlMs: number;
+}
+
+export interface NewFile {
+  readonly name: string;
+  readonly contentType: string;
+  readonly bytes: Uint8Array;
+  readonly metadata?: Readonly<Record<string, unknown>>;
+}
+
+export class Files {
+  readonly #options: FilesOptions;
+
+  constructor(options: FilesOptions) {
+    this.#options = options;
+  }
+
+  /** Rejects with `storage-failed`; the file is then not there. */
+  async create(tenant: TenantId, file: NewFile): Promise<StoredFile> {
+    const { redis, keys, store, clock, ttlMs } = this.#options;
+    const id = newFileId();
+    const { bytes, sha256, contentType } = await store.put(fileKey(tenant, id), file.bytes, {
+      contentType: file.contentType,
+    });
+    const now = clock.now();
+    const stored: StoredFile = {
+      id,
+      name: file.name,
+      content_type: contentType,
+      bytes,
+      sha256,
+      metadata: { ...file.metadata },
+      created_at: now,
+      expires_at: now + ttlMs,
+    };
+    await redis.set(keys.file(tenant, id), JSON.stringify(stored), 'PX', ttlMs);
+    return stored;
+  }
+
+  /** Throws `not-found` for an id that is malformed, unknown, expired or somebody else's, told apart by nothing. */
+  async find(tenant: TenantId, id: string): Promise<StoredFile> {
+    const { redis, keys } = this.#options;
+    const text = isFileId(id) ? await redis.get(keys.file(tenant, id)) : null;
+    if (text !== null) return FileSchema.parse(JSON.parse(text));
+    throw new LehrError('not-found', 'There is no such file, or no longer.');
+  }
+
+  async delete(tenant: TenantId, { id }: StoredFile): Promise<void> {
+    const { redis, keys, store } = this.#options;
+    await store.delete(fileKey(tenant, id));
+    await redis.del(keys.file(tenant, id));
+  }
+}
+
+export const fileKey = (tenant: TenantId, id: FileId): ObjectKey => toObjectKey(`in/${tenant}/${id}`);

@@ -1,0 +1,68 @@
+/** The nodes of a job made of jobs, as its owner sees them. */
+import type { Job, NodeState, Progress } from '@lehr/shared';
+import { type GraphState, isTerminal, type JobRecord } from '@lehr/shared/records';
+import type { OutputPresenter } from './present-output.ts';
+
+/** `records` stand in the order of the nodes, undefined where one has not begun. */
+export function presentNodes(
+  graph: GraphState,
+  records: readonly (JobRecord | undefined)[],
+  outputs: OutputPresenter,
+): Promise<NodeState[]> {
+  return Promise.all(
+    graph.nodes.map(async ({ id, type, model }, i) => {
+      const record = records[i];
+      return {
+        id,
+        type,
+        model,
+        job: record?.id ?? null,
+        status: record?.state ?? 'waiting',
+        progress: record?.state === 'running' ? (record.progress ?? null) : null,
+        output: record?.state === 'succeeded' ? await outputs.outputs(record.output, true) : null,
+        error: record?.state === 'failed' ? record.error : null,
+        metrics: record?.state === 'succeeded' ? record.metrics : null,
+      };
+    }),
+  );
+}
+
+/** A step is a node. */
+export function progressOf(nodes: readonly NodeState[]): Progress {
+  const ended = nodes.filter(({ status }) => status !== 'waiting' && isTerminal(status)).length;
+  const parts = nodes.reduce((sum, { status, progress }) => {
+    return sum + (status === 'succeeded' ? 1 : (progress?.fraction ?? 0));
+  }, 0);
+  const fraction = Math.round((parts / nodes.length) * 1000) / 1000;
+  return { fraction, stage: 'nodes', step: ended, steps: nodes.length };
+}
+
+/**
+ * The input as it was posted, but for audio that came with the request: that is named by its kind. Links to uploaded files are
+ * made with `url`.
+ */
+export function presentInput(input: Job['input'], url: (path: string) => string): Job['input'] {
+  const { audio, nodes } = input;
+  return {
+    ...input,
+    ...(isSource(audio) && { audio: presentAudio(audio, url) }),
+    ...(Array.isArray(nodes) && {
+      nodes: nodes.map((node) => ({ ...node, input: presentInput(node.input, url) })),
+    }),
+  };
+}
+
+interface Source {
+  readonly kind: 'object' | 'url';
+  readonly key?: string;
+  readonly url?: string;
+}
+
+const isSource = (audio: unknown): audio is Source =>
+  typeof audio === 'object' && audio !== null && 'kind' in audio;
+
+function presentAudio({ kind, key = '', url: address = '' }: Source, url: (path: string) => string): string {
+  if (kind === 'url') return address;
+  const name = key.split('/').at(-1) ?? '';
+  return name.startsWith('file_') ? url(`/v1/files/${name}`) : 'data:';
+}

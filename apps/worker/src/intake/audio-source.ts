@@ -1,0 +1,65 @@
+/** Where the bytes of a job's audio come from: the store, or an address of the caller's, through the egress guard. */
+import { type AudioSource, LehrError, toObjectKey } from '@lehr/shared';
+import { type Egress, EgressError } from '@lehr/shared/egress';
+import type { ObjectStore } from '@lehr/shared/objects';
+
+/** Rejects with a LehrError that says why there are none: `invalid-input`, `too-large`, `storage-failed`. */
+export type FetchAudio = (audio: AudioSource, signal: AbortSignal) => Promise<Uint8Array>;
+
+export interface AudioSourceOptions {
+  readonly store: ObjectStore;
+  readonly egress: Egress;
+  readonly maxBytes: number;
+}
+
+const FETCH_TIMEOUT_MS = 60_000;
+
+export const audioSource =
+  ({ store, egress, maxBytes }: AudioSourceOptions): FetchAudio =>
+  async (audio, signal) => {
+    if (audio.kind === 'url') return fetchUrl(egress, audio.url, maxBytes, signal);
+    const object = await store.get(toObjectKey(audio.key));
+    if (!object) throw unfetched('the file that was uploaded is not kept any more');
+    return collect(object.body, signal);
+  };
+
+async function fetchUrl(
+  egress: Egress,
+  url: string,
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  try {
+    const answer = await egress.get(url, { timeoutMs: FETCH_TIMEOUT_MS, maxBytes, signal });
+    if (answer.status === 200) return await collect(answer.body, signal);
+    await answer.body[Symbol.asyncIterator]().return?.();
+    const isRedirect = answer.status >= 300 && answer.status < 400;
+    throw unfetched(
+      `its address answered ${answer.status}${isRedirect ? '; redirects are not followed' : ''}`,
+    );
+  } catch (error) {
+    if (!(error instanceof EgressError)) throw error;
+    if (error.fault !== 'too-large') throw unfetched(error.message, error);
+    throw new LehrError('too-large', `The audio has more than the ${maxBytes} bytes that are allowed.`, {
+      cause: error,
+    });
+  }
+}
+
+async function collect(body: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body) {
+    signal.throwIfAborted();
+    chunks.push(chunk);
+  }
+  const bytes = new Uint8Array(chunks.reduce((sum, { byteLength }) => sum + byteLength, 0));
+  let offset = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, offset);
+    offset += chunk.byteLength;
+  }
+  return bytes;
+}
+
+const unfetched = (why: string, cause?: unknown): LehrError =>
+  new LehrError('invalid-input', `The audio could not be fetched: ${why}.`, { cause });

@@ -1,0 +1,27 @@
+import { isOver } from '../../lehr.ts';
+import type { Job } from '../../wire.ts';
+import { defineCommand } from '../command.ts';
+import { EXIT } from '../exit-codes.ts';
+import { stateText } from '../job-text.ts';
+
+export const cancel = defineCommand({
+  name: 'cancel',
+  operands: 'JOB...',
+  count: [1, Number.POSITIVE_INFINITY],
+  summary: 'Call jobs off. One that runs ends at its next step; one that is over stays as it is.',
+  options: { wait: { type: 'boolean', short: 'w', help: 'Stay until they are over.' } },
+  run: async ({ values, positionals, terminal, json, client }) => {
+    const lehr = await client();
+    const { signal } = terminal;
+    const canceled: Job[] = [];
+    for (const id of positionals) canceled.push(await lehr.cancel(id, { signal }));
+    const shown = values.wait
+      ? await Promise.all(canceled.map((job) => (isOver(job) ? job : lehr.wait(job.id, { signal }))))
+      : canceled;
+    if (json) terminal.out(`${JSON.stringify(shown)}\n`);
+    else
+      for (const job of shown)
+        terminal.out(`${job.id} ${isOver(job) ? stateText(job) : 'has been told to stop'}\n`);
+    return EXIT.ok;
+  },
+});

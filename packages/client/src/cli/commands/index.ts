@@ -1,0 +1,25 @@
+import type { Command } from '../command.ts';
+import { cancel } from './cancel.ts';
+import { doctor } from './doctor.ts';
+import { jobs } from './jobs.ts';
+import { createKey, listKeys, revokeKeys } from './keys.ts';
+import { models } from './models.ts';
+import { queues } from './queues.ts';
+import { submit } from './submit.ts';
+import { transcribe } from './transcribe.ts';
+import { watch } from './watch.ts';
+
+/** In the order in which the help names them. */
+export const COMMANDS: readonly Command[] = [
+  submit,
+  transcribe,
+  watch,
+  jobs,
+  cancel,
+  models,
+  queues,
+  createKey,
+  listKeys,
+  revokeKeys,
+  doctor,
+];

@@ -1,0 +1,29 @@
+import { defineCommand } from '../command.ts';
+import { EXIT } from '../exit-codes.ts';
+import { tableOf } from '../table.ts';
+
+export const models = defineCommand({
+  name: 'models',
+  operands: '',
+  count: [0, 0],
+  summary: 'List the models on offer.',
+  options: {},
+  run: async ({ terminal, json, client }) => {
+    const list = await (await client()).models({ signal: terminal.signal });
+    if (json) terminal.out(`${JSON.stringify(list)}\n`);
+    else {
+      terminal.out(
+        tableOf(
+          ['MODEL', 'TASK', 'DEFAULT', 'VERSIONS'],
+          list.map(({ id, task, default: isDefault, versions }) => [
+            id,
+            task,
+            isDefault ? 'yes' : '',
+            versions.map(({ version }) => version).join(' '),
+          ]),
+        ),
+      );
+    }
+    return EXIT.ok;
+  },
+});

@@ -1,0 +1,41 @@
+import { defineCommand } from '../command.ts';
+import { EXIT } from '../exit-codes.ts';
+import { durationText, tableOf } from '../table.ts';
+
+export const queues = defineCommand({
+  name: 'queues',
+  operands: '',
+  count: [0, 0],
+  summary: 'Show how full the queues are, and who serves them.',
+  options: {},
+  run: async ({ terminal, json, client }) => {
+    const list = await (await client()).queues({ signal: terminal.signal });
+    if (json) {
+      terminal.out(`${JSON.stringify(list)}\n`);
+      return EXIT.ok;
+    }
+    const age = (ms: number | null | undefined): string => (ms == null ? '' : durationText(ms));
+    terminal.out(
+      tableOf(
+        ['QUEUE', 'WAITING', 'RUNNING', 'OLDEST', 'WORKERS', 'WAIT', 'BREAKER'],
+        list.data.map(({ name, waiting, running, oldest_age_ms, workers, wait_ms, breaker }) => [
+          name,
+          `${waiting}`,
+          `${running}`,
+          age(oldest_age_ms),
+          `${workers}`,
+          age(wait_ms?.standard),
+          breaker,
+        ]),
+      ),
+    );
+    terminal.out('\n');
+    terminal.out(
+      tableOf(
+        ['MODEL', 'WORKERS', 'BREAKER'],
+        list.models.map(({ model, workers, breaker }) => [model, `${workers}`, breaker]),
+      ),
+    );
+    return EXIT.ok;
+  },
+});

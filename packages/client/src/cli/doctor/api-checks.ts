@@ -1,0 +1,102 @@
+/** What can be seen of Lehr over HTTP. */
+import type { Lehr } from '../../lehr.ts';
+import { errorOf, LehrError } from '../../lehr-error.ts';
+import { durationText } from '../table.ts';
+import type { Check } from './check.ts';
+
+const PATIENCE_MS = 10_000;
+/** Signed links and webhooks are refused by who is more than this far off; HTTP tells whole seconds. */
+const MAX_SKEW_MS = 30_000;
+const WARN_SKEW_MS = 5_000;
+
+/** Stops at the first check that makes the others pointless. */
+export async function* checkApi(
+  url: string,
+  client: () => Promise<Lehr>,
+  signal: AbortSignal,
+): AsyncGenerator<Check, undefined> {
+  const startedAt = Date.now();
+  const ready = await fetch(`${url.replace(/\/+$/, '')}/readyz`, {
+    signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]),
+  }).catch((error: Error & { cause?: Error }) => error);
+  signal.throwIfAborted();
+  if (ready instanceof Error) {
+    const why = (ready.cause as Error | undefined)?.message || ready.message;
+    const advice = 'Start it (npm start), or set LEHR_URL to where it is.';
+    return void (yield { name: 'API', state: 'fail', detail: `no answer at ${url}: ${why}`, advice });
+  }
+  const ms = Date.now() - startedAt;
+  yield await readiness(url, ready, ms);
+  yield clockCheck(ready, startedAt + ms / 2);
+  yield* withKey(client, signal);
+}
+
+async function readiness(url: string, response: Response, ms: number): Promise<Check> {
+  const name = 'API';
+  if (response.ok) {
+    const { workers, hint } = (await response.json()) as { workers: number; hint?: string };
+    const detail = `${url} is ready (${ms} ms), ${workers} worker${workers === 1 ? '' : 's'} alive`;
+    if (workers > 0) return { name, state: 'ok', detail };
+    return { name, state: 'warn', detail, advice: `Start a worker. ${hint ?? ''}`.trim() };
+  }
+  const { message } = await errorOf(response);
+  return {
+    name,
+    state: 'fail',
+    detail: message,
+    advice: 'See what is missing below, or in the log of the API.',
+  };
+}
+
+function clockCheck({ headers }: Response, askedAt: number): Check {
+  const name = 'clock of the API';
+  const date = Date.parse(headers.get('date') ?? '');
+  if (Number.isNaN(date)) return { name, state: 'warn', detail: 'it does not tell the time' };
+  // A Date header is cut to whole seconds, so it is half a second late on average.
+  const skewMs = date + 500 - askedAt;
+  const detail = `${durationText(Math.abs(skewMs))} ${skewMs < 0 ? 'behind' : 'ahead of'} this machine`;
+  if (Math.abs(skewMs) <= WARN_SKEW_MS) return { name, state: 'ok', detail: 'agrees with this machine' };
+  const state = Math.abs(skewMs) > MAX_SKEW_MS ? 'fail' : 'warn';
+  return { name, state, detail, advice: 'Keep both by NTP: links and webhooks carry times.' };
+}
+
+async function* withKey(client: () => Promise<Lehr>, signal: AbortSignal): AsyncGenerator<Check, undefined> {
+  try {
+    const lehr = await client();
+    const models = await lehr.models({ signal });
+    yield { name: 'key', state: 'ok', detail: 'it is known and may read' };
+    const { data, models: served } = await lehr.queues({ signal });
+    for (const { model, workers, breaker } of served) yield modelCheck(model, workers, breaker);
+    if (models.length === 0) {
+      yield {
+        name: 'models',
+        state: 'fail',
+        detail: 'none are on offer',
+        advice: 'Point LEHR_MODELS at a models.yaml.',
+      };
+    }
+    const waiting = data.reduce((sum, queue) => sum + queue.waiting, 0);
+    const oldestMs = Math.max(0, ...data.map(({ oldest_age_ms }) => oldest_age_ms ?? 0));
+    const detail =
+      waiting === 0 ? 'nobody waits' : `${waiting} jobs wait, the oldest for ${durationText(oldestMs)}`;
+    yield { name: 'queues', state: 'ok', detail };
+  } catch (error) {
+    signal.throwIfAborted();
+    const { message } = error as Error;
+    const isOurs = error instanceof LehrError && error.status !== 401 && error.status !== 403;
+    const advice = isOurs ? 'See the log of the API.' : 'Set LEHR_API_KEY to a key with the right read.';
+    yield { name: 'key', state: 'fail', detail: message, advice };
+  }
+}
+
+function modelCheck(model: string, workers: number, breaker: string): Check {
+  const name = `model ${model}`;
+  if (workers === 0) {
+    const advice = 'Start a worker with its task in LEHR_TASKS; jobs for it are taken and wait.';
+    return { name, state: 'warn', detail: 'no worker serves it', advice };
+  }
+  const detail = `served by ${workers}`;
+  if (breaker === 'closed') return { name, state: 'ok', detail };
+  const advice = 'Jobs are refused because they would wait too long: add workers, or raise LEHR_MAX_WAIT_S.';
+  return { name, state: 'warn', detail: `${detail}, breaker ${breaker}`, advice };
+}

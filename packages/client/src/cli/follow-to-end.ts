@@ -1,0 +1,29 @@
+import type { Lehr } from '../lehr.ts';
+import { LehrError } from '../lehr-error.ts';
+import type { Job } from '../wire.ts';
+import type { ProgressView } from './progress.ts';
+
+/** Shows a job's events until it is over and returns it. Throws LehrError `timed-out` after `timeoutMs`; the job goes on. */
+export async function followToEnd(
+  lehr: Lehr,
+  id: string,
+  view: ProgressView,
+  { signal, timeoutMs }: { signal: AbortSignal; timeoutMs?: number | undefined },
+): Promise<Job> {
+  const late = new AbortController();
+  const timer =
+    timeoutMs === undefined
+      ? undefined
+      : setTimeout(() => {
+          const message = `${id} is not over after ${timeoutMs / 1000} s; it goes on`;
+          late.abort(new LehrError('timed-out', message, { jobId: id, retryable: true }));
+        }, timeoutMs);
+  try {
+    const both = AbortSignal.any([signal, late.signal]);
+    for await (const event of lehr.stream(id, { signal: both, previews: false })) view.show(event);
+    return await lehr.get(id, { signal: both });
+  } finally {
+    clearTimeout(timer);
+    view.end();
+  }
+}

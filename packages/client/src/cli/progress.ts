@@ -1,0 +1,74 @@
+/** What happens to a job, shown while it happens: a bar on a terminal, else a line for each event. */
+import type { FollowedEvent } from '../follow.ts';
+import type { JobEvent } from '../wire.ts';
+import { stateText } from './job-text.ts';
+import { plain } from './table.ts';
+
+export interface ProgressView {
+  show(event: FollowedEvent): void;
+  /** Leaves the place as it was found. */
+  end(): void;
+}
+
+const BAR_WIDTH = 24;
+const ERASE_LINE = '\r\x1b[2K';
+
+export function progressBar(write: (text: string) => void, columns: number): ProgressView {
+  return {
+    show: (event) => {
+      const line = barText(event);
+      if (line !== undefined) write(`${ERASE_LINE}${line.slice(0, columns - 1)}`);
+    },
+    end: () => write(ERASE_LINE),
+  };
+}
+
+export const progressLines = (write: (text: string) => void): ProgressView => ({
+  show: (event) => {
+    const line = lineText(event);
+    if (line !== undefined) write(`${event.timestamp} ${line}\n`);
+  },
+  end: () => {},
+});
+
+/** `denoise  [########----------------]  33 %  10/30`. Undefined for what does not show. */
+export function barText(event: JobEvent): string | undefined {
+  switch (event.type) {
+    case 'job.queued':
+      return bar(0, 'queued', '');
+    case 'job.started':
+      return bar(0, 'running', '');
+    case 'job.progress': {
+      const { fraction, stage, step, steps } = event.data;
+      return bar(fraction, stage, `${step}/${steps}`);
+    }
+    default:
+      return undefined;
+  }
+}
+
+function bar(fraction: number, stage: string, steps: string): string {
+  const done = Math.round(fraction * BAR_WIDTH);
+  const drawn = '#'.repeat(done).padEnd(BAR_WIDTH, '-');
+  return `${stage.padEnd(10)} [${drawn}] ${String(Math.floor(fraction * 100)).padStart(3)} %  ${steps}`.trimEnd();
+}
+
+/** Previews are for eyes, so they have no line. */
+export function lineText(event: JobEvent): string | undefined {
+  switch (event.type) {
+    case 'job.queued':
+      return 'queued';
+    case 'job.started':
+      return 'running';
+    case 'job.progress': {
+      const { fraction, stage, step, steps } = event.data;
+      return `${Math.floor(fraction * 100)} % ${stage} ${step}/${steps}`;
+    }
+    case 'job.preview':
+      return undefined;
+    case 'job.output':
+      return `said: ${plain(event.data.text)}`;
+    default:
+      return stateText(event.data);
+  }
+}

@@ -1,0 +1,90 @@
+/** From arguments to an exit code: finds the command, parses, runs, and says what went wrong. */
+import { Lehr } from '../lehr.ts';
+import { LehrError } from '../lehr-error.ts';
+import { type Command, checkCount, helpOf, parseFor } from './command.ts';
+import { COMMANDS } from './commands/index.ts';
+import { CliError, EXIT, type ExitCode, exitCodeOf } from './exit-codes.ts';
+import { apiKeyOf, urlOf } from './settings.ts';
+import { plain, tableOf } from './table.ts';
+import type { Terminal } from './terminal.ts';
+
+export async function runCli(args: readonly string[], terminal: Terminal): Promise<ExitCode> {
+  const command = findCommand(args);
+  if (!command) return withoutCommand(args, terminal);
+  const rest = args.slice(command.name.split(' ').length);
+  try {
+    const { values, positionals } = parseFor(command, rest);
+    if (values.help) {
+      terminal.out(helpOf(command));
+      return EXIT.ok;
+    }
+    checkCount(command, positionals);
+    const url = urlOf(values, terminal.env);
+    const client = async () => new Lehr({ url, apiKey: await apiKeyOf(values, terminal.env, url) });
+    return await command.run({ values, positionals, terminal, json: values.json ?? false, url, client });
+  } catch (error) {
+    return report(error, command, rest.includes('--json'), terminal);
+  }
+}
+
+/** The longest name that the arguments begin with. */
+const findCommand = (args: readonly string[]): Command | undefined =>
+  COMMANDS.find(({ name }) => name === args.slice(0, name.split(' ').length).join(' '));
+
+function withoutCommand([first]: readonly string[], terminal: Terminal): ExitCode {
+  const part = COMMANDS.filter(({ name }) => name.startsWith(`${first} `));
+  const shown = part.length > 0 ? part : COMMANDS;
+  const rows = shown.map(({ name, operands, summary }) => [`  lehr ${name} ${operands}`.trimEnd(), summary]);
+  const [head, ...lines] = tableOf(['', ''], rows).split('\n');
+  const help = `Usage: lehr COMMAND [options]${head}\n\n${lines.join('\n')}\nlehr COMMAND --help has the options of each.\n`;
+  if (first === undefined || first === '--help' || first === '-h' || first === 'help') {
+    terminal.out(help);
+    return EXIT.ok;
+  }
+  terminal.err(
+    part.length > 0 ? help : `lehr: ${JSON.stringify(first)} is not a command; lehr --help lists them\n`,
+  );
+  return EXIT.usage;
+}
+
+function report(error: unknown, { name }: Command, json: boolean, terminal: Terminal): ExitCode {
+  if (terminal.signal.aborted) {
+    terminal.err(`lehr: interrupted; a job that was submitted goes on\n`);
+    return EXIT.interrupted;
+  }
+  if (error instanceof LehrError) {
+    terminal.err(json ? `${JSON.stringify({ error: shown(error) })}\n` : textOf(error));
+    return exitCodeOf(error);
+  }
+  const { message, stack } = error as Error;
+  const exitCode = error instanceof CliError ? error.exitCode : EXIT.fault;
+  if (json) terminal.err(`${JSON.stringify({ error: { code: 'cli', message } })}\n`);
+  else if (exitCode === EXIT.fault) terminal.err(`lehr: a fault of this program: ${stack}\n`);
+  else
+    terminal.err(
+      `lehr: ${message}\n${exitCode === EXIT.usage ? `lehr ${name} --help has its options\n` : ''}`,
+    );
+  return exitCode;
+}
+
+const shown = ({ code, status, message, problems, retryable, requestId, jobId }: LehrError) => ({
+  code,
+  message,
+  status,
+  problems,
+  retryable,
+  request_id: requestId,
+  job_id: jobId,
+});
+
+const HINTS: Partial<Record<LehrError['code'], string>> = {
+  'connection-failed': 'Is Lehr running, and LEHR_URL its address? lehr doctor looks closer.',
+  unauthenticated: 'Which key is used: --api-key, then LEHR_API_KEY, then LEHR_HOME/api-key.',
+  forbidden: 'Another key may have the right; lehr keys list shows which have which.',
+};
+
+function textOf({ code, message, requestId }: LehrError): string {
+  const hint = HINTS[code];
+  const request = code === 'internal' && requestId ? `request ${requestId}\n` : '';
+  return `lehr: ${plain(message)}\n${hint ? `${hint}\n` : ''}${request}`;
+}

@@ -1,0 +1,22 @@
+/** Timed segments as subtitle files. */
+import type { Segment } from '../wire.ts';
+
+type Cue = Pick<Segment, 'start' | 'end' | 'text'>;
+
+/** SubRip: cues numbered from 1, a comma before the milliseconds. */
+export const srtOf = (segments: readonly Cue[]): string =>
+  segments.map((cue, i) => `${i + 1}\n${timesOf(cue, ',')}\n${cue.text.trim()}\n`).join('\n');
+
+/** WebVTT. */
+export const vttOf = (segments: readonly Cue[]): string =>
+  ['WEBVTT\n', ...segments.map((cue) => `${timesOf(cue, '.')}\n${cue.text.trim()}\n`)].join('\n');
+
+const timesOf = ({ start, end }: Cue, point: string): string =>
+  `${clockOf(start, point)} --> ${clockOf(end, point)}`;
+
+function clockOf(seconds: number, point: string): string {
+  const ms = Math.round(seconds * 1000);
+  const two = (value: number): string => String(Math.floor(value)).padStart(2, '0');
+  const whole = `${two(ms / 3_600_000)}:${two((ms / 60_000) % 60)}:${two((ms / 1000) % 60)}`;
+  return `${whole}${point}${String(ms % 1000).padStart(3, '0')}`;
+}

@@ -1,0 +1,7 @@
+import { expect, test } from 'vitest';
+import { LANGUAGE_NAMES } from './language-names.ts';
+
+test('all hundred languages have English names', () => {
+  expect(Object.keys(LANGUAGE_NAMES)).toHaveLength(100);
+  expect(LANGUAGE_NAMES).toMatchObject({ en: 'english', es: 'spanish', yue: 'cantonese', jw: 'javanese' });
+});

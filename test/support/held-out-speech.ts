@@ -1,0 +1,94 @@
+/**
+ * Sentences that demo-whisper was not trained on, in voices that it was not trained on, and how well somebody heard them.
+ * The list and the sound of its first sentences lie beside the training code; espeak-ng speaks all of them.
+ */
+import { execFile } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Random } from './random.ts';
+
+const EVAL = new URL('../../packages/demo-models/train/whisper/eval/', import.meta.url);
+const RATE = 16_000;
+
+export interface HeldOutSentence {
+  readonly text: string;
+  readonly language: 'en' | 'es';
+  readonly voice: string;
+  readonly speed: number;
+  readonly pitch: number;
+}
+
+export const heldOutSentences: readonly HeldOutSentence[] = JSON.parse(
+  readFileSync(new URL('heldout.json', EVAL), 'utf8'),
+).sentences;
+
+/** How many of the first sentences have their sound in the repository. */
+export const HELD_OUT_CLIPS = 20;
+
+/** Opus in Ogg, 16 kHz mono. */
+export const heldOutClip = (index: number): Uint8Array =>
+  new Uint8Array(readFileSync(new URL(`clips/${String(index).padStart(3, '0')}.ogg`, EVAL)));
+
+export const hasEspeak = (): boolean =>
+  (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, 'espeak-ng')));
+
+/** A WAV of 22.05 kHz. */
+export async function speak({ text, voice, speed, pitch }: HeldOutSentence): Promise<Uint8Array> {
+  const args = ['-v', voice, '-s', `${speed}`, '-p', `${pitch}`, '--stdout', text];
+  const { stdout } = await promisify(execFile)('espeak-ng', args, { encoding: 'buffer', maxBuffer: 1 << 24 });
+  return new Uint8Array(stdout);
+}
+
+/** White noise under a 16 kHz waveform, so many decibels below its speech. */
+export function withNoise(waveform: Float32Array, decibels: number, random: Random): Float32Array {
+  const level = Math.sqrt(speechPower(waveform) / 10 ** (decibels / 10));
+  return waveform.map((value) => value + level * normal(random));
+}
+
+/** Mean power from the first 5 ms that are heard to the last: louder than -46 dB below the loudest. */
+function speechPower(waveform: Float32Array): number {
+  const hop = RATE / 200;
+  const powers = Array.from({ length: Math.floor(waveform.length / hop) }, (_, i) =>
+    meanSquare(waveform.subarray(i * hop, (i + 1) * hop)),
+  );
+  const least = Math.max(...powers) * 10 ** -4.6;
+  const isHeard = (power: number): boolean => power > least;
+  const [first, last] = [powers.findIndex(isHeard), powers.findLastIndex(isHeard)];
+  return meanSquare(waveform.subarray(first * hop, (last + 1) * hop));
+}
+
+const meanSquare = (values: Float32Array): number =>
+  values.reduce((sum, value) => sum + value ** 2, 0) / values.length;
+
+/** Box-Muller. */
+const normal = (random: Random): number =>
+  Math.sqrt(-2 * Math.log(1 - random.next())) * Math.cos(2 * Math.PI * random.next());
+
+export interface HeardText {
+  /** What was said, and what was heard. */
+  readonly said: string;
+  readonly heard: string;
+}
+
+/** Words left out, put in or replaced, over words said; case and punctuation do not count. */
+export function wordErrorRate(texts: readonly HeardText[]): number {
+  const wrong = texts.reduce((sum, text) => sum + wrongWords(text), 0);
+  return wrong / texts.reduce((sum, { said }) => sum + wordsOf(said).length, 0);
+}
+
+/** Levenshtein's distance in words. */
+export function wrongWords({ said, heard }: HeardText): number {
+  const [wanted, got] = [wordsOf(said), wordsOf(heard)];
+  let row = Array.from({ length: got.length + 1 }, (_, i) => i);
+  for (const [i, word] of wanted.entries()) {
+    const next = [i + 1];
+    for (const [j, other] of got.entries()) {
+      next.push(Math.min(row[j + 1] + 1, next[j] + 1, row[j] + (word === other ? 0 : 1)));
+    }
+    row = next;
+  }
+  return row[got.length];
+}
+
+const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}']+/gu) ?? [];

@@ -1,0 +1,33 @@
+/** A models.yaml with the demo Whisper, which really listens, and a tiny diffusion model that only scribbles. */
+import { writeFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { writeTinyDiffusion } from '../../packages/demo-models/src/index.ts';
+import { tempFolder } from './tiny-models.ts';
+
+const EARS = fileURLToPath(new URL('../../packages/demo-models/models/demo-whisper', import.meta.url));
+
+/** Seconds of audio a job may have. */
+export const MAX_AUDIO_S = 1800;
+
+/** Returns the path of models.yaml. */
+export async function speechModels(): Promise<string> {
+  const folder = await tempFolder('models');
+  await writeTinyDiffusion(join(folder, 'brush'), { seed: 5, timestepType: 'float32' });
+  const file = join(folder, 'models.yaml');
+  await writeFile(
+    file,
+    `models:
+  - name: brush
+    task: diffusion
+    versions: [{ version: "1", path: brush }]
+    defaults: { width: 64, height: 64, steps: 8, guidance: 5, sampler: ddim }
+    limits: { min_size: 64, max_size: 512, size_step: 8, max_pixels: 262144, max_steps: 1000, max_samples: 8 }
+  - name: ears
+    task: whisper
+    versions: [{ version: "1", path: ${relative(dirname(file), EARS)} }]
+    limits: { max_audio_s: ${MAX_AUDIO_S} }
+`,
+  );
+  return file;
+}
