@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { Streams } from '../../apps/api/src/limits/streams.ts';
+import { DEFAULT_LIMITS } from '../../packages/shared/src/index.ts';
 import { redisNow } from '../../packages/shared/src/redis/index.ts';
-import { type ApiWorld, apiWorld, jobOf, problemOf } from '../support/api-world.ts';
+import { type ApiWorld, apiWorld, jobOf, PUBLIC_URL, problemOf } from '../support/api-world.ts';
 import { keyHolder } from '../support/key-holder.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
@@ -238,6 +240,84 @@ describe('a wait that is too long', () => {
       .poll(shown, { timeout: 3000 })
       .toMatchObject([{ waiting: 1, workers: 0, wait_ms: null, breaker: 'partly-open' }]);
     expect((await world.ask('POST', '/v1/jobs', drawing())).status).toBe(503);
+  });
+});
+
+describe('event streams', () => {
+  const LIMITS = { max_streams: 2 };
+  const eventsOf = (id: string): string => `/v1/jobs/${id}/events`;
+
+  test('of a key are counted while they are open, and one too many is told so in words', async () => {
+    const world = await apiWorld(server.url);
+    const { ask } = await keyHolder(world, 'acme', { limits: LIMITS });
+    const other = await keyHolder(world, 'acme', { limits: LIMITS });
+    const { id } = await jobOf(await ask('POST', '/v1/jobs', drawing()));
+    const follow = async (who = ask) => {
+      const response = await who('GET', eventsOf(id));
+      expect(response.status).toBe(200);
+      const reader = response.body!.getReader();
+      await reader.read();
+      return reader;
+    };
+    const first = await follow();
+    const second = await follow();
+    const refused = await ask('GET', eventsOf(id));
+    await expectRefusal(refused);
+    expect(numbersOf(refused)).toMatchObject({ limit: 2, remaining: 0 });
+    const again = await ask('GET', eventsOf(id));
+    expect((await problemOf(again)).detail).toBe(
+      'This key may have 2 event streams open at once, and 2 are.',
+    );
+    // Neither another key nor a poll has anything to do with it.
+    await (await follow(other.ask)).cancel();
+    expect((await ask('GET', `/v1/jobs/${id}`)).status).toBe(200);
+    await first.cancel();
+    await (await follow()).cancel();
+    // A stream that ends with its job makes room as well.
+    await ask('POST', `/v1/jobs/${id}/cancel`);
+    for (let done = false; !done; ) done = (await second.read()).done;
+    const { id: next } = await jobOf(await ask('POST', '/v1/jobs', drawing()));
+    const readers = [await ask('GET', eventsOf(next)), await ask('GET', eventsOf(next))];
+    for (const { status, body } of readers) {
+      expect(status).toBe(200);
+      await body!.cancel();
+    }
+  });
+
+  test('take no place when they are asked for and never read, or are over at once', async () => {
+    const world = await apiWorld(server.url);
+    const { ask } = await keyHolder(world, 'acme', { limits: { max_streams: 1 } });
+    const { id } = await jobOf(await ask('POST', '/v1/jobs', drawing()));
+    for (let i = 0; i < 3; i++) expect((await ask('HEAD', eventsOf(id))).status).toBe(200);
+    for (let i = 0; i < 3; i++) await (await ask('GET', eventsOf(id))).body!.cancel();
+    const reader = (await ask('GET', eventsOf(id))).body!.getReader();
+    await reader.read();
+    await reader.cancel();
+    await ask('POST', `/v1/jobs/${id}/cancel`);
+    for (let i = 0; i < 3; i++)
+      expect(await (await ask('GET', eventsOf(id))).text()).toContain('job.canceled');
+  });
+
+  test('by links of a tenant are counted together, apart from those of its keys', async () => {
+    const streams = new Streams();
+    const world = await apiWorld(server.url, { streams });
+    const { ask } = await keyHolder(world, 'acme');
+    const job = await jobOf(await ask('POST', '/v1/jobs', drawing()));
+    const path = job.links.events_signed.slice(PUBLIC_URL.length);
+    const holder = { name: 'links of acme', said: '', limit: DEFAULT_LIMITS.max_streams };
+    const leave = Array.from({ length: 1000 }, () => streams.enter(holder));
+    const refused = await world.app.request(path);
+    expect(refused.status).toBe(429);
+    expect((await problemOf(refused)).detail).toBe(
+      'Those who follow by a link may have 1000 event streams open at once, and 1000 are.',
+    );
+    const byKey = await ask('GET', eventsOf(job.id));
+    expect(byKey.status).toBe(200);
+    await byKey.body!.cancel();
+    leave[0]();
+    const free = await world.app.request(path);
+    expect(free.status).toBe(200);
+    await free.body!.cancel();
   });
 });
 

@@ -5,7 +5,8 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { DEFAULT_TENANT } from '../../packages/shared/src/index.ts';
+import { predictionIdOf } from '../../apps/api/src/dialects/replicate/prediction-ids.ts';
+import { DEFAULT_TENANT, type JobId } from '../../packages/shared/src/index.ts';
 import { type ApiWorld, apiWorld } from '../support/api-world.ts';
 import { keyHolder } from '../support/key-holder.ts';
 import { type Damaged, damaged } from '../support/mutations.ts';
@@ -45,9 +46,12 @@ function heapBytes(): number {
 type Known = Readonly<Record<string, readonly Readonly<Record<string, string>>[]>>;
 
 async function knownOf(world: ApiWorld): Promise<Known> {
-  const jobs = [await world.post(), await world.post(), await world.post({}, { metadata: { a: 'b' } })];
+  const posted = [await world.post(), await world.post(), await world.post({}, { metadata: { a: 'b' } })];
+  // Whichever stands first in line; many have been posted by now.
   const done = await world.worker.take();
   await world.worker.succeed(done);
+  const over = await world.get(done.jobId);
+  const jobs = [...posted, over];
   const told = { job: done.jobId, event: 'job.succeeded', id: 'msg_1' };
   await world.parts.webhooks.deliveries.open(told, {
     tenant: DEFAULT_TENANT,
@@ -57,15 +61,31 @@ async function knownOf(world: ApiWorld): Promise<Known> {
     retried: '1',
   });
   await world.worker.take();
-  const links = (await world.get(done.jobId)).output?.images?.map(({ url }) => paramsOf(url, 'key')) ?? [];
+  const links = over.output?.images?.map(({ url }) => paramsOf(url, 'key')) ?? [];
   const keys = [await keyHolder(world, 'acme'), await keyHolder(world, 'acme')];
   return {
     '/v1/jobs/{id}': jobs.map(({ id }) => ({ id })),
     '/events/{id}': jobs.map((job) => paramsOf(job.links.events_signed, 'id')),
     '/v1/keys/{id}': keys.map(({ key }) => ({ id: key.id })),
     '/v1/models/{id}': [{ id: 'tiny' }, { id: 'split' }],
+    '/v1/models/{owner}/{name}': [{ owner: 'lehr', name: 'tiny' }],
+    '/v1/predictions/{id}': jobs.map(({ id }) => ({ id: predictionIdOf(id as JobId) })),
+    '/streams/{id}': await Promise.all(jobs.map(({ id }) => streamOf(world, id as JobId))),
+    '/v1/files/{id}': [await fileOf(world), await fileOf(world)],
     '/objects/{key}': links,
   };
+}
+
+async function streamOf(world: ApiWorld, job: JobId): Promise<Record<string, string>> {
+  const response = await world.ask('GET', `/v1/predictions/${predictionIdOf(job)}`);
+  return paramsOf(((await response.json()) as { urls: { stream: string } }).urls.stream, 'id');
+}
+
+async function fileOf(world: ApiWorld): Promise<Record<string, string>> {
+  const body = new FormData();
+  body.append('content', new Blob(['RIFF']), 'a.wav');
+  const response = await world.ask('POST', '/v1/files', undefined, { body });
+  return { id: ((await response.json()) as { id: string }).id };
 }
 
 /** Of a signed link: what its path names, and its query. */
@@ -80,6 +100,10 @@ function statusesOf(operations: readonly Operation[], { method, draft }: Damaged
   const meant = operations.find((each) => each.path === path && each.method === method);
   return meant?.statuses ?? [404, 405];
 }
+
+/** It knows no other answer than the finished thing: asked here, it says that its server drains, for nobody is held. */
+const isHeld = (operations: readonly Operation[], { draft }: Damaged): boolean =>
+  operations.some(({ name, statuses }) => name === draft.operation.name && statuses.includes(504));
 
 const shown = (request: Damaged): string => {
   const [url, init] = requestOf(request.draft);
@@ -124,7 +148,8 @@ test(`${COUNT} almost valid requests get documented answers, none of them a faul
       `${operation.name} ${response.status}`,
       (seen.get(`${operation.name} ${response.status}`) ?? 0) + 1,
     );
-    if (response.status < 500 && statusesOf(operations, request).includes(response.status)) continue;
+    const isFault = response.status >= 500 && !(response.status === 503 && isHeld(operations, request));
+    if (!isFault && statusesOf(operations, request).includes(response.status)) continue;
     wrong.push(
       `${response.status} for request ${i} of seed ${SEED}: ${shown(request)} ${faults.at(-1) ?? ''}`,
     );
@@ -135,7 +160,7 @@ test(`${COUNT} almost valid requests get documented answers, none of them a faul
   expect(heapBytes() - before).toBeLessThan(GROWTH_BYTES);
   // Not all of them were refused at the first look: every route was also reached with what it takes.
   const reached = new Set(
-    [...seen.keys()].filter((key) => /\s[23]\d\d$/.test(key)).map((key) => key.split(' ')[0]),
+    [...seen.keys()].filter((key) => /\s([23]\d\d|503)$/.test(key)).map((key) => key.split(' ')[0]),
   );
   expect(operations.map(({ name }) => name).filter((name) => !reached.has(name))).toEqual([]);
 }, 120_000);

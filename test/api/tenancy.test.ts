@@ -3,7 +3,7 @@
  * itself; one with a new kind of path parameter fails here until RECIPES says whose it is.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { SCOPES } from '../../packages/shared/src/index.ts';
+import { parseRegistry, SCOPES } from '../../packages/shared/src/index.ts';
 import { type ApiWorld, apiWorld, jobOf, PUBLIC_URL } from '../support/api-world.ts';
 import { type KeyHolder, keyHolder } from '../support/key-holder.ts';
 import {
@@ -33,6 +33,8 @@ interface Scene {
   readonly adminOfB: KeyHolder;
   /** Ids of A's jobs: one waits, one runs, one is done. */
   readonly jobs: readonly string[];
+  /** Id of A's uploaded file. */
+  readonly file: string;
 }
 
 type Recipe =
@@ -41,7 +43,7 @@ type Recipe =
   /** The installation's: only administrators get there, of whatever tenant. */
   | { readonly kind: 'administered'; values(scene: Scene): readonly string[] }
   /** For everybody with a key. */
-  | { readonly kind: 'shared' }
+  | { readonly kind: 'shared'; readonly given: Readonly<Record<string, string>> }
   /** Read through a link that B has of his own, with A's value put in its place. */
   | { readonly kind: 'signed'; swapped(scene: Scene): Promise<readonly string[]> };
 
@@ -49,10 +51,25 @@ type Recipe =
 const RECIPES: Readonly<Record<string, Recipe>> = {
   '/v1/jobs/{id}': { kind: 'owned', values: ({ jobs }) => jobs, unknown: 'job_01jd3v9s6w0000000000000000' },
   '/v1/keys/{id}': { kind: 'administered', values: ({ a }) => [a.key.id] },
-  '/v1/models/{id}': { kind: 'shared' },
+  '/v1/predictions/{id}': {
+    kind: 'owned',
+    values: ({ jobs }) => jobs.map(bare),
+    unknown: '01jd3v9s6w0000000000000000',
+  },
+  '/v1/files/{id}': {
+    kind: 'owned',
+    values: ({ file }) => [file],
+    unknown: 'file_01jd3v9s6w0000000000000000',
+  },
+  '/v1/models/{id}': { kind: 'shared', given: { id: 'tiny' } },
+  '/v1/models/{owner}/{name}': { kind: 'shared', given: { owner: 'lehr', name: 'tiny' } },
   '/objects/{key}': { kind: 'signed', swapped: swappedObjects },
   '/events/{id}': { kind: 'signed', swapped: swappedEvents },
+  '/streams/{id}': { kind: 'signed', swapped: swappedStreams },
 };
+
+/** The id as predictions have it. */
+const bare = (job: string): string => job.slice('job_'.length);
 
 const templateOf = (path: string): string => path.slice(0, path.lastIndexOf('}') + 1);
 
@@ -77,7 +94,15 @@ async function sceneOf(): Promise<Scene & { document: OpenApiDocument }> {
   const running = await post();
   await world.worker.progress(await world.worker.take(), 3);
   const waiting = await post();
-  return { world, document, a, b, adminOfB, jobs: [waiting, running, done] };
+  return { world, document, a, b, adminOfB, jobs: [waiting, running, done], file: await fileOf(a) };
+}
+
+/** Uploads one; returns its id. */
+async function fileOf({ ask }: KeyHolder): Promise<string> {
+  const body = new FormData();
+  body.append('content', new Blob([CANARY]), CANARY);
+  const uploaded = await ask('POST', '/v1/files', undefined, { body });
+  return ((await uploaded.json()) as { id: string }).id;
 }
 
 async function swappedObjects(scene: Scene): Promise<string[]> {
@@ -93,6 +118,13 @@ async function swappedEvents(scene: Scene): Promise<string[]> {
   const own = await finishedJobOfB(scene);
   const link = own.links.events_signed.slice(PUBLIC_URL.length);
   return scene.jobs.flatMap((id) => [link.replace(own.id, id), `/events/${id}`]);
+}
+
+async function swappedStreams(scene: Scene): Promise<string[]> {
+  const own = bare((await finishedJobOfB(scene)).id);
+  const prediction = await (await scene.b.ask('GET', `/v1/predictions/${own}`)).json();
+  const link = (prediction as { urls: { stream: string } }).urls.stream.slice(PUBLIC_URL.length);
+  return scene.jobs.map(bare).flatMap((id) => [link.replace(own, id), `/streams/${id}`]);
 }
 
 async function finishedJobOfB({ world, b }: Scene) {
@@ -125,7 +157,8 @@ async function shownOf(response: Response): Promise<{ status: number; text: stri
 
 test('no route lets one tenant see, change, end or list what is another tenantâ€™s', async () => {
   const scene = await sceneOf();
-  const { world, document, a, b, adminOfB, jobs } = scene;
+  const { world, document, a, b, adminOfB, jobs, file } = scene;
+  const canaries = [CANARY, 'tenant-a', file, ...jobs.map(bare)];
   const before = await stateOfA(scene);
   // Nobody is held: a wait ends at once from here on.
   world.parts.waits.stop();
@@ -143,7 +176,7 @@ test('no route lets one tenant see, change, end or list what is another tenantâ€
       for (const who of [b, adminOfB]) {
         if (who === adminOfB && path.startsWith('/v1/keys')) continue;
         const { text } = await shownOf(await asked(who, operation));
-        if ([CANARY, 'tenant-a', ...jobs].some((canary) => text.includes(canary))) leaks.push(name);
+        if (canaries.some((canary) => text.includes(canary))) leaks.push(name);
       }
       continue;
     }
@@ -171,16 +204,41 @@ test('no route lets one tenant see, change, end or list what is another tenantâ€
           if ((await response.text()).includes(CANARY)) leaks.push(name);
         }
         break;
-      case 'shared':
-        expect((await asked(b, operation, { [parameter]: 'tiny' })).status, name).toBe(200);
+      case 'shared': {
+        const { status, text } = await shownOf(await asked(b, operation, recipe.given));
+        expect(Math.floor(status / 100), `${name}: ${text}`).toBe(2);
+        if (canaries.some((canary) => text.includes(canary))) leaks.push(name);
+      }
     }
   }
 
   expect(leaks).toEqual([]);
   expect(await stateOfA(scene)).toEqual(before);
   // The recipes name what is there: its owner sees it.
-  for (const id of jobs) expect((await a.ask('GET', `/v1/jobs/${id}`)).status).toBe(200);
+  for (const id of jobs) {
+    expect((await a.ask('GET', `/v1/jobs/${id}`)).status).toBe(200);
+    expect((await a.ask('GET', `/v1/predictions/${bare(id)}`)).status).toBe(200);
+  }
+  expect((await a.ask('GET', `/v1/files/${file}`)).status).toBe(200);
   expect((await world.ask('GET', `/v1/jobs/${jobs[0]}`)).status, 'the configured key').toBe(404);
+});
+
+test('a file of another tenant is no input for a job, and not told from one that is not there', async () => {
+  const registry = parseRegistry(
+    'models: [{ name: listener, task: whisper, versions: [{ version: "1", path: listener }] }]',
+  );
+  const world = await apiWorld(server.url, { registry });
+  const [a, b] = [await keyHolder(world, 'tenant-a'), await keyHolder(world, 'tenant-b')];
+  const file = await fileOf(a);
+  const post = ({ ask }: KeyHolder, id: string) => {
+    const audio = `${PUBLIC_URL}/v1/files/${id}`;
+    return ask('POST', '/v1/jobs', { type: 'speech-to-text', input: { audio } });
+  };
+  const foreign = await shownOf(await post(b, file));
+  expect(foreign.status).toBe(422);
+  expect(foreign).toEqual(await shownOf(await post(b, 'file_01jd3v9s6w0000000000000000')));
+  expect((await post(a, file)).status).toBe(202);
+  expect(await world.parts.redis.zcard(world.parts.keys.liveOf('tenant-b' as never))).toBe(0);
 });
 
 test('a route whose parameter nobody has told the owner of is refused', () => {

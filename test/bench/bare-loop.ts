@@ -11,14 +11,14 @@ export interface BareLoop {
   close(): Promise<void>;
 }
 
-/** Of a folder whose graphs take float32 latents and an int32 or int64 prompt of 77 tokens, as the demo model's do. */
+/** Of a folder whose graphs take float32 latents and prompts of 77 tokens, as the demo model's do. */
 export async function openBareLoop(
   folder: string,
   size: { width: number; height: number },
 ): Promise<BareLoop> {
   const load = (graph: string) => ort.InferenceSession.create(join(folder, graph, 'model.onnx'));
   const [text, unet, vae] = [await load('text_encoder'), await load('unet'), await load('vae_decoder')];
-  const ids = new ort.Tensor('int32', new Int32Array(77).fill(1), [1, 77]);
+  const ids = numbers(text, 'input_ids', new Array<number>(77).fill(1), [1, 77]);
   const { last_hidden_state: hidden } = await text.run({ input_ids: ids });
   const [height, width] = [size.height / 8, size.width / 8];
   const latents = (rows: number) =>
@@ -42,7 +42,7 @@ export async function openBareLoop(
         for (let i = 0; i < together; i++) await text.run({ input_ids: ids });
         const feeds = { sample: latents(2 * together), encoder_hidden_states: embeddings(2 * together) };
         for (let step = 0; step < steps; step++) {
-          const timestep = new ort.Tensor('float32', Float32Array.of(999 - step), []);
+          const timestep = numbers(unet, 'timestep', [999 - step], []);
           await unet.run({ ...feeds, timestep });
         }
         for (let i = 0; i < together; i++) await vae.run({ latent_sample: latents(1) });
@@ -53,4 +53,19 @@ export async function openBareLoop(
       for (const session of [text, unet, vae]) await session.release();
     },
   };
+}
+
+/** A tensor of the type that the graph takes there. */
+function numbers(
+  session: ort.InferenceSession,
+  input: string,
+  values: readonly number[],
+  dims: readonly number[],
+): ort.Tensor {
+  const metadata = session.inputMetadata.find(({ name }) => name === input);
+  const type = metadata?.isTensor ? metadata.type : undefined;
+  if (type === 'float32') return new ort.Tensor(type, Float32Array.from(values), dims);
+  if (type === 'int32') return new ort.Tensor(type, Int32Array.from(values), dims);
+  if (type === 'int64') return new ort.Tensor(type, BigInt64Array.from(values, BigInt), dims);
+  throw new Error(`The input ${input} is of type ${type}, wanted float32, int32 or int64.`);
 }

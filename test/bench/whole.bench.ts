@@ -2,10 +2,10 @@
 
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { demoModelsFile } from '../../packages/demo-models/src/index.ts';
 import { parseRegistry } from '../../packages/shared/src/index.ts';
 import { openBareLoop } from './bare-loop.ts';
 import type { RatioFigure } from './harness.ts';
+import { benchModels } from './models.ts';
 import { type Picture, startWholeLehr } from './whole-lehr.ts';
 
 const STEPS = 20;
@@ -24,7 +24,8 @@ const pictures = (count: number): Picture[] =>
   }));
 
 async function sides() {
-  const file = demoModelsFile();
+  const models = await benchModels();
+  const { file } = models;
   const { model, ref } = parseRegistry(await readFile(file, 'utf8')).resolve('diffusion', undefined, 0);
   const version = model.versions.find((each) => each.version === ref.version);
   const bare = await openBareLoop(join(dirname(file), version?.path ?? ''), SIZE);
@@ -32,6 +33,7 @@ async function sides() {
     LEHR_ROW_CAP: `${2 * BATCH}`,
     LEHR_TASKS: 'diffusion',
     LEHR_DEVICE: 'cpu',
+    LEHR_MODELS: file,
   });
   return {
     bare,
@@ -39,6 +41,7 @@ async function sides() {
     close: async () => {
       await lehr.close();
       await bare.close();
+      await models.remove();
     },
   };
 }

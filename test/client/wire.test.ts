@@ -13,6 +13,7 @@ const OPERATIONS = [
   'deleteJob',
   'cancelJob',
   'followJob',
+  'createFile',
   'listModels',
   'listQueues',
   'createKey',

@@ -1,10 +1,13 @@
 /** Speech through the whole of Lehr: real processes, the demo Whisper, recorded voices. */
 import { readFile } from 'node:fs/promises';
+import { parseSync } from 'subtitle';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Job } from '../../packages/shared/src/index.ts';
+import { formatTranscript, type Job, type Transcript } from '../../packages/shared/src/index.ts';
 import { readEvents } from '../support/event-stream.ts';
+import { wordErrorRate } from '../support/held-out-speech.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
-import { speechModels } from '../support/speech-models.ts';
+import { MAX_AUDIO_S, speechModels } from '../support/speech-models.ts';
+import { SAMPLES, spokenMinutes, wav } from '../support/spoken.ts';
 import { type Stack, startStack } from '../support/stack.ts';
 
 let server: TestRedis;
@@ -13,7 +16,6 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-const SAMPLES = new URL('../golden/samples/speech/', import.meta.url);
 const dataUri = async (name: string): Promise<string> =>
   `data:audio/wav;base64,${(await readFile(new URL(name, SAMPLES))).toString('base64')}`;
 
@@ -40,7 +42,11 @@ describe('speech to text', () => {
       status: 'succeeded',
       model: 'ears@1',
       input: { audio: 'data:', task: 'transcribe', mode: 'sequential' },
-      output: { text: expect.stringMatching(/a red circle on a blue background/i), language: 'en', task: 'transcribe' },
+      output: {
+        text: expect.stringMatching(/a red circle on a blue background/i),
+        language: 'en',
+        task: 'transcribe',
+      },
     });
     const { output, metrics } = job;
     expect(output?.duration).toBeCloseTo(2.37, 1);
@@ -51,4 +57,109 @@ describe('speech to text', () => {
     expect(timings.reduce((sum, each) => sum + each, 0)).toBe(metrics?.total_ms);
     expect(metrics?.audio_seconds).toBeCloseTo(2.37, 1);
   });
+
+  test('what is said so far comes as events whose texts joined are the transcript', async () => {
+    const stack = await listening();
+    const { id } = await submit(stack, {
+      type: 'speech-to-text',
+      input: { audio: await dataUri('en_fox.wav') },
+    });
+    const events = readEvents(await stack.ask('GET', `/v1/jobs/${id}/events`));
+    await stack.worker();
+    let said = '';
+    let end: Job | undefined;
+    for await (const { data } of events) {
+      if (data.type === 'job.output') {
+        expect(data.data.offset).toBe(said.length);
+        said += data.data.text;
+      }
+      if (data.type === 'job.succeeded') end = data.data;
+    }
+    expect(said).not.toBe('');
+    expect(end?.output?.text).toBe(said);
+  });
+
+  test('silence is an empty text', async () => {
+    const stack = await listening();
+    await stack.worker();
+    const silence = wav(new Int16Array(3 * 16_000)).toString('base64');
+    const { id } = await submit(stack, {
+      type: 'speech-to-text',
+      input: { audio: `data:audio/wav;base64,${silence}` },
+    });
+    expect(await stack.over(id)).toMatchObject({
+      status: 'succeeded',
+      output: { text: '', segments: [], duration: 3 },
+    });
+  });
+
+  test('what is no audio, too long, or at an address that answers nothing fails with its reason', async () => {
+    const stack = await listening();
+    await stack.worker();
+    const tooLong = await readFile(new URL('../broken/silence_1h_small.flac', SAMPLES), 'base64');
+    const ends = await Promise.all(
+      [
+        'data:audio/wav;base64,AAAA',
+        `data:audio/flac;base64,${tooLong}`,
+        'https://no-such-host.invalid/a.wav',
+      ].map(async (audio) => {
+        const { id } = await submit(stack, { type: 'speech-to-text', input: { audio } });
+        return (await stack.over(id)).error;
+      }),
+    );
+    expect(ends).toMatchObject([
+      { code: 'invalid-audio', retryable: false },
+      { code: 'too-large', detail: expect.stringContaining(`${MAX_AUDIO_S}`) },
+      { code: 'invalid-input', detail: expect.stringContaining('could not be fetched') },
+    ]);
+  });
+
+  test.each([
+    ['/input/audio', { audio: 'ftp://example.com/a.wav' }],
+    ['/input/audio', { audio: 'http://169.254.169.254/latest' }],
+    ['/input/audio', { audio: 'file_01jd3v9s6w0000000000000000' }],
+    ['/input/audio', { audio: 'data:audio/wav;base64,' }],
+    ['/input/language', { audio: 'https://example.com/a.wav', language: 'xx' }],
+    ['/input/mode', { audio: 'https://example.com/a.wav', mode: 'slow' }],
+  ])('a request is refused with its field named: %s %o', async (pointer, input) => {
+    const stack = await listening();
+    const response = await stack.ask('POST', '/v1/jobs', { type: 'speech-to-text', input });
+    expect(response.status).toBe(422);
+    expect(await response.json()).toMatchObject({ errors: [{ pointer }] });
+    const { data } = (await (await stack.ask('GET', '/v1/jobs')).json()) as { data: Job[] };
+    expect(data).toEqual([]);
+  });
+
+  test('ten minutes of speech, in both modes: the text is complete, its times never go back, memory stays flat', async () => {
+    const stack = await listening();
+    const worker = await stack.worker();
+    const { bytes, text } = await spokenMinutes(10);
+    const file = await stack.upload('speech.wav', bytes);
+    const memory: number[] = [];
+    for (const mode of ['sequential', 'fast']) {
+      const { id } = await submit(stack, { type: 'speech-to-text', input: { audio: file, mode } });
+      const { error, output } = await stack.over(id);
+      expect(error).toBeNull();
+      const transcript = output as Transcript;
+      expect(wordErrorRate([{ said: text, heard: transcript.text }])).toBeLessThan(0.02);
+      for (const [i, { start, end }] of transcript.segments.entries()) {
+        expect(end).toBeGreaterThan(start);
+        expect(start).toBeGreaterThanOrEqual(transcript.segments[i - 1]?.end ?? 0);
+      }
+      expect(transcript.segments.at(-1)?.end).toBeGreaterThan(590);
+      for (const format of ['srt', 'vtt'] as const) {
+        const cues = parseSync(formatTranscript(transcript, format).body).filter(
+          ({ type }) => type === 'cue',
+        );
+        expect(cues).toHaveLength(transcript.segments.length);
+      }
+      memory.push(await residentBytes(worker.pid));
+    }
+    expect(memory[1] - memory[0]).toBeLessThan(40e6);
+  }, 180_000);
 });
+
+async function residentBytes(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) * 1024;
+}

@@ -48,6 +48,16 @@ const DOORS: readonly Door[] = [
     refused: ['apps/api/src/jobs/w.ts', 'packages/shared/src/queue/w.ts'],
     allowed: ['apps/api/src/limits/quotas.ts'],
   },
+  {
+    source: '@fastify/busboy',
+    refused: ['apps/api/src/routes/ab.ts', 'apps/api/src/files/files.ts'],
+    allowed: ['apps/api/src/files/multipart.ts'],
+  },
+  {
+    source: 'standardwebhooks',
+    refused: ['packages/shared/src/webhooks/ac.ts', 'packages/client/src/lehr.ts'],
+    allowed: ['packages/client/src/webhook.ts'],
+  },
   { source: '@bull-board/api', refused: ['apps/api/src/k.ts'], allowed: ['apps/api/src/admin/k.ts'] },
   {
     source: 'onnxruntime-node',

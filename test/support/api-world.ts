@@ -116,7 +116,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     eventLinks,
     presenter,
     store,
-    files: new Files({ redis, keys, store, clock, ttlMs: 60_000 }),
+    files: new Files({ redis, keys, store, clock, ttlMs: 60_000, maxBytes: 1_000_000 }),
     maxUploadBytes: 1_000_000,
     linkSecret: LINK_SECRET,
     ...admissionParts({ redis, keys, queues, fleet, clock, maxWaitMs: 600_000, ...changes }),

@@ -74,12 +74,12 @@ export interface HeardText {
 /** Words left out, put in or replaced, over words said; case and punctuation do not count. */
 export function wordErrorRate(texts: readonly HeardText[]): number {
   const wrong = texts.reduce((sum, text) => sum + wrongWords(text), 0);
-  return wrong / texts.reduce((sum, { said }) => sum + wordsOf(said).length, 0);
+  return wrong / texts.reduce((sum, { said }) => sum + wordsIn(said).length, 0);
 }
 
 /** Levenshtein's distance in words. */
 export function wrongWords({ said, heard }: HeardText): number {
-  const [wanted, got] = [wordsOf(said), wordsOf(heard)];
+  const [wanted, got] = [wordsIn(said), wordsIn(heard)];
   let row = Array.from({ length: got.length + 1 }, (_, i) => i);
   for (const [i, word] of wanted.entries()) {
     const next = [i + 1];
@@ -91,4 +91,5 @@ export function wrongWords({ said, heard }: HeardText): number {
   return row[got.length];
 }
 
-const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}']+/gu) ?? [];
+/** Lower case, without punctuation. */
+export const wordsIn = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}']+/gu) ?? [];

@@ -67,6 +67,7 @@ export const MALFORMED_URLS = [
   'https://user:pass@example.com/',
   'https://:pass@example.com/',
   'https://example.com:22/',
+  'https://example.com:80/',
   'https://example.com:6379/',
   'https://93.184.215.14:8443/',
   `https://example.com/${'a'.repeat(2048)}`,

@@ -208,8 +208,9 @@ function formOf(value: unknown): FormData {
   const form = new FormData();
   for (const [name, field] of Object.entries(Object(value) as Record<string, unknown>)) {
     for (const each of [field].flat()) {
-      if (name === 'file' || name === 'content') form.append(name, new Blob([String(each)]), 'a.wav');
-      else form.append(name, typeof each === 'object' ? JSON.stringify(each) : String(each));
+      const text = typeof each === 'object' ? JSON.stringify(each) : String(each);
+      if (name === 'file' || name === 'content') form.append(name, new Blob([text]), 'a.wav');
+      else form.append(name, text);
     }
   }
   return form;

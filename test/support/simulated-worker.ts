@@ -1,7 +1,6 @@
 /** A worker program like the real one, on a simulated device and with a choice of engine; its settings come as JSON. */
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { AudioDesk } from '../../apps/worker/src/audio/audio-desk.ts';
 import { modelsToOpen } from '../../apps/worker/src/models-to-open.ts';
 import type { LatencyModel } from '../../apps/worker/src/runtime/simulated.ts';
@@ -11,6 +10,7 @@ import { openObjectStore } from '../../packages/shared/src/objects/index.ts';
 import { GroupQueues } from '../../packages/shared/src/queue/index.ts';
 import { RecordStore } from '../../packages/shared/src/records/index.ts';
 import { keysOf, openRedis, redisReady } from '../../packages/shared/src/redis/index.ts';
+import { measureOwnDelay } from './own-delay.ts';
 
 export interface SimulatedWorkerSettings {
   readonly redisUrl: string;
@@ -33,7 +33,6 @@ const keys = keysOf(settings.namespace);
 const registry = parseRegistry(await readFile(settings.modelsFile, 'utf8'));
 const commands = openRedis(settings.redisUrl, 'worker');
 await redisReady(commands);
-const delay = monitorEventLoopDelay({ resolution: 2 });
 let leasesLost = 0;
 
 const worker = new Worker({
@@ -82,12 +81,11 @@ process.on('SIGTERM', () => {
   void worker.stop(settings.drainMs).then(() => process.exit(0));
 });
 process.on('SIGUSR2', () => {
-  const maxDelayMs = (delay.max || 0) / 1e6;
   log.info(
-    { maxDelayMs, leasesLost, restarts: worker.engineRestarts, inHand: worker.jobsInHand },
+    { maxDelayMs: longestDelayMs(), leasesLost, restarts: worker.engineRestarts, inHand: worker.jobsInHand },
     'measured',
   );
 });
 await worker.start();
-delay.enable();
+const longestDelayMs = measureOwnDelay();
 log.info({ engine: worker.enginePid }, 'simulated worker serves');

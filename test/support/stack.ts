@@ -15,6 +15,8 @@ export interface Stack {
   ask(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
   /** Posts a text-to-image job. */
   post(input?: Record<string, unknown>, fields?: Record<string, unknown>): Promise<Job>;
+  /** Returns the link of the uploaded file. */
+  upload(name: string, bytes: Uint8Array): Promise<string>;
   /** The job once it is over. */
   over(id: string): Promise<Job>;
 }
@@ -69,6 +71,15 @@ export async function startStack(redis: TestRedis, env: Record<string, string> =
       const response = await ask('POST', '/v1/jobs', body);
       if (response.status !== 202) throw new Error(`${response.status} ${await response.text()}`);
       return JobSchema.parse(await response.json());
+    },
+    upload: async (name, bytes) => {
+      const body = new FormData();
+      body.append('content', new Blob([new Uint8Array(bytes)]), name);
+      const headers = { authorization: `Bearer ${key}` };
+      const response = await fetch(`${url}/v1/files`, { method: 'POST', headers, body });
+      const file = (await response.json()) as { urls: { get: string } };
+      if (response.status !== 201) throw new Error(`${response.status} ${JSON.stringify(file)}`);
+      return file.urls.get;
     },
     over: async (id) => {
       for (;;) {

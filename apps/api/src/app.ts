@@ -11,6 +11,7 @@ import { answerErrors, answerMethodNotAllowed, answerNotFound } from './middlewa
 import { ownHeaders } from './middleware/own-headers.ts';
 import { refuseInvalid } from './middleware/validation.ts';
 import { docsRoutes } from './routes/docs.ts';
+import { fileRoutes } from './routes/files.ts';
 import { healthRoutes } from './routes/health.ts';
 import { createJobRoute } from './routes/jobs/create.ts';
 import { endJobRoutes } from './routes/jobs/end.ts';
@@ -47,6 +48,7 @@ export function createApp(parts: ApiParts): Api {
   jobEventsRoutes(app, parts);
   jobWebhookRoutes(app, parts);
   modelRoutes(app, parts);
+  fileRoutes(app, parts);
   dialectRoutes(app, parts);
   queuesRoute(app, parts);
   keyRoutes(app, parts);

@@ -30,6 +30,7 @@ import { EventLinks } from './jobs/event-links.ts';
 import { FleetView } from './jobs/fleet-view.ts';
 import { sweepForsaken } from './jobs/forsaken.ts';
 import { Presenter } from './jobs/present.ts';
+import { sweepOutputs } from './jobs/sweep-outputs.ts';
 import { JobWaits } from './jobs/wait.ts';
 import { type Listener, listen } from './listen.ts';
 import { StartError } from './start-error.ts';
@@ -83,6 +84,7 @@ export async function startApi(config: ApiConfig, log: Log, defaultModels: strin
     listener.serve(app.fetch);
     janitor.start();
     const endSweeps = sweepForsaken(parts);
+    const endOutputSweeps = sweepOutputs(parts, config.LEHR_OUTPUT_TTL_H * HOUR_MS);
     log.info({ url, port: listener.port, docs: `${url}/docs`, roles }, 'API is listening');
     const stop = async (): Promise<void> => {
       parts.waits.stop();
@@ -91,6 +93,7 @@ export async function startApi(config: ApiConfig, log: Log, defaultModels: strin
         listener.close(CLOSE_GRACE_MS),
         janitor.stop(),
         endSweeps(),
+        endOutputSweeps(),
         delivery?.stop(CLOSE_GRACE_MS),
       ]);
       disconnect();
@@ -136,6 +139,7 @@ async function openParts(config: ApiConfig, opened: Opened): Promise<ApiParts> {
   const keyStore = new KeyStore(redis, keys, pepper);
   const webhooks = openWebhooks(redis, await webhookSettings(config, keys));
   const rootKey = config.LEHR_API_KEY ?? (await localKey(config.LEHR_HOME, log));
+  const maxUploadBytes = config.LEHR_MAX_UPLOAD_MB * MB;
   const { metrics, page } = createMetrics('api', { processMetrics: true });
   return {
     ...opened,
@@ -144,8 +148,15 @@ async function openParts(config: ApiConfig, opened: Opened): Promise<ApiParts> {
     graphs: new GraphRunner({ redis, keys, records, queues }),
     fleet,
     store,
-    files: new Files({ redis, keys, store, clock, ttlMs: config.LEHR_OUTPUT_TTL_H * HOUR_MS }),
-    maxUploadBytes: config.LEHR_MAX_UPLOAD_MB * MB,
+    files: new Files({
+      redis,
+      keys,
+      store,
+      clock,
+      ttlMs: config.LEHR_OUTPUT_TTL_H * HOUR_MS,
+      maxBytes: maxUploadBytes,
+    }),
+    maxUploadBytes,
     linkSecret: config.LEHR_STORE === 'folder' ? secret : undefined,
     records,
     channels,

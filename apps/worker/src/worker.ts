@@ -247,6 +247,7 @@ export class Worker {
     const { subscriber, keys, id, log } = this.#parts;
     await this.#engine.start();
     for (const model of this.#engine.models) logModel(log, model);
+    if (this.#engine.models.some(({ whisper }) => whisper)) await this.#parts.audio.warmUp();
     subscriber.on('message', (channel: string, text: string) => {
       if (channel === keys.groups) {
         if (this.#groups.learn(text)) this.#intake.look();

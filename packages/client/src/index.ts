@@ -7,12 +7,14 @@ export {
   type PageOptions,
   type SubmitOptions,
   type SucceededJob,
+  type UploadOptions,
   type WaitOptions,
 } from './lehr.ts';
 export { type FieldProblem, LehrError, type LehrErrorCode } from './lehr-error.ts';
 export type { CallOptions } from './transport.ts';
 export { verifyWebhook } from './webhook.ts';
 export type {
+  File as UploadedFile,
   Image,
   Job,
   JobError,

@@ -15,6 +15,7 @@ import type {
   NewKey,
   Operations,
   QueueList,
+  File as UploadedFile,
 } from './wire.ts';
 
 export interface LehrOptions {
@@ -26,6 +27,8 @@ export interface LehrOptions {
   /** Longest silence of the server in ms before a try counts as failed; a held answer has its hold on top. 30 s. */
   readonly timeoutMs?: number | undefined;
   readonly fetch?: typeof fetch | undefined;
+  /** Told of each failed try that another one follows. */
+  readonly onRetry?: ((error: LehrError) => void) | undefined;
 }
 
 export interface SubmitOptions extends CallOptions {
@@ -40,6 +43,11 @@ export interface SubmitOptions extends CallOptions {
 export interface WaitOptions extends CallOptions {
   /** Longest wait in ms, then LehrError `timed-out`; the job goes on. For ever unless said otherwise. */
   readonly timeoutMs?: number | undefined;
+}
+
+export interface UploadOptions extends CallOptions {
+  /** For people; says nothing about what the file is. */
+  readonly name?: string | undefined;
 }
 
 export type ListOptions = CallOptions & Omit<Operations['listJobs']['query'], 'cursor'>;
@@ -64,6 +72,7 @@ export class Lehr {
       policy,
       timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
       fetch: options.fetch ?? fetch,
+      onRetry: options.onRetry,
     });
   }
 
@@ -163,6 +172,21 @@ export class Lehr {
         throw new LehrError('bad-answer', `The output has the sha256 ${found}, wanted ${sha256}.`);
       },
     );
+  }
+
+  /**
+   * Stores a file for jobs to read, such as a recording: its `urls.get` is what goes into their `audio`. It is forgotten at
+   * `expires_at`.
+   */
+  upload(content: Blob | Uint8Array<ArrayBuffer>, options: UploadOptions = {}): Promise<UploadedFile> {
+    const { name = 'file', signal } = options;
+    const blob = content instanceof Blob ? content : new Blob([content]);
+    const body = (): FormData => {
+      const form = new FormData();
+      form.append('content', blob, name);
+      return form;
+    };
+    return this.#transport.call('createFile', { body }, { repeatable: true, signal });
   }
 
   /** Keys of all tenants; only a key with the right `admin` may. */

@@ -16,6 +16,8 @@ export interface TransportOptions {
   /** Longest silence of the server before a try counts as failed. */
   readonly timeoutMs: number;
   readonly fetch: typeof fetch;
+  /** Told of each failed try that another one follows. */
+  readonly onRetry: ((error: LehrError) => void) | undefined;
 }
 
 export type OperationName = keyof Operations;
@@ -122,6 +124,7 @@ export class Transport {
         unanswered ||= error.status === undefined;
         const delayMs = retryDelayMs(error, tries, this.#options.policy);
         if (delayMs === undefined) throw error;
+        this.#options.onRetry?.(error);
         await pause(delayMs, signal);
       }
     }

@@ -10,6 +10,7 @@ export const OPERATIONS = {
   deleteJob: { method: 'DELETE', path: '/v1/jobs/{id}' },
   cancelJob: { method: 'POST', path: '/v1/jobs/{id}/cancel' },
   followJob: { method: 'GET', path: '/v1/jobs/{id}/events' },
+  createFile: { method: 'POST', path: '/v1/files' },
   listModels: { method: 'GET', path: '/v1/models' },
   listQueues: { method: 'GET', path: '/v1/queues' },
   createKey: { method: 'POST', path: '/v1/keys' },
@@ -94,6 +95,14 @@ export interface Operations {
     body: undefined;
     answer: JobEvent | undefined;
   };
+  /** Upload a file. */
+  createFile: {
+    path: Record<never, never>;
+    query: Record<never, never>;
+    headers: Record<never, never>;
+    body: FormData;
+    answer: File;
+  };
   /** List the models on offer. */
   listModels: {
     path: Record<never, never>;
@@ -135,6 +144,24 @@ export interface Operations {
     headers: Record<never, never>;
     body: undefined;
     answer: undefined;
+  };
+}
+
+export interface File {
+  readonly id: string;
+  readonly name: string;
+  readonly content_type: string;
+  /** Bytes. */
+  readonly size: number;
+  readonly checksums: {
+    readonly sha256: string;
+  };
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly created_at: string;
+  readonly expires_at: string;
+  readonly urls: {
+    /** Put it into a job's input. */
+    readonly get: string;
   };
 }
 
@@ -288,6 +315,8 @@ export interface KeyLimits {
   readonly cost_per_minute_s: number | null;
   /** Requests for a job, counted by each API process for itself before it reads their body. */
   readonly requests_per_minute: number | null;
+  /** Streams of job events open at once, counted by each API process for itself. */
+  readonly max_streams: number | null;
   /** The tenant's share against others whose jobs of the same class wait in the same group. */
   readonly weight: number;
 }
@@ -317,6 +346,8 @@ export interface KeyRequest {
         readonly cost_per_minute_s?: number | null | undefined;
         /** Requests for a job, counted by each API process for itself before it reads their body. */
         readonly requests_per_minute?: number | null | undefined;
+        /** Streams of job events open at once, counted by each API process for itself. */
+        readonly max_streams?: number | null | undefined;
         /** The tenant's share against others whose jobs of the same class wait in the same group. */
         readonly weight?: number | undefined;
       }

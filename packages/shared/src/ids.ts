@@ -1,6 +1,6 @@
 /** Branded ids: a string of one kind cannot be passed where another is wanted. */
 import { randomInt } from 'node:crypto';
-import { monotonicFactory, ulid } from 'ulid';
+import { decodeTime, monotonicFactory, ulid } from 'ulid';
 import { z } from 'zod';
 
 declare const brand: unique symbol;
@@ -40,6 +40,9 @@ export const JobIdSchema = z.custom<JobId>(
 );
 
 export const DEFAULT_TENANT = 'default' as TenantId;
+
+/** Unix ms; `id` is a job's or a file's. */
+export const madeAt = (id: string): number => decodeTime(id.slice(id.indexOf('_') + 1).toUpperCase());
 
 /** Refuses anything that could leave the store's own tree. */
 export function toObjectKey(value: string): ObjectKey {

@@ -1,4 +1,4 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { DEFAULT_LIMITS, DEFAULT_TENANT, SCOPES } from '@lehr/shared';
 import type { Authenticator, Caller } from './authenticator.ts';
 
@@ -7,8 +7,8 @@ import type { Authenticator, Caller } from './authenticator.ts';
  * the time taken tells nothing.
  */
 export function oneKey(apiKey: string): Authenticator {
-  const pepper = randomBytes(32);
-  const digest = (key: string): Buffer => createHmac('sha256', pepper).update(key).digest();
+  const pepper = randomBytes(32).toString('base64');
+  const digest = (key: string): Buffer => hash('sha256', pepper + key, 'buffer');
   const wanted = digest(apiKey);
   const caller: Caller = {
     tenant: DEFAULT_TENANT,

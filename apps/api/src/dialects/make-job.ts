@@ -1,10 +1,12 @@
 /** How every dialect has a job made, and what becomes of the job when its request gets no answer. */
+
 import { type JobId, type JobRequest, toLehrError } from '@lehr/shared';
 import type { Twin } from '@lehr/shared/queue';
 import type { JobRecord } from '@lehr/shared/records';
 import type { Context } from 'hono';
 import type { ApiEnv, ApiParts } from '../api.ts';
 import { identify } from '../jobs/identity.ts';
+import { metricLabels } from '../jobs/metric-labels.ts';
 import { type Submission, submitJob } from '../jobs/submit.ts';
 import { quotaHeaders } from '../limits/quota.ts';
 import { onLostAnswer } from '../middleware/lost-answer.ts';
@@ -30,6 +32,8 @@ export interface JobWish {
 
 export interface MadeJob {
   readonly record: JobRecord;
+  /** Made for this very request. */
+  readonly isNew: boolean;
   /** For the answer. */
   readonly headers: Readonly<Record<string, string>>;
   /** Its request is held from now on: one that says it is a retry takes the job. */
@@ -49,9 +53,13 @@ export async function makeJob(c: Context<ApiEnv>, parts: ApiParts, wish: JobWish
     throw inNames(error, names);
   });
   const { record, how } = submission;
-  const [model, version] = record.model.split('@');
-  if (how === 'new') parts.metrics.jobsAccepted.inc({ model, version });
-  return { record, headers: headersOf(submission), ...fateOf(c, parts, record.id, identity.twin, callsOff) };
+  if (how === 'new') parts.metrics.jobsAccepted.inc(metricLabels(record));
+  return {
+    record,
+    isNew: how === 'new',
+    headers: headersOf(submission),
+    ...fateOf(c, parts, record.id, identity.twin, callsOff),
+  };
 }
 
 const headersOf = ({ how, quota }: Submission): Record<string, string> => ({

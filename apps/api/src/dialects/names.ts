@@ -17,12 +17,17 @@ export const atTheTop =
 export function nativeRequest(fields: z.input<typeof JobRequestSchema>, names: Names): JobRequest {
   const parsed = JobRequestSchema.safeParse(fields);
   if (parsed.success) return parsed.data;
+  throw inNames(invalid(parsed.error), names);
+}
+
+/** What a schema refuses of a body, as `invalid-input`. */
+export function invalid(error: z.ZodError): unknown {
   try {
-    refuseInvalid({ target: 'json', success: false, error: parsed.error });
-  } catch (error) {
-    throw inNames(error, names);
+    refuseInvalid({ target: 'json', success: false, error });
+  } catch (refused) {
+    return refused;
   }
-  throw parsed.error;
+  return error;
 }
 
 /** The same refusal with its fields renamed, each named once; anything else as it is. */

@@ -1,6 +1,7 @@
 /** Clients of other APIs, over the same jobs. */
 import type { Api, ApiParts } from '../api.ts';
 import { classicRoutes } from './classic/draw.ts';
+import { audioRoutes } from './openai/audio.ts';
 import { imageRoutes } from './openai/images.ts';
 import { createPredictionRoutes } from './replicate/create.ts';
 import { replicateModelRoute } from './replicate/models.ts';
@@ -10,6 +11,7 @@ import { webhookSecretRoute } from './replicate/webhook-secret.ts';
 
 export function dialectRoutes(app: Api, parts: ApiParts): void {
   imageRoutes(app, parts);
+  audioRoutes(app, parts);
   createPredictionRoutes(app, parts);
   predictionRoutes(app, parts);
   predictionStreamRoute(app, parts);

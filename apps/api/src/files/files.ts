@@ -15,6 +15,7 @@ import {
 import type { ObjectStore } from '@lehr/shared/objects';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import { z } from 'zod';
+import { type Multipart, readMultipart } from './multipart.ts';
 
 const FileSchema = z.object({
   id: z.custom<FileId>((value) => typeof value === 'string' && isFileId(value)),
@@ -35,7 +36,12 @@ export interface FilesOptions {
   readonly store: ObjectStore;
   readonly clock: Clock;
   readonly ttlMs: number;
+  /** Of one file. */
+  readonly maxBytes: number;
 }
+
+/** Each holds its file in memory until it is stored. */
+const MAX_RECEIVING = 16;
 
 export interface NewFile {
   readonly name: string;
@@ -46,9 +52,23 @@ export interface NewFile {
 
 export class Files {
   readonly #options: FilesOptions;
+  #receiving = 0;
 
   constructor(options: FilesOptions) {
     this.#options = options;
+  }
+
+  /** Reads a multipart body with at most one file. Rejects as readMultipart does, and with `overloaded` when many are on the way. */
+  async receive<T>(request: Request, use: (body: Multipart) => Promise<T>): Promise<T> {
+    if (this.#receiving >= MAX_RECEIVING) {
+      throw new LehrError('overloaded', 'Too many files are being received.', { retryAfterS: 1 });
+    }
+    this.#receiving += 1;
+    try {
+      return await use(await readMultipart(request, { maxFileBytes: this.#options.maxBytes, maxFiles: 1 }));
+    } finally {
+      this.#receiving -= 1;
+    }
   }
 
   /** Rejects with `storage-failed`; the file is then not there. */

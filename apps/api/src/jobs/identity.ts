@@ -2,7 +2,7 @@
  * What makes two requests the same: the key they came with, their route and their body. Every route that makes jobs uses it,
  * so that a request that is sent again finds its job, with an Idempotency-Key or without.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Idempotency, Twin } from '@lehr/shared/queue';
 import { z } from 'zod';
 import type { Caller } from '../auth/authenticator.ts';
@@ -40,8 +40,7 @@ export function identify(
   return { idempotency: { hash: digest(keyId, idempotencyKey), fingerprint } };
 }
 
-const digest = (...parts: readonly string[]): string =>
-  createHash('sha256').update(parts.join('\n')).digest('base64url');
+const digest = (...parts: readonly string[]): string => hash('sha256', parts.join('\n'), 'base64url');
 
 /** JSON with the names of every object in order: two bodies that mean the same are written the same. */
 export function canonical(value: unknown): string {

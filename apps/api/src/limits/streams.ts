@@ -24,7 +24,7 @@ export class Streams {
     const open = this.#open.get(name) ?? 0;
     if (limit === null || open < limit) return;
     const quota: Quota = { limit, remaining: 0, resetS: RETRY_S };
-    throw new QuotaError(`${said} may have ${limit} event streams open at once and has ${open}.`, quota);
+    throw new QuotaError(`${said} may have ${limit} event streams open at once, and ${open} are.`, quota);
   }
 
   /** Counts one that opens; call what it returns when it has closed. Throws as `check`, for many that came at once. */

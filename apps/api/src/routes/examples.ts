@@ -13,6 +13,29 @@ const ID = 'job_01jd3v9s6w0000000000000000';
 const BASE = 'https://lehr.example';
 
 export const JOB_REQUESTS = {
+  speech: {
+    summary: 'Speech to text',
+    value: { type: 'speech-to-text', input: { audio: 'https://app.example/memo.wav', mode: 'fast' } },
+  },
+  chain: {
+    summary: 'Speech to a picture',
+    value: {
+      type: 'speech-to-image',
+      model: 'whisper-tiny+sd-turbo',
+      input: { audio: 'https://app.example/memo.wav', width: 512, height: 512 },
+    },
+  },
+  graph: {
+    summary: 'A graph of jobs',
+    value: {
+      type: 'graph',
+      nodes: [
+        { id: 'hear', type: 'speech-to-text', input: { audio: 'https://app.example/memo.wav' } },
+        { id: 'photo', type: 'text-to-image', input: { prompt: 'a photo of {{hear.text}}' } },
+        { id: 'sketch', type: 'text-to-image', input: { prompt: 'a sketch of {{hear.text}}' } },
+      ],
+    },
+  },
   short: {
     summary: 'The least there is',
     value: { type: 'text-to-image', input: { prompt: 'a red circle on a blue background' } },

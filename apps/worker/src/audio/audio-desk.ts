@@ -68,6 +68,11 @@ export class AudioDesk {
     return (await this.#perform({ type: 'cut', waveform, maxSamples })).ranges;
   }
 
+  /** Starts a thread ahead of the first task, which then need not wait for it. */
+  async warmUp(): Promise<void> {
+    this.#idle.push(await this.#thread());
+  }
+
   /** Stops the threads; what is running or waiting rejects with LehrError `unavailable`. */
   async close(): Promise<void> {
     this.#isClosed = true;

@@ -399,6 +399,20 @@ test('a window under suspicion runs in the company it is allowed', async () => {
   expect(Math.max(...ofType('turn').map(({ samples }) => samples.length))).toBe(2);
 });
 
+test('earlier text is told to a model unless its folder says no', async () => {
+  const sample = request({ seed: 6 });
+  const earlier = [5, 6, 7, 8, 9];
+  const deaf = { model: { ...model, conditionsOnPrevious: false } };
+  const [told, untold] = [
+    await alone({ ...sample, previousTokens: earlier }),
+    await alone({ ...sample, previousTokens: earlier }, deaf),
+  ];
+  expect(essence(untold)).toEqual(essence(await alone(sample)));
+  expect(told.tokens).not.toEqual(untold.tokens);
+  // A caller's own prompt is another matter.
+  expect((await alone({ ...sample, prompt: 'the red cat' }, deaf)).tokens).not.toEqual(untold.tokens);
+});
+
 test('what a model cannot do is refused before anything runs', () => {
   const { lane } = laneOf();
   expect(() => lane.submit(request({ language: 'xx' }))).toThrow(

@@ -17,7 +17,10 @@ export interface WhisperSample {
   readonly translate: boolean;
   /** Text that might have come before, in the caller's words; may be empty. */
   readonly prompt: string;
-  /** Tokens of earlier windows of the same file, which come after `prompt`; the decoder keeps the end of both. */
+  /**
+   * Tokens of earlier windows of the same file, which come after `prompt`; the decoder keeps the end of both. A model whose
+   * generation_config.json says `condition_on_prev_tokens: false` is not told them.
+   */
   readonly previousTokens: readonly number[];
   readonly temperature: number;
   /** Decode again at higher temperatures what came out badly. */

@@ -272,10 +272,15 @@ export class WhisperWindow {
 }
 
 /** `<|startofprev|>` and the end of what came before, at most half of the decoder's context; empty without any. */
-function previousTokens(request: WhisperSample, { tokenizer }: WhisperModel, context: number): number[] {
+function previousTokens(
+  request: WhisperSample,
+  { tokenizer, conditionsOnPrevious }: WhisperModel,
+  context: number,
+): number[] {
   const room = Math.floor(context / 2) - 1;
   const prompt = request.prompt.trim();
   const text = prompt === '' ? [] : tokenizer.encodeEnd(` ${prompt}`, room);
-  const tokens = [...text, ...request.previousTokens].slice(-room);
+  const earlier = conditionsOnPrevious ? request.previousTokens : [];
+  const tokens = [...text, ...earlier].slice(-room);
   return tokens.length > 0 ? [tokenizer.special.startOfPrevious, ...tokens] : [];
 }

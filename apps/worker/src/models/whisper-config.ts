@@ -23,6 +23,7 @@ const ModelSchema = z.looseObject({
 const GenerationSchema = z.looseObject({
   alignment_heads: z.array(z.tuple([z.int().nonnegative(), z.int().nonnegative()])).nullish(),
   begin_suppress_tokens: z.array(z.int()).nullish(),
+  condition_on_prev_tokens: z.boolean().nullish(),
   decoder_start_token_id: tokenId.nullish(),
   eos_token_id: z.union([tokenId, z.array(tokenId).min(1)]).nullish(),
   is_multilingual: z.boolean().nullish(),

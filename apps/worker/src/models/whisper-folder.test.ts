@@ -137,6 +137,19 @@ const twoReaders = (cached: GraphProto): void => {
   cached.node?.push({ ...slice, name: 'again', output: ['again'] });
 };
 
+test('windows are told of earlier text unless the folder says no', async () => {
+  await writeTinyWhisper(folder);
+  const told = await open();
+  expect(told.conditionsOnPrevious).toBe(true);
+  await told.close();
+  editJson('generation_config.json', (json) => {
+    json.condition_on_prev_tokens = false;
+  });
+  const untold = await open();
+  expect(untold.conditionsOnPrevious).toBe(false);
+  await untold.close();
+});
+
 test('a graph that cannot be rewired runs aligned, and says why', async () => {
   await writeTinyWhisper(folder);
   editDecoder((_, cached) => twoReaders(cached));

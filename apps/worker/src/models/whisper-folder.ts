@@ -30,6 +30,8 @@ export interface WhisperModel {
   readonly decoder: Decoder;
   readonly rules: LogitRules;
   readonly frontEnd: FrontEndConfig;
+  /** Whether a window of a long file is told what the one before it said. */
+  readonly conditionsOnPrevious: boolean;
   /** Undefined when the graph does not give its cross-attentions: then words cannot be timed. */
   readonly alignment: AlignmentHeads | undefined;
   readonly graphs: readonly WhisperGraphPlace[];
@@ -99,6 +101,8 @@ async function openParts(
       maxInitialTimestamp: config.generation.max_initial_timestamp_index ?? undefined,
     }),
     frontEnd: config.frontEnd,
+    // openai's default. Small models repeat what they are told; their folders can turn it off.
+    conditionsOnPrevious: config.generation.condition_on_prev_tokens ?? true,
     alignment: alignmentOf(config, decoder),
     graphs: [
       placeOf('encoder', encoderSession),

@@ -17,7 +17,8 @@ process.exitCode = await runCli(process.argv.slice(2), {
   err: (line) => process.stderr.write(line),
   outIsTty: process.stdout.isTTY ?? false,
   errIsTty: process.stderr.isTTY ?? false,
-  columns: process.stdout.columns ?? process.stderr.columns ?? 80,
+  // A terminal that does not know its width says 0.
+  columns: process.stdout.columns || process.stderr.columns || 80,
   signal: stop.signal,
   readStdin: () => text(process.stdin),
 });

@@ -8,6 +8,9 @@ import { apiKeyOf, urlOf } from './settings.ts';
 import { plain, tableOf } from './table.ts';
 import type { Terminal } from './terminal.ts';
 
+/** Some 8 s in all: an API that is started anew is back by then, and a person does not wait much longer. */
+const MAX_RETRIES = 5;
+
 export async function runCli(args: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const command = findCommand(args);
   if (!command) return withoutCommand(args, terminal);
@@ -20,11 +23,26 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
     }
     checkCount(command, positionals);
     const url = urlOf(values, terminal.env);
-    const client = async () => new Lehr({ url, apiKey: await apiKeyOf(values, terminal.env, url) });
+    const client = async () =>
+      new Lehr({
+        url,
+        apiKey: await apiKeyOf(values, terminal.env, url),
+        maxRetries: MAX_RETRIES,
+        onRetry: sayOnce(terminal),
+      });
     return await command.run({ values, positionals, terminal, json: values.json ?? false, url, client });
   } catch (error) {
     return report(error, command, rest.includes('--json'), terminal);
   }
+}
+
+/** So that nobody stares at a silent terminal. */
+function sayOnce(terminal: Terminal): (error: LehrError) => void {
+  let said = !terminal.errIsTty;
+  return ({ message }) => {
+    if (!said) terminal.err(`lehr: ${plain(message)} Trying again.\n`);
+    said = true;
+  };
 }
 
 /** The longest name that the arguments begin with. */

@@ -1,6 +1,6 @@
 """Everything from nothing: two corpora, two stretches of training, evaluation, export. Parts that are there are skipped.
 
-    python3 make.py --work DIR --minutes 180
+    python3 make.py --work DIR --first-only
 
 Interrupted, the same command goes on where it stopped. See README.md for what it needs and how long it took.
 """
@@ -26,20 +26,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, required=True, help="corpus and checkpoints (about 13 GB)")
     parser.add_argument("--out", type=Path, default=HERE.parents[1] / "models" / "demo-whisper")
-    parser.add_argument("--minutes", type=float, default=180, help="time budget of the training itself, both stretches")
+    parser.add_argument("--minutes", type=float, default=175, help="time budget of the training itself, both stretches")
     parser.add_argument("--steps", type=int, help="a fixed number of steps instead of a time budget: repeatable")
     parser.add_argument("--sentences", type=int, default=140000, help="of both corpora")
+    parser.add_argument("--first-only", action="store_true", help="leave out the second stretch, as the committed weights do")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--samples", type=Path, help="golden samples (manifest.json and speech/) to score as well")
     args = parser.parse_args()
     samples = ["--samples", args.samples] if args.samples else []
     # Two stretches: the first from nothing; the second, with lower rates, on sentences and voices that the first finds hard.
-    for name, seed, share, corpus_options, train_options in (
+    stretches = [
         ("first", args.seed, 4 / 7, [], []),
         ("finish", args.seed + 1, 3 / 7, ["--finish", "--phones", args.work / "corpus-first" / "phones.json"],
          ["--from", args.work / "run-first", "--peak", 0.35, "--warmup", 100]),
-    ):  # fmt: skip
+    ]  # fmt: skip
+    for name, seed, share, corpus_options, train_options in stretches[: 1 if args.first_only else 2]:
         corpus, run = args.work / f"corpus-{name}", args.work / f"run-{name}"
         if not (corpus / "phones.json").exists():  # written last
             count = ["--count", round(args.sentences * share)]

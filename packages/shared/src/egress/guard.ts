@@ -23,8 +23,6 @@ export interface Target {
 }
 
 const MAX_URL_LENGTH = 2048;
-/** '' is the scheme's own port, which URL leaves out. */
-const USUAL_PORTS = ['', '443', '80'];
 
 export class Guard {
   readonly #options: GuardOptions;
@@ -66,7 +64,8 @@ export class Guard {
   }
 
   #mayUsePort({ url, trusted }: Target): boolean {
-    return trusted || this.#options.allowPrivate || USUAL_PORTS.includes(url.port);
+    // URL leaves out the port that is the scheme's own.
+    return trusted || this.#options.allowPrivate || url.port === '';
   }
 
   #permits({ trusted }: Target, address: Address): boolean {

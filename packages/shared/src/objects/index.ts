@@ -4,3 +4,4 @@ export { type ObjectStoreOptions, openObjectStore } from './open.ts';
 export type { S3StoreOptions } from './s3.ts';
 export { checkQuery, type QueryVerdict, signature } from './signed-query.ts';
 export type { LinkOptions, ObjectInfo, ObjectStore, PutOptions, StoredObject } from './store.ts';
+export { sweepObjects } from './sweep.ts';

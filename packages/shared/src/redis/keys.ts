@@ -71,6 +71,8 @@ export interface Keys {
   worker(id: WorkerId): string;
   /** Ids of workers that have reported. */
   readonly workers: string;
+  /** Exists while the sweep of old outputs has been done. */
+  readonly sweep: string;
   /** Held by the one process that runs the janitor. */
   readonly janitor: string;
   /** Written by readiness checks. */
@@ -114,6 +116,7 @@ export function keysOf(namespace: string): Keys {
     wake: (worker) => `${prefix}:wake:${worker}`,
     worker: (id) => `${prefix}:worker:${id}`,
     workers: `${prefix}:workers`,
+    sweep: `${prefix}:sweep`,
     janitor: `${prefix}:janitor`,
     probe: `${prefix}:probe`,
   };

@@ -12,7 +12,7 @@ export const CALL_HEADERS = z.object({
     description: 'Seconds after which the client gives up; the answer is held for a second less.',
   }),
 });
-type CallHeaders = z.output<typeof CALL_HEADERS>;
+export type CallHeaders = z.output<typeof CALL_HEADERS>;
 
 export const askedAgain = (
   headers: CallHeaders,

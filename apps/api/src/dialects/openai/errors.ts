@@ -63,24 +63,45 @@ const ENDS: Readonly<Record<JobEnd, Facts & { headers: Readonly<Record<string, s
 };
 
 export function openaiRefusal(error: LehrError): OpenAiRefusal {
-  const audio = error instanceof JobEndedError && error.code === 'invalid-audio';
-  // What turned out not to be audio is a bad request, however late that was found.
-  if (audio) return refusal(error, ask(400, 'invalid_value'), 'file', { job_id: error.job });
-  if (error instanceof JobEndedError) {
-    const { headers, ...facts } = ENDS[error.end];
-    return { ...refusal(error, facts, null, { job_id: error.job }), headers };
-  }
+  if (error instanceof JobEndedError) return endedBadly(error);
   if (error.code === 'invalid-input' || error.code === 'invalid-request') return badField(error);
-  const param = error.code === 'model-not-found' ? 'model' : null;
-  return refusal(error, factsOf(error.code), param);
+  return refusal(error, factsOf(error.code), error.code === 'model-not-found' ? 'model' : paramOf(error));
+}
+
+/** Fields by the name of the job's input that a worker refuses. */
+const LATE_FIELDS: Readonly<Record<string, string>> = {
+  timestamps: 'timestamp_granularities[]',
+  task: 'model',
+  language: 'language',
+};
+
+function endedBadly(error: JobEndedError): OpenAiRefusal {
+  const job = { job_id: error.job };
+  const { headers, ...facts } = ENDS[error.end];
+  if (error.end !== 'failed') return { ...refusal(error, facts, null, job), headers };
+  // What only a worker can see is a bad request all the same, however late that was found.
+  switch (error.code) {
+    case 'invalid-audio':
+      return refusal(error, ask(400, 'invalid_value'), 'file', job);
+    case 'too-large':
+      return refusal(error, factsOf('too-large'), 'file', job);
+    case 'invalid-input': {
+      const [, field = ''] = /input\.(\w+): /.exec(error.message) ?? [];
+      return refusal(error, ask(400, 'unsupported_value'), LATE_FIELDS[field] ?? null, job);
+    }
+    default:
+      return { ...refusal(error, facts, null, job), headers };
+  }
 }
 
 function badField(error: LehrError): OpenAiRefusal {
   const [problem] = error.problems;
-  if (!problem) return refusal(error, ask(400, 'invalid_json'), null);
-  const isField = problem.pointer.startsWith('/');
-  const param = isField ? problem.pointer.slice(1).replaceAll('/', '.') : null;
-  return refusal(error, ask(400, codeOf(problem.detail)), param);
+  if (problem) return refusal(error, ask(400, codeOf(problem.detail)), paramOf(error));
+  return refusal(error, ask(400, /JSON/.test(error.message) ? 'invalid_json' : 'invalid_value'), null);
+}
+
+function paramOf({ problems: [problem] }: LehrError): string | null {
+  return problem?.pointer.startsWith('/') ? problem.pointer.slice(1).replaceAll('/', '.') : null;
 }
 
 function codeOf(detail: string): string {

@@ -6,7 +6,8 @@ import { countRefusals } from '../../middleware/count-refusals.ts';
 import { guardQuota } from '../../middleware/guard-quota.ts';
 import { answerJson } from '../../middleware/own-headers.ts';
 import { BEARER } from '../../routes/responses.ts';
-import { eventStream, SSE_HEADERS } from '../../sse.ts';
+import { SSE_HEADERS } from '../../sse.ts';
+import { countedStream, holderOf } from '../counted-stream.ts';
 import { holdUntilDone, type SucceededRecord } from '../hold.ts';
 import { makeJob } from '../make-job.ts';
 import { atTheTop, type Names, nativeRequest } from '../names.ts';
@@ -84,6 +85,8 @@ export function imageRoutes(app: Api, parts: ApiParts): void {
   app.openapi(route, async (c) => {
     const body = c.req.valid('json');
     const headers = c.req.valid('header');
+    // Before there is a job that nobody would hear of.
+    if (body.stream) parts.streams.check(holderOf(c.var.caller));
     const made = await makeJob(c, parts, {
       route: `POST ${PATH}`,
       body,
@@ -94,7 +97,9 @@ export function imageRoutes(app: Api, parts: ApiParts): void {
     });
     if (body.stream) {
       const teller = imageTeller(parts, made.record, body.partial_images ?? 0);
-      const stream = eventStream((gone) => callEvents(parts, made, teller, gone));
+      const stream = countedStream(parts.streams, holderOf(c.var.caller), (gone) =>
+        callEvents(parts, made, teller, gone),
+      );
       return c.body(stream, 200, { ...made.headers, ...SSE_HEADERS }) as never;
     }
     const record = await holdUntilDone(c, parts, made, holdMsOf(parts, headers));

@@ -1,8 +1,7 @@
 /** Inputs under Replicate's names, into native requests and back. */
-import { AudioSourceSchema, toObjectKey } from '@lehr/shared';
-import type { ObjectStore } from '@lehr/shared/objects';
 import type { JobRecord } from '@lehr/shared/records';
 import { refusal } from '../../field-problems.ts';
+import { presentInput } from '../../jobs/present-nodes.ts';
 import type { Names } from '../names.ts';
 import type { WantedModel } from './wanted-model.ts';
 
@@ -57,27 +56,11 @@ export const NAMES: Names = (pointer) => {
   return field === undefined ? pointer : `/input/${SHOWN.get(field) ?? field}${rest}`;
 };
 
-/** As the prediction shows it: every field decided. */
-export async function shownInput(
-  { input }: JobRecord,
-  store: Pick<ObjectStore, 'link'>,
-  linkTtlS: number,
-): Promise<Record<string, unknown>> {
-  const shown: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(input)) {
-    const theirs = SHOWN.get(name);
-    if (theirs === undefined || value === null) continue;
-    shown[theirs] = name === 'audio' ? await audioLink(value, store, linkTtlS) : value;
-  }
-  return shown;
-}
-
-async function audioLink(
-  value: unknown,
-  store: Pick<ObjectStore, 'link'>,
-  expiresInS: number,
-): Promise<unknown> {
-  const source = AudioSourceSchema.safeParse(value).data;
-  if (!source) return value;
-  return source.kind === 'url' ? source.url : store.link(toObjectKey(source.key), { expiresInS });
+/** As the prediction shows it: every field decided, links made with `url`. */
+export function shownInput({ input }: JobRecord, url: (path: string) => string): Record<string, unknown> {
+  const fields = Object.entries(presentInput(input, url)).flatMap(([native, value]) => {
+    const theirs = SHOWN.get(native);
+    return theirs === undefined || value === null ? [] : [[theirs, value] as const];
+  });
+  return Object.fromEntries(fields);
 }

@@ -1,6 +1,5 @@
 /** A job's record as a prediction. */
 import type { Job } from '@lehr/shared';
-import type { ObjectStore } from '@lehr/shared/objects';
 import type { JobRecord } from '@lehr/shared/records';
 import type { EventLinks } from '../../jobs/event-links.ts';
 import type { Presenter } from '../../jobs/present.ts';
@@ -13,11 +12,7 @@ import { OWNER } from './wanted-model.ts';
 export interface PredictionsViewParts {
   readonly presenter: Presenter;
   readonly eventLinks: EventLinks;
-  readonly store: Pick<ObjectStore, 'link'>;
 }
-
-/** An hour: `input.audio` is shown for people to look at. */
-const INPUT_LINK_S = 3600;
 
 export class PredictionsView {
   readonly #parts: PredictionsViewParts;
@@ -28,14 +23,14 @@ export class PredictionsView {
 
   /** As GET and webhooks show it. Clients poll this without end, so it asks Redis for nothing. */
   async of(record: JobRecord): Promise<Prediction> {
-    const { presenter, store } = this.#parts;
+    const { presenter } = this.#parts;
     const isDone = record.state === 'succeeded';
     return {
       id: predictionIdOf(record.id),
       model: `${OWNER}/${record.model.replace(/@[^+]*/g, '')}`,
       version: record.model,
       status: statusOf(record),
-      input: await shownInput(record, store, INPUT_LINK_S),
+      input: shownInput(record, (path) => presenter.url(path)),
       output: isDone ? outputOf(record.type, (await presenter.job(record)).output) : null,
       error: record.state === 'failed' ? record.error.detail : null,
       logs: record.state === 'running' && record.progress ? progressLine(record.progress) : '',

@@ -1,4 +1,5 @@
 /** Looking at predictions, listing them and calling them off. Never refused for load: a refused poll ends its caller's run. */
+
 import { createRoute, z } from '@hono/zod-openapi';
 import { isJobId, type JobId } from '@lehr/shared';
 import { listJobs } from '@lehr/shared/records';
@@ -6,6 +7,7 @@ import type { Api, ApiParts } from '../../api.ts';
 import { refusal } from '../../field-problems.ts';
 import { cancelJob } from '../../jobs/cancel.ts';
 import { findJob } from '../../jobs/find.ts';
+import { metricLabels } from '../../jobs/metric-labels.ts';
 import { requires } from '../../middleware/auth.ts';
 import { answerJson } from '../../middleware/own-headers.ts';
 import { BEARER, problemsWithKey } from '../../routes/responses.ts';
@@ -77,9 +79,8 @@ export function predictionRoutes(app: Api, parts: ApiParts): void {
   app.openapi(cancelRoute, async (c) => {
     const id = jobIdOf(c.req.valid('param').id);
     const record = await findJob(records, c.var.caller, id);
-    const [model, version] = record.model.split('@');
     const outcome = await cancelJob(parts, record);
-    if (outcome === 'canceled') metrics.requests.inc({ model, version, outcome: 'canceled' });
+    if (outcome === 'canceled') metrics.requests.inc({ ...metricLabels(record), outcome: 'canceled' });
     return answerJson(c, await view.of(await findJob(records, c.var.caller, id)), 200, PRIVATE);
   });
 

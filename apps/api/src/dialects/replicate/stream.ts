@@ -5,7 +5,8 @@ import { secureHeaders } from 'hono/secure-headers';
 import type { Api, ApiParts } from '../../api.ts';
 import type { FeedItem } from '../../jobs/event-feed.ts';
 import { problems } from '../../routes/responses.ts';
-import { eventStream, formatEvent, PING, SSE_HEADERS } from '../../sse.ts';
+import { formatEvent, PING, SSE_HEADERS } from '../../sse.ts';
+import { countedStream, linkHolderOf } from '../counted-stream.ts';
 import { jobIdOf } from './prediction-ids.ts';
 import { progressLine } from './progress-line.ts';
 
@@ -24,11 +25,19 @@ const route = createRoute({
   },
   responses: {
     200: { description: 'The events.', content: { 'text/event-stream': { schema: z.string() } } },
-    ...problems('invalid-request', 'forbidden', 'not-found', 'gone', 'internal', 'unavailable'),
+    ...problems(
+      'invalid-request',
+      'forbidden',
+      'not-found',
+      'gone',
+      'rate-limited',
+      'internal',
+      'unavailable',
+    ),
   },
 });
 
-export function predictionStreamRoute(app: Api, { records, eventLinks, feeds }: ApiParts): void {
+export function predictionStreamRoute(app: Api, { records, eventLinks, feeds, streams }: ApiParts): void {
   app.use('/streams/*', secureHeaders({ crossOriginResourcePolicy: 'cross-origin', overwrite: false }));
   app.openapi(route, async (c) => {
     const id = jobIdOf(c.req.valid('param').id);
@@ -40,7 +49,7 @@ export function predictionStreamRoute(app: Api, { records, eventLinks, feeds }: 
     const record = isJobId(id) ? await records.read(id) : undefined;
     if (!record) throw new LehrError('not-found', 'There is no such prediction any more.');
     c.header('access-control-allow-origin', '*');
-    const body = eventStream((gone) =>
+    const body = countedStream(streams, linkHolderOf(record.tenant), (gone) =>
       predictionEvents(feeds.follow({ id: record.id, after: 0, previews: false, gone })),
     );
     return c.body(body, 200, SSE_HEADERS) as never;
@@ -66,13 +75,17 @@ function told(event: JobEvent, said: string): [event: string, data: string][] {
   switch (event.type) {
     case 'job.progress':
       return [['logs', progressLine(event.data).trimEnd()]];
-    case 'job.output':
-      return [['output', event.data.text]];
+    case 'job.output': {
+      // A job begun anew says again what was said.
+      const { text, offset } = event.data;
+      const more = text.slice(Math.max(0, said.length - offset));
+      return more === '' ? [] : [['output', more]];
+    }
     case 'job.succeeded': {
       const { text, images = [] } = event.data.output ?? {};
       const links = images.map(({ url }): [string, string] => ['output', url]);
-      const isUnsaid = text !== undefined && said === '';
-      return [...(isUnsaid ? [['output', text] as [string, string]] : []), ...links, ['done', '{}']];
+      const rest = text?.slice(said.length) ?? '';
+      return [...(rest === '' ? [] : [['output', rest] as [string, string]]), ...links, ['done', '{}']];
     }
     case 'job.failed':
       return [

@@ -4,6 +4,7 @@ import type { MiddlewareHandler } from 'hono';
 import type { Api, ApiEnv, ApiParts } from '../../api.ts';
 import { findJob } from '../../jobs/find.ts';
 import { IDEMPOTENCY_HEADER, identify } from '../../jobs/identity.ts';
+import { metricLabels } from '../../jobs/metric-labels.ts';
 import { etagOf, isOver } from '../../jobs/present.ts';
 import { submitJob } from '../../jobs/submit.ts';
 import { quotaHeaders } from '../../limits/quota.ts';
@@ -73,8 +74,7 @@ export function createJobRoute(app: Api, parts: ApiParts): void {
     const identity = identify(caller, 'POST /v1/jobs', request, { idempotencyKey });
     const { record: first, how, quota } = await submitJob(parts, caller, request, identity);
     const { id } = first;
-    const [model, version] = first.model.split('@');
-    if (how === 'new') metrics.jobsAccepted.inc({ model, version });
+    if (how === 'new') metrics.jobsAccepted.inc(metricLabels(first));
     const { twin } = identity;
     if (twin) {
       onLostAnswer(c, () => {

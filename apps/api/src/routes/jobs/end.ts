@@ -1,10 +1,12 @@
 /** Calling a job off and deleting it. */
+
 import { createRoute } from '@hono/zod-openapi';
 import { JobSchema } from '@lehr/shared';
 import type { JobRecord } from '@lehr/shared/records';
 import type { Api, ApiParts } from '../../api.ts';
 import { type CancelOutcome, cancelJob, forgetJob } from '../../jobs/cancel.ts';
 import { findJob } from '../../jobs/find.ts';
+import { metricLabels } from '../../jobs/metric-labels.ts';
 import { isOver } from '../../jobs/present.ts';
 import { requires } from '../../middleware/auth.ts';
 import { QUEUED_JOB } from '../examples.ts';
@@ -60,8 +62,7 @@ export function endJobRoutes(app: Api, parts: ApiParts): void {
   const { records, presenter, metrics } = parts;
   const cancel = async (record: JobRecord): Promise<CancelOutcome> => {
     const outcome = await cancelJob(parts, record);
-    const [model, version] = record.model.split('@');
-    if (outcome === 'canceled') metrics.requests.inc({ model, version, outcome: 'canceled' });
+    if (outcome === 'canceled') metrics.requests.inc({ ...metricLabels(record), outcome: 'canceled' });
     return outcome;
   };
 

@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { isJobId, JobEventSchema, LehrError } from '@lehr/shared';
+import { DEFAULT_LIMITS, isJobId, JobEventSchema, LehrError } from '@lehr/shared';
 import type { JobRecord } from '@lehr/shared/records';
 import type { Context } from 'hono';
 import { secureHeaders } from 'hono/secure-headers';
@@ -7,6 +7,7 @@ import type { Api, ApiEnv, ApiParts } from '../../api.ts';
 import type { FeedItem } from '../../jobs/event-feed.ts';
 import { findJob } from '../../jobs/find.ts';
 import { isOver } from '../../jobs/present.ts';
+import type { StreamHolder } from '../../limits/streams.ts';
 import { requires } from '../../middleware/auth.ts';
 import { eventStream, formatEvent, PING, SSE_HEADERS } from '../../sse.ts';
 import { PROGRESS_EVENT } from '../examples.ts';

@@ -1,4 +1,5 @@
-import { extname } from 'node:path';
+import { basename, extname } from 'node:path';
+import type { Lehr } from '../../lehr.ts';
 import type { Job, SpeechToTextInput } from '../../wire.ts';
 import { defineCommand, numberOf, type Options, type Values } from '../command.ts';
 import { exitCodeOfJob, usageError } from '../exit-codes.ts';
@@ -49,8 +50,9 @@ export const transcribe = defineCommand({
       json,
     } = call;
     const write = formatOf(values.format, values.output);
-    const input = { ...inputOf(values), audio: await audioOf(source) };
+    const options = inputOf(values);
     const lehr = await call.client();
+    const input = { ...options, audio: await audioOf(source, lehr, terminal.signal) };
     const job = await submitted(
       lehr,
       { type: 'speech-to-text', input, ...requestFields(values) },
@@ -93,6 +95,9 @@ function inputOf(values: Values<typeof SPEECH_OPTIONS>): Omit<SpeechToTextInput,
   };
 }
 
-/** A link is left to Lehr to fetch. */
-const audioOf = async (source: string): Promise<string | Blob> =>
-  /^(?:https?|data):/.test(source) ? source : new Blob([await readInput(source)]);
+/** A link is left to Lehr to fetch; a file is uploaded. */
+async function audioOf(source: string, lehr: Lehr, signal: AbortSignal): Promise<string> {
+  if (/^(?:https?|data):/.test(source)) return source;
+  const { urls } = await lehr.upload(await readInput(source), { name: basename(source), signal });
+  return urls.get;
+}

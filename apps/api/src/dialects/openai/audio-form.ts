@@ -1,0 +1,69 @@
+/** The parts of an audio call, in whatever order they came. */
+import { z } from '@hono/zod-openapi';
+import { SpeechToTextRequestSchema, TRANSCRIPT_FORMATS } from '@lehr/shared';
+import { refusal } from '../../field-problems.ts';
+import type { Multipart, ReceivedFile } from '../../files/multipart.ts';
+import { inNames, invalid, type Names } from '../names.ts';
+
+export const GRANULARITIES = ['segment', 'word'] as const;
+/** Lists are sent as repeated parts with this ending. */
+const LIST = '[]';
+const GRANULARITIES_PART = `timestamp_granularities${LIST}`;
+
+const PARTS: Names = (pointer) => pointer.replace(/^\/timestamp_granularities.*/, `/${GRANULARITIES_PART}`);
+
+const { language, prompt } = SpeechToTextRequestSchema.shape;
+
+const common = {
+  model: z.string().min(1).max(200),
+  prompt,
+  response_format: z.enum(TRANSCRIPT_FORMATS).default('json'),
+  // Parts are text.
+  temperature: z
+    .string()
+    .transform(Number)
+    .pipe(z.number().min(0).max(1))
+    .optional()
+    .meta({ description: 'From 0 to 1.', type: 'number', minimum: 0, maximum: 1 }),
+  stream: z.enum(['true', 'false']).default('false'),
+  timestamp_granularities: z.array(z.enum(GRANULARITIES)).default([]).meta({
+    description: 'With `verbose_json`; `word` needs a model that can time words.',
+  }),
+};
+
+export const TranscriptionFieldsSchema = z.object({ ...common, language });
+export const TranslationFieldsSchema = z.object({ ...common, stream: z.enum(['false']).default('false') });
+export type AudioFields = z.output<typeof TranscriptionFieldsSchema>;
+
+/** Throws `invalid-input` for the first thing wrong with it. */
+export function audioFile({ files }: Multipart): ReceivedFile {
+  const [file] = files;
+  if (file?.field !== 'file') {
+    throw refusal('invalid-input', [{ pointer: '/file', detail: 'is required' }]);
+  }
+  if (file.bytes.byteLength === 0) {
+    throw refusal('invalid-input', [{ pointer: '/file', detail: 'is empty' }]);
+  }
+  return file;
+}
+
+/** Parts that are empty or unknown say nothing. Throws `invalid-input`. */
+export function audioFields(
+  schema: typeof TranscriptionFieldsSchema | typeof TranslationFieldsSchema,
+  { fields }: Multipart,
+): AudioFields {
+  const given: Record<string, string | string[]> = {};
+  for (const [part, value] of fields) {
+    const name = part.endsWith(LIST) ? part.slice(0, -LIST.length) : part;
+    if (value === '' || !Object.hasOwn(schema.shape, name)) continue;
+    if (name !== 'timestamp_granularities') given[name] = value;
+    else given[name] = [...(given[name] ?? []), value];
+  }
+  const parsed = schema.safeParse(given);
+  if (!parsed.success) throw inNames(invalid(parsed.error), PARTS);
+  if (parsed.data.timestamp_granularities.length > 0 && parsed.data.response_format !== 'verbose_json') {
+    const detail = 'needs response_format verbose_json';
+    throw refusal('invalid-input', [{ pointer: `/${GRANULARITIES_PART}`, detail }]);
+  }
+  return parsed.data;
+}

@@ -1,0 +1,212 @@
+/**
+ * POST /v1/audio/transcriptions and /v1/audio/translations over a speech-to-text job. The upload is kept as a file of its caller
+ * until the job is over.
+ */
+import { type RouteConfig, z } from '@hono/zod-openapi';
+import { formatTranscript, LehrError, type Transcript, TranscriptSchema } from '@lehr/shared';
+import type { Context } from 'hono';
+import type { Api, ApiEnv, ApiParts } from '../../api.ts';
+import type { StoredFile } from '../../files/files.ts';
+import { requires } from '../../middleware/auth.ts';
+import { countRefusals } from '../../middleware/count-refusals.ts';
+import { guardQuota } from '../../middleware/guard-quota.ts';
+import { refuseInvalid } from '../../middleware/validation.ts';
+import { BEARER } from '../../routes/responses.ts';
+import { SSE_HEADERS } from '../../sse.ts';
+import { countedStream, holderOf } from '../counted-stream.ts';
+import { holdUntilDone, type SucceededRecord } from '../hold.ts';
+import { type MadeJob, makeJob } from '../make-job.ts';
+import { atTheTop, type Names, nativeRequest } from '../names.ts';
+import { TranscriptEventSchema, TranscriptionSchema } from './audio-contract.ts';
+import {
+  type AudioFields,
+  audioFields,
+  audioFile,
+  TranscriptionFieldsSchema,
+  TranslationFieldsSchema,
+} from './audio-form.ts';
+import { callEvents } from './call-events.ts';
+import { askedAgain, CALL_HEADERS, type CallHeaders, holdMsOf } from './call-headers.ts';
+import { openaiErrors } from './errors.ts';
+import { transcriptTeller } from './transcript-teller.ts';
+
+interface AudioCall {
+  readonly path: string;
+  readonly operationId: string;
+  readonly summary: string;
+  readonly task: 'transcribe' | 'translate';
+  readonly fields: typeof TranscriptionFieldsSchema | typeof TranslationFieldsSchema;
+}
+
+const CALLS: readonly AudioCall[] = [
+  {
+    path: '/v1/audio/transcriptions',
+    operationId: 'createTranscription',
+    summary: 'Write down what is said, as OpenAI clients ask for it',
+    task: 'transcribe',
+    fields: TranscriptionFieldsSchema,
+  },
+  {
+    path: '/v1/audio/translations',
+    operationId: 'createTranslation',
+    summary: 'Write down in English what is said, as OpenAI clients ask for it',
+    task: 'translate',
+    fields: TranslationFieldsSchema,
+  },
+];
+
+const DESCRIPTION =
+  'A speech-to-text job whose answer is held until the text is there, or streamed with `stream`. The format of the audio is told by ' +
+  'its bytes; unknown parts are ignored. A call that is held too long ends with 504 and goes on as a job: the same call again joins it.';
+
+const NAMES: Names = atTheTop({
+  '/input/audio': '/file',
+  '/input/timestamps': '/timestamp_granularities[]',
+});
+
+export function audioRoutes(app: Api, parts: ApiParts): void {
+  for (const call of CALLS) {
+    // Not by app.openapi: its validator would read the whole body before we can count it.
+    app.openAPIRegistry.registerPath(routeOf(call));
+    app.on('POST', call.path, countRefusals(parts.metrics), requires('submit'), guardQuota(parts.quotas));
+    app.post(call.path, (c) => answerCall(c, parts, call));
+  }
+}
+
+function routeOf({ path, operationId, summary, fields }: AudioCall): RouteConfig {
+  const file = z.string().meta({
+    format: 'binary',
+    description: 'flac, mp3, mp4, mpeg, mpga, m4a, ogg, wav or webm.',
+  });
+  const schema = z.object({ file, ...fields.shape });
+  const text = { schema: z.string() };
+  return {
+    method: 'post',
+    path,
+    operationId,
+    tags: ['openai'],
+    summary,
+    description: DESCRIPTION,
+    security: BEARER,
+    request: {
+      headers: CALL_HEADERS,
+      body: { required: true, content: { 'multipart/form-data': { schema } } },
+    },
+    responses: {
+      200: {
+        description: 'The transcript in the format asked for.',
+        content: {
+          'application/json': { schema: TranscriptionSchema },
+          'text/plain': text,
+          'application/x-subrip': text,
+          'text/vtt': text,
+          'text/event-stream': { schema: TranscriptEventSchema },
+        },
+      },
+      ...openaiErrors(
+        'invalid-input',
+        'model-not-found',
+        'conflict',
+        'gone',
+        'too-large',
+        'unsupported-media',
+        'idempotency-mismatch',
+        'rate-limited',
+        'overloaded',
+        'hold-expired',
+      ),
+    },
+  };
+}
+
+async function answerCall(c: Context<ApiEnv>, parts: ApiParts, call: AudioCall): Promise<Response> {
+  const headers = headersOf(c);
+  const { fields, file } = await receive(c, parts, call);
+  const isStream = fields.stream === 'true';
+  const made = await makeAudioJob(c, parts, call, { fields, file, headers });
+  if (isStream) {
+    const teller = transcriptTeller(async (record) => (await transcriptOf(parts, record)).text);
+    const stream = countedStream(parts.streams, holderOf(c.var.caller), (gone) =>
+      callEvents(parts, made, teller, gone),
+    );
+    return c.body(stream, 200, { ...made.headers, ...SSE_HEADERS });
+  }
+  const record = await holdUntilDone(c, parts, made, holdMsOf(parts, headers));
+  const { contentType, body } = formatTranscript(await transcriptOf(parts, record), fields.response_format);
+  return c.body(body, 200, { ...made.headers, 'content-type': contentType });
+}
+
+function headersOf(c: Context<ApiEnv>): CallHeaders {
+  const parsed = CALL_HEADERS.safeParse(c.req.header());
+  if (parsed.success) return parsed.data;
+  refuseInvalid({ target: 'header', success: false, error: parsed.error });
+  throw parsed.error;
+}
+
+interface Received {
+  readonly fields: AudioFields;
+  readonly file: StoredFile;
+}
+
+/** Reads the body to its end and stores its file, when all of it is as it should be. */
+async function receive(c: Context<ApiEnv>, { files, streams }: ApiParts, call: AudioCall): Promise<Received> {
+  try {
+    return await files.receive(c.req.raw, async (body) => {
+      const { filename: name, contentType, bytes } = audioFile(body);
+      const fields = audioFields(call.fields, body);
+      // Before there is a job that nobody would hear of.
+      if (fields.stream === 'true') streams.check(holderOf(c.var.caller));
+      return { fields, file: await files.create(c.var.caller.tenant, { name, contentType, bytes }) };
+    });
+  } catch (error) {
+    if (!(error instanceof LehrError) || error.code !== 'too-large') throw error;
+    const problems = [{ pointer: '/file', detail: 'is too large' }];
+    throw new LehrError('too-large', error.message, { problems, cause: error });
+  }
+}
+
+/** The job reads the stored file, which goes when the job is over, or at once when the job has another. */
+async function makeAudioJob(
+  c: Context<ApiEnv>,
+  parts: ApiParts,
+  { path, task }: AudioCall,
+  { fields, file, headers }: Received & { headers: CallHeaders },
+): Promise<MadeJob> {
+  const { model, language, prompt, temperature, timestamp_granularities } = fields;
+  const timestamps = timestamp_granularities.includes('word') ? ('word' as const) : ('segment' as const);
+  const input = { audio: file.id, task, language, prompt, temperature, timestamps };
+  const forget = () =>
+    parts.files
+      .delete(c.var.caller.tenant, file)
+      .catch((error) => parts.log.warn({ error, file: file.id }, 'an upload was not deleted'));
+  try {
+    const made = await makeJob(c, parts, {
+      route: `POST ${path}`,
+      body: { ...fields, file: file.sha256 },
+      request: nativeRequest({ type: 'speech-to-text', model, input }, NAMES),
+      names: NAMES,
+      callsOff: true,
+      ...askedAgain(headers),
+    });
+    if (!made.isNew) {
+      await forget();
+      return made;
+    }
+    const answered = async (): Promise<void> => {
+      await made.answered();
+      await forget();
+    };
+    return { ...made, answered };
+  } catch (error) {
+    await forget();
+    throw error;
+  }
+}
+
+/** Throws `gone` for a long one whose segments are not kept any more. */
+async function transcriptOf({ presenter }: ApiParts, record: SucceededRecord): Promise<Transcript> {
+  const { output } = await presenter.job(record);
+  const parsed = TranscriptSchema.safeParse(output);
+  if (parsed.success) return parsed.data;
+  throw new LehrError('gone', 'The transcript is not kept any more.', { cause: parsed.error });
+}

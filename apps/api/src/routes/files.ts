@@ -1,0 +1,140 @@
+/** Files uploaded for jobs to read. The answers are what Replicate's clients expect of theirs. */
+import { createRoute, z } from '@hono/zod-openapi';
+import { LehrError } from '@lehr/shared';
+import type { Api, ApiParts } from '../api.ts';
+import { refusal } from '../field-problems.ts';
+import type { StoredFile } from '../files/files.ts';
+import type { Multipart } from '../files/multipart.ts';
+import { requires } from '../middleware/auth.ts';
+import { BEARER, problemsWithKey } from './responses.ts';
+
+const FileSchema = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    content_type: z.string(),
+    size: z.int().meta({ description: 'Bytes.' }),
+    checksums: z.object({ sha256: z.string() }),
+    metadata: z.record(z.string(), z.unknown()),
+    created_at: z.iso.datetime(),
+    expires_at: z.iso.datetime(),
+    urls: z.object({ get: z.url().meta({ description: "Put it into a job's input." }) }),
+  })
+  .meta({ id: 'File' });
+type File = z.output<typeof FileSchema>;
+
+const IdParams = z.object({ id: z.string().meta({ example: 'file_01jd3v9s6w0000000000000000' }) });
+
+const getRoute = createRoute({
+  method: 'get',
+  path: '/v1/files/{id}',
+  operationId: 'getFile',
+  tags: ['files'],
+  summary: 'Look at an uploaded file',
+  security: BEARER,
+  middleware: requires('read'),
+  request: { params: IdParams },
+  responses: {
+    200: { description: 'The file.', content: { 'application/json': { schema: FileSchema } } },
+    ...problemsWithKey('not-found'),
+  },
+});
+
+const deleteRoute = createRoute({
+  method: 'delete',
+  path: '/v1/files/{id}',
+  operationId: 'deleteFile',
+  tags: ['files'],
+  summary: 'Delete an uploaded file',
+  description: 'Jobs that have not read it yet will fail.',
+  security: BEARER,
+  middleware: requires('submit'),
+  request: { params: IdParams },
+  responses: {
+    204: { description: 'It is gone.' },
+    ...problemsWithKey('not-found', 'storage-failed'),
+  },
+});
+
+export function fileRoutes(app: Api, { files, presenter }: ApiParts): void {
+  const present = (file: StoredFile): File => ({
+    id: file.id,
+    name: file.name,
+    content_type: file.content_type,
+    size: file.bytes,
+    checksums: { sha256: file.sha256 },
+    metadata: file.metadata,
+    created_at: new Date(file.created_at).toISOString(),
+    expires_at: new Date(file.expires_at).toISOString(),
+    urls: { get: presenter.url(`/v1/files/${file.id}`) },
+  });
+
+  // Not by app.openapi: its validator would read the whole body before we can count it.
+  app.openAPIRegistry.registerPath({
+    method: 'post',
+    path: '/v1/files',
+    operationId: 'createFile',
+    tags: ['files'],
+    summary: 'Upload a file',
+    security: BEARER,
+    request: {
+      body: {
+        required: true,
+        content: {
+          'multipart/form-data': {
+            schema: z.object({
+              content: z.string().meta({ format: 'binary', description: 'The file.' }),
+              metadata: z.string().optional().meta({ description: 'A JSON object, handed back untouched.' }),
+            }),
+          },
+        },
+      },
+    },
+    responses: {
+      201: { description: 'It is stored.', content: { 'application/json': { schema: FileSchema } } },
+      ...problemsWithKey(
+        'invalid-request',
+        'too-large',
+        'unsupported-media',
+        'invalid-input',
+        'overloaded',
+        'storage-failed',
+      ),
+    },
+  });
+  app.post('/v1/files', requires('submit'), async (c) => {
+    const stored = await files.receive(c.req.raw, async (body) => {
+      const [file] = body.files;
+      if (file?.field !== 'content') {
+        throw refusal('invalid-input', [{ pointer: '/content', detail: 'is required, and must be a file' }]);
+      }
+      const { filename: name, contentType, bytes } = file;
+      return files.create(c.var.caller.tenant, { name, contentType, bytes, metadata: metadataOf(body) });
+    });
+    return c.json(present(stored), 201);
+  });
+
+  app.openapi(getRoute, async (c) => {
+    return c.json(present(await files.find(c.var.caller.tenant, c.req.valid('param').id)), 200);
+  });
+
+  app.openapi(deleteRoute, async (c) => {
+    const { tenant } = c.var.caller;
+    await files.delete(tenant, await files.find(tenant, c.req.valid('param').id));
+    return c.body(null, 204);
+  });
+}
+
+/** Replicate's client sends it as a part of type JSON, which may or may not carry a file name. */
+function metadataOf({ fields }: Multipart): Record<string, unknown> {
+  const text = fields.find(([name]) => name === 'metadata')?.[1];
+  if (text === undefined) return {};
+  try {
+    return z.record(z.string(), z.unknown()).parse(JSON.parse(text));
+  } catch (error) {
+    throw new LehrError('invalid-input', 'metadata must be a JSON object.', {
+      cause: error,
+      problems: [{ pointer: '/metadata', detail: 'must be a JSON object' }],
+    });
+  }
+}

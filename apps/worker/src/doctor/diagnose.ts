@@ -1,0 +1,87 @@
+/** What `lehr doctor` cannot see over HTTP: Redis, the store, providers and models. */
+import { readFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { demoModelsFile } from '@lehr/demo-models';
+import { envSchema, objectsFolder, parseRegistry, readConfig, type Task } from '@lehr/shared';
+import { openObjectStore } from '@lehr/shared/objects';
+import { openRedis } from '@lehr/shared/redis';
+import { providersOf } from '../providers.ts';
+import type { Check } from './check.ts';
+import { checkModels, checkProviders } from './model-checks.ts';
+import { checkRedis } from './redis-checks.ts';
+import { checkStore } from './store-check.ts';
+
+const DoctorEnv = envSchema(
+  'LEHR_HOME',
+  'LEHR_REDIS_URL',
+  'LEHR_MODELS',
+  'LEHR_STORE',
+  'LEHR_S3_BUCKET',
+  'LEHR_S3_REGION',
+  'LEHR_S3_ENDPOINT',
+  'LEHR_DEVICE',
+  'LEHR_TASKS',
+  'LEHR_THREADS',
+);
+/** Signs no link: the store is only written to. */
+const NO_SECRET = 'x'.repeat(32);
+
+type Source = Readonly<Record<string, string | undefined>>;
+
+/** Looks at one thing after the other. `source` are the variables that the server is started with. */
+export async function* diagnose(
+  source: Source,
+  { skipModels }: { readonly skipModels: boolean },
+): AsyncGenerator<Check, undefined> {
+  let env: Awaited<ReturnType<typeof readEnv>>;
+  try {
+    env = await readEnv(source);
+  } catch (error) {
+    const detail = (error as Error).message.replaceAll('\n  -', '');
+    return void (yield { name: 'configuration', state: 'fail', detail, advice: 'README.md, Configuration.' });
+  }
+  const redis = openRedis(env.LEHR_REDIS_URL, 'api', 'doctor');
+  yield* checkRedis(redis, new URL(env.LEHR_REDIS_URL).host);
+  redis.disconnect();
+  yield await checkStore(() => openStore(env), storeName(env));
+  const wish = {
+    device: env.LEHR_DEVICE,
+    providers: providersOf(env.LEHR_DEVICE),
+    threads: env.LEHR_THREADS,
+  };
+  yield checkProviders(wish);
+  if (skipModels) return;
+  const file = resolve(env.LEHR_MODELS ?? demoModelsFile());
+  try {
+    const registry = parseRegistry(await readFile(file, 'utf8'));
+    yield* checkModels(registry, dirname(file), env.LEHR_TASKS.split(',') as Task[], wish);
+  } catch (error) {
+    const advice = 'Point LEHR_MODELS at a models.yaml.';
+    yield { name: 'models', state: 'fail', detail: `${file}: ${(error as Error).message}`, advice };
+  }
+}
+
+/** The address of the Redis that `npm start` runs lies under LEHR_HOME. */
+async function readEnv(source: Source) {
+  const home = source.LEHR_HOME || '.lehr';
+  const own = await readFile(join(home, 'redis-url'), 'utf8').catch(() => undefined);
+  return readConfig(DoctorEnv, { LEHR_REDIS_URL: own?.trim(), ...source });
+}
+
+type Env = Awaited<ReturnType<typeof readEnv>>;
+
+const storeName = (env: Env): string =>
+  env.LEHR_STORE === 's3' ? `bucket ${env.LEHR_S3_BUCKET}` : objectsFolder(env.LEHR_HOME);
+
+function openStore(env: Env) {
+  if (env.LEHR_STORE === 'folder') {
+    const root = objectsFolder(env.LEHR_HOME);
+    return openObjectStore({ kind: 'folder', root, publicUrl: 'http://127.0.0.1', linkSecret: NO_SECRET });
+  }
+  return openObjectStore({
+    kind: 's3',
+    bucket: env.LEHR_S3_BUCKET ?? '',
+    region: env.LEHR_S3_REGION,
+    ...(env.LEHR_S3_ENDPOINT && { endpoint: env.LEHR_S3_ENDPOINT }),
+  });
+}

@@ -1,0 +1,30 @@
+/** Removes what has been stored for long enough. Every key carries the id of its job or file, and with it the time it was made. */
+import { madeAt, type ObjectKey, toObjectKey } from '../ids.ts';
+import type { ObjectStore } from './store.ts';
+
+const PREFIXES = ['out/', 'in/'] as const;
+/** `<prefix>/<tenant>/<job_ or file_><ULID>...` */
+const MADE_AT = /^(?:out|in)\/[^/]+\/((?:job|file)_[0-9a-hjkmnp-tv-z]{26})(?:\/|$)/;
+
+/** Deletes outputs and uploads made before `before` (unix ms); returns how many. What somebody else put there stays. */
+export async function sweepObjects(
+  store: ObjectStore,
+  before: number,
+  signal?: AbortSignal,
+): Promise<number> {
+  let removed = 0;
+  for (const prefix of PREFIXES) {
+    const old: ObjectKey[] = [];
+    for await (const key of store.list(prefix)) {
+      if (signal?.aborted) return removed;
+      const id = MADE_AT.exec(key)?.[1];
+      if (id !== undefined && madeAt(id) < before) old.push(toObjectKey(key));
+    }
+    for (const key of old) {
+      if (signal?.aborted) return removed;
+      await store.delete(key);
+      removed += 1;
+    }
+  }
+  return removed;
+}

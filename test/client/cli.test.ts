@@ -1,0 +1,397 @@
+/** Every command of `lehr`, as a process against a whole Lehr: what it writes, and what it exits with. */
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freePort, startRedis, type TestRedis } from '../support/redis.ts';
+import { startStack } from '../support/stack.ts';
+import { tempFolder, tinyModels } from '../support/tiny-models.ts';
+import { faultyProxy } from './faulty-proxy.ts';
+import { LEHR, lehrFor, startLehrCommand } from './lehr-command.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const PROMPT = 'a red circle';
+
+describe('lehr submit', () => {
+  test('answers at once, or stays and saves the pictures', async () => {
+    const stack = await startStack(server);
+    const lehr = lehrFor(stack);
+    const left = await lehr(['submit', PROMPT, '--steps', '4', '--metadata', 'order=81']);
+    expect(left).toMatchObject({ code: 0, stderr: '' });
+    const [, id] = /^(job_\w+) queued, number 1 in line/.exec(left.stdout) ?? [];
+    expect(left.stdout).toContain(`lehr watch ${id}\n`);
+    await stack.worker();
+    const folder = await tempFolder('pictures');
+    const saved = await lehr([
+      'submit',
+      PROMPT,
+      '-n',
+      '2',
+      '-s',
+      '128x64',
+      '--seed',
+      '7',
+      '-o',
+      `${folder}/`,
+    ]);
+    expect(saved.code).toBe(0);
+    const [, done] = /^(job_\w+) succeeded in /.exec(saved.stdout) ?? [];
+    for (const name of [`${done}.png`, `${done}-2.png`]) {
+      const path = join(folder, name);
+      expect(saved.stdout).toContain(path);
+      const picture = await readFile(path);
+      expect([picture.readUInt32BE(16), picture.readUInt32BE(20)]).toEqual([128, 64]);
+    }
+    const json = await lehr(['submit', PROMPT, '-o', join(folder, 'a.webp'), '--format', 'webp', '--json']);
+    expect(JSON.parse(json.stdout)).toMatchObject({ status: 'succeeded', files: [join(folder, 'a.webp')] });
+    const request = {
+      type: 'text-to-image',
+      input: { prompt: PROMPT, steps: 4 },
+      metadata: { from: 'stdin' },
+    };
+    const file = await lehr(['submit', '--file', '-', '--wait', '--json'], {
+      stdin: JSON.stringify(request),
+    });
+    expect(JSON.parse(file.stdout)).toMatchObject({ status: 'succeeded', metadata: { from: 'stdin' } });
+    // The last directory of the path is a file.
+    const nowhere = await lehr(['submit', PROMPT, '-o', join(folder, 'a.webp', 'b.png')]);
+    expect(nowhere).toMatchObject({ code: 73, stderr: expect.stringContaining('cannot be written') });
+  });
+
+  test('says with its exit code how a job ended', async () => {
+    const stack = await startStack(server);
+    const lehr = lehrFor(stack);
+    expect(await lehr(['submit', PROMPT, '--wait', '--timeout', '0.5'])).toMatchObject({
+      code: 124,
+      stderr: expect.stringMatching(/^lehr: job_\w+ is not over after 0.5 s; it goes on\n$/),
+    });
+    expect((await lehr(['submit', PROMPT, '--wait', '--deadline', '0.2'])).code).toBe(4);
+    const key = ['--idempotency-key', 'mine'];
+    const { id } = JSON.parse((await lehr(['submit', PROMPT, ...key, '--json'])).stdout);
+    const waiting = lehr(['submit', PROMPT, ...key, '--wait']);
+    expect((await lehr(['cancel', id])).stdout).toMatch(/^job_\w+ canceled/);
+    expect((await waiting).code).toBe(3);
+    await stack.worker();
+    // Taken, because only the sampler knows that it is one step too many.
+    const failed = await lehr(['submit', PROMPT, '--steps', '1000', '--wait']);
+    expect(failed.code).toBe(2);
+    expect(failed.stdout).toMatch(/failed: .*steps.*\n[\s\S]*error +invalid-input\n/);
+  });
+
+  test('Ctrl-C leaves the job alone', async () => {
+    const stack = await startStack(server);
+    const proxy = await faultyProxy(stack.url);
+    const { child, ended } = startLehrCommand(['submit', PROMPT, '--wait'], {
+      env: { LEHR_URL: proxy.url, LEHR_API_KEY: stack.key },
+    });
+    await proxy.came(2);
+    child.kill('SIGINT');
+    expect(await ended).toMatchObject({ code: 130, stderr: expect.stringContaining('goes on') });
+    expect(JSON.parse((await lehrFor(stack)(['jobs', '--json'])).stdout)).toMatchObject([
+      { status: 'queued' },
+    ]);
+  });
+});
+
+describe('lehr watch', () => {
+  test('writes a line for each event, or each event as JSON', async () => {
+    const stack = await startStack(server);
+    const lehr = lehrFor(stack);
+    const { id } = await stack.post({ steps: 900, n: 8 });
+    const { child, ended } = startLehrCommand(['watch', id], {
+      env: { LEHR_URL: stack.url, LEHR_API_KEY: stack.key },
+    });
+    const lines: string[] = [];
+    createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
+    await stack.worker();
+    expect(await ended).toMatchObject({ code: 0, stderr: '' });
+    const said = lines.map((line) => line.replace(/^\d{4}-\d\d-\d\dT[\d:.]+Z /, ''));
+    expect(said.slice(0, 2)).toEqual(['queued', 'running']);
+    expect(said[2]).toMatch(/^\d+ % \w+ \d+\/\d+$/);
+    expect(said.join('\n')).toMatch(new RegExp(`\n(succeeded in .*)\n${id} \\1\n`));
+    const json = await lehr(['watch', id, '--json']);
+    const events = json.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(events.map(({ type }) => type)).toEqual([
+      'job.queued',
+      'job.started',
+      ...events.slice(2, -1).map(() => 'job.progress'),
+      'job.succeeded',
+    ]);
+    const late = await lehr(['watch', id, '--after', events.at(-2).id, '--json']);
+    expect(late.stdout.trim().split('\n')).toHaveLength(1);
+    expect(await lehr(['watch', 'job_00000000000000000000000000'])).toMatchObject({ code: 65 });
+  });
+
+  const script = (() => {
+    try {
+      return execFileSync('script', ['--version'], { encoding: 'utf8' }).includes('util-linux');
+    } catch {
+      return false;
+    }
+  })();
+
+  test.skipIf(!script)('draws a bar on a terminal', async () => {
+    const stack = await startStack(server);
+    const { id } = await stack.post({ steps: 900, n: 8 });
+    await stack.worker();
+    const { stdout } = await promisify(execFile)(
+      'script',
+      ['-qec', `"${process.execPath}" "${LEHR}" watch ${id}`, '/dev/null'],
+      { env: { PATH: process.env.PATH, LEHR_URL: stack.url, LEHR_API_KEY: stack.key } },
+    );
+    const frames = stdout.split('\r\x1b[2K');
+    expect(frames.length).toBeGreaterThan(3);
+    expect(stdout).toMatch(/denoise +\[#*-*\] +\d+ % {2}\d+\/7200/);
+    // The bar is gone when the job is over.
+    expect(frames.at(-1)).toMatch(new RegExp(`^${id} succeeded in `));
+  });
+});
+
+test('lehr jobs lists, filters and shows; lehr cancel calls off', async () => {
+  const stack = await startStack(server);
+  const lehr = lehrFor(stack);
+  expect(await lehr(['jobs'])).toMatchObject({ code: 0, stdout: 'No jobs.\n' });
+  const ids: string[] = [];
+  for (let i = 0; i < 3; i += 1) ids.unshift((await stack.post({}, { metadata: { order: `${i}` } })).id);
+  const canceled = await lehr(['cancel', ids[0], ids[1], '--json']);
+  expect(JSON.parse(canceled.stdout)).toMatchObject([{ status: 'canceled' }, { status: 'canceled' }]);
+  const table = (await lehr(['jobs'])).stdout.trim().split('\n');
+  expect(table.map((line) => line.split(/ {2,}/)[0])).toEqual(['JOB', ...ids]);
+  expect(table[1]).toMatch(/text-to-image +tiny@1 +canceled/);
+  const found = await lehr(['jobs', '--status', 'canceled', '--limit', '1', '--json']);
+  expect(JSON.parse(found.stdout)).toMatchObject([{ id: ids[0] }]);
+  expect((await lehr(['jobs', ids[2]])).stdout).toMatch(/queued, number 1 in line\n[\s\S]*order +0\n/);
+  expect(await lehr(['jobs', ids[2], 'job_00000000000000000000000000'])).toMatchObject({
+    code: 65,
+    stdout: '',
+  });
+  expect(await lehr(['jobs', '--status', 'nonsense', '--json'])).toMatchObject({ code: 65, stdout: '' });
+});
+
+test('lehr models and lehr queues', async () => {
+  const stack = await startStack(server);
+  const lehr = lehrFor(stack);
+  await stack.post();
+  expect((await lehr(['models'])).stdout).toMatch(
+    /^MODEL +TASK +DEFAULT +VERSIONS\ntiny +text-to-image +yes +1\n$/,
+  );
+  expect(JSON.parse((await lehr(['models', '--json'])).stdout)).toMatchObject([{ id: 'tiny' }]);
+  expect((await lehr(['queues'])).stdout).toMatch(
+    /\ndiffusion\.tiny@1\.64x64 +1 +0 .* closed\n[\s\S]*\ntiny@1 +0 +closed\n$/,
+  );
+  expect(JSON.parse((await lehr(['queues', '--json'])).stdout)).toMatchObject({ data: [{ waiting: 1 }] });
+});
+
+test('lehr keys makes, lists and revokes; a key is shown once', async () => {
+  const stack = await startStack(server);
+  const lehr = lehrFor(stack);
+  const made = await lehr([
+    'keys',
+    'create',
+    'acme',
+    '--name',
+    'render farm',
+    '--scopes',
+    'submit,read',
+    '--expires',
+    '2099-01-31',
+  ]);
+  expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(/^lehr_live_\w+\n$/) });
+  const key = made.stdout.trim();
+  const id = key.split('_')[2];
+  expect(made.stderr).toContain(`${id} of acme may submit, read`);
+  const listed = await lehr(['keys', 'list']);
+  expect(listed.stdout).toMatch(
+    new RegExp(`${id} +acme +render farm +submit,read +2099-01-31T00:00:00.000Z +never\n`),
+  );
+  const others = lehrFor({ ...stack, key });
+  expect((await others(['jobs'])).code).toBe(0);
+  expect(await others(['keys', 'list'])).toMatchObject({
+    code: 77,
+    stderr: expect.stringContaining('right to admin'),
+  });
+  expect((await lehr(['keys', 'revoke', id])).stdout).toBe(`${id} is revoked\n`);
+  expect(JSON.parse((await lehr(['keys', 'list', '--json'])).stdout)).toEqual([]);
+  expect((await lehr(['keys', 'revoke', id])).code).toBe(65);
+  const json = await lehr(['keys', 'create', 'acme', '--json']);
+  expect(JSON.parse(json.stdout)).toMatchObject({
+    key: expect.stringMatching(/^lehr_live_/),
+    tenant: 'acme',
+  });
+  // Neither key is anywhere else: not the caller's own, and the new one not a second time.
+  for (const { stdout, stderr } of [listed, made]) expect(`${stdout}${stderr}`).not.toContain(stack.key);
+  expect(`${made.stderr}${listed.stdout}`).not.toContain(key);
+});
+
+describe('lehr doctor', () => {
+  test('finds nothing wrong where nothing is', async () => {
+    const home = await tempFolder('home');
+    const models = await tinyModels();
+    const stack = await startStack(server, { LEHR_HOME: home, LEHR_MODELS: models });
+    await stack.worker();
+    const env = { LEHR_HOME: home, LEHR_MODELS: models, LEHR_REDIS_URL: server.url, LEHR_DEVICE: 'cpu' };
+    const { code, stdout } = await lehrFor(stack)(['doctor', '--json'], { env });
+    const { checks, ...rest } = JSON.parse(stdout) as {
+      checks: { name: string; state: string; detail: string }[];
+    };
+    expect(checks.filter(({ state }) => state !== 'ok')).toEqual([]);
+    expect({ code, ...rest }).toEqual({ code: 0, ok: true, server: true });
+    expect(checks.map(({ name }) => name)).toEqual([
+      'API',
+      'clock of the API',
+      'key',
+      'model tiny@1',
+      'queues',
+      'Redis',
+      'Redis policy',
+      'Redis log',
+      'clock of Redis',
+      'store',
+      'providers',
+      'opens tiny@1',
+    ]);
+    expect(checks.at(-1)?.detail).toMatch(/unet on cpu/);
+    const said = await lehrFor(stack)(['doctor', '--skip-models'], { env });
+    expect(said.stdout).toMatch(/^ok +API +http.* is ready .*, 1 worker alive\n/);
+    expect(said.stdout).not.toContain('opens');
+  });
+
+  test('says what to do about each thing that is wrong', async () => {
+    const evicting = await startRedis([
+      '--maxmemory-policy',
+      'allkeys-lru',
+      '--appendonly',
+      'no',
+      '--requirepass',
+      '',
+    ]);
+    try {
+      const home = await tempFolder('home');
+      await writeFile(join(home, 'objects'), 'a file where a folder should be');
+      await writeFile(join(home, 'redis-url'), `redis://:sesame@127.0.0.1:${evicting.port}\n`);
+      const models = await tempFolder('models');
+      await mkdir(join(models, 'broken'));
+      await writeFile(
+        join(models, 'models.yaml'),
+        'models:\n  - name: broken\n    task: diffusion\n    versions: [{ version: "1", path: broken }]\n',
+      );
+      const env = {
+        LEHR_URL: `http://127.0.0.1:${await freePort()}`,
+        LEHR_HOME: home,
+        LEHR_MODELS: join(models, 'models.yaml'),
+        LEHR_DEVICE: 'tensorrt',
+      };
+      const { code, stdout } = await startLehrCommand(['doctor'], { env }).ended;
+      expect(code).toBe(5);
+      const lines = stdout.split('\n').filter(Boolean);
+      const wrong = lines.flatMap((line, i) => (/^(warn|fail)/.test(line) ? [[line, lines[i + 1]]] : []));
+      for (const [line, advice] of wrong) expect(advice, line).toMatch(/^ +-> \S/);
+      expect(wrong.map(([line]) => line.replace(/^(\w+) +(.+?) {2,}.*$/, '$1 $2'))).toEqual([
+        'fail API',
+        'fail Redis policy',
+        'warn Redis log',
+        'fail store',
+        'fail providers',
+        'fail opens broken@1',
+      ]);
+      expect(stdout).toContain('allkeys-lru');
+      expect(stdout).not.toContain('sesame');
+    } finally {
+      await evicting.stop();
+    }
+  });
+});
+
+describe('whoever is asked wrongly', () => {
+  const usage: [args: string[], said: RegExp][] = [
+    [['draw'], /"draw" is not a command/],
+    [['keys'], /lehr keys create TENANT/],
+    [['submit'], /Give a PROMPT or a --file/],
+    [['submit', 'a', 'b'], /"b" is one too many; quote words that belong together/],
+    [['submit', 'a', '--stepz', '4'], /Unknown option '--stepz'/],
+    [['submit', 'a', '--steps', 'many'], /--steps is "many", wanted a number/],
+    [['submit', 'a', '--size', '512'], /--size is "512", wanted WxH/],
+    [['submit', 'a', '--metadata', 'order'], /wanted NAME=VALUE/],
+    [['submit', '--file', '-'], /Standard input is not JSON/],
+    [['jobs', '--limit', '0'], /whole number above 0/],
+    [['watch'], /JOB is missing/],
+    [['transcribe', 'a.wav', '--format', 'docx'], /wanted text, srt, vtt, json/],
+    [['keys', 'create', 'acme', '--expires', 'soon'], /wanted a date/],
+  ];
+  test.each(usage)('%j is 64', async (args, said) => {
+    const env = { LEHR_URL: 'http://127.0.0.1:9', LEHR_API_KEY: 'none' };
+    const { code, stdout, stderr } = await startLehrCommand(args, { env }).ended;
+    expect({ code, stdout }).toEqual({ code: 64, stdout: '' });
+    expect(stderr).toMatch(said);
+  });
+
+  test('a server that is not there is 69, a wrong key 77, no key or no address 78, no file 66', async () => {
+    const away = { LEHR_URL: `http://127.0.0.1:${await freePort()}`, LEHR_API_KEY: 'none' };
+    const ended = (args: string[], env: Record<string, string>, cwd?: string) =>
+      startLehrCommand(args, { env, ...(cwd && { cwd }) }).ended;
+    const [unreachable, noFile] = await Promise.all([
+      ended(['models'], away),
+      ended(['transcribe', 'nowhere.wav'], away),
+    ]);
+    expect(unreachable).toMatchObject({ code: 69, stderr: expect.stringContaining('Is Lehr running') });
+    expect(noFile).toMatchObject({ code: 66, stderr: expect.stringContaining('nowhere.wav cannot be read') });
+    expect(await ended(['models'], { LEHR_URL: 'ftp://lehr.example' })).toMatchObject({ code: 78 });
+    const folder = await tempFolder('empty');
+    expect(await ended(['models'], {}, folder)).toMatchObject({
+      code: 78,
+      stderr: expect.stringContaining('set LEHR_API_KEY'),
+    });
+    const stack = await startStack(server);
+    const wrong = await lehrFor({ ...stack, key: 'lehr_test_nobody_knows_this_one' })(['models', '--json']);
+    expect(wrong).toMatchObject({ code: 77, stdout: '' });
+    expect(JSON.parse(wrong.stderr)).toMatchObject({ error: { code: 'unauthenticated', status: 401 } });
+    const refused = await lehrFor(stack)(['submit', PROMPT, '--steps', '0', '--json']);
+    expect(refused.code).toBe(65);
+    expect(JSON.parse(refused.stderr)).toMatchObject({
+      error: { code: 'invalid-input', problems: [{ pointer: '/input/steps' }] },
+    });
+  });
+
+  test('the key of npm start is found under LEHR_HOME, and goes to this machine only', async () => {
+    const stack = await startStack(server);
+    const folder = await tempFolder('installed');
+    await mkdir(join(folder, '.lehr'));
+    await writeFile(join(folder, '.lehr', 'api-key'), `${stack.key}\n`);
+    const { port } = new URL(stack.url);
+    const here = await startLehrCommand(['models'], { env: { LEHR_PORT: port }, cwd: folder }).ended;
+    expect(here).toMatchObject({ code: 0, stdout: expect.stringContaining('tiny') });
+    const elsewhere = await startLehrCommand(['models'], {
+      env: { LEHR_URL: 'http://lehr.example', LEHR_HOME: join(folder, '.lehr') },
+    }).ended;
+    expect(elsewhere).toMatchObject({ code: 78, stderr: expect.stringContaining('no key for lehr.example') });
+    const said = await startLehrCommand(['models', '--url', stack.url, '--api-key', stack.key]).ended;
+    expect(said.code).toBe(0);
+  });
+
+  test('every command explains itself and every option it has', async () => {
+    const all = await startLehrCommand(['--help']).ended;
+    const names = [...all.stdout.matchAll(/^ {2}lehr ((?:keys )?[a-z]+)/gm)].map(([, name]) => name);
+    expect(names).toHaveLength(11);
+    const helps = await Promise.all(
+      names.map((name) => startLehrCommand([...name.split(' '), '--help']).ended),
+    );
+    for (const [i, { code, stdout, stderr }] of helps.entries()) {
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(stdout).toContain(`Usage: lehr ${names[i]} [options]`);
+      expect(stdout).toMatch(/--json +\S/);
+      for (const [line, , explained] of stdout.matchAll(/^ {2}(-\w,| {3}) --\S+(?: \S+)?(.*)$/gm)) {
+        expect(explained, line).toMatch(/^ {2,}\S/);
+      }
+    }
+  });
+});

@@ -1,0 +1,132 @@
+/** docs/client.md and docs/cli.md do what they say: their blocks run as they stand. */
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { Webhook } from 'standardwebhooks';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { EXIT } from '../../packages/client/src/cli/exit-codes.ts';
+import { blocksOf, ROOT, readText } from '../house/readme.ts';
+import { bundle } from '../support/bundle.ts';
+import { startProgram } from '../support/lehr-process.ts';
+import { freePort, startRedis, type TestRedis } from '../support/redis.ts';
+import { speechModels } from '../support/speech-models.ts';
+import { SAMPLES } from '../support/spoken.ts';
+import { startStack } from '../support/stack.ts';
+import { tempFolder } from '../support/tiny-models.ts';
+import { LEHR } from './lehr-command.ts';
+
+const CLIENT = readText('docs/client.md');
+const CLI = readText('docs/cli.md');
+const RECORDING = fileURLToPath(new URL('en_circle.wav', SAMPLES));
+const run = promisify(execFile);
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+function blockOf(page: string, language: string, label: string): string {
+  const [block, another] = blocksOf(page).filter(
+    (each) => each.language === language && each.label === label,
+  );
+  if (!block || another) throw new Error(`the page wants one block "${language} ${label}"`);
+  return block.text;
+}
+
+describe('docs/client.md', () => {
+  /** A program of the page, built; inside the repository, so that packages are found. */
+  async function programOf(label: string): Promise<string> {
+    const cache = join(ROOT, 'node_modules/.cache');
+    mkdirSync(cache, { recursive: true });
+    const folder = mkdtempSync(join(cache, 'lehr-docs-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const file = join(folder, `${label}.ts`);
+    writeFileSync(file, blockOf(CLIENT, 'ts', label));
+    return bundle(file, import.meta.url);
+  }
+
+  test('its programs draw, follow, listen and are refused', async () => {
+    const stack = await startStack(server, { LEHR_MODELS: await speechModels() });
+    await stack.worker();
+    const env = { LEHR_URL: stack.url, LEHR_API_KEY: stack.key, RECORDING };
+    const said = async (label: string): Promise<string[]> => {
+      const { stdout } = await run(process.execPath, [await programOf(label)], { env });
+      return stdout.trim().split('\n');
+    };
+    expect(await said('picture')).toEqual([expect.stringMatching(/^64 64 \d+$/)]);
+    expect((await said('follow')).at(-1)).toMatch(/^http:.*\/0\.png\?/);
+    expect(await said('speech')).toEqual([expect.stringMatching(/a red circle on a blue background/i)]);
+    expect(await said('errors')).toEqual(['invalid-input 422 false', '/input/steps must be at least 1']);
+  });
+
+  test('its receiver takes what is signed, and nothing else', async () => {
+    const port = await freePort();
+    const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+    const receiver = startProgram(await programOf('webhook'), {
+      PORT: `${port}`,
+      WEBHOOK_SECRET: secret,
+    });
+    const body = JSON.stringify({ type: 'job.succeeded', data: { id: 'job_1' } });
+    const now = new Date();
+    const headers = {
+      'webhook-id': 'msg_1',
+      'webhook-timestamp': `${Math.floor(now.getTime() / 1000)}`,
+      'webhook-signature': new Webhook(secret).sign('msg_1', now, body),
+    };
+    const post = (text: string) =>
+      fetch(`http://127.0.0.1:${port}/`, { method: 'POST', headers, body: text });
+    await vi.waitFor(async () => expect((await post(body)).status).toBe(204), 10_000);
+    await receiver.said('job.succeeded job_1');
+    expect((await post(`${body} `)).status).toBe(401);
+  });
+
+  test('it names every method there is', async () => {
+    const { Lehr } = await import('../../packages/client/src/index.ts');
+    const methods = Object.getOwnPropertyNames(Lehr.prototype).filter((name) => name !== 'constructor');
+    expect(methods.length).toBeGreaterThan(10);
+    for (const method of methods) expect(CLIENT).toMatch(new RegExp(`\`${method}\\(`));
+  });
+});
+
+describe('docs/cli.md', () => {
+  test('its commands, in their order', async () => {
+    const home = await tempFolder('home');
+    const models = await speechModels();
+    const stack = await startStack(server, { LEHR_HOME: home, LEHR_MODELS: models });
+    await stack.worker();
+    const cwd = await tempFolder('shell');
+    symlinkSync(LEHR, join(cwd, 'lehr'));
+    const env = {
+      PATH: `${cwd}:${process.env.PATH}`,
+      LEHR_URL: stack.url,
+      LEHR_API_KEY: stack.key,
+      LEHR_HOME: home,
+      LEHR_MODELS: models,
+      LEHR_REDIS_URL: server.url,
+      RECORDING,
+    };
+    const shell = async (label: string): Promise<string> =>
+      (await run('sh', ['-eu', '-c', blockOf(CLI, 'sh', label)], { env, cwd })).stdout;
+    expect(await shell('picture')).toContain('circle.png');
+    expect((await readFile(join(cwd, 'circle.png'))).subarray(1, 4).toString()).toBe('PNG');
+    expect(await shell('later')).toMatch(/succeeded in [\s\S]*JOB +TYPE/);
+    expect(await shell('file')).toMatch(/^job_\w+ succeeded in/);
+    expect(await shell('speech')).toMatch(/^.*a red circle on a blue background.*\n$/i);
+    expect(await readFile(join(cwd, 'memo.srt'), 'utf8')).toMatch(/^1\n00:00:00,/);
+    expect(await shell('script')).toBe('0\n');
+    expect(JSON.parse(await readFile(join(cwd, 'job.json'), 'utf8'))).toMatchObject({ status: 'succeeded' });
+    expect(await shell('keys')).toMatch(/acme +render farm +submit,read[\s\S]* is revoked\n$/);
+    expect(await shell('doctor')).toMatch(/^ok +API/);
+    const labels = blocksOf(CLI).flatMap(({ language, label }) => (language === 'sh' ? [label] : []));
+    expect(labels).toEqual(['picture', 'later', 'file', 'speech', 'script', 'keys', 'doctor']);
+  });
+
+  test('its exit codes are those of the command', () => {
+    const codes = [...CLI.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => Number(code));
+    expect(codes).toEqual(Object.values(EXIT));
+  });
+});

@@ -1,0 +1,54 @@
+/** The command `lehr` as people start it: a process of its own, from the build. */
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { Readable, Writable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { onTestFinished } from 'vitest';
+import type { Stack } from '../support/stack.ts';
+
+export const LEHR = fileURLToPath(new URL('../../packages/client/bin/lehr.mjs', import.meta.url));
+
+export interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Started {
+  readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
+  readonly ended: Promise<Ended>;
+}
+
+export interface Setting {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  readonly stdin?: string;
+}
+
+/** Starts it with no other LEHR_ variables than `env`; it is killed when the test that started it is over. */
+export function startLehrCommand(args: readonly string[], { env = {}, cwd, stdin }: Setting = {}): Started {
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('LEHR_'));
+  const child = spawn(process.execPath, [LEHR, ...args], {
+    env: { ...Object.fromEntries(inherited), ...env },
+    stdio: 'pipe',
+    ...(cwd !== undefined && { cwd }),
+  });
+  const closed = once(child, 'close') as Promise<[number | null]>;
+  onTestFinished(async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill('SIGKILL');
+    await closed;
+  });
+  child.stdin.end(stdin ?? '');
+  const ended = Promise.all([closed, text(child.stdout), text(child.stderr)]).then(
+    ([[code], stdout, stderr]) => ({ code, stdout, stderr }),
+  );
+  return { child, ended };
+}
+
+/** For a stack: runs it to its end. */
+export const lehrFor =
+  ({ url, key }: Pick<Stack, 'url' | 'key'>) =>
+  (args: readonly string[], setting: Setting = {}): Promise<Ended> =>
+    startLehrCommand(args, { ...setting, env: { LEHR_URL: url, LEHR_API_KEY: key, ...setting.env } }).ended;

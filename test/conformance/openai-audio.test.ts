@@ -1,0 +1,285 @@
+/** The published `openai` client, unchanged but for base URL and key, against a running Lehr: speech. */
+import { createReadStream } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { BadRequestError, NotFoundError, toFile } from 'openai';
+import { parseSync } from 'subtitle';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { byHand } from '../support/by-hand.ts';
+import { errorOf, openai } from '../support/openai-client.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+import { speechModels } from '../support/speech-models.ts';
+import { type Stack, startStack } from '../support/stack.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const SAMPLES = new URL('../golden/samples/', import.meta.url);
+const sample = (name: string): string => fileURLToPath(new URL(name, SAMPLES));
+const listening = async (env: Record<string, string> = {}): Promise<Stack> =>
+  startStack(server, { LEHR_MODELS: await speechModels(), ...env });
+
+const CIRCLE = /a red circle on a blue background/i;
+const ears = (name = 'speech/en_circle.wav') => ({ model: 'ears', file: createReadStream(sample(name)) });
+
+describe('audio.transcriptions.create', () => {
+  test('gives the text in every format, each under its own content type', async () => {
+    const stack = await listening();
+    await stack.worker();
+    const { client, answers } = openai(stack);
+    const { transcriptions } = client.audio;
+    const typeOf = () => answers.at(-1)?.headers.get('content-type');
+
+    const json = await transcriptions.create(ears());
+    expect(Object.keys(json).filter((name) => !name.startsWith('_'))).toEqual(['text', 'usage']);
+    expect(json.text).toMatch(CIRCLE);
+    expect(json.usage).toEqual({ type: 'duration', seconds: expect.closeTo(2.37, 1) });
+    expect(typeOf()).toBe('application/json');
+
+    const text: unknown = await transcriptions.create({ ...ears(), response_format: 'text' });
+    expect(text).toBe(`${json.text}\n`);
+    expect(typeOf()).toBe('text/plain; charset=utf-8');
+
+    const verbose = await transcriptions.create({
+      ...ears(),
+      response_format: 'verbose_json',
+      timestamp_granularities: ['segment'],
+    });
+    expect(verbose).toMatchObject({ task: 'transcribe', language: 'english', text: json.text });
+    expect(verbose.duration).toBeCloseTo(2.37, 1);
+    expect(verbose.words).toBeUndefined();
+    for (const [i, segment] of (verbose.segments ?? []).entries()) {
+      const { text: said, tokens, id, ...numbers } = segment;
+      expect(id).toBe(i);
+      expect(typeof said).toBe('string');
+      expect(tokens.every(Number.isInteger)).toBe(true);
+      expect(Object.keys(numbers).sort()).toEqual(
+        ['avg_logprob', 'compression_ratio', 'end', 'no_speech_prob', 'seek', 'start', 'temperature'].sort(),
+      );
+      for (const value of Object.values(numbers)) expect(typeof value).toBe('number');
+      expect(segment.end).toBeGreaterThan(segment.start);
+    }
+    expect(verbose.segments?.length).toBeGreaterThan(0);
+
+    for (const [response_format, type] of [
+      ['srt', 'application/x-subrip; charset=utf-8'],
+      ['vtt', 'text/vtt; charset=utf-8'],
+    ] as const) {
+      const cues: unknown = await transcriptions.create({ ...ears(), response_format });
+      const parsed = parseSync(String(cues)).filter(({ type }) => type === 'cue');
+      expect(parsed.length).toBe(verbose.segments?.length);
+      expect(typeOf()).toBe(type);
+    }
+    // Each upload went with its job.
+    const jobs = byHand(server.url, stack.namespace);
+    expect(await jobs.redis.keys(`${jobs.keys.prefix}:file:*`)).toEqual([]);
+  });
+
+  test('takes parts in any order, chunked or whole, and files by what they are and not by their names', async () => {
+    const stack = await listening();
+    await stack.worker();
+    const { client } = openai(stack);
+    const { transcriptions } = client.audio;
+    const fields = { language: 'en', prompt: 'Shapes and colours.', temperature: 0 };
+    const { file, model } = ears();
+    expect((await transcriptions.create({ ...fields, model, file })).text).toMatch(CIRCLE);
+    expect((await transcriptions.create({ file: ears().file, ...fields, model })).text).toMatch(CIRCLE);
+    const misnamed = await toFile(readFile(sample('formats/en_circle.flac')), 'memo.mp3', {
+      type: 'audio/mpeg',
+    });
+    expect((await transcriptions.create({ file: misnamed, model })).text).toMatch(CIRCLE);
+    for (const name of ['en_circle.mp3', 'en_circle.m4a', 'en_circle.opus.ogg', 'en_circle.webm']) {
+      const { text } = await transcriptions.create({
+        model,
+        file: createReadStream(sample(`formats/${name}`)),
+      });
+      expect(text, name).toMatch(/circle/i);
+    }
+    // A part without a name of its own, as clients send a Blob; granularities also without their brackets.
+    const form = new FormData();
+    form.append('response_format', 'verbose_json');
+    form.append('timestamp_granularities', 'segment');
+    form.append('file', new Blob([await readFile(sample('speech/en_circle.wav'))]));
+    form.append('include[]', 'logprobs');
+    form.append('chunking_strategy[type]', 'auto');
+    form.append('model', model);
+    const response = await fetch(`${stack.url}/v1/audio/transcriptions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${stack.key}` },
+      body: form,
+    });
+    expect(response.status).toBe(200);
+    expect(await response.json()).toMatchObject({ task: 'transcribe', text: expect.stringMatching(CIRCLE) });
+  });
+
+  test('streams pieces of text that joined are the text', async () => {
+    const stack = await listening();
+    await stack.worker();
+    const { client, answers } = openai(stack);
+    const events = [];
+    for await (const event of await client.audio.transcriptions.create({ ...ears(), stream: true })) {
+      events.push(event);
+    }
+    expect(answers[0]?.headers.get('content-type')).toContain('text/event-stream');
+    const deltas = events.flatMap((event) => (event.type === 'transcript.text.delta' ? [event.delta] : []));
+    const done = events.at(-1);
+    expect(done?.type).toBe('transcript.text.done');
+    expect(done && 'text' in done && done.text).toBe(deltas.join(''));
+    expect(deltas.join('')).toMatch(CIRCLE);
+    expect(events).toHaveLength(deltas.length + 1);
+  });
+
+  test('of silence is an empty text, an empty srt and a vtt without cues', async () => {
+    const stack = await listening();
+    await stack.worker();
+    const { client } = openai(stack);
+    const silence = async () => toFile(wavOfSilence(2), 'silence.wav');
+    const said = async (response_format: 'json' | 'srt' | 'vtt'): Promise<unknown> =>
+      client.audio.transcriptions.create({ model: 'ears', file: await silence(), response_format });
+    expect(await said('json')).toMatchObject({ text: '' });
+    expect(await said('srt')).toBe('');
+    expect(await said('vtt')).toBe('WEBVTT\n');
+  });
+});
+
+/** A mono 16-bit WAV of 16 kHz. */
+function wavOfSilence(seconds: number): Buffer {
+  const bytes = seconds * 32_000;
+  const head = Buffer.alloc(44);
+  head.write('RIFF', 0);
+  head.writeUInt32LE(36 + bytes, 4);
+  head.write('WAVEfmt ', 8);
+  head.writeUInt32LE(16, 16);
+  head.writeUInt16LE(1, 20);
+  head.writeUInt16LE(1, 22);
+  head.writeUInt32LE(16_000, 24);
+  head.writeUInt32LE(32_000, 28);
+  head.writeUInt16LE(2, 32);
+  head.writeUInt16LE(16, 34);
+  head.write('data', 36);
+  head.writeUInt32LE(bytes, 40);
+  return Buffer.concat([head, Buffer.alloc(bytes)]);
+}
+
+test('audio.translations.create writes English, in the same formats', async () => {
+  const stack = await listening();
+  await stack.worker();
+  const { client } = openai(stack);
+  const spanish = () => ({ model: 'ears', file: createReadStream(sample('speech/es_circulo.wav')) });
+  const { text } = await client.audio.translations.create(spanish());
+  expect(typeof text).toBe('string');
+  const verbose = await client.audio.translations.create({ ...spanish(), response_format: 'verbose_json' });
+  expect(verbose).toMatchObject({ task: 'translate', language: 'english', text });
+  const srt: unknown = await client.audio.translations.create({ ...spanish(), response_format: 'srt' });
+  expect(typeof srt).toBe('string');
+});
+
+describe('a refusal', () => {
+  test('of a bad part is a BadRequestError that names it, and nothing of the upload is kept', async () => {
+    const stack = await listening();
+    const { client } = openai(stack);
+    const { transcriptions } = client.audio;
+    const refused: readonly [fields: object, param: string, code: string][] = [
+      [{ model: undefined }, 'model', 'missing_required_parameter'],
+      [{ language: 'xx' }, 'language', 'unsupported_value'],
+      [{ language: 'english!' }, 'language', 'invalid_value'],
+      [{ response_format: 'diarized_json' }, 'response_format', 'unsupported_value'],
+      [{ temperature: 1.5 }, 'temperature', 'invalid_value'],
+      [{ temperature: 'hot' }, 'temperature', 'invalid_value'],
+      [{ timestamp_granularities: ['word'] }, 'timestamp_granularities[]', 'invalid_value'],
+      [
+        { timestamp_granularities: ['line'], response_format: 'verbose_json' },
+        'timestamp_granularities[]',
+        'unsupported_value',
+      ],
+      [{ stream: 'maybe' }, 'stream', 'unsupported_value'],
+      [{ prompt: 'x'.repeat(5000) }, 'prompt', 'invalid_value'],
+      [{ file: undefined }, 'file', 'missing_required_parameter'],
+      [{ file: await toFile(Buffer.alloc(0), 'a.wav') }, 'file', 'invalid_value'],
+    ];
+    for (const [fields, param, code] of refused) {
+      const error = await errorOf(transcriptions.create({ ...ears(), ...fields } as ReturnType<typeof ears>));
+      expect(error, `${param} ${error.message}`).toBeInstanceOf(BadRequestError);
+      expect(error).toMatchObject({ param, code, type: 'invalid_request_error' });
+    }
+    const model = await errorOf(transcriptions.create({ ...ears(), model: 'whisper-1' }));
+    expect(model).toBeInstanceOf(NotFoundError);
+    expect(model).toMatchObject({ code: 'model_not_found', param: 'model' });
+    const painter = await errorOf(transcriptions.create({ ...ears(), model: 'brush' }));
+    expect(painter).toMatchObject({ code: 'model_not_found', param: 'model' });
+    const streamed = { ...ears(), stream: true } as ReturnType<typeof ears>;
+    expect(await errorOf(client.audio.translations.create(streamed))).toMatchObject({
+      status: 400,
+      param: 'stream',
+    });
+    const body = await errorOf(client.post('/audio/transcriptions', { body: { model: 'ears' } }));
+    expect(body).toMatchObject({ status: 415, type: 'invalid_request_error' });
+    const jobs = byHand(server.url, stack.namespace);
+    expect(await jobs.jobs()).toEqual([]);
+    expect(await jobs.redis.keys(`${jobs.keys.prefix}:file:*`)).toEqual([]);
+  });
+
+  test('of a file that is too large is a 413, with a length or without, read no further', async () => {
+    const stack = await listening({ LEHR_MAX_UPLOAD_MB: '0.05' });
+    const { client, answers } = openai(stack);
+    const whole = await toFile(readFile(sample('speech/en_circle.wav')), 'a.wav');
+    for (const file of [whole, ears().file]) {
+      const error = await errorOf(client.audio.transcriptions.create({ model: 'ears', file }));
+      expect(error).toMatchObject({ status: 413, code: 'request_too_large', param: 'file' });
+      expect(error.type).toBe('invalid_request_error');
+    }
+    expect(answers).toHaveLength(2);
+  });
+
+  test('of what no worker can read or do is a 400 as well, however late that is found', async () => {
+    const stack = await listening();
+    await stack.worker();
+    const { client } = openai(stack, { maxRetries: 2 });
+    const text = await toFile(Buffer.from('this is no audio at all, whatever it is called'), 'a.wav');
+    const error = await errorOf(client.audio.transcriptions.create({ model: 'ears', file: text }));
+    expect(error).toBeInstanceOf(BadRequestError);
+    expect(error).toMatchObject({ param: 'file', code: 'invalid_value' });
+    const words = client.audio.transcriptions.create({
+      ...ears(),
+      response_format: 'verbose_json',
+      timestamp_granularities: ['word'],
+    });
+    // Whether this model can time words is its own matter.
+    const outcome = await words.then(
+      ({ words }) => Array.isArray(words),
+      (thrown) => thrown instanceof BadRequestError && thrown.param === 'timestamp_granularities[]',
+    );
+    expect(outcome).toBe(true);
+  });
+});
+
+describe('a call that is held too long', () => {
+  test('is joined by its retry, which sends the same file again', async () => {
+    const stack = await listening({ LEHR_HOLD_S: '1' });
+    const jobs = byHand(server.url, stack.namespace);
+    const { client, answers } = openai(stack, { maxRetries: 9 });
+    const file = await toFile(readFile(sample('speech/en_circle.wav')), 'a.wav');
+    const call = client.audio.transcriptions.create({ model: 'ears', file });
+    await expect.poll(() => answers.length, { timeout: 10_000 }).toBe(2);
+    expect(answers.map(({ status }) => status)).toEqual([504, 504]);
+    await stack.worker();
+    expect((await call).text).toMatch(CIRCLE);
+    expect(await jobs.jobs()).toHaveLength(1);
+  });
+
+  test('with an Idempotency-Key is the same job for the same file, and no other file', async () => {
+    const stack = await listening();
+    await stack.worker();
+    const { client, answers } = openai(stack);
+    const options = { headers: { 'Idempotency-Key': 'memo-81' } };
+    const one = await client.audio.transcriptions.create(ears(), options);
+    const same = await client.audio.transcriptions.create(ears(), options);
+    expect(same.text).toBe(one.text);
+    expect(answers[1]?.headers.get('idempotency-replayed')).toBe('true');
+    const other = await errorOf(client.audio.transcriptions.create(ears('speech/en_fox.wav'), options));
+    expect(other).toMatchObject({ status: 422, code: 'idempotency_key_reused' });
+  });
+});

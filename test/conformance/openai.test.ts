@@ -1,0 +1,422 @@
+/** The published `openai` client, unchanged but for base URL and key, against a running Lehr: pictures, models, errors. */
+import { createHash } from 'node:crypto';
+import type OpenAI from 'openai';
+import {
+  AuthenticationError,
+  BadRequestError,
+  ConflictError,
+  InternalServerError,
+  NotFoundError,
+  PermissionDeniedError,
+  RateLimitError,
+  UnprocessableEntityError,
+} from 'openai';
+import sharp from 'sharp';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { byHand } from '../support/by-hand.ts';
+import { errorOf, openai } from '../support/openai-client.ts';
+import { pictureFile } from '../support/picture-file.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+import { type Stack, startStack } from '../support/stack.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const CIRCLE = { model: 'tiny', prompt: 'a red circle' } as const;
+/** Fields that are Lehr's own pass through any client. */
+const own = <Fields extends object>(fields: Fields) => fields as unknown as Record<never, never>;
+
+const digest = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+/** Of the first one, as it came in the answer. */
+const pictureOf = ({ data }: OpenAI.ImagesResponse): string =>
+  digest(Buffer.from(data?.[0]?.b64_json ?? '', 'base64'));
+
+const bytesOf = async (image: OpenAI.Image | undefined): Promise<Uint8Array> => {
+  if (image?.b64_json !== undefined) return Buffer.from(image.b64_json, 'base64');
+  // Clients fetch links without their key.
+  const response = await fetch(image?.url ?? '');
+  expect(response.status).toBe(200);
+  return new Uint8Array(await response.arrayBuffer());
+};
+
+test('models are listed in one page and looked up by their bare names, for Replicate clients too', async () => {
+  const stack = await startStack(server);
+  const { client } = openai(stack);
+  const page = await client.models.list();
+  expect(page.data).toEqual([
+    expect.objectContaining({ id: 'tiny', object: 'model', owned_by: 'lehr', task: 'text-to-image' }),
+  ]);
+  expect(page.data[0]?.created).toBeGreaterThan(1_700_000_000);
+  expect(page.hasNextPage()).toBe(false);
+  expect(await (await client.models.list().asResponse()).json()).toMatchObject({
+    object: 'list',
+    results: [{ owner: 'lehr', name: 'tiny' }],
+    next: null,
+    previous: null,
+  });
+  expect(await client.models.retrieve('tiny')).toMatchObject({ id: 'tiny', object: 'model' });
+  for (const id of ['gpt-image-1', 'lehr/tiny']) {
+    const error = await errorOf(client.models.retrieve(id));
+    expect(error).toBeInstanceOf(NotFoundError);
+    expect(error).toMatchObject({ code: 'model_not_found', type: 'invalid_request_error', param: 'model' });
+  }
+  const unknown = await errorOf(client.get('/no/such/thing'));
+  expect(unknown).toMatchObject({
+    status: 404,
+    code: 'not_found',
+    type: 'invalid_request_error',
+    param: null,
+  });
+});
+
+describe('images.generate', () => {
+  test('draws what is asked for, in every form that it can be asked for', async () => {
+    const stack = await startStack(server);
+    await stack.worker();
+    const { client, answers } = openai(stack);
+    const nowS = Date.now() / 1000;
+
+    const both = await client.images.generate(CIRCLE);
+    expect(both.created).toBeGreaterThan(nowS - 5);
+    expect(both).toMatchObject({ size: '64x64', output_format: 'png', background: 'opaque' });
+    expect(both._request_id).toBe(answers[0]?.headers.get('x-request-id'));
+    expect(both._request_id).toBeTruthy();
+    const [image] = both.data ?? [];
+    expect(Object.keys(image ?? {}).sort()).toEqual(['b64_json', 'url']);
+    const [linked, inline] = [await bytesOf({ url: image?.url ?? '' }), await bytesOf(image)];
+    expect(pictureFile(inline)).toEqual({ format: 'png', size: '64x64' });
+    expect(Buffer.from(linked).equals(Buffer.from(inline))).toBe(true);
+
+    const links = await client.images.generate({ ...CIRCLE, response_format: 'url' });
+    expect(Object.keys(links.data?.[0] ?? {})).toEqual(['url']);
+    const coded = await client.images.generate({ ...CIRCLE, response_format: 'b64_json' });
+    expect(Object.keys(coded.data?.[0] ?? {})).toEqual(['b64_json']);
+
+    const three = await client.images.generate({ ...CIRCLE, n: 3, size: '128x64' as 'auto' });
+    const pictures = await Promise.all((three.data ?? []).map(bytesOf));
+    expect(pictures.map(pictureFile)).toEqual(Array(3).fill({ format: 'png', size: '128x64' }));
+    expect(new Set(pictures.map(digest)).size).toBe(3);
+
+    for (const output_format of ['jpeg', 'webp'] as const) {
+      const { data, ...rest } = await client.images.generate({
+        ...CIRCLE,
+        output_format,
+        output_compression: 80,
+      });
+      expect(rest).toMatchObject({ output_format });
+      expect(pictureFile(await bytesOf(data?.[0]))).toEqual({ format: output_format });
+    }
+  });
+
+  test('takes null for absent, hints and unknown fields for nothing, and fields of Lehr’s own', async () => {
+    const stack = await startStack(server);
+    await stack.worker();
+    const { client } = openai(stack);
+    const nothing = {
+      model: null,
+      n: null,
+      size: null,
+      response_format: null,
+      output_format: null,
+      output_compression: null,
+      background: null,
+      stream: null,
+      partial_images: null,
+    } as const;
+    const hints = { quality: 'hd', style: 'vivid', moderation: 'low', user: 'u-1', shininess: 11 } as const;
+    const fields = { prompt: 'a red circle', ...nothing, ...hints, size: 'auto' } as const;
+    const { data } = await client.images.generate(fields);
+    expect(pictureFile(await bytesOf(data?.[0]))).toEqual({ format: 'png', size: '64x64' });
+    const drawn = async (seed: number): Promise<Buffer> => {
+      const more = own({ seed, steps: 4, guidance: 2, negative_prompt: 'green', sampler: 'euler' });
+      const { data } = await client.images.generate({ ...CIRCLE, ...more });
+      return sharp(await bytesOf(data?.[0]))
+        .raw()
+        .toBuffer();
+    };
+    const [one, again, other] = [await drawn(7), await drawn(7), await drawn(8)];
+    expect(again.equals(one)).toBe(true);
+    expect(other.equals(one)).toBe(false);
+  });
+
+  test('streams thumbnails of the picture in the making, and then every picture whole', async () => {
+    const stack = await startStack(server);
+    await stack.worker();
+    const { client, answers } = openai(stack);
+    const slow = own({ steps: 900 });
+    const events = [];
+    for await (const event of await client.images.generate({
+      ...CIRCLE,
+      ...slow,
+      stream: true,
+      partial_images: 2,
+    })) {
+      events.push(event);
+    }
+    expect(answers[0]?.headers.get('content-type')).toContain('text/event-stream');
+    const partials = events.filter(({ type }) => type === 'image_generation.partial_image');
+    expect(partials.length).toBeGreaterThanOrEqual(1);
+    expect(partials.length).toBeLessThanOrEqual(2);
+    expect(partials.map((event) => 'partial_image_index' in event && event.partial_image_index)).toEqual(
+      partials.map((_, i) => i),
+    );
+    for (const partial of partials) {
+      expect(pictureFile(Buffer.from(partial.b64_json, 'base64')).format).toBe(partial.output_format);
+    }
+    const completed = events.at(-1);
+    expect(completed).toMatchObject({
+      type: 'image_generation.completed',
+      size: '64x64',
+      quality: 'auto',
+      background: 'opaque',
+      output_format: 'png',
+      usage: { total_tokens: 0 },
+    });
+    expect(events.filter(({ type }) => type === 'image_generation.completed')).toHaveLength(1);
+    expect(pictureFile(Buffer.from(completed?.b64_json ?? '', 'base64')).size).toBe('64x64');
+
+    const plain = [];
+    for await (const event of await client.images.generate({ ...CIRCLE, n: 2, stream: true }))
+      plain.push(event);
+    expect(plain.map(({ type }) => type)).toEqual(Array(2).fill('image_generation.completed'));
+    expect(new Set(plain.map(({ b64_json }) => b64_json)).size).toBe(2);
+  });
+
+  test('with an Idempotency-Key is one job however often it is called, and no other call may use it', async () => {
+    const stack = await startStack(server);
+    await stack.worker();
+    const { client, answers } = openai(stack);
+    const options = { headers: { 'Idempotency-Key': 'order-81' } };
+    const one = await client.images.generate({ ...CIRCLE, response_format: 'b64_json' }, options);
+    const same = await client.images.generate({ ...CIRCLE, response_format: 'b64_json' }, options);
+    expect(pictureOf(same)).toBe(pictureOf(one));
+    expect(answers.map(({ headers }) => headers.get('idempotency-replayed'))).toEqual([null, 'true']);
+    const other = await errorOf(client.images.generate({ ...CIRCLE, prompt: 'a square' }, options));
+    expect(other).toBeInstanceOf(UnprocessableEntityError);
+    expect(other).toMatchObject({ code: 'idempotency_key_reused', param: null });
+    // Without one, the same prompt again is another picture.
+    const [a, b] = [await client.images.generate(CIRCLE), await client.images.generate(CIRCLE)];
+    expect(pictureOf(a)).not.toBe(pictureOf(b));
+  });
+});
+
+describe('a refusal', () => {
+  const REFUSED: readonly [fields: object, param: string | null, code: string][] = [
+    [{ prompt: undefined }, 'prompt', 'missing_required_parameter'],
+    [{ prompt: null }, 'prompt', 'missing_required_parameter'],
+    [{ prompt: '' }, 'prompt', 'invalid_value'],
+    [{ prompt: 'x'.repeat(32_001) }, 'prompt', 'invalid_value'],
+    [{ n: 0 }, 'n', 'invalid_value'],
+    [{ n: 11 }, 'n', 'invalid_value'],
+    [{ n: 'two' }, 'n', 'invalid_value'],
+    [{ size: '65x64' }, 'size', 'invalid_value'],
+    [{ size: '9999x9999' }, 'size', 'invalid_value'],
+    [{ size: 'large' }, 'size', 'invalid_value'],
+    [{ response_format: 'bytes' }, 'response_format', 'unsupported_value'],
+    [{ output_format: 'gif' }, 'output_format', 'unsupported_value'],
+    [{ output_compression: 101 }, 'output_compression', 'invalid_value'],
+    [{ background: 'transparent' }, 'background', 'unsupported_value'],
+    [{ stream: 'yes' }, 'stream', 'invalid_value'],
+    [{ stream: true, partial_images: 4 }, 'partial_images', 'invalid_value'],
+    [{ steps: 0 }, 'steps', 'invalid_value'],
+    [{ seed: -1 }, 'seed', 'invalid_value'],
+    [{ stream: true, size: '65x64' }, 'size', 'invalid_value'],
+  ];
+
+  test('of a bad field is a BadRequestError that names it, with the id of the request', async () => {
+    const stack = await startStack(server);
+    const { client, answers } = openai(stack);
+    for (const [fields, param, code] of REFUSED) {
+      const error = await errorOf(client.images.generate({ ...CIRCLE, ...fields } as typeof CIRCLE));
+      expect(error, JSON.stringify(fields).slice(0, 80)).toBeInstanceOf(BadRequestError);
+      expect(error).toMatchObject({ status: 400, param, code, type: 'invalid_request_error' });
+      expect(Object.keys(error.error as object)).toEqual(['message', 'type', 'param', 'code']);
+      expect(error.message).toContain(param);
+      expect(error.requestID).toBe(answers.at(-1)?.headers.get('x-request-id'));
+      expect(error.requestID).toBeTruthy();
+    }
+    const model = await errorOf(client.images.generate({ ...CIRCLE, model: 'dall-e-9' }));
+    expect(model).toBeInstanceOf(NotFoundError);
+    expect(model).toMatchObject({ code: 'model_not_found', param: 'model' });
+    const huge = await errorOf(
+      client.images.generate({ ...CIRCLE, ...own({ junk: 'x'.repeat(1_100_000) }) }),
+    );
+    expect(huge).toMatchObject({ status: 413, code: 'request_too_large', type: 'invalid_request_error' });
+    const broken = await errorOf(
+      client.post('/images/generations', {
+        body: '{"prompt":',
+        headers: { 'content-type': 'application/json' },
+      }),
+    );
+    expect(broken).toMatchObject({ status: 400, code: 'invalid_json', param: null });
+    const method = await errorOf(client.get('/images/generations'));
+    expect(method).toMatchObject({ status: 405, type: 'invalid_request_error' });
+  });
+
+  test('of a key is an AuthenticationError, and of one without the right a PermissionDeniedError', async () => {
+    const stack = await startStack(server);
+    const stranger = openai({ ...stack, key: 'sk-nobody' });
+    const refused = await errorOf(stranger.client.images.generate(CIRCLE));
+    expect(refused).toBeInstanceOf(AuthenticationError);
+    expect(refused).toMatchObject({ code: 'invalid_api_key', type: 'invalid_request_error', param: null });
+    expect(await errorOf(stranger.client.models.list())).toBeInstanceOf(AuthenticationError);
+    const reader = await keyOf(stack, { scopes: ['read'] });
+    const { client } = openai({ ...stack, key: reader });
+    expect((await client.models.list()).data).toHaveLength(1);
+    expect(await errorOf(client.images.generate(CIRCLE))).toBeInstanceOf(PermissionDeniedError);
+  });
+
+  test('for a quota is a RateLimitError that says when to come back, and the client does', async () => {
+    const stack = await startStack(server);
+    const key = await keyOf(stack, { limits: { max_jobs: 1 } });
+    const held = openai({ ...stack, key })
+      .client.images.generate(CIRCLE)
+      .catch(() => {});
+    const jobs = byHand(server.url, stack.namespace);
+    await expect.poll(() => jobs.redis.zcard(jobs.keys.live)).toBe(1);
+    const { client, answers } = openai({ ...stack, key });
+    const error = await errorOf(client.images.generate({ ...CIRCLE, prompt: 'another' }));
+    expect(error).toBeInstanceOf(RateLimitError);
+    expect(error).toMatchObject({ code: 'rate_limit_exceeded', type: 'rate_limit_error', param: null });
+    const retryAfter = Number(answers[0]?.headers.get('retry-after'));
+    expect(retryAfter).toBeGreaterThanOrEqual(1);
+    expect(retryAfter).toBeLessThanOrEqual(60);
+    await stack.api.stop();
+    await held;
+  });
+
+  test('for a queue that is too long is an InternalServerError with status 503', async () => {
+    const stack = await startStack(server, { LEHR_MAX_WAIT_S: '0.01' });
+    await stack.post({ steps: 900 });
+    const { client, answers } = openai(stack);
+    const error = await errorOf(client.images.generate(CIRCLE));
+    expect(error).toBeInstanceOf(InternalServerError);
+    expect(error).toMatchObject({
+      status: 503,
+      code: 'server_is_overloaded',
+      type: 'service_unavailable_error',
+      param: null,
+    });
+    expect(Number(answers[0]?.headers.get('retry-after'))).toBeLessThanOrEqual(60);
+  });
+});
+
+/** A key of another tenant. */
+async function keyOf(stack: Stack, request: object): Promise<string> {
+  const response = await stack.ask('POST', '/v1/keys', { tenant: 'acme', ...request });
+  return ((await response.json()) as { key: string }).key;
+}
+
+describe('a call whose job does not end well', () => {
+  test('is a 500 that is not sent again when it fails, streamed or not', async () => {
+    const stack = await startStack(server);
+    const jobs = byHand(server.url, stack.namespace);
+    const { client, answers } = openai(stack, { maxRetries: 2 });
+    const call = errorOf(client.images.generate(CIRCLE));
+    const [id] = await jobs.untilJobs(1);
+    await jobs.fail(id!);
+    const error = await call;
+    expect(error).toBeInstanceOf(InternalServerError);
+    expect(error).toMatchObject({ status: 500, code: 'job_failed', type: 'server_error', param: null });
+    expect(error.error).toMatchObject({ job_id: id });
+    expect(error.message).toContain('NaN at step 3');
+    expect(answers).toHaveLength(1);
+
+    const streamed = errorOf(
+      client.images.generate({ ...CIRCLE, stream: true }).then(async (events) => {
+        for await (const _ of events);
+      }),
+    );
+    const [, second] = await jobs.untilJobs(2);
+    await jobs.fail(second!);
+    expect((await streamed).error).toMatchObject({ code: 'job_failed', job_id: second });
+  });
+
+  test('is a 409 that is not sent again when its owner calls it off', async () => {
+    const stack = await startStack(server);
+    const jobs = byHand(server.url, stack.namespace);
+    const { client, answers } = openai(stack, { maxRetries: 2 });
+    const call = errorOf(client.images.generate(CIRCLE));
+    const [id] = await jobs.untilJobs(1);
+    await stack.ask('POST', `/v1/jobs/${id}/cancel`);
+    const error = await call;
+    expect(error).toBeInstanceOf(ConflictError);
+    expect(error).toMatchObject({ code: 'job_canceled', type: 'invalid_request_error', param: null });
+    expect(answers).toHaveLength(1);
+  });
+});
+
+describe('a call that is held too long', () => {
+  test('ends with 504, and its retries join the same job', async () => {
+    const stack = await startStack(server, { LEHR_HOLD_S: '1' });
+    const jobs = byHand(server.url, stack.namespace);
+    const once = await errorOf(openai(stack).client.images.generate({ ...CIRCLE, prompt: 'a square' }));
+    expect(once).toBeInstanceOf(InternalServerError);
+    expect(once).toMatchObject({ status: 504, type: 'server_error', code: 'hold_expired', param: null });
+    expect(once.headers?.get('x-should-retry')).toBe('true');
+    expect(once.headers?.get('retry-after-ms')).toBe('200');
+    const [square] = await jobs.jobs();
+    expect(once.error).toMatchObject({ job_id: square });
+
+    const { client, answers } = openai(stack, { maxRetries: 9 });
+    const call = client.images.generate(CIRCLE);
+    await expect.poll(() => answers.length, { timeout: 10_000 }).toBe(2);
+    const both = await jobs.jobs();
+    await stack.worker();
+    expect(pictureFile(await bytesOf((await call).data?.[0])).size).toBe('64x64');
+    expect(await jobs.jobs()).toEqual(both);
+    expect(both).toHaveLength(2);
+  });
+
+  test('is held a second less than its client has patience for', async () => {
+    const stack = await startStack(server);
+    const { client } = openai(stack);
+    const error = await errorOf(client.images.generate(CIRCLE, { timeout: 2000 }));
+    expect(error).toMatchObject({ status: 504, code: 'hold_expired' });
+  });
+
+  test('and hung up on is joined by its retry; nobody else’s call is', async () => {
+    const stack = await startStack(server);
+    const jobs = byHand(server.url, stack.namespace);
+    const { client } = openai(stack);
+    const hangUp = new AbortController();
+    const lost = client.images.generate(CIRCLE, { signal: hangUp.signal }).catch(() => {});
+    const [id] = await jobs.untilJobs(1);
+    hangUp.abort();
+    await lost;
+    // It waits a minute for somebody to come back, and is called off then.
+    await expect.poll(() => jobs.redis.zcard(jobs.keys.orphans)).toBe(1);
+    const other = openai(stack)
+      .client.images.generate({ ...CIRCLE, prompt: 'another' })
+      .catch(() => {});
+    await jobs.untilJobs(2);
+    const again = client.images.generate(CIRCLE);
+    await expect.poll(() => jobs.redis.zcard(jobs.keys.orphans)).toBe(0);
+    await stack.worker();
+    expect((await again).data).toHaveLength(1);
+    await other;
+    expect((await jobs.jobs())[0]).toBe(id);
+    expect(await jobs.jobs()).toHaveLength(2);
+  });
+
+  test('by a server that stops is a 503 at once, and the job is there for the retry', async () => {
+    const stack = await startStack(server);
+    const jobs = byHand(server.url, stack.namespace);
+    const { client, answers } = openai(stack);
+    const call = errorOf(client.images.generate(CIRCLE));
+    const streamed = errorOf(
+      client.images.generate({ ...CIRCLE, prompt: 'another', stream: true }).then(async (events) => {
+        for await (const _ of events);
+      }),
+    );
+    await jobs.untilJobs(2);
+    await stack.api.stop();
+    expect(await call).toMatchObject({ status: 503, code: 'server_is_overloaded' });
+    expect(answers.find(({ status }) => status === 503)?.headers.get('retry-after-ms')).toBe('200');
+    expect((await streamed).error).toMatchObject({ code: 'server_is_overloaded' });
+    for (const id of await jobs.jobs()) expect((await jobs.records.read(id))?.state).toBe('queued');
+  });
+});

@@ -1,0 +1,580 @@
+/** The published `replicate` client, unchanged but for base URL and key, against a running Lehr. */
+import Replicate, { type Prediction, parseProgressFromLogs } from 'replicate';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { byHand } from '../support/by-hand.ts';
+import { pictureFile } from '../support/picture-file.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+import { type Stack, startStack } from '../support/stack.ts';
+import { verified, webhookReceiver } from '../support/webhook-receiver.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+type Options = NonNullable<ConstructorParameters<typeof Replicate>[0]>;
+
+interface Call {
+  readonly method: string;
+  readonly path: string;
+  readonly status: number;
+  readonly headers: Headers;
+}
+
+/** With every request that its client made. `publicUrl` is reached at the stack's own address. */
+function replicate(
+  { url, key }: Pick<Stack, 'url' | 'key'>,
+  options: Options = {},
+  publicUrl = url,
+): { client: Replicate; calls: Call[] } {
+  const calls: Call[] = [];
+  const client = new Replicate({
+    baseUrl: `${url}/v1`,
+    auth: key,
+    fetch: async (input, init) => {
+      const address = String(input instanceof Request ? input.url : input).replace(publicUrl, url);
+      const { status, headers, body } = await fetch(address, init);
+      calls.push({ method: init?.method ?? 'GET', path: new URL(address).pathname, status, headers });
+      return new Response(status === 204 ? null : body, { status, headers });
+    },
+    ...options,
+  });
+  return { client, calls };
+}
+
+const CIRCLE = { prompt: 'a red circle' };
+const ID = /^[a-z0-9]{26}$/;
+
+interface Refusal {
+  readonly message: string;
+  readonly response: Response;
+}
+
+/** The client's ApiError. */
+const refused = async (call: Promise<unknown>): Promise<Refusal> => {
+  const error = await call.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  if (error instanceof Error && 'response' in error) return error as unknown as Refusal;
+  throw new Error(`no ApiError: ${error}`);
+};
+
+const problemIn = ({ message }: Refusal) => JSON.parse(message.slice(message.indexOf('{'), -1));
+
+describe('run', () => {
+  test('gives links, always as a list, for a model and for each way to name a version', async () => {
+    const stack = await startStack(server);
+    await stack.worker();
+    const { client, calls } = replicate(stack);
+    for (const ref of ['lehr/tiny', 'lehr/tiny:1', 'lehr/tiny:tiny@1'] as const) {
+      const output = await client.run(ref, { input: { ...CIRCLE, num_outputs: 2 } });
+      const [first, second, ...rest] = output as string[];
+      expect(rest).toEqual([]);
+      expect(first).not.toBe(second);
+      const picture = await fetch(first ?? '');
+      expect(picture.headers.get('content-type')).toBe('image/png');
+      expect(pictureFile(new Uint8Array(await picture.arrayBuffer()))).toEqual({
+        format: 'png',
+        size: '64x64',
+      });
+    }
+    // Held: one request each.
+    expect(calls.map(({ method, path, status }) => `${method} ${path} ${status}`)).toEqual([
+      'POST /v1/models/lehr/tiny/predictions 201',
+      'POST /v1/predictions 201',
+      'POST /v1/predictions 201',
+    ]);
+    expect(calls[0]?.headers.get('preference-applied')).toBe('wait=60');
+    const polled = await client.run('lehr/tiny', { input: CIRCLE, wait: { mode: 'poll', interval: 50 } });
+    expect(polled).toHaveLength(1);
+    expect(calls[3]?.status).toBe(202);
+  });
+
+  test('gives files to read when links are https, fetched without the key', async () => {
+    const publicUrl = 'https://lehr.test';
+    const stack = await startStack(server, { LEHR_PUBLIC_URL: publicUrl });
+    await stack.worker();
+    const { client, calls } = replicate(stack, {}, publicUrl);
+    const [image] = (await client.run('lehr/tiny', { input: { ...CIRCLE, output_format: 'webp' } })) as [
+      { blob(): Promise<Blob>; url(): URL },
+    ];
+    expect(image.url().origin).toBe(publicUrl);
+    const blob = await image.blob();
+    expect(blob.type).toBe('image/webp');
+    expect(pictureFile(new Uint8Array(await blob.arrayBuffer())).format).toBe('webp');
+    expect(calls.at(-1)?.path).toMatch(/^\/objects\//);
+  });
+
+  test('of a job that is still running when the hold ends goes on asking until it is over', async () => {
+    const stack = await startStack(server);
+    const jobs = byHand(server.url, stack.namespace);
+    const { client, calls } = replicate(stack);
+    const seen: string[] = [];
+    const running = client.run(
+      'lehr/tiny',
+      { input: { ...CIRCLE, num_inference_steps: 4 }, wait: { mode: 'block', timeout: 1, interval: 100 } },
+      ({ status }) => seen.push(status),
+    );
+    const [id] = await jobs.untilJobs(1);
+    await jobs.start(id!);
+    await expect.poll(() => seen.includes('processing'), { timeout: 10_000 }).toBe(true);
+    expect(seen[0]).toBe('starting');
+    expect(calls[0]?.status).toBe(202);
+    expect(calls[0]?.headers.get('preference-applied')).toBe('wait=1');
+    await jobs.records.apply([{ move: 'requeue', id: id!, lease: jobs.lease }]);
+    // Its worker was lost: a status does not run backwards.
+    const again = await client.predictions.get(id!.slice(4));
+    expect(again.status).toBe('processing');
+    await stack.worker();
+    expect(await running).toHaveLength(1);
+    expect(new Set(seen)).toEqual(new Set(['starting', 'processing', 'succeeded']));
+  });
+
+  test('of a job that fails throws its reason, of one called off gives nothing', async () => {
+    const stack = await startStack(server);
+    const jobs = byHand(server.url, stack.namespace);
+    const { client } = replicate(stack);
+    const failing = client.run('lehr/tiny', { input: CIRCLE }).catch((error: Error) => error.message);
+    const [first] = await jobs.untilJobs(1);
+    await jobs.fail(first!);
+    expect(await failing).toBe('Prediction failed: NaN at step 3');
+    expect(await client.predictions.get(first!.slice(4))).toMatchObject({
+      status: 'failed',
+      error: 'NaN at step 3',
+      output: null,
+    });
+
+    const canceled = client.run('lehr/tiny', { input: CIRCLE });
+    const [, second] = await jobs.untilJobs(2);
+    await client.predictions.cancel(second!.slice(4));
+    expect(await canceled).toBeNull();
+  });
+
+  test('with a signal that aborts calls the prediction off', async () => {
+    const stack = await startStack(server);
+    const { client, calls } = replicate(stack);
+    const stop = new AbortController();
+    const wait = { mode: 'poll', interval: 50 } as const;
+    const run = client.run('lehr/tiny', { input: CIRCLE, wait, signal: stop.signal }, () => stop.abort());
+    expect(await run).toBeNull();
+    expect(calls.at(-1)?.path).toMatch(/^\/v1\/predictions\/[a-z0-9]{26}\/cancel$/);
+  });
+});
+
+describe('a prediction', () => {
+  test('has every field of its state, from its creation to its end', async () => {
+    const stack = await startStack(server);
+    const { client, calls } = replicate(stack);
+    const input = {
+      ...CIRCLE,
+      width: 128,
+      num_inference_steps: 4,
+      guidance_scale: 2,
+      seed: 7,
+      output_format: 'jpeg',
+    };
+    const created = await client.predictions.create({ model: 'lehr/tiny', input });
+    expect(calls[0]?.status).toBe(202);
+    expect(created).toMatchObject({
+      id: expect.stringMatching(ID),
+      model: 'lehr/tiny',
+      version: 'tiny@1',
+      status: 'starting',
+      source: 'api',
+      data_removed: false,
+      input: { ...input, height: 64, num_outputs: 1, negative_prompt: '' },
+      output: null,
+      error: null,
+      logs: '',
+      started_at: null,
+      completed_at: null,
+      urls: {
+        get: `${stack.url}/v1/predictions/${created.id}`,
+        cancel: `${stack.url}/v1/predictions/${created.id}/cancel`,
+        web: `${stack.url}/jobs/job_${created.id}`,
+        stream: expect.stringContaining(`${stack.url}/streams/${created.id}?`),
+      },
+    });
+    const { deadline } = created as Prediction & { deadline: string };
+    const lastsMs = Date.parse(deadline) - Date.parse(created.created_at);
+    expect(Math.abs(lastsMs - 3_600_000)).toBeLessThan(1000);
+    await stack.worker();
+    const done = await client.wait(created, { interval: 50 });
+    expect(done).toMatchObject({ id: created.id, status: 'succeeded', error: null, input: created.input });
+    expect(done.output).toHaveLength(1);
+    for (const at of [done.created_at, done.started_at, done.completed_at]) {
+      expect(new Date(at ?? '').toISOString()).toBe(at);
+    }
+    const { predict_time, total_time } = done.metrics as { predict_time: number; total_time: number };
+    expect(predict_time).toBeGreaterThan(0);
+    expect(total_time).toBeGreaterThanOrEqual(predict_time);
+    const jpeg = await fetch(done.output[0]);
+    expect(pictureFile(new Uint8Array(await jpeg.arrayBuffer())).format).toBe('jpeg');
+    // It is a job like any other.
+    expect(await stack.over(`job_${created.id}`)).toMatchObject({ status: 'succeeded' });
+    // Links are signed anew for everybody who asks.
+    expect(await client.predictions.get(created.id)).toMatchObject({ status: 'succeeded' });
+  });
+
+  test('is made for a version however it is named, and at once or held as asked', async () => {
+    const stack = await startStack(server);
+    const { client, calls } = replicate(stack);
+    for (const version of ['lehr/tiny', 'lehr/tiny:1', 'lehr/tiny:tiny@1', 'tiny@1', '1']) {
+      const { model, version: shown } = await client.predictions.create({ version, input: CIRCLE });
+      expect([model, shown], version).toEqual(['lehr/tiny', 'tiny@1']);
+    }
+    await client.predictions.create({ model: 'lehr/tiny', input: CIRCLE, wait: 1 });
+    expect(calls.map(({ status }) => status)).toEqual(Array(6).fill(202));
+    expect(calls.at(-1)?.headers.get('preference-applied')).toBe('wait=1');
+    expect(calls[0]?.headers.has('preference-applied')).toBe(false);
+  });
+
+  test('is called off by a request without a body, which is also answered when it is over', async () => {
+    const stack = await startStack(server);
+    const { client, calls } = replicate(stack);
+    const { id } = await client.predictions.create({ model: 'lehr/tiny', input: CIRCLE });
+    expect(await client.predictions.cancel(id)).toMatchObject({ id, status: 'canceled', output: null });
+    expect(await client.predictions.cancel(id)).toMatchObject({ id, status: 'canceled' });
+    expect(calls.slice(1).map(({ status }) => status)).toEqual([200, 200]);
+    const empty = { 'content-type': 'application/json', 'content-length': '0' };
+    const raw = await stack.ask('POST', `/v1/predictions/${id}/cancel`, undefined, empty);
+    expect(raw.status).toBe(200);
+  });
+
+  test('that nobody takes in its time ends as canceled, for its client and on the wire', async () => {
+    const stack = await startStack(server);
+    const { client } = replicate(stack);
+    const response = await client.request('/models/lehr/tiny/predictions', {
+      method: 'POST',
+      headers: { 'Cancel-After': '5s' },
+      data: { input: CIRCLE },
+    });
+    const created = (await response.json()) as Prediction & { deadline: string };
+    const lastsMs = Date.parse(created.deadline) - Date.parse(created.created_at);
+    expect(Math.abs(lastsMs - 5000)).toBeLessThan(1000);
+    const over = await client.wait(created, { interval: 100 });
+    expect(over).toMatchObject({ status: 'canceled', output: null, error: null });
+    expect(await stack.over(`job_${created.id}`)).toMatchObject({ status: 'expired' });
+    for (const header of ['4s', 'soon', '']) {
+      const error = await refused(
+        client.request('/models/lehr/tiny/predictions', {
+          method: 'POST',
+          headers: { 'Cancel-After': header },
+          data: { input: CIRCLE },
+        }),
+      );
+      expect(error.response.status, header).toBe(400);
+    }
+  });
+
+  test('shows its progress in its logs, as clients read it', async () => {
+    const stack = await startStack(server);
+    const jobs = byHand(server.url, stack.namespace);
+    const { client } = replicate(stack);
+    const { id } = await client.predictions.create({ model: 'lehr/tiny', input: CIRCLE });
+    const [job] = await jobs.jobs();
+    await jobs.start(job!);
+    const progress = { fraction: 0.25, stage: 'denoise', step: 2, steps: 8 };
+    await jobs.records.apply([{ move: 'progress', id: job!, lease: jobs.lease, fields: { progress } }]);
+    const running = await client.predictions.get(id);
+    expect(parseProgressFromLogs(running)).toEqual({ percentage: 0.25, current: 2, total: 8 });
+  });
+});
+
+describe('a list', () => {
+  test('goes from page to page of a hundred, newest first, over jobs of every kind', async () => {
+    const stack = await startStack(server);
+    const native = await stack.post();
+    const { client } = replicate(stack);
+    for (let i = 0; i < 102; i++) await stack.post({ seed: i });
+    const last = await client.predictions.create({ model: 'lehr/tiny', input: CIRCLE });
+    const first = await client.predictions.list();
+    expect(first.results).toHaveLength(100);
+    expect(first.previous ?? null).toBeNull();
+    expect(first.next).toContain(`${stack.url}/v1/predictions?cursor=`);
+    const pages: Prediction[][] = [];
+    for await (const page of client.paginate(client.predictions.list)) pages.push(page);
+    expect(pages.map(({ length }) => length)).toEqual([100, 4]);
+    const ids = pages.flat().map(({ id }) => id);
+    expect(ids[0]).toBe(last.id);
+    expect(ids.at(-1)).toBe(native.id.slice(4));
+    expect([...ids].sort().reverse()).toEqual(ids);
+  });
+});
+
+test('stream tells outputs, logs and the end, read without a key', async () => {
+  const stack = await startStack(server);
+  const { client, calls } = replicate(stack);
+  const worker = stack.worker();
+  const events: [string, string][] = [];
+  const input = { ...CIRCLE, num_outputs: 2, num_inference_steps: 200 };
+  for await (const { event, data } of client.stream('lehr/tiny', { input })) events.push([event, data]);
+  await worker;
+  const outputs = events.filter(([event]) => event === 'output').map(([, data]) => data);
+  expect(outputs).toHaveLength(2);
+  for (const link of outputs) expect((await fetch(link)).status).toBe(200);
+  expect(events.at(-1)).toEqual(['done', '{}']);
+  const logs = events.filter(([event]) => event === 'logs');
+  for (const [, line] of logs) expect(parseProgressFromLogs(line)?.total).toBeGreaterThan(0);
+  expect(calls.at(-1)?.path).toMatch(/^\/streams\//);
+
+  const { urls, id } = await client.predictions.create({
+    model: 'lehr/tiny',
+    input: { ...CIRCLE, num_inference_steps: 900 },
+  });
+  const stream = await fetch(urls.stream ?? '');
+  await client.predictions.cancel(id);
+  expect(await stream.text()).toContain('event: done\ndata: {"reason":"canceled"}');
+  const forged = await fetch((urls.stream ?? '').replace(id, '01jd3v9s6w0000000000000000'));
+  expect(forged.status).toBe(403);
+});
+
+describe('a refusal', () => {
+  const REFUSED: readonly [input: object, pointer: string][] = [
+    [{}, '/input/prompt'],
+    [{ prompt: 7 }, '/input/prompt'],
+    [{ ...CIRCLE, width: 64.5 }, '/input/width'],
+    [{ ...CIRCLE, width: 65 }, '/input/width'],
+    [{ ...CIRCLE, num_outputs: 0 }, '/input/num_outputs'],
+    [{ ...CIRCLE, num_outputs: 9 }, '/input/num_outputs'],
+    [{ ...CIRCLE, num_inference_steps: 1001 }, '/input/num_inference_steps'],
+    [{ ...CIRCLE, guidance_scale: 'much' }, '/input/guidance_scale'],
+    [{ ...CIRCLE, output_format: 'gif' }, '/input/output_format'],
+    // Native names are no names here.
+    [{ ...CIRCLE, steps: 4 }, '/input/steps'],
+    [{ ...CIRCLE, audio: 'https://app.example/a.wav' }, '/input/audio'],
+  ];
+
+  test('of an input is a 422 that names its field, asked for once', async () => {
+    const stack = await startStack(server);
+    const { client, calls } = replicate(stack);
+    for (const [input, pointer] of REFUSED) {
+      const error = await refused(client.run('lehr/tiny', { input }));
+      expect(error.response.status, JSON.stringify(input)).toBe(422);
+      const problem = problemIn(error);
+      expect(problem).toMatchObject({
+        type: 'urn:lehr:problem:invalid-input',
+        title: 'Invalid input',
+        status: 422,
+      });
+      expect(problem.errors[0].pointer).toBe(pointer);
+      expect(problem.detail).toContain(pointer.slice(1).replace('/', '.'));
+    }
+    expect(calls).toHaveLength(REFUSED.length);
+    const hook = await refused(
+      client.predictions.create({ model: 'lehr/tiny', input: CIRCLE, webhook: 'http://169.254.169.254/' }),
+    );
+    expect(problemIn(hook).errors[0].pointer).toBe('/webhook');
+    const filter = { webhook: 'https://app.example/', webhook_events_filter: ['end' as 'start'] };
+    const events = await refused(client.predictions.create({ model: 'lehr/tiny', input: CIRCLE, ...filter }));
+    expect(problemIn(events).errors[0].pointer).toBe('/webhook_events_filter/0');
+    expect(await byHand(server.url, stack.namespace).jobs()).toEqual([]);
+  });
+
+  test('names no value of an input it does not know: a client with a bug sends its own key as one', async () => {
+    const stack = await startStack(server);
+    const { client } = replicate(stack, { fileEncodingStrategy: 'data-uri' });
+    const error = await refused(client.predictions.create({ model: 'lehr/tiny', input: CIRCLE }));
+    expect(error.response.status).toBe(422);
+    expect(problemIn(error).errors.map(({ pointer }: { pointer: string }) => pointer)).toContain(
+      '/input/auth',
+    );
+    expect(error.message).not.toContain(stack.key);
+    expect(JSON.stringify(stack.api.lines)).not.toContain(stack.key);
+    const jobs = byHand(server.url, stack.namespace);
+    for (const key of await jobs.redis.keys(`${jobs.keys.prefix}:*`)) {
+      const kept = await jobs.redis.dump(key);
+      expect(kept?.includes(stack.key) ?? false, key).toBe(false);
+    }
+  });
+
+  test('of a key is a 401, of what is not there a 404, of what is too large a 413', async () => {
+    const stack = await startStack(server);
+    const { client, calls } = replicate(stack);
+    const stranger = replicate({ ...stack, key: 'r8_nobody' });
+    expect(problemIn(await refused(stranger.client.predictions.list()))).toMatchObject({
+      status: 401,
+      title: 'Not authenticated',
+    });
+    const missing = [
+      () => client.predictions.get('01jd3v9s6w0000000000000000'),
+      () => client.predictions.get('nothing'),
+      () => client.predictions.cancel('01jd3v9s6w0000000000000000'),
+      () => client.predictions.create({ model: 'stability-ai/sdxl', input: CIRCLE }),
+      () => client.predictions.create({ model: 'lehr/sdxl', input: CIRCLE }),
+      () => client.predictions.create({ version: 'a'.repeat(64), input: CIRCLE }),
+      () => client.predictions.create({ version: 'lehr/tiny:2', input: CIRCLE }),
+      () => client.predictions.create({ version: 'tiny@2', input: CIRCLE }),
+      () => client.models.get('lehr', 'sdxl'),
+      () => client.files.get('nothing'),
+    ];
+    for (const call of missing) {
+      expect(problemIn(await refused(call()))).toMatchObject({ status: 404, title: expect.any(String) });
+    }
+    const huge = { prompt: 'x'.repeat(16 * 1024 * 1024) };
+    expect(
+      (await refused(client.predictions.create({ model: 'lehr/tiny', input: huge }))).response.status,
+    ).toBe(413);
+    for (const { headers } of calls) expect(headers.get('x-request-id')).toBeTruthy();
+  });
+
+  test('for a quota is a 429 that comes as a burst of six and counts once', async () => {
+    const stack = await startStack(server);
+    const response = await stack.ask('POST', '/v1/keys', { tenant: 'acme', limits: { max_jobs: 1 } });
+    const { key } = (await response.json()) as { key: string };
+    const { client, calls } = replicate({ ...stack, key });
+    const { id } = await client.predictions.create({ model: 'lehr/tiny', input: CIRCLE });
+    const error = await refused(client.predictions.create({ model: 'lehr/tiny', input: CIRCLE }));
+    expect(problemIn(error)).toMatchObject({ status: 429, title: 'Too many requests' });
+    expect(calls.filter(({ status }) => status === 429)).toHaveLength(6);
+    expect(Number(error.response.headers.get('retry-after'))).toBeLessThanOrEqual(60);
+    // Polls and cancels are never refused for it.
+    expect((await client.predictions.get(id)).status).toBe('starting');
+    expect((await client.predictions.cancel(id)).status).toBe('canceled');
+  });
+
+  test('for a queue that is too long is a 503 that ends the call with one request, and polls go on', async () => {
+    const stack = await startStack(server, { LEHR_MAX_WAIT_S: '0.01' });
+    const { id } = await stack.post({ steps: 900 });
+    const { client, calls } = replicate(stack);
+    const error = await refused(client.run('lehr/tiny', { input: CIRCLE }));
+    expect(problemIn(error)).toMatchObject({ status: 503, title: 'Overloaded' });
+    expect(calls).toHaveLength(1);
+    expect((await client.predictions.get(id.slice(4))).status).toBe('starting');
+  });
+});
+
+describe('a client that loses its connection', () => {
+  test('sends its request again, and has one prediction', async () => {
+    const stack = await startStack(server);
+    await stack.worker();
+    const jobs = byHand(server.url, stack.namespace);
+    let lost = 0;
+    const { client } = replicate(stack, {
+      fetch: async (input, init) => {
+        if (init?.method !== 'POST' || lost > 0) return fetch(input, init);
+        lost += 1;
+        const hangUp = new AbortController();
+        const answer = fetch(input, { ...init, signal: hangUp.signal }).catch(() => {});
+        const [id] = await jobs.untilJobs(1);
+        hangUp.abort();
+        await answer;
+        const twins = `${jobs.keys.twins('')}*`;
+        await expect.poll(async () => adoptable(jobs, twins, id!)).toBe(true);
+        throw new TypeError('fetch failed');
+      },
+    });
+    const input = { ...CIRCLE, num_inference_steps: 900 };
+    expect(await client.run('lehr/tiny', { input })).toHaveLength(1);
+    expect(lost).toBe(1);
+    expect(await jobs.jobs()).toHaveLength(1);
+  });
+
+  /** Whether the next request like its own would take the job. */
+  async function adoptable(
+    { redis }: ReturnType<typeof byHand>,
+    pattern: string,
+    id: string,
+  ): Promise<boolean> {
+    for (const key of await redis.keys(pattern)) {
+      const score = await redis.zscore(key, id);
+      if (score !== null && score !== 'inf') return true;
+    }
+    return false;
+  }
+});
+
+test('a server that stops answers held predictions with what they are, and they go on', async () => {
+  const stack = await startStack(server);
+  const jobs = byHand(server.url, stack.namespace);
+  const { client, calls } = replicate(stack);
+  const held = client.predictions.create({ model: 'lehr/tiny', input: CIRCLE, wait: true });
+  const [id] = await jobs.untilJobs(1);
+  await jobs.start(id!);
+  await stack.api.stop();
+  expect(await held).toMatchObject({ status: 'starting', output: null });
+  expect(calls[0]?.status).toBe(202);
+  expect((await jobs.records.read(id!))?.state).toBe('running');
+});
+
+describe('webhooks', () => {
+  const open = { LEHR_WEBHOOK_ALLOW_PRIVATE: 'true' };
+
+  test('carry the prediction as it was then, and are verified with the default secret', async () => {
+    const stack = await startStack(server, open);
+    const receiver = await webhookReceiver();
+    const { client } = replicate(stack);
+    const { key: secret } = await client.webhooks.default.secret.get();
+    expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+    expect(await client.webhooks.default.secret.get()).toEqual({ key: secret });
+    const { id } = await client.predictions.create({
+      model: 'lehr/tiny',
+      input: CIRCLE,
+      webhook: receiver.url,
+      webhook_events_filter: ['start', 'completed'],
+    });
+    await stack.worker();
+    const received = await receiver.until(2);
+    for (const each of received) expect(await verified(each, secret)).toBe(true);
+    const told = received.map(({ body }) => JSON.parse(body) as Prediction);
+    expect(told.map(({ status }) => status).sort()).toEqual(['processing', 'succeeded']);
+    expect(new Set(received.map((each) => each.id)).size).toBe(2);
+    const done = told.find(({ status }) => status === 'succeeded');
+    const shown = await client.predictions.get(id);
+    expect({ ...done, output: null, urls: null }).toEqual({ ...shown, output: null, urls: null });
+    expect(done).not.toHaveProperty('type');
+    expect((await fetch(done?.output[0])).status).toBe(200);
+  });
+
+  test('tell the end once without a filter, however it ends, and progress to those who want logs', async () => {
+    const stack = await startStack(server, open);
+    const jobs = byHand(server.url, stack.namespace);
+    const receiver = await webhookReceiver();
+    const { client } = replicate(stack);
+    const { id } = await client.predictions.create({
+      model: 'lehr/tiny',
+      input: CIRCLE,
+      webhook: receiver.url,
+    });
+    await client.predictions.cancel(id);
+    const [end] = await receiver.until(1);
+    expect(JSON.parse(end?.body ?? '')).toMatchObject({ id, status: 'canceled', output: null });
+
+    const logs = await webhookReceiver(500);
+    await client.predictions.create({
+      model: 'lehr/tiny',
+      input: CIRCLE,
+      webhook: logs.url,
+      webhook_events_filter: ['logs'],
+    });
+    const [, job] = await jobs.jobs();
+    await jobs.start(job!);
+    const progress = { fraction: 0.5, stage: 'denoise', step: 4, steps: 8 };
+    await jobs.records.apply([{ move: 'progress', id: job!, lease: jobs.lease, fields: { progress } }]);
+    const [line] = await logs.until(1);
+    const told = JSON.parse(line?.body ?? '') as Prediction;
+    expect(told.status).toBe('processing');
+    expect(parseProgressFromLogs(told)).toMatchObject({ percentage: 0.5 });
+    // Only the end is tried again, and of the first prediction there was one.
+    await stack.api.stop();
+    expect(receiver.received).toHaveLength(1);
+    expect(logs.received).toHaveLength(1);
+  });
+});
+
+test('models are listed and looked up under their owner', async () => {
+  const stack = await startStack(server);
+  const { client } = replicate(stack);
+  expect(await client.models.list()).toMatchObject({
+    results: [{ owner: 'lehr', name: 'tiny', visibility: 'private' }],
+    next: null,
+  });
+  expect(await client.models.get('lehr', 'tiny')).toMatchObject({
+    url: `${stack.url}/v1/models/lehr/tiny`,
+    owner: 'lehr',
+    name: 'tiny',
+    latest_version: { id: 'tiny@1' },
+  });
+});

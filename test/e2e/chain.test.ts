@@ -1,0 +1,201 @@
+/** Jobs made of jobs, across workers that each serve one task. */
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Job, NodeState } from '../../packages/shared/src/index.ts';
+import { wordErrorRate } from '../support/held-out-speech.ts';
+import type { LehrProcess } from '../support/lehr-process.ts';
+import { pictureFile, pixelData } from '../support/picture-file.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+import { speechModels } from '../support/speech-models.ts';
+import { SAMPLES, spokenMinutes } from '../support/spoken.ts';
+import { type Stack, startStack } from '../support/stack.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const CIRCLE = 'a red circle on a blue background';
+const dataUri = async (name: string): Promise<string> =>
+  `data:audio/wav;base64,${await readFile(new URL(name, SAMPLES), 'base64')}`;
+
+const world = async (): Promise<Stack> =>
+  startStack(server, { LEHR_MODELS: await speechModels(), LEHR_LEASE_MS: '2000' });
+
+const ears = (stack: Stack): Promise<LehrProcess> => stack.worker({ LEHR_TASKS: 'whisper' });
+const brush = (stack: Stack): Promise<LehrProcess> => stack.worker({ LEHR_TASKS: 'diffusion' });
+const idOf = async (worker: LehrProcess): Promise<unknown> => (await worker.said('worker serves')).worker;
+
+async function submit(stack: Stack, request: object): Promise<Job> {
+  const response = await stack.ask('POST', '/v1/jobs', request);
+  const body = (await response.json()) as Job;
+  expect(response.status, JSON.stringify(body)).toBe(202);
+  return body;
+}
+
+const nodeOf = ({ nodes }: Job, id: string): NodeState => {
+  const found = nodes?.find((node) => node.id === id);
+  if (!found) throw new Error(`the job has no node ${id}`);
+  return found;
+};
+
+/** The job as soon as it, or a node of it, is as wanted. */
+async function until(stack: Stack, id: string, fits: (job: Job) => boolean): Promise<Job> {
+  for (let etag = ''; ; ) {
+    const response = await stack.ask('GET', `/v1/jobs/${id}`, undefined, { 'if-none-match': etag });
+    if (response.status === 200) {
+      const job = (await response.json()) as Job;
+      if (fits(job)) return job;
+      if (!['queued', 'running'].includes(job.status)) throw new Error(JSON.stringify(job));
+      etag = '';
+    }
+  }
+}
+
+async function pictureOf({ output }: Job): Promise<Uint8Array> {
+  const url = output?.images?.[0].url ?? '';
+  return new Uint8Array(await (await fetch(url)).arrayBuffer());
+}
+
+test('what is said to one worker is drawn by another', async () => {
+  const stack = await world();
+  const [listener, painter] = [await ears(stack), await brush(stack)];
+  const { id } = await submit(stack, {
+    type: 'speech-to-image',
+    model: 'ears+brush',
+    input: { audio: await dataUri('en_circle.wav'), width: 128, height: 64, seed: 7 },
+  });
+  const job = await stack.over(id);
+  expect(job).toMatchObject({
+    status: 'succeeded',
+    model: 'ears@1+brush@1',
+    input: { audio: 'data:', width: 128, height: 64, seed: 7 },
+    output: { text: CIRCLE, images: [{ width: 128, height: 64, seed: 7 }] },
+  });
+  expect(nodeOf(job, 'transcribe')).toMatchObject({
+    status: 'succeeded',
+    metrics: { worker: await idOf(listener) },
+    output: { text: CIRCLE },
+  });
+  expect(nodeOf(job, 'draw')).toMatchObject({
+    status: 'succeeded',
+    metrics: { worker: await idOf(painter) },
+    output: { images: [{ width: 128 }] },
+  });
+  const draw = await stack.ask('GET', `/v1/jobs/${nodeOf(job, 'draw').job}`);
+  expect(await draw.json()).toMatchObject({ input: { prompt: CIRCLE } });
+  expect(pictureFile(await pictureOf(job))).toEqual({ format: 'png', size: '128x64' });
+  const parts: number[] = Object.values(job.metrics?.timings ?? {});
+  expect(parts).toHaveLength(2);
+  expect(parts[0] + parts[1]).toBe(job.metrics?.total_ms);
+
+  expect((await stack.ask('DELETE', `/v1/jobs/${nodeOf(job, 'draw').job}`)).status).toBe(409);
+  expect((await stack.ask('DELETE', `/v1/jobs/${id}`)).status).toBe(204);
+  expect((await stack.ask('GET', `/v1/jobs/${nodeOf(job, 'draw').job}`)).status).toBe(404);
+  expect((await fetch(job.output?.images?.[0].url ?? '')).status).toBe(404);
+});
+
+test('a listener killed in the middle of a long file is replaced, and one right picture comes of it', async () => {
+  const stack = await world();
+  const [listener] = [await ears(stack), await brush(stack)];
+  const speech = await spokenMinutes(2);
+  const audio = await stack.upload('speech.wav', speech.bytes);
+  const { id } = await submit(stack, { type: 'speech-to-image', input: { audio, seed: 1 } });
+  await until(stack, id, (job) => (nodeOf(job, 'transcribe').progress?.step ?? 0) > 0);
+  listener.signal('SIGKILL');
+  await listener.exited();
+  const second = await ears(stack);
+  const job = await stack.over(id);
+  expect(job).toMatchObject({ status: 'succeeded', output: { images: [{ seed: 1 }] } });
+  expect(wordErrorRate([{ said: speech.text, heard: job.output?.text ?? '' }])).toBeLessThan(0.02);
+  expect(nodeOf(job, 'transcribe').metrics?.worker).toBe(await idOf(second));
+}, 120_000);
+
+test('a painter killed in the middle of a picture is replaced, and the picture is the same', async () => {
+  const stack = await world();
+  const [, painter] = [await ears(stack), await brush(stack)];
+  const input = { audio: await dataUri('en_circle.wav'), steps: 999, guidance: 1, seed: 3 };
+  const { id } = await submit(stack, { type: 'speech-to-image', input });
+  await until(stack, id, (job) => (nodeOf(job, 'draw').progress?.step ?? 0) > 0);
+  painter.signal('SIGKILL');
+  await painter.exited();
+  const second = await brush(stack);
+  const job = await stack.over(id);
+  expect(job.status).toBe('succeeded');
+  expect(nodeOf(job, 'draw').metrics?.worker).toBe(await idOf(second));
+  const again = await submit(stack, {
+    type: 'text-to-image',
+    input: { prompt: CIRCLE, steps: 999, guidance: 1, seed: 3 },
+  });
+  const alone = await stack.over(again.id);
+  expect(job.output?.images).toHaveLength(1);
+  const [drawn, wanted] = await Promise.all([job, alone].map(pictureOf));
+  expect(pixelData(drawn)).toBe(pixelData(wanted));
+}, 120_000);
+
+test('a graph feeds what was said into several pictures, and a cancel ends all of it', async () => {
+  const stack = await world();
+  await ears(stack);
+  const { id } = await submit(stack, {
+    type: 'graph',
+    nodes: [
+      { id: 'photo', type: 'text-to-image', input: { prompt: 'a photo of {{hear.text}}', seed: 1 } },
+      { id: 'hear', type: 'speech-to-text', input: { audio: await dataUri('en_stars.wav') } },
+      { id: 'sketch', type: 'text-to-image', input: { prompt: 'a sketch of {{hear.text}}', seed: 2 } },
+    ],
+  });
+  // Nobody paints yet.
+  const waiting = await until(stack, id, (job) => nodeOf(job, 'sketch').status === 'queued');
+  expect(nodeOf(waiting, 'hear').output?.text).toBe('two green stars above a yellow square');
+  const sketch = await stack.ask('GET', `/v1/jobs/${nodeOf(waiting, 'sketch').job}`);
+  expect(await sketch.json()).toMatchObject({
+    input: { prompt: 'a sketch of two green stars above a yellow square' },
+  });
+  expect((await stack.ask('POST', `/v1/jobs/${id}/cancel`)).status).toBe(200);
+  const over = await stack.over(id);
+  expect(over.status).toBe('canceled');
+  expect(over.nodes?.map(({ id: node, status }) => [node, status])).toEqual([
+    ['hear', 'succeeded'],
+    ['photo', 'canceled'],
+    ['sketch', 'canceled'],
+  ]);
+});
+
+test('a node that fails fails the graph with its reason, and what others made stays readable', async () => {
+  const stack = await world();
+  const [, painter] = [await ears(stack), await brush(stack)];
+  const { id } = await submit(stack, {
+    type: 'graph',
+    nodes: [
+      { id: 'first', type: 'text-to-image', input: { prompt: 'a house', seed: 1, steps: 2 } },
+      { id: 'hear', type: 'speech-to-text', input: { audio: 'data:audio/wav;base64,AAAA' } },
+      { id: 'draw', type: 'text-to-image', input: { prompt: '{{hear.text}}' } },
+    ],
+  });
+  const job = await stack.over(id);
+  expect(job).toMatchObject({
+    status: 'failed',
+    error: { code: 'node-failed', detail: expect.stringContaining('Node hear failed (invalid-audio)') },
+  });
+  expect(nodeOf(job, 'hear').error).toMatchObject({ code: 'invalid-audio' });
+  expect(nodeOf(job, 'draw')).toMatchObject({ status: 'waiting', job: null });
+  await painter.stop();
+});
+
+test.each([
+  ['/nodes/0/input/prompt', [{ id: 'a', type: 'text-to-image', input: { prompt: '{{b.text}}' } }]],
+  ['/nodes/0/input/width', [{ id: 'a', type: 'text-to-image', input: { prompt: 'x', width: 65 } }]],
+  [
+    '/nodes',
+    Array.from({ length: 17 }, (_, i) => ({ id: `n${i}`, type: 'text-to-image', input: { prompt: 'x' } })),
+  ],
+  ['/nodes/0/model', [{ id: 'a', type: 'text-to-image', model: 'nobody', input: { prompt: 'x' } }]],
+])('a graph that cannot run is refused at %s, and nothing is stored', async (pointer, nodes) => {
+  const stack = await world();
+  const response = await stack.ask('POST', '/v1/jobs', { type: 'graph', nodes });
+  expect([404, 422]).toContain(response.status);
+  expect(await response.json()).toMatchObject({ errors: [{ pointer }] });
+  const { data } = (await (await stack.ask('GET', '/v1/jobs')).json()) as { data: Job[] };
+  expect(data).toEqual([]);
+});

@@ -1,0 +1,65 @@
+/** What a worker would do to the jobs of a running API, done by a test when it wants. */
+import { vi } from 'vitest';
+import {
+  DEFAULT_TENANT,
+  type JobId,
+  type LeaseToken,
+  newLeaseToken,
+  newWorkerId,
+} from '../../packages/shared/src/index.ts';
+import { RecordStore } from '../../packages/shared/src/records/index.ts';
+import { type Keys, keysOf, type Redis } from '../../packages/shared/src/redis/index.ts';
+import { testRedis } from './redis.ts';
+
+export interface ByHand {
+  readonly redis: Redis;
+  readonly keys: Keys;
+  /** Of every attempt that is started by hand. */
+  readonly lease: LeaseToken;
+  readonly records: RecordStore;
+  /** All jobs of the configured key, oldest first. */
+  jobs(): Promise<JobId[]>;
+  /** Resolves with them when there are so many. */
+  untilJobs(count: number): Promise<JobId[]>;
+  start(id: JobId): Promise<void>;
+  fail(id: JobId): Promise<void>;
+}
+
+export function byHand(redisUrl: string, namespace: string): ByHand {
+  const redis = testRedis(redisUrl);
+  const keys = keysOf(namespace);
+  const records = new RecordStore(redis, keys, { retentionMs: 60_000 });
+  const worker = newWorkerId('by-hand');
+  const lease = newLeaseToken(worker);
+  const jobs = async () => (await redis.zrange(keys.jobsOf(DEFAULT_TENANT), '0', '-1')) as JobId[];
+  const start = async (id: JobId): Promise<void> => {
+    await records.apply([{ move: 'start', id, lease, fields: { worker } }]);
+  };
+  return {
+    redis,
+    keys,
+    lease,
+    records,
+    jobs,
+    untilJobs: (count) =>
+      vi.waitFor(
+        async () => {
+          const all = await jobs();
+          if (all.length < count) throw new Error(`${all.length} of ${count} jobs are there`);
+          return all;
+        },
+        { timeout: 20_000, interval: 10 },
+      ),
+    start,
+    fail: async (id) => {
+      await start(id);
+      const error = {
+        code: 'numeric-error',
+        title: 'Bad numbers',
+        detail: 'NaN at step 3',
+        retryable: false,
+      };
+      await records.apply([{ move: 'fail', id, lease, fields: { error } }]);
+    },
+  };
+}

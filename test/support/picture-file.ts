@@ -1,0 +1,30 @@
+/** What a file says of itself in its first bytes. */
+export interface PictureFile {
+  readonly format: 'png' | 'jpeg' | 'webp';
+  /** `WxH`; only of a PNG. */
+  readonly size?: string;
+}
+
+export function pictureFile(bytes: Uint8Array): PictureFile {
+  const file = Buffer.from(bytes);
+  if (file.toString('latin1', 1, 4) === 'PNG') {
+    return { format: 'png', size: `${file.readUInt32BE(16)}x${file.readUInt32BE(20)}` };
+  }
+  if (file.readUInt16BE(0) === 0xffd8) return { format: 'jpeg' };
+  if (file.toString('latin1', 8, 12) === 'WEBP') return { format: 'webp' };
+  throw new Error(`no picture: ${file.subarray(0, 16).toString('hex')}`);
+}
+
+/** The compressed pixels of a PNG, without what the file says beside them: equal for equal pictures of one encoder. */
+export function pixelData(png: Uint8Array): string {
+  const file = Buffer.from(png);
+  let data = '';
+  for (let at = 8; at < file.length; ) {
+    const length = file.readUInt32BE(at);
+    if (file.toString('latin1', at + 4, at + 8) === 'IDAT')
+      data += file.toString('hex', at + 8, at + 8 + length);
+    at += 12 + length;
+  }
+  if (data === '') throw new Error('no PNG');
+  return data;
+}
