@@ -16,6 +16,7 @@ const PROGRAMS = [
   },
   { names: ['docker-compose'], package: 'docker-compose', purpose: 'the check of infra/compose.yaml' },
   { names: ['curl'], package: 'curl', purpose: "the README's commands" },
+  { names: ['jq'], package: 'jq', purpose: 'the commands of docs/speech.md' },
   ...['radosgw', 'ceph-mon', 'ceph-osd'].map((name) => ({
     names: [name],
     package: name,

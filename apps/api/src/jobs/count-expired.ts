@@ -1,10 +1,8 @@
-import { type Metrics, parseGroupQueueName } from '@lehr/shared';
+import type { Metrics } from '@lehr/shared';
 import type { JobRecord } from '@lehr/shared/records';
+import { metricLabels } from './metric-labels.ts';
 
-/** Jobs that nobody took in time end in the queue, where no worker counts them. Of a job made of jobs the model is left out. */
+/** Jobs that nobody took in time end in the queue, where no worker counts them. */
 export function countExpired(metrics: Pick<Metrics<'api'>, 'requests'>): (job: JobRecord) => void {
-  return ({ queue }) => {
-    const { name: model = '', version = '' } = parseGroupQueueName(queue)?.model ?? {};
-    metrics.requests.inc({ model, version, outcome: 'expired' });
-  };
+  return (job) => metrics.requests.inc({ ...metricLabels(job), outcome: 'expired' });
 }

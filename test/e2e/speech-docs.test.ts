@@ -1,0 +1,48 @@
+/** docs/speech.md does what it says. */
+import { execFile } from 'node:child_process';
+import { copyFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { METRICS } from '../../packages/shared/src/index.ts';
+import { blocksOf, readText } from '../house/readme.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+import { speechModels } from '../support/speech-models.ts';
+import { SAMPLES } from '../support/spoken.ts';
+import { startStack } from '../support/stack.ts';
+import { tempFolder } from '../support/tiny-models.ts';
+
+const TEXT = readText('docs/speech.md');
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+test('its commands, on a recorded sentence', async () => {
+  const stack = await startStack(server, { LEHR_MODELS: await speechModels() });
+  await stack.worker();
+  const cwd = await tempFolder('docs');
+  await copyFile(new URL('en_circle.wav', SAMPLES), join(cwd, 'speech.wav'));
+  const env = { PATH: process.env.PATH, LEHR_API_KEY: stack.key, LEHR_URL: stack.url };
+  const printed: Record<string, unknown> = {};
+  for (const { language, label, text } of blocksOf(TEXT)) {
+    expect(language).toBe('sh');
+    const { stdout } = await promisify(execFile)('sh', ['-eu', '-c', text], { cwd, env });
+    printed[label] = JSON.parse(stdout);
+  }
+  const said = 'a red circle on a blue background';
+  expect(printed).toMatchObject({
+    transcribe: { status: 'succeeded', output: { text: said } },
+    chain: { status: 'succeeded', output: { text: said, images: [{ seed: 7 }] } },
+    graph: { status: 'succeeded', output: { images: [{}, {}] } },
+  });
+});
+
+test('its metrics are those of the list', () => {
+  const named = [...TEXT.matchAll(/`(lehr_\w+)`/g)].map(([, name]) => name);
+  const known: readonly string[] = Object.values(METRICS).map(({ name }) => name);
+  expect(named.length).toBeGreaterThan(0);
+  for (const name of named) expect(known).toContain(name);
+});
