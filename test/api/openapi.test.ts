@@ -61,7 +61,10 @@ describe('the OpenAPI document', () => {
       expect(operation.summary, path).toBeTruthy();
       for (const [status, response] of Object.entries(operation.responses)) {
         const types = Object.keys(response.content ?? {});
-        if (Number(status) >= 400) expect(types, `${path} ${status}`).toEqual(['application/problem+json']);
+        const wanted = /^\/v1\/(?:images|audio)\//.test(path)
+          ? 'application/json'
+          : 'application/problem+json';
+        if (Number(status) >= 400) expect(types, `${path} ${status}`).toEqual([wanted]);
       }
       if (!path.startsWith('/v1/')) continue;
       expect(operation.security, path).toEqual([{ bearer: [] }]);

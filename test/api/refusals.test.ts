@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Problem, ProblemSchema } from '../../packages/shared/src/index.ts';
 import { API_KEY, type ApiWorld, apiWorld, problemOf } from '../support/api-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
@@ -113,12 +114,15 @@ describe('a body that asks for what cannot be', () => {
     ]);
   });
 
-  test('is not read beyond one megabyte, with a length or without', async () => {
+  test.each([
+    ['/v1/webhooks/test', 1],
+    ['/v1/jobs', 15],
+  ])('of %s is not read beyond %i MB, with a length or without', async (path, megabytes) => {
     const world = await apiWorld(server.url);
-    const large = body({ prompt: 'x'.repeat(1_100_000) });
+    const large = body({ prompt: 'x'.repeat(megabytes * 1024 * 1024) });
     const init = { headers: { 'content-length': String(large.length) } };
-    expect((await world.ask('POST', '/v1/jobs', large, init)).status).toBe(413);
-    const response = await world.ask('POST', '/v1/jobs', large);
+    expect((await world.ask('POST', path, large, init)).status).toBe(413);
+    const response = await world.ask('POST', path, large);
     expect(response.status).toBe(413);
     expect(await problemOf(response)).toMatchObject({ type: 'urn:lehr:problem:too-large' });
   });
@@ -134,6 +138,14 @@ describe('a body that asks for what cannot be', () => {
     },
   );
 });
+
+/** Where clients of OpenAI come as well, its envelope stands beside the problem and says the same. */
+async function problemBesideError(response: Response): Promise<Problem> {
+  const { error, ...rest } = (await response.json()) as { error: Record<string, unknown> };
+  const problem = ProblemSchema.strict().parse(rest);
+  expect(error).toMatchObject({ message: problem.detail, type: 'invalid_request_error', param: null });
+  return problem;
+}
 
 describe('who is calling', () => {
   test.each([
@@ -160,7 +172,8 @@ describe('who is calling', () => {
       });
       expect(response.status).toBe(401);
       expect(response.headers.get('www-authenticate')).toBe('Bearer realm="lehr"');
-      expect(await problemOf(response)).toMatchObject({ type: 'urn:lehr:problem:unauthenticated' });
+      const problem = await (path === '/v1/models' ? problemBesideError(response) : problemOf(response));
+      expect(problem).toMatchObject({ type: 'urn:lehr:problem:unauthenticated' });
     }
   });
 
@@ -213,7 +226,7 @@ describe('every answer', () => {
     expect(await idOf({})).toMatch(/^[0-9a-f-]{36}$/);
     expect(await idOf({ 'x-request-id': 'from-the-proxy_1' })).toBe('from-the-proxy_1');
     expect(await idOf({ 'x-request-id': 'no spaces {"level":"fatal"}' })).toMatch(/^[0-9a-f-]{36}$/);
-    const problem = await problemOf(
+    const problem = await problemBesideError(
       await world.ask('GET', '/nowhere', undefined, { headers: { 'x-request-id': 'abc' } }),
     );
     expect(problem).toMatchObject({ instance: 'abc', type: 'urn:lehr:problem:not-found', status: 404 });
@@ -224,7 +237,7 @@ describe('every answer', () => {
     for (const path of ['/nowhere', '/v1/nowhere', '/v1/jobs/', '/docs/nowhere.js']) {
       const response = await world.ask(method, path);
       expect(response.status, path).toBe(404);
-      expect(await problemOf(response)).toMatchObject({ type: 'urn:lehr:problem:not-found' });
+      expect(await problemBesideError(response)).toMatchObject({ type: 'urn:lehr:problem:not-found' });
     }
   });
 

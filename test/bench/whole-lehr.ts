@@ -5,6 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Job, SamplerName } from '../../packages/shared/src/index.ts';
 import { freePort, ownRedis } from './own-redis.ts';
 
 const KEY = 'lehr_bench_key_0123456789';
@@ -17,11 +18,15 @@ export interface Picture {
   readonly seed: number;
   readonly width: number;
   readonly height: number;
+  /** The model's default when absent. */
+  readonly sampler?: SamplerName;
 }
 
 export interface WholeLehr {
   /** Posts the jobs at once and waits for all of them; returns the milliseconds from the first request to the last end. */
   draw(pictures: readonly Picture[]): Promise<number>;
+  /** Draws the pictures as jobs posted at once; returns their files (PNG), in order. */
+  files(pictures: readonly Picture[]): Promise<Uint8Array[]>;
   close(): Promise<void>;
 }
 
@@ -45,24 +50,21 @@ export async function startWholeLehr(env: Readonly<Record<string, string>>): Pro
     return spawn(process.execPath, [entry], { env: shared, stdio: ['ignore', 'ignore', 'inherit'] });
   });
   await Promise.all([port, workerPort].map((each) => ready(`http://127.0.0.1:${each}/readyz`)));
-  const ask = async (
-    method: string,
-    path: string,
-    body?: unknown,
-  ): Promise<{ id: string; status: string }> => {
+  const ask = async (method: string, path: string, body?: unknown): Promise<Job> => {
     const response = await fetch(`http://127.0.0.1:${port}${path}`, {
       method,
       headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
     if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
-    return (await response.json()) as { id: string; status: string };
+    return (await response.json()) as Job;
   };
-  const drawOne = async (input: Picture): Promise<void> => {
+  const drawOne = async (input: Picture): Promise<Job> => {
     let job = await ask('POST', '/v1/jobs?wait=60', { type: 'text-to-image', input });
     while (job.status === 'queued' || job.status === 'running')
       job = await ask('GET', `/v1/jobs/${job.id}?wait=60`);
     if (job.status !== 'succeeded') throw new Error(`a bench job ${job.status}: ${JSON.stringify(job)}`);
+    return job;
   };
   return {
     draw: async (pictures) => {
@@ -70,6 +72,15 @@ export async function startWholeLehr(env: Readonly<Record<string, string>>): Pro
       await Promise.all(pictures.map(drawOne));
       return performance.now() - startedAt;
     },
+    files: (pictures) =>
+      Promise.all(
+        pictures.map(async (picture) => {
+          const { output } = await drawOne(picture);
+          const response = await fetch(output?.images?.[0].url ?? '');
+          if (!response.ok) throw new Error(`a picture's link answers ${response.status}`);
+          return new Uint8Array(await response.arrayBuffer());
+        }),
+      ),
     close: async () => {
       await Promise.all(programs.map(stop));
       await redis.stop();

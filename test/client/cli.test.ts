@@ -104,7 +104,7 @@ describe('lehr watch', () => {
   test('writes a line for each event, or each event as JSON', async () => {
     const stack = await startStack(server);
     const lehr = lehrFor(stack);
-    const { id } = await stack.post({ steps: 900, n: 8 });
+    const { id } = await stack.post({ steps: 900, n: 3 });
     const { child, ended } = startLehrCommand(['watch', id], {
       env: { LEHR_URL: stack.url, LEHR_API_KEY: stack.key },
     });
@@ -142,7 +142,7 @@ describe('lehr watch', () => {
 
   test.skipIf(!script)('draws a bar on a terminal', async () => {
     const stack = await startStack(server);
-    const { id } = await stack.post({ steps: 900, n: 8 });
+    const { id } = await stack.post({ steps: 900, n: 3 });
     await stack.worker();
     const { stdout } = await promisify(execFile)(
       'script',
@@ -151,7 +151,7 @@ describe('lehr watch', () => {
     );
     const frames = stdout.split('\r\x1b[2K');
     expect(frames.length).toBeGreaterThan(3);
-    expect(stdout).toMatch(/denoise +\[#*-*\] +\d+ % {2}\d+\/7200/);
+    expect(stdout).toMatch(/denoise +\[#*-*\] +\d+ % {2}\d+\/2700/);
     // The bar is gone when the job is over.
     expect(frames.at(-1)).toMatch(new RegExp(`^${id} succeeded in `));
   });
@@ -316,7 +316,7 @@ describe('whoever is asked wrongly', () => {
   const usage: [args: string[], said: RegExp][] = [
     [['draw'], /"draw" is not a command/],
     [['keys'], /lehr keys create TENANT/],
-    [['submit'], /Give a PROMPT or a --file/],
+    [['submit'], /Give a PROMPT, an --audio or a --file/],
     [['submit', 'a', 'b'], /"b" is one too many; quote words that belong together/],
     [['submit', 'a', '--stepz', '4'], /Unknown option '--stepz'/],
     [['submit', 'a', '--steps', 'many'], /--steps is "many", wanted a number/],

@@ -49,7 +49,7 @@ describe('docs/client.md', () => {
     return bundle(file, import.meta.url);
   }
 
-  test('its programs draw, follow, listen and are refused', async () => {
+  test('its programs draw, follow, listen and are refused', { timeout: 120_000 }, async () => {
     const stack = await startStack(server, { LEHR_MODELS: await speechModels() });
     await stack.worker();
     const env = { LEHR_URL: stack.url, LEHR_API_KEY: stack.key, RECORDING };
@@ -93,7 +93,7 @@ describe('docs/client.md', () => {
 });
 
 describe('docs/cli.md', () => {
-  test('its commands, in their order', async () => {
+  test('its commands, in their order', { timeout: 180_000 }, async () => {
     const home = await tempFolder('home');
     const models = await speechModels();
     const stack = await startStack(server, { LEHR_HOME: home, LEHR_MODELS: models });
@@ -115,7 +115,9 @@ describe('docs/cli.md', () => {
     expect((await readFile(join(cwd, 'circle.png'))).subarray(1, 4).toString()).toBe('PNG');
     expect(await shell('later')).toMatch(/succeeded in [\s\S]*JOB +TYPE/);
     expect(await shell('file')).toMatch(/^job_\w+ succeeded in/);
-    expect(await shell('speech')).toMatch(/^.*a red circle on a blue background.*\n$/i);
+    expect(await shell('speech')).toMatch(
+      /^.*a red circle on a blue background.*\njob_\w+ succeeded in [\s\S]*: spoken.png\n/i,
+    );
     expect(await readFile(join(cwd, 'memo.srt'), 'utf8')).toMatch(/^1\n00:00:00,/);
     expect(await shell('script')).toBe('0\n');
     expect(JSON.parse(await readFile(join(cwd, 'job.json'), 'utf8'))).toMatchObject({ status: 'succeeded' });

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Lehr } from '../../packages/client/src/index.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { speechModels } from '../support/speech-models.ts';
-import { SAMPLES } from '../support/spoken.ts';
+import { SAMPLES, spokenMinutes } from '../support/spoken.ts';
 import { startStack } from '../support/stack.ts';
 import { tempFolder } from '../support/tiny-models.ts';
 import { faultyProxy } from './faulty-proxy.ts';
@@ -53,8 +53,10 @@ test('lehr transcribe writes the text, the subtitles, or the whole job', async (
   const [cue] = parseSync(await readFile(srt, 'utf8'));
   expect(cue).toMatchObject({ type: 'cue', data: { text: expect.stringMatching(SAID) } });
   expect((await lehr(['transcribe', CIRCLE, '--format', 'vtt'])).stdout).toMatch(/^WEBVTT\n\n00:00:/);
-  const json = await lehr(['transcribe', CIRCLE, '--json', '--metadata', 'order=81']);
-  expect(JSON.parse(json.stdout)).toMatchObject({ type: 'speech-to-text', metadata: { order: '81' } });
+  const again = ['transcribe', CIRCLE, '--json', '--metadata', 'order=81', '--idempotency-key', 'order-81'];
+  const [first, second] = [await lehr(again), await lehr(again)].map(({ stdout }) => JSON.parse(stdout));
+  expect(first).toMatchObject({ type: 'speech-to-text', metadata: { order: '81' } });
+  expect(second.id).toBe(first.id);
   const noise = join(folder, 'noise.wav');
   await writeFile(noise, 'this is no recording');
   expect(await lehr(['transcribe', noise])).toMatchObject({
@@ -63,4 +65,19 @@ test('lehr transcribe writes the text, the subtitles, or the whole job', async (
     stderr: expect.stringContaining('invalid-audio'),
   });
   expect((await lehr(['transcribe', CIRCLE, '--temperature', '7'])).code).toBe(65);
+});
+
+test('lehr submit --audio draws what is said, and takes recordings of any size', async () => {
+  const stack = await startStack(server, { LEHR_MODELS: await speechModels() });
+  const lehr = lehrFor(stack);
+  const folder = await tempFolder('spoken');
+  const long = join(folder, 'long.wav');
+  await writeFile(long, (await spokenMinutes(6)).bytes);
+  const uploaded = JSON.parse((await lehr(['submit', '--audio', long, '--json'])).stdout);
+  expect(uploaded).toMatchObject({ type: 'speech-to-image', status: 'queued' });
+  await lehr(['cancel', uploaded.id]);
+  await stack.worker();
+  const drawn = await lehr(['submit', '--audio', CIRCLE, '--steps', '4', '-o', join(folder, 'drawn.png')]);
+  expect(drawn).toMatchObject({ code: 0, stdout: expect.stringMatching(SAID) });
+  expect((await readFile(join(folder, 'drawn.png'))).readUInt32BE(16)).toBe(64);
 });

@@ -1,10 +1,11 @@
 /** The published `replicate` client, unchanged but for base URL and key, against a running Lehr. */
-import Replicate, { type Prediction, parseProgressFromLogs } from 'replicate';
+import { type Prediction, parseProgressFromLogs } from 'replicate';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { byHand } from '../support/by-hand.ts';
 import { pictureFile } from '../support/picture-file.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
-import { type Stack, startStack } from '../support/stack.ts';
+import { problemIn, refused, replicate } from '../support/replicate-client.ts';
+import { startStack } from '../support/stack.ts';
 import { verified, webhookReceiver } from '../support/webhook-receiver.ts';
 
 let server: TestRedis;
@@ -13,55 +14,8 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-type Options = NonNullable<ConstructorParameters<typeof Replicate>[0]>;
-
-interface Call {
-  readonly method: string;
-  readonly path: string;
-  readonly status: number;
-  readonly headers: Headers;
-}
-
-/** With every request that its client made. `publicUrl` is reached at the stack's own address. */
-function replicate(
-  { url, key }: Pick<Stack, 'url' | 'key'>,
-  options: Options = {},
-  publicUrl = url,
-): { client: Replicate; calls: Call[] } {
-  const calls: Call[] = [];
-  const client = new Replicate({
-    baseUrl: `${url}/v1`,
-    auth: key,
-    fetch: async (input, init) => {
-      const address = String(input instanceof Request ? input.url : input).replace(publicUrl, url);
-      const { status, headers, body } = await fetch(address, init);
-      calls.push({ method: init?.method ?? 'GET', path: new URL(address).pathname, status, headers });
-      return new Response(status === 204 ? null : body, { status, headers });
-    },
-    ...options,
-  });
-  return { client, calls };
-}
-
 const CIRCLE = { prompt: 'a red circle' };
 const ID = /^[a-z0-9]{26}$/;
-
-interface Refusal {
-  readonly message: string;
-  readonly response: Response;
-}
-
-/** The client's ApiError. */
-const refused = async (call: Promise<unknown>): Promise<Refusal> => {
-  const error = await call.then(
-    () => undefined,
-    (thrown: unknown) => thrown,
-  );
-  if (error instanceof Error && 'response' in error) return error as unknown as Refusal;
-  throw new Error(`no ApiError: ${error}`);
-};
-
-const problemIn = ({ message }: Refusal) => JSON.parse(message.slice(message.indexOf('{'), -1));
 
 describe('run', () => {
   test('gives links, always as a list, for a model and for each way to name a version', async () => {

@@ -10,9 +10,6 @@ import { parse } from 'yaml';
 import { ENV, envSchema, readConfig } from '../../packages/shared/src/index.ts';
 import { ROOT, readText } from './readme.ts';
 
-/** The images copy it, and it comes with the trained weights: where these have not landed, none can be built. */
-const MODELS = 'packages/demo-models/models/models.yaml';
-const isAwaited = (path: string): boolean => path === MODELS && !existsSync(join(ROOT, MODELS));
 const COMPOSE = 'infra/compose.yaml';
 const DOCKERFILES = readdirSync(join(ROOT, 'infra/docker'))
   .filter((name) => name.endsWith('.Dockerfile'))
@@ -36,8 +33,7 @@ test.each(DOCKERFILES)('%s copies what is there, from stages that are there', (p
     for (const source of sources) {
       // Built things are not here yet, but the folder that they are built in is.
       const here = source.replace(/^\/lehr\//, '').replace(/\/dist$/, '/src');
-      if (!/^\/usr\/|^node_modules$/.test(here) && !isAwaited(here))
-        expect(existsSync(join(ROOT, here)), source).toBe(true);
+      if (!/^\/usr\/|^node_modules$/.test(here)) expect(existsSync(join(ROOT, here)), source).toBe(true);
     }
   }
 });
@@ -54,7 +50,6 @@ test.each(DOCKERFILES)('%s finds what it copies in the context that .dockerignor
   for (const { from, sources } of read(path).copies) {
     if (from !== undefined) continue;
     for (const source of sources) {
-      if (isAwaited(source)) continue;
       expect(
         context.filter((file) => file === source || file.startsWith(`${source}/`)),
         source,

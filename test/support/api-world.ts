@@ -10,6 +10,7 @@ import { KeyStore } from '../../apps/api/src/auth/key-store.ts';
 import { oneKey } from '../../apps/api/src/auth/one-key.ts';
 import { StoredKeys } from '../../apps/api/src/auth/stored-keys.ts';
 import { Channels } from '../../apps/api/src/channels.ts';
+import { OpenAiErrorSchema } from '../../apps/api/src/dialects/openai/errors.ts';
 import { Files } from '../../apps/api/src/files/files.ts';
 import { admissionParts } from '../../apps/api/src/jobs/admission-parts.ts';
 import { EventFeeds } from '../../apps/api/src/jobs/event-feed.ts';
@@ -45,7 +46,7 @@ export const PUBLIC_URL = 'https://lehr.test';
 export const KEY_PEPPER = 'a pepper of thirty-two characters or more';
 export const LINK_SECRET = 'a link secret of thirty-two characters or more';
 
-const MODELS = `
+export const MODELS = `
 models:
   - name: tiny
     task: diffusion
@@ -128,6 +129,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
       endedMs: 60_000,
     }),
     holdMs: 120_000,
+    outputTtlMs: 60_000,
     authenticator: anyOf(oneKey(API_KEY), new StoredKeys(keyStore, clock, silentLog)),
     publicUrl: PUBLIC_URL,
     metrics,
@@ -162,8 +164,10 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
   };
 }
 
+/** Where OpenAI's clients come too, their word for it stands beside. */
+const SaidSchema = ProblemSchema.extend({ error: OpenAiErrorSchema.shape.error.optional() }).strict();
 export const problemOf = async (response: Response): Promise<Problem> =>
-  ProblemSchema.strict().parse(await response.json());
+  SaidSchema.parse(await response.json());
 export const jobOf = async (response: Response): Promise<Job> =>
   JobSchema.strict().parse(await response.json());
 

@@ -17,7 +17,8 @@ export function openai(
     maxRetries: 0,
     fetch: async (input, init) => {
       const response = await fetch(input, init);
-      answers.push(response);
+      // Before its first upload it looks, through a data: URL, whether this fetch knows forms.
+      if (String(input).startsWith('http')) answers.push(response);
       return response;
     },
     ...options,

@@ -72,7 +72,7 @@ test('sentences and voices it never met: at most 5 % of the words wrong, 15 % un
   expect(heard.slice(0, HELD_OUT_CLIPS).map(({ language }) => language)).toEqual(
     sentences.map(({ language }) => language),
   );
-});
+}, 120_000);
 
 test('the six recorded phrases are heard to the letter, in their languages; silence and noise say nothing', async () => {
   const hear = await hearing();

@@ -57,6 +57,8 @@ export interface ApiParts extends AdmissionParts {
   readonly publicUrl: string;
   /** How long an answer is held for its job on the wires that know no other. */
   readonly holdMs: number;
+  /** How long outputs are kept after their job's end. */
+  readonly outputTtlMs: number;
   readonly metrics: Metrics<'api'>;
   readonly metricsPage: MetricsPage;
   readonly clock: Clock;

@@ -168,6 +168,7 @@ async function openParts(config: ApiConfig, opened: Opened): Promise<ApiParts> {
     keyStore,
     webhooks,
     holdMs: config.LEHR_HOLD_S * 1000,
+    outputTtlMs: config.LEHR_OUTPUT_TTL_H * HOUR_MS,
     authenticator: anyOf(oneKey(rootKey), new StoredKeys(keyStore, clock, log)),
     metrics,
     metricsPage: page,

@@ -1,7 +1,7 @@
 /** The client: jobs asked for, followed, called off; models, queues and keys. */
 import { type FollowedEvent, type FollowOptions, followJob } from './follow.ts';
 import { LehrError } from './lehr-error.ts';
-import { RETRY_POLICY, type RetryPolicy } from './retry.ts';
+import { pause, RETRY_POLICY } from './retry.ts';
 import { type CallOptions, Transport } from './transport.ts';
 import type {
   Image,
@@ -24,6 +24,8 @@ export interface LehrOptions {
   readonly apiKey?: string | undefined;
   /** Tries after the first one, of calls that may be made twice. 6 unless said otherwise. */
   readonly maxRetries?: number | undefined;
+  /** A server that asks to be left alone for longer is not waited for. 60 s. */
+  readonly maxRetryAfterMs?: number | undefined;
   /** Longest silence of the server in ms before a try counts as failed; a held answer has its hold on top. 30 s. */
   readonly timeoutMs?: number | undefined;
   readonly fetch?: typeof fetch | undefined;
@@ -57,19 +59,17 @@ export type SucceededJob = Job & { readonly status: 'succeeded'; readonly output
 const TIMEOUT_MS = 30_000;
 /** Of one held answer: below the 60 s after which proxies give a request up. */
 const HOLD_S = 30;
+const MIN_HOLD_MS = 250;
 
 export class Lehr {
   readonly #transport: Transport;
 
   constructor(options: LehrOptions) {
-    const policy: RetryPolicy = {
-      ...RETRY_POLICY,
-      maxRetries: options.maxRetries ?? RETRY_POLICY.maxRetries,
-    };
+    const { maxRetries = RETRY_POLICY.maxRetries, maxRetryAfterMs = RETRY_POLICY.maxRetryAfterMs } = options;
     this.#transport = new Transport({
       url: baseOf(options.url),
       apiKey: options.apiKey,
-      policy,
+      policy: { ...RETRY_POLICY, maxRetries, maxRetryAfterMs },
       timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
       fetch: options.fetch ?? fetch,
       onRetry: options.onRetry,
@@ -211,6 +211,7 @@ export class Lehr {
   async #untilOver(id: string, waiting: Waiting, signal: AbortSignal | undefined): Promise<Job> {
     for (;;) {
       const { holdS } = waiting;
+      const askedAt = performance.now();
       const job = await this.#transport.call(
         'getJob',
         { path: { id }, query: { wait: holdS } },
@@ -220,6 +221,8 @@ export class Lehr {
       if (waiting.isOver) {
         throw new LehrError('timed-out', `${id} is still ${job.status}.`, { jobId: id, retryable: true });
       }
+      // A server that stops answers what it holds at once.
+      await pause(Math.max(0, MIN_HOLD_MS - (performance.now() - askedAt)), signal);
     }
   }
 }

@@ -40,7 +40,9 @@ export interface FilesOptions {
   readonly maxBytes: number;
 }
 
-/** Each holds its file in memory until it is stored. */
+/** The file itself, and what is said of it: Replicate's client sends that as a file too. */
+const MAX_FILES = 2;
+/** Each holds its files in memory until they are stored. */
 const MAX_RECEIVING = 16;
 
 export interface NewFile {
@@ -58,14 +60,16 @@ export class Files {
     this.#options = options;
   }
 
-  /** Reads a multipart body with at most one file. Rejects as readMultipart does, and with `overloaded` when many are on the way. */
+  /** Reads a multipart body. Rejects as readMultipart does, and with `overloaded` when many are on the way. */
   async receive<T>(request: Request, use: (body: Multipart) => Promise<T>): Promise<T> {
     if (this.#receiving >= MAX_RECEIVING) {
       throw new LehrError('overloaded', 'Too many files are being received.', { retryAfterS: 1 });
     }
     this.#receiving += 1;
     try {
-      return await use(await readMultipart(request, { maxFileBytes: this.#options.maxBytes, maxFiles: 1 }));
+      return await use(
+        await readMultipart(request, { maxFileBytes: this.#options.maxBytes, maxFiles: MAX_FILES }),
+      );
     } finally {
       this.#receiving -= 1;
     }

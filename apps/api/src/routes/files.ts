@@ -104,8 +104,8 @@ export function fileRoutes(app: Api, { files, presenter }: ApiParts): void {
   });
   app.post('/v1/files', requires('submit'), async (c) => {
     const stored = await files.receive(c.req.raw, async (body) => {
-      const [file] = body.files;
-      if (file?.field !== 'content') {
+      const file = body.files.find(({ field }) => field === 'content');
+      if (!file) {
         throw refusal('invalid-input', [{ pointer: '/content', detail: 'is required, and must be a file' }]);
       }
       const { filename: name, contentType, bytes } = file;
@@ -126,8 +126,9 @@ export function fileRoutes(app: Api, { files, presenter }: ApiParts): void {
 }
 
 /** Replicate's client sends it as a part of type JSON, which may or may not carry a file name. */
-function metadataOf({ fields }: Multipart): Record<string, unknown> {
-  const text = fields.find(([name]) => name === 'metadata')?.[1];
+function metadataOf({ fields, files }: Multipart): Record<string, unknown> {
+  const file = files.find(({ field }) => field === 'metadata');
+  const text = file?.bytes.toString() ?? fields.find(([name]) => name === 'metadata')?.[1];
   if (text === undefined) return {};
   try {
     return z.record(z.string(), z.unknown()).parse(JSON.parse(text));

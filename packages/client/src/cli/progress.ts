@@ -69,6 +69,7 @@ export function lineText(event: JobEvent): string | undefined {
     case 'job.output':
       return `said: ${plain(event.data.text)}`;
     default:
-      return stateText(event.data);
+      // A newer server may say what this client does not know.
+      return 'status' in event.data ? stateText(event.data) : undefined;
   }
 }

@@ -10,6 +10,7 @@ import type { Terminal } from './terminal.ts';
 
 /** Some 8 s in all: an API that is started anew is back by then, and a person does not wait much longer. */
 const MAX_RETRIES = 5;
+const MAX_RETRY_AFTER_MS = 10_000;
 
 export async function runCli(args: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const command = findCommand(args);
@@ -28,6 +29,7 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
         url,
         apiKey: await apiKeyOf(values, terminal.env, url),
         maxRetries: MAX_RETRIES,
+        maxRetryAfterMs: MAX_RETRY_AFTER_MS,
         onRetry: sayOnce(terminal),
       });
     return await command.run({ values, positionals, terminal, json: values.json ?? false, url, client });

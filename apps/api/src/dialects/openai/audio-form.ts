@@ -37,8 +37,8 @@ export type AudioFields = z.output<typeof TranscriptionFieldsSchema>;
 
 /** Throws `invalid-input` for the first thing wrong with it. */
 export function audioFile({ files }: Multipart): ReceivedFile {
-  const [file] = files;
-  if (file?.field !== 'file') {
+  const file = files.find(({ field }) => field === 'file');
+  if (!file) {
     throw refusal('invalid-input', [{ pointer: '/file', detail: 'is required' }]);
   }
   if (file.bytes.byteLength === 0) {

@@ -1,5 +1,5 @@
 /** A job's record as a prediction. */
-import type { Job } from '@lehr/shared';
+import type { Clock, Job } from '@lehr/shared';
 import type { JobRecord } from '@lehr/shared/records';
 import type { EventLinks } from '../../jobs/event-links.ts';
 import type { Presenter } from '../../jobs/present.ts';
@@ -12,6 +12,8 @@ import { OWNER } from './wanted-model.ts';
 export interface PredictionsViewParts {
   readonly presenter: Presenter;
   readonly eventLinks: EventLinks;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly outputTtlMs: number;
 }
 
 export class PredictionsView {
@@ -23,19 +25,20 @@ export class PredictionsView {
 
   /** As GET and webhooks show it. Clients poll this without end, so it asks Redis for nothing. */
   async of(record: JobRecord): Promise<Prediction> {
-    const { presenter } = this.#parts;
+    const { presenter, clock, outputTtlMs } = this.#parts;
     const isDone = record.state === 'succeeded';
+    const isRemoved = isDone && record.finished_at + outputTtlMs <= clock.now();
     return {
       id: predictionIdOf(record.id),
       model: `${OWNER}/${record.model.replace(/@[^+]*/g, '')}`,
       version: record.model,
       status: statusOf(record),
       input: shownInput(record, (path) => presenter.url(path)),
-      output: isDone ? outputOf(record.type, (await presenter.job(record)).output) : null,
+      output: isDone && !isRemoved ? outputOf(record.type, (await presenter.job(record)).output) : null,
       error: record.state === 'failed' ? record.error.detail : null,
       logs: record.state === 'running' && record.progress ? progressLine(record.progress) : '',
       source: 'api',
-      data_removed: false,
+      data_removed: isRemoved,
       created_at: iso(record.created_at),
       started_at: 'started_at' in record && record.started_at !== undefined ? iso(record.started_at) : null,
       completed_at: 'finished_at' in record ? iso(record.finished_at) : null,

@@ -44,7 +44,9 @@ const deleteRoute = createRoute({
   operationId: 'deleteJob',
   tags: ['jobs'],
   summary: 'Forget a job',
-  description: 'Removes a finished job with its outputs. A job that is not over is called off instead.',
+  description:
+    'Removes a finished job with its outputs. A job that is not over is called off instead. A part of a job made of jobs ' +
+    'goes with the whole, and alone is a conflict.',
   security: BEARER,
   middleware: requires('cancel'),
   request: { params: IdParams },
@@ -54,7 +56,7 @@ const deleteRoute = createRoute({
       content: { 'application/json': { schema: JobSchema, example: canceled } },
     },
     204: { description: 'Record and outputs are gone.' },
-    ...problemsWithKey('not-found', 'storage-failed'),
+    ...problemsWithKey('not-found', 'conflict', 'storage-failed'),
   },
 });
 

@@ -1,15 +1,16 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { DEFAULT_LIMITS, isJobId, JobEventSchema, LehrError } from '@lehr/shared';
+import { isJobId, JobEventSchema, LehrError } from '@lehr/shared';
 import type { JobRecord } from '@lehr/shared/records';
 import type { Context } from 'hono';
 import { secureHeaders } from 'hono/secure-headers';
 import type { Api, ApiEnv, ApiParts } from '../../api.ts';
+import { countedStream, holderOf, linkHolderOf } from '../../dialects/counted-stream.ts';
 import type { FeedItem } from '../../jobs/event-feed.ts';
 import { findJob } from '../../jobs/find.ts';
 import { isOver } from '../../jobs/present.ts';
 import type { StreamHolder } from '../../limits/streams.ts';
 import { requires } from '../../middleware/auth.ts';
-import { eventStream, formatEvent, PING, SSE_HEADERS } from '../../sse.ts';
+import { formatEvent, PING, SSE_HEADERS } from '../../sse.ts';
 import { PROGRESS_EVENT } from '../examples.ts';
 import { BEARER, problems, problemsWithKey } from '../responses.ts';
 import { IdParams } from './params.ts';
@@ -92,8 +93,7 @@ export function jobEventsRoutes(app: Api, parts: ApiParts): void {
   app.openapi(keyRoute, async (c) => {
     const { caller } = c.var;
     const record = await findJob(records, caller, c.req.valid('param').id);
-    const holder = { name: `key ${caller.keyId}`, said: 'This key', limit: caller.limits.max_streams };
-    return answer(c, parts, record, holder, { ...c.req.valid('query'), ...c.req.valid('header') });
+    return answer(c, parts, record, holderOf(caller), { ...c.req.valid('query'), ...c.req.valid('header') });
   });
 
   // Pages of other origins may follow a job; that is what the link is for.
@@ -108,11 +108,10 @@ export function jobEventsRoutes(app: Api, parts: ApiParts): void {
     const record = isJobId(id) ? await records.read(id) : undefined;
     if (!record) throw new LehrError('not-found', 'There is no such job any more.');
     c.header('access-control-allow-origin', '*');
-    // A link is nobody's key; those of one tenant share what a key has that says nothing else.
-    const { tenant } = record;
-    const said = 'Those who follow by a link';
-    const holder = { name: `links of ${tenant}`, said, limit: DEFAULT_LIMITS.max_streams };
-    return answer(c, parts, record, holder, { ...c.req.valid('query'), ...c.req.valid('header') });
+    return answer(c, parts, record, linkHolderOf(record.tenant), {
+      ...c.req.valid('query'),
+      ...c.req.valid('header'),
+    });
   });
 }
 
@@ -133,28 +132,20 @@ function answer(
   // Events that Redis lost in a crash: nobody knows what this client has missed since.
   const after = said > record.rev ? 0 : said;
   if (isOver(record) && after === record.rev) return c.body(null, 204);
-  streams.check(holder);
-  const body = eventStream((gone) => {
-    const leave = streams.enter(holder);
-    // Whoever goes before the first event leaves a generator that never began, and so never ends.
-    gone.addEventListener('abort', leave, { once: true });
-    return chunks(feeds.follow({ id: record.id, after, previews: wish.previews === 'true', gone }), leave);
-  });
+  const body = countedStream(streams, holder, (gone) =>
+    chunks(feeds.follow({ id: record.id, after, previews: wish.previews === 'true', gone })),
+  );
   return c.body(body, 200, SSE_HEADERS);
 }
 
-async function* chunks(feed: AsyncGenerator<FeedItem>, leave: () => void): AsyncGenerator<string> {
-  try {
-    for await (const item of feed) {
-      if (item === 'ping') {
-        yield PING;
-        continue;
-      }
-      const { rev, event } = item;
-      const data = JSON.stringify(event);
-      yield formatEvent({ ...(rev !== undefined && { id: String(rev) }), event: event.type, data });
+async function* chunks(feed: AsyncGenerator<FeedItem>): AsyncGenerator<string> {
+  for await (const item of feed) {
+    if (item === 'ping') {
+      yield PING;
+      continue;
     }
-  } finally {
-    leave();
+    const { rev, event } = item;
+    const data = JSON.stringify(event);
+    yield formatEvent({ ...(rev !== undefined && { id: String(rev) }), event: event.type, data });
   }
 }

@@ -1,24 +1,15 @@
+/** Pictures from words, pictures from speech, and whatever else a request in a file asks for. */
 import type { Lehr } from '../../lehr.ts';
-import { isOver } from '../../lehr.ts';
 import type { Job, JobRequest, TextToImageInput } from '../../wire.ts';
+import { audioOf } from '../audio.ts';
 import { type Call, defineCommand, numberOf, type Options, type Values } from '../command.ts';
 import { EXIT, type ExitCode, exitCodeOfJob, usageError } from '../exit-codes.ts';
-import { followToEnd } from '../follow-to-end.ts';
 import { jobText, stateText } from '../job-text.ts';
-import { progressBar } from '../progress.ts';
 import { readInput } from '../read-input.ts';
+import { REQUEST_OPTIONS, requestFields } from '../request-options.ts';
 import { savePictures } from '../save.ts';
-
-/** What every kind of job may be asked with. */
-export const REQUEST_OPTIONS = {
-  model: { type: 'string', short: 'm', value: 'NAME', help: 'Model, or model@version. Else the default.' },
-  priority: { type: 'string', value: 'CLASS', help: 'interactive, standard or bulk.' },
-  deadline: { type: 'string', value: 'SECONDS', help: 'After which the result is worth nothing.' },
-  webhook: { type: 'string', value: 'URL', help: 'Whom to tell of the end.' },
-  metadata: { type: 'string', multiple: true, value: 'NAME=VALUE', help: 'Your own label; may be repeated.' },
-  'idempotency-key': { type: 'string', value: 'TEXT', help: 'Said again, it gets the same job.' },
-  timeout: { type: 'string', value: 'SECONDS', help: 'How long to wait at most; the job goes on.' },
-} as const satisfies Options;
+import { submitJob } from '../submit-job.ts';
+import type { Terminal } from '../terminal.ts';
 
 const PICTURE_OPTIONS = {
   negative: { type: 'string', value: 'TEXT', help: 'What to keep out.' },
@@ -31,38 +22,37 @@ const PICTURE_OPTIONS = {
   format: { type: 'string', value: 'NAME', help: 'png, webp or jpeg.' },
 } as const satisfies Options;
 
+const SUBMIT_OPTIONS = {
+  ...PICTURE_OPTIONS,
+  ...REQUEST_OPTIONS,
+  audio: { type: 'string', short: 'a', value: 'FILE|URL', help: 'A recording: what it says is drawn.' },
+  file: { type: 'string', short: 'f', value: 'PATH', help: 'A request in JSON instead of a prompt.' },
+  wait: { type: 'boolean', short: 'w', help: 'Stay until the job is over.' },
+  output: {
+    type: 'string',
+    short: 'o',
+    value: 'PATH',
+    help: 'Save the pictures: a file, or a folder/. Waits.',
+  },
+} as const satisfies Options;
+
 export const submit = defineCommand({
   name: 'submit',
   operands: '[PROMPT]',
   count: [0, 1],
-  summary: 'Have a picture drawn, or any job done with --file.',
+  summary: 'Have a picture drawn, from words or from speech, or any job done with --file.',
   notes: [
+    '--audio draws what a recording says.',
     'Without --wait or --output it answers as soon as the job is stored.',
     '--file takes a whole request in JSON ("-" for standard input), as POST /v1/jobs does.',
   ],
-  options: {
-    ...PICTURE_OPTIONS,
-    ...REQUEST_OPTIONS,
-    file: { type: 'string', short: 'f', value: 'PATH', help: 'A request in JSON instead of a prompt.' },
-    wait: { type: 'boolean', short: 'w', help: 'Stay until the job is over.' },
-    output: {
-      type: 'string',
-      short: 'o',
-      value: 'PATH',
-      help: 'Save the pictures: a file, or a folder/. Waits.',
-    },
-  },
+  options: SUBMIT_OPTIONS,
   run: async (call) => {
-    const { values, positionals, terminal } = call;
-    const [prompt] = positionals;
-    if ((prompt === undefined) === (values.file === undefined)) throw usageError('Give a PROMPT or a --file');
-    const request =
-      prompt === undefined
-        ? await requestFrom(values.file ?? '-', call)
-        : { type: 'text-to-image' as const, input: pictureInput(prompt, values), ...requestFields(values) };
+    const { values, terminal } = call;
+    const request = requestOf(call);
     const stays = values.wait || values.output !== undefined;
     const lehr = await call.client();
-    const job = await submitted(lehr, request, call, stays ? 'stay' : 'leave');
+    const job = await submitJob(lehr, await request(lehr), call, stays ? 'stay' : 'leave');
     if (!stays) return leave(job, call);
     const files =
       values.output === undefined ? [] : await savePictures(lehr, job, values.output, terminal.signal);
@@ -73,58 +63,43 @@ export const submit = defineCommand({
   },
 });
 
-/** Posts it and, if asked to, stays with a bar until it is over. */
-export async function submitted(
-  lehr: Lehr,
-  request: JobRequest,
-  { values, terminal, json }: Call<typeof REQUEST_OPTIONS>,
-  then: 'leave' | 'stay',
-): Promise<Job> {
-  const { signal } = terminal;
-  const idempotencyKey = values['idempotency-key'];
-  const seconds = numberOf('timeout', values.timeout);
-  const job = await lehr.submit(request, { signal, idempotencyKey });
-  if (then === 'leave' || isOver(job)) return job;
-  const view =
-    terminal.errIsTty && !json
-      ? progressBar((text) => terminal.err(text), terminal.columns)
-      : { show: () => {}, end: () => {} };
-  return followToEnd(lehr, job.id, view, { signal, timeoutMs: seconds && seconds * 1000 });
-}
-
 function leave(job: Job, { terminal, json }: Call): ExitCode {
   if (json) terminal.out(`${JSON.stringify(job)}\n`);
   else terminal.out(`${job.id} ${stateText(job)}\nlehr watch ${job.id}\n`);
   return EXIT.ok;
 }
 
-/** The fields that every kind of request has. */
-export function requestFields(values: Values<typeof REQUEST_OPTIONS>) {
-  const { model, priority, deadline, webhook, metadata } = values;
-  return {
-    model,
-    // What it may be is the server's to say, so that an older client takes what a newer server knows.
-    priority: priority as JobRequest['priority'],
-    deadline_s: numberOf('deadline', deadline),
-    ...(webhook !== undefined && { webhook: { url: webhook } }),
-    ...(metadata && { metadata: Object.fromEntries(metadata.map(labelOf)) }),
+type SubmitCall = Call<typeof SUBMIT_OPTIONS>;
+
+/** What is wrong with the words is said at once; what takes the network comes later. */
+function requestOf(call: SubmitCall): (lehr: Lehr) => Promise<JobRequest> {
+  const {
+    values,
+    positionals: [prompt],
+    terminal,
+  } = call;
+  const { audio, file } = values;
+  if ([prompt, audio, file].filter((each) => each !== undefined).length !== 1) {
+    throw usageError('Give a PROMPT, an --audio or a --file');
+  }
+  if (file !== undefined) return () => requestFrom(file, terminal);
+  const [input, fields] = [pictureInput(values), requestFields(values)];
+  if (audio === undefined) {
+    return async () => ({ type: 'text-to-image', input: { ...input, prompt: prompt ?? '' }, ...fields });
+  }
+  return async (lehr) => {
+    const link = await audioOf(audio, lehr, terminal.signal);
+    return { type: 'speech-to-image', input: { ...input, audio: link }, ...fields };
   };
 }
 
-function labelOf(text: string): [name: string, value: string] {
-  const at = text.indexOf('=');
-  if (at < 1) throw usageError(`--metadata is ${JSON.stringify(text)}, wanted NAME=VALUE`);
-  return [text.slice(0, at), text.slice(at + 1)];
-}
-
-function pictureInput(prompt: string, values: Values<typeof PICTURE_OPTIONS>): TextToImageInput {
+function pictureInput(values: Values<typeof PICTURE_OPTIONS>): Omit<TextToImageInput, 'prompt'> {
   const { negative, size, sampler, format } = values;
   const [, width, height] = /^(\d+)x(\d+)$/.exec(size ?? '') ?? [];
   if (size !== undefined && width === undefined) {
     throw usageError(`--size is ${JSON.stringify(size)}, wanted WxH such as 512x512`);
   }
   return {
-    prompt,
     negative_prompt: negative,
     width: numberOf('size', width),
     height: numberOf('size', height),
@@ -138,7 +113,7 @@ function pictureInput(prompt: string, values: Values<typeof PICTURE_OPTIONS>): T
 }
 
 /** Whether it is a request at all is the server's to say. */
-async function requestFrom(path: string, { terminal }: Pick<Call, 'terminal'>): Promise<JobRequest> {
+async function requestFrom(path: string, terminal: Terminal): Promise<JobRequest> {
   const text = path === '-' ? await terminal.readStdin() : (await readInput(path)).toString();
   try {
     return JSON.parse(text) as JobRequest;

@@ -1,14 +1,14 @@
-import { basename, extname } from 'node:path';
-import type { Lehr } from '../../lehr.ts';
+import { extname } from 'node:path';
 import type { Job, SpeechToTextInput } from '../../wire.ts';
+import { audioOf } from '../audio.ts';
 import { defineCommand, numberOf, type Options, type Values } from '../command.ts';
 import { exitCodeOfJob, usageError } from '../exit-codes.ts';
 import { jobText } from '../job-text.ts';
-import { readInput } from '../read-input.ts';
+import { REQUEST_OPTIONS, requestFields } from '../request-options.ts';
 import { writeOutput } from '../save.ts';
+import { submitJob } from '../submit-job.ts';
 import { srtOf, vttOf } from '../subtitles.ts';
 import { plain } from '../table.ts';
-import { REQUEST_OPTIONS, requestFields, submitted } from './submit.ts';
 
 const FORMATS: Readonly<Record<string, (job: Job) => string>> = {
   text: ({ output }) => `${output?.text ?? ''}\n`,
@@ -53,7 +53,7 @@ export const transcribe = defineCommand({
     const options = inputOf(values);
     const lehr = await call.client();
     const input = { ...options, audio: await audioOf(source, lehr, terminal.signal) };
-    const job = await submitted(
+    const job = await submitJob(
       lehr,
       { type: 'speech-to-text', input, ...requestFields(values) },
       call,
@@ -93,11 +93,4 @@ function inputOf(values: Values<typeof SPEECH_OPTIONS>): Omit<SpeechToTextInput,
     ...(words && { timestamps: 'word' }),
     ...(fast && { mode: 'fast' }),
   };
-}
-
-/** A link is left to Lehr to fetch; a file is uploaded. */
-async function audioOf(source: string, lehr: Lehr, signal: AbortSignal): Promise<string> {
-  if (/^(?:https?|data):/.test(source)) return source;
-  const { urls } = await lehr.upload(await readInput(source), { name: basename(source), signal });
-  return urls.get;
 }

@@ -1,0 +1,87 @@
+import type { SpeechToTextInput } from '@lehr/shared';
+import { describe, expect, test } from 'vitest';
+import type { HeardSegment, SampleId, TranscribedMessage } from '../engine/protocol.ts';
+import { TranscriptBuilder } from './transcript-builder.ts';
+
+const segment = (start: number, end: number, text: string): HeardSegment => ({
+  start,
+  end,
+  text,
+  tokens: [7],
+});
+
+const windowOf = (...segments: HeardSegment[]): TranscribedMessage => ({
+  type: 'transcribed',
+  sample: 'x' as SampleId,
+  segments,
+  words: segments.map(({ start, end, text }) => ({ word: text.trim(), start, end })),
+  tokens: segments.flatMap(({ tokens }) => [...tokens]),
+  language: 'es',
+  advanceFrames: 1000,
+  temperature: 0.2,
+  avgLogProbability: -0.5,
+  compressionRatio: 1.1,
+  noSpeechProbability: 0.01,
+  batchSize: 1,
+  timings: { encodedAt: 1, startedAt: 2, decodedAt: 3 },
+});
+
+const input = (changes: Partial<SpeechToTextInput> = {}): SpeechToTextInput => ({
+  audio: { kind: 'url', url: 'https://x.example/a.wav' },
+  language: null,
+  task: 'transcribe',
+  prompt: '',
+  temperature: 0,
+  timestamps: 'segment',
+  mode: 'sequential',
+  ...changes,
+});
+
+describe('what is given out', () => {
+  test('is the text of the whole, each part once, whether it came as a preview or with its window', () => {
+    const builder = new TranscriptBuilder(20, input());
+    const said = [
+      builder.preview(0, segment(0, 2, ' Fire')),
+      builder.add(0, windowOf(segment(0, 2, ' Fire'), segment(2, 4, ' it '))),
+      builder.add(10, windowOf(segment(0, 2, ' slowly. '))),
+    ];
+    expect(said).toEqual([
+      { text: 'Fire', offset: 0 },
+      { text: ' it', offset: 4 },
+      { text: '  slowly.', offset: 7 },
+    ]);
+    expect(said.map(({ text }) => text).join('')).toBe(builder.transcript().text);
+  });
+
+  test('comes in the order of the file when the windows of the fast mode end in another', () => {
+    const builder = new TranscriptBuilder(30, input({ mode: 'fast' }));
+    builder.plan([0, 9.5, 21]);
+    expect(builder.add(21, windowOf(segment(0, 1, ' three'))).text).toBe('');
+    expect(builder.add(0, windowOf(segment(0, 1, ' one')))).toEqual({ text: 'one', offset: 0 });
+    expect(builder.add(9.5, windowOf(segment(0, 1, ' two')))).toEqual({ text: ' two three', offset: 3 });
+    expect(builder.transcript().text).toBe('one two three');
+  });
+});
+
+describe('the transcript', () => {
+  test('has the times of the file, in hundredths, and none after its end', () => {
+    const builder = new TranscriptBuilder(11.239, input({ timestamps: 'word' }));
+    builder.add(9.5, windowOf(segment(0.333, 30, ' end')));
+    const { segments, words, language } = builder.transcript();
+    expect(segments).toMatchObject([{ id: 0, seek: 950, start: 9.83, end: 11.24, temperature: 0.2 }]);
+    expect(words).toEqual([{ word: 'end', start: 9.83, end: 11.24 }]);
+    expect(language).toBe('es');
+  });
+
+  test('of a translation is in English, and of silence is empty', () => {
+    const builder = new TranscriptBuilder(3, input({ task: 'translate' }));
+    builder.add(0, windowOf());
+    expect(builder.transcript()).toEqual({
+      text: '',
+      language: 'en',
+      duration: 3,
+      task: 'translate',
+      segments: [],
+    });
+  });
+});

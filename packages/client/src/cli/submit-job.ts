@@ -1,0 +1,25 @@
+import { isOver, type Lehr } from '../lehr.ts';
+import type { Job, JobRequest } from '../wire.ts';
+import { type Call, numberOf } from './command.ts';
+import { followToEnd } from './follow-to-end.ts';
+import { progressBar } from './progress.ts';
+import type { REQUEST_OPTIONS } from './request-options.ts';
+
+/** Posts it and, if asked to, stays with a bar until it is over. */
+export async function submitJob(
+  lehr: Lehr,
+  request: JobRequest,
+  { values, terminal, json }: Call<typeof REQUEST_OPTIONS>,
+  then: 'leave' | 'stay',
+): Promise<Job> {
+  const { signal } = terminal;
+  const idempotencyKey = values['idempotency-key'];
+  const seconds = numberOf('timeout', values.timeout);
+  const job = await lehr.submit(request, { signal, idempotencyKey });
+  if (then === 'leave' || isOver(job)) return job;
+  const view =
+    terminal.errIsTty && !json
+      ? progressBar((text) => terminal.err(text), terminal.columns)
+      : { show: () => {}, end: () => {} };
+  return followToEnd(lehr, job.id, view, { signal, timeoutMs: seconds && seconds * 1000 });
+}

@@ -1,0 +1,79 @@
+/** The demo models as `npm start` offers them, drawing for benches and for the sheets in docs. */
+import { readFile } from 'node:fs/promises';
+import sharp from 'sharp';
+import { demoModelsFile } from '../../packages/demo-models/src/index.ts';
+import { type DiffusionModelEntry, parseRegistry } from '../../packages/shared/src/index.ts';
+import {
+  checkScene,
+  type HeldOutPrompt,
+  type Measure,
+  sharesOf,
+  type Verdict,
+} from '../support/scene-checker.ts';
+import type { Pixels } from '../support/scene-reading.ts';
+import { type Picture, startWholeLehr } from './whole-lehr.ts';
+
+/** How pictures are drawn; the model's defaults where absent. */
+export type DrawOptions = Partial<Pick<Picture, 'steps' | 'guidance' | 'sampler'>>;
+
+type Wish = Pick<Picture, 'prompt' | 'seed'> & Partial<Picture>;
+
+export interface DemoLehr {
+  readonly defaults: DiffusionModelEntry['defaults'];
+  readonly samplers: DiffusionModelEntry['samplers'];
+  /** PNG files. */
+  draw(wishes: readonly Wish[]): Promise<Uint8Array[]>;
+  /** Milliseconds from the request to the answer. */
+  time(wish: Wish): Promise<number>;
+  check(prompts: readonly HeldOutPrompt[], options?: DrawOptions): Promise<CheckedPrompts>;
+  close(): Promise<void>;
+}
+
+export interface CheckedPrompts {
+  /** 0 to 1. */
+  readonly shares: Readonly<Record<Measure, number>>;
+  readonly verdicts: readonly Verdict[];
+  readonly files: readonly Uint8Array[];
+}
+
+/** Jobs that are in the queue at once: enough for full batches, few enough to stay clear of admission. */
+const AT_ONCE = 48;
+
+export async function startDemoLehr(): Promise<DemoLehr> {
+  const registry = parseRegistry(await readFile(demoModelsFile(), 'utf8'));
+  const { model } = registry.resolve('diffusion', undefined, 0);
+  const lehr = await startWholeLehr({
+    LEHR_MODELS: demoModelsFile(),
+    LEHR_TASKS: 'diffusion',
+    LEHR_DEVICE: 'cpu',
+    LEHR_ROW_CAP: '16',
+  });
+  const complete = (wish: Wish): Picture => ({ ...model.defaults, ...wish });
+  const draw = async (wishes: readonly Wish[]): Promise<Uint8Array[]> => {
+    const files: Uint8Array[] = [];
+    for (let at = 0; at < wishes.length; at += AT_ONCE)
+      files.push(...(await lehr.files(wishes.slice(at, at + AT_ONCE).map(complete))));
+    return files;
+  };
+  return {
+    defaults: model.defaults,
+    samplers: model.samplers,
+    draw,
+    time: (wish) => lehr.draw([complete(wish)]),
+    check: async (prompts, options = {}) => {
+      const files = await draw(
+        prompts.map(({ prompt, seed, width, height }) => ({ prompt, seed, width, height, ...options })),
+      );
+      const pixels = await Promise.all(files.map(pixelsOf));
+      const verdicts = prompts.map(({ spec }, i) => checkScene(pixels[i], spec));
+      const shares = sharesOf(prompts.map(({ spec }, i) => ({ spec, verdict: verdicts[i] })));
+      return { shares, verdicts, files };
+    },
+    close: lehr.close,
+  };
+}
+
+export async function pixelsOf(file: Uint8Array): Promise<Pixels> {
+  const { data, info } = await sharp(file).removeAlpha().raw().toBuffer({ resolveWithObject: true });
+  return { data, width: info.width, height: info.height };
+}

@@ -1,0 +1,92 @@
+/** docs/openai.md and docs/replicate.md do what they say: their programs run as they stand. */
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { blocksOf, ROOT, readText } from '../house/readme.ts';
+import { bundle } from '../support/bundle.ts';
+import { startProgram } from '../support/lehr-process.ts';
+import { freePort, startRedis, type TestRedis } from '../support/redis.ts';
+import { speechModels } from '../support/speech-models.ts';
+import { type Stack, startStack } from '../support/stack.ts';
+
+const RECORDING = fileURLToPath(new URL('../golden/samples/speech/en_circle.wav', import.meta.url));
+const run = promisify(execFile);
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+/** A program of the page, built; inside the repository, so that packages are found. `models` stand for those it names. */
+async function programOf(page: string, label: string, models: Readonly<Record<string, string>> = {}) {
+  const [block, another] = blocksOf(readText(page)).filter((each) => each.label === label);
+  if (!block || another) throw new Error(`${page} wants one block "${label}"`);
+  const cache = join(ROOT, 'node_modules/.cache');
+  mkdirSync(cache, { recursive: true });
+  const folder = mkdtempSync(join(cache, 'lehr-docs-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, `${label}.ts`);
+  const text = Object.entries(models).reduce((all, [named, ours]) => all.replace(named, ours), block.text);
+  writeFileSync(file, text);
+  return bundle(file, import.meta.url);
+}
+
+const envOf = ({ url, key }: Stack, more: Record<string, string> = {}) => ({
+  LEHR_URL: url,
+  LEHR_API_KEY: key,
+  RECORDING,
+  ...more,
+});
+
+async function saying(program: string, env: Record<string, string>): Promise<string[]> {
+  const { stdout } = await run(process.execPath, [program], { env });
+  return stdout.trim().split('\n');
+}
+
+const isLink = (text: string | undefined): boolean =>
+  /^http:\/\/127\.0\.0\.1:\d+\/objects\//.test(text ?? '');
+
+test('docs/openai.md: its programs draw, stream and listen', { timeout: 120_000 }, async () => {
+  const stack = await startStack(server, { LEHR_MODELS: await speechModels() });
+  await stack.worker();
+  const env = envOf(stack, { SPEECH_MODEL: 'ears' });
+  const said = async (label: string) => saying(await programOf('docs/openai.md', label), env);
+  expect((await said('openai')).map(isLink)).toEqual([true]);
+  expect((await said('fields')).map(isLink)).toEqual([true, true]);
+  expect((await said('stream')).at(-1)).toMatch(/^image_generation\.completed \d+$/);
+  expect(await said('speech')).toEqual([expect.stringMatching(/a red circle on a blue background/i)]);
+  expect(labelsOf('docs/openai.md')).toEqual(['openai', 'fields', 'stream', 'speech']);
+});
+
+test('docs/replicate.md: its programs draw, listen and take deliveries', { timeout: 120_000 }, async () => {
+  const env = { LEHR_MODELS: await speechModels(), LEHR_WEBHOOK_ALLOW_PRIVATE: 'true' };
+  const stack = await startStack(server, env);
+  await stack.worker();
+  const models = { 'lehr/demo-diffusion': 'lehr/brush' };
+  const said = async (label: string) =>
+    saying(await programOf('docs/replicate.md', label, models), envOf(stack, { SPEECH_MODEL: 'lehr/ears' }));
+  expect((await said('replicate')).map(isLink)).toEqual([true]);
+  expect(await said('speech')).toEqual([expect.stringMatching(/a red circle on a blue background/i)]);
+
+  const port = await freePort();
+  const receiver = startProgram(
+    await programOf('docs/replicate.md', 'receiver'),
+    envOf(stack, { PORT: `${port}` }),
+  );
+  await receiver.said('listening');
+  const webhook = `http://127.0.0.1:${port}/`;
+  const body = { input: { prompt: 'a red circle' }, webhook };
+  expect((await stack.ask('POST', '/v1/models/lehr/brush/predictions', body)).status).toBe(202);
+  await receiver.said('succeeded');
+  expect(
+    (await fetch(webhook, { method: 'POST', body: '{}', headers: { 'webhook-id': 'msg_1' } })).status,
+  ).toBe(401);
+  expect(labelsOf('docs/replicate.md')).toEqual(['replicate', 'speech', 'receiver']);
+});
+
+const labelsOf = (page: string): string[] =>
+  blocksOf(readText(page)).flatMap(({ language, label }) => (language === 'ts' ? [label] : []));

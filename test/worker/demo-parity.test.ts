@@ -1,0 +1,106 @@
+/**
+ * The demo model draws through Lehr what it draws through torch. The fixtures are what the Python pipeline beside the
+ * training code makes of the exported weights (export.py --fixtures), in float32.
+ */
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import sharp from 'sharp';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { LaneSample } from '../../apps/worker/src/engine/lane-sample.ts';
+import type { DiffusionSample, SampleId } from '../../apps/worker/src/engine/protocol.ts';
+import { type DiffusionModel, openDiffusionModel } from '../../apps/worker/src/models/diffusion-folder.ts';
+import { onnxRuntime } from '../../apps/worker/src/runtime/onnx.ts';
+import type { SamplerName } from '../../packages/shared/src/index.ts';
+
+const MODEL = fileURLToPath(new URL('../../packages/demo-models/models/demo-diffusion', import.meta.url));
+const FIXTURES = new URL('../../packages/demo-models/train/diffusion/fixtures/parity/', import.meta.url);
+
+interface FixtureFile {
+  readonly file: string;
+  readonly shape: readonly number[];
+}
+
+interface Fixture {
+  readonly prompt: string;
+  readonly negative_prompt: string;
+  readonly seed: number;
+  readonly width: number;
+  readonly height: number;
+  readonly steps: number;
+  readonly guidance: number;
+  readonly sampler: SamplerName;
+  readonly input_ids: readonly number[];
+  readonly embeddings: FixtureFile;
+  readonly initial_latent: FixtureFile;
+  readonly final_latent: FixtureFile;
+  readonly picture: FixtureFile;
+}
+
+const fixtures: readonly Fixture[] = JSON.parse(readFileSync(new URL('fixtures.json', FIXTURES), 'utf8'));
+
+const floatsOf = ({ file, shape }: FixtureFile): Float32Array => {
+  const floats = new Float32Array(new Uint8Array(readFileSync(new URL(file, FIXTURES))).buffer);
+  expect(floats).toHaveLength(shape.reduce((product, size) => product * size));
+  return floats;
+};
+
+/** The largest difference of two values at one place. */
+function distance(a: ArrayLike<number>, b: ArrayLike<number>): number {
+  expect(a).toHaveLength(b.length);
+  return Array.from(a).reduce((most, value, i) => Math.max(most, Math.abs(value - b[i])), 0);
+}
+
+let model: DiffusionModel;
+beforeAll(async () => {
+  model = await openDiffusionModel(MODEL, onnxRuntime, { providers: ['cpu'], threads: 2 });
+});
+afterAll(() => model.close());
+
+async function newSample(fixture: Fixture): Promise<LaneSample> {
+  const { width, height, negative_prompt: negativePrompt, ...rest } = fixture;
+  const request: DiffusionSample = {
+    ...rest,
+    id: 'parity' as SampleId,
+    task: 'diffusion',
+    model: 'demo-diffusion@1',
+    lane: 'parity',
+    width,
+    height,
+    negativePrompt,
+    company: 1,
+  };
+  const [prompt, negative] = await model.textEncoder.encode([fixture.prompt, negativePrompt]);
+  const { latentChannels, scaleFactor } = model.vae;
+  const length = latentChannels * (width / scaleFactor) * (height / scaleFactor);
+  const marks = { arrivedAt: 0, textMs: 0, startedAt: 0, denoisedAt: 0 };
+  return new LaneSample(request, { prompt, negative }, model.schedulerConfig, length, marks);
+}
+
+describe.each(fixtures)('$prompt', (fixture) => {
+  test('has the same tokens and the same prompt embedding', async () => {
+    expect(model.tokenizer.encode(fixture.prompt)).toEqual(fixture.input_ids);
+    const [embedding] = await model.textEncoder.encode([fixture.prompt]);
+    expect(distance(embedding, floatsOf(fixture.embeddings))).toBeLessThanOrEqual(1e-4);
+  });
+
+  test('starts from the same noise and ends in the same latent and the same picture', async () => {
+    const { width, height, steps } = fixture;
+    const sample = await newSample(fixture);
+    expect(distance(sample.latent, floatsOf(fixture.initial_latent))).toBeLessThanOrEqual(1e-6);
+    const size = { width: width / model.vae.scaleFactor, height: height / model.vae.scaleFactor };
+    while (sample.callsLeft > 0) {
+      const { rows } = await model.unet.predict(sample.nextRows(), size);
+      sample.advance(rows, 1);
+    }
+    expect(sample.step).toBe(steps);
+    expect(distance(sample.latent, floatsOf(fixture.final_latent))).toBeLessThanOrEqual(1e-3);
+    const pixels = await model.vae.decode(sample.latent, { width, height });
+    const picture = sharp(fileURLToPath(new URL(fixture.picture.file, FIXTURES)));
+    expect(distance(pixels, await picture.removeAlpha().raw().toBuffer())).toBeLessThanOrEqual(2);
+  });
+});
+
+test('the model is stepped row by row, as the fleet wants it', () => {
+  expect(model.batching).toEqual({ mode: 'rows' });
+  expect(model.nativeSize).toEqual({ width: 256, height: 256 });
+});
