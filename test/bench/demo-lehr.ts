@@ -3,13 +3,7 @@ import { readFile } from 'node:fs/promises';
 import sharp from 'sharp';
 import { demoModelsFile } from '../../packages/demo-models/src/index.ts';
 import { type DiffusionModelEntry, parseRegistry } from '../../packages/shared/src/index.ts';
-import {
-  checkScene,
-  type HeldOutPrompt,
-  type Measure,
-  sharesOf,
-  type Verdict,
-} from '../support/scene-checker.ts';
+import { checkScene, type HeldOutPrompt, type Tally, tallyOf } from '../support/scene-checker.ts';
 import type { Pixels } from '../support/scene-reading.ts';
 import { type Picture, startWholeLehr } from './whole-lehr.ts';
 
@@ -25,15 +19,8 @@ export interface DemoLehr {
   draw(wishes: readonly Wish[]): Promise<Uint8Array[]>;
   /** Milliseconds from the request to the answer. */
   time(wish: Wish): Promise<number>;
-  check(prompts: readonly HeldOutPrompt[], options?: DrawOptions): Promise<CheckedPrompts>;
+  check(prompts: readonly HeldOutPrompt[], options?: DrawOptions): Promise<Tally>;
   close(): Promise<void>;
-}
-
-export interface CheckedPrompts {
-  /** 0 to 1. */
-  readonly shares: Readonly<Record<Measure, number>>;
-  readonly verdicts: readonly Verdict[];
-  readonly files: readonly Uint8Array[];
 }
 
 /** Jobs that are in the queue at once: enough for full batches, few enough to stay clear of admission. */
@@ -65,9 +52,7 @@ export async function startDemoLehr(): Promise<DemoLehr> {
         prompts.map(({ prompt, seed, width, height }) => ({ prompt, seed, width, height, ...options })),
       );
       const pixels = await Promise.all(files.map(pixelsOf));
-      const verdicts = prompts.map(({ spec }, i) => checkScene(pixels[i], spec));
-      const shares = sharesOf(prompts.map(({ spec }, i) => ({ spec, verdict: verdicts[i] })));
-      return { shares, verdicts, files };
+      return tallyOf(prompts.map(({ spec }, i) => ({ spec, verdict: checkScene(pixels[i], spec) })));
     },
     close: lehr.close,
   };

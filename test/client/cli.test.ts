@@ -1,8 +1,7 @@
 /** Every command of `lehr`, as a process against a whole Lehr: what it writes, and what it exits with. */
 import { execFile, execFileSync } from 'node:child_process';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freePort, startRedis, type TestRedis } from '../support/redis.ts';
@@ -10,6 +9,7 @@ import { startStack } from '../support/stack.ts';
 import { tempFolder, tinyModels } from '../support/tiny-models.ts';
 import { faultyProxy } from './faulty-proxy.ts';
 import { LEHR, lehrFor, startLehrCommand } from './lehr-command.ts';
+import { servedApi } from './served-api.ts';
 
 let server: TestRedis;
 beforeAll(async () => {
@@ -18,9 +18,11 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 const PROMPT = 'a red circle';
+/** For tests that start API and worker. */
+const WHOLE = { timeout: 120_000 };
 
 describe('lehr submit', () => {
-  test('answers at once, or stays and saves the pictures', async () => {
+  test('answers at once, or stays and saves the pictures', WHOLE, async () => {
     const stack = await startStack(server);
     const lehr = lehrFor(stack);
     const left = await lehr(['submit', PROMPT, '--steps', '4', '--metadata', 'order=81']);
@@ -65,7 +67,7 @@ describe('lehr submit', () => {
     expect(nowhere).toMatchObject({ code: 73, stderr: expect.stringContaining('cannot be written') });
   });
 
-  test('says with its exit code how a job ended', async () => {
+  test('says with its exit code how a job ended', WHOLE, async () => {
     const stack = await startStack(server);
     const lehr = lehrFor(stack);
     expect(await lehr(['submit', PROMPT, '--wait', '--timeout', '0.5'])).toMatchObject({
@@ -86,49 +88,50 @@ describe('lehr submit', () => {
   });
 
   test('Ctrl-C leaves the job alone', async () => {
-    const stack = await startStack(server);
-    const proxy = await faultyProxy(stack.url);
+    const api = await servedApi(server.url);
+    const proxy = await faultyProxy(api.url);
     const { child, ended } = startLehrCommand(['submit', PROMPT, '--wait'], {
-      env: { LEHR_URL: proxy.url, LEHR_API_KEY: stack.key },
+      env: { LEHR_URL: proxy.url, LEHR_API_KEY: api.key },
     });
     await proxy.came(2);
     child.kill('SIGINT');
     expect(await ended).toMatchObject({ code: 130, stderr: expect.stringContaining('goes on') });
-    expect(JSON.parse((await lehrFor(stack)(['jobs', '--json'])).stdout)).toMatchObject([
-      { status: 'queued' },
-    ]);
+    expect(JSON.parse((await lehrFor(api)(['jobs', '--json'])).stdout)).toMatchObject([{ status: 'queued' }]);
   });
 });
 
 describe('lehr watch', () => {
   test('writes a line for each event, or each event as JSON', async () => {
-    const stack = await startStack(server);
-    const lehr = lehrFor(stack);
-    const { id } = await stack.post({ steps: 900, n: 3 });
-    const { child, ended } = startLehrCommand(['watch', id], {
-      env: { LEHR_URL: stack.url, LEHR_API_KEY: stack.key },
-    });
-    const lines: string[] = [];
-    createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
-    await stack.worker();
-    expect(await ended).toMatchObject({ code: 0, stderr: '' });
-    const said = lines.map((line) => line.replace(/^\d{4}-\d\d-\d\dT[\d:.]+Z /, ''));
-    expect(said.slice(0, 2)).toEqual(['queued', 'running']);
-    expect(said[2]).toMatch(/^\d+ % \w+ \d+\/\d+$/);
-    expect(said.join('\n')).toMatch(new RegExp(`\n(succeeded in .*)\n${id} \\1\n`));
-    const json = await lehr(['watch', id, '--json']);
-    const events = json.stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line));
+    const api = await servedApi(server.url);
+    const lehr = lehrFor(api);
+    const { id } = await api.post();
+    const watching = lehr(['watch', id]);
+    const claim = await api.worker.take();
+    await api.worker.progress(claim, 3);
+    await api.worker.succeed(claim);
+    const { code, stdout, stderr } = await watching;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const said = stdout.split('\n').map((line) => line.replace(/^\d{4}-\d\d-\d\dT[\d:.]+Z /, ''));
+    expect(said.slice(0, 5)).toEqual([
+      'queued',
+      'running',
+      '37 % denoise 3/8',
+      'succeeded in 7 ms',
+      `${id} succeeded in 7 ms`,
+    ]);
+    const lines = async (...args: string[]) =>
+      (await lehr(['watch', id, '--json', ...args])).stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line));
+    const events = await lines();
     expect(events.map(({ type }) => type)).toEqual([
       'job.queued',
       'job.started',
-      ...events.slice(2, -1).map(() => 'job.progress'),
+      'job.progress',
       'job.succeeded',
     ]);
-    const late = await lehr(['watch', id, '--after', events.at(-2).id, '--json']);
-    expect(late.stdout.trim().split('\n')).toHaveLength(1);
+    expect((await lines('--after', events[2].id)).map(({ type }) => type)).toEqual(['job.succeeded']);
     expect(await lehr(['watch', 'job_00000000000000000000000000'])).toMatchObject({ code: 65 });
   });
 
@@ -141,28 +144,34 @@ describe('lehr watch', () => {
   })();
 
   test.skipIf(!script)('draws a bar on a terminal', async () => {
-    const stack = await startStack(server);
-    const { id } = await stack.post({ steps: 900, n: 3 });
-    await stack.worker();
-    const { stdout } = await promisify(execFile)(
-      'script',
-      ['-qec', `"${process.execPath}" "${LEHR}" watch ${id}`, '/dev/null'],
-      { env: { PATH: process.env.PATH, LEHR_URL: stack.url, LEHR_API_KEY: stack.key } },
-    );
-    const frames = stdout.split('\r\x1b[2K');
-    expect(frames.length).toBeGreaterThan(3);
-    expect(stdout).toMatch(/denoise +\[#*-*\] +\d+ % {2}\d+\/2700/);
-    // The bar is gone when the job is over.
-    expect(frames.at(-1)).toMatch(new RegExp(`^${id} succeeded in `));
+    const api = await servedApi(server.url);
+    const { id } = await api.post();
+    const claim = await api.worker.take();
+    await api.worker.progress(claim, 3);
+    await api.worker.fail(claim);
+    const command = `"${process.execPath}" "${LEHR}" watch ${id}`;
+    const env = { PATH: process.env.PATH, LEHR_URL: api.url, LEHR_API_KEY: api.key };
+    // It ends as the command does: the job failed.
+    const { code, stdout } = (await promisify(execFile)('script', ['-qec', command, '/dev/null'], {
+      env,
+    }).catch((error: { code: number; stdout: string }) => error)) as { code: number; stdout: string };
+    expect(code).toBe(2);
+    expect(stdout.replaceAll('\r\n', '\n').split('\r\x1b[2K').slice(1)).toEqual([
+      'queued     [------------------------]   0 %',
+      'running    [------------------------]   0 %',
+      'denoise    [#########---------------]  37 %  3/8',
+      // The bar is gone when the job is over.
+      expect.stringMatching(new RegExp(`^${id} failed: NaN at step 3\n[\\s\\S]*numeric-error\n$`)),
+    ]);
   });
 });
 
 test('lehr jobs lists, filters and shows; lehr cancel calls off', async () => {
-  const stack = await startStack(server);
-  const lehr = lehrFor(stack);
+  const api = await servedApi(server.url);
+  const lehr = lehrFor(api);
   expect(await lehr(['jobs'])).toMatchObject({ code: 0, stdout: 'No jobs.\n' });
   const ids: string[] = [];
-  for (let i = 0; i < 3; i += 1) ids.unshift((await stack.post({}, { metadata: { order: `${i}` } })).id);
+  for (let i = 0; i < 3; i += 1) ids.unshift((await api.post({}, { metadata: { order: `${i}` } })).id);
   const canceled = await lehr(['cancel', ids[0], ids[1], '--json']);
   expect(JSON.parse(canceled.stdout)).toMatchObject([{ status: 'canceled' }, { status: 'canceled' }]);
   const table = (await lehr(['jobs'])).stdout.trim().split('\n');
@@ -179,22 +188,25 @@ test('lehr jobs lists, filters and shows; lehr cancel calls off', async () => {
 });
 
 test('lehr models and lehr queues', async () => {
-  const stack = await startStack(server);
-  const lehr = lehrFor(stack);
-  await stack.post();
+  const api = await servedApi(server.url);
+  const lehr = lehrFor(api);
+  await api.post();
   expect((await lehr(['models'])).stdout).toMatch(
-    /^MODEL +TASK +DEFAULT +VERSIONS\ntiny +text-to-image +yes +1\n$/,
+    /^MODEL +TASK +DEFAULT +VERSIONS\ntiny +text-to-image +yes +1\nsplit +text-to-image +a b\n$/,
   );
-  expect(JSON.parse((await lehr(['models', '--json'])).stdout)).toMatchObject([{ id: 'tiny' }]);
+  expect(JSON.parse((await lehr(['models', '--json'])).stdout)).toMatchObject([
+    { id: 'tiny' },
+    { id: 'split' },
+  ]);
   expect((await lehr(['queues'])).stdout).toMatch(
-    /\ndiffusion\.tiny@1\.64x64 +1 +0 .* closed\n[\s\S]*\ntiny@1 +0 +closed\n$/,
+    /\ndiffusion\.tiny@1\.64x64 +1 +0 .* closed\n[\s\S]*\ntiny@1 +0 +closed\nsplit@a +0 +closed\nsplit@b +0 +closed\n$/,
   );
   expect(JSON.parse((await lehr(['queues', '--json'])).stdout)).toMatchObject({ data: [{ waiting: 1 }] });
 });
 
 test('lehr keys makes, lists and revokes; a key is shown once', async () => {
-  const stack = await startStack(server);
-  const lehr = lehrFor(stack);
+  const api = await servedApi(server.url);
+  const lehr = lehrFor(api);
   const made = await lehr([
     'keys',
     'create',
@@ -214,7 +226,7 @@ test('lehr keys makes, lists and revokes; a key is shown once', async () => {
   expect(listed.stdout).toMatch(
     new RegExp(`${id} +acme +render farm +submit,read +2099-01-31T00:00:00.000Z +never\n`),
   );
-  const others = lehrFor({ ...stack, key });
+  const others = lehrFor({ ...api, key });
   expect((await others(['jobs'])).code).toBe(0);
   expect(await others(['keys', 'list'])).toMatchObject({
     code: 77,
@@ -229,12 +241,12 @@ test('lehr keys makes, lists and revokes; a key is shown once', async () => {
     tenant: 'acme',
   });
   // Neither key is anywhere else: not the caller's own, and the new one not a second time.
-  for (const { stdout, stderr } of [listed, made]) expect(`${stdout}${stderr}`).not.toContain(stack.key);
+  for (const { stdout, stderr } of [listed, made]) expect(`${stdout}${stderr}`).not.toContain(api.key);
   expect(`${made.stderr}${listed.stdout}`).not.toContain(key);
 });
 
 describe('lehr doctor', () => {
-  test('finds nothing wrong where nothing is', async () => {
+  test('finds nothing wrong where nothing is', WHOLE, async () => {
     const home = await tempFolder('home');
     const models = await tinyModels();
     const stack = await startStack(server, { LEHR_HOME: home, LEHR_MODELS: models });
@@ -312,6 +324,15 @@ describe('lehr doctor', () => {
   });
 });
 
+test('lehr doctor leaves nothing behind where nothing is installed', async () => {
+  const cwd = await tempFolder('elsewhere');
+  const env = { LEHR_URL: `http://127.0.0.1:${await freePort()}` };
+  const { code, stdout } = await startLehrCommand(['doctor', '--skip-models'], { env, cwd }).ended;
+  expect(code).toBe(5);
+  expect(stdout).toMatch(/fail +store +\.lehr is not there\n +-> .*LEHR_HOME/);
+  expect(await readdir(cwd)).toEqual([]);
+});
+
 describe('whoever is asked wrongly', () => {
   const usage: [args: string[], said: RegExp][] = [
     [['draw'], /"draw" is not a command/],
@@ -351,11 +372,11 @@ describe('whoever is asked wrongly', () => {
       code: 78,
       stderr: expect.stringContaining('set LEHR_API_KEY'),
     });
-    const stack = await startStack(server);
-    const wrong = await lehrFor({ ...stack, key: 'lehr_test_nobody_knows_this_one' })(['models', '--json']);
+    const api = await servedApi(server.url);
+    const wrong = await lehrFor({ ...api, key: 'lehr_test_nobody_knows_this_one' })(['models', '--json']);
     expect(wrong).toMatchObject({ code: 77, stdout: '' });
     expect(JSON.parse(wrong.stderr)).toMatchObject({ error: { code: 'unauthenticated', status: 401 } });
-    const refused = await lehrFor(stack)(['submit', PROMPT, '--steps', '0', '--json']);
+    const refused = await lehrFor(api)(['submit', PROMPT, '--steps', '0', '--json']);
     expect(refused.code).toBe(65);
     expect(JSON.parse(refused.stderr)).toMatchObject({
       error: { code: 'invalid-input', problems: [{ pointer: '/input/steps' }] },
@@ -363,18 +384,18 @@ describe('whoever is asked wrongly', () => {
   });
 
   test('the key of npm start is found under LEHR_HOME, and goes to this machine only', async () => {
-    const stack = await startStack(server);
+    const api = await servedApi(server.url);
     const folder = await tempFolder('installed');
     await mkdir(join(folder, '.lehr'));
-    await writeFile(join(folder, '.lehr', 'api-key'), `${stack.key}\n`);
-    const { port } = new URL(stack.url);
+    await writeFile(join(folder, '.lehr', 'api-key'), `${api.key}\n`);
+    const { port } = new URL(api.url);
     const here = await startLehrCommand(['models'], { env: { LEHR_PORT: port }, cwd: folder }).ended;
     expect(here).toMatchObject({ code: 0, stdout: expect.stringContaining('tiny') });
     const elsewhere = await startLehrCommand(['models'], {
       env: { LEHR_URL: 'http://lehr.example', LEHR_HOME: join(folder, '.lehr') },
     }).ended;
     expect(elsewhere).toMatchObject({ code: 78, stderr: expect.stringContaining('no key for lehr.example') });
-    const said = await startLehrCommand(['models', '--url', stack.url, '--api-key', stack.key]).ended;
+    const said = await startLehrCommand(['models', '--url', api.url, '--api-key', api.key]).ended;
     expect(said.code).toBe(0);
   });
 

@@ -1,11 +1,12 @@
 /** The SDK against the whole of Lehr: an API process, a worker on a tiny model, and a network that loses things. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type FollowedEvent, type Job, Lehr, LehrError } from '../../packages/client/src/index.ts';
 import { startLehr } from '../support/lehr-process.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { type Stack, startStack } from '../support/stack.ts';
 import { tempFolder, tinyModels } from '../support/tiny-models.ts';
 import { faultyProxy } from './faulty-proxy.ts';
+import { servedApi } from './served-api.ts';
 
 let server: TestRedis;
 beforeAll(async () => {
@@ -15,13 +16,17 @@ afterAll(() => server.stop());
 
 const clientOf = ({ url, key: apiKey }: Pick<Stack, 'url' | 'key'>) => new Lehr({ url, apiKey });
 const PICTURE = { type: 'text-to-image', input: { prompt: 'a red circle', seed: 7, steps: 4 } } as const;
-/** On a tiny model some seconds of work. */
-const LONG = { type: 'text-to-image', input: { prompt: 'a red circle', steps: 900, n: 8 } } as const;
 
 async function idsOf(lehr: Lehr): Promise<string[]> {
   const ids: string[] = [];
   for await (const { id } of lehr.list()) ids.push(id);
   return ids;
+}
+
+async function eventsOf(stream: AsyncIterable<FollowedEvent>): Promise<FollowedEvent[]> {
+  const events: FollowedEvent[] = [];
+  for await (const event of stream) events.push(event);
+  return events;
 }
 
 const failure = async (promise: Promise<unknown>): Promise<LehrError> => {
@@ -33,116 +38,40 @@ const failure = async (promise: Promise<unknown>): Promise<LehrError> => {
   return error as LehrError;
 };
 
-describe('with a worker', () => {
-  test('a picture is asked for, waited for and downloaded; then its job is forgotten', async () => {
+describe('with a worker', { timeout: 120_000 }, () => {
+  test('a picture is asked for, followed over a cut connection, downloaded; then its job is forgotten', async () => {
     const stack = await startStack(server);
-    await stack.worker();
-    const lehr = clientOf(stack);
+    const proxy = await faultyProxy(stack.url);
+    const lehr = clientOf({ ...stack, url: proxy.url });
     const job = await lehr.submit(PICTURE);
     expect(job).toMatchObject({ status: 'queued', type: 'text-to-image', input: { seed: 7 } });
+    proxy.fate({ cutAfter: 1 }, 'refuse');
+    const followed = eventsOf(lehr.stream(job.id));
+    await proxy.came(4);
+    await stack.worker();
+    const types = (await followed).map(({ type }) => type);
+    expect(types.slice(0, 2)).toEqual(['job.queued', 'job.started']);
+    expect(types.at(-1)).toBe('job.succeeded');
     const done = await lehr.wait(job.id);
     expect(done).toMatchObject({ id: job.id, status: 'succeeded' });
     const [image] = done.output?.images ?? [];
     const bytes = await lehr.download(image!);
     expect(Buffer.from(bytes.subarray(1, 4)).toString()).toBe('PNG');
     expect(bytes.byteLength).toBe(image!.bytes);
-    expect(await lehr.get(job.id)).toMatchObject({ status: 'succeeded' });
+    const other = lehr.download({ ...image!, sha256: '0'.repeat(64) });
+    expect(await failure(other)).toMatchObject({ code: 'bad-answer' });
     expect(await lehr.delete(job.id)).toBeUndefined();
     expect(await failure(lehr.get(job.id))).toMatchObject({
       code: 'not-found',
       status: 404,
       retryable: false,
     });
-  });
-
-  test('run answers with a job that has its output', async () => {
-    const stack = await startStack(server);
-    await stack.worker();
-    const { status, output } = await clientOf(stack).run(PICTURE);
+    const { status, output } = await lehr.run(PICTURE);
     expect(status).toBe('succeeded');
     expect(output.images).toHaveLength(1);
   });
 
-  test('a stream tells everything once, in order, over connections that break', async () => {
-    const stack = await startStack(server);
-    const proxy = await faultyProxy(stack.url);
-    const lehr = clientOf({ ...stack, url: proxy.url });
-    const job = await lehr.submit(LONG);
-    proxy.fate({ cutAfter: 1 }, 'refuse', { cutAfter: 3 });
-    const events: FollowedEvent[] = [];
-    const followed = (async () => {
-      for await (const event of lehr.stream(job.id, { previews: false })) events.push(event);
-    })();
-    await proxy.came(4);
-    await stack.worker();
-    await followed;
-    const types = events.map(({ type }) => type);
-    expect(types.slice(0, 2)).toEqual(['job.queued', 'job.started']);
-    expect(types.at(-1)).toBe('job.succeeded');
-    expect(types.filter((type) => type !== 'job.progress')).toHaveLength(3);
-    const ids = events.map(({ id }) => Number(id));
-    expect(ids).toEqual([...new Set(ids)].sort((a, b) => a - b));
-    const streams = proxy.requests.filter(({ path }) => path.includes('/events'));
-    expect(streams.length).toBeGreaterThanOrEqual(4);
-    expect(streams[0].headers).not.toHaveProperty('last-event-id');
-    expect(streams[1].headers['last-event-id']).toBe(events[0].id);
-    // Nothing a client that was never cut off would have heard is missing.
-    const whole: FollowedEvent[] = [];
-    for await (const event of clientOf(stack).stream(job.id)) whole.push(event);
-    expect(ids).toEqual(whole.map(({ id }) => Number(id)));
-    // From an event on, and after the end, there is only what came later.
-    const late: FollowedEvent[] = [];
-    for await (const event of lehr.stream(job.id, { after: whole.at(-2)?.id })) late.push(event);
-    expect(late.map(({ type }) => type)).toEqual(['job.succeeded']);
-    for await (const event of lehr.stream(job.id, { after: whole.at(-1)?.id })) late.push(event);
-    expect(late).toHaveLength(1);
-  });
-
-  test('leaving a stream, or aborting it, hangs up; the job goes on', async () => {
-    const stack = await startStack(server);
-    const lehr = clientOf(stack);
-    await stack.worker();
-    const { id } = await lehr.submit(LONG);
-    for await (const event of lehr.stream(id)) if (event.type === 'job.started') break;
-    const abort = new AbortController();
-    const following = (async () => {
-      for await (const event of lehr.stream(id, { signal: abort.signal })) {
-        if (event.type === 'job.progress') abort.abort(new Error('enough'));
-      }
-    })();
-    await expect(following).rejects.toThrow('enough');
-    expect((await lehr.get(id)).status).toBe('running');
-    expect((await lehr.cancel(id)).id).toBe(id);
-    expect(await lehr.wait(id)).toMatchObject({ status: 'canceled' });
-  });
-});
-
-describe('with nobody to do the work', () => {
-  test('a lost answer costs no second job', async () => {
-    const stack = await startStack(server);
-    const proxy = await faultyProxy(stack.url);
-    proxy.fate('lose-answer', 'lose-answer');
-    const job = await clientOf({ ...stack, url: proxy.url }).submit(PICTURE);
-    const keys = proxy.requests.map(({ headers }) => headers['idempotency-key']);
-    expect(keys).toHaveLength(3);
-    expect(new Set(keys).size).toBe(1);
-    expect(await idsOf(clientOf(stack))).toEqual([job.id]);
-  });
-
-  test('two submissions with one key of your own are one job; with none, they are two', async () => {
-    const lehr = clientOf(await startStack(server));
-    const first = await lehr.submit(PICTURE, { idempotencyKey: 'order-81' });
-    expect((await lehr.submit(PICTURE, { idempotencyKey: 'order-81' })).id).toBe(first.id);
-    const other = { ...PICTURE, input: { prompt: 'a blue circle' } };
-    expect(await failure(lehr.submit(other, { idempotencyKey: 'order-81' }))).toMatchObject({
-      code: 'idempotency-mismatch',
-      status: 422,
-    });
-    await Promise.all([lehr.submit(PICTURE), lehr.submit(PICTURE)]);
-    expect(await idsOf(lehr)).toHaveLength(3);
-  });
-
-  test('waits, submissions and streams survive a restart of the API', async () => {
+  test('waits, submissions and streams survive a kill -9 and restart of the API', async () => {
     const { stack, restart } = await restartable();
     const lehr = clientOf(stack);
     const { id } = await lehr.submit(PICTURE);
@@ -156,18 +85,99 @@ describe('with nobody to do the work', () => {
     const submitting = lehr.submit(PICTURE);
     await restart();
     const second = await submitting;
-    await lehr.cancel(id);
-    expect(await waiting).toMatchObject({ id, status: 'canceled' });
-    await heard;
-    expect(events.map(({ type }) => type)).toEqual(['job.queued', 'job.canceled']);
     expect(await idsOf(lehr)).toEqual([second.id, id]);
+    await stack.worker();
+    expect(await waiting).toMatchObject({ id, status: 'succeeded' });
+    await heard;
+    const types = events.map(({ type }) => type).filter((type) => !/progress|preview/.test(type));
+    expect(types).toEqual(['job.queued', 'job.started', 'job.succeeded']);
+  });
+});
+
+describe('without one', () => {
+  test('a lost answer costs no second job', async () => {
+    const api = await servedApi(server.url);
+    const proxy = await faultyProxy(api.url);
+    proxy.fate('lose-answer', 'lose-answer');
+    const job = await clientOf({ ...api, url: proxy.url }).submit(PICTURE);
+    const keys = proxy.requests.map(({ headers }) => headers['idempotency-key']);
+    expect(keys).toHaveLength(3);
+    expect(new Set(keys).size).toBe(1);
+    expect(await idsOf(clientOf(api))).toEqual([job.id]);
+  });
+
+  test('two submissions with one key of your own are one job; with none, they are two', async () => {
+    const lehr = clientOf(await servedApi(server.url));
+    const first = await lehr.submit(PICTURE, { idempotencyKey: 'order-81' });
+    expect((await lehr.submit(PICTURE, { idempotencyKey: 'order-81' })).id).toBe(first.id);
+    const other = { ...PICTURE, input: { prompt: 'a blue circle' } };
+    expect(await failure(lehr.submit(other, { idempotencyKey: 'order-81' }))).toMatchObject({
+      code: 'idempotency-mismatch',
+      status: 422,
+    });
+    await Promise.all([lehr.submit(PICTURE), lehr.submit(PICTURE)]);
+    expect(await idsOf(lehr)).toHaveLength(3);
+  });
+
+  test('a stream tells everything once, in order, over connections that break', async () => {
+    const api = await servedApi(server.url);
+    const proxy = await faultyProxy(api.url);
+    const lehr = clientOf({ ...api, url: proxy.url });
+    const { id } = await lehr.submit(PICTURE);
+    proxy.fate({ cutAfter: 1 }, 'refuse', { cutAfter: 2 }, { cutAfter: 1 });
+    const followed = eventsOf(lehr.stream(id));
+    await proxy.came(4);
+    const claim = await api.worker.take();
+    await api.worker.progress(claim, 1);
+    await proxy.came(5);
+    await api.worker.progress(claim, 2);
+    await proxy.came(6);
+    await api.worker.progress(claim, 3);
+    await api.worker.succeed(claim);
+    const events = await followed;
+    const types = events.map(({ type }) => type);
+    expect(types.slice(0, 2)).toEqual(['job.queued', 'job.started']);
+    expect(types.at(-1)).toBe('job.succeeded');
+    expect(types.slice(2, -1).every((type) => type === 'job.progress')).toBe(true);
+    const ids = events.map((event) => event.id);
+    const streams = proxy.requests.filter(({ path }) => path.includes('/events'));
+    expect(streams.slice(0, 4).map(({ headers }) => headers['last-event-id'])).toEqual([
+      undefined,
+      ids[0],
+      ids[0],
+      ids[2],
+    ]);
+    // A client that was never cut off hears the same, and one that comes later what it has not heard.
+    expect((await eventsOf(lehr.stream(id))).map((event) => event.id)).toEqual(ids);
+    expect((await eventsOf(lehr.stream(id, { after: ids.at(-2) }))).map(({ type }) => type)).toEqual([
+      'job.succeeded',
+    ]);
+    expect(await eventsOf(lehr.stream(id, { after: ids.at(-1) }))).toEqual([]);
+  });
+
+  test('leaving a stream, or aborting it, hangs up; the job goes on until it is called off', async () => {
+    const api = await servedApi(server.url);
+    const lehr = clientOf(api);
+    const { id } = await lehr.submit(PICTURE);
+    for await (const event of lehr.stream(id)) if (event.type === 'job.queued') break;
+    const abort = new AbortController();
+    const following = (async () => {
+      for await (const event of lehr.stream(id, { signal: abort.signal })) {
+        if (event.type === 'job.started') abort.abort(new Error('enough'));
+      }
+    })();
+    await api.worker.take();
+    await expect(following).rejects.toThrow('enough');
+    await vi.waitFor(() => expect(api.channels.size).toBe(0));
+    expect((await lehr.get(id)).status).toBe('running');
+    expect((await lehr.cancel(id)).id).toBe(id);
   });
 
   test('an abort ends each call at once with its reason', async () => {
-    const stack = await startStack(server);
-    const proxy = await faultyProxy(stack.url);
-    const { id } = await clientOf(stack).submit(PICTURE);
-    const lehr = clientOf({ ...stack, url: proxy.url });
+    const api = await servedApi(server.url);
+    const proxy = await faultyProxy(api.url);
+    const { id } = await clientOf(api).submit(PICTURE);
+    const lehr = clientOf({ ...api, url: proxy.url });
     const calls: ((signal: AbortSignal) => Promise<unknown>)[] = [
       (signal) => lehr.submit(PICTURE, { signal }),
       (signal) => lehr.get(id, { signal }),
@@ -200,7 +210,7 @@ describe('with nobody to do the work', () => {
   });
 
   test('a wait has an end when it is given one; the job goes on', async () => {
-    const lehr = clientOf(await startStack(server));
+    const lehr = clientOf(await servedApi(server.url));
     const { id } = await lehr.submit(PICTURE);
     const error = await failure(lehr.wait(id, { timeoutMs: 300 }));
     expect(error).toMatchObject({ code: 'timed-out', jobId: id, retryable: true });
@@ -215,9 +225,9 @@ describe('with nobody to do the work', () => {
   });
 
   test('a list goes over its pages, newest first, and stops asking when nobody reads on', async () => {
-    const stack = await startStack(server);
-    const proxy = await faultyProxy(stack.url);
-    const lehr = clientOf({ ...stack, url: proxy.url });
+    const api = await servedApi(server.url);
+    const proxy = await faultyProxy(api.url);
+    const lehr = clientOf({ ...api, url: proxy.url });
     const made: Job[] = [];
     for (let i = 0; i < 5; i += 1) made.unshift(await lehr.submit(PICTURE));
     await lehr.cancel(made[1].id);
@@ -233,9 +243,9 @@ describe('with nobody to do the work', () => {
   });
 
   test('a refusal says what is wrong with which field, and is not tried again', async () => {
-    const stack = await startStack(server);
-    const proxy = await faultyProxy(stack.url);
-    const lehr = clientOf({ ...stack, url: proxy.url });
+    const api = await servedApi(server.url);
+    const proxy = await faultyProxy(api.url);
+    const lehr = clientOf({ ...api, url: proxy.url });
     const error = await failure(lehr.submit({ type: 'text-to-image', input: { prompt: 'x', steps: 0 } }));
     expect(error).toMatchObject({
       code: 'invalid-input',
@@ -246,14 +256,14 @@ describe('with nobody to do the work', () => {
     expect(error.problems).toEqual([{ pointer: '/input/steps', detail: 'must be at least 1' }]);
     expect(error.requestId).toMatch(/.{8}/);
     expect(proxy.requests).toHaveLength(1);
-    const nobody = new Lehr({ url: stack.url, apiKey: 'lehr_test_nobody_knows_this_one' });
+    const nobody = new Lehr({ url: api.url, apiKey: 'lehr_test_nobody_knows_this_one' });
     expect(await failure(nobody.models())).toMatchObject({ code: 'unauthenticated', status: 401 });
     expect(await failure(lehr.get('job_00000000000000000000000000'))).toMatchObject({ code: 'not-found' });
   });
 
   test('models, queues and keys', async () => {
-    const lehr = clientOf(await startStack(server));
-    expect(await lehr.models()).toMatchObject([{ id: 'tiny', default: true }]);
+    const lehr = clientOf(await servedApi(server.url));
+    expect(await lehr.models()).toMatchObject([{ id: 'tiny', default: true }, { id: 'split' }]);
     await lehr.submit(PICTURE);
     expect(await lehr.queues()).toMatchObject({ data: [{ waiting: 1, workers: 0 }] });
     const made = await lehr.keys.create({ tenant: 'acme', name: 'render farm' });
@@ -265,9 +275,9 @@ describe('with nobody to do the work', () => {
   });
 
   test('a deletion whose answer was lost is done', async () => {
-    const stack = await startStack(server);
-    const proxy = await faultyProxy(stack.url);
-    const lehr = clientOf({ ...stack, url: proxy.url });
+    const api = await servedApi(server.url);
+    const proxy = await faultyProxy(api.url);
+    const lehr = clientOf({ ...api, url: proxy.url });
     const { id } = await lehr.submit(PICTURE);
     expect(await lehr.delete(id)).toMatchObject({ id, status: 'canceled' });
     proxy.fate('lose-answer');
@@ -281,9 +291,9 @@ describe('with nobody to do the work', () => {
   });
 
   test('Retry-After is obeyed to the second, and one that is too long is reported instead', async () => {
-    const stack = await startStack(server);
-    const proxy = await faultyProxy(stack.url);
-    const lehr = clientOf({ ...stack, url: proxy.url });
+    const api = await servedApi(server.url);
+    const proxy = await faultyProxy(api.url);
+    const lehr = clientOf({ ...api, url: proxy.url });
     proxy.fate({ status: 429, headers: { 'retry-after': '1' } }, { status: 503 }, { status: 502 });
     await lehr.models();
     const [first, second] = proxy.requests;
@@ -299,6 +309,14 @@ describe('with nobody to do the work', () => {
     proxy.fate({ status: 500, body: '<html>oops</html>' });
     expect(await failure(lehr.models())).toMatchObject({ code: 'internal', status: 500 });
     expect(proxy.requests).toHaveLength(6);
+    // Followed, this POST would become a GET.
+    proxy.fate({ status: 301, headers: { location: `${api.url}/v1/jobs` } });
+    expect(await failure(lehr.submit(PICTURE))).toMatchObject({
+      code: 'bad-answer',
+      message: expect.stringContaining(`leads on to ${api.url}`),
+    });
+    proxy.fate({ status: 200, body: '<html>Welcome</html>' });
+    expect(await failure(lehr.models())).toMatchObject({ code: 'bad-answer', status: 200 });
   });
 });
 

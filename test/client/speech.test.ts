@@ -22,7 +22,9 @@ afterAll(() => server.stop());
 const CIRCLE = fileURLToPath(new URL('en_circle.wav', SAMPLES));
 const SAID = /a red circle on a blue background/i;
 
-test('a recording is uploaded, over a connection that loses the answer too, and written down', async () => {
+test('a recording is uploaded, over a connection that loses the answer too, and written down', {
+  timeout: 120_000,
+}, async () => {
   const stack = await startStack(server, { LEHR_MODELS: await speechModels() });
   const proxy = await faultyProxy(stack.url);
   const lehr = new Lehr({ url: proxy.url, apiKey: stack.key });
@@ -38,7 +40,7 @@ test('a recording is uploaded, over a connection that loses the answer too, and 
   expect(drawn.output).toMatchObject({ text: expect.stringMatching(SAID), images: [{ width: 64 }] });
 });
 
-test('lehr transcribe writes the text, the subtitles, or the whole job', async () => {
+test('lehr transcribe writes the text, the subtitles, or the whole job', { timeout: 120_000 }, async () => {
   const stack = await startStack(server, { LEHR_MODELS: await speechModels() });
   await stack.worker();
   const lehr = lehrFor(stack);
@@ -67,7 +69,9 @@ test('lehr transcribe writes the text, the subtitles, or the whole job', async (
   expect((await lehr(['transcribe', CIRCLE, '--temperature', '7'])).code).toBe(65);
 });
 
-test('lehr submit --audio draws what is said, and takes recordings of any size', async () => {
+test('lehr submit --audio draws what is said, and takes recordings of any size', {
+  timeout: 120_000,
+}, async () => {
   const stack = await startStack(server, { LEHR_MODELS: await speechModels() });
   const lehr = lehrFor(stack);
   const folder = await tempFolder('spoken');

@@ -223,6 +223,19 @@ describe('a prediction', () => {
     }
   });
 
+  test('says so when its output is not kept any more', async () => {
+    const stack = await startStack(server, { LEHR_OUTPUT_TTL_H: '0.0003' });
+    await stack.worker();
+    const { client } = replicate(stack);
+    const { id } = await client.predictions.create({ model: 'lehr/tiny', input: CIRCLE, wait: true });
+    const removed = async () => {
+      const { status, data_removed, output } = await client.predictions.get(id);
+      return { status, data_removed, output };
+    };
+    const over = { status: 'succeeded', data_removed: true, output: null };
+    await expect.poll(removed, { timeout: 10_000 }).toEqual(over);
+  });
+
   test('shows its progress in its logs, as clients read it', async () => {
     const stack = await startStack(server);
     const jobs = byHand(server.url, stack.namespace);
@@ -424,6 +437,25 @@ describe('a client that loses its connection', () => {
     expect(await client.run('lehr/tiny', { input })).toHaveLength(1);
     expect(lost).toBe(1);
     expect(await jobs.jobs()).toHaveLength(1);
+    // Whoever hangs up on a prediction calls nothing off.
+    expect(await jobs.redis.zcard(jobs.keys.orphans)).toBe(0);
+  });
+
+  test('and overtakes its own end has at most four', async () => {
+    const stack = await startStack(server);
+    const jobs = byHand(server.url, stack.namespace);
+    const { client } = replicate(stack);
+    const calls: Promise<Prediction>[] = [];
+    for (let held = 1; held <= 6; held++) {
+      calls.push(client.predictions.create({ model: 'lehr/tiny', input: CIRCLE, wait: 3 }));
+      if (held > 4) continue;
+      await expect.poll(async () => (await jobs.redis.keys(jobs.keys.twins('*'))).length).toBe(1);
+      const [twins] = await jobs.redis.keys(jobs.keys.twins('*'));
+      await expect.poll(() => jobs.redis.zcard(twins ?? '')).toBe(held);
+    }
+    const ids = (await Promise.all(calls)).map(({ id }) => id);
+    expect(new Set(ids).size).toBe(4);
+    expect(await jobs.jobs()).toHaveLength(4);
   });
 
   /** Whether the next request like its own would take the job. */

@@ -81,7 +81,9 @@ export function operationsOf({ paths }: OpenApiDocument): Operation[] {
   );
 }
 
-/** A request that the document allows. `given` decides parameters; of the optional ones this share is there. */
+/**
+ * A request that the document allows. `given` decides parameters and fields of the body; of the optional ones this share is there.
+ */
 export function draftOf(
   document: OpenApiDocument,
   operation: Operation,
@@ -103,8 +105,14 @@ export function draftOf(
   }
   const types = Object.keys(operation.contents);
   const type = types.length > 0 ? random.pick(types) : undefined;
-  const body = type && { type, value: bodyOf(document, operation.contents[type], random) };
+  const body = type && { type, value: decided(bodyOf(document, operation.contents[type], random), given) };
   return { operation, ...draft, ...(body && { body }) } as unknown as Draft;
+}
+
+/** The fields at the top that are there, as given. */
+function decided(value: unknown, given: Readonly<Record<string, string>>): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return { ...value, ...Object.fromEntries(Object.entries(given).filter(([name]) => name in value)) };
 }
 
 function bodyOf(document: OpenApiDocument, media: Media, random: Random): unknown {

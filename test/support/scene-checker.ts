@@ -56,14 +56,16 @@ export function checkScene(pixels: Pixels, spec: SceneSpec): Verdict {
   return { background, ...rest, all: background && rest.colours && rest.shapes && rest.relation };
 }
 
-/** Shares of right pictures; relations count where the prompt states one. */
-export function sharesOf(results: readonly { spec: SceneSpec; verdict: Verdict }[]): Record<Measure, number> {
-  const share = (measure: Measure): number => {
+/** How many pictures were asked about a measure, and how many were right; relations where the prompt states one. */
+export type Tally = Readonly<Record<Measure, { readonly right: number; readonly asked: number }>>;
+
+export function tallyOf(results: readonly { spec: SceneSpec; verdict: Verdict }[]): Tally {
+  const entries = MEASURES.map((measure) => {
     const asked = results.filter(({ spec }) => measure !== 'relation' || spec.relation !== null);
-    return asked.filter(({ verdict }) => verdict[measure]).length / asked.length;
-  };
-  const entries = MEASURES.map((measure): [Measure, number] => [measure, share(measure)]);
-  return Object.fromEntries(entries) as Record<Measure, number>;
+    const right = asked.filter(({ verdict }) => verdict[measure]);
+    return [measure, { right: right.length, asked: asked.length }];
+  });
+  return Object.fromEntries(entries);
 }
 
 function backgroundRight(found: SceneBackground | null, wanted: SceneSpec['background']): boolean {

@@ -33,7 +33,8 @@ export const QUICK_TIMES: DeliveryTimes = {
   progressEveryMs: 100,
   retryDelaysMs: [20, 40, 60],
   closeAfterMs: 60_000,
-  leaseMs: 1000,
+  // Long: a machine that is busy must not lose one and deliver twice. Tests of lost leases say so.
+  leaseMs: 30_000,
   stalledCheckMs: 300,
 };
 

@@ -22,7 +22,7 @@ async function program(world: WebhookWorld): Promise<LehrProcess> {
     redisUrl: server.url,
     namespace: namespaceOf(world),
     secretKey: SECRET_KEY,
-    times: QUICK_TIMES,
+    times: { ...QUICK_TIMES, leaseMs: 1000 },
   };
   const file = await bundle('../support/webhook-deliverer.ts', import.meta.url);
   const deliverer = startProgram(file, {}, [JSON.stringify(settings)]);
@@ -174,8 +174,8 @@ test('an event that comes again is not told again', async () => {
 test('several processes share the work, and nothing is told twice', async () => {
   const world = await webhookWorld(server.url);
   const receiver = await webhookReceiver();
-  // A process that gets no time to renew a lease would lose it, and that delivery would come twice.
-  const times = { leaseMs: 60_000, holdMs: 60_000 };
+  // A process that gets no time for what it took would have it taken by another.
+  const times = { holdMs: 60_000 };
   const deliverers = await Promise.all(Array.from({ length: 3 }, () => world.deliverer({ times })));
   const jobs = await Promise.all(Array.from({ length: 150 }, () => world.hooked(receiver.url, END)));
   await Promise.all(jobs.map((job) => world.run(job)));
@@ -213,7 +213,7 @@ test('Redis killed in the middle of many deliveries and back: all that was asked
   const world = await webhookWorld(own.url);
   const receiver = await webhookReceiver();
   receiver.answer(500, 500);
-  await world.deliverer({ times: { retryDelaysMs: [300, 300, 300, 300] } });
+  await world.deliverer({ times: { retryDelaysMs: [300, 300, 300, 300], leaseMs: 1000 } });
   const jobs = await Promise.all(Array.from({ length: 40 }, () => world.hooked(receiver.url, END)));
   const [late, ...early] = jobs;
   const running = Promise.all(early.map((job) => world.run(job)));
@@ -224,7 +224,7 @@ test('Redis killed in the middle of many deliveries and back: all that was asked
   await running;
   await world.run(late);
   await Promise.all(jobs.map((job) => delivered(world, job)));
-  expect(performance.now() - backAt).toBeLessThan(5000);
+  expect(performance.now() - backAt).toBeLessThan(10_000);
 });
 
 test('deleting a job takes its deliveries along, also those under way', async () => {

@@ -53,9 +53,9 @@ export async function* followJob(
         },
       });
       for await (const message of messages) {
+        const event = JSON.parse(message.data) as JobEvent;
         failures = 0;
         if (message.id !== undefined) last = message.id;
-        const event = JSON.parse(message.data) as JobEvent;
         yield message.id === undefined ? event : { ...event, id: message.id };
         if (ENDS.includes(event.type)) return;
       }

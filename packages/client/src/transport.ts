@@ -52,6 +52,9 @@ export interface TryOptions extends CallOptions {
   readonly missingIsDone?: boolean;
 }
 
+/** Nothing, or a proxy that got nothing: what was asked for may have been done. */
+const UNANSWERED: readonly (number | undefined)[] = [undefined, 502, 504];
+
 export class Transport {
   readonly #options: TransportOptions;
 
@@ -121,7 +124,7 @@ export class Transport {
       } catch (error) {
         if (!(error instanceof LehrError) || !repeatable) throw error;
         if (missingIsDone && unanswered && error.status === 404) return undefined as T;
-        unanswered ||= error.status === undefined;
+        unanswered ||= UNANSWERED.includes(error.status);
         const delayMs = retryDelayMs(error, tries, this.#options.policy);
         if (delayMs === undefined) throw error;
         this.#options.onRetry?.(error);
@@ -138,11 +141,18 @@ export class Transport {
   ): Promise<Response> {
     let response: Response;
     try {
-      response = await this.#options.fetch(url, { ...init, signal: patience });
+      // A redirect would turn a POST into a GET: it is said, not followed.
+      response = await this.#options.fetch(url, { redirect: 'manual', ...init, signal: patience });
     } catch (error) {
       throw fault(error, patience, caller);
     }
-    if (response.status >= 400) throw await errorOf(response);
+    const { status, headers } = response;
+    if (status >= 400) throw await errorOf(response);
+    if (status >= 300) {
+      await response.body?.cancel();
+      const message = `The server leads on to ${headers.get('location')}; is that the address to use?`;
+      throw new LehrError('bad-answer', message, { status });
+    }
     return response;
   }
 

@@ -81,7 +81,7 @@ const WhisperModelSchema = z.strictObject({
       /** Of one file, decoded. */
       max_audio_s: z.number().positive(),
     })
-    .prefault({ max_audio_s: 4 * 3600 }),
+    .prefault({ max_audio_s: 2 * 3600 }),
 });
 
 const RegistrySchema = z

@@ -9,16 +9,19 @@ import type { MadeJob } from './make-job.ts';
 
 export type SucceededRecord = Extract<JobRecord, { state: 'succeeded' }>;
 
-/** Waits at most `holdMs`; resolves with the record as it is then. When it rejects, the job is there for the next one who asks. */
+/**
+ * Waits at most `holdMs`; resolves with the record as it is then, and what becomes of the answer is for the caller to say. When
+ * it rejects, the job is there for the next one who asks.
+ */
 export async function hold(
   c: Context<ApiEnv>,
   { records, waits }: ApiParts,
-  { record: first, held, answered, lost }: MadeJob,
+  { record: first, held, lost }: MadeJob,
   holdMs: number,
 ): Promise<JobRecord> {
   await held();
   try {
-    const record = await waits.until({
+    return await waits.until({
       id: first.id,
       first,
       read: () => findJob(records, c.var.caller, first.id),
@@ -26,8 +29,6 @@ export async function hold(
       timeoutMs: holdMs,
       signal: () => c.req.raw.signal,
     });
-    if (!c.req.raw.signal.aborted && isOver(record)) await answered();
-    return record;
   } catch (error) {
     await lost();
     throw error;
@@ -47,6 +48,7 @@ export async function holdUntilDone(
     await made.lost();
     throw new JobEndedError(parts.clock.monotonic() < endsAt ? 'stopping' : 'late', record);
   }
+  if (!c.req.raw.signal.aborted) await made.answered();
   return succeeded(record);
 }
 

@@ -1,4 +1,5 @@
 /** What `lehr doctor` cannot see over HTTP: Redis, the store, providers and models. */
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { demoModelsFile } from '@lehr/demo-models';
@@ -7,7 +8,7 @@ import { openObjectStore } from '@lehr/shared/objects';
 import { openRedis } from '@lehr/shared/redis';
 import { providersOf } from '../providers.ts';
 import type { Check } from './check.ts';
-import { checkModels, checkProviders } from './model-checks.ts';
+import { checkModels, checkProviders, type DeviceWish } from './model-checks.ts';
 import { checkRedis } from './redis-checks.ts';
 import { checkStore } from './store-check.ts';
 
@@ -43,35 +44,35 @@ export async function* diagnose(
   const redis = openRedis(env.LEHR_REDIS_URL, 'api', 'doctor');
   yield* checkRedis(redis, new URL(env.LEHR_REDIS_URL).host);
   redis.disconnect();
-  yield await checkStore(() => openStore(env), storeName(env));
+  yield await storeOf(env);
   const wish = {
     device: env.LEHR_DEVICE,
     providers: providersOf(env.LEHR_DEVICE),
     threads: env.LEHR_THREADS,
   };
   yield checkProviders(wish);
-  if (skipModels) return;
-  const file = resolve(env.LEHR_MODELS ?? demoModelsFile());
-  try {
-    const registry = parseRegistry(await readFile(file, 'utf8'));
-    yield* checkModels(registry, dirname(file), env.LEHR_TASKS.split(',') as Task[], wish);
-  } catch (error) {
-    const advice = 'Point LEHR_MODELS at a models.yaml.';
-    yield { name: 'models', state: 'fail', detail: `${file}: ${(error as Error).message}`, advice };
-  }
+  if (!skipModels) yield* modelsOf(env, wish);
 }
 
 /** The address of the Redis that `npm start` runs lies under LEHR_HOME. */
 async function readEnv(source: Source) {
   const home = source.LEHR_HOME || '.lehr';
   const own = await readFile(join(home, 'redis-url'), 'utf8').catch(() => undefined);
-  return readConfig(DoctorEnv, { LEHR_REDIS_URL: own?.trim(), ...source });
+  return readConfig(DoctorEnv, { ...source, LEHR_REDIS_URL: source.LEHR_REDIS_URL || own?.trim() });
 }
 
 type Env = Awaited<ReturnType<typeof readEnv>>;
 
-const storeName = (env: Env): string =>
-  env.LEHR_STORE === 's3' ? `bucket ${env.LEHR_S3_BUCKET}` : objectsFolder(env.LEHR_HOME);
+function storeOf(env: Env): Promise<Check> | Check {
+  const isFolder = env.LEHR_STORE === 'folder';
+  if (isFolder && !existsSync(env.LEHR_HOME)) {
+    // Opening the store would make the folder.
+    const advice = 'Run this where npm start is run, or set LEHR_HOME.';
+    return { name: 'store', state: 'fail', detail: `${env.LEHR_HOME} is not there`, advice };
+  }
+  const where = isFolder ? objectsFolder(env.LEHR_HOME) : `bucket ${env.LEHR_S3_BUCKET}`;
+  return checkStore(() => openStore(env), where);
+}
 
 function openStore(env: Env) {
   if (env.LEHR_STORE === 'folder') {
@@ -84,4 +85,15 @@ function openStore(env: Env) {
     region: env.LEHR_S3_REGION,
     ...(env.LEHR_S3_ENDPOINT && { endpoint: env.LEHR_S3_ENDPOINT }),
   });
+}
+
+async function* modelsOf(env: Env, wish: DeviceWish): AsyncGenerator<Check, undefined> {
+  const file = resolve(env.LEHR_MODELS ?? demoModelsFile());
+  try {
+    const registry = parseRegistry(await readFile(file, 'utf8'));
+    yield* checkModels(registry, dirname(file), env.LEHR_TASKS.split(',') as Task[], wish);
+  } catch (error) {
+    const advice = 'Point LEHR_MODELS at a models.yaml.';
+    yield { name: 'models', state: 'fail', detail: `${file}: ${(error as Error).message}`, advice };
+  }
 }

@@ -45,6 +45,7 @@ interface WindowRun extends SampleRun {
   readonly request: WhisperSample;
   /** In samples of the waveform. */
   readonly start: number;
+  readonly end: number;
 }
 
 /** Text before a window is not passed on when it came out at a higher temperature: it would lead the next one astray. */
@@ -138,14 +139,21 @@ export class SpeechRun extends JobRun {
     this.#ended += 1;
     this.#company += result.batchSize;
     const { sampleRate, hopLength, windowSamples } = this.#parts.abilities.frontEnd;
+    const next = window.start + result.advanceFrames * hopLength;
+    const end = this.#input.mode === 'fast' ? window.end : (this.#waveform?.length ?? 0);
+    const isHeard = end - next < MIN_REST_S * sampleRate;
+    if (this.#input.mode === 'fast' && !isHeard) {
+      // The decoder stops before speech that it takes for cut off. Planned before the text before it is given out: what
+      // comes after it may be waiting for that.
+      this.#ahead.unshift({ start: next, end });
+      this.#built.planAlso(next / sampleRate);
+    }
     this.#say(this.#built.add(window.start / sampleRate, result));
     if (this.#input.mode === 'fast') {
       const isLast = this.#ahead.length === 0 && this.#ended === this.#begun;
       return isLast ? this.#finish() : this.#more();
     }
-    const next = window.start + result.advanceFrames * hopLength;
-    const rest = (this.#waveform?.length ?? 0) - next;
-    if (rest < MIN_REST_S * sampleRate) return this.#finish();
+    if (isHeard) return this.#finish();
     return [await this.#window(next, windowSamples, passedOn(result))];
   }
 
@@ -238,6 +246,7 @@ export class SpeechRun extends JobRun {
       },
       rows: 1,
       start,
+      end,
       submittedAt: 0,
       step: 0,
       inEngine: false,

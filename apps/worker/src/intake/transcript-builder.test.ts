@@ -53,6 +53,16 @@ describe('what is given out', () => {
     expect(said.map(({ text }) => text).join('')).toBe(builder.transcript().text);
   });
 
+  test('has what is left of a window that was not heard to its end before the next window', () => {
+    const builder = new TranscriptBuilder(20, input({ mode: 'fast' }));
+    builder.plan([0, 10]);
+    builder.planAlso(6.5);
+    expect(builder.add(0, windowOf(segment(0, 6, ' one'))).text).toBe('one');
+    expect(builder.add(10, windowOf(segment(0, 1, ' three'))).text).toBe('');
+    expect(builder.add(6.5, windowOf(segment(0, 2, ' two'))).text).toBe(' two three');
+    expect(builder.transcript().segments.map(({ start }) => start)).toEqual([0, 6.5, 10]);
+  });
+
   test('comes in the order of the file when the windows of the fast mode end in another', () => {
     const builder = new TranscriptBuilder(30, input({ mode: 'fast' }));
     builder.plan([0, 9.5, 21]);

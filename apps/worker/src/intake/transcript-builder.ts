@@ -52,6 +52,11 @@ export class TranscriptBuilder {
     this.#planned = startsS;
   }
 
+  /** One more, inside of a planned one that was not heard to its end. */
+  planAlso(startS: number): void {
+    this.#planned = [...this.#planned, startS].sort((a, b) => a - b);
+  }
+
   /** Takes a window that is over; the texts it returns, one after the other, are the text of the whole. */
   add(startS: number, result: TranscribedMessage): Said {
     this.#windows.push({ startS, result });

@@ -15,7 +15,7 @@ const PARTS: Names = (pointer) => pointer.replace(/^\/timestamp_granularities.*/
 const { language, prompt } = SpeechToTextRequestSchema.shape;
 
 const common = {
-  model: z.string().min(1).max(200),
+  model: z.string().min(1).max(200).meta({ example: 'demo-whisper' }),
   prompt,
   response_format: z.enum(TRANSCRIPT_FORMATS).default('json'),
   // Parts are text.

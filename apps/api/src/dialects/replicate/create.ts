@@ -154,7 +154,8 @@ async function answerPrediction(
     callsOff: false,
   });
   const record = waitS === undefined ? made.record : await hold(c, parts, made, waitS * 1000);
-  if (!c.req.raw.signal.aborted) await made.answered();
+  // Whatever its state: this client goes on with what it is told.
+  if (waitS !== undefined && !c.req.raw.signal.aborted) await made.answered();
   return answerJson(c, await view.created(record), isOver(record) ? 201 : 202, {
     ...made.headers,
     ...(waitS !== undefined && { 'preference-applied': `wait=${waitS}` }),

@@ -1,0 +1,124 @@
+/** The right picture comes out: the demo models through real processes, judged by the analytic checker. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { demoModelsFile } from '../../packages/demo-models/src/index.ts';
+import { sampleFile } from '../support/audio-golden.ts';
+import { drawAll, pictureOf, spokenPrompts } from '../support/demo-models.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+import {
+  checkScene,
+  heldOutPrompts,
+  type Measure,
+  type SceneSpec,
+  tallyOf,
+} from '../support/scene-checker.ts';
+import { readScene } from '../support/scene-reading.ts';
+import { type Stack, startStack } from '../support/stack.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const world = async (): Promise<Stack> => {
+  const stack = await startStack(server, { LEHR_MODELS: demoModelsFile() });
+  await stack.worker();
+  return stack;
+};
+
+/**
+ * What the shipped weights reach on these 40 prompts, less one or two of them: processors round differently. The bench
+ * prints all measures on all 300 prompts beside what is wanted.
+ */
+const PROMPTS = heldOutPrompts.slice(0, 40);
+const LEAST: Partial<Record<Measure, number>> = { background: 0.95 };
+
+test('forty combinations it was never trained on are drawn right', async () => {
+  const pictures = await drawAll(
+    await world(),
+    PROMPTS.map(({ prompt, seed, width, height }) => ({ prompt, seed, width, height })),
+  );
+  const tally = tallyOf(PROMPTS.map(({ spec }, i) => ({ spec, verdict: checkScene(pictures[i], spec) })));
+  const missed = Object.entries(LEAST).filter(([measure, least]) => {
+    const { right, asked } = tally[measure as Measure];
+    return right < least * asked;
+  });
+  expect(missed, JSON.stringify(tally)).toEqual([]);
+}, 240_000);
+
+const GROUND: SceneSpec = {
+  background: { kind: 'plain', colours: ['blue'] },
+  groups: [{ count: 1, colour: 'red', shape: 'circle', size: null }],
+  relation: null,
+};
+
+test('every sampler that is offered draws the scene', async () => {
+  const stack = await world();
+  const { data } = (await (await stack.ask('GET', '/v1/models')).json()) as {
+    data: { id: string; samplers?: string[] }[];
+  };
+  const samplers = data.flatMap((model) => model.samplers ?? []);
+  expect(samplers.length).toBeGreaterThanOrEqual(6);
+  expect(samplers).not.toContain('pndm');
+  const prompt = 'a red circle on a blue background';
+  const pictures = await drawAll(
+    stack,
+    samplers.map((sampler) => ({ prompt, sampler, seed: 1 })),
+  );
+  for (const [i, sampler] of samplers.entries()) {
+    const { background, colours } = checkScene(pictures[i], GROUND);
+    expect({ sampler, background, colours }).toEqual({ sampler, background: true, colours: true });
+  }
+}, 120_000);
+
+test.each([
+  [128, 128],
+  [512, 256],
+  [256, 384],
+  [512, 512],
+])(
+  '%d x %d pixels hold the same scene',
+  async (width, height) => {
+    const [picture] = await drawAll(await world(), [
+      { prompt: 'a red circle on a blue background', width, height, seed: 1 },
+    ]);
+    expect(picture).toMatchObject({ width, height });
+    expect(checkScene(picture, GROUND)).toMatchObject({ background: true, colours: true });
+  },
+  120_000,
+);
+
+test('words it never met, in any script or at any length, do not keep it from drawing the rest', async () => {
+  const known = 'a red circle on a blue background';
+  const prompts = [
+    `a zorbulent ${known}`,
+    `${known}, trending, 8k`,
+    `${known} 🙂`,
+    `${known}. ${'and so on '.repeat(400)}`,
+  ];
+  const pictures = await drawAll(
+    await world(),
+    prompts.map((prompt) => ({ prompt, seed: 1 })),
+  );
+  for (const picture of pictures) expect(readScene(picture).background).toEqual(GROUND.background);
+}, 120_000);
+
+test('what is said is drawn: six recorded sentences', async () => {
+  const stack = await world();
+  const drawn = await Promise.all(
+    spokenPrompts.map(async ({ file, text, spec }) => {
+      const audio = `data:audio/wav;base64,${Buffer.from(sampleFile(file)).toString('base64')}`;
+      const response = await stack.ask('POST', '/v1/jobs', {
+        type: 'speech-to-image',
+        input: { audio, seed: 1 },
+      });
+      expect(response.status).toBe(202);
+      const job = await stack.over(((await response.json()) as { id: string }).id);
+      expect(job).toMatchObject({ status: 'succeeded', output: { text } });
+      return { file, ...checkScene(await pictureOf(job), spec) };
+    }),
+  );
+  expect(drawn).toHaveLength(6);
+  for (const { file, background } of drawn.filter((_, i) => spokenPrompts[i].isScene))
+    expect({ file, background }).toEqual({ file, background: true });
+}, 120_000);

@@ -1,0 +1,30 @@
+import { afterAll, beforeAll, test } from 'vitest';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+import { webhookReceiver } from '../support/webhook-receiver.ts';
+import { webhookWorld } from '../support/webhook-world.ts';
+let server: TestRedis;
+beforeAll(async () => { server = await startRedis(); });
+afterAll(() => server.stop());
+const t0 = Date.now();
+const say = (...a: unknown[]) => process.stderr.write(`Z ${Date.now() - t0} ${a.map(String).join(' ')}\n`);
+const log: any = { debug: (f: any, m: string) => { if (f.status !== 204) say('D', m, f.status, f.error); }, info: say, warn: (f: any, m: string) => say('W', m, f.error?.message ?? JSON.stringify(f)), error: (f: any, m: string) => say('E', m, f.error?.message), child: () => log };
+test.each([1, 2, 3, 4, 5, 6])('r', async () => {
+  const world = await webhookWorld(server.url);
+  const receiver = await webhookReceiver();
+  const times = { holdMs: 60_000 };
+  await Promise.all(Array.from({ length: 3 }, () => world.deliverer({ times, log })));
+  const jobs = await Promise.all(Array.from({ length: 150 }, () => world.hooked(receiver.url, { events: ['job.failed'] })));
+  const t = Date.now();
+  await Promise.all(jobs.map((job) => world.run(job)));
+  await receiver.until(150, 12_000).catch(async () => {
+    say('STUCK', receiver.received.length, JSON.stringify(await world.hooks.deliveries.counts()));
+    const all = await Promise.all(jobs.map((j) => world.hooks.deliveries.of(j)));
+    const open = all.flat().filter((d) => d.state !== 'delivered');
+    say('open', open.length, JSON.stringify(open.slice(0, 3)), 'none', all.filter((a) => a.length === 0).length);
+    const p = `${world.keys.prefix}:webhooks:`;
+    for (const k of ['wait', 'active']) say(k, await world.redis.llen(p + k));
+    for (const k of ['delayed', 'prioritized', 'marker']) say(k, await world.redis.zcard(p + k));
+    say('outbox', await world.redis.zrange(world.keys.outbox, 0, 3, 'WITHSCORES'));
+  });
+  say('took', Date.now() - t, receiver.received.length);
+});
