@@ -9,6 +9,8 @@ const ssr = { resolve: { conditions: resolve.conditions, externalConditions: res
 const LONG = [
   'test/house/start.test.ts',
   'test/worker/responsive.test.ts',
+  'test/e2e/speech.test.ts',
+  'test/e2e/chain.test.ts',
   'test/conformance/whisper-transformers.test.ts',
   'test/worker/faults.test.ts',
   'test/e2e/footprint.test.ts',

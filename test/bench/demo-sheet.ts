@@ -34,7 +34,7 @@ const PROMPTS = [
 /** No picture is picked by hand: the seed is the prompt's place. */
 const SEED = 1;
 const COLUMNS = 6;
-const CELL = { picture: 192, gap: 12, line: 15, lines: 3 };
+const CELL = { picture: 192, gap: 12, line: 15, lines: 4 };
 const LETTERS_PER_LINE = 32;
 
 const [target] = process.argv.slice(2);

@@ -309,6 +309,12 @@ describe('without one', () => {
     proxy.fate({ status: 500, body: '<html>oops</html>' });
     expect(await failure(lehr.models())).toMatchObject({ code: 'internal', status: 500 });
     expect(proxy.requests).toHaveLength(6);
+  });
+
+  test('what is not Lehr is told by its answers', async () => {
+    const api = await servedApi(server.url);
+    const proxy = await faultyProxy(api.url);
+    const lehr = clientOf({ ...api, url: proxy.url });
     // Followed, this POST would become a GET.
     proxy.fate({ status: 301, headers: { location: `${api.url}/v1/jobs` } });
     expect(await failure(lehr.submit(PICTURE))).toMatchObject({

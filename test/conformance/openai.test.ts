@@ -12,12 +12,16 @@ import {
   UnprocessableEntityError,
 } from 'openai';
 import sharp from 'sharp';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { byHand } from '../support/by-hand.ts';
 import { errorOf, openai } from '../support/openai-client.ts';
 import { pictureFile } from '../support/picture-file.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { type Stack, startStack } from '../support/stack.ts';
+
+/** Whole installations start and draw here, perhaps on a machine that is busy. */
+vi.setConfig({ testTimeout: 180_000 });
+const PATIENT = { timeout: 30_000 };
 
 let server: TestRedis;
 beforeAll(async () => {
@@ -276,7 +280,7 @@ describe('a refusal', () => {
       .client.images.generate(CIRCLE)
       .catch(() => {});
     const jobs = byHand(server.url, stack.namespace);
-    await expect.poll(() => jobs.redis.zcard(jobs.keys.live)).toBe(1);
+    await expect.poll(() => jobs.redis.zcard(jobs.keys.live), PATIENT).toBe(1);
     const { client, answers } = openai({ ...stack, key });
     const error = await errorOf(client.images.generate({ ...CIRCLE, prompt: 'another' }));
     expect(error).toBeInstanceOf(RateLimitError);
@@ -361,9 +365,9 @@ describe('a call that is held too long', () => {
     const [square] = await jobs.jobs();
     expect(once.error).toMatchObject({ job_id: square });
 
-    const { client, answers } = openai(stack, { maxRetries: 9 });
+    const { client, answers } = openai(stack, { maxRetries: 100 });
     const call = client.images.generate(CIRCLE);
-    await expect.poll(() => answers.length, { timeout: 10_000 }).toBe(2);
+    await expect.poll(() => answers.length, PATIENT).toBe(2);
     const both = await jobs.jobs();
     await stack.worker();
     expect(pictureFile(await bytesOf((await call).data?.[0])).size).toBe('64x64');
@@ -388,13 +392,13 @@ describe('a call that is held too long', () => {
     hangUp.abort();
     await lost;
     // It waits a minute for somebody to come back, and is called off then.
-    await expect.poll(() => jobs.redis.zcard(jobs.keys.orphans)).toBe(1);
+    await expect.poll(() => jobs.redis.zcard(jobs.keys.orphans), PATIENT).toBe(1);
     const other = openai(stack)
       .client.images.generate({ ...CIRCLE, prompt: 'another' })
       .catch(() => {});
     await jobs.untilJobs(2);
     const again = client.images.generate(CIRCLE);
-    await expect.poll(() => jobs.redis.zcard(jobs.keys.orphans)).toBe(0);
+    await expect.poll(() => jobs.redis.zcard(jobs.keys.orphans), PATIENT).toBe(0);
     await stack.worker();
     expect((await again).data).toHaveLength(1);
     await other;

@@ -1,12 +1,15 @@
 /** The published `replicate` client against a running Lehr: files, speech, and speech to picture. */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { byHand } from '../support/by-hand.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { problemIn, refused, replicate } from '../support/replicate-client.ts';
 import { speechModels } from '../support/speech-models.ts';
 import { type Stack, startStack } from '../support/stack.ts';
+
+/** Whole installations start and draw here, perhaps on a machine that is busy. */
+vi.setConfig({ testTimeout: 180_000 });
 
 let server: TestRedis;
 beforeAll(async () => {

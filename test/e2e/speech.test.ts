@@ -114,18 +114,22 @@ describe('speech to text', () => {
     ]);
   });
 
-  test.each([
-    ['/input/audio', { audio: 'ftp://example.com/a.wav' }],
-    ['/input/audio', { audio: 'http://169.254.169.254/latest' }],
-    ['/input/audio', { audio: 'file_01jd3v9s6w0000000000000000' }],
-    ['/input/audio', { audio: 'data:audio/wav;base64,' }],
-    ['/input/language', { audio: 'https://example.com/a.wav', language: 'xx' }],
-    ['/input/mode', { audio: 'https://example.com/a.wav', mode: 'slow' }],
-  ])('a request is refused with its field named: %s %o', async (pointer, input) => {
+  test('a request that cannot be is refused with its field named, and nothing is stored', async () => {
     const stack = await listening();
-    const response = await stack.ask('POST', '/v1/jobs', { type: 'speech-to-text', input });
-    expect(response.status).toBe(422);
-    expect(await response.json()).toMatchObject({ errors: [{ pointer }] });
+    const audio = 'https://example.com/a.wav';
+    const wrong: [pointer: string, input: object][] = [
+      ['/input/audio', { audio: 'ftp://example.com/a.wav' }],
+      ['/input/audio', { audio: 'http://169.254.169.254/latest' }],
+      ['/input/audio', { audio: 'file_01jd3v9s6w0000000000000000' }],
+      ['/input/audio', { audio: 'data:audio/wav;base64,' }],
+      ['/input/language', { audio, language: 'xx' }],
+      ['/input/mode', { audio, mode: 'slow' }],
+    ];
+    for (const [pointer, input] of wrong) {
+      const response = await stack.ask('POST', '/v1/jobs', { type: 'speech-to-text', input });
+      expect(response.status, JSON.stringify(input)).toBe(422);
+      expect(await response.json()).toMatchObject({ errors: [{ pointer }] });
+    }
     const { data } = (await (await stack.ask('GET', '/v1/jobs')).json()) as { data: Job[] };
     expect(data).toEqual([]);
   });
@@ -156,7 +160,7 @@ describe('speech to text', () => {
       memory.push(await residentBytes(worker.pid));
     }
     expect(memory[1] - memory[0]).toBeLessThan(40e6);
-  }, 180_000);
+  }, 300_000);
 });
 
 async function residentBytes(pid: number): Promise<number> {

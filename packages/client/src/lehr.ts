@@ -162,7 +162,7 @@ export class Lehr {
   ): Promise<Uint8Array> {
     return this.#transport.fetch(
       url,
-      () => ({}),
+      () => ({ redirect: 'follow' }),
       { repeatable: true, signal },
       async (response) => {
         const bytes = new Uint8Array(await response.arrayBuffer());

@@ -12,7 +12,6 @@ import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { ApiEnv } from '../api.ts';
-import { JobEndedError } from '../dialects/job-ended-error.ts';
 import { openaiRefusal } from '../dialects/openai/errors.ts';
 import { type Wire, wireOf } from '../dialects/wire.ts';
 import { anyOfS, QuotaError, quotaHeaders } from '../limits/quota.ts';
@@ -46,7 +45,7 @@ export function problemResponse(
 ): Response {
   const shown =
     error.code === 'internal' ? new LehrError('internal', 'Something went wrong on our side.') : error;
-  const openai = openaiRefusal(error instanceof JobEndedError ? error : shown);
+  const openai = openaiRefusal(error);
   const headers = { ...refusalHeaders(error), ...(wire === 'openai' && openai.headers) };
   for (const [name, value] of Object.entries(headers)) c.header(name, value);
   c.header('cache-control', 'no-store');

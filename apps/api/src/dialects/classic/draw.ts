@@ -108,6 +108,7 @@ export function classicRoutes(app: Api, parts: ApiParts): void {
     const [first] = record.output.images;
     if (!first) throw new Error(`Job ${record.id} succeeded without a picture. This is a bug in Lehr.`);
     const others = ((await presenter.job(record)).output?.images ?? []).slice(1);
+    // Only JSON has a type here.
     return c.body(await readImage(store, first), 200, {
       ...made.headers,
       'content-type': first.content_type,

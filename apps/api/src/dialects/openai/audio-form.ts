@@ -1,11 +1,10 @@
 /** The parts of an audio call, in whatever order they came. */
 import { z } from '@hono/zod-openapi';
-import { SpeechToTextRequestSchema, TRANSCRIPT_FORMATS } from '@lehr/shared';
+import { SpeechToTextRequestSchema, TIMESTAMPS, TRANSCRIPT_FORMATS } from '@lehr/shared';
 import { refusal } from '../../field-problems.ts';
 import type { Multipart, ReceivedFile } from '../../files/multipart.ts';
 import { inNames, invalid, type Names } from '../names.ts';
 
-export const GRANULARITIES = ['segment', 'word'] as const;
 /** Lists are sent as repeated parts with this ending. */
 const LIST = '[]';
 const GRANULARITIES_PART = `timestamp_granularities${LIST}`;
@@ -26,7 +25,7 @@ const common = {
     .optional()
     .meta({ description: 'From 0 to 1.', type: 'number', minimum: 0, maximum: 1 }),
   stream: z.enum(['true', 'false']).default('false'),
-  timestamp_granularities: z.array(z.enum(GRANULARITIES)).default([]).meta({
+  timestamp_granularities: z.array(z.enum(TIMESTAMPS)).default([]).meta({
     description: 'With `verbose_json`; `word` needs a model that can time words.',
   }),
 };

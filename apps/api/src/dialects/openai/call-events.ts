@@ -1,5 +1,6 @@
 /** A call that is streamed: what the job tells meanwhile, then its result or why there is none. */
-import { type JobEvent, type LehrError, toLehrError } from '@lehr/shared';
+import { type JobEvent, LehrError, toLehrError } from '@lehr/shared';
+import { isRedisOutage } from '@lehr/shared/redis';
 import type { ApiParts } from '../../api.ts';
 import { isOver } from '../../jobs/present.ts';
 import { formatEvent, PING } from '../../sse.ts';
@@ -33,13 +34,15 @@ export async function* callEvents(
       if (told) yield formatEvent({ data: JSON.stringify(told) });
     }
     if (gone.aborted) return;
-    const record = (await records.read(id)) ?? made.record;
+    const record = await records.read(id);
+    if (!record) throw new LehrError('gone', 'The job was deleted meanwhile.');
     if (!isOver(record)) throw new JobEndedError('stopping', record);
     await made.answered();
-    for await (const told of teller.after(succeeded(record)))
+    for await (const told of teller.after(succeeded(record))) {
       yield formatEvent({ data: JSON.stringify(told) });
+    }
   } catch (cause) {
-    const error = toLehrError(cause);
+    const error = toLehrError(cause, isRedisOutage(cause) ? 'unavailable' : 'internal');
     if (error.code === 'internal') log.error({ error, job: id }, 'a streamed call failed by a fault of ours');
     if (!(error instanceof JobEndedError) || error.end === 'stopping') await made.lost();
     yield errorEvent(error);

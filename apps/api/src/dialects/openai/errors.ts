@@ -62,8 +62,12 @@ const ENDS: Readonly<Record<JobEnd, Facts & { headers: Readonly<Record<string, s
   stopping: { ...OVERLOADED, headers: { 'retry-after-ms': '200' } },
 };
 
+/** What a caller need not know of a fault of ours is not in it. */
 export function openaiRefusal(error: LehrError): OpenAiRefusal {
   if (error instanceof JobEndedError) return endedBadly(error);
+  if (error.code === 'internal') {
+    return refusal({ message: 'Something went wrong on our side.' }, factsOf('internal'), null);
+  }
   if (error.code === 'invalid-input' || error.code === 'invalid-request') return badField(error);
   return refusal(error, factsOf(error.code), error.code === 'model-not-found' ? 'model' : paramOf(error));
 }
@@ -97,6 +101,7 @@ function endedBadly(error: JobEndedError): OpenAiRefusal {
 function badField(error: LehrError): OpenAiRefusal {
   const [problem] = error.problems;
   if (problem) return refusal(error, ask(400, codeOf(problem.detail)), paramOf(error));
+  // No field is named: the body as a whole could not be read (middleware/on-error.ts, files/multipart.ts).
   return refusal(error, ask(400, /JSON/.test(error.message) ? 'invalid_json' : 'invalid_value'), null);
 }
 
@@ -110,7 +115,7 @@ function codeOf(detail: string): string {
 }
 
 const refusal = (
-  { message }: LehrError,
+  { message }: Pick<LehrError, 'message'>,
   { status, type, code }: Facts,
   param: string | null,
   more: { readonly job_id?: string } = {},

@@ -100,6 +100,7 @@ export function imageRoutes(app: Api, parts: ApiParts): void {
       const stream = countedStream(parts.streams, holderOf(c.var.caller), (gone) =>
         callEvents(parts, made, teller, gone),
       );
+      // Only JSON has a type here.
       return c.body(stream, 200, { ...made.headers, ...SSE_HEADERS }) as never;
     }
     const record = await holdUntilDone(c, parts, made, holdMsOf(parts, headers));

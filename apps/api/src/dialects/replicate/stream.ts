@@ -52,6 +52,7 @@ export function predictionStreamRoute(app: Api, { records, eventLinks, feeds, st
     const body = countedStream(streams, linkHolderOf(record.tenant), (gone) =>
       predictionEvents(feeds.follow({ id: record.id, after: 0, previews: false, gone })),
     );
+    // Only JSON has a type here.
     return c.body(body, 200, SSE_HEADERS) as never;
   });
 }
