@@ -69,7 +69,7 @@ test('every sampler that is offered draws the scene', async () => {
     const { background, colours } = checkScene(pictures[i], GROUND);
     expect({ sampler, background, colours }).toEqual({ sampler, background: true, colours: true });
   }
-}, 120_000);
+}, 240_000);
 
 test('other sizes hold the same scene', async () => {
   const sizes = [
@@ -88,7 +88,7 @@ test('other sizes hold the same scene', async () => {
     const { background, colours } = checkScene(pictures[i], GROUND);
     expect({ ...size, background, colours }).toEqual({ ...size, background: true, colours: true });
   }
-}, 120_000);
+}, 240_000);
 
 test('words it never met, in any script or at any length, do not keep it from drawing the rest', async () => {
   const known = 'a red circle on a blue background';
@@ -103,7 +103,7 @@ test('words it never met, in any script or at any length, do not keep it from dr
     prompts.map((prompt) => ({ prompt, seed: 1 })),
   );
   for (const picture of pictures) expect(readScene(picture).background).toEqual(GROUND.background);
-}, 120_000);
+}, 240_000);
 
 test('what is said is drawn: six recorded sentences', async () => {
   const stack = await world();
@@ -123,4 +123,4 @@ test('what is said is drawn: six recorded sentences', async () => {
   expect(drawn).toHaveLength(6);
   const stated = drawn.filter((_, i) => spokenPrompts[i].spec.background !== null);
   for (const { file, background } of stated) expect({ file, background }).toEqual({ file, background: true });
-}, 120_000);
+}, 240_000);

@@ -50,12 +50,15 @@ test('ten jobs posted behind ten thousand of another tenant wait for two batches
   const ended = await Promise.all(late.map((id) => workers.reached(id)));
   expect(ended.map(({ state }) => state)).toEqual(late.map(() => 'succeeded'));
 
-  const since = Math.min(...ended.map(({ created_at }) => created_at));
   const startOf = (record: JobRecord | undefined): number =>
     record && 'started_at' in record ? (record.started_at ?? 0) : 0;
-  const lastStart = Math.max(...ended.map(startOf));
   const before = (await world.parts.records.readMany(flood)).map(startOf);
   expect(before.filter((start) => start === 0).length, 'the flood still waits').toBeGreaterThan(FLOOD / 2);
-  const between = before.filter((start) => start > since && start <= lastStart).length;
-  expect((between + LATE) / ROW_CAP).toBeLessThanOrEqual(2);
-}, 90_000);
+  const starts = [...before, ...ended.map(startOf)];
+  // Of each for itself: ten requests on a busy machine are not made at one moment.
+  const batches = ended.map((record) => {
+    const meanwhile = starts.filter((start) => start > record.created_at && start <= startOf(record));
+    return meanwhile.length / ROW_CAP;
+  });
+  expect(Math.max(...batches)).toBeLessThanOrEqual(2);
+}, 180_000);
