@@ -48,7 +48,7 @@ export async function startStack(redis: TestRedis, env: Record<string, string> =
     });
   await vi.waitFor(async () => {
     if ((await ask('GET', '/readyz')).status !== 200) throw new Error('the API is not ready');
-  }, 20_000);
+  }, 60_000);
   return {
     url,
     key,
