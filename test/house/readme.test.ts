@@ -27,6 +27,13 @@ test('every shell block is one that start.test.ts runs', () => {
   }
 });
 
+test('every program is one of a page of docs, whose programs a test runs as they stand', () => {
+  const programs = DOCS.flatMap((page) => blocksOf(readText(page)));
+  const shown = PAGES.flatMap((page) => blocksOf(readText(page))).filter(({ language }) => language === 'ts');
+  expect(shown.map(({ label }) => label)).toEqual(['picture', 'openai', 'replicate']);
+  for (const program of shown) expect(programs).toContainEqual(program);
+});
+
 test('the lines that draw a picture are those that npm start prints', async () => {
   const greeting = new URL('../../infra/local/greeting.mjs', import.meta.url).href;
   const { curlLines } = (await import(greeting)) as {
