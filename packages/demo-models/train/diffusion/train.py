@@ -34,11 +34,17 @@ def say(line):
     print(time.strftime("%H:%M:%S"), line, flush=True)
 
 
+SHAPES = (450, 900)  # timesteps in which outlines are decided: later they can be seen through the noise, earlier nothing can
+
+
 def draw_timesteps(batch, generator):
-    """One per picture, spread evenly over a density that leans to the noisy end, where layout and colours are decided."""
+    """One per picture, spread evenly over a density that leans to the noisy end, where layout and colours are decided; every
+    second one from the band in which shapes are."""
     u = (torch.arange(batch) + torch.rand(batch, generator=generator)) / batch
-    t = (schedule.STEPS * (1 - u**1.5)).long().clamp(0, schedule.STEPS - 1)
-    return t[torch.randperm(batch, generator=generator)]
+    noisy = schedule.STEPS * (1 - u**1.5)
+    low, high = SHAPES
+    t = torch.where(torch.arange(batch) % 2 == 0, noisy, low + (high - low) * u)
+    return t.long().clamp(0, schedule.STEPS - 1)[torch.randperm(batch, generator=generator)]
 
 
 class Drawer(nn.Module):
