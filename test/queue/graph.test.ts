@@ -241,3 +241,68 @@ test('however many advance a graph at once, every node is made once', async () =
   await Promise.all(Array.from({ length: 20 }, () => world.runner.advance(id)));
   expect(await world.claimer.claim(BRUSH, 5)).toHaveLength(1);
 });
+
+test('a graph can be called off, and can end, in the moment in which its flow is being closed', async () => {
+  const world = await graphWorld();
+  const held: JobId[] = [];
+  for (const _ of ['called off', 'done']) {
+    const id = await world.create([hear('a')]);
+    await world.runner.begin(id);
+    held.push(id);
+    // Its flow is in the hands of a janitor.
+    await world.redis.set(`${world.keys.prefix}:${GRAPH_QUEUE}:${id}:lock`, 'a janitor');
+  }
+  const [calledOff, done] = held;
+  expect(await world.records.apply([{ move: 'cancel', id: calledOff }])).toMatchObject([
+    { code: 'ok', state: 'canceled' },
+  ]);
+  const [claim] = (await world.claimer.claim(EARS, 2)).slice(-1);
+  const lease = { id: claim.jobId, lease: claim.token };
+  await world.records.apply([
+    { move: 'start', ...lease, fields: { worker: world.worker } },
+    { move: 'succeed', ...lease, fields: world.said('x') },
+  ]);
+  await world.runner.advance(done);
+  expect(await world.records.read(done)).toMatchObject({ state: 'succeeded' });
+});
+
+test('the nodes of a graph whose API died right after it was called off are stopped at the next round', async () => {
+  const world = await graphWorld();
+  const nodes = [hear('a'), hear('b')];
+  const id = await world.create(nodes);
+  await world.runner.sweep();
+  // The API is killed here: nobody advances the graph.
+  await world.records.apply([{ move: 'cancel', id }]);
+  await world.runner.sweep();
+  expect(await world.records.readMany(nodes.map(({ job }) => job))).toMatchObject([
+    { state: 'canceled' },
+    { state: 'canceled' },
+  ]);
+});
+
+test('a node that is started while its graph is called off is stopped again', async () => {
+  const world = await graphWorld();
+  const nodes = [hear('a'), draw('b', ['a'])];
+  const id = await world.create(nodes);
+  const listening = await world.begin(EARS);
+  await world.records.apply([
+    {
+      move: 'succeed',
+      id: listening.record.id,
+      lease: listening.record.state === 'running' ? listening.record.lease : undefined,
+      fields: world.said('x'),
+    },
+  ]);
+  // It has read that the graph goes on, and starts the node after somebody has called the graph off.
+  const readMany = world.records.readMany.bind(world.records);
+  world.records.readMany = async (ids) => {
+    world.records.readMany = readMany;
+    const read = await readMany(ids);
+    await world.records.apply([{ move: 'cancel', id }]);
+    await world.runner.advance(id);
+    return read;
+  };
+  await world.runner.advance(id);
+  expect(await world.records.read(nodes[1].job)).toMatchObject({ state: 'canceled' });
+  expect(await world.redis.zcard(world.keys.liveOf(listening.record.tenant))).toBe(0);
+});

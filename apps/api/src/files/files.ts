@@ -12,7 +12,7 @@ import {
   type TenantId,
   toObjectKey,
 } from '@lehr/shared';
-import type { ObjectStore } from '@lehr/shared/objects';
+import { isContentType, type ObjectStore } from '@lehr/shared/objects';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import { z } from 'zod';
 import { type Multipart, readMultipart } from './multipart.ts';
@@ -80,7 +80,7 @@ export class Files {
     const { redis, keys, store, clock, ttlMs } = this.#options;
     const id = newFileId();
     const { bytes, sha256, contentType } = await store.put(fileKey(tenant, id), file.bytes, {
-      contentType: file.contentType,
+      contentType: storableType(file.contentType),
     });
     const now = clock.now();
     const stored: StoredFile = {
@@ -111,5 +111,9 @@ export class Files {
     await redis.del(keys.file(tenant, id));
   }
 }
+
+/** What a sender says of its bytes is any text; what they are is told by themselves. */
+export const storableType = (said: string): string =>
+  isContentType(said) ? said : 'application/octet-stream';
 
 export const fileKey = (tenant: TenantId, id: FileId): ObjectKey => toObjectKey(`in/${tenant}/${id}`);

@@ -11,7 +11,7 @@ import {
 } from '@lehr/shared';
 import { type Egress, EgressError } from '@lehr/shared/egress';
 import { refusal } from '../field-problems.ts';
-import { type Files, fileKey } from '../files/files.ts';
+import { type Files, fileKey, storableType } from '../files/files.ts';
 
 export interface AudioParts {
   readonly files: Files;
@@ -80,8 +80,8 @@ function inline(
 ): NamedAudio {
   const match = DATA_URI.exec(uri);
   if (!match) throw wrong('is not a data: URI');
-  const text = uri.slice(match[0].length);
-  const bytes = match.groups?.base64 ? Buffer.from(text, 'base64') : percentDecoded(text);
+  const text = percentDecoded(uri.slice(match[0].length));
+  const bytes = Buffer.from(text, match.groups?.base64 ? 'base64' : 'latin1');
   if (bytes.byteLength === 0) throw wrong('is empty');
   if (bytes.byteLength > maxUploadBytes) {
     throw new LehrError('too-large', `The audio may have at most ${maxUploadBytes} bytes.`, {
@@ -89,17 +89,13 @@ function inline(
     });
   }
   const key = toObjectKey(`in/${tenant}/${job}/${name}`);
-  const contentType = match.groups?.type ?? 'application/octet-stream';
+  const contentType = storableType(match.groups?.type ?? '');
   return { source: { kind: 'object', key }, attached: { key, bytes, contentType }, bytes: bytes.byteLength };
 }
 
-function percentDecoded(text: string): Buffer {
-  try {
-    return Buffer.from(decodeURIComponent(text), 'latin1');
-  } catch {
-    throw wrong('is not a data: URI');
-  }
-}
+/** Each character of it is a byte: what they are together is no text. */
+const percentDecoded = (text: string): string =>
+  text.replace(/%([\da-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 
 /** The id in a link of ours, or the bare id. */
 function fileIdOf(audio: string, publicUrl: string): string | undefined {

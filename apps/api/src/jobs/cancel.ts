@@ -2,7 +2,7 @@
 import { AudioSourceSchema, LehrError, toObjectKey } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
 import type { GraphRunner, GroupQueues } from '@lehr/shared/queue';
-import type { JobRecord, RecordStore } from '@lehr/shared/records';
+import { isTerminal, type JobRecord, type RecordStore } from '@lehr/shared/records';
 import type { WebhookParts } from '../webhooks/parts.ts';
 
 interface CancelParts {
@@ -29,19 +29,25 @@ export async function cancelJob(parts: CancelParts, record: JobRecord): Promise<
 type ForgetParts = CancelParts & { store: ObjectStore; webhooks: Pick<WebhookParts, 'deliveries'> };
 
 /**
- * Removes a finished job: outputs first, so that a failure in between leaves a record that can be deleted again. Files that were
+ * Removes a finished job and returns true; false when a part of it has still to stop, of which its worker was told. Outputs first, so that a failure in between leaves a record that can be deleted again. Files that were
  * uploaded on their own stay; other jobs may read them. Throws `conflict` for a node of a graph, and rejects with
  * `storage-failed` when the store refuses.
  */
-export async function forgetJob(parts: ForgetParts, record: JobRecord): Promise<void> {
+export async function forgetJob(parts: ForgetParts, record: JobRecord): Promise<boolean> {
   if (record.parent) {
     throw new LehrError('conflict', `This job is a part of ${record.parent} and goes with it.`);
   }
   const ids = record.graph?.nodes.map(({ job }) => job) ?? [];
   const nodes = ids.length > 0 ? await parts.records.readMany(ids) : [];
+  if (nodes.some((node) => node && !isTerminal(node.state))) {
+    // Its record is what its end is written to.
+    await parts.graphs.advance(record.id);
+    return false;
+  }
   // The whole last: until then it can be found, and deleted again.
   for (const node of nodes) if (node) await forget(parts, node);
   await forget(parts, record);
+  return true;
 }
 
 async function forget(parts: ForgetParts, record: JobRecord): Promise<void> {

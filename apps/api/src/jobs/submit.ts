@@ -74,9 +74,15 @@ export async function submitJob(
     fair_tag: admission.startTag,
     ...told,
   };
-  await Promise.all(
-    resolved.attachments.map(({ key, bytes, contentType }) => store.put(key, bytes, { contentType })),
-  );
+  try {
+    await Promise.all(
+      resolved.attachments.map(({ key, bytes, contentType }) => store.put(key, bytes, { contentType })),
+    );
+  } catch (error) {
+    // Its place in line is free again when the janitor has looked.
+    await parts.quotas.giveBack(caller, cost);
+    throw error;
+  }
   const created = graph
     ? await graphs.create(job)
     : await records.create(job, () => queues.of(queue).add(job, admission.rank));

@@ -125,9 +125,17 @@ export function fileRoutes(app: Api, { files, presenter }: ApiParts): void {
   });
 }
 
+/** It is kept in Redis, for as long as the file is. */
+const MAX_METADATA_BYTES = 64 * 1024;
+
 /** Replicate's client sends it as a part of type JSON, which may or may not carry a file name. */
 function metadataOf({ fields, files }: Multipart): Record<string, unknown> {
   const file = files.find(({ field }) => field === 'metadata');
+  if (file && file.bytes.byteLength > MAX_METADATA_BYTES) {
+    throw new LehrError('too-large', `metadata may have at most ${MAX_METADATA_BYTES} bytes.`, {
+      problems: [{ pointer: '/metadata', detail: `may have at most ${MAX_METADATA_BYTES} bytes` }],
+    });
+  }
   const text = file?.bytes.toString() ?? fields.find(([name]) => name === 'metadata')?.[1];
   if (text === undefined) return {};
   try {

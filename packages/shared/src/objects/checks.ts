@@ -15,8 +15,11 @@ export function checkKey(key: ObjectKey): void {
   toObjectKey(key);
 }
 
+/** Whether a store takes it. */
+export const isContentType = (text: string): boolean => text.length <= 255 && CONTENT_TYPE.test(text);
+
 export function checkContentType({ contentType }: PutOptions): void {
-  if (contentType.length > 255 || !CONTENT_TYPE.test(contentType)) {
+  if (!isContentType(contentType)) {
     throw new Error(`Not a content type: ${JSON.stringify(contentType)}. Wanted "type/subtype".`);
   }
 }

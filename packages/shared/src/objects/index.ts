@@ -1,3 +1,4 @@
+export { isContentType } from './checks.ts';
 export type { FolderStoreOptions } from './folder.ts';
 export { type LinkClaims, type LinkVerdict, objectHeaders, verifyLink } from './links.ts';
 export { type ObjectStoreOptions, openObjectStore } from './open.ts';

@@ -65,7 +65,11 @@ export class GraphRunner {
     const next = nextMove(graph, nodes);
     switch (next.kind) {
       case 'go-on':
-        await Promise.all(next.start.map((node) => this.#start(record, graph.weight, node)));
+        if (next.start.length > 0) {
+          await Promise.all(next.start.map((node) => this.#start(record, graph.weight, node)));
+          // Whoever ended the whole meanwhile has not seen these.
+          return this.advance(id);
+        }
         if (nodes.some((node) => node && node.state !== 'queued'))
           await records.apply([{ move: 'begin', id }]);
         return;

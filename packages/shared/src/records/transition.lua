@@ -97,6 +97,8 @@ local function create(m)
   redis.call('ZADD', prefix .. ':live:' .. m.fields.tenant, now, m.id)
   if not m.fields.parent then redis.call('ZADD', prefix .. ':jobs:' .. m.fields.tenant, 0, m.id) end
   if m.fields.deadline_at then redis.call('ZADD', prefix .. ':deadlines', m.fields.deadline_at, m.id) end
+  -- A graph that is called off this very moment may not have been seen to have this node.
+  if m.fields.parent then redis.call('ZADD', prefix .. ':graphs', now, m.fields.parent) end
   if m.fields.graph then
     redis.call('ZADD', prefix .. ':graphs', now, m.id)
   elseif redis.call('SADD', prefix .. ':groups', m.fields.queue) == 1 then
@@ -148,7 +150,8 @@ local function apply(m)
       end
     elseif m.lease then
       if m.lease ~= lease then return answer('stale') end
-    elseif redis.call('EXISTS', prefix .. ':' .. known[7] .. ':' .. m.id .. ':lock') == 1 then
+    -- Without a lease it is a job made of jobs: nobody runs it, and who closes its flow holds only that.
+    elseif lease and redis.call('EXISTS', prefix .. ':' .. known[7] .. ':' .. m.id .. ':lock') == 1 then
       if move ~= 'cancel' then return answer('stale') end
       redis.call('HSET', key, 'cancel_requested', '1')
       redis.call('PUBLISH', prefix .. ':cancel:' .. known[8], m.id)
@@ -198,6 +201,8 @@ local function apply(m)
     finish(key, m.id, known[6])
     -- The graph this job is a node of has something to do; whoever wrote this does it, or the janitor a little later.
     if known[14] then redis.call('ZADD', prefix .. ':graphs', now, known[14]) end
+    -- And so have the nodes of one that ends: those that are left are of no use any more.
+    if redis.call('HEXISTS', key, 'graph') == 1 then redis.call('ZADD', prefix .. ':graphs', now, m.id) end
   end
   announce(m.id, rev, EVENT[move], m.data or (move == 'progress' and m.fields and m.fields.progress) or nil, known[12])
 

@@ -45,7 +45,7 @@ const deleteRoute = createRoute({
   tags: ['jobs'],
   summary: 'Forget a job',
   description:
-    'Removes a finished job with its outputs. A job that is not over is called off instead. A part of a job made of jobs ' +
+    'Removes a finished job with its outputs. A job that is not over, or has a part that is not, is called off instead. A part of a job made of jobs ' +
     'goes with the whole, and alone is a conflict.',
   security: BEARER,
   middleware: requires('cancel'),
@@ -78,11 +78,8 @@ export function endJobRoutes(app: Api, parts: ApiParts): void {
   app.openapi(deleteRoute, async (c) => {
     const { id } = c.req.valid('param');
     const record = await findJob(records, c.var.caller, id);
-    if (isOver(record)) {
-      await forgetJob(parts, record);
-      return c.body(null, 204);
-    }
-    await cancel(record);
+    if (!isOver(record)) await cancel(record);
+    else if (await forgetJob(parts, record)) return c.body(null, 204);
     return c.json(await presenter.job(await findJob(records, c.var.caller, id)), 202);
   });
 }

@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type ApiWorld, apiWorld, problemOf } from '../support/api-world.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+/** One file, with what its sender says of it as it stands in the part's head. */
+function upload({ ask }: ApiWorld, partType: string, ...more: readonly string[]): Promise<Response> {
+  const parts = [
+    `content-disposition: form-data; name="content"; filename="a.wav"\r\ncontent-type: ${partType}\r\n\r\nbytes`,
+    ...more,
+  ];
+  const body = `${parts.map((part) => `--x\r\n${part}\r\n`).join('')}--x--\r\n`;
+  return ask('POST', '/v1/files', body, { headers: { 'content-type': 'multipart/form-data; boundary=x' } });
+}
+
+test('a file is stored whatever its sender calls it, and as bytes when that is no media type', async () => {
+  const world = await apiWorld(server.url);
+  const types = ['audio/wav', 'sound', 'a/b/c', `audio/${'x'.repeat(300)}`, 'audio/wäv', '/'];
+  const answers = await Promise.all(types.map((type) => upload(world, type)));
+  expect(answers.map(({ status }) => status)).toEqual(types.map(() => 201));
+  const files = (await Promise.all(answers.map((answer) => answer.json()))) as { content_type: string }[];
+  const stored = files.map(({ content_type }) => content_type);
+  expect(stored[0]).toBe('audio/wav');
+  expect(new Set(stored.slice(1))).toEqual(new Set(['application/octet-stream']));
+});
+
+test('what is said of a file is kept in memory for days, so it may not be long', async () => {
+  const world = await apiWorld(server.url);
+  const said = (text: string, head: string): string =>
+    `content-disposition: form-data; name="metadata"${head}\r\n\r\n${JSON.stringify({ text })}`;
+  for (const head of ['', '; filename="metadata.json"\r\ncontent-type: application/json']) {
+    expect((await upload(world, 'audio/wav', said('short', head))).status).toBe(201);
+    const refused = await upload(world, 'audio/wav', said('long'.repeat(50_000), head));
+    expect(refused.status).toBe(413);
+    expect(await problemOf(refused)).toMatchObject({ type: 'urn:lehr:problem:too-large' });
+  }
+});

@@ -1,0 +1,92 @@
+/** Jobs made of jobs, and audio that comes with its request, over HTTP. */
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import {
+  AudioSourceSchema,
+  DEFAULT_TENANT,
+  type JobId,
+  LehrError,
+  parseRegistry,
+  type TenantId,
+  toObjectKey,
+} from '../../packages/shared/src/index.ts';
+import type { JobRecord } from '../../packages/shared/src/records/index.ts';
+import { type ApiWorld, apiWorld, jobOf, MODELS } from '../support/api-world.ts';
+import { keyHolder } from '../support/key-holder.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const EARS = 'whisper.ears@1';
+const SPEECH = `${MODELS}
+  - name: ears
+    task: whisper
+    default: true
+    versions: [{ version: "1", path: ears }]
+`;
+const listening = (audio: string) => ({ type: 'speech-to-text', input: { audio } });
+
+const keysOf = (record: JobRecord | undefined): string[] => {
+  const audio = AudioSourceSchema.safeParse(record?.input.audio).data;
+  return audio?.kind === 'object' ? [audio.key] : [];
+};
+
+const speechWorld = (): Promise<ApiWorld> => apiWorld(server.url, { registry: parseRegistry(SPEECH) });
+
+test('a graph is forgotten when its last part has stopped, and leaves nothing behind that counts', async () => {
+  const { ask, worker, parts } = await speechWorld();
+  const nodes = ['a', 'b'].map((id) => ({ id, ...listening('https://x.example/a.wav') }));
+  const { id } = await jobOf(await ask('POST', '/v1/jobs', { type: 'graph', nodes }));
+  const claim = await worker.take(EARS);
+  expect((await ask('DELETE', `/v1/jobs/${id}`)).status).toBe(202);
+  // It is over, and a worker still runs a part of it.
+  const early = await ask('DELETE', `/v1/jobs/${id}`);
+  expect(early.status).toBe(202);
+  expect(await early.json()).toMatchObject({ id, status: 'canceled' });
+  expect(await parts.records.read(claim.jobId)).toMatchObject({ cancel_requested: '1' });
+
+  await worker.obeyCancel(claim);
+  expect((await ask('DELETE', `/v1/jobs/${id}`)).status).toBe(204);
+  expect(await parts.records.read(claim.jobId)).toBeUndefined();
+  const { keys, redis } = parts;
+  const tenant = DEFAULT_TENANT as TenantId;
+  expect(await Promise.all([keys.live, keys.liveOf(tenant)].map((key) => redis.zcard(key)))).toEqual([0, 0]);
+  expect(await redis.scard(keys.runningOf(tenant))).toBe(0);
+});
+
+test('audio in a data: URI is stored byte for byte, however it is written and whatever it is called', async () => {
+  const { ask, parts } = await speechWorld();
+  const bytes = Buffer.from([0, 0x2b, 0x80, 0xc3, 0xa9, 0xff, 0x25, 0x2c]);
+  const percent = [...bytes].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('');
+  const base64 = bytes.toString('base64');
+  const uris = [
+    `data:audio/wav;base64,${base64}`,
+    `data:audio/wav;base64,${encodeURIComponent(base64)}`,
+    `data:audio/wav,${percent}`,
+    `data:audio/${'x'.repeat(300)};base64,${base64}`,
+    `data:;base64,${base64}`,
+  ];
+  for (const uri of uris) {
+    const answer = await ask('POST', '/v1/jobs', listening(uri));
+    expect(answer.status, uri).toBe(202);
+    const { id } = await jobOf(answer);
+    const [key] = keysOf(await parts.records.read(id as JobId));
+    const object = await parts.store.get(toObjectKey(key));
+    expect(Buffer.from(await new Response(object?.body).arrayBuffer()), uri).toEqual(bytes);
+  }
+});
+
+test('a job whose audio could not be stored costs its key nothing', async () => {
+  const world = await speechWorld();
+  const { ask, key } = await keyHolder(world, 'acme', { limits: { cost_per_minute_s: 1000 } });
+  const uri = 'data:audio/wav;base64,UklGRg==';
+  vi.spyOn(world.parts.store, 'put').mockRejectedValueOnce(new LehrError('storage-failed', 'It is full.'));
+  expect((await ask('POST', '/v1/jobs', listening(uri))).status).toBe(503);
+  const { redis, keys } = world.parts;
+  expect(Number(await redis.hget(keys.budget(key.id), 'used'))).toBe(0);
+  expect((await ask('POST', '/v1/jobs', listening(uri))).status).toBe(202);
+  expect(Number(await redis.hget(keys.budget(key.id), 'used'))).toBeGreaterThan(0);
+});

@@ -1,0 +1,102 @@
+/** What the intake takes out of a queue, and what it lets go of, over a real Redis and with no engine behind it. */
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import type { WhisperAbilities } from '../../apps/worker/src/engine/protocol.ts';
+import { Intake } from '../../apps/worker/src/intake/intake.ts';
+import type { JobRun } from '../../apps/worker/src/intake/job-run.ts';
+import { Ledger } from '../../apps/worker/src/intake/ledger.ts';
+import type { Runs } from '../../apps/worker/src/intake/runs.ts';
+import { type SpeechParts, SpeechRun } from '../../apps/worker/src/intake/speech-run.ts';
+import {
+  type JobId,
+  SpeechToTextInputSchema,
+  silentLog,
+  systemClock,
+} from '../../packages/shared/src/index.ts';
+import { GraphRunner, Leases } from '../../packages/shared/src/queue/index.ts';
+import { type QueueWorld, queueWorld } from '../support/queue-world.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const EARS = 'whisper.ears@1';
+const INPUT = SpeechToTextInputSchema.parse({
+  audio: { kind: 'url', url: 'https://slow.example/a.wav' },
+  language: null,
+  task: 'transcribe',
+  prompt: '',
+  temperature: 0,
+  timestamps: 'segment',
+  mode: 'sequential',
+});
+/** Rows the lane takes. */
+const CAP = 4;
+
+interface IntakeWorld extends QueueWorld {
+  readonly intake: Intake;
+  readonly leases: Leases;
+  readonly inHand: ReadonlyMap<JobId, JobRun>;
+  /** Resolves when there is nothing more that it would take. */
+  rests(): Promise<void>;
+}
+
+/** The audio of its jobs never comes. */
+async function intakeWorld(): Promise<IntakeWorld> {
+  const world = await queueWorld(server.url);
+  const inHand = new Map<JobId, JobRun>();
+  const leases = new Leases({ ...world, log: silentLog, renewEveryMs: 60_000, onLost: () => {} });
+  const runs: Pick<Runs, 'add' | 'all' | 'find'> = {
+    add: (run) => {
+      inHand.set(run.record.id, run);
+      void run.begin();
+    },
+    all: () => [...inHand.values()],
+    find: (id) => inHand.get(id),
+  };
+  const parts: Partial<SpeechParts> = {
+    clock: systemClock,
+    fetchAudio: () => new Promise(() => {}),
+    abilities: { languages: null } as WhisperAbilities,
+  };
+  const intake = new Intake({
+    ...world,
+    graphs: new GraphRunner(world),
+    leases,
+    ledger: new Ledger(() => CAP),
+    runs: runs as Runs,
+    clock: systemClock,
+    log: silentLog,
+    groups: () => [EARS],
+    mayClaim: () => true,
+    usualRows: () => 1,
+    runFor: (claim, record, at) => new SpeechRun(claim, record, at, INPUT, parts as SpeechParts),
+    onStarted: () => {},
+  });
+  const wait = vi.spyOn(world.claimer, 'wait');
+  onTestFinished(() => intake.stop());
+  const rests = () => vi.waitFor(() => expect(wait).toHaveBeenCalled(), { timeout: 10_000 });
+  return { ...world, intake, leases, inHand, rests };
+}
+
+const speech = { type: 'speech-to-text', model: 'ears@1', queue: EARS, input: INPUT } as const;
+
+test('jobs whose audio is still on its way take the places that they will need: others wait in the queue', async () => {
+  const world = await intakeWorld();
+  for (let i = 0; i < 5 * CAP; i += 1) await world.submit(speech);
+  world.intake.start();
+  await world.rests();
+  expect(world.inHand.size).toBe(CAP);
+});
+
+test('a job that was claimed and could not be begun is not held: its lease runs out', async () => {
+  const world = await intakeWorld();
+  const id = await world.submit(speech);
+  vi.spyOn(world.records, 'apply').mockRejectedValueOnce(new Error('OOM command not allowed'));
+  world.intake.start();
+  await world.rests();
+  expect(await world.queues.of(EARS).position(id)).toBeUndefined();
+  expect([world.inHand.size, world.leases.size]).toEqual([0, 0]);
+});
