@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ApiWorld, apiWorld, problemOf } from '../support/api-world.ts';
+import { keyHolder } from '../support/key-holder.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
 let server: TestRedis;
@@ -39,4 +40,23 @@ test('what is said of a file is kept in memory for days, so it may not be long',
     expect(refused.status).toBe(413);
     expect(await problemOf(refused)).toMatchObject({ type: 'urn:lehr:problem:too-large' });
   }
+});
+
+test('uploads of one tenant that do not end leave places to the others', async () => {
+  const world = await apiWorld(server.url);
+  const { ask } = await keyHolder(world, 'slow');
+  const ends: (() => void)[] = [];
+  const endless = (): ReadableStream =>
+    new ReadableStream({ start: (controller) => void ends.push(() => controller.close()) });
+  const headers = { 'content-type': 'multipart/form-data; boundary=x' };
+  const slow = Array.from({ length: 20 }, () =>
+    ask('POST', '/v1/files', undefined, { headers, body: endless(), duplex: 'half' } as RequestInit),
+  );
+  const first = await Promise.race(slow);
+  expect([first.status, first.headers.get('retry-after')]).toEqual([503, '1']);
+  expect((await upload(world, 'audio/wav')).status).toBe(201);
+  for (const end of ends) end();
+  const statuses = (await Promise.all(slow)).map(({ status }) => status);
+  expect(new Set(statuses)).toEqual(new Set([503, 400]));
+  expect((await upload({ ...world, ask }, 'audio/wav')).status).toBe(201);
 });

@@ -10,7 +10,7 @@ import {
   toObjectKey,
 } from '../../packages/shared/src/index.ts';
 import type { JobRecord } from '../../packages/shared/src/records/index.ts';
-import { type ApiWorld, apiWorld, jobOf, MODELS } from '../support/api-world.ts';
+import { type ApiWorld, apiWorld, jobOf, MODELS, problemOf } from '../support/api-world.ts';
 import { keyHolder } from '../support/key-holder.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
@@ -89,4 +89,12 @@ test('a job whose audio could not be stored costs its key nothing', async () => 
   expect(Number(await redis.hget(keys.budget(key.id), 'used'))).toBe(0);
   expect((await ask('POST', '/v1/jobs', listening(uri))).status).toBe(202);
   expect(Number(await redis.hget(keys.budget(key.id), 'used'))).toBeGreaterThan(0);
+});
+
+test('what is wrong with a reference in a speech-to-image request is said in the fields that were posted', async () => {
+  const { ask } = await speechWorld();
+  const input = { audio: 'https://x.example/a.wav', negative_prompt: '{{transcribe.mood}}' };
+  const refused = await ask('POST', '/v1/jobs', { type: 'speech-to-image', input });
+  expect(refused.status).toBe(422);
+  expect((await problemOf(refused)).errors).toMatchObject([{ pointer: '/input/negative_prompt' }]);
 });

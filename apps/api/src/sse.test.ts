@@ -6,6 +6,9 @@ test('an event has its id, its name and its data, and a line of data per line', 
     'id: 4\nevent: job.progress\ndata: {"step":2}\n\n',
   );
   expect(formatEvent({ data: 'one\ntwo' })).toBe('data: one\ndata: two\n\n');
+  expect(formatEvent({ data: 'one\revent: done\r\ntwo' })).toBe(
+    'data: one\ndata: event: done\ndata: two\n\n',
+  );
 });
 
 /** Counts what is taken from it, and remembers how it ended. */

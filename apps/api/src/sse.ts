@@ -22,7 +22,7 @@ export const SSE_HEADERS = {
 const RETRY_MS = [1000, 3000] as const;
 
 export function formatEvent({ id, event, data }: ServerSentEvent): string {
-  const lines = data.split('\n').map((line) => `data: ${line}`);
+  const lines = data.split(/\r\n|\r|\n/).map((line) => `data: ${line}`);
   if (event !== undefined) lines.unshift(`event: ${event}`);
   if (id !== undefined) lines.unshift(`id: ${id}`);
   return `${lines.join('\n')}\n\n`;

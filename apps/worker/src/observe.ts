@@ -27,7 +27,11 @@ export function observeWorker(metrics: Metrics<'worker'>): WorkerObserver {
     over: (run, end) => {
       if (end) countEnd(metrics, run, end);
     },
-    expired: ({ queue }) => metrics.requests.inc({ ...labelsOfQueue(queue), outcome: 'expired' }),
+    // As the API counts it: a job made of jobs by its type.
+    expired: ({ queue, graph, type }) => {
+      const labels = graph ? { model: type, version: '' } : labelsOfQueue(queue);
+      metrics.requests.inc({ ...labels, outcome: 'expired' });
+    },
     lost: () => metrics.leasesLost.inc(),
     restarted: ({ hung, signal, code }) =>
       metrics.engineRestarts.inc({ reason: hung ? 'hung' : (signal ?? `code ${code}`) }),

@@ -44,6 +44,8 @@ export interface FilesOptions {
 const MAX_FILES = 2;
 /** Each holds its files in memory until they are stored. */
 const MAX_RECEIVING = 16;
+/** One that sends slowly leaves places to the others. */
+const MAX_RECEIVING_OF_ONE = 8;
 
 export interface NewFile {
   readonly name: string;
@@ -54,24 +56,29 @@ export interface NewFile {
 
 export class Files {
   readonly #options: FilesOptions;
-  #receiving = 0;
+  /** How many are being received, by tenant. */
+  readonly #receiving = new Map<TenantId, number>();
 
   constructor(options: FilesOptions) {
     this.#options = options;
   }
 
   /** Reads a multipart body. Rejects as readMultipart does, and with `overloaded` when many are on the way. */
-  async receive<T>(request: Request, use: (body: Multipart) => Promise<T>): Promise<T> {
-    if (this.#receiving >= MAX_RECEIVING) {
+  async receive<T>(tenant: TenantId, request: Request, use: (body: Multipart) => Promise<T>): Promise<T> {
+    const own = this.#receiving.get(tenant) ?? 0;
+    const all = [...this.#receiving.values()].reduce((sum, each) => sum + each, 0);
+    if (all >= MAX_RECEIVING || own >= MAX_RECEIVING_OF_ONE) {
       throw new LehrError('overloaded', 'Too many files are being received.', { retryAfterS: 1 });
     }
-    this.#receiving += 1;
+    this.#receiving.set(tenant, own + 1);
     try {
       return await use(
         await readMultipart(request, { maxFileBytes: this.#options.maxBytes, maxFiles: MAX_FILES }),
       );
     } finally {
-      this.#receiving -= 1;
+      const left = (this.#receiving.get(tenant) ?? 1) - 1;
+      if (left > 0) this.#receiving.set(tenant, left);
+      else this.#receiving.delete(tenant);
     }
   }
 

@@ -32,7 +32,7 @@ export async function resolveGraph(
 ): Promise<ResolvedGraph> {
   const nodes = request.type === 'graph' ? request.nodes : speechToImageNodes(request.input, request.model);
   const plan = planGraph(nodes);
-  if (plan.problems.length > 0) throw refusal('invalid-input', plan.problems);
+  if (plan.problems.length > 0) throw refusal('invalid-input', asPosted(request, plan.problems));
   const resolved = await Promise.all(
     plan.nodes.map(async ({ node, after }) => {
       const at = request.type === 'graph' ? `/nodes/${nodes.indexOf(node)}` : '';
@@ -75,6 +75,12 @@ function shownInput(
   const { prompt: _, ...picture } = draw;
   return { ...request.input, ...picture, audio: listen.audio };
 }
+
+/** The nodes of a speech-to-image job are nowhere in its request. */
+const asPosted = ({ type }: GraphRequest, problems: readonly FieldProblem[]): readonly FieldProblem[] =>
+  type === 'graph'
+    ? problems
+    : problems.map(({ pointer, detail }) => ({ pointer: pointer.replace(/^\/nodes\/\d+/, ''), detail }));
 
 /** The same refusal, as of a part of the request. */
 async function within<T>(at: string, work: Promise<T>): Promise<T> {

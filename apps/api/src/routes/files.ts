@@ -103,13 +103,14 @@ export function fileRoutes(app: Api, { files, presenter }: ApiParts): void {
     },
   });
   app.post('/v1/files', requires('submit'), async (c) => {
-    const stored = await files.receive(c.req.raw, async (body) => {
+    const { tenant } = c.var.caller;
+    const stored = await files.receive(tenant, c.req.raw, async (body) => {
       const file = body.files.find(({ field }) => field === 'content');
       if (!file) {
         throw refusal('invalid-input', [{ pointer: '/content', detail: 'is required, and must be a file' }]);
       }
       const { filename: name, contentType, bytes } = file;
-      return files.create(c.var.caller.tenant, { name, contentType, bytes, metadata: metadataOf(body) });
+      return files.create(tenant, { name, contentType, bytes, metadata: metadataOf(body) });
     });
     return c.json(present(stored), 201);
   });

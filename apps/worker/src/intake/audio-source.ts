@@ -29,10 +29,15 @@ async function fetchUrl(
   maxBytes: number,
   signal: AbortSignal,
 ): Promise<Uint8Array> {
+  // A body that is not read would hold its connection until the time is up.
+  const hangUp = new AbortController();
   try {
-    const answer = await egress.get(url, { timeoutMs: FETCH_TIMEOUT_MS, maxBytes, signal });
+    const answer = await egress.get(url, {
+      timeoutMs: FETCH_TIMEOUT_MS,
+      maxBytes,
+      signal: AbortSignal.any([signal, hangUp.signal]),
+    });
     if (answer.status === 200) return await collect(answer.body, signal);
-    await answer.body[Symbol.asyncIterator]().return?.();
     const isRedirect = answer.status >= 300 && answer.status < 400;
     throw unfetched(
       `its address answered ${answer.status}${isRedirect ? '; redirects are not followed' : ''}`,
@@ -43,6 +48,8 @@ async function fetchUrl(
     throw new LehrError('too-large', `The audio has more than the ${maxBytes} bytes that are allowed.`, {
       cause: error,
     });
+  } finally {
+    hangUp.abort();
   }
 }
 

@@ -119,9 +119,14 @@ export class Intake {
 
   /** Room for a job of this group; an almost full lane counts as full when the usual job would not fit. */
   #room(queue: string): Room {
-    const room = this.#options.ledger.room(queue);
-    const isTight = room.running && room.freeRows < this.#options.usualRows(queue);
-    return isTight ? { ...room, freeRows: 0 } : room;
+    const { ledger, runs, usualRows } = this.#options;
+    const room = ledger.room(queue);
+    const toCome = runs
+      .all()
+      .reduce((rows, run) => rows + (run.claim.queue === queue ? run.rowsToCome : 0), 0);
+    const running = room.running || toCome > 0;
+    const freeRows = Math.max(0, room.freeRows - toCome);
+    return { running, freeRows: running && freeRows < usualRows(queue) ? 0 : freeRows };
   }
 
   /** Sleeps until a marker of a group with room pops or somebody calls `look`. */
@@ -158,16 +163,27 @@ export class Intake {
 
   /** Claims up to `count` jobs and opens an attempt on each; returns how many jobs left the queue. */
   async #take(group: string, count: number): Promise<number> {
-    const { claimer, leases, records, worker, clock } = this.#options;
+    const { claimer, leases, runs } = this.#options;
     const claims = await claimer.claim(group, count);
     for (const claim of claims) leases.add(claim);
+    try {
+      await this.#open(claims);
+    } catch (error) {
+      // What was not begun is in nobody's hands: its lease runs out, and the janitor puts it back.
+      for (const { jobId } of claims) if (!runs.find(jobId)) leases.remove(jobId);
+      throw error;
+    }
+    return claims.length;
+  }
+
+  async #open(claims: readonly Claim[]): Promise<void> {
+    const { records, worker, clock } = this.#options;
     const alive = await this.#refuseGivenUp(claims);
     const outcomes = await records.apply(
       alive.map((claim) => ({ move: 'start', id: claim.jobId, lease: claim.token, fields: { worker } })),
     );
     const claimedAt = clock.monotonic();
     for (const [i, outcome] of outcomes.entries()) await this.#begin(alive[i], outcome, claimedAt);
-    return claims.length;
   }
 
   /** Jobs that BullMQ gave up are only marked by it; failing them is ours. */

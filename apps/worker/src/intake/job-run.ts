@@ -69,6 +69,11 @@ export abstract class JobRun {
   /** What a `succeed` writes into the record, once the job is done. */
   abstract result(worker: string): Move['fields'];
 
+  /** Rows that it has none of yet and is about to ask for: what they wait for takes a while. */
+  get rowsToCome(): number {
+    return 0;
+  }
+
   get lease(): LeaseToken {
     return this.claim.token;
   }

@@ -94,6 +94,11 @@ export class SpeechRun extends JobRun {
     return this.#output !== undefined;
   }
 
+  /** Until its audio is there. */
+  override get rowsToCome(): number {
+    return this.#begun === 0 && !this.isDone ? 1 : 0;
+  }
+
   get audioSeconds(): number {
     return this.#builder?.duration ?? 0;
   }

@@ -34,16 +34,14 @@ def say(line):
     print(time.strftime("%H:%M:%S"), line, flush=True)
 
 
-SHAPES = (450, 900)  # timesteps in which outlines are decided: later they can be seen through the noise, earlier nothing can
+SHAPES = (350, 850)  # timesteps in which outlines are decided: later they can be seen through the noise, earlier nothing can
 
 
 def draw_timesteps(batch, generator):
-    """One per picture, spread evenly over a density that leans to the noisy end, where layout and colours are decided; every
-    second one from the band in which shapes are."""
+    """One per picture: half of them spread evenly over all, half over the band in which shapes are decided."""
     u = (torch.arange(batch) + torch.rand(batch, generator=generator)) / batch
-    noisy = schedule.STEPS * (1 - u**1.5)
     low, high = SHAPES
-    t = torch.where(torch.arange(batch) % 2 == 0, noisy, low + (high - low) * u)
+    t = torch.where(torch.arange(batch) % 2 == 0, schedule.STEPS * u, low + (high - low) * u)
     return t.long().clamp(0, schedule.STEPS - 1)[torch.randperm(batch, generator=generator)]
 
 
@@ -133,7 +131,7 @@ def train_unet(path, tokenizer, autoencoder, text_path, args, minutes, batches):
         if torch.isfinite(norm):
             optimiser.step()
         step += 1
-        keep = min(0.9995, step / (step + 10))
+        keep = min(0.998, step / (step + 10))
         with torch.no_grad():
             for old, new in pairs:
                 old.lerp_(new, 1 - keep)

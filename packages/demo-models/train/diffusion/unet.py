@@ -137,7 +137,7 @@ def timestep_features(timestep, width=128):
 
 
 class UNet(nn.Module):
-    def __init__(self, outer=128, inner=192, blocks=1, transformers=4, condition=192):
+    def __init__(self, outer=128, inner=192, blocks=3, transformers=4, condition=192):
         super().__init__()
         self.config = {
             "outer": outer, "inner": inner, "blocks": blocks, "transformers": transformers, "condition": condition,

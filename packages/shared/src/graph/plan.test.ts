@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { type GraphNode, speechToImageNodes } from '../contracts/graph.ts';
+import { MAX_PROMPT_LENGTH } from '../contracts/text-to-image.ts';
 import { planGraph } from './plan.ts';
 import { fillReferences, findReferences } from './references.ts';
 
@@ -87,4 +88,12 @@ test('references are filled in everywhere, and what is filled in is taken as it 
     '/deep/again',
     '/deep/again',
   ]);
+});
+
+test('what is filled in never makes a string longer than a prompt may be, however often it is referred to', () => {
+  const said = 'a long talk '.repeat(10_000);
+  const { prompt } = fillReferences({ prompt: `{{a.text}} | ${'{{a.text}}'.repeat(3_000)}` }, () => said);
+  expect(prompt).toHaveLength(MAX_PROMPT_LENGTH);
+  expect(prompt.endsWith(' | ')).toBe(true);
+  expect(fillReferences({ prompt: '{{a.text}} | {{b.text}}' }, (node) => node)).toEqual({ prompt: 'a | b' });
 });

@@ -1,4 +1,5 @@
 /** `{{node.field}}` in the strings of a node's input. */
+import { MAX_PROMPT_LENGTH } from '../contracts/text-to-image.ts';
 
 /** What a finished node offers to those after it, by its type. Texts only: a reference stands inside a string. */
 export const OFFERED_FIELDS = {
@@ -24,13 +25,24 @@ export function findReferences(input: unknown, pointer = ''): Reference[] {
   return Object.entries(input).flatMap(([name, value]) => findReferences(value, `${pointer}/${name}`));
 }
 
-/** The input with every reference replaced by what `lookUp` gives; what was inserted is not looked at again. */
+/**
+ * The input with every reference replaced by what `lookUp` gives; what was inserted is not looked at again, and is cut where
+ * the string would become longer than any prompt may be.
+ */
 export function fillReferences<Input>(input: Input, lookUp: (node: string, field: string) => string): Input {
-  if (typeof input === 'string') {
-    return input.replace(PATTERN, (_, node: string, field: string) => lookUp(node, field)) as Input;
-  }
+  if (typeof input === 'string') return fillText(input, lookUp) as Input;
   if (typeof input !== 'object' || input === null) return input;
   if (Array.isArray(input)) return input.map((each) => fillReferences(each, lookUp)) as Input;
   const filled = Object.entries(input).map(([name, value]) => [name, fillReferences(value, lookUp)]);
   return Object.fromEntries(filled) as Input;
+}
+
+/** A talk of hours may be referred to thousands of times in one prompt. */
+function fillText(text: string, lookUp: (node: string, field: string) => string): string {
+  let room = Math.max(0, MAX_PROMPT_LENGTH - text.replace(PATTERN, '').length);
+  return text.replace(PATTERN, (_, node: string, field: string) => {
+    const filled = lookUp(node, field).slice(0, room);
+    room -= filled.length;
+    return filled;
+  });
 }

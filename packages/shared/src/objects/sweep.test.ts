@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ulid } from 'ulid';
 import { expect, onTestFinished, test } from 'vitest';
-import { toObjectKey } from '../ids.ts';
+import { type ObjectKey, toObjectKey } from '../ids.ts';
 import { openObjectStore } from './index.ts';
+import type { ObjectStore } from './store.ts';
 import { sweepObjects } from './sweep.ts';
 
 test('outputs and uploads are removed by the age of their job or file, and nothing else is', async () => {
@@ -36,4 +37,21 @@ test('outputs and uploads are removed by the age of their job or file, and nothi
   const left: string[] = [];
   for (const prefix of ['out/', 'in/']) for await (const key of store.list(prefix)) left.push(key);
   expect(left.sort()).toEqual([...kept].sort());
+});
+
+test('one object that cannot be removed keeps none of the others, and is told of', async () => {
+  const key = (kind: string, name: string): ObjectKey =>
+    toObjectKey(`${kind}/acme/job_${ulid(1000).toLowerCase()}/${name}`);
+  const keys = new Set([key('out', 'stuck'), key('out', 'b'), key('in', 'c')]);
+  const store: Pick<ObjectStore, 'list' | 'delete'> = {
+    list: async function* (prefix) {
+      for (const each of [...keys]) if (each.startsWith(prefix)) yield each;
+    },
+    delete: async (each) => {
+      if (each.endsWith('stuck')) throw new Error('EACCES');
+      keys.delete(each);
+    },
+  };
+  await expect(sweepObjects(store as ObjectStore, 2000)).rejects.toThrow('EACCES');
+  expect([...keys].map((each) => each.split('/').at(-1))).toEqual(['stuck']);
 });

@@ -6,13 +6,17 @@ const PREFIXES = ['out/', 'in/'] as const;
 /** `<prefix>/<tenant>/<job_ or file_><ULID>...` */
 const MADE_AT = /^(?:out|in)\/[^/]+\/((?:job|file)_[0-9a-hjkmnp-tv-z]{26})(?:\/|$)/;
 
-/** Deletes outputs and uploads made before `before` (unix ms); returns how many. What somebody else put there stays. */
+/**
+ * Deletes outputs and uploads made before `before` (unix ms); returns how many. What somebody else put there stays. Rejects
+ * with the first reason why one could not be deleted, after it has tried all others.
+ */
 export async function sweepObjects(
   store: ObjectStore,
   before: number,
   signal?: AbortSignal,
 ): Promise<number> {
   let removed = 0;
+  const failures: unknown[] = [];
   for (const prefix of PREFIXES) {
     const old: ObjectKey[] = [];
     for await (const key of store.list(prefix)) {
@@ -22,9 +26,14 @@ export async function sweepObjects(
     }
     for (const key of old) {
       if (signal?.aborted) return removed;
-      await store.delete(key);
-      removed += 1;
+      try {
+        await store.delete(key);
+        removed += 1;
+      } catch (error) {
+        failures.push(error);
+      }
     }
   }
+  if (failures.length > 0) throw failures[0];
   return removed;
 }

@@ -7,13 +7,13 @@ import { formatTranscript, LehrError, type Transcript, TranscriptSchema } from '
 import type { Context } from 'hono';
 import type { Api, ApiEnv, ApiParts } from '../../api.ts';
 import type { StoredFile } from '../../files/files.ts';
+import { countedStream, holderOf } from '../../limits/counted-stream.ts';
 import { requires } from '../../middleware/auth.ts';
 import { countRefusals } from '../../middleware/count-refusals.ts';
 import { guardQuota } from '../../middleware/guard-quota.ts';
 import { refuseInvalid } from '../../middleware/validation.ts';
 import { BEARER } from '../../routes/responses.ts';
 import { SSE_HEADERS } from '../../sse.ts';
-import { countedStream, holderOf } from '../counted-stream.ts';
 import { holdUntilDone, type SucceededRecord } from '../hold.ts';
 import { type MadeJob, makeJob } from '../make-job.ts';
 import { atTheTop, type Names, nativeRequest } from '../names.ts';
@@ -150,13 +150,14 @@ interface Received {
 
 /** Reads the body to its end and stores its file, when all of it is as it should be. */
 async function receive(c: Context<ApiEnv>, { files, streams }: ApiParts, call: AudioCall): Promise<Received> {
+  const { tenant } = c.var.caller;
   try {
-    return await files.receive(c.req.raw, async (body) => {
+    return await files.receive(tenant, c.req.raw, async (body) => {
       const { filename: name, contentType, bytes } = audioFile(body);
       const fields = audioFields(call.fields, body);
       // Before there is a job that nobody would hear of.
       if (fields.stream === 'true') streams.check(holderOf(c.var.caller));
-      return { fields, file: await files.create(c.var.caller.tenant, { name, contentType, bytes }) };
+      return { fields, file: await files.create(tenant, { name, contentType, bytes }) };
     });
   } catch (error) {
     if (!(error instanceof LehrError) || error.code !== 'too-large') throw error;

@@ -4,9 +4,9 @@ import { isJobId, type JobEvent, LehrError } from '@lehr/shared';
 import { secureHeaders } from 'hono/secure-headers';
 import type { Api, ApiParts } from '../../api.ts';
 import type { FeedItem } from '../../jobs/event-feed.ts';
+import { countedStream, linkHolderOf } from '../../limits/counted-stream.ts';
 import { problems } from '../../routes/responses.ts';
 import { formatEvent, PING, SSE_HEADERS } from '../../sse.ts';
-import { countedStream, linkHolderOf } from '../counted-stream.ts';
 import { jobIdOf } from './prediction-ids.ts';
 import { progressLine } from './progress-line.ts';
 

@@ -1,7 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { JobRequestSchema, JobSchema, type Metrics } from '@lehr/shared';
-import type { MiddlewareHandler } from 'hono';
-import type { Api, ApiEnv, ApiParts } from '../../api.ts';
+import { JobRequestSchema, JobSchema } from '@lehr/shared';
+import type { Api, ApiParts } from '../../api.ts';
 import { findJob } from '../../jobs/find.ts';
 import { IDEMPOTENCY_HEADER, identify } from '../../jobs/identity.ts';
 import { metricLabels } from '../../jobs/metric-labels.ts';
@@ -9,6 +8,7 @@ import { etagOf, isOver } from '../../jobs/present.ts';
 import { submitJob } from '../../jobs/submit.ts';
 import { quotaHeaders } from '../../limits/quota.ts';
 import { requires } from '../../middleware/auth.ts';
+import { countRefusals } from '../../middleware/count-refusals.ts';
 import { guardQuota } from '../../middleware/guard-quota.ts';
 import { onLostAnswer } from '../../middleware/lost-answer.ts';
 import { answerJson } from '../../middleware/own-headers.ts';
@@ -101,12 +101,4 @@ export function createJobRoute(app: Api, parts: ApiParts): void {
     if (isOver(record)) return answerJson(c, job, 200, headers);
     return answerJson(c, job, 202, { ...headers, 'retry-after': '1' });
   });
-}
-
-/** Requests for a job that became none. Their model may not exist, so it is left out. */
-function countRefusals(metrics: Metrics<'api'>): MiddlewareHandler<ApiEnv> {
-  return async function countRefusals(c, next) {
-    await next();
-    if (c.res.status >= 400) metrics.requests.inc({ model: '', version: '', outcome: 'refused' });
-  };
 }

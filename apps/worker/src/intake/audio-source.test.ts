@@ -1,0 +1,31 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createEgress } from '@lehr/shared/egress';
+import type { ObjectStore } from '@lehr/shared/objects';
+import { expect, onTestFinished, test } from 'vitest';
+import { audioSource } from './audio-source.ts';
+
+test('an address that answers with no audio is hung up on, however long its answer would be', async () => {
+  const server = createServer((_, response) => {
+    response.writeHead(404);
+    response.write('nothing here, and there is more to come');
+  });
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const closed = new Promise((resolve) =>
+    server.once('connection', (socket) => socket.once('close', resolve)),
+  );
+  const store = {} as ObjectStore;
+  const fetchAudio = audioSource({ store, egress: createEgress({ allowPrivate: true }), maxBytes: 1000 });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/a.wav`;
+  await expect(fetchAudio({ kind: 'url', url }, new AbortController().signal)).rejects.toMatchObject({
+    code: 'invalid-input',
+    message: expect.stringContaining('404'),
+  });
+  await closed;
+}, 10_000);
