@@ -98,3 +98,30 @@ test('what is wrong with a reference in a speech-to-image request is said in the
   expect(refused.status).toBe(422);
   expect((await problemOf(refused)).errors).toMatchObject([{ pointer: '/input/negative_prompt' }]);
 });
+
+test('a list of predictions leaves the segments of long transcripts where they are stored', async () => {
+  const { ask, worker, parts } = await speechWorld();
+  const { id } = await jobOf(await ask('POST', '/v1/jobs', listening('https://x.example/a.wav')));
+  const claim = await worker.take(EARS);
+  const segments = [
+    {
+      ...{ id: 0, seek: 0, start: 0, end: 1, text: ' hello', tokens: [1], temperature: 0 },
+      ...{ avg_logprob: 0, compression_ratio: 1, no_speech_prob: 0 },
+    },
+  ];
+  const transcript = { text: 'hello', language: 'en', duration: 1, task: 'transcribe' };
+  const key = toObjectKey(`out/default/${id}/lease/transcript.json`);
+  const whole = Buffer.from(JSON.stringify({ ...transcript, segments }));
+  await parts.store.put(key, whole, { contentType: 'application/json' });
+  const timings = { queued: 1, fetch: 1, decode: 1, transcribe: 1, store: 1 };
+  const metrics = { queue_ms: 1, run_ms: 4, total_ms: 5, batch_size: 1, worker: 'w', timings };
+  const fields = { output: { transcript: { ...transcript, key } }, metrics };
+  await parts.records.apply([{ move: 'succeed', id: claim.jobId, lease: claim.token, fields }]);
+
+  const reads = vi.spyOn(parts.store, 'get');
+  const list = (await (await ask('GET', '/v1/predictions')).json()) as { results: unknown[] };
+  expect(list.results).toMatchObject([{ status: 'succeeded', output: { text: 'hello' } }]);
+  expect(reads).not.toHaveBeenCalled();
+  const one = await ask('GET', `/v1/predictions/${id.slice('job_'.length)}`);
+  expect(await one.json()).toMatchObject({ output: { text: 'hello', segments: [{ text: ' hello' }] } });
+});

@@ -34,7 +34,7 @@ def say(line):
     print(time.strftime("%H:%M:%S"), line, flush=True)
 
 
-SHAPES = (350, 850)  # timesteps in which outlines are decided: later they can be seen through the noise, earlier nothing can
+SHAPES = (550, 900)  # timesteps in which shapes are decided: later they can be seen through the noise, earlier nothing can
 
 
 def draw_timesteps(batch, generator):

@@ -23,8 +23,11 @@ export class PredictionsView {
     this.#parts = parts;
   }
 
-  /** As GET and webhooks show it. Clients poll this without end, so it asks Redis for nothing. */
-  async of(record: JobRecord): Promise<Prediction> {
+  /**
+   * As GET and webhooks show it. Clients poll this without end, so it asks Redis for nothing. `brief` leaves out what would have
+   * to be read from the store, as lists do.
+   */
+  async of(record: JobRecord, { brief = false } = {}): Promise<Prediction> {
     const { presenter, clock, outputTtlMs } = this.#parts;
     const isDone = record.state === 'succeeded';
     const isRemoved = isDone && record.finished_at + outputTtlMs <= clock.now();
@@ -34,7 +37,8 @@ export class PredictionsView {
       version: record.model,
       status: statusOf(record),
       input: shownInput(record, (path) => presenter.url(path)),
-      output: isDone && !isRemoved ? outputOf(record.type, (await presenter.job(record)).output) : null,
+      output:
+        isDone && !isRemoved ? outputOf(record.type, (await presenter.job(record, { brief })).output) : null,
       error: record.state === 'failed' ? record.error.detail : null,
       logs: record.state === 'running' && record.progress ? progressLine(record.progress) : '',
       source: 'api',

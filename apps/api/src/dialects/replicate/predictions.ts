@@ -90,7 +90,7 @@ export function predictionRoutes(app: Api, parts: ApiParts): void {
       limit: PAGE,
       ...(cursor !== undefined && { cursor: decodeCursor(cursor) }),
     });
-    const results = await Promise.all(page.records.map((record) => view.of(record)));
+    const results = await Promise.all(page.records.map((record) => view.of(record, { brief: true })));
     // Absolute: clients resolve it against a base that ends in /v1.
     const next =
       page.next === undefined ? null : presenter.url(`/v1/predictions?cursor=${encodeCursor(page.next)}`);
