@@ -1,4 +1,5 @@
 /** A Stable Diffusion folder on disk, opened: tokenizer, text encoder, UNet, VAE and noise schedule, ready to run. */
+
 import { join } from 'node:path';
 import { LehrError } from '@lehr/shared';
 import type { SchedulerConfig } from '../diffusion/scheduler-config.ts';
@@ -9,6 +10,7 @@ import { openVae, type PictureSize, type Vae } from '../diffusion/vae.ts';
 import type { InferenceRuntime, LoadOptions, Placement, RuntimeSession } from '../runtime/runtime.ts';
 import { type DiffusionConfig, readDiffusionConfig } from './diffusion-config.ts';
 import { loadUnet } from './load-unet.ts';
+import { openWhole } from './open-whole.ts';
 
 export interface DiffusionOptions extends LoadOptions {
   /** Memory for remembered prompt embeddings. */
@@ -50,23 +52,7 @@ export async function openDiffusionModel(
   runtime: InferenceRuntime,
   options: DiffusionOptions,
 ): Promise<DiffusionModel> {
-  const sessions: RuntimeSession[] = [];
-  const close = async () => {
-    for (const session of sessions) await session.close();
-  };
-  const tracked: InferenceRuntime = {
-    async load(graph, loadOptions) {
-      const session = await runtime.load(graph, loadOptions);
-      sessions.push(session);
-      return session;
-    },
-  };
-  try {
-    return { ...(await openParts(folder, tracked, options)), close };
-  } catch (error) {
-    await close();
-    throw error;
-  }
+  return openWhole(runtime, (tracked) => openParts(folder, tracked, options));
 }
 
 async function openParts(

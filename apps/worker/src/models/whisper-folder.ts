@@ -1,4 +1,5 @@
 /** A Whisper folder on disk, opened: tokenizer, encoder, decoder and decoding rules, ready to run. */
+
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { LehrError } from '@lehr/shared';
@@ -9,6 +10,7 @@ import { LogitRules } from '../whisper/logit-rules.ts';
 import { openWhisperTokenizer, type WhisperTokenizer } from '../whisper/tokenizer.ts';
 import type { AlignmentHeads } from '../whisper/word-times.ts';
 import { loadDecoder } from './load-decoder.ts';
+import { openWhole } from './open-whole.ts';
 import { type FrontEndConfig, readWhisperConfig, type WhisperConfig } from './whisper-config.ts';
 
 export interface WhisperOptions extends LoadOptions {
@@ -48,23 +50,7 @@ export async function openWhisperModel(
   runtime: InferenceRuntime,
   options: WhisperOptions,
 ): Promise<WhisperModel> {
-  const sessions: RuntimeSession[] = [];
-  const close = async () => {
-    for (const session of sessions) await session.close();
-  };
-  const tracked: InferenceRuntime = {
-    async load(graph, loadOptions) {
-      const session = await runtime.load(graph, loadOptions);
-      sessions.push(session);
-      return session;
-    },
-  };
-  try {
-    return { ...(await openParts(folder, tracked, options)), close };
-  } catch (error) {
-    await close();
-    throw error;
-  }
+  return openWhole(runtime, (tracked) => openParts(folder, tracked, options));
 }
 
 async function openParts(
