@@ -1,32 +1,15 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { type Env, installation } from '../support/installation.ts';
 import { type LehrProcess, startLehr } from '../support/lehr-process.ts';
-import { freePort, freshKeys, startRedis, type TestRedis } from '../support/redis.ts';
-
-const MODELS = 'models: [{ name: tiny, task: diffusion, versions: [{ version: "1", path: tiny }] }]';
+import { freePort, startRedis, type TestRedis } from '../support/redis.ts';
 
 let server: TestRedis;
 beforeAll(async () => {
   server = await startRedis();
 });
 afterAll(() => server.stop());
-
-type Env = Record<string, string>;
-
-async function installation(): Promise<Env> {
-  const home = await mkdtemp(join(tmpdir(), 'lehr-home-'));
-  onTestFinished(() => rm(home, { recursive: true, force: true }));
-  await writeFile(join(home, 'models.yaml'), MODELS);
-  return {
-    LEHR_HOME: join(home, 'data'),
-    LEHR_MODELS: join(home, 'models.yaml'),
-    LEHR_REDIS_URL: server.url,
-    LEHR_NAMESPACE: freshKeys().prefix.slice(1, -1),
-    LEHR_PORT: '0',
-  };
-}
 
 async function started(env: Env): Promise<{ api: LehrProcess; url: string; key: string }> {
   const api = startLehr('api', env);
@@ -44,7 +27,7 @@ async function refused(env: Env): Promise<{ code: unknown; said: string }> {
 
 describe('a process that starts', () => {
   test('makes a key that only its owner can read, and takes it from callers', async () => {
-    const env = await installation();
+    const env = await installation(server.url);
     const { api, url, key } = await started(env);
     expect((await stat(join(env.LEHR_HOME, 'api-key'))).mode & 0o777).toBe(0o600);
     expect((await stat(join(env.LEHR_HOME, 'store-secret'))).mode & 0o777).toBe(0o600);
@@ -56,7 +39,7 @@ describe('a process that starts', () => {
   });
 
   test('shares the key with another that starts at the same moment', async () => {
-    const env = await installation();
+    const env = await installation(server.url);
     const both = await Promise.all([started(env), started(env)]);
     expect(both[0].key).toBe(both[1].key);
     for (const { url, key } of both) {
@@ -67,9 +50,9 @@ describe('a process that starts', () => {
   });
 
   test('builds its links from where it can be reached', async () => {
-    const own = await started(await installation());
+    const own = await started(await installation(server.url));
     expect((await fetch(`${own.url}/readyz`)).status).toBe(200);
-    const env = { ...(await installation()), LEHR_PUBLIC_URL: 'https://lehr.example/api/' };
+    const env = await installation(server.url, { LEHR_PUBLIC_URL: 'https://lehr.example/api/' });
     const { key, api } = await started(env);
     const { port } = await api.said('API is listening');
     const response = await fetch(`http://127.0.0.1:${port}/v1/jobs`, {
@@ -84,7 +67,7 @@ describe('a process that starts', () => {
   test.each(['SIGTERM', 'SIGINT'] as const)(
     'ends in order on %s, with an answer for who waits',
     async (signal) => {
-      const { api, url, key } = await started(await installation());
+      const { api, url, key } = await started(await installation(server.url));
       const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
       const body = JSON.stringify({ type: 'text-to-image', input: { prompt: 'x' } });
       const held = fetch(`${url}/v1/jobs?wait=60`, { method: 'POST', headers, body });
@@ -103,14 +86,14 @@ describe('a process that starts', () => {
 
 describe('a process that cannot start says why in one message', () => {
   test('an address others can reach, without a key', async () => {
-    const { code, said } = await refused({ ...(await installation()), LEHR_HOST: '0.0.0.0' });
+    const { code, said } = await refused(await installation(server.url, { LEHR_HOST: '0.0.0.0' }));
     expect(code).toBe(78);
     expect(said).toContain('LEHR_HOST is "0.0.0.0", which others can reach: set LEHR_API_KEY');
   });
 
   test('every fault of its configuration at once, and no secret', async () => {
     const { code, said } = await refused({
-      ...(await installation()),
+      ...(await installation(server.url)),
       LEHR_PORT: 'eighty',
       LEHR_STORE: 'cloud',
       LEHR_API_KEY: 'hunter2',
@@ -121,7 +104,7 @@ describe('a process that cannot start says why in one message', () => {
   });
 
   test('a list of models it cannot use', async () => {
-    const env = await installation();
+    const env = await installation(server.url);
     await writeFile(env.LEHR_MODELS, 'models: [{ name: Tiny, task: diffusion }]');
     const broken = await refused(env);
     expect(broken.code).toBe(78);
@@ -131,9 +114,9 @@ describe('a process that cannot start says why in one message', () => {
   });
 
   test('a port that is taken', async () => {
-    const { api } = await started(await installation());
+    const { api } = await started(await installation(server.url));
     const { port } = await api.said('API is listening');
-    const { code, said } = await refused({ ...(await installation()), LEHR_PORT: String(port) });
+    const { code, said } = await refused(await installation(server.url, { LEHR_PORT: String(port) }));
     expect(code).toBe(69);
     expect(said).toBe(
       `lehr api: Cannot listen on 127.0.0.1 port ${port}: it is taken. Stop what runs there or set LEHR_PORT.`,
@@ -143,14 +126,14 @@ describe('a process that cannot start says why in one message', () => {
   test('a Redis that throws keys away', async () => {
     const forgetful = await startRedis(['--maxmemory-policy', 'allkeys-lru']);
     onTestFinished(() => forgetful.stop());
-    const { code, said } = await refused({ ...(await installation()), LEHR_REDIS_URL: forgetful.url });
+    const { code, said } = await refused(await installation(server.url, { LEHR_REDIS_URL: forgetful.url }));
     expect(code).toBe(69);
     expect(said).toContain('Lehr needs noeviction');
   });
 
   test('no Redis at all', async () => {
     const port = await freePort();
-    const env = { ...(await installation()), LEHR_REDIS_URL: `redis://:hunter2@127.0.0.1:${port}` };
+    const env = { ...(await installation(server.url)), LEHR_REDIS_URL: `redis://:hunter2@127.0.0.1:${port}` };
     const { code, said } = await refused(env);
     expect(code).toBe(69);
     expect(said).toBe(`lehr api: Redis does not answer at 127.0.0.1:${port}`);

@@ -9,6 +9,7 @@ import { byHand } from '../support/by-hand.ts';
 import { errorOf, openai } from '../support/openai-client.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { speechModels } from '../support/speech-models.ts';
+import { wav } from '../support/spoken.ts';
 import { type Stack, startStack } from '../support/stack.ts';
 
 /** Whole installations start and draw here, perhaps on a machine that is busy. */
@@ -143,7 +144,7 @@ describe('audio.transcriptions.create', () => {
     const stack = await listening();
     await stack.worker();
     const { client } = openai(stack);
-    const silence = async () => toFile(wavOfSilence(2), 'silence.wav');
+    const silence = async () => toFile(wav(new Int16Array(2 * 16_000)), 'silence.wav');
     const said = async (response_format: 'json' | 'srt' | 'vtt'): Promise<unknown> =>
       client.audio.transcriptions.create({ model: 'ears', file: await silence(), response_format });
     expect(await said('json')).toMatchObject({ text: '' });
@@ -151,25 +152,6 @@ describe('audio.transcriptions.create', () => {
     expect(await said('vtt')).toBe('WEBVTT\n');
   });
 });
-
-/** A mono 16-bit WAV of 16 kHz. */
-function wavOfSilence(seconds: number): Buffer {
-  const bytes = seconds * 32_000;
-  const head = Buffer.alloc(44);
-  head.write('RIFF', 0);
-  head.writeUInt32LE(36 + bytes, 4);
-  head.write('WAVEfmt ', 8);
-  head.writeUInt32LE(16, 16);
-  head.writeUInt16LE(1, 20);
-  head.writeUInt16LE(1, 22);
-  head.writeUInt32LE(16_000, 24);
-  head.writeUInt32LE(32_000, 28);
-  head.writeUInt16LE(2, 32);
-  head.writeUInt16LE(16, 34);
-  head.write('data', 36);
-  head.writeUInt32LE(bytes, 40);
-  return Buffer.concat([head, Buffer.alloc(bytes)]);
-}
 
 test('audio.translations.create writes English, in the same formats', async () => {
   const stack = await listening();

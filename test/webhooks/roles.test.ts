@@ -1,34 +1,16 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Env, installation } from '../support/installation.ts';
 import { type LehrProcess, startLehr } from '../support/lehr-process.ts';
-import { freshKeys, startRedis, type TestRedis } from '../support/redis.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
 import { verified, webhookReceiver } from '../support/webhook-receiver.ts';
-
-const MODELS = 'models: [{ name: tiny, task: diffusion, versions: [{ version: "1", path: tiny }] }]';
 
 let server: TestRedis;
 beforeAll(async () => {
   server = await startRedis();
 });
 afterAll(() => server.stop());
-
-type Env = Record<string, string>;
-
-async function installation(): Promise<Env> {
-  const home = await mkdtemp(join(tmpdir(), 'lehr-home-'));
-  onTestFinished(() => rm(home, { recursive: true, force: true }));
-  await writeFile(join(home, 'models.yaml'), MODELS);
-  return {
-    LEHR_HOME: join(home, 'data'),
-    LEHR_MODELS: join(home, 'models.yaml'),
-    LEHR_REDIS_URL: server.url,
-    LEHR_NAMESPACE: freshKeys().prefix.slice(1, -1),
-    LEHR_PORT: '0',
-    LEHR_WEBHOOK_ALLOW_PRIVATE: '1',
-  };
-}
 
 interface Started {
   readonly process: LehrProcess;
@@ -58,7 +40,7 @@ async function canceledJob(api: Started, url: string): Promise<string> {
 }
 
 test('delivery runs apart: what one process answers for, others deliver, also after one was killed', async () => {
-  const env = await installation();
+  const env = await installation(server.url, { LEHR_WEBHOOK_ALLOW_PRIVATE: '1' });
   const receiver = await webhookReceiver();
   const http = await started(env, 'http');
   const { key } = (await (await http.ask('POST', '/v1/webhooks/secret')).json()) as { key: string };
@@ -97,7 +79,7 @@ test('delivery runs apart: what one process answers for, others deliver, also af
 });
 
 test('one process does both by itself, and its log has neither secret nor URL', async () => {
-  const env = await installation();
+  const env = await installation(server.url, { LEHR_WEBHOOK_ALLOW_PRIVATE: '1' });
   const receiver = await webhookReceiver(410, '/hook?token=hunter2');
   const api = await started({ ...env, LEHR_LOG_LEVEL: 'debug' }, 'http,webhooks');
   const { key } = (await (await api.ask('POST', '/v1/webhooks/secret')).json()) as { key: string };
@@ -109,7 +91,7 @@ test('one process does both by itself, and its log has neither secret nor URL', 
 });
 
 test('an allow-list that cannot be read, and a role there is not, are named at the start', async () => {
-  const env = { ...(await installation()), LEHR_EGRESS_ALLOW: '10.0.0.0/99' };
+  const env = await installation(server.url, { LEHR_EGRESS_ALLOW: '10.0.0.0/99' });
   const api = startLehr('api', env);
   expect(await api.exited()).toBe(78);
   expect(api.lines.map(({ msg }) => msg).join('\n')).toContain('LEHR_EGRESS_ALLOW: "10.0.0.0/99"');
