@@ -27,7 +27,7 @@ import {
 } from './audio-form.ts';
 import { callEvents } from './call-events.ts';
 import { askedAgain, CALL_HEADERS, type CallHeaders, holdMsOf } from './call-headers.ts';
-import { openaiErrors } from './errors.ts';
+import { callErrors } from './errors.ts';
 import { transcriptTeller } from './transcript-teller.ts';
 
 interface AudioCall {
@@ -103,18 +103,7 @@ function routeOf({ path, operationId, summary, fields }: AudioCall): RouteConfig
           'text/event-stream': { schema: TranscriptEventSchema },
         },
       },
-      ...openaiErrors(
-        'invalid-input',
-        'model-not-found',
-        'conflict',
-        'gone',
-        'too-large',
-        'unsupported-media',
-        'idempotency-mismatch',
-        'rate-limited',
-        'overloaded',
-        'hold-expired',
-      ),
+      ...callErrors(),
     },
   };
 }

@@ -126,11 +126,28 @@ interface ErrorResponse {
   content: Record<string, { schema: typeof OpenAiErrorSchema }>;
 }
 
+/** What every call that makes a job may be refused with. */
+const CALL_ERRORS = [
+  'invalid-input',
+  'model-not-found',
+  'conflict',
+  'gone',
+  'too-large',
+  'unsupported-media',
+  'idempotency-mismatch',
+  'rate-limited',
+  'overloaded',
+  'hold-expired',
+  'unauthenticated',
+  'forbidden',
+  'internal',
+  'unavailable',
+] as const;
+
 /** As `problemsWithKey` of the native routes, in the statuses and the shape of this wire; `never` for the same reason. */
-export function openaiErrors(...codes: readonly ErrorCode[]): Record<never, ErrorResponse> {
+export function callErrors(): Record<never, ErrorResponse> {
   const responses: Record<number, ErrorResponse> = {};
-  const all = [...codes, 'unauthenticated', 'forbidden', 'internal', 'unavailable'] as const;
-  for (const { status, code } of all.map(factsOf)) {
+  for (const { status, code } of CALL_ERRORS.map(factsOf)) {
     const known = responses[status]?.description;
     responses[status] = {
       description: known ? `${known}, \`${code}\`` : `\`${code}\``,

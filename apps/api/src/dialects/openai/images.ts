@@ -14,7 +14,7 @@ import { atTheTop, type Names, nativeRequest } from '../names.ts';
 import { readImage } from '../read-image.ts';
 import { callEvents } from './call-events.ts';
 import { askedAgain, CALL_HEADERS, holdMsOf } from './call-headers.ts';
-import { openaiErrors } from './errors.ts';
+import { callErrors } from './errors.ts';
 import {
   ImageEventSchema,
   type ImageRequest,
@@ -63,18 +63,7 @@ const route = createRoute({
         'text/event-stream': { schema: ImageEventSchema },
       },
     },
-    ...openaiErrors(
-      'invalid-input',
-      'model-not-found',
-      'conflict',
-      'gone',
-      'too-large',
-      'unsupported-media',
-      'idempotency-mismatch',
-      'rate-limited',
-      'overloaded',
-      'hold-expired',
-    ),
+    ...callErrors(),
   },
 });
 
