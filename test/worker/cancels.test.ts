@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { END_EVENTS, type JobId } from '../../packages/shared/src/index.ts';
-import { type ApiWorld, apiWorld } from '../support/api-world.ts';
+import { apiWorld } from '../support/api-world.ts';
+import { happenings } from '../support/happenings.ts';
 import { Random } from '../support/random.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { workerWorld } from '../support/worker-world.ts';
@@ -14,6 +15,8 @@ afterAll(() => server.stop());
 const CANCELS = 1000;
 /** Jobs under way at once; twice what the worker takes, so that some are called off while they wait. */
 const ACTORS = 32;
+/** Changes of all jobs in the life of one: every actor's job is stored, started and ended in it. */
+const LIFE = 3 * ACTORS;
 const SEED = 24;
 const job = {
   type: 'text-to-image',
@@ -21,36 +24,24 @@ const job = {
   webhook: { url: 'https://app.example/hook' },
 };
 
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const isEnd = (type: string): boolean => (END_EVENTS as readonly string[]).includes(type);
-
-/** Posts a job and calls it off `ms` later; returns its id and the status of the answer. */
-async function postAndCancel(world: ApiWorld, ms: number): Promise<{ id: JobId; status: number }> {
-  const posted = await world.ask('POST', '/v1/jobs', job);
-  const { id } = (await posted.json()) as { id: JobId };
-  await pause(ms);
-  const { status } = await world.ask('POST', `/v1/jobs/${id}/cancel`);
-  return { id, status };
-}
 
 test('a thousand cancels at any moment of a job leave each with exactly one end, told once, and nothing behind', async () => {
   const workers = await workerWorld(server.url);
   const world = await apiWorld(server.url, { keys: workers.keys });
   const { redis, keys, records, queues } = world.parts;
   await workers.simulated({ latency: { stepBaseMs: 2, stepPerRowMs: 0.2, pictureMs: 1, textMs: 1 } });
-  await workers.reached((await postAndCancel(world, 1000)).id);
+  const { pass } = await happenings(server.url, world.parts);
 
-  // How long a job takes is learnt on the way, so that the moments fall over all of it on any machine.
+  // A moment is a number of changes of any jobs after the request, so that they fall over all of a life on any machine.
   const random = new Random(SEED);
-  let lifeMs = 200;
   const answers = new Map<JobId, number>();
   const actor = async (): Promise<void> => {
     while (answers.size < CANCELS) {
-      const { id, status } = await postAndCancel(world, random.next() * 1.5 * lifeMs);
-      answers.set(id, status);
-      const record = await workers.reached(id);
-      if (record.state !== 'succeeded') continue;
-      lifeMs += 0.1 * (record.metrics.total_ms - lifeMs);
+      const { id } = (await (await world.ask('POST', '/v1/jobs', job)).json()) as { id: JobId };
+      await pass(Math.floor(random.next() * LIFE), id);
+      answers.set(id, (await world.ask('POST', `/v1/jobs/${id}/cancel`)).status);
+      await workers.reached(id);
     }
   };
   await Promise.all(Array.from({ length: ACTORS }, actor));
