@@ -28,7 +28,8 @@ import { audioSource } from './intake/audio-source.ts';
 import { modelsToOpen } from './models-to-open.ts';
 import { observeWorker, readGaugesOf } from './observe.ts';
 import { providersOf } from './providers.ts';
-import { WORKER_TIMES, Worker } from './worker.ts';
+import { Worker } from './worker.ts';
+import { WORKER_TIMES } from './worker-parts.ts';
 
 const WorkerEnv = envSchema(
   'LEHR_HOME',

@@ -5,7 +5,8 @@ import { type JobState, parseGroupQueueName } from '@lehr/shared';
 import type { JobRun } from './intake/job-run.ts';
 import { PictureRun } from './intake/picture-run.ts';
 import { SpeechRun } from './intake/speech-run.ts';
-import type { Worker, WorkerObserver } from './worker.ts';
+import type { Worker } from './worker.ts';
+import type { WorkerObserver } from './worker-parts.ts';
 
 const EVENT_LOOP_RESOLUTION_MS = 5;
 

@@ -2,17 +2,12 @@
  * One worker: an intake that claims, an engine process that draws, and everything that must go on beside them. Built from
  * parts that are already open; `start` serves, `stop` drains.
  */
-import type { Clock, JobId, JobState, Log, Registry, Task, WorkerId, WorkerStatus } from '@lehr/shared';
-import type { ObjectStore } from '@lehr/shared/objects';
-import { Claimer, GraphRunner, type GroupQueues, Janitor, Leases } from '@lehr/shared/queue';
-import type { JobRecord, RecordStore } from '@lehr/shared/records';
-import type { Keys, Redis } from '@lehr/shared/redis';
-import type { AudioDesk } from './audio/audio-desk.ts';
-import type { FromEngine, OpenedModel } from './engine/protocol.ts';
-import type { FetchAudio } from './intake/audio-source.ts';
+import type { JobId, JobState } from '@lehr/shared';
+import { Claimer, GraphRunner, Janitor, Leases } from '@lehr/shared/queue';
+import type { FromEngine } from './engine/protocol.ts';
+import { hearAnnouncements } from './intake/announcements.ts';
 import { Deadlines } from './intake/deadlines.ts';
 import { Delivery } from './intake/deliver.ts';
-import type { EngineExit, EngineOptions } from './intake/engine-process.ts';
 import { EngineSupervisor } from './intake/engine-supervisor.ts';
 import { FleetReporter } from './intake/fleet-reporter.ts';
 import { GroupList } from './intake/group-list.ts';
@@ -26,57 +21,9 @@ import { runFor } from './intake/run-for.ts';
 import { Runs } from './intake/runs.ts';
 import { ServedModels } from './intake/served-models.ts';
 import { LaneSpeeds } from './intake/speeds.ts';
-
-export interface WorkerParts {
-  readonly id: WorkerId;
-  readonly tasks: readonly Task[];
-  readonly commands: Redis;
-  readonly blocking: Redis;
-  readonly subscriber: Redis;
-  readonly keys: Keys;
-  readonly queues: GroupQueues;
-  readonly records: RecordStore;
-  readonly store: ObjectStore;
-  readonly registry: Registry;
-  readonly engine: EngineOptions;
-  readonly audio: AudioDesk;
-  readonly fetchAudio: FetchAudio;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly times: WorkerTimes;
-  /** The engine cannot be brought back: the process should leave, its jobs are handed back first. */
-  readonly onHopeless: () => void;
-  readonly observe: WorkerObserver;
-}
-
-export interface WorkerTimes {
-  readonly renewEveryMs: number;
-  readonly progressEveryMs: number;
-  readonly reportEveryMs: number;
-  readonly janitorEveryMs: number;
-  readonly reconcileEveryMs: number;
-  readonly storePatienceMs: number;
-}
-
-export const WORKER_TIMES: WorkerTimes = {
-  renewEveryMs: 5_000,
-  progressEveryMs: 250,
-  reportEveryMs: 2_000,
-  janitorEveryMs: 5_000,
-  reconcileEveryMs: 30_000,
-  storePatienceMs: 60_000,
-};
-
-/** What the metrics of a worker are made from. */
-export interface WorkerObserver {
-  stepped(message: Extract<FromEngine, { type: 'stepped' }>): void;
-  wrote(message: Extract<FromEngine, { type: 'wrote' }>): void;
-  over(run: JobRun, end: JobState | undefined): void;
-  /** The deadline of a job that waited passed. */
-  expired(job: JobRecord): void;
-  lost(): void;
-  restarted(exit: EngineExit): void;
-}
+import { logModel } from './log-model.ts';
+import type { WorkerParts } from './worker-parts.ts';
+import { workerStatus } from './worker-status.ts';
 
 export class Worker {
   readonly #parts: WorkerParts;
@@ -207,7 +154,15 @@ export class Worker {
     this.#reporter = new FleetReporter({
       ...parts,
       everyMs: times.reportEveryMs,
-      status: () => this.#status(),
+      status: () =>
+        workerStatus({
+          ...parts,
+          startedAt: this.#startedAt,
+          draining: this.#draining,
+          models: this.#engine.models,
+          ledger: this.#ledger,
+          speeds: this.#speeds,
+        }),
     });
     this.#janitor = new Janitor({
       redis: parts.commands,
@@ -248,23 +203,20 @@ export class Worker {
     await this.#engine.start();
     for (const model of this.#engine.models) logModel(log, model);
     if (this.#engine.models.some(({ whisper }) => whisper)) await this.#parts.audio.warmUp();
-    subscriber.on('message', (channel: string, text: string) => {
-      if (channel === keys.groups) {
-        if (this.#groups.learn(text)) this.#intake.look();
-      } else {
-        this.#stopRun(text as JobId, { kind: 'canceled' });
-      }
-    });
-    // Announcements are missed while the connection is away.
-    subscriber.on(
-      'ready',
-      () =>
-        void this.#groups.load().then(
+    await hearAnnouncements({
+      subscriber,
+      keys,
+      worker: id,
+      onGroup: (queue) => this.#groups.learn(queue) && this.#intake.look(),
+      onCancel: (job) => this.#stopRun(job, { kind: 'canceled' }),
+      onBack: () => {
+        // A Redis that goes away again at once comes back again too.
+        this.#groups.load().then(
           () => this.#intake.look(),
           () => {},
-        ),
-    );
-    await subscriber.subscribe(keys.groups, keys.cancel(id));
+        );
+      },
+    });
     await this.#groups.load();
     this.#leases.start();
     this.#janitor.start();
@@ -321,24 +273,8 @@ export class Worker {
       this.#parts.observe.stepped(message);
     }
     if (message.type === 'wrote') this.#parts.observe.wrote(message);
-    if (message.type === 'transcribed') this.#timeWindow(message);
+    if (message.type === 'transcribed') this.#speeds.heard(this.#ledger.laneOf(message.sample), message);
     this.#runs.hear(message);
-  }
-
-  /** A row-step of speech is a second of audio (jobs/price.ts of the API counts on it). */
-  #timeWindow({
-    sample,
-    advanceFrames,
-    batchSize,
-    timings,
-  }: Extract<FromEngine, { type: 'transcribed' }>): void {
-    const lane = this.#ledger.laneOf(sample);
-    if (lane)
-      this.#speeds.stepped(
-        lane,
-        (advanceFrames / FRAMES_PER_S) * batchSize,
-        timings.decodedAt - timings.encodedAt,
-      );
   }
 
   /** Missing it costs a follower a part of the text a little earlier than the whole. */
@@ -354,41 +290,7 @@ export class Worker {
     const run = this.#runs.find(id);
     if (run) this.#runs.stop(run, reason);
   }
-
-  #status(): WorkerStatus {
-    return {
-      id: this.#parts.id,
-      started_at: this.#startedAt,
-      tasks: [...this.#parts.tasks],
-      draining: this.#draining,
-      models: this.#engine.models.map(({ ref, batching, graphs }) => ({
-        ref,
-        batching,
-        providers: Object.fromEntries(graphs.map(({ graph, provider }) => [graph, provider])),
-      })),
-      lanes: this.#speeds.lanes.map(({ lane, rowStepsPerS }) => ({
-        queue: lane,
-        row_cap: this.#ledger.cap(lane),
-        ...this.#ledger.usage(lane),
-        row_steps_per_s: rowStepsPerS,
-      })),
-    };
-  }
 }
 
-/** Says which provider really runs each graph, and what was refused on the way there. */
-function logModel(log: Log, { ref, batching, reason, graphs, stepMs, rowCap }: OpenedModel): void {
-  log.info({ model: ref, batching, graphs, stepMs, rowCap }, 'model open');
-  for (const { graph, provider, refusals } of graphs) {
-    if (refusals)
-      log.warn({ model: ref, graph, provider, refusals }, 'a better provider did not take this graph');
-  }
-  if (batching === 'aligned') {
-    log.warn({ model: ref, reason }, 'this graph takes one timestep for all rows: its batches are aligned');
-  }
-}
-
-/** Of a log-mel. */
-const FRAMES_PER_S = 100;
 const HAND_BACK_MS = 10_000;
 const ENGINE_CLOSE_MS = 5_000;

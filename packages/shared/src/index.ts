@@ -62,7 +62,8 @@ export {
   type WorkerId,
 } from './ids.ts';
 export { createLog, type Log, type LogLevel, silentLog } from './log.ts';
-export { createMetrics, METRICS, type MetricApp, type Metrics, type MetricsPage } from './metrics.ts';
+export { METRICS, type MetricApp } from './metric-list.ts';
+export { createMetrics, type Metrics, type MetricsPage } from './metrics.ts';
 export { FOLLOW_EVERY_MS, followJob, readPreview, showPreview } from './previews.ts';
 export {
   type DiffusionModelEntry,

@@ -1,5 +1,8 @@
 /** How fast each lane goes, measured from its own steps: what the API estimates waits with. */
+import type { TranscribedMessage } from '../engine/protocol.ts';
 
+/** Of a log-mel. */
+const FRAMES_PER_S = 100;
 /** Weight of the newest step. */
 const SMOOTHING = 0.1;
 /** Lanes remembered; the ones that ran longest ago are forgotten. */
@@ -15,6 +18,13 @@ export class LaneSpeeds {
     this.#rowStepsPerS.set(lane, before + SMOOTHING * (now - before));
     if (this.#rowStepsPerS.size > KEPT)
       this.#rowStepsPerS.delete(this.#rowStepsPerS.keys().next().value as string);
+  }
+
+  /** A row-step of speech is a second of audio (jobs/price.ts of the API counts on it). */
+  heard(lane: string | undefined, { advanceFrames, batchSize, timings }: TranscribedMessage): void {
+    if (lane === undefined) return;
+    const seconds = advanceFrames / FRAMES_PER_S;
+    this.stepped(lane, seconds * batchSize, timings.decodedAt - timings.encodedAt);
   }
 
   /** Lanes by when they last ran, oldest first. */
