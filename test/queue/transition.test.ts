@@ -123,14 +123,14 @@ test('cancelling a running job asks its worker, and the request outlives the att
     state: 'running',
   });
   const [requeued] = await world.records.apply([{ move: 'requeue', id, lease: claim.token }]);
-  expect(requeued).toMatchObject({ code: 'ended', state: 'canceled' });
+  expect(requeued).toMatchObject({ code: 'overtaken', state: 'canceled' });
 });
 
 test('a job whose deadline passed while it waited expires instead of starting', async () => {
   const world = await queueWorld(server.url);
   const id = await world.submit({ deadline_at: 1 });
   const [outcome] = await world.records.apply([{ move: 'start', id, lease: newLeaseToken(world.worker) }]);
-  expect(outcome).toMatchObject({ code: 'ended', state: 'expired' });
+  expect(outcome).toMatchObject({ code: 'overtaken', state: 'expired' });
 });
 
 test('handing a job back does not count as an attempt', async () => {

@@ -71,6 +71,7 @@ const worker = new Worker({
     stepped: () => {},
     wrote: () => {},
     over: () => {},
+    unrun: () => {},
     expired: () => {},
     lost: () => {
       leasesLost += 1;

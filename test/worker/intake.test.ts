@@ -1,13 +1,14 @@
 /** What the intake takes out of a queue, and what it lets go of, over a real Redis and with no engine behind it. */
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import type { WhisperAbilities } from '../../apps/worker/src/engine/protocol.ts';
-import { Intake } from '../../apps/worker/src/intake/intake.ts';
+import { Intake, MAX_ATTEMPTS } from '../../apps/worker/src/intake/intake.ts';
 import type { JobRun } from '../../apps/worker/src/intake/job-run.ts';
 import { Ledger } from '../../apps/worker/src/intake/ledger.ts';
 import type { Runs } from '../../apps/worker/src/intake/runs.ts';
 import { type SpeechParts, SpeechRun } from '../../apps/worker/src/intake/speech-run.ts';
 import {
   type JobId,
+  type JobState,
   SpeechToTextInputSchema,
   silentLog,
   systemClock,
@@ -39,6 +40,8 @@ interface IntakeWorld extends QueueWorld {
   readonly intake: Intake;
   readonly leases: Leases;
   readonly inHand: ReadonlyMap<JobId, JobRun>;
+  /** Ends it wrote of jobs that it did not run. */
+  readonly unrun: readonly JobState[];
   /** Resolves when there is nothing more that it would take. */
   rests(): Promise<void>;
 }
@@ -47,6 +50,7 @@ interface IntakeWorld extends QueueWorld {
 async function intakeWorld(): Promise<IntakeWorld> {
   const world = await queueWorld(server.url);
   const inHand = new Map<JobId, JobRun>();
+  const unrun: JobState[] = [];
   const leases = new Leases({ ...world, log: silentLog, renewEveryMs: 60_000, onLost: () => {} });
   const runs: Pick<Runs, 'add' | 'all' | 'find'> = {
     add: (run) => {
@@ -74,11 +78,12 @@ async function intakeWorld(): Promise<IntakeWorld> {
     usualRows: () => 1,
     runFor: (claim, record, at) => new SpeechRun(claim, record, at, INPUT, parts as SpeechParts),
     onStarted: () => {},
+    onUnrun: (_queue, end) => unrun.push(end),
   });
   const wait = vi.spyOn(world.claimer, 'wait');
   onTestFinished(() => intake.stop());
   const rests = () => vi.waitFor(() => expect(wait).toHaveBeenCalled(), { timeout: 10_000 });
-  return { ...world, intake, leases, inHand, rests };
+  return { ...world, intake, leases, inHand, unrun, rests };
 }
 
 const speech = { type: 'speech-to-text', model: 'ears@1', queue: EARS, input: INPUT } as const;
@@ -99,4 +104,15 @@ test('a job that was claimed and could not be begun is not held: its lease runs 
   await world.rests();
   expect(await world.queues.of(EARS).position(id)).toBeUndefined();
   expect([world.inHand.size, world.leases.size]).toEqual([0, 0]);
+});
+
+test('a job whose deadline passed before it was claimed, and one given up, are each told of once', async () => {
+  const world = await intakeWorld();
+  await world.submit({ ...speech, deadline_at: 1 });
+  const tried = await world.submit(speech);
+  await world.redis.hset(world.keys.record(tried), 'attempt', MAX_ATTEMPTS);
+  world.intake.start();
+  await world.rests();
+  expect([...world.unrun].sort()).toEqual(['expired', 'failed']);
+  expect(await world.records.read(tried)).toMatchObject({ error: { code: 'attempts-exhausted' } });
 });

@@ -28,6 +28,7 @@ export function observeWorker(metrics: Metrics<'worker'>): WorkerObserver {
     over: (run, end) => {
       if (end) countEnd(metrics, run, end);
     },
+    unrun: (queue, end) => metrics.requests.inc({ ...labelsOfQueue(queue), outcome: end }),
     // As the API counts it: a job made of jobs by its type.
     expired: ({ queue, graph, type }) => {
       const labels = graph ? { model: type, version: '' } : labelsOfQueue(queue);

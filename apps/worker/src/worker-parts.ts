@@ -55,6 +55,8 @@ export interface WorkerObserver {
   stepped(message: Extract<FromEngine, { type: 'stepped' }>): void;
   wrote(message: Extract<FromEngine, { type: 'wrote' }>): void;
   over(run: JobRun, end: JobState | undefined): void;
+  /** A job came to its end in its claim, and was never run here. */
+  unrun(queue: string, end: JobState): void;
   /** The deadline of a job that waited passed. */
   expired(job: JobRecord): void;
   lost(): void;

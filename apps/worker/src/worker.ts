@@ -146,6 +146,7 @@ export class Worker {
           opened: () => this.#engine.models,
           onText: (run, text, offset) => this.#tell(run, text, offset),
         }),
+      onUnrun: (queue, end) => parts.observe.unrun(queue, end),
       onStarted: (run, { watched }) => {
         this.#deadlines.watch(run);
         previews.follow(run, watched);

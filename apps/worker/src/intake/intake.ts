@@ -8,7 +8,7 @@
  *   sleeping  -> looking    a marker popped, rows became free, a new group appeared
  *   any       -> stopped    drain; nothing is claimed any more
  */
-import { type Clock, type JobId, LehrError, type Log, toLehrError, type WorkerId } from '@lehr/shared';
+import { type Clock, type JobState, LehrError, type Log, toLehrError, type WorkerId } from '@lehr/shared';
 import type { Claim, Claimer, GraphRunner, GroupHead, GroupQueues, Leases } from '@lehr/shared/queue';
 import type { JobRecord, Outcome, RecordStore } from '@lehr/shared/records';
 import type { JobRun } from './job-run.ts';
@@ -36,6 +36,8 @@ export interface IntakeOptions {
   /** The job in hand. Throws a LehrError when its input is not one this worker understands. */
   readonly runFor: (claim: Claim, record: JobRecord, claimedAt: number) => JobRun;
   readonly onStarted: (run: JobRun, outcome: Outcome) => void;
+  /** A job came to its end in its claim, and was never run here. */
+  readonly onUnrun: (queue: string, end: JobState) => void;
 }
 
 /** However often a job was tried, and by whomever: after so many attempts it is given up. */
@@ -202,6 +204,7 @@ export class Intake {
     if (!record) {
       // Its end came while it waited, or its record is gone: only the queue entry is left to close.
       log.info({ job: claim.jobId, code: outcome.code, state: outcome.state }, 'claimed a job that is over');
+      if (outcome.code === 'overtaken' && outcome.state) this.#options.onUnrun(claim.queue, outcome.state);
       leases.remove(claim.jobId);
       await queues.of(claim.queue).complete(claim);
       return;
@@ -211,7 +214,8 @@ export class Intake {
     try {
       run = this.#options.runFor(claim, record, claimedAt);
     } catch (error) {
-      return this.#refuse(claim, record, toLehrError(error, 'internal'));
+      const refusal = toLehrError(error, 'internal');
+      return this.#giveUp(claim, refusal.message, refusal);
     }
     log.info({ job: record.id, queue: claim.queue, attempt: outcome.attempt }, 'job started');
     if (record.parent) await graphs.begin(record.parent);
@@ -219,22 +223,20 @@ export class Intake {
     this.#options.onStarted(run, outcome);
   }
 
-  async #refuse(claim: Claim, record: JobRecord, error: LehrError): Promise<void> {
-    await this.#giveUp(claim, error.message, error);
-    if (record.parent) await this.#options.graphs.advance(record.parent);
-  }
-
   async #giveUp(claim: Claim, why: string, as = givenUp(why)): Promise<void> {
-    const { records, queues, leases, log } = this.#options;
+    const { records, queues, leases, graphs, onUnrun, log } = this.#options;
     log.warn({ job: claim.jobId, why }, 'job given up');
     const { code, title, message: detail, retryable } = as;
     const error = { code, title, detail, retryable };
     // Whether it is queued or running under a lease that is gone, this claim holds the only live lease.
-    await records.apply([
+    const [started, failed] = await records.apply([
       { move: 'start', id: claim.jobId, lease: claim.token, fields: { worker: this.#options.worker } },
       { move: 'fail', id: claim.jobId, lease: claim.token, fields: { error } },
     ]);
-    leases.remove(claim.jobId as JobId);
+    if (failed.code === 'ok') onUnrun(claim.queue, 'failed');
+    leases.remove(claim.jobId);
+    const parent = started.record?.parent;
+    if (parent) await graphs.advance(parent);
     await queues.of(claim.queue).fail(claim, why);
   }
 }

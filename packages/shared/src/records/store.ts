@@ -26,7 +26,7 @@ export interface Move {
 
 /** What became of a move; the codes are explained at the head of transition.lua. */
 export interface Outcome {
-  readonly code: 'ok' | 'same' | 'requested' | 'ended' | 'stale' | 'exists' | 'missing';
+  readonly code: 'ok' | 'same' | 'requested' | 'ended' | 'overtaken' | 'stale' | 'exists' | 'missing';
   readonly state: JobState | '';
   readonly rev: number;
   readonly attempt: number;

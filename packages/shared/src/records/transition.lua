@@ -19,7 +19,8 @@
 --   ok         applied
 --   same       this very move had been applied before (its reply was lost)
 --   requested  the worker that runs the job was asked to cancel it
---   ended      the record has an end already, or came to one here: start found a cancel request or a deadline passed
+--   ended      the record has an end already
+--   overtaken  the record came to its end here: start or requeue found a cancel request or a deadline passed
 --   stale      another attempt owns the job now, or a worker's lease on it is still alive
 --   exists     create found a record of this id
 --   missing    there is no such record
@@ -206,7 +207,7 @@ local function apply(m)
   end
   announce(m.id, rev, EVENT[move], m.data or (move == 'progress' and m.fields and m.fields.progress) or nil, known[12])
 
-  if move ~= m.move then return answer('ended') end
+  if move ~= m.move then return answer('overtaken') end
   local done = answer('ok')
   if move == 'start' then done[7] = redis.call('HGETALL', key) end
   return done
