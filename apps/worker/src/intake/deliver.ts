@@ -59,12 +59,16 @@ export class Delivery {
     }
   }
 
-  async #handBack(run: JobRun): Promise<undefined> {
+  /** Returns the end that its owner or its deadline had decided meanwhile. */
+  async #handBack(run: JobRun): Promise<JobState | undefined> {
     const { records, queues } = this.#options;
     const { id } = run.record;
     this.#options.onClosing(run);
-    await this.#persistently(() => records.apply([{ move: 'requeue', id, lease: run.lease, refund: true }]));
+    const [outcome] = await this.#persistently(() =>
+      records.apply([{ move: 'requeue', id, lease: run.lease, refund: true }]),
+    );
     await this.#persistently(() => queues.of(run.claim.queue).handBack(run.claim));
+    return outcome.code === 'overtaken' && outcome.state ? outcome.state : undefined;
   }
 
   /** Writes the record's end, then closes the BullMQ job. `reason` marks it failed there, for the admin page. */
