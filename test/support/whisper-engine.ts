@@ -9,6 +9,7 @@ import type {
 } from '../../apps/worker/src/engine/protocol.ts';
 import { onnxRuntime } from '../../apps/worker/src/runtime/onnx.ts';
 import { systemClock } from '../../packages/shared/src/index.ts';
+import { whisperWindow } from './whisper-window.ts';
 
 export interface WhisperEngine {
   readonly abilities: WhisperAbilities;
@@ -36,32 +37,20 @@ export async function openWhisperEngine(
   const { whisper: abilities } = await engine.open({ ref: MODEL, task: 'whisper', folder });
   if (!abilities) throw new Error(`${folder} is no Whisper model.`);
   const running = engine.run();
-  let made = 0;
   const writeOne = (wish: WindowWish): Promise<TranscribedMessage> =>
     new Promise((resolve, reject) => {
-      const id = `window-${++made}` as SampleId;
-      waiting.set(id, (end) => {
-        waiting.delete(id);
+      const window = whisperWindow({
+        model: MODEL,
+        contentFrames: abilities.frontEnd.windowFrames,
+        seed: 0,
+        ...wish,
+      });
+      waiting.set(window.id, (end) => {
+        waiting.delete(window.id);
         if (end instanceof Error) reject(end);
         else resolve(end);
       });
-      engine.submit({
-        id,
-        task: 'whisper',
-        model: MODEL,
-        lane: `whisper.${MODEL}`,
-        contentFrames: abilities.frontEnd.windowFrames,
-        language: 'en',
-        translate: false,
-        prompt: '',
-        previousTokens: [],
-        temperature: 0,
-        fallback: false,
-        seed: 0,
-        timestamps: 'none',
-        company: Number.MAX_SAFE_INTEGER,
-        ...wish,
-      });
+      engine.submit(window);
     });
   return {
     abilities,

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { writeTinyWhisper } from '@lehr/demo-models';
 import { type Clock, LehrError, systemClock } from '@lehr/shared';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { whisperWindow } from '../../../../test/support/whisper-window.ts';
 import { readWhisperConfig } from '../models/whisper-config.ts';
 import { openWhisperModel, type WhisperModel } from '../models/whisper-folder.ts';
 import { onnxRuntime } from '../runtime/onnx.ts';
@@ -45,25 +46,8 @@ function melOf(seed: number): Float32Array {
   });
 }
 
-let made = 0;
-const request = (fields: Partial<WhisperSample> = {}): WhisperSample => ({
-  id: `window-${++made}` as SampleId,
-  task: 'whisper',
-  model: 'tiny@1',
-  lane: 'whisper.tiny@1',
-  mel: melOf(fields.seed ?? 1),
-  contentFrames: 200,
-  language: 'en',
-  translate: false,
-  prompt: '',
-  previousTokens: [],
-  temperature: 0,
-  fallback: false,
-  seed: 1,
-  timestamps: 'none',
-  company: 99,
-  ...fields,
-});
+const request = (fields: Partial<WhisperSample> = {}): WhisperSample =>
+  whisperWindow({ model: 'tiny@1', mel: melOf(fields.seed ?? 1), contentFrames: 200, ...fields });
 
 /** Languages told and not, prompts of many lengths, times and none, greedy and not, with and without a second try. */
 const mix = (): WhisperSample[] =>

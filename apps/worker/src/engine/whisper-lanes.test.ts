@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { writeTinyDiffusion, writeTinyWhisper } from '@lehr/demo-models';
 import { systemClock } from '@lehr/shared';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { whisperWindow } from '../../../../test/support/whisper-window.ts';
 import { onnxRuntime } from '../runtime/onnx.ts';
 import { Engine } from './engine.ts';
 import type { DiffusionSample, FromEngine, SampleId, WhisperSample } from './protocol.ts';
@@ -18,24 +19,11 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 let made = 0;
-const window = (fields: Partial<WhisperSample> = {}): WhisperSample => ({
-  id: `window-${++made}` as SampleId,
-  task: 'whisper',
-  model: 'whisper@1',
-  lane: 'whisper.whisper@1',
-  mel: Float32Array.from({ length: 80 * 200 }, (_, i) => Math.sin(i / (20 + made))),
-  contentFrames: 200,
-  language: 'en',
-  translate: false,
-  prompt: '',
-  previousTokens: [],
-  temperature: 0,
-  fallback: false,
-  seed: 1,
-  timestamps: 'none',
-  company: 99,
-  ...fields,
-});
+const window = (fields: Partial<WhisperSample> = {}): WhisperSample => {
+  made += 1;
+  const mel = Float32Array.from({ length: 80 * 200 }, (_, i) => Math.sin(i / (20 + made)));
+  return whisperWindow({ model: 'whisper@1', mel, contentFrames: 200, ...fields });
+};
 const picture = (): DiffusionSample => ({
   id: `picture-${++made}` as SampleId,
   task: 'diffusion',

@@ -1,0 +1,24 @@
+/** One window of sound as the engine gets it: English, greedy, no times, alone with itself, unless told otherwise. */
+import type { SampleId, WhisperSample } from '../../apps/worker/src/engine/protocol.ts';
+
+export type WindowFields = Pick<WhisperSample, 'model' | 'mel' | 'contentFrames'> & Partial<WhisperSample>;
+
+let made = 0;
+
+export function whisperWindow(fields: WindowFields): WhisperSample {
+  return {
+    id: `window-${++made}` as SampleId,
+    task: 'whisper',
+    lane: `whisper.${fields.model}`,
+    language: 'en',
+    translate: false,
+    prompt: '',
+    previousTokens: [],
+    temperature: 0,
+    fallback: false,
+    seed: 1,
+    timestamps: 'none',
+    company: Number.MAX_SAFE_INTEGER,
+    ...fields,
+  };
+}
