@@ -145,6 +145,21 @@ test('requests for a job are counted before they are read', async () => {
   expect((await ask('GET', '/v1/jobs')).status).toBe(200);
 });
 
+test('uploads are counted with the requests for a job, before they are read', async () => {
+  const world = await worldAt100();
+  const { ask } = await keyHolder(world, 'acme', { limits: { requests_per_minute: 2 } });
+  const form = (): FormData => {
+    const form = new FormData();
+    form.set('content', new Blob(['bytes']), 'a.wav');
+    return form;
+  };
+  const upload = (body: FormData | string) => ask('POST', '/v1/files', undefined, { body });
+  expect((await upload(form())).status).toBe(201);
+  expect((await ask('POST', '/v1/jobs', drawing())).status).toBe(202);
+  await expectRefusal(await upload(form()));
+  await expectRefusal(await upload('no form'));
+});
+
 describe('places', () => {
   test('of a tenant are counted over all its keys, waiting and running', async () => {
     const world = await worldAt100();

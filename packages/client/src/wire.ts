@@ -313,7 +313,7 @@ export interface KeyLimits {
   readonly max_queued: number | null;
   /** Estimated engine seconds that the jobs of this key may cost per minute. It fills up steadily; a job that costs more than is left is taken and the rest owed. */
   readonly cost_per_minute_s: number | null;
-  /** Requests for a job, counted by each API process for itself before it reads their body. */
+  /** Requests for a job and uploads, counted by each API process for itself before it reads their body. */
   readonly requests_per_minute: number | null;
   /** Streams of job events open at once, counted by each API process for itself. */
   readonly max_streams: number | null;
@@ -344,7 +344,7 @@ export interface KeyRequest {
         readonly max_queued?: number | null | undefined;
         /** Estimated engine seconds that the jobs of this key may cost per minute. It fills up steadily; a job that costs more than is left is taken and the rest owed. */
         readonly cost_per_minute_s?: number | null | undefined;
-        /** Requests for a job, counted by each API process for itself before it reads their body. */
+        /** Requests for a job and uploads, counted by each API process for itself before it reads their body. */
         readonly requests_per_minute?: number | null | undefined;
         /** Streams of job events open at once, counted by each API process for itself. */
         readonly max_streams?: number | null | undefined;

@@ -82,7 +82,7 @@ export class Quotas {
       resetS: Math.ceil(refused.msBeforeNext / 1000),
       policy: { unit: 'requests', windowS: WINDOW_S },
     };
-    throw new QuotaError(`This key may make ${points} requests for a job in a minute.`, quota);
+    throw new QuotaError(`This key may make ${points} requests for jobs and uploads in a minute.`, quota);
   }
 
   /**

@@ -6,6 +6,7 @@ import { refusal } from '../field-problems.ts';
 import type { StoredFile } from '../files/files.ts';
 import type { Multipart } from '../files/multipart.ts';
 import { requires } from '../middleware/auth.ts';
+import { guardQuota } from '../middleware/guard-quota.ts';
 import { BEARER, problemsWithKey } from './responses.ts';
 
 const FileSchema = z
@@ -56,7 +57,7 @@ const deleteRoute = createRoute({
   },
 });
 
-export function fileRoutes(app: Api, { files, presenter }: ApiParts): void {
+export function fileRoutes(app: Api, { files, presenter, quotas }: ApiParts): void {
   const present = (file: StoredFile): File => ({
     id: file.id,
     name: file.name,
@@ -97,12 +98,13 @@ export function fileRoutes(app: Api, { files, presenter }: ApiParts): void {
         'too-large',
         'unsupported-media',
         'invalid-input',
+        'rate-limited',
         'overloaded',
         'storage-failed',
       ),
     },
   });
-  app.post('/v1/files', requires('submit'), async (c) => {
+  app.post('/v1/files', requires('submit'), guardQuota(quotas), async (c) => {
     const { tenant } = c.var.caller;
     const stored = await files.receive(tenant, c.req.raw, async (body) => {
       const file = body.files.find(({ field }) => field === 'content');

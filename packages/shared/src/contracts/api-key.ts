@@ -33,7 +33,7 @@ export const KeyLimitsSchema = z
           'than is left is taken and the rest owed.',
       }),
     requests_per_minute: bound(
-      'Requests for a job, counted by each API process for itself before it reads their body.',
+      'Requests for a job and uploads, counted by each API process for itself before it reads their body.',
     ).nullable(),
     max_streams: bound(
       'Streams of job events open at once, counted by each API process for itself.',
