@@ -54,9 +54,9 @@ class Bucket:
 
 
 class Batches:
-    """Step number -> (latents, captions), the same for the same step and seed. Every `every`-th step has another size."""
+    """Step number -> (latents, captions, scenes), the same for the same step and seed. Every `every`-th step has another size."""
 
-    def __init__(self, folder, autoencoder, seed, count=80_000, others=1500, batch=32, every=8, empty=0.1, device="cpu"):
+    def __init__(self, folder, autoencoder, seed, count=20_000, others=1500, batch=32, every=8, empty=0.1, device="cpu"):
         encoder = autoencoder.encoder.eval()
         self.main = Bucket(folder, MAIN, count, seed, encoder, device)
         self.others = [Bucket(folder, size, others, seed, encoder, device) for size in OTHERS]
@@ -75,4 +75,4 @@ class Batches:
             indices = [(first + k) % bucket.count for k in range(batch)]
         latents, found = bucket.get(indices)
         captions = [None if rng.random() < self.empty else grammar.caption(s, rng) for s in found]
-        return latents, captions
+        return latents, captions, found

@@ -277,8 +277,6 @@ class English:
         rng = self.rng
         a, b = names
         if arrangement == "beside":
-            if rng.random() < 0.5:
-                a, b = b, a
             if rng.random() < 0.15:
                 return [a, ("and", None), b, (rng.choice(["next to each other", "side by side"]), None)]
             return [a, (self.relation("beside"), None), b]
@@ -390,7 +388,6 @@ class Spanish(English):
     def pair(self, arrangement, names):
         a, b = names
         if arrangement == "beside":
-            a, b = self.rng.sample([a, b], 2)
             return [a, (self.relation("beside"), None), b]
         forth, back = ("left", "right") if arrangement == "left" else ("above", "below")
         if self.rng.random() < 0.5:
@@ -402,7 +399,10 @@ class Spanish(English):
 
 
 def caption(scene, rng, complete=False):
-    """A caption of the scene. `complete`: it states everything the scene is about (for evaluation prompts)."""
+    """A caption of the scene. `complete`: it states everything the scene is about (for evaluation prompts).
+
+    What may be left unsaid, and then stands for: the size (middle), the relation (in the order of mention, from left to right),
+    the ground (some plain colour), which halves of a ground have which colour (above, below)."""
     u = rng.random()
     if not complete and u < 0.06:
         return everyday(scene, rng)
@@ -412,18 +412,17 @@ def caption(scene, rng, complete=False):
     # What gets mentioned.
     groups = []
     for group in scene.groups:
-        say_size = rng.random() < (0.85 if group.size != "medium" else 0.08)
+        say_size = group.size != "medium" or rng.random() < 0.08
         groups.append(
             {
                 "count": group.count,
                 "shape": group.shape if complete or rng.random() > 0.03 else None,
                 "colour": group.colour if complete or rng.random() > 0.04 else None,
-                # A size left out is nearly always the middle one, so "a star" is drawn at the middle size.
-                "size": group.size if say_size or (complete and group.size != "medium") else None,
+                "size": group.size if say_size else None,
             }
         )
-    say_ground = complete or rng.random() > 0.12
-    say_relation = complete or rng.random() > 0.06
+    say_ground = complete or scene.background.kind != "plain" or rng.random() > 0.12
+    say_relation = complete or scene.arrangement not in ("left", "row") or rng.random() > 0.06
 
     # The objects.
     names = [(tongue.objects(g, s), i) for i, (g, s) in enumerate(zip(scene.groups, groups))]
@@ -435,7 +434,7 @@ def caption(scene, rng, complete=False):
                 place = scene.place if scene.arrangement == "at" else (0, 0)
                 pieces.insert(0 if rng.random() < 0.1 else 1, (tongue.at(place), 0))
                 relation = {"kind": "at", "place": list(place)}
-        elif scene.arrangement in ("row", "column") and (complete or rng.random() < 0.6):
+        elif scene.arrangement == "column" or (scene.arrangement == "row" and (complete or rng.random() < 0.6)):
             pieces.append((tongue.together(scene.arrangement), 0))
             relation = {"kind": scene.arrangement}
     elif scene.arrangement == "free" or not say_relation:
@@ -454,7 +453,7 @@ def caption(scene, rng, complete=False):
         if first:
             pieces = [(first[0], GROUND), *pieces, *([(first[1], None)] if first[1] else [])]
         else:
-            if background.kind != "plain" and not complete and rng.random() < 0.15:
+            if background.kind == "rows" and not complete and rng.random() < 0.15:
                 phrase = tongue.split_without_direction(background)
                 ground["kind"] = "split"
             else:

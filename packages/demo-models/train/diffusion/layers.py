@@ -44,7 +44,13 @@ class Conv2d(nn.Conv2d):
         return self._conv_forward(x.to(_compute), self.weight.to(_compute), bias).float()
 
 
-def matmul(a, b):
+def attend(q, k, v, bias=None):
+    """Scaled dot-product attention of [B,heads,N,width]; `bias` is added to the scores. While training in bfloat16 the
+    scores and weights stay so: the largest tensors of the denoiser, and memory is what they cost."""
+    q = q * q.shape[-1] ** -0.5
     if _compute is None:
-        return a @ b
-    return (a.to(_compute) @ b.to(_compute)).float()
+        scores = q @ k.transpose(-1, -2)
+        return (scores if bias is None else scores + bias).softmax(-1) @ v
+    scores = q.to(_compute) @ k.to(_compute).transpose(-1, -2)
+    scores = scores if bias is None else scores + bias.to(_compute)
+    return (scores.softmax(-1) @ v.to(_compute)).float()

@@ -34,6 +34,7 @@ EXTENT = {
     "diamond": (1.2, 1.2),
     "cross": (1.05, 1.05),
 }
+TIGHT = 0.03  # how far layouts stray from the usual one, where they fit so; loose layouts are 1
 GAP = 0.035  # smallest distance between two objects' boxes
 MARGIN = 0.025  # smallest distance between an object's box and the frame
 
@@ -148,23 +149,28 @@ def sample_scene(rng, aspect=(1.0, 1.0), held=False):
 
 
 def place(scene, rng, tries=40):
-    """Fill scene.objects with non-overlapping positions that make the arrangement plain to see. False: does not fit."""
+    """Fill scene.objects with non-overlapping positions that make the arrangement plain to see. False: does not fit.
+
+    There is a usual layout for every arrangement, from which objects stray a little. What the text does not settle has a
+    convention (see `grammar.caption`), so that the text nearly settles the picture: a small denoiser cannot tell a faint
+    layout from the noise, and would draw blobs while it hesitates between layouts."""
     fw, fh = scene.aspect
     shrink = 0.92 if sum(g.count for g in scene.groups) == 3 else 1.0
-    for _ in range(tries):
-        centres = _centres(scene, rng)
-        if scene.arrangement == "between":  # group 0 stands between 1 and 2; on which sides those stand is open
-            centres = [centres[1], *rng.sample([centres[0], centres[2]], 2)]
+    for attempt in range(tries):
+        stray = TIGHT if attempt < 2 else 1.0
+        centres = _centres(scene, rng, stray, packed=attempt == 1)
+        if scene.arrangement == "between":  # group 0 stands between 1 and 2
+            centres = [centres[1], centres[0], centres[2]]
         objects, i = [], 0
         for g, group in enumerate(scene.groups):
             low, high = SIZES[group.size]
-            r = rng.uniform(low, high) * shrink
+            r = ((low + high) / 2 + (rng.random() - 0.5) * (high - low) * stray) * shrink
             for _ in range(group.count):
                 x, y = centres[i]
                 i += 1
                 objects.append(Placed(g, group.shape, group.colour, x, y, r))
         if scene.arrangement == "beside":
-            _pull_together(objects, rng)
+            _pull_together(objects, rng, stray)
         if all(_inside(o, fw, fh) for o in objects) and all(
             _apart(a, b) for i, a in enumerate(objects) for b in objects[i + 1 :]
         ):
@@ -174,35 +180,39 @@ def place(scene, rng, tries=40):
     return False
 
 
-def _centres(scene, rng):
-    """Candidate centres, one per object, in group order."""
+def _centres(scene, rng, stray, packed=False):
+    """Candidate centres, one per object, in group order. "free" stands as it is read: from left to right. `packed`: objects
+    of a line have equal gaps instead of fixed places, which large ones may not fit."""
     fw, fh = scene.aspect
     counts = [g.count for g in scene.groups]
     n = sum(counts)
-    jitter = lambda v, spread=0.035: v + rng.gauss(0, spread)  # noqa: E731
+    jitter = lambda v, spread=0.035: v + rng.gauss(0, spread) * stray  # noqa: E731
 
     if scene.arrangement == "centre":
         return [(jitter(fw / 2), jitter(fh / 2))]
     if scene.arrangement == "at":
         i, j = scene.place
-        return [(jitter(fw * (0.5 + 0.27 * i), 0.02), jitter(fh * (0.5 + 0.27 * j), 0.02))]
-    if scene.arrangement == "free":
-        return [(rng.uniform(0.1, fw - 0.1), rng.uniform(0.1, fh - 0.1)) for _ in range(n)]
-    if scene.arrangement in ("row", "column", "between"):
-        across = scene.arrangement == "row" or (scene.arrangement == "between" and rng.random() < 0.6)
+        [group] = scene.groups
+        x, y = (SIZES[group.size][1] * e + MARGIN for e in EXTENT[group.shape])
+        centre = min(max(fw * (0.5 + 0.27 * i), x), fw - x), min(max(fh * (0.5 + 0.27 * j), y), fh - y)
+        return [(jitter(centre[0], 0.02), jitter(centre[1], 0.02))]
+    if scene.arrangement in ("row", "column", "between") or (scene.arrangement == "free" and len(counts) != 2):
+        across = scene.arrangement != "column"
         level = jitter((fh if across else fw) / 2, 0.05)
-        stops = {2: (0.3, 0.7), 3: (0.19, 0.5, 0.81)}[n]
+        stops = _packed(scene, across) if packed else {2: (0.28, 0.72), 3: (0.175, 0.5, 0.825)}[n]
         if across:
             return [(jitter(fw * s, 0.02), jitter(level, 0.02)) for s in stops]
         return [(jitter(level, 0.02), jitter(fh * s, 0.02)) for s in stops]
 
     # Two groups, each a cluster around a centre of its own; a cluster of two stands across the relation's axis.
-    level = rng.gauss(0, 0.05)
+    level = jitter(0, 0.05)
     centres = []
     for g, count in enumerate(counts):
-        side = jitter(0.27 if g == 0 else 0.73, 0.03)
-        off = rng.gauss(0, 0.04) + level
-        apart = 0.15 if scene.arrangement == "beside" else 0.2
+        side = jitter(0.255 if g == 0 else 0.745, 0.03)
+        off = jitter(0, 0.04) + level
+        group = scene.groups[g]
+        reach = EXTENT[group.shape][0 if scene.arrangement == "above" else 1] * SIZES[group.size][1]
+        apart = max(0.15 if scene.arrangement == "beside" else 0.2, reach + GAP / 2 + 0.002)
         spread = [0.0] if count == 1 else [-jitter(apart, 0.03), jitter(apart, 0.03)]
         for s in spread:
             if scene.arrangement == "above":
@@ -212,17 +222,25 @@ def _centres(scene, rng):
     return centres
 
 
-def _pull_together(objects, rng):
-    """ "Beside": one group close to the other at the same height, on either side."""
-    if rng.random() < 0.5:
-        left, right = 0, 1
-    else:
-        left, right = 1, 0
-    lefts = [o for o in objects if o.group == left]
-    rights = [o for o in objects if o.group == right]
+def _packed(scene, across):
+    """Centres, as parts of the frame's side, of objects with equal gaps between them and around them."""
+    side = scene.aspect[0 if across else 1]
+    groups = [g for g in scene.groups for _ in range(g.count)]
+    if scene.arrangement == "between":
+        groups = [groups[1], groups[0], groups[2]]
+    reaches = [EXTENT[g.shape][0 if across else 1] * SIZES[g.size][1] for g in groups]
+    gap = (side - 2 * sum(reaches)) / (len(groups) + 1)
+    starts = [sum(2 * r + gap for r in reaches[:i]) + gap for i in range(len(groups))]
+    return [(start + r) / side for start, r in zip(starts, reaches)]
+
+
+def _pull_together(objects, rng, stray):
+    """ "Beside": group 0 close to the left of group 1, at the same height."""
+    lefts = [o for o in objects if o.group == 0]
+    rights = [o for o in objects if o.group == 1]
     middle = sum(o.x for o in objects) / len(objects)
     reach = lambda o: EXTENT[o.shape][0] * o.r  # noqa: E731
-    gap = rng.uniform(0.05, 0.11)
+    gap = 0.08 + rng.uniform(-0.03, 0.03) * stray
     # the gap's place is chosen so that the whole stands around `middle`
     edge = middle + (max(map(reach, lefts)) - max(map(reach, rights)))
     for o in lefts:

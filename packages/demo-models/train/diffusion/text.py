@@ -21,7 +21,7 @@ from torch import nn
 
 import grammar
 import scenes
-from layers import Linear, fast_bfloat16, matmul, set_compute
+from layers import Linear, attend, fast_bfloat16, set_compute
 from tokenizer import LENGTH
 
 WIDTH, LAYERS, HEADS = 128, 4, 4
@@ -42,8 +42,7 @@ class Attention(nn.Module):
     def forward(self, x, bias):
         b, n, c = x.shape
         q, k, v = self.qkv(x).view(b, n, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4).unbind(0)
-        weights = (matmul(q * (c // self.heads) ** -0.5, k.transpose(-1, -2)) + bias).softmax(-1)
-        return self.out(matmul(weights, v).transpose(1, 2).reshape(b, n, c))
+        return self.out(attend(q, k, v, bias).transpose(1, 2).reshape(b, n, c))
 
 
 class Layer(nn.Module):
@@ -106,8 +105,8 @@ class Heads(nn.Module):
 
 def place_codes(relation, group, groups):
     """(x, y) place of a group within a relation: 0 unsaid, 1 low, 2 middle, 3 high, 4 alongside, 5 between."""
-    if relation is None:
-        return 0, 0
+    if relation is None:  # by convention in the order of mention, from left to right; one alone in the middle
+        return {1: (2, 2), 2: ((1, 3)[group % 2], 0), 3: ((1, 2, 3)[group % 3], 0)}[groups]
     kind = relation["kind"]
     if kind == "at":
         return relation["place"][0] + 2, relation["place"][1] + 2

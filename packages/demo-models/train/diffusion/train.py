@@ -18,6 +18,7 @@ from torch import nn
 
 import evaluate
 import export
+import maps
 import schedule
 import text
 import tokenizer as tokenizer_module
@@ -34,35 +35,39 @@ def say(line):
     print(time.strftime("%H:%M:%S"), line, flush=True)
 
 
-SHAPES = (550, 900)  # timesteps in which shapes are decided: later they can be seen through the noise, earlier nothing can
+SHAPES = (550, 1000)  # timesteps in which layouts and shapes are decided: later they can be seen through the noise
 
 
 def draw_timesteps(batch, generator):
-    """One per picture: half of them spread evenly over all, half over the band in which shapes are decided."""
+    """One per picture: a quarter of them spread evenly over all, the rest over the band in which shapes are decided."""
     u = (torch.arange(batch) + torch.rand(batch, generator=generator)) / batch
     low, high = SHAPES
-    t = torch.where(torch.arange(batch) % 2 == 0, schedule.STEPS * u, low + (high - low) * u)
+    t = torch.where(torch.arange(batch) % 4 == 0, schedule.STEPS * u, low + (high - low) * u)
     return t.long().clamp(0, schedule.STEPS - 1)[torch.randperm(batch, generator=generator)]
 
 
 class Drawer(nn.Module):
-    """The two networks that are trained together."""
+    """The two networks that are trained together, and the heads that watch over what they know."""
 
     def __init__(self, unet, encoder, heads):
         super().__init__()
         self.unet, self.encoder, self.heads = unet, encoder, heads
+        self.map_heads = nn.ModuleList(maps.MapHead(unet.config["outer"]) for _ in range(2))
 
-    def loss(self, latents, captions, tokenizer, generator):
+    def loss(self, latents, captions, found, tokenizer, generator):
         device = latents.device
         ids, targets = (t.to(device) for t in text.batch_captions(captions, tokenizer))
         timestep = draw_timesteps(len(latents), generator)
         noise = torch.randn(latents.shape, generator=generator).to(device)
         noisy, velocity = schedule.noised(latents, noise, timestep.to(device))
         states, _ = self.encoder(ids)
-        out = self.unet(noisy, timestep.to(device), states)
+        seen = []
+        out = self.unet(noisy, timestep.to(device), states, seen)
         drawing = F.mse_loss(out, velocity)
         reading, _ = self.heads.loss(states, targets)  # keeps the text encoder able to read
-        return drawing, reading
+        classes, values = (m.to(device) for m in maps.batch_maps(found, *seen[0].shape[1:3]))
+        seeing = sum(head.loss(features, classes, values) for head, features in zip(self.map_heads, seen))
+        return drawing, reading, seeing
 
 
 def train_unet(path, tokenizer, autoencoder, text_path, args, minutes, batches):
@@ -74,7 +79,8 @@ def train_unet(path, tokenizer, autoencoder, text_path, args, minutes, batches):
     optimiser = torch.optim.AdamW(
         [
             {"params": list(model.unet.parameters()), "peak": args.peak},
-            {"params": [*model.encoder.parameters(), *model.heads.parameters()], "peak": args.peak * 0.1},
+            {"params": list(model.map_heads.parameters()), "peak": args.peak},
+            {"params": [*model.encoder.parameters(), *model.heads.parameters()], "peak": args.peak * 0.3},
         ],
         betas=(0.9, 0.99),
         weight_decay=0.01,
@@ -87,6 +93,11 @@ def train_unet(path, tokenizer, autoencoder, text_path, args, minutes, batches):
         optimiser.load_state_dict(state["optimiser"])
         step, spent = state["step"], state["spent"]
         say(f"unet resumes at step {step}, {spent / 60:.1f} min")
+    elif args.start:
+        state = torch.load(args.start, map_location=device)
+        fresh = model.load_state_dict(state["average"], strict=False).missing_keys
+        average.load_state_dict(model.state_dict())
+        say(f"unet starts from {args.start}; {len(fresh)} parameters are new")
     started = saved = time.time()
     evaluated = spent
     compute = torch.bfloat16 if fast_bfloat16() else None
@@ -123,10 +134,10 @@ def train_unet(path, tokenizer, autoencoder, text_path, args, minutes, batches):
             group["lr"] = group["peak"] * min(1, (step + 1) / args.warmup) * (0.5 + 0.5 * np.cos(np.pi * done)) + 1e-6
         generator = torch.Generator().manual_seed(args.seed * 1_000_003 + step)
         set_compute(compute)
-        latents, captions = batches.get(step)
-        drawing, reading = model.loss(latents, captions, tokenizer, generator)
+        latents, captions, found = batches.get(step + args.skip)
+        drawing, reading, seeing = model.loss(latents, captions, found, tokenizer, generator)
         optimiser.zero_grad(set_to_none=True)
-        (drawing + 0.05 * reading).backward()
+        (drawing + 0.05 * reading + 0.05 * seeing).backward()
         norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         if torch.isfinite(norm):
             optimiser.step()
@@ -135,12 +146,12 @@ def train_unet(path, tokenizer, autoencoder, text_path, args, minutes, batches):
         with torch.no_grad():
             for old, new in pairs:
                 old.lerp_(new, 1 - keep)
-        losses.append((drawing.item(), reading.item(), norm.item()))
+        losses.append((drawing.item(), reading.item(), seeing.item(), norm.item()))
         if step % 50 == 0:
             means = np.mean(losses, 0)
             losses = []
             used = spent + time.time() - started
-            say(f"unet step {step} {used / 60:.1f} min drawing {means[0]:.4f} reading {means[1]:.4f} grad {means[2]:.2f}")
+            say(f"unet step {step} {used / 60:.1f} min drawing {means[0]:.4f} reading {means[1]:.4f} seeing {means[2]:.3f} grad {means[3]:.2f}")
         if time.time() - saved > 240:
             saved = time.time()
             save()
@@ -181,6 +192,8 @@ def arguments():
     parser.add_argument("--evaluate-every", type=float, default=30, help="minutes")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--unet", type=eval, default={}, help="the UNet's arguments, as a Python dict, for trials")
+    parser.add_argument("--start", type=Path, help="a checkpoint whose averaged weights to start from; parts it lacks start fresh")
+    parser.add_argument("--skip", type=int, default=0, help="steps whose pictures come later than in a run from nothing")
     parser.add_argument("--name", default="unet", help="the denoiser's checkpoint, for trials")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)

@@ -1,9 +1,10 @@
 """The denoiser: (latent, timestep, text vectors) -> velocity, behind the signature of Stable Diffusion's UNet.
 
-Latents of a 256x256 picture are 32x32. A strided stem folds 2x2 of them into one position, convolution blocks work at
-16x16, transformer blocks at 8x8 (where objects are placed and told apart), convolution blocks again at 16x16. The text
-is attended to at both levels. Everything between layers is channels-last, [B,H,W,C], where layer norm is cheap and linear
-layers and convolutions need no copies.
+Latents of a 256x256 picture are 32x32. A strided stem folds 2x2 of them into one position and sees, beside them, means over
+wider windows. Convolution blocks work at 16x16, transformer blocks at 8x8 (where objects are placed and told apart), two
+more transformer blocks and convolution blocks again at 16x16 (where shapes are drawn). The text is attended to at both
+levels. Everything between layers is channels-last, [B,H,W,C], where layer norm is cheap and linear layers and convolutions
+need no copies.
 
 Norms make it hard for the deep path to carry the input's exact values to the output, which velocity needs when little
 noise is left. A straight path does that: the stem's features, scaled by the condition, through one convolution.
@@ -18,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from layers import Conv2d, Linear, matmul
+from layers import Conv2d, Linear, attend
 from text import WIDTH as TEXT_WIDTH
 
 HEAD = 32  # width of an attention head
@@ -77,16 +78,15 @@ class CrossAttention(nn.Module):
         b, n, c = x.shape
         q = self.q(self.norm(x)).view(b, n, self.heads, HEAD).transpose(1, 2)
         k, v = self.kv(text).view(b, -1, 2, self.heads, HEAD).permute(2, 0, 3, 1, 4).unbind(0)
-        weights = (matmul(q * HEAD**-0.5, k.transpose(-1, -2)) + bias).softmax(-1)
-        return x + self.out(matmul(weights, v).transpose(1, 2).reshape(b, n, c))
+        return x + self.out(attend(q, k, v, bias).transpose(1, 2).reshape(b, n, c))
 
 
 class Transformer(nn.Module):
     """Self-attention, the text, and a gated MLP over [B,N,C]."""
 
-    def __init__(self, width, expand=2):
+    def __init__(self, width, expand=2, head=HEAD):
         super().__init__()
-        self.heads = width // HEAD
+        self.heads = width // head
         self.table = nn.Parameter(torch.zeros(4, width))
         self.norm1 = nn.LayerNorm(width)
         self.qkv = Linear(width, 3 * width)
@@ -101,10 +101,8 @@ class Transformer(nn.Module):
     def forward(self, x, text, bias, condition):
         b, n, c = x.shape
         scale1, shift1, scale2, shift2 = (condition[:, :4] + self.table)[:, :, None].unbind(1)
-        qkv = self.qkv(modulate(self.norm1(x), scale1, shift1)).view(b, n, 3, self.heads, HEAD).permute(2, 0, 3, 1, 4)
-        q, k, v = qkv.unbind(0)
-        weights = matmul(q * HEAD**-0.5, k.transpose(-1, -2)).softmax(-1)
-        x = x + self.out(matmul(weights, v).transpose(1, 2).reshape(b, n, c))
+        qkv = self.qkv(modulate(self.norm1(x), scale1, shift1)).view(b, n, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        x = x + self.out(attend(*qkv.unbind(0)).transpose(1, 2).reshape(b, n, c))
         x = self.cross(x, text, bias)
         gate, value = self.up(modulate(self.norm2(x), scale2, shift2)).chunk(2, -1)
         return x + self.down(F.silu(gate) * value)
@@ -127,6 +125,14 @@ def coordinate_features(x):
 
 
 FEATURES = 18
+WINDOWS = (4, 8, 16)
+
+
+def window_means(sample):
+    """[B,h/2,w/2,4*len(WINDOWS)] of a sample [B,4,h,w]: means over windows around every second place, in which a faint layout
+    stands out from the noise. Scaled so that pure noise has unit variance."""
+    means = [F.avg_pool2d(sample, k, 2, k // 2 - 1, count_include_pad=False) * k for k in WINDOWS]
+    return torch.cat(means, 1).permute(0, 2, 3, 1)
 
 
 def timestep_features(timestep, width=128):
@@ -137,64 +143,82 @@ def timestep_features(timestep, width=128):
 
 
 class UNet(nn.Module):
-    def __init__(self, outer=128, inner=192, blocks=3, transformers=4, condition=192):
+    def __init__(self, outer=128, inner=192, blocks=3, transformers=6, condition=192, early=0, late=2):
         super().__init__()
         self.config = {
             "outer": outer, "inner": inner, "blocks": blocks, "transformers": transformers, "condition": condition,
+            "early": early, "late": late,
         }  # fmt: skip
         self.time1 = Linear(128, condition)
         self.time2 = Linear(condition, condition)
         self.summary = Linear(TEXT_WIDTH, condition)
         self.outer_condition = Linear(condition, 2 * outer)
         self.inner_condition = Linear(condition, 4 * inner)
+        self.fine_condition = Linear(condition, 4 * outer)
         self.outer_place = Linear(FEATURES, outer)
         self.inner_place = Linear(FEATURES, inner)
         self.stem = Conv2d(16, outer, 3, padding=1)
+        self.coarse_stem = Conv2d(4 * len(WINDOWS), outer, 3, padding=1, bias=False)
         self.before = nn.ModuleList(ResBlock(outer) for _ in range(blocks))
         self.before_cross = CrossAttention(outer)
+        self.early = nn.ModuleList(Transformer(outer, head=64) for _ in range(early))
         self.down = Linear(4 * outer, inner)
         self.transformers = nn.ModuleList(Transformer(inner) for _ in range(transformers))
         self.up_norm = nn.LayerNorm(inner)
         self.up = Linear(inner, 4 * outer)
         self.skip = Linear(outer, outer)
         self.after_cross = CrossAttention(outer)
+        self.late = nn.ModuleList(Transformer(outer, head=64) for _ in range(late))
         self.after = nn.ModuleList(ResBlock(outer) for _ in range(blocks))
         self.out_norm = nn.LayerNorm(outer)
         self.out = Conv2d(outer, 16, 3, padding=1)
         self.straight_scale = Linear(condition, outer)
         self.straight = Conv2d(outer, 16, 3, padding=1, bias=False)
-        for weight in (self.out.weight, self.out.bias, self.straight.weight):
+        for weight in (self.out.weight, self.out.bias, self.straight.weight, self.coarse_stem.weight):
             nn.init.zeros_(weight)
 
-    def forward(self, sample, timestep, text):
-        """sample [B,4,h,w]; timestep [B]; text [B,N,TEXT_WIDTH], rows of zeros are padding."""
+    def forward(self, sample, timestep, text, seen=None):
+        """sample [B,4,h,w]; timestep [B]; text [B,N,TEXT_WIDTH], rows of zeros are padding. Returns the velocity,
+        [B,4,h,w]. A list `seen` gets the features of every second row and column of the sample, [B,h/2,w/2,outer],
+        before and after the late transformers."""
         bias = (text.abs().sum(-1) == 0).float()[:, None, None, :] * -1e4
         condition = F.silu(self.time1(timestep_features(timestep)))
         condition = F.silu(self.time2(condition) + self.summary(text[:, 0]))  # row 0: the start token's vector
         outer = self.outer_condition(condition).view(-1, 2, self.config["outer"])
         inner = self.inner_condition(condition).view(-1, 4, self.config["inner"])
+        fine = self.fine_condition(condition).view(-1, 4, self.config["outer"])
 
         x = fold(sample.permute(0, 2, 3, 1))
         x = conv(self.stem, x)
         straight = conv(self.straight, x * self.straight_scale(condition)[:, None, None])
-        x = x + self.outer_place(coordinate_features(x))
+        x = x + self.outer_place(coordinate_features(x)) + conv(self.coarse_stem, window_means(sample))
         for block in self.before:
             x = block(x, outer)
         x = self.read(self.before_cross, x, text, bias)
+        x = self.attend(self.early, x, text, bias, fine)
         skip = x
         x = self.down(fold(x))
         x = x + self.inner_place(coordinate_features(x))
-        b, h, w, c = x.shape
-        x = x.reshape(b, h * w, c)
-        for block in self.transformers:
-            x = block(x, text, bias, inner)
-        x = self.up(self.up_norm(x)).reshape(b, h, w, -1)
-        x = unfold(x) + self.skip(skip)
+        x = self.attend(self.transformers, x, text, bias, inner)
+        x = unfold(self.up(self.up_norm(x))) + self.skip(skip)
         x = self.read(self.after_cross, x, text, bias)
+        if seen is not None:
+            seen.append(x)
+        x = self.attend(self.late, x, text, bias, fine)
+        if seen is not None:
+            seen.append(x)
         for block in self.after:
             x = block(x, outer)
         x = conv(self.out, F.silu(self.out_norm(x))) + straight
         return unfold(x).permute(0, 3, 1, 2)
+
+    @staticmethod
+    def attend(transformers, x, text, bias, condition):
+        b, h, w, c = x.shape
+        x = x.reshape(b, h * w, c)
+        for block in transformers:
+            x = block(x, text, bias, condition)
+        return x.reshape(b, h, w, c)
 
     @staticmethod
     def read(cross, x, text, bias):
