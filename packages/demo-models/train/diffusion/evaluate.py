@@ -92,7 +92,7 @@ def main():
     parser.add_argument("--name", default="unet", help="the denoiser's checkpoint folder in --work")
     parser.add_argument("--prompts", type=int, default=300)
     parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--guidance", type=float, default=3.0)
+    parser.add_argument("--guidance", type=float, default=2.0)
     parser.add_argument("--sheet", type=Path, help="draw the visitor's prompts here")
     parser.add_argument("--failures", type=Path, help="draw the rejected pictures here")
     args = parser.parse_args()

@@ -188,7 +188,7 @@ def arguments():
     parser.add_argument("--batch", type=int, default=24)
     parser.add_argument("--peak", type=float, default=8e-4, help="the denoiser's highest learning rate")
     parser.add_argument("--warmup", type=int, default=400, help="steps of the denoiser's warm-up")
-    parser.add_argument("--guidance", type=float, default=3.0, help="for the evaluations")
+    parser.add_argument("--guidance", type=float, default=2.0, help="for the evaluations")
     parser.add_argument("--evaluate-every", type=float, default=30, help="minutes")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--unet", type=eval, default={}, help="the UNet's arguments, as a Python dict, for trials")
