@@ -31,7 +31,12 @@ const world = async (): Promise<Stack> => {
  * prints all measures on all 300 prompts beside what is wanted.
  */
 const PROMPTS = heldOutPrompts.slice(0, 40);
-const LEAST: Partial<Record<Measure, number>> = { background: 0.95, colours: 0.9, shapes: 0.8, relation: 0.9 };
+const LEAST: Partial<Record<Measure, number>> = {
+  background: 0.95,
+  colours: 0.9,
+  shapes: 0.8,
+  relation: 0.9,
+};
 
 test('forty combinations it was never trained on are drawn right', async () => {
   const pictures = await drawAll(
@@ -66,8 +71,13 @@ test('every sampler that is offered draws the scene', async () => {
     samplers.map((sampler) => ({ prompt, sampler, seed: 1 })),
   );
   for (const [i, sampler] of samplers.entries()) {
-    const { background, colours } = checkScene(pictures[i], GROUND);
-    expect({ sampler, background, colours }).toEqual({ sampler, background: true, colours: true });
+    const { background, colours, shapes } = checkScene(pictures[i], GROUND);
+    expect({ sampler, background, colours, shapes }).toEqual({
+      sampler,
+      background: true,
+      colours: true,
+      shapes: true,
+    });
   }
 }, 240_000);
 
@@ -121,6 +131,10 @@ test('what is said is drawn: six recorded sentences', async () => {
     }),
   );
   expect(drawn).toHaveLength(6);
+  // Three of the six say no scene: nothing is wrong in what comes of them.
+  const scenes = drawn.filter((_, i) => spokenPrompts[i].isScene);
+  expect(scenes).toHaveLength(3);
+  expect(scenes.filter(({ all }) => !all)).toEqual([]);
   const stated = drawn.filter((_, i) => spokenPrompts[i].spec.background !== null);
   for (const { file, background } of stated) expect({ file, background }).toEqual({ file, background: true });
 }, 240_000);
