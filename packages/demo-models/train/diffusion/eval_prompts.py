@@ -1,4 +1,7 @@
-"""Writes eval/prompts.json: 300 prompts about combinations that no training picture shows, with specs and seeds."""
+"""Writes eval/prompts.json: 300 prompts about combinations that no training picture shows, with specs and seeds.
+
+The committed file is older than the layouts by convention (see `scenes.place`) and is kept, so that scores compare; run now,
+this makes other prompts."""
 
 import json
 import random
