@@ -45,7 +45,7 @@ def scene_map(scene, height, width):
         mine = off < nearest
         nearest = np.where(mine, off, nearest)
         classes[mine, 0], classes[mine, 1] = SHAPE[o.shape], COLOUR[o.colour]
-        edge = scenes._distance(o.shape, x[None] - o.x, y[:, None] - o.y, o.r) * (2 * width / fw)
+        edge = scenes.signed_distance(o.shape, x[None] - o.x, y[:, None] - o.y, o.r) * (2 * width / fw)
         edge = edge.reshape(height, 2, width, 2).transpose(0, 2, 1, 3).reshape(height, width, 4)
         centre = np.broadcast_arrays((o.x - cx) / o.r, (o.y - cy) / o.r, np.float32(o.r / SCALE))
         values[mine] = np.concatenate([np.stack(centre, -1), np.clip(edge, -1.5, 1.5)], -1)[mine]

@@ -276,7 +276,7 @@ def _arrangement_shows(scene, objects):
 # ---------------------------------------------------------------- rendering
 
 
-def _distance(shape, x, y, r):
+def signed_distance(shape, x, y, r):
     """Signed distance (negative inside) to a shape of radius r whose bounding box is centred on the origin; y down."""
     if shape == "circle":
         return np.hypot(x, y) - r
@@ -329,7 +329,7 @@ def render(scene, width=256, height=256):
         y0, y1 = max(0, int(cy - hh)), min(height, int(cy + hh) + 1)
         x = np.arange(x0, x1, dtype=np.float32)[None, :] + (0.5 - cx)
         y = np.arange(y0, y1, dtype=np.float32)[:, None] + (0.5 - cy)
-        cover = np.clip(0.5 - _distance(o.shape, x, y, r), 0, 1)[..., None]
+        cover = np.clip(0.5 - signed_distance(o.shape, x, y, r), 0, 1)[..., None]
         patch = picture[y0:y1, x0:x1]
         patch += cover * (np.array(PALETTE[o.colour], np.float32) - patch)
     return np.rint(picture).astype(np.uint8)
