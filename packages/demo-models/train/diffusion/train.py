@@ -134,7 +134,7 @@ def train_unet(path, tokenizer, autoencoder, text_path, args, minutes, batches):
             group["lr"] = group["peak"] * min(1, (step + 1) / args.warmup) * (0.5 + 0.5 * np.cos(np.pi * done)) + 1e-6
         generator = torch.Generator().manual_seed(args.seed * 1_000_003 + step)
         set_compute(compute)
-        latents, captions, found = batches.get(step + args.skip)
+        latents, captions, found = batches.get(step)
         drawing, reading, seeing = model.loss(latents, captions, found, tokenizer, generator)
         optimiser.zero_grad(set_to_none=True)
         (drawing + 0.05 * reading + 0.05 * seeing).backward()
@@ -193,7 +193,6 @@ def arguments():
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--unet", type=eval, default={}, help="the UNet's arguments, as a Python dict, for trials")
     parser.add_argument("--start", type=Path, help="a checkpoint whose averaged weights to start from; parts it lacks start fresh")
-    parser.add_argument("--skip", type=int, default=0, help="steps whose pictures come later than in a run from nothing")
     parser.add_argument("--name", default="unet", help="the denoiser's checkpoint, for trials")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)

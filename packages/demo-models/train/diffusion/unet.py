@@ -143,11 +143,11 @@ def timestep_features(timestep, width=128):
 
 
 class UNet(nn.Module):
-    def __init__(self, outer=128, inner=192, blocks=3, transformers=6, condition=192, early=0, late=2):
+    def __init__(self, outer=128, inner=192, blocks=3, transformers=6, condition=192, late=2):
         super().__init__()
         self.config = {
             "outer": outer, "inner": inner, "blocks": blocks, "transformers": transformers, "condition": condition,
-            "early": early, "late": late,
+            "late": late,
         }  # fmt: skip
         self.time1 = Linear(128, condition)
         self.time2 = Linear(condition, condition)
@@ -161,7 +161,6 @@ class UNet(nn.Module):
         self.coarse_stem = Conv2d(4 * len(WINDOWS), outer, 3, padding=1, bias=False)
         self.before = nn.ModuleList(ResBlock(outer) for _ in range(blocks))
         self.before_cross = CrossAttention(outer)
-        self.early = nn.ModuleList(Transformer(outer, head=64) for _ in range(early))
         self.down = Linear(4 * outer, inner)
         self.transformers = nn.ModuleList(Transformer(inner) for _ in range(transformers))
         self.up_norm = nn.LayerNorm(inner)
@@ -195,7 +194,6 @@ class UNet(nn.Module):
         for block in self.before:
             x = block(x, outer)
         x = self.read(self.before_cross, x, text, bias)
-        x = self.attend(self.early, x, text, bias, fine)
         skip = x
         x = self.down(fold(x))
         x = x + self.inner_place(coordinate_features(x))
