@@ -105,9 +105,9 @@ class Heads(nn.Module):
 
 def place_codes(relation, group, groups):
     """(x, y) place of a group within a relation: 0 unsaid, 1 low, 2 middle, 3 high, 4 alongside, 5 between."""
-    if relation is None:  # by convention in the order of mention, from left to right; one alone in the middle
-        return {1: (2, 2), 2: ((1, 3)[group % 2], 0), 3: ((1, 2, 3)[group % 3], 0)}[groups]
-    kind = relation["kind"]
+    if relation is None and groups == 1:  # by convention in the middle
+        return 2, 2
+    kind = relation["kind"] if relation else "row"  # by convention in the order of mention, from left to right
     if kind == "at":
         return relation["place"][0] + 2, relation["place"][1] + 2
     if kind == "between":
