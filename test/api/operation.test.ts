@@ -27,16 +27,15 @@ describe('health', () => {
     expect(await response.json()).toEqual({ status: 'ok' });
   });
 
-  test('readiness needs no worker, and says when there is none', async () => {
+  test('readiness needs no worker, says when there is none, and counts one that has just come', async () => {
     const world = await apiWorld(server.url);
     expect(await (await world.app.request('/readyz')).json()).toMatchObject({
       status: 'ready',
       workers: 0,
       hint: expect.stringContaining('No worker is alive'),
     });
-    const other = await apiWorld(server.url);
-    await other.worker.report();
-    expect(await (await other.app.request('/readyz')).json()).toEqual({ status: 'ready', workers: 1 });
+    await world.worker.report();
+    expect(await (await world.app.request('/readyz')).json()).toEqual({ status: 'ready', workers: 1 });
   });
 
   test('readiness names the store when it takes no write, and hides why from strangers', async () => {
@@ -88,6 +87,18 @@ describe('queues', () => {
       (await (await world.ask('GET', '/v1/jobs?status=queued')).json()) as { data: { created_at: string }[] }
     ).data.slice(-1);
     expect(Math.abs((data[0].oldest_age_ms ?? 0) - (before - Date.parse(created_at)))).toBeLessThan(1000);
+  });
+
+  test('count a worker that has just come', async () => {
+    const world = await apiWorld(server.url);
+    await world.post();
+    const workers = async () => {
+      const { data, models } = QueueListSchema.parse(await (await world.ask('GET', '/v1/queues')).json());
+      return [data[0]?.workers, models.find(({ model }) => model === 'tiny@1')?.workers];
+    };
+    expect(await workers()).toEqual([0, 0]);
+    await world.worker.report({ lanes: [LANE] });
+    expect(await workers()).toEqual([1, 1]);
   });
 
   test('a draining worker serves nobody', async () => {

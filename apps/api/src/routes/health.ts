@@ -1,6 +1,6 @@
 /** Is the process alive, and can it do its work. Both are open: they tell no more than that. */
 import { createRoute, z } from '@hono/zod-openapi';
-import { type FieldProblem, LehrError } from '@lehr/shared';
+import { type FieldProblem, LehrError, readFleet } from '@lehr/shared';
 import type { Api, ApiParts } from '../api.ts';
 import { Recent } from '../recent.ts';
 import { problems } from './responses.ts';
@@ -51,7 +51,7 @@ const readyRoute = createRoute({
   },
 });
 
-export function healthRoutes(app: Api, { redis, keys, store, fleet, clock }: ApiParts): void {
+export function healthRoutes(app: Api, { redis, keys, store, clock }: ApiParts): void {
   const storeWrite = new Recent(() => store.check(), STORE_TTL_MS, clock);
 
   app.openapi(healthRoute, (c) => c.json({ status: 'ok' as const }, 200));
@@ -64,7 +64,8 @@ export function healthRoutes(app: Api, { redis, keys, store, fleet, clock }: Api
       ])
     ).filter((problem) => problem !== undefined);
     if (missing.length > 0) throw notReady(missing);
-    const workers = (await fleet.workers()).length;
+    // Not the view of a second ago: who has just started a worker asks whether it is there.
+    const workers = (await readFleet(redis, keys)).length;
     const hint = workers === 0 ? 'No worker is alive: jobs are taken and wait for one.' : undefined;
     return c.json({ status: 'ready' as const, workers, ...(hint && { hint }) }, 200);
   });

@@ -9,6 +9,7 @@ import {
   type Queue,
   QueueListSchema,
   type Registry,
+  readFleet,
   type WorkerStatus,
 } from '@lehr/shared';
 import { type GroupDepth, readDepths } from '@lehr/shared/queue';
@@ -36,9 +37,9 @@ const route = createRoute({
 });
 
 export function queuesRoute(app: Api, parts: ApiParts): void {
-  const { redis, keys, queues, fleet, backlog, maxWaitMs, registry } = parts;
+  const { redis, keys, queues, backlog, maxWaitMs, registry } = parts;
   app.openapi(route, async (c) => {
-    const [depths, workers] = await Promise.all([readDepths(redis, keys, queues), fleet.workers()]);
+    const [depths, workers] = await Promise.all([readDepths(redis, keys, queues), readFleet(redis, keys)]);
     const shown = await Promise.all(
       depths.map(async (depth) => {
         const group = parseGroupQueueName(depth.queue);
