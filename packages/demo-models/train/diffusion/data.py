@@ -29,7 +29,8 @@ class Bucket:
         shape = (count, vae.LATENT_CHANNELS, self.height // 8, self.width // 8)
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        name = folder / f"{self.width}x{self.height}"
+        # Under another seed the same index is another scene, whose caption would not fit this latent.
+        name = folder / f"seed{seed}-{self.width}x{self.height}"
         fresh = not name.with_suffix(".f16").exists()
         self.latents = np.memmap(name.with_suffix(".f16"), np.float16, "w+" if fresh else "r+", shape=shape)
         self.ready = np.memmap(name.with_suffix(".ready"), np.uint8, "w+" if fresh else "r+", shape=(count,))
