@@ -8,7 +8,13 @@ import { onTestFinished, vi } from 'vitest';
 /** One answer. `drip` sends a good head and then a byte now and then; `cut` hangs up without a word. */
 export type Answer =
   | number
-  | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string }
+  | {
+      readonly status: number;
+      readonly headers?: Record<string, string>;
+      readonly body?: string;
+      /** It is given no sooner. */
+      readonly after?: Promise<unknown>;
+    }
   | 'hang'
   | 'drip'
   | 'cut';
@@ -56,7 +62,7 @@ export async function webhookReceiver(otherwise: Answer = 204, path = '/hook'): 
         body: Buffer.concat(chunks).toString(),
         at: performance.now(),
       });
-      reply(response, answers.shift() ?? last);
+      void reply(response, answers.shift() ?? last);
     });
   });
   server.on('connection', (socket) => {
@@ -94,7 +100,7 @@ export async function webhookReceiver(otherwise: Answer = 204, path = '/hook'): 
   };
 }
 
-function reply(response: ServerResponse, answer: Answer): void {
+async function reply(response: ServerResponse, answer: Answer): Promise<void> {
   if (answer === 'hang') return;
   if (answer === 'cut') {
     response.socket?.destroy();
@@ -106,7 +112,8 @@ function reply(response: ServerResponse, answer: Answer): void {
     response.once('close', () => clearInterval(drip));
     return;
   }
-  const { status, headers = {}, body = '' } = typeof answer === 'number' ? { status: answer } : answer;
+  const { status, headers = {}, body = '', after } = typeof answer === 'number' ? { status: answer } : answer;
+  await after;
   response.writeHead(status, headers).end(body);
 }
 

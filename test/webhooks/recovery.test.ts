@@ -15,6 +15,8 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 const END = { events: ['job.failed'] };
+/** For what takes some ms, on a machine that may stand still for a while. */
+const SOON = { timeout: 10_000 };
 const namespaceOf = (world: WebhookWorld): string => world.keys.prefix.slice(1, -1);
 
 async function program(world: WebhookWorld): Promise<LehrProcess> {
@@ -113,6 +115,25 @@ test('a delivery that nothing in the queue stands for is found and queued again'
   await vi.waitFor(async () => expect(await world.hooks.deliveries.attempts(job)).toHaveLength(1));
   const left = await world.redis.keys(`${world.keys.prefix}:webhooks:*`);
   await world.redis.del(left);
+  await receiver.until(2);
+  await delivered(world, job);
+});
+
+test('a delivery that is due while its queue lets it wait for hours is found and made', async () => {
+  const world = await webhookWorld(server.url);
+  const receiver = await webhookReceiver();
+  receiver.answer({ status: 429, headers: { 'retry-after': '3600' } });
+  await world.deliverer();
+  const job = await world.hooked(receiver.url, END);
+  await world.run(job);
+  await receiver.until(1);
+  const name = queueName(job, 'job.failed', webhookId(job, 'job.failed'));
+  const delayed = `${world.keys.prefix}:webhooks:delayed`;
+  await vi.waitFor(async () => expect(await world.redis.zscore(delayed, name)).not.toBeNull(), SOON);
+  // Asked for again by a process that dies before it tells the queue.
+  const [delivery] = await world.hooks.deliveries.of(job);
+  await world.hooks.receivers.reopen(delivery);
+  await world.hooks.deliveries.settle(delivery, { state: 'pending', anew: true });
   await receiver.until(2);
   await delivered(world, job);
 });

@@ -247,6 +247,24 @@ describe('sending again', () => {
     await delivered(world, dropped.id, 2);
   });
 
+  test('goes after an attempt that is under way, though that one is taken', async () => {
+    const world = await hookedApi();
+    const receiver = await webhookReceiver();
+    let answer = () => {};
+    const after = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    receiver.answer({ status: 200, after });
+    const { id } = await succeededJob(world, receiver);
+    await receiver.until(1);
+    expect((await world.ask('POST', `/v1/jobs/${id}/webhook/redeliver`)).status).toBe(202);
+    answer();
+    const [first, second] = await receiver.until(2);
+    expect([second.id, second.body]).toEqual([first.id, first.body]);
+    const { attempts } = await delivered(world, id, 2);
+    expect(attempts.map(({ status }) => status)).toEqual([200, 204]);
+  });
+
   test('is a conflict where nothing was sent, and unknown where there is no job', async () => {
     const world = await apiWorld(server.url);
     const job = await world.post();

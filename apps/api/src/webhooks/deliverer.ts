@@ -25,7 +25,7 @@ export interface DelivererOptions {
   readonly closeAfterMs: number;
 }
 
-/** After this a delivery that was cut off at shutdown is looked at by somebody else. */
+/** After this a delivery is looked at again that was cut off at shutdown, or asked for again meanwhile. */
 const SOON_MS = 0;
 
 export class Deliverer {
@@ -98,9 +98,10 @@ export class Deliverer {
     metrics.webhookAttempts.inc({ outcome: outcomeOf(reply) });
     metrics.webhookAttemptDuration.observe(ms / 1000);
     await this.#note(delivery, verdict);
-    const isOurs = await deliveries.settle(delivery, verdict, attempt);
+    const settled = await deliveries.settle(delivery, verdict, attempt);
     log.debug({ ...factsOf(delivery), status, ms, error }, 'webhook attempt');
-    if (!isOurs) return undefined;
+    if (settled === 'replaced') return undefined;
+    if (settled === 'asked again') return SOON_MS;
     return verdict.state === 'pending' ? verdict.againMs : this.#ended(delivery, verdict.state);
   }
 
@@ -125,9 +126,9 @@ export class Deliverer {
   }
 
   /** Without an attempt. */
-  async #end(delivery: Delivery, state: 'gone'): Promise<undefined> {
-    await this.#options.deliveries.settle(delivery, { state });
-    return this.#ended(delivery, state);
+  async #end(delivery: Delivery, state: 'gone'): Promise<number | undefined> {
+    const settled = await this.#options.deliveries.settle(delivery, { state });
+    return settled === 'asked again' ? SOON_MS : this.#ended(delivery, state);
   }
 
   #ended(delivery: Delivery, state: 'delivered' | 'failed' | 'gone'): undefined {

@@ -54,8 +54,10 @@ export type NewDelivery = z.output<typeof NewDeliverySchema>;
 const DeliverySchema = NewDeliverySchema.extend({
   id: z.string(),
   state: z.enum(DELIVERY_STATES),
-  /** Attempts since it was opened, or opened again. */
+  /** Attempts since it was opened, or asked for again. */
   tries: z.coerce.number(),
+  /** How often its owner asked for it again. */
+  asked: z.coerce.number().default(0),
   created_at: z.coerce.number(),
   /** By Redis's clock: when the next attempt may be made. */
   due_at: z.coerce.number(),
@@ -66,9 +68,12 @@ export type Delivery = z.output<typeof DeliverySchema> & EventRef;
 export interface Next {
   readonly state: DeliveryState;
   readonly againMs?: number;
-  /** Attempts are counted from none again. */
+  /** Its owner asks for it again: attempts are counted from none. */
   readonly anew?: true;
 }
+
+/** `asked again`: by its owner since the attempt began, so another one is due. `replaced`: by a newer event, or deleted. */
+export type Settled = 'settled' | 'asked again' | 'replaced';
 
 export interface DeliveriesOptions {
   /** How long one without an end is kept: longer than every attempt takes together. */
@@ -139,11 +144,11 @@ export class Deliveries {
     return delivery && { delivery, now };
   }
 
-  /** Writes down an attempt, if one was made, and what follows. False, and without effect, when the delivery is no longer this one. */
-  async settle(delivery: Delivery, next: Next, attempt?: DeliveryAttempt): Promise<boolean> {
-    const { job, event, id } = delivery;
+  /** Writes down an attempt, if one was made, and, when it says `settled`, what follows. */
+  async settle(delivery: Delivery, next: Next, attempt?: DeliveryAttempt): Promise<Settled> {
+    const { job, event, id, asked } = delivery;
     const { pendingMs, endedMs } = this.#options;
-    const written = await this.#settle.run(
+    return (await this.#settle.run(
       [this.#keys.delivery(job, event), this.#keys.attempts(job), this.#keys.undelivered],
       [
         entryOf(delivery),
@@ -154,9 +159,9 @@ export class Deliveries {
         attempt ? JSON.stringify(attempt) : '',
         MAX_ATTEMPTS_KEPT,
         next.anew ? '1' : '0',
+        asked,
       ],
-    );
-    return written === 1;
+    )) as Settled;
   }
 
   /** Of one job, oldest first. */

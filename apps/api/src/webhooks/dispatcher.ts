@@ -143,7 +143,10 @@ export class Dispatcher {
     if (state === 'pending') await queue.add(queueName(ref.job, ref.event, ref.id), ref);
   }
 
-  /** Queues again what has no end and is late. Mostly it is queued still, and nothing changes. */
+  /**
+   * Queues again what has no end and is late, or hurries it: the queue may have been told to wait for an attempt that was due later
+   * than this one. Mostly it is queued and about to go, and nothing changes.
+   */
   async #reconcile(): Promise<void> {
     const { deliveries, queue, times } = this.#options;
     const late = await deliveries.takeLate(times.lateMs, BATCH, times.reconcileEveryMs + times.lateMs);
@@ -154,7 +157,7 @@ export class Dispatcher {
         continue;
       }
       const { id } = found.delivery;
-      await queue.add(queueName(ref.job, ref.event, id), { ...ref, id });
+      await queue.hurry(queueName(ref.job, ref.event, id), { ...ref, id });
     }
   }
 }

@@ -10,24 +10,33 @@
 -- ARGV[5]  how long it is kept, ms
 -- ARGV[6]  the attempt as JSON, or '' when none was made
 -- ARGV[7]  attempts kept per job
--- ARGV[8]  '1' when its attempts are counted anew
+-- ARGV[8]  '1' when its owner asks for it again: its attempts are counted anew
+-- ARGV[9]  how often its owner had asked for it again when the attempt began; once more since, and the attempt is only logged
+-- Returns 'settled', 'asked again' or 'replaced'.
 
-if redis.call('HGET', KEYS[1], 'id') ~= ARGV[2] then return 0 end
+if redis.call('HGET', KEYS[1], 'id') ~= ARGV[2] then return 'replaced' end
+
+if ARGV[6] ~= '' then
+  redis.call('RPUSH', KEYS[2], ARGV[6])
+  redis.call('LTRIM', KEYS[2], -tonumber(ARGV[7]), -1)
+  if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[5]) then redis.call('PEXPIRE', KEYS[2], ARGV[5]) end
+end
+if ARGV[8] == '1' then
+  redis.call('HINCRBY', KEYS[1], 'asked', 1)
+  redis.call('HSET', KEYS[1], 'tries', 0)
+elseif (redis.call('HGET', KEYS[1], 'asked') or '0') ~= ARGV[9] then
+  return 'asked again'
+end
+
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local due = now + tonumber(ARGV[4])
 redis.call('HSET', KEYS[1], 'state', ARGV[3], 'due_at', due)
 redis.call('PEXPIRE', KEYS[1], ARGV[5])
-if ARGV[8] == '1' then redis.call('HSET', KEYS[1], 'tries', 0) end
 if ARGV[3] == 'pending' then
   redis.call('ZADD', KEYS[3], due, ARGV[1])
 else
   redis.call('ZREM', KEYS[3], ARGV[1])
 end
-if ARGV[6] ~= '' then
-  redis.call('HINCRBY', KEYS[1], 'tries', 1)
-  redis.call('RPUSH', KEYS[2], ARGV[6])
-  redis.call('LTRIM', KEYS[2], -tonumber(ARGV[7]), -1)
-  if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[5]) then redis.call('PEXPIRE', KEYS[2], ARGV[5]) end
-end
-return 1
+if ARGV[6] ~= '' then redis.call('HINCRBY', KEYS[1], 'tries', 1) end
+return 'settled'
