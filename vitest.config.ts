@@ -21,6 +21,9 @@ const LONG = [
   'test/contracts/object-store.test.ts',
 ];
 
+/** A machine may stand still for longer than the second that polls wait by themselves. */
+const poll = { timeout: 15_000 };
+
 /** Long files first, then the other whole tests, then unit tests: what is left for the end is short. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -43,7 +46,12 @@ export default defineConfig({
       {
         resolve,
         ssr,
-        test: { name: 'unit', include: ['{apps,packages}/*/src/**/*.test.ts'], testTimeout: 20_000 },
+        test: {
+          name: 'unit',
+          include: ['{apps,packages}/*/src/**/*.test.ts'],
+          testTimeout: 60_000,
+          expect: { poll },
+        },
       },
       {
         resolve,
@@ -55,6 +63,7 @@ export default defineConfig({
           exclude: ['test/bench/**'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
+          expect: { poll },
         },
       },
     ],

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type Env, installation } from '../support/installation.ts';
 import { type LehrProcess, startLehr } from '../support/lehr-process.ts';
-import { freePort, startRedis, type TestRedis } from '../support/redis.ts';
+import { NOBODY } from '../support/ports.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
 
 let server: TestRedis;
 beforeAll(async () => {
@@ -132,10 +133,10 @@ describe('a process that cannot start says why in one message', () => {
   });
 
   test('no Redis at all', async () => {
-    const port = await freePort();
-    const env = { ...(await installation(server.url)), LEHR_REDIS_URL: `redis://:hunter2@127.0.0.1:${port}` };
+    const { host } = new URL(NOBODY);
+    const env = { ...(await installation(server.url)), LEHR_REDIS_URL: `redis://:hunter2@${host}` };
     const { code, said } = await refused(env);
     expect(code).toBe(69);
-    expect(said).toBe(`lehr api: Redis does not answer at 127.0.0.1:${port}`);
+    expect(said).toBe(`lehr api: Redis does not answer at ${host}`);
   });
 });

@@ -13,7 +13,7 @@ import { API_ENV } from '../../apps/api/src/env.ts';
 import { startApi } from '../../apps/api/src/start.ts';
 import { readConfig, silentLog } from '../../packages/shared/src/index.ts';
 import { openRedis, redisReady } from '../../packages/shared/src/redis/index.ts';
-import { startRedis } from '../support/redis-server.ts';
+import { EVERYSEC, startRedis } from '../support/redis-server.ts';
 import type { LoadOrder } from './post-load.ts';
 
 export interface RateOptions {
@@ -50,7 +50,7 @@ export async function openPostRate({ jobs = 2000, connections = 32 }: RateOption
   const home = await mkdtemp(join(tmpdir(), 'lehr-bench-'));
   const models = join(home, 'models.yaml');
   await writeFile(models, MODELS);
-  const server = await startRedis();
+  const server = await startRedis(EVERYSEC);
   const config = readConfig(API_ENV, {
     LEHR_HOME: home,
     LEHR_PORT: '0',

@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Job, SamplerName } from '../../packages/shared/src/index.ts';
-import { freePort, startRedis } from '../support/redis-server.ts';
+import { freePort } from '../support/ports.ts';
+import { EVERYSEC, startRedis } from '../support/redis-server.ts';
 
 const KEY = 'lehr_bench_key_0123456789';
 const START_LIMIT_MS = 120_000;
@@ -33,7 +34,7 @@ export interface WholeLehr {
 /** `env` goes to both programs. Resolves when a picture can be asked for. */
 export async function startWholeLehr(env: Readonly<Record<string, string>>): Promise<WholeLehr> {
   const home = await mkdtemp(join(tmpdir(), 'lehr-bench-'));
-  const redis = await startRedis();
+  const redis = await startRedis(EVERYSEC);
   const [port, workerPort] = [await freePort(), await freePort()];
   const shared = {
     ...process.env,

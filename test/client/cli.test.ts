@@ -4,7 +4,8 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freePort, startRedis, type TestRedis } from '../support/redis.ts';
+import { NOBODY } from '../support/ports.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
 import { startStack } from '../support/stack.ts';
 import { tempFolder, tinyModels } from '../support/tiny-models.ts';
 import { faultyProxy } from './faulty-proxy.ts';
@@ -298,7 +299,7 @@ describe('lehr doctor', () => {
         'models:\n  - name: broken\n    task: diffusion\n    versions: [{ version: "1", path: broken }]\n',
       );
       const env = {
-        LEHR_URL: `http://127.0.0.1:${await freePort()}`,
+        LEHR_URL: NOBODY,
         LEHR_HOME: home,
         LEHR_MODELS: join(models, 'models.yaml'),
         LEHR_DEVICE: 'tensorrt',
@@ -326,7 +327,7 @@ describe('lehr doctor', () => {
 
 test('lehr doctor leaves nothing behind where nothing is installed', async () => {
   const cwd = await tempFolder('elsewhere');
-  const env = { LEHR_URL: `http://127.0.0.1:${await freePort()}` };
+  const env = { LEHR_URL: NOBODY };
   const { code, stdout } = await startLehrCommand(['doctor', '--skip-models'], { env, cwd }).ended;
   expect(code).toBe(5);
   expect(stdout).toMatch(/fail +store +\.lehr is not there\n +-> .*LEHR_HOME/);
@@ -357,7 +358,7 @@ describe('whoever is asked wrongly', () => {
   });
 
   test('a server that is not there is 69, a wrong key 77, no key or no address 78, no file 66', async () => {
-    const away = { LEHR_URL: `http://127.0.0.1:${await freePort()}`, LEHR_API_KEY: 'none' };
+    const away = { LEHR_URL: NOBODY, LEHR_API_KEY: 'none' };
     const ended = (args: string[], env: Record<string, string>, cwd?: string) =>
       startLehrCommand(args, { env, ...(cwd && { cwd }) }).ended;
     const [unreachable, noFile] = await Promise.all([

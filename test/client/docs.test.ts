@@ -11,7 +11,9 @@ import { EXIT } from '../../packages/client/src/cli/exit-codes.ts';
 import { blocksOf, ROOT, readText } from '../house/readme.ts';
 import { bundle } from '../support/bundle.ts';
 import { startProgram } from '../support/lehr-process.ts';
-import { freePort, startRedis, type TestRedis } from '../support/redis.ts';
+import { SOON } from '../support/patience.ts';
+import { freePort } from '../support/ports.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
 import { speechModels } from '../support/speech-models.ts';
 import { SAMPLES } from '../support/spoken.ts';
 import { startStack } from '../support/stack.ts';
@@ -79,7 +81,7 @@ describe('docs/client.md', () => {
     };
     const post = (text: string) =>
       fetch(`http://127.0.0.1:${port}/`, { method: 'POST', headers, body: text });
-    await vi.waitFor(async () => expect((await post(body)).status).toBe(204), 10_000);
+    await vi.waitFor(async () => expect((await post(body)).status).toBe(204), SOON);
     await receiver.said('job.succeeded job_1');
     expect((await post(`${body} `)).status).toBe(401);
   });

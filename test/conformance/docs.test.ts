@@ -8,7 +8,8 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { blocksOf, ROOT, readText } from '../house/readme.ts';
 import { bundle } from '../support/bundle.ts';
 import { startProgram } from '../support/lehr-process.ts';
-import { freePort, startRedis, type TestRedis } from '../support/redis.ts';
+import { freePort } from '../support/ports.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
 import { speechModels } from '../support/speech-models.ts';
 import { type Stack, startStack } from '../support/stack.ts';
 

@@ -9,13 +9,13 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { type Job, parseRegistry } from '../../packages/shared/src/index.ts';
-import { freePort } from '../support/redis.ts';
+import { freePort, NOBODY } from '../support/ports.ts';
 import { type Clone, makeClone } from './clone.ts';
 import { isAlive, Launched } from './launched.ts';
 import { shellBlock } from './readme.ts';
 
 const INSTALL_MS = 300_000;
-const START_MS = 60_000;
+const START_MS = 180_000;
 
 let clone: Clone;
 beforeAll(() => {
@@ -122,7 +122,7 @@ test('after a launcher was killed, the next one takes over what it left', { time
   process.kill(launcher.pid, 'SIGKILL');
   await first.exit;
   await vi.waitFor(() => expect(first.marked().filter(isOfLehr)).toEqual([]), {
-    timeout: 10_000,
+    timeout: 60_000,
     interval: 50,
   });
 
@@ -190,14 +190,14 @@ test('an address that others can reach is refused without a key of your own', {
 
 test('a Redis that does not answer is named, and its password is not', { timeout: START_MS }, async () => {
   const { env } = await installation('.lehr-elsewhere');
-  const port = await freePort();
+  const { host } = new URL(NOBODY);
   const lehr = new Launched({
     clone: clone.path,
-    env: { ...env, LEHR_REDIS_URL: `redis://:hush@127.0.0.1:${port}` },
+    env: { ...env, LEHR_REDIS_URL: `redis://:hush@${host}` },
   });
   onTestFinished(() => lehr.killAll());
   expect(await lehr.exit).toBe(1);
-  expect(lehr.said).toContain(`LEHR_REDIS_URL: nothing answers at 127.0.0.1:${port}`);
+  expect(lehr.said).toContain(`LEHR_REDIS_URL: nothing answers at ${host}`);
   expect(lehr.said).not.toContain('hush');
   expect(lehr.marked()).toEqual([]);
 });

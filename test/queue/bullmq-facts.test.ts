@@ -7,6 +7,7 @@ import { FlowProducer, Queue, Worker } from 'bullmq';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { newLeaseToken } from '../../packages/shared/src/index.ts';
 import { recoverStalled } from '../../packages/shared/src/queue/index.ts';
+import { SOON } from '../support/patience.ts';
 import { GROUP, queueWorld } from '../support/queue-world.ts';
 import { freshKeys, startRedis, type TestRedis, testRedis } from '../support/redis.ts';
 
@@ -25,7 +26,7 @@ async function recoverUntilFound(world: Awaited<ReturnType<typeof queueWorld>>):
     const found = await recoverStalled(world.redis, world.keys, world.queues, world.records);
     expect(found).not.toEqual([]);
     return found;
-  }, 5000);
+  }, SOON);
 }
 
 const leaseTtl = (world: Awaited<ReturnType<typeof queueWorld>>, id: string): Promise<number> =>
@@ -39,7 +40,7 @@ test('a lease runs out unless its holder renews it', async () => {
   await vi.waitFor(async () => {
     expect(await world.queues.of(GROUP).renew(mine)).toEqual([]);
     expect(await leaseTtl(world, left)).toBe(-2);
-  }, 5000);
+  }, SOON);
   expect(await leaseTtl(world, kept)).toBeGreaterThan(0);
 });
 
@@ -48,7 +49,7 @@ test('a job whose worker vanished stays active for ever until somebody looks at 
   const id = await world.submit();
   const [claim] = await world.claimer.claim(GROUP, 1);
   await world.records.apply([{ move: 'start', id, lease: claim.token, fields: { worker: 'gone' } }]);
-  await vi.waitFor(async () => expect(await leaseTtl(world, id)).toBe(-2), 5000);
+  await vi.waitFor(async () => expect(await leaseTtl(world, id)).toBe(-2), SOON);
   expect(await world.claimer.claim(GROUP, 1)).toEqual([]);
 
   expect(await recoverUntilFound(world)).toEqual([id]);
@@ -63,7 +64,7 @@ test('past the stall limit BullMQ hands the job out again, only marked with a de
   for (let stall = 0; stall < 7; stall++) {
     const [claim] = await world.claimer.claim(GROUP, 1);
     marks.push(claim.deferredFailure);
-    await vi.waitFor(async () => expect(await leaseTtl(world, id)).toBe(-2), 5000);
+    await vi.waitFor(async () => expect(await leaseTtl(world, id)).toBe(-2), SOON);
     await recoverUntilFound(world);
   }
   expect(marks.slice(0, 6)).toEqual(Array(6).fill(undefined));
@@ -74,7 +75,7 @@ test('only the holder of the lease can finish a job; the loser is told and chang
   const world = await queueWorld(server.url, SHORT);
   const id = await world.submit();
   const [first] = await world.claimer.claim(GROUP, 1);
-  await vi.waitFor(async () => expect(await leaseTtl(world, id)).toBe(-2), 5000);
+  await vi.waitFor(async () => expect(await leaseTtl(world, id)).toBe(-2), SOON);
   await recoverUntilFound(world);
   const [second] = await world.claimer.claim(GROUP, 1);
   const queue = world.queues.of(GROUP);

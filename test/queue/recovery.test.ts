@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { type JobId, silentLog, systemClock } from '../../packages/shared/src/index.ts';
 import { Janitor, Leases, requeueLost } from '../../packages/shared/src/queue/index.ts';
 import { assertNoEviction, openRedis, redisNow, redisReady } from '../../packages/shared/src/redis/index.ts';
+import { SOON } from '../support/patience.ts';
 import { GROUP, newJob, type QueueWorld, queueWorld } from '../support/queue-world.ts';
 import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';
 
@@ -36,7 +37,7 @@ test('leases of many groups live on together as long as they are renewed', async
   const claims = (await Promise.all(groups.map((group) => world.claimer.claim(group, 4)))).flat();
   for (const claim of claims) leases.add(claim);
   leases.start();
-  await vi.waitFor(() => expect(renewed()).toBeGreaterThan(12), 10_000);
+  await vi.waitFor(() => expect(renewed()).toBeGreaterThan(12), SOON);
   expect(lost).toEqual([]);
   for (const claim of claims) expect(await world.queues.of(claim.queue).complete(claim)).toBe(true);
 });
@@ -107,14 +108,14 @@ test('of several janitors one does the rounds and tells what it ended, and anoth
     await second.stop();
   });
   first.start();
-  await vi.waitFor(async () => expect(await world.redis.get(world.keys.janitor)).not.toBeNull());
+  await vi.waitFor(async () => expect(await world.redis.get(world.keys.janitor)).not.toBeNull(), SOON);
   const holder = await world.redis.get(world.keys.janitor);
   second.start();
 
   const overdue = await world.submit({ deadline_at: 1 });
-  await vi.waitFor(async () => expect((await world.records.read(overdue))?.state).toBe('expired'), 5000);
-  await vi.waitFor(async () => expect(await world.claimer.heads([GROUP])).toEqual([]), 5000);
-  await vi.waitFor(() => expect(expired).toEqual([overdue]));
+  await vi.waitFor(async () => expect((await world.records.read(overdue))?.state).toBe('expired'), SOON);
+  await vi.waitFor(async () => expect(await world.claimer.heads([GROUP])).toEqual([]), SOON);
+  await vi.waitFor(() => expect(expired).toEqual([overdue]), SOON);
   expect(await world.redis.get(world.keys.janitor)).toBe(holder);
 
   await first.stop();
@@ -122,7 +123,7 @@ test('of several janitors one does the rounds and tells what it ended, and anoth
     const next = await world.redis.get(world.keys.janitor);
     expect(next).not.toBeNull();
     expect(next).not.toBe(holder);
-  }, 5000);
+  }, SOON);
 });
 
 test('every acknowledged job survives kill -9 of Redis', async () => {
@@ -140,7 +141,7 @@ test('a worker that waits for jobs while Redis is killed hears of those that com
   onTestFinished(() => own.stop());
   const world = await queueWorld(own.url);
   const waiting = world.claimer.wait([GROUP]);
-  await vi.waitFor(async () => expect(await world.redis.client('LIST')).toContain('cmd=bzpopmin'));
+  await vi.waitFor(async () => expect(await world.redis.client('LIST')).toContain('cmd=bzpopmin'), SOON);
   await own.restart();
   await world.submit();
   expect(await waiting).toBe(GROUP);

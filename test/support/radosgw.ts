@@ -6,12 +6,12 @@ import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_proces
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
+import { freePort } from './ports.ts';
 
 export interface Radosgw {
   readonly endpoint: string;
@@ -57,7 +57,7 @@ export async function startRadosgw(): Promise<Radosgw> {
 
 async function startCluster(directory: string, daemons: ChildProcess[]): Promise<string> {
   for (const name of ['mon', 'osd', 'run', 'log', 'rgw']) await mkdir(join(directory, name));
-  const [mon1, mon2, gateway] = await freePorts(3);
+  const [mon1, mon2, gateway] = [await freePort(), await freePort(), await freePort()];
   const fsid = randomUUID();
   const osd = randomUUID();
   const config = ['-c', join(directory, 'ceph.conf')];
@@ -156,21 +156,6 @@ async function answering(endpoint: string, daemon: ChildProcess): Promise<void> 
       await delay(50);
     }
   }
-}
-
-async function freePorts(count: number): Promise<readonly number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
-  const ports: number[] = [];
-  for (const server of servers) {
-    if (!server.listening) await once(server, 'listening');
-    const address = server.address();
-    if (address && typeof address === 'object') ports.push(address.port);
-  }
-  for (const server of servers) {
-    server.close();
-    await once(server, 'close');
-  }
-  return ports;
 }
 
 async function lastLines(directory: string): Promise<string> {

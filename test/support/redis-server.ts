@@ -1,10 +1,10 @@
 /** A real Redis of one's own: its own port and folder, stopped by its own pid. For tests and benches. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openRedis, redisReady } from '../../packages/shared/src/redis/index.ts';
+import { freePort } from './ports.ts';
 
 export interface TestRedis {
   readonly url: string;
@@ -19,13 +19,8 @@ export interface TestRedis {
   stop(): Promise<void>;
 }
 
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
+/** How Lehr's own Redis has its log on the disk; benches have it so, too. */
+export const EVERYSEC = ['--appendfsync', 'everysec'];
 
 export async function startRedis(extra: readonly string[] = []): Promise<TestRedis> {
   const folder = await mkdtemp(join(tmpdir(), 'lehr-redis-'));
@@ -42,6 +37,9 @@ export async function startRedis(extra: readonly string[] = []): Promise<TestRed
       '',
       '--appendonly',
       'yes',
+      // Written before it answers, so a kill loses nothing, and never waiting for a disk that others keep busy.
+      '--appendfsync',
+      'no',
     ];
     const child = spawn('redis-server', [...args, '--maxmemory-policy', 'noeviction', ...extra], {
       stdio: 'ignore',

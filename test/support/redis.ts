@@ -2,7 +2,7 @@
 import { onTestFinished } from 'vitest';
 import { type Keys, keysOf, openRedis, type Redis } from '../../packages/shared/src/redis/index.ts';
 
-export { freePort, startRedis, type TestRedis } from './redis-server.ts';
+export { startRedis, type TestRedis } from './redis-server.ts';
 
 let namespaces = 0;
 /** Keys nobody else uses: tests of one file share a server, not data. */

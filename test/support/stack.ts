@@ -3,7 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { vi } from 'vitest';
 import { type Job, JobSchema } from '../../packages/shared/src/index.ts';
 import { type LehrProcess, startLehr } from './lehr-process.ts';
-import { freePort, type TestRedis } from './redis.ts';
+import { freePort } from './ports.ts';
+import type { TestRedis } from './redis.ts';
 import { tempFolder, tinyModels } from './tiny-models.ts';
 
 export interface Stack {

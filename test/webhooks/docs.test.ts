@@ -12,7 +12,9 @@ import { blocksOf, ROOT, readText } from '../house/readme.ts';
 import { API_KEY, type ApiWorld, apiWorld } from '../support/api-world.ts';
 import { bundle } from '../support/bundle.ts';
 import { type LehrProcess, startCommand, startProgram } from '../support/lehr-process.ts';
-import { freePort, freshKeys, startRedis, type TestRedis, testRedis } from '../support/redis.ts';
+import { SOON } from '../support/patience.ts';
+import { freePort } from '../support/ports.ts';
+import { freshKeys, startRedis, type TestRedis, testRedis } from '../support/redis.ts';
 import { webhookReceiver } from '../support/webhook-receiver.ts';
 import { startDeliverer, webhookSettings } from '../support/webhook-world.ts';
 
@@ -61,8 +63,10 @@ test('its commands, in their order', async () => {
   await world.worker.succeed(await world.worker.take());
   const [{ id, body }] = await receiver.until(1);
   expect(await run('test', { LEHR_URL, HOOK_URL })).toMatchObject({ delivered: true, status: 204 });
-  await vi.waitFor(async () =>
-    expect(await run('log', { LEHR_URL, ID })).toMatchObject({ deliveries: [{ state: 'delivered' }] }),
+  await vi.waitFor(
+    async () =>
+      expect(await run('log', { LEHR_URL, ID })).toMatchObject({ deliveries: [{ state: 'delivered' }] }),
+    SOON,
   );
   expect(await run('again', { LEHR_URL, ID })).toMatchObject({ webhook_id: id });
   const again = (await receiver.until(3))[2];
@@ -113,7 +117,7 @@ async function takesDeliveries(receiver: Receiver): Promise<void> {
   const program = await receiver(key, port);
   const url = `http://127.0.0.1:${port}/`;
   const tried = async () => (await world.ask('POST', '/v1/webhooks/test', { url })).json();
-  await vi.waitFor(async () => expect(await tried()).toMatchObject({ delivered: true }), 10_000);
+  await vi.waitFor(async () => expect(await tried()).toMatchObject({ delivered: true }), SOON);
   const job = await world.post({}, { webhook: { url } });
   await world.worker.succeed(await world.worker.take());
   await program.line(({ msg }) => msg === `job.succeeded ${job.id}`);
@@ -124,7 +128,7 @@ async function takesDeliveries(receiver: Receiver): Promise<void> {
   await vi.waitFor(async () => {
     const log = await (await world.ask('GET', `/v1/jobs/${job.id}/webhook`)).json();
     expect(log).toMatchObject({ attempts: [{ status: 204 }, { status: 204 }] });
-  });
+  }, SOON);
   expect(program.lines.filter(({ msg }) => msg.startsWith('job.'))).toHaveLength(1);
   const forged = { 'webhook-id': 'msg_1', 'webhook-timestamp': '1', 'webhook-signature': 'v1,x' };
   for (const headers of [forged, {}]) {

@@ -3,6 +3,7 @@ import { queueName, webhookId } from '../../apps/api/src/webhooks/message-id.ts'
 import type { JobId } from '../../packages/shared/src/index.ts';
 import { bundle } from '../support/bundle.ts';
 import { type LehrProcess, startProgram } from '../support/lehr-process.ts';
+import { SOON } from '../support/patience.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import type { WebhookDelivererSettings } from '../support/webhook-deliverer.ts';
 import { webhookReceiver } from '../support/webhook-receiver.ts';
@@ -15,8 +16,6 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 const END = { events: ['job.failed'] };
-/** For what takes some ms, on a machine that may stand still for a while. */
-const SOON = { timeout: 10_000 };
 const namespaceOf = (world: WebhookWorld): string => world.keys.prefix.slice(1, -1);
 
 async function program(world: WebhookWorld): Promise<LehrProcess> {
@@ -36,7 +35,7 @@ const delivered = (world: WebhookWorld, job: JobId): Promise<void> =>
   vi.waitFor(
     async () =>
       expect((await world.hooks.deliveries.of(job)).map(({ state }) => state)).toEqual(['delivered']),
-    { timeout: 10_000 },
+    SOON,
   );
 
 test('a deliverer killed in the middle of an attempt: another makes it again, under the same id', async () => {
@@ -112,7 +111,7 @@ test('a delivery that nothing in the queue stands for is found and queued again'
   const job = await world.hooked(receiver.url, END);
   await world.run(job);
   await receiver.until(1);
-  await vi.waitFor(async () => expect(await world.hooks.deliveries.attempts(job)).toHaveLength(1));
+  await vi.waitFor(async () => expect(await world.hooks.deliveries.attempts(job)).toHaveLength(1), SOON);
   const left = await world.redis.keys(`${world.keys.prefix}:webhooks:*`);
   await world.redis.del(left);
   await receiver.until(2);
@@ -159,7 +158,7 @@ test('a queue that is early, by a clock that runs ahead, leads to no early attem
   const job = await world.hooked(receiver.url, END);
   await world.run(job);
   await receiver.until(1);
-  await vi.waitFor(async () => expect(await world.hooks.deliveries.attempts(job)).toHaveLength(1));
+  await vi.waitFor(async () => expect(await world.hooks.deliveries.attempts(job)).toHaveLength(1), SOON);
   const ref = { job, event: 'job.failed', id: webhookId(job, 'job.failed') };
   const hurry = (): Promise<void> => world.hooks.queue.hurry(queueName(ref.job, ref.event, ref.id), ref);
   for (let i = 0; i < 5; i++) await hurry();
@@ -178,16 +177,18 @@ test('an event that comes again is not told again', async () => {
     ]);
   await start('one');
   await receiver.until(1);
-  await vi.waitFor(async () =>
-    expect(await world.hooks.deliveries.counts()).toEqual({ outbox: 0, undelivered: 0 }),
+  await vi.waitFor(
+    async () => expect(await world.hooks.deliveries.counts()).toEqual({ outbox: 0, undelivered: 0 }),
+    SOON,
   );
   await world.records.apply([{ move: 'requeue', id: job }]);
   await start('two');
   const error = { code: 'numeric-error', title: 'Bad numbers', detail: 'NaN', retryable: false };
   await world.records.apply([{ move: 'fail', id: job, lease: 'two' as never, fields: { error } }]);
   const received = await receiver.until(2);
-  await vi.waitFor(async () =>
-    expect(await world.hooks.deliveries.counts()).toEqual({ outbox: 0, undelivered: 0 }),
+  await vi.waitFor(
+    async () => expect(await world.hooks.deliveries.counts()).toEqual({ outbox: 0, undelivered: 0 }),
+    SOON,
   );
   expect(received.map(({ body }) => JSON.parse(body).type)).toEqual(['job.started', 'job.failed']);
 });
@@ -201,8 +202,9 @@ test('several processes share the work, and nothing is told twice', async () => 
   const jobs = await Promise.all(Array.from({ length: 60 }, () => world.hooked(receiver.url, END)));
   await Promise.all(jobs.map((job) => world.run(job)));
   await receiver.until(60, 30_000);
-  await vi.waitFor(async () =>
-    expect(await world.hooks.deliveries.counts()).toEqual({ outbox: 0, undelivered: 0 }),
+  await vi.waitFor(
+    async () => expect(await world.hooks.deliveries.counts()).toEqual({ outbox: 0, undelivered: 0 }),
+    SOON,
   );
   expect(receiver.received).toHaveLength(60);
   expect(new Set(receiver.received.map(({ id }) => id)).size).toBe(60);
@@ -265,7 +267,7 @@ test('deleting a job takes its deliveries along, also those under way', async ()
   await vi.waitFor(async () => {
     const left = await Promise.all(kinds.map((kind) => world.redis.keys(`${prefix}:${kind}:*${job}*`)));
     expect(left.flat()).toEqual([]);
-  });
+  }, SOON);
 });
 
 test('progress is told as it is now, not too often, and never after the end', async () => {
@@ -286,14 +288,18 @@ test('progress is told as it is now, not too often, and never after the end', as
     if (step % 10 === 0) await receiver.until(step / 10);
   }
   const tookMs = performance.now() - startedAt;
-  await vi.waitFor(() => expect(JSON.parse(receiver.received.at(-1)?.body ?? '{}').progress.step).toBe(50));
+  await vi.waitFor(
+    () => expect(JSON.parse(receiver.received.at(-1)?.body ?? '{}').progress.step).toBe(50),
+    SOON,
+  );
   const told = receiver.received.length;
   expect(told).toBeLessThanOrEqual(2 + tookMs / QUICK_TIMES.progressEveryMs);
   const error = { code: 'numeric-error', title: 'Bad numbers', detail: 'NaN', retryable: false };
   await world.records.apply([{ move: 'fail', id: job, lease, fields: { error } }]);
   await receiver.until(told + 1);
-  await vi.waitFor(async () =>
-    expect(await world.hooks.deliveries.counts()).toEqual({ outbox: 0, undelivered: 0 }),
+  await vi.waitFor(
+    async () => expect(await world.hooks.deliveries.counts()).toEqual({ outbox: 0, undelivered: 0 }),
+    SOON,
   );
   const steps = receiver.received.slice(0, -1).map(({ body }) => JSON.parse(body).progress.step);
   expect(steps).toEqual([...steps].sort((a, b) => a - b));

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { JobId, Log } from '../../packages/shared/src/index.ts';
 import { silentLog } from '../../packages/shared/src/index.ts';
+import { SOON } from '../support/patience.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { type Answer, type Received, verified, webhookReceiver } from '../support/webhook-receiver.ts';
 import { type WebhookWorld, webhookWorld } from '../support/webhook-world.ts';
@@ -196,10 +197,12 @@ describe('a receiver that is busy', () => {
       await world.deliverer();
       await failedJob(world, busy.url);
       const [first] = await busy.until(1);
-      await vi.waitFor(async () =>
-        expect(
-          (await world.hooks.receivers.look({ tenant: 'default' as never, url: busy.url })).pausedMs,
-        ).not.toBe(0),
+      await vi.waitFor(
+        async () =>
+          expect(
+            (await world.hooks.receivers.look({ tenant: 'default' as never, url: busy.url })).pausedMs,
+          ).not.toBe(0),
+        SOON,
       );
       await failedJob(world, `${busy.url}/other`);
       await failedJob(world, quick.url);

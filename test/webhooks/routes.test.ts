@@ -12,6 +12,7 @@ import {
 import { type ApiWorld, apiWorld, problemOf } from '../support/api-world.ts';
 import { INNER_URLS, MALFORMED_URLS } from '../support/inner-urls.ts';
 import { keyHolder } from '../support/key-holder.ts';
+import { SOON } from '../support/patience.ts';
 import { freshKeys, startRedis, type TestRedis, testRedis } from '../support/redis.ts';
 import { verified, type WebhookReceiver, webhookReceiver } from '../support/webhook-receiver.ts';
 import { startDeliverer, webhookSettings } from '../support/webhook-world.ts';
@@ -56,7 +57,7 @@ const delivered = (world: ApiWorld, id: string, attempts: number) =>
     expect(log.deliveries.map(({ state }) => state)).toEqual(['delivered']);
     expect(log.attempts).toHaveLength(attempts);
     return log;
-  });
+  }, SOON);
 
 describe('a job with a webhook', () => {
   test('shows it, and is told of at its end with the job as a poll shows it', async () => {
@@ -180,7 +181,7 @@ describe('the log of deliveries', () => {
       const [delivery] = (await logOf(world, id)).deliveries;
       expect(delivery).toMatchObject({ state: 'pending', attempts: 1 });
       return delivery.next_attempt_at;
-    });
+    }, SOON);
     expect(Math.abs(Date.parse(due ?? '') - Date.now() - 3_600_000)).toBeLessThan(10_000);
     const page = await (await world.app.request('/metrics')).text();
     expect(page).toContain('lehr_webhooks_pending{stage="delivery"} 1\n');
@@ -236,13 +237,16 @@ describe('sending again', () => {
     const receiver = await webhookReceiver();
     receiver.answer({ status: 429, headers: { 'retry-after': '3600' } });
     const waiting = await succeededJob(world, receiver);
-    await vi.waitFor(async () => expect((await logOf(world, waiting.id)).attempts).toHaveLength(1));
+    await vi.waitFor(async () => expect((await logOf(world, waiting.id)).attempts).toHaveLength(1), SOON);
     await world.ask('POST', `/v1/jobs/${waiting.id}/webhook/redeliver`);
     await delivered(world, waiting.id, 2);
 
     receiver.answer(410);
     const dropped = await succeededJob(world, receiver);
-    await vi.waitFor(async () => expect((await logOf(world, dropped.id)).deliveries[0].state).toBe('gone'));
+    await vi.waitFor(
+      async () => expect((await logOf(world, dropped.id)).deliveries[0].state).toBe('gone'),
+      SOON,
+    );
     await world.ask('POST', `/v1/jobs/${dropped.id}/webhook/redeliver`);
     await delivered(world, dropped.id, 2);
   });
@@ -349,7 +353,10 @@ describe('a test delivery', () => {
     const receiver = await webhookReceiver();
     receiver.answer(410);
     const first = await succeededJob(world, receiver);
-    await vi.waitFor(async () => expect((await logOf(world, first.id)).deliveries[0].state).toBe('gone'));
+    await vi.waitFor(
+      async () => expect((await logOf(world, first.id)).deliveries[0].state).toBe('gone'),
+      SOON,
+    );
     await world.ask('POST', '/v1/webhooks/test', { url: receiver.url });
     const second = await succeededJob(world, receiver);
     await delivered(world, second.id, 1);

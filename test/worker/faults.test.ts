@@ -3,6 +3,7 @@ import { readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { JobId } from '../../packages/shared/src/index.ts';
+import { SOON } from '../support/patience.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { type WorkerWorld, workerWorld } from '../support/worker-world.ts';
 
@@ -44,7 +45,7 @@ async function expectAllDone(world: WorkerWorld, ids: readonly JobId[]): Promise
       .filter((entry) => entry.isFile())
       .map(({ parentPath, name }) => join(parentPath, name));
     expect(files.length).toBe(visible.length);
-  }, 5000);
+  }, SOON);
 }
 
 const running = (world: WorkerWorld, id: JobId) => world.reached(id, 'running');

@@ -14,6 +14,7 @@ import {
   systemClock,
 } from '../../packages/shared/src/index.ts';
 import { GraphRunner, Leases } from '../../packages/shared/src/queue/index.ts';
+import { SOON } from '../support/patience.ts';
 import { type QueueWorld, queueWorld } from '../support/queue-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
@@ -82,7 +83,7 @@ async function intakeWorld(): Promise<IntakeWorld> {
   });
   const wait = vi.spyOn(world.claimer, 'wait');
   onTestFinished(() => intake.stop());
-  const rests = () => vi.waitFor(() => expect(wait).toHaveBeenCalled(), { timeout: 10_000 });
+  const rests = () => vi.waitFor(() => expect(wait).toHaveBeenCalled(), SOON);
   return { ...world, intake, leases, inHand, unrun, rests };
 }
 

@@ -1,0 +1,35 @@
+/** Ports for servers that tests start. */
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+
+/** Below the ports that the system gives to whoever asks for any: nobody gets one between our look and its use. */
+const FIRST = 20_000;
+const PORTS = 12_000;
+
+/** Files that run at the same time begin far apart, most likely. */
+let next = randomInt(PORTS);
+
+/** One that nobody listens at and that was not given before. */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    next = (next + 1) % PORTS;
+    const port = FIRST + next;
+    if (await isFree(port)) return port;
+  }
+}
+
+/** Where nobody ever listens. `fetch` tries it; some lower ones it refuses by itself. */
+export const NOBODY = 'http://127.0.0.1:2';
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer().listen(port, '127.0.0.1');
+  try {
+    await once(server, 'listening');
+  } catch {
+    return false;
+  }
+  server.close();
+  await once(server, 'close');
+  return true;
+}
