@@ -99,6 +99,19 @@ test('an engine that hangs inside a graph run is killed, and the others in hand 
   await expectAllDone(world, [good]);
 });
 
+test('an engine that works on is not taken for hung because its parent was frozen', async () => {
+  const world = await workerWorld(server.url);
+  const worker = await world.simulated({ latency: SLOW, silenceMs: 800 });
+  const id = await world.draw({ steps: 100 });
+  await running(world, id);
+  worker.signal('SIGSTOP');
+  await world.redis.set('thaw', '', 'PX', 1500);
+  await vi.waitFor(async () => expect(await world.redis.exists('thaw')).toBe(0), SOON);
+  worker.signal('SIGCONT');
+  await expectAllDone(world, [id]);
+  expect(worker.lines.map(({ msg }) => msg)).not.toContain('engine died');
+});
+
 test('kill -9 of a whole worker: another one does its jobs after the leases have run out', async () => {
   const world = await workerWorld(server.url);
   const first = await world.simulated({ latency: SLOW, ...SHORT_LEASES });

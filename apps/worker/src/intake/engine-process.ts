@@ -41,6 +41,8 @@ export interface EngineOptions {
   readonly entry: URL;
 }
 
+const LOOKS_PER_SILENCE = 4;
+
 /** Starts an engine; resolves when it has loaded and warmed up every model. Rejects with the reason when it cannot. */
 export async function startEngine(options: EngineOptions, listener: EngineListener): Promise<EngineProcess> {
   const child = fork(options.entry, {
@@ -49,18 +51,20 @@ export async function startEngine(options: EngineOptions, listener: EngineListen
   });
   const models = await opened(child, options);
 
-  let heardAt = performance.now();
+  let silentLooks = 0;
   let hung = false;
   let closing = false;
+  // Looks are counted, not time: when this process has stood still itself (frozen, swapped out), that is one look, and what
+  // the engine said meanwhile is read before the next.
   const watchdog = setInterval(() => {
-    if (!listener.isBusy()) heardAt = performance.now();
-    if (performance.now() - heardAt < options.silenceMs) return;
+    silentLooks = listener.isBusy() ? silentLooks + 1 : 0;
+    if (silentLooks <= LOOKS_PER_SILENCE) return;
     hung = true;
     child.kill('SIGKILL');
-  }, options.silenceMs / 4);
+  }, options.silenceMs / LOOKS_PER_SILENCE);
 
   child.on('message', (message) => {
-    heardAt = performance.now();
+    silentLooks = 0;
     listener.onMessage(message as FromEngine);
   });
   // A send to a child that has just died fails; the exit event tells the story.
