@@ -110,12 +110,14 @@ test('a listener killed in the middle of a long file is replaced, and one right 
   expect(job).toMatchObject({ status: 'succeeded', output: { images: [{ seed: 1 }] } });
   expect(wordErrorRate([{ said: speech.text, heard: job.output?.text ?? '' }])).toBeLessThan(0.02);
   expect(nodeOf(job, 'transcribe').metrics?.worker).toBe(await idOf(second));
-}, 120_000);
+}, 240_000);
 
 test('a painter killed in the middle of a picture is replaced, and the picture is the same', async () => {
   const stack = await world();
   const [, painter] = [await ears(stack), await brush(stack)];
-  const input = { audio: await dataUri('en_circle.wav'), steps: 999, guidance: 1, seed: 3 };
+  // Large and of many steps, so that it takes seconds on a fast machine too.
+  const picture = { width: 512, height: 512, steps: 999, guidance: 1, seed: 3 };
+  const input = { audio: await dataUri('en_circle.wav'), ...picture };
   const { id } = await submit(stack, { type: 'speech-to-image', input });
   await until(stack, id, (job) => (nodeOf(job, 'draw').progress?.step ?? 0) > 0);
   painter.signal('SIGKILL');
@@ -126,13 +128,13 @@ test('a painter killed in the middle of a picture is replaced, and the picture i
   expect(nodeOf(job, 'draw').metrics?.worker).toBe(await idOf(second));
   const again = await submit(stack, {
     type: 'text-to-image',
-    input: { prompt: CIRCLE, steps: 999, guidance: 1, seed: 3 },
+    input: { prompt: CIRCLE, ...picture },
   });
   const alone = await stack.over(again.id);
   expect(job.output?.images).toHaveLength(1);
   const [drawn, wanted] = await Promise.all([job, alone].map(pictureOf));
   expect(pixelData(drawn)).toBe(pixelData(wanted));
-}, 120_000);
+}, 240_000);
 
 test('a graph feeds what was said into several pictures, and a cancel ends all of it', async () => {
   const stack = await world();

@@ -29,15 +29,28 @@ function leasesOf(
   return { leases, lost, renewed: () => renewals };
 }
 
+/**
+ * How the command fails, or `late` when it takes longer. A timer beside it, not a look at the clock: when this process stands still
+ * for a while, both are late and still come in their order.
+ */
+function failsWithin(ms: number, command: Promise<unknown>): Promise<unknown> {
+  const failed = command.then(
+    () => 'it went through',
+    (error: unknown) => error,
+  );
+  return Promise.race([failed, new Promise((resolve) => setTimeout(resolve, ms, 'late'))]);
+}
+
 test('leases of many groups live on together as long as they are renewed', async () => {
-  const world = await queueWorld(server.url, { leaseMs: 1000 });
+  const world = await queueWorld(server.url, { leaseMs: 3000 });
   const groups = ['diffusion.tiny@1.64x64', 'diffusion.tiny@1.128x64'];
   for (const queue of groups) for (let i = 0; i < 4; i++) await world.submit({ queue });
   const { leases, lost, renewed } = leasesOf(world);
   const claims = (await Promise.all(groups.map((group) => world.claimer.claim(group, 4)))).flat();
   for (const claim of claims) leases.add(claim);
   leases.start();
-  await vi.waitFor(() => expect(renewed()).toBeGreaterThan(12), SOON);
+  // Longer than a lease lasts by itself.
+  await vi.waitFor(() => expect(renewed()).toBeGreaterThan(35), SOON);
   expect(lost).toEqual([]);
   for (const claim of claims) expect(await world.queues.of(claim.queue).complete(claim)).toBe(true);
 });
@@ -92,17 +105,17 @@ test('a job too young to be called lost is left alone', async () => {
 test('of several janitors one does the rounds and tells what it ended, and another takes over when it stops', async () => {
   const world = await queueWorld(server.url);
   const expired: JobId[] = [];
-  const janitorOf = () =>
+  const janitorOf = (everyMs: number) =>
     new Janitor({
       ...world,
       clock: systemClock,
       log: silentLog,
-      // The lock outlives three rounds, also on a machine that is busy.
-      everyMs: 300,
+      everyMs,
       reconcileEveryMs: 1000,
       onExpired: ({ id }) => expired.push(id),
     });
-  const [first, second] = [janitorOf(), janitorOf()];
+  // Its lock outlives three of its rounds, and sixty of the other's.
+  const [first, second] = [janitorOf(2000), janitorOf(100)];
   onTestFinished(async () => {
     await first.stop();
     await second.stop();
@@ -154,9 +167,7 @@ test('connections come back within seconds of Redis coming back, and an API comm
   const api = testRedis(own.url, 'api');
   await redisReady(api);
   await own.kill();
-  const asked = performance.now();
-  await expect(api.ping()).rejects.toThrow();
-  expect(performance.now() - asked).toBeLessThan(2500);
+  expect(await failsWithin(2500, api.ping())).toBeInstanceOf(Error);
   await own.restart();
   const up = performance.now();
   await vi.waitFor(async () => expect(await api.ping()).toBe('PONG'), 10_000);
@@ -169,9 +180,7 @@ test('a Redis that is frozen costs an API command two seconds, not for ever', as
   const api = testRedis(own.url, 'api');
   await redisReady(api);
   own.freeze();
-  const asked = performance.now();
-  await expect(api.ping()).rejects.toThrow(/timed out/i);
-  expect(performance.now() - asked).toBeLessThan(2500);
+  expect(await failsWithin(2500, api.ping())).toMatchObject({ message: expect.stringMatching(/timed out/i) });
   own.thaw();
 });
 

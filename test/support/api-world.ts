@@ -89,7 +89,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
   });
   const { metrics, page } = createMetrics('api');
   const keyStore = new KeyStore(redis, keys, KEY_PEPPER);
-  const records = new RecordStore(redis, keys, { retentionMs: 60_000 });
+  const records = new RecordStore(redis, keys, { retentionMs: 3_600_000 });
   const eventLinks = new EventLinks({ secret: LINK_SECRET, publicUrl: PUBLIC_URL, ttlS: 900, clock });
   const presenter = new Presenter({
     queues,
