@@ -113,6 +113,33 @@ describe('an Idempotency-Key', () => {
     expect((await world.worker.take()).jobId).toBe(id);
   });
 
+  test('whose maker is so slow that another made the job in its place pays nothing and says so', async () => {
+    const world = await apiWorld(server.url);
+    const other = await apiWorld(server.url, { keys: world.parts.keys });
+    const giveBack = vi.spyOn(world.parts.quotas, 'giveBack');
+    const create = world.parts.records.create.bind(world.parts.records);
+    let goOn = () => {};
+    const held = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    const creating = vi.spyOn(world.parts.records, 'create').mockImplementation(async (...job) => {
+      await held;
+      return create(...job);
+    });
+    const slow = world.ask('POST', '/v1/jobs', circle, withKey('k'));
+    await expect.poll(() => creating).toHaveBeenCalled();
+    const made = await other.ask('POST', '/v1/jobs', circle, withKey('k'));
+    expect(made.headers.has('idempotency-replayed')).toBe(false);
+    goOn();
+    const late = await slow;
+    expect(late.status).toBe(202);
+    expect(late.headers.get('idempotency-replayed')).toBe('true');
+    expect((await jobOf(late)).id).toBe((await jobOf(made)).id);
+    expect(giveBack).toHaveBeenCalledOnce();
+    expect(await jobsIn(world)).toBe(1);
+    expect(await world.parts.metricsPage.render()).not.toContain('lehr_jobs_accepted_total{');
+  });
+
   test('of a death that the janitor cleared up is free again', async () => {
     const world = await apiWorld(server.url);
     const id = await admittedAndDead(world, 'k');

@@ -88,7 +88,10 @@ export async function submitJob(
     : await records.create(job, () => queues.of(queue).add(job, admission.rank));
   const record = created.record ?? (await records.read(job.id));
   if (!record) throw new LehrError('internal', `Job ${job.id} was stored and is not there.`);
-  return { record, how: 'new', quota };
+  if (created.code !== 'exists') return { record, how: 'new', quota };
+  // We were so long about it that another request with this key made the job in our place, and pays for it.
+  await parts.quotas.giveBack(caller, cost);
+  return { record, how: 'replay' };
 }
 
 type Resolved = Omit<ResolvedGraph, 'graph' | 'entries'> & Partial<Pick<ResolvedGraph, 'graph' | 'entries'>>;
