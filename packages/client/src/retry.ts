@@ -44,6 +44,8 @@ export function retryDelayMs(
 /** Rejects with the signal's reason when it aborts. */
 export async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   signal?.throwIfAborted();
+  // Timers go by whole milliseconds, and may be early by a part of one: too early for a strict server.
+  const wholeMs = Math.ceil(ms) + 1;
   await new Promise<void>((resolve, reject) => {
     const stop = (): void => {
       clearTimeout(timer);
@@ -52,7 +54,7 @@ export async function pause(ms: number, signal: AbortSignal | undefined): Promis
     const timer = setTimeout(() => {
       signal?.removeEventListener('abort', stop);
       resolve();
-    }, ms);
+    }, wholeMs);
     signal?.addEventListener('abort', stop, { once: true });
   });
 }

@@ -4,6 +4,8 @@ import type { Check } from './check.ts';
 
 const OLDEST = [6, 2];
 const SLOW_MS = 20;
+/** The quickest tells how far away it is; one alone may fall on a moment when either machine is busy. */
+const PINGS = 5;
 const MAX_SKEW_MS = 2_000;
 const PATIENCE_MS = 5_000;
 
@@ -30,9 +32,12 @@ async function answers(redis: Redis, where: string): Promise<Check> {
     const advice = `Lehr needs ${OLDEST.join('.')} or newer.`;
     return { name, state: 'fail', detail: `${version} at ${where}`, advice };
   }
-  const startedAt = performance.now();
-  await redis.ping();
-  const ms = performance.now() - startedAt;
+  let ms = Number.POSITIVE_INFINITY;
+  for (let i = 0; i < PINGS; i++) {
+    const startedAt = performance.now();
+    await redis.ping();
+    ms = Math.min(ms, performance.now() - startedAt);
+  }
   const detail = `${version} at ${where}, answers in ${ms.toFixed(1)} ms`;
   if (ms < SLOW_MS) return { name, state: 'ok', detail };
   return { name, state: 'warn', detail, advice: 'Every claim and every step waits for it: bring it nearer.' };
