@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import type { WhisperAbilities } from '../../apps/worker/src/engine/protocol.ts';
 import { Intake, MAX_ATTEMPTS } from '../../apps/worker/src/intake/intake.ts';
-import type { JobRun } from '../../apps/worker/src/intake/job-run.ts';
+import type { JobRun, StopReason } from '../../apps/worker/src/intake/job-run.ts';
 import { Ledger } from '../../apps/worker/src/intake/ledger.ts';
 import type { Runs } from '../../apps/worker/src/intake/runs.ts';
 import { type SpeechParts, SpeechRun } from '../../apps/worker/src/intake/speech-run.ts';
@@ -41,6 +41,8 @@ interface IntakeWorld extends QueueWorld {
   readonly intake: Intake;
   readonly leases: Leases;
   readonly inHand: ReadonlyMap<JobId, JobRun>;
+  /** Runs that it stopped, and why. */
+  readonly stopped: readonly [JobId, StopReason][];
   /** Ends it wrote of jobs that it did not run. */
   readonly unrun: readonly JobState[];
   /** Resolves when there is nothing more that it would take. */
@@ -51,15 +53,17 @@ interface IntakeWorld extends QueueWorld {
 async function intakeWorld(): Promise<IntakeWorld> {
   const world = await queueWorld(server.url);
   const inHand = new Map<JobId, JobRun>();
+  const stopped: [JobId, StopReason][] = [];
   const unrun: JobState[] = [];
   const leases = new Leases({ ...world, log: silentLog, renewEveryMs: 60_000, onLost: () => {} });
-  const runs: Pick<Runs, 'add' | 'all' | 'find'> = {
+  const runs: Pick<Runs, 'add' | 'all' | 'find' | 'stop'> = {
     add: (run) => {
       inHand.set(run.record.id, run);
       void run.begin();
     },
     all: () => [...inHand.values()],
     find: (id) => inHand.get(id),
+    stop: (run, reason) => stopped.push([run.record.id, reason]),
   };
   const parts: Partial<SpeechParts> = {
     clock: systemClock,
@@ -84,7 +88,7 @@ async function intakeWorld(): Promise<IntakeWorld> {
   const wait = vi.spyOn(world.claimer, 'wait');
   onTestFinished(() => intake.stop());
   const rests = () => vi.waitFor(() => expect(wait).toHaveBeenCalled(), SOON);
-  return { ...world, intake, leases, inHand, unrun, rests };
+  return { ...world, intake, leases, inHand, stopped, unrun, rests };
 }
 
 const speech = { type: 'speech-to-text', model: 'ears@1', queue: EARS, input: INPUT } as const;
@@ -105,6 +109,23 @@ test('a job that was claimed and could not be begun is not held: its lease runs 
   await world.rests();
   expect(await world.queues.of(EARS).position(id)).toBeUndefined();
   expect([world.inHand.size, world.leases.size]).toEqual([0, 0]);
+});
+
+test('a job that is called off while it is being begun is stopped once it is in hand', async () => {
+  const world = await intakeWorld();
+  const id = await world.submit(speech);
+  const apply = world.records.apply.bind(world.records);
+  vi.spyOn(world.records, 'apply').mockImplementation(async (moves) => {
+    const outcomes = await apply(moves);
+    if (moves.some(({ move }) => move === 'start')) {
+      await apply([{ move: 'cancel', id }]);
+      world.intake.cancel(id);
+    }
+    return outcomes;
+  });
+  world.intake.start();
+  await world.rests();
+  expect(world.stopped).toEqual([[id, { kind: 'canceled' }]]);
 });
 
 test('a job whose deadline passed before it was claimed, and one given up, are each told of once', async () => {

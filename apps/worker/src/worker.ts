@@ -209,7 +209,10 @@ export class Worker {
       keys,
       worker: id,
       onGroup: (queue) => this.#groups.learn(queue) && this.#intake.look(),
-      onCancel: (job) => this.#stopRun(job, { kind: 'canceled' }),
+      onCancel: (job) => {
+        this.#intake.cancel(job);
+        this.#stopRun(job, { kind: 'canceled' });
+      },
       onBack: () => {
         // A Redis that goes away again at once comes back again too.
         this.#groups.load().then(

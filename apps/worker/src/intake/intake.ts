@@ -8,9 +8,18 @@
  *   sleeping  -> looking    a marker popped, rows became free, a new group appeared
  *   any       -> stopped    drain; nothing is claimed any more
  */
-import { type Clock, type JobState, LehrError, type Log, toLehrError, type WorkerId } from '@lehr/shared';
+import {
+  type Clock,
+  type JobId,
+  type JobState,
+  type LehrError,
+  type Log,
+  toLehrError,
+  type WorkerId,
+} from '@lehr/shared';
 import type { Claim, Claimer, GraphRunner, GroupHead, GroupQueues, Leases } from '@lehr/shared/queue';
 import type { JobRecord, Outcome, RecordStore } from '@lehr/shared/records';
+import { giveUp } from './give-up.ts';
 import type { JobRun } from './job-run.ts';
 import type { Ledger } from './ledger.ts';
 import { chooseGroup, type Room } from './policy.ts';
@@ -60,6 +69,8 @@ export class Intake {
   #nudged = false;
   /** Groups seen waiting that we chose not to, or could not, serve: sleeping on them would wake us at once. */
   #left: ReadonlySet<string> = new Set();
+  /** Claimed and not yet in hand; true for those that were called off meanwhile. */
+  readonly #opening = new Map<JobId, boolean>();
 
   constructor(options: IntakeOptions) {
     this.#options = options;
@@ -73,6 +84,11 @@ export class Intake {
   look(): void {
     this.#nudged = true;
     this.#nudge?.();
+  }
+
+  /** Calls a job off that is being begun: its run is stopped as soon as it is in hand. Others are the business of `runs`. */
+  cancel(id: JobId): void {
+    if (this.#opening.has(id)) this.#opening.set(id, true);
   }
 
   /** Claims nothing any more; resolves when a claim under way has been handed to `runs`. */
@@ -168,12 +184,15 @@ export class Intake {
     const { claimer, leases, runs } = this.#options;
     const claims = await claimer.claim(group, count);
     for (const claim of claims) leases.add(claim);
+    for (const { jobId } of claims) this.#opening.set(jobId, false);
     try {
       await this.#open(claims);
     } catch (error) {
       // What was not begun is in nobody's hands: its lease runs out, and the janitor puts it back.
       for (const { jobId } of claims) if (!runs.find(jobId)) leases.remove(jobId);
       throw error;
+    } finally {
+      this.#opening.clear();
     }
     return claims.length;
   }
@@ -221,24 +240,10 @@ export class Intake {
     if (record.parent) await graphs.begin(record.parent);
     runs.add(run);
     this.#options.onStarted(run, outcome);
+    if (this.#opening.get(record.id)) runs.stop(run, { kind: 'canceled' });
   }
 
-  async #giveUp(claim: Claim, why: string, as = givenUp(why)): Promise<void> {
-    const { records, queues, leases, graphs, onUnrun, log } = this.#options;
-    log.warn({ job: claim.jobId, why }, 'job given up');
-    const { code, title, message: detail, retryable } = as;
-    const error = { code, title, detail, retryable };
-    // Whether it is queued or running under a lease that is gone, this claim holds the only live lease.
-    const [started, failed] = await records.apply([
-      { move: 'start', id: claim.jobId, lease: claim.token, fields: { worker: this.#options.worker } },
-      { move: 'fail', id: claim.jobId, lease: claim.token, fields: { error } },
-    ]);
-    if (failed.code === 'ok') onUnrun(claim.queue, 'failed');
-    leases.remove(claim.jobId);
-    const parent = started.record?.parent;
-    if (parent) await graphs.advance(parent);
-    await queues.of(claim.queue).fail(claim, why);
+  #giveUp(claim: Claim, why: string, as?: LehrError): Promise<void> {
+    return giveUp(this.#options, claim, why, as);
   }
 }
-
-const givenUp = (why: string): LehrError => new LehrError('attempts-exhausted', `The job was ${why}.`);
