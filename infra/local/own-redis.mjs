@@ -20,11 +20,12 @@ const PORTS = 600;
 /** The name of the connection a launcher holds as long as it lives: how another launcher knows that it does. */
 const LAUNCHER = 'lehr-launcher';
 const STOP_MS = 15_000;
+const PATIENCE_MS = 60_000;
 
 /** Finds or installs a server, ends what a killed launcher may have left, and returns the Redis as a Service. */
 export async function ownRedis({ home, say, signal, ...events }) {
   const address = await addressOf(home);
-  await takeOver(address, home);
+  await takeOver(address, { home, say, signal });
   const server = await findServer({ say, signal });
   const folder = join(home, 'redis');
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -65,8 +66,8 @@ async function holdConnection(address, signal) {
 }
 
 /** A server that still answers to our password was left behind by a launcher that was killed, or serves a living one. */
-async function takeOver(address, home) {
-  const connection = await openRedis(address).catch(() => undefined);
+async function takeOver(address, { home, say, signal }) {
+  const connection = await leftServer(address, { home, say, signal });
   if (!connection) return;
   const clients = await connection.call('CLIENT', 'LIST');
   if (clients.includes(`name=${LAUNCHER} `)) {
@@ -81,11 +82,35 @@ async function takeOver(address, home) {
   await connection.closed;
 }
 
+/**
+ * A connection to it; undefined when nobody is there, or somebody else. One that is slow to answer, or still reads its log back, is
+ * waited for: a second server would write into the same files.
+ */
+async function leftServer(address, { home, say, signal }) {
+  const giveUpAt = performance.now() + PATIENCE_MS;
+  for (let tries = 1; ; tries++) {
+    signal.throwIfAborted();
+    try {
+      return await openRedis(address);
+    } catch (error) {
+      const isOurs = address.isKnown && (error.isSilence || error.message.startsWith('LOADING'));
+      if (!isOurs) return undefined;
+    }
+    if (tries === 1) say(`Waiting for the Redis that still runs with the data in ${home} ...`);
+    if (performance.now() > giveUpAt)
+      throw new Problem(
+        `What listens at ${HOST}:${address.port} does not answer. It may be the Redis of ${home}, left behind: end it, or remove ` +
+          `${join(home, 'redis-url')} if it is not.`,
+      );
+    await delay(100);
+  }
+}
+
 async function addressOf(home) {
   const text = await readFile(join(home, 'redis-url'), 'utf8').catch(() => undefined);
   if (text === undefined) return { port: firstChoice(home), password: randomBytes(24).toString('base64url') };
   const { port, password } = new URL(text.trim());
-  return { port: Number(port), password };
+  return { port: Number(port), password, isKnown: true };
 }
 
 /** Each folder has one of its own, so that installations that start at the same moment do not race for one. */

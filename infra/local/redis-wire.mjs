@@ -10,7 +10,7 @@ const TIMEOUT_MS = 2000;
  */
 export async function openRedis({ port, password }) {
   const socket = connect({ host: '127.0.0.1', port }).setEncoding('utf8');
-  socket.setTimeout(TIMEOUT_MS, () => socket.destroy(new Error('no answer')));
+  socket.setTimeout(TIMEOUT_MS, () => socket.destroy(silence()));
   await once(socket, 'connect');
   // A lost connection shows in the reply that does not come.
   socket.on('error', () => {});
@@ -38,6 +38,9 @@ export async function openRedis({ port, password }) {
     closed: new Promise((resolve) => socket.once('close', resolve)),
   };
 }
+
+/** Somebody listens there and says nothing. */
+const silence = () => Object.assign(new Error('no answer'), { isSilence: true });
 
 /** Status lines, errors, numbers and bulk texts, each as one string; arrays are never asked for. */
 async function* repliesOf(socket) {

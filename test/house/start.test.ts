@@ -112,21 +112,31 @@ test('a later start says where the key lies and checks nothing again', { timeout
   await endsCleanly(second, () => second.terminate());
 });
 
-test('after a launcher was killed, the next one takes over what it left', { timeout: START_MS }, async () => {
+test('after a launcher was killed, the next one takes over what it left, however long that takes to answer', {
+  timeout: START_MS,
+}, async () => {
   const { home, url, start } = await installation('.lehr-killed');
   const first = start();
   await first.ready();
   const key = readFileSync(join(home, 'api-key'), 'utf8').trim();
   const { id } = await drawn(url, key);
-  const [launcher] = first.descendants().filter(({ command }) => command.endsWith('infra/local/start.mjs'));
-  process.kill(launcher.pid, 'SIGKILL');
+  const started = first.descendants();
+  const pidOf = (part: string): number => started.find(({ command }) => command.includes(part))?.pid ?? 0;
+  const redis = pidOf('redis-server');
+  onTestFinished(
+    () => void (isAlive(started.find(({ pid }) => pid === redis)!) && process.kill(redis, 'SIGKILL')),
+  );
+  process.kill(pidOf('infra/local/start.mjs'), 'SIGKILL');
   await first.exit;
   await vi.waitFor(() => expect(first.marked().filter(isOfLehr)).toEqual([]), {
     timeout: 60_000,
     interval: 50,
   });
 
+  process.kill(redis, 'SIGSTOP');
   const second = start();
+  await second.says(/Waiting for the Redis that still runs/);
+  process.kill(redis, 'SIGCONT');
   await second.ready();
   expect(await get(`${url}/v1/jobs/${id}`, key)).toMatchObject({ id, status: 'succeeded' });
   await endsCleanly(second, () => second.terminate());
