@@ -223,7 +223,8 @@ test('a stopped process takes back what it was at, and another sends it', async 
   await receiver.until(1);
   const startedAt = performance.now();
   await delivery.stop(50);
-  expect(performance.now() - startedAt).toBeLessThan(2000);
+  // Of the minute that the attempt may last.
+  expect(performance.now() - startedAt).toBeLessThan(20_000);
   await world.deliverer();
   await receiver.until(2);
   await delivered(world, job);
@@ -247,7 +248,7 @@ test('Redis killed in the middle of many deliveries and back: all that was asked
   await running;
   await world.run(late);
   await Promise.all(jobs.map((job) => delivered(world, job)));
-  expect(performance.now() - backAt).toBeLessThan(10_000);
+  expect(performance.now() - backAt).toBeLessThan(30_000);
 });
 
 test('deleting a job takes its deliveries along, also those under way', async () => {

@@ -50,7 +50,7 @@ describe('what is not taken', () => {
     const world = await webhookWorld(server.url);
     const receiver = await webhookReceiver();
     receiver.answer(...BAD);
-    await world.deliverer({ timeoutMs: 150, times: { retryDelaysMs: Array(BAD.length).fill(10) } });
+    await world.deliverer({ timeoutMs: 1500, times: { retryDelaysMs: Array(BAD.length).fill(10) } });
     const job = await failedJob(world, receiver.url);
     const received = await receiver.until(BAD.length + 1);
     expect(await endOf(world, job)).toBe('delivered');
@@ -77,15 +77,22 @@ describe('what is not taken', () => {
 
   test('comes again after the delays of the schedule', async () => {
     const world = await webhookWorld(server.url);
-    const receiver = await webhookReceiver(500);
-    await world.deliverer({ times: { retryDelaysMs: [100, 300, 600] } });
-    const job = await failedJob(world, receiver.url);
-    const between = gaps(await receiver.until(4));
-    for (const [i, delayMs] of [100, 300, 600].entries()) {
-      expect(between[i]).toBeGreaterThan(delayMs * 0.9 - 10);
-      expect(between[i]).toBeLessThan(delayMs * 1.1 + 400);
+    const delays = [100, 300, 600];
+    await world.deliverer({ times: { retryDelaysMs: delays } });
+    const tried = async (): Promise<number[]> => {
+      const receiver = await webhookReceiver(500);
+      const job = await failedJob(world, receiver.url);
+      const between = gaps(await receiver.until(4));
+      expect(await endOf(world, job)).toBe('failed');
+      return between;
+    };
+    // Twice, since a machine that stands still makes any of them late, and none early.
+    const both = [await tried(), await tried()];
+    for (const [i, delayMs] of delays.entries()) {
+      const least = Math.min(...both.map((between) => between[i]));
+      expect(least).toBeGreaterThan(delayMs * 0.9 - 10);
+      expect(least).toBeLessThan(delayMs * 1.1 + 400);
     }
-    expect(await endOf(world, job)).toBe('failed');
   });
 
   test('is given up after its last attempt, logged and counted', async () => {
@@ -193,7 +200,7 @@ describe('a receiver that is busy', () => {
     async (status) => {
       const world = await webhookWorld(server.url);
       const [busy, quick] = [await webhookReceiver(), await webhookReceiver()];
-      busy.answer({ status, headers: { 'retry-after': '1' } });
+      busy.answer({ status, headers: { 'retry-after': '3' } });
       await world.deliverer();
       await failedJob(world, busy.url);
       const [first] = await busy.until(1);
@@ -207,8 +214,8 @@ describe('a receiver that is busy', () => {
       await failedJob(world, `${busy.url}/other`);
       await failedJob(world, quick.url);
       const [unhurt] = await quick.until(1);
-      expect(unhurt.at - first.at).toBeLessThan(800);
-      for (const { at } of (await busy.until(3)).slice(1)) expect(at - first.at).toBeGreaterThan(950);
+      expect(unhurt.at - first.at).toBeLessThan(2800);
+      for (const { at } of (await busy.until(3)).slice(1)) expect(at - first.at).toBeGreaterThan(2950);
     },
   );
 
