@@ -93,8 +93,10 @@ describe('a key', () => {
   });
 
   test('is revoked on every API within a second, and two of a tenant live side by side until then', async () => {
-    const world = await apiWorld(server.url);
-    const other = await apiWorld(server.url, { keys: world.parts.keys });
+    let passedMs = 0;
+    const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + passedMs };
+    const world = await apiWorld(server.url, { clock });
+    const other = await apiWorld(server.url, { clock, keys: world.parts.keys });
     const [old, next] = [await keyHolder(world, 'acme'), await keyHolder(world, 'acme')];
     for (const each of [world, other]) {
       for (const { key } of [old, next]) {
@@ -102,14 +104,9 @@ describe('a key', () => {
       }
     }
     expect((await world.ask('DELETE', `/v1/keys/${old.key.id}`)).status).toBe(204);
-    const revokedAt = performance.now();
-    for (const each of [world, other]) {
-      await vi.waitFor(
-        async () => expect((await asking(each, old.key.key)('GET', '/v1/jobs')).status).toBe(401),
-        { timeout: 3000, interval: 20 },
-      );
-    }
-    expect(performance.now() - revokedAt).toBeLessThan(1000);
+    passedMs = 1000;
+    for (const each of [world, other])
+      expect((await asking(each, old.key.key)('GET', '/v1/jobs')).status).toBe(401);
     expect((await asking(other, next.key.key)('GET', '/v1/jobs')).status).toBe(200);
     expect((await world.ask('DELETE', `/v1/keys/${old.key.id}`)).status).toBe(404);
   });

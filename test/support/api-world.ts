@@ -21,7 +21,6 @@ import { JobWaits } from '../../apps/api/src/jobs/wait.ts';
 import { openWebhooks } from '../../apps/api/src/webhooks/parts.ts';
 import { createEgress } from '../../packages/shared/src/egress/index.ts';
 import {
-  systemClock as clock,
   createMetrics,
   type Job,
   JobSchema,
@@ -31,6 +30,7 @@ import {
   parseRegistry,
   reportWorker,
   silentLog,
+  systemClock,
   toObjectKey,
   type WorkerStatus,
 } from '../../packages/shared/src/index.ts';
@@ -73,6 +73,7 @@ export interface ApiWorld {
 }
 
 export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Promise<ApiWorld> {
+  const { clock = systemClock } = changes;
   const keys = changes.keys ?? freshKeys();
   const redis = testRedis(url, 'api');
   const channels = new Channels(testRedis(url, 'subscriber'));
