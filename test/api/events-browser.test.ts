@@ -46,7 +46,7 @@ describe.skipIf(!chromiumPath)('a browser', () => {
     const second = await listen('127.0.0.1', first.port);
     onTestFinished(() => second.close(0));
     second.serve(world.app.fetch);
-    await expect.poll(() => heard, { timeout: 10_000 }).toHaveLength(3);
+    await expect.poll(() => heard, { timeout: 30_000 }).toHaveLength(3);
     await world.worker.succeed(claim);
     await closed;
     expect(heard).toEqual(['1 queued', '2 started', '3 progress', '4 succeeded']);

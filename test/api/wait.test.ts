@@ -93,7 +93,7 @@ test('a hundred requests for one job share one subscription and all get its end'
   expect(world.channels.size).toBe(1);
   const { redis, keys } = world.parts;
   const channel = keys.changed(id as JobId);
-  expect(await redis.pubsub('NUMSUB', channel)).toEqual([channel, 1]);
+  await expect.poll(() => redis.pubsub('NUMSUB', channel)).toEqual([channel, 1]);
   await world.worker.succeed(await world.worker.take());
   const states = await Promise.all(answers.map(async (answer) => (await jobOf(await answer)).status));
   expect(new Set(states)).toEqual(new Set(['succeeded']));

@@ -252,8 +252,8 @@ describe('a call that is held too long', () => {
     const { client, answers } = openai(stack, { maxRetries: 100 });
     const file = await toFile(readFile(sample('speech/en_circle.wav')), 'a.wav');
     const call = client.audio.transcriptions.create({ model: 'ears', file });
-    await expect.poll(() => answers.length, PATIENT).toBe(2);
-    expect(answers.map(({ status }) => status)).toEqual([504, 504]);
+    await expect.poll(() => answers.length, PATIENT).toBeGreaterThanOrEqual(2);
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([504]));
     await stack.worker();
     expect((await call).text).toMatch(CIRCLE);
     expect(await jobs.jobs()).toHaveLength(1);

@@ -148,18 +148,16 @@ describe('images.generate', () => {
 
   test('streams thumbnails of the picture in the making, and then every picture whole', async () => {
     const stack = await startStack(server);
-    await stack.worker();
+    const jobs = byHand(server.url, stack.namespace);
     const { client, answers } = openai(stack);
     const slow = own({ steps: 900 });
+    const stream = client.images.generate({ ...CIRCLE, ...slow, stream: true, partial_images: 2 });
+    // Followed before it begins, it has thumbnails from its first steps on, however fast they are.
+    const [id] = await jobs.untilJobs(1);
+    await expect.poll(() => jobs.redis.exists(jobs.keys.watched(id)), PATIENT).toBe(1);
+    await stack.worker();
     const events = [];
-    for await (const event of await client.images.generate({
-      ...CIRCLE,
-      ...slow,
-      stream: true,
-      partial_images: 2,
-    })) {
-      events.push(event);
-    }
+    for await (const event of await stream) events.push(event);
     expect(answers[0]?.headers.get('content-type')).toContain('text/event-stream');
     const partials = events.filter(({ type }) => type === 'image_generation.partial_image');
     expect(partials.length).toBeGreaterThanOrEqual(1);
@@ -367,7 +365,7 @@ describe('a call that is held too long', () => {
 
     const { client, answers } = openai(stack, { maxRetries: 100 });
     const call = client.images.generate(CIRCLE);
-    await expect.poll(() => answers.length, PATIENT).toBe(2);
+    await expect.poll(() => answers.length, PATIENT).toBeGreaterThanOrEqual(2);
     const both = await jobs.jobs();
     await stack.worker();
     expect(pictureFile(await bytesOf((await call).data?.[0])).size).toBe('64x64');
@@ -378,6 +376,8 @@ describe('a call that is held too long', () => {
   test('is held a second less than its client has patience for', async () => {
     const stack = await startStack(server);
     const { client } = openai(stack);
+    // The first call of all takes a moment of its own.
+    expect((await client.models.list()).data).not.toEqual([]);
     const error = await errorOf(client.images.generate(CIRCLE, { timeout: 2000 }));
     expect(error).toMatchObject({ status: 504, code: 'hold_expired' });
   });

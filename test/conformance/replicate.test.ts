@@ -283,7 +283,8 @@ test('stream tells outputs, logs and the end, read without a key', async () => {
   const events: [string, string][] = [];
   const input = { ...CIRCLE, num_outputs: 2, num_inference_steps: 200 };
   for await (const { event, data } of client.stream('lehr/tiny', { input })) events.push([event, data]);
-  await worker;
+  // Nobody draws the next one.
+  await (await worker).stop();
   const outputs = events.filter(([event]) => event === 'output').map(([, data]) => data);
   expect(outputs).toHaveLength(2);
   for (const link of outputs) expect((await fetch(link)).status).toBe(200);
@@ -421,7 +422,6 @@ describe('a refusal', () => {
 describe('a client that loses its connection', () => {
   test('sends its request again, and has one prediction', async () => {
     const stack = await startStack(server);
-    await stack.worker();
     const jobs = byHand(server.url, stack.namespace);
     let lost = 0;
     const { client } = replicate(stack, {
@@ -435,6 +435,7 @@ describe('a client that loses its connection', () => {
         await answer;
         const twins = `${jobs.keys.twins('')}*`;
         await expect.poll(async () => adoptable(jobs, twins, id!), PATIENT).toBe(true);
+        await stack.worker();
         throw new TypeError('fetch failed');
       },
     });

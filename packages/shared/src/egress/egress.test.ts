@@ -316,12 +316,12 @@ describe('names', () => {
     const silent = createEgress({ resolve: systemResolve([await nameServer(undefined)]) });
     const server = await serve((_, response) => response.end());
     const stuck = Array.from({ length: 20 }, () =>
-      silent.post('https://hooks.example/', { ...limits, timeoutMs: 1000 }),
+      silent.post('https://hooks.example/', { ...limits, timeoutMs: 5000 }),
     );
-    const outcomes = Promise.allSettled(stuck);
-    const startedAt = performance.now();
+    let settled = 0;
+    const outcomes = Promise.allSettled(stuck.map((each) => each.finally(() => settled++)));
     await open().post(`http://localhost:${server.port}/`, limits);
-    expect(performance.now() - startedAt).toBeLessThan(500);
+    expect(settled).toBe(0);
     for (const outcome of await outcomes) expect(outcome).toMatchObject({ reason: { fault: 'timeout' } });
   });
 
