@@ -33,8 +33,8 @@ const world = async (): Promise<Stack> => {
 const PROMPTS = heldOutPrompts.slice(0, 40);
 const LEAST: Partial<Record<Measure, number>> = {
   background: 0.95,
-  colours: 0.9,
-  shapes: 0.8,
+  colours: 0.95,
+  shapes: 0.85,
   relation: 0.9,
 };
 
