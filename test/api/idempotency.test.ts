@@ -140,6 +140,22 @@ describe('an Idempotency-Key', () => {
     expect(await world.parts.metricsPage.render()).not.toContain('lehr_jobs_accepted_total{');
   });
 
+  test('whose maker lost the reply to its create, and sent that again, has made the job all the same', async () => {
+    const world = await apiWorld(server.url);
+    const giveBack = vi.spyOn(world.parts.quotas, 'giveBack');
+    const create = world.parts.records.create.bind(world.parts.records);
+    vi.spyOn(world.parts.records, 'create').mockImplementation(async (...job) => {
+      await create(...job);
+      return create(...job);
+    });
+    const made = await world.ask('POST', '/v1/jobs', circle, withKey('k'));
+    expect(made.status).toBe(202);
+    expect(made.headers.has('idempotency-replayed')).toBe(false);
+    expect(giveBack).not.toHaveBeenCalled();
+    expect(await jobsIn(world)).toBe(1);
+    expect(await world.parts.metricsPage.render()).toMatch(/lehr_jobs_accepted_total\{.*\} 1\n/);
+  });
+
   test('of a death that the janitor cleared up is free again', async () => {
     const world = await apiWorld(server.url);
     const id = await admittedAndDead(world, 'k');

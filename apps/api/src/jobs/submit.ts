@@ -72,6 +72,7 @@ export async function submitJob(
     deadline_at: deadlineMs === undefined ? undefined : Math.round(admission.now + deadlineMs),
     rank: admission.rank,
     fair_tag: admission.startTag,
+    admitted_at: admission.now,
     ...told,
   };
   try {
@@ -88,7 +89,8 @@ export async function submitJob(
     : await records.create(job, () => queues.of(queue).add(job, admission.rank));
   const record = created.record ?? (await records.read(job.id));
   if (!record) throw new LehrError('internal', `Job ${job.id} was stored and is not there.`);
-  if (created.code !== 'exists') return { record, how: 'new', quota };
+  // It may exist by our own doing: a create whose reply was lost is sent again.
+  if (created.code !== 'exists' || record.admitted_at === admission.now) return { record, how: 'new', quota };
   // We were so long about it that another request with this key made the job in our place, and pays for it.
   await parts.quotas.giveBack(caller, cost);
   return { record, how: 'replay' };

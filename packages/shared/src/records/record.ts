@@ -138,6 +138,8 @@ const base = {
   rank: number.optional(),
   /** Where its tenant stood in line (queue/admit.lua); the job's start moves the line on. */
   fair_tag: number.optional(),
+  /** Of those admitted under this id, the one that made it: one that takes long is taken for dead, and another takes its place. */
+  admitted_at: number.optional(),
   /** Types of the events that somebody asked to be told of, separated by spaces. */
   hook_events: z.string().optional(),
   webhook: json(StoredWebhookSchema).optional(),
@@ -196,6 +198,7 @@ export type NewJob = Pick<
   | 'deadline_at'
   | 'rank'
   | 'fair_tag'
+  | 'admitted_at'
   | 'hook_events'
   | 'webhook'
   | 'graph'
