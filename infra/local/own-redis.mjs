@@ -69,8 +69,7 @@ async function holdConnection(address, signal) {
 async function takeOver(address, { home, say, signal }) {
   const connection = await leftServer(address, { home, say, signal });
   if (!connection) return;
-  const clients = await connection.call('CLIENT', 'LIST');
-  if (clients.includes(`name=${LAUNCHER} `)) {
+  if (await hasLauncher(connection)) {
     connection.close();
     throw new Problem(
       `Lehr already runs with the data in ${home}. Stop it (Ctrl-C where it runs), or give this one a folder and ports ` +
@@ -82,6 +81,16 @@ async function takeOver(address, { home, say, signal }) {
   await connection.closed;
 }
 
+/** Looks for a second, since one that has just started the server gives its name a moment later. */
+async function hasLauncher(connection) {
+  for (let looks = 0; looks < 10; looks++) {
+    if (looks > 0) await delay(100);
+    const clients = await connection.call('CLIENT', 'LIST');
+    if (clients.includes(`name=${LAUNCHER} `)) return true;
+  }
+  return false;
+}
+
 /**
  * A connection to it; undefined when nobody is there, or somebody else. One that is slow to answer, or still reads its log back, is
  * waited for: a second server would write into the same files.
@@ -89,15 +98,16 @@ async function takeOver(address, { home, say, signal }) {
 async function leftServer(address, { home, say, signal }) {
   const giveUpAt = performance.now() + PATIENCE_MS;
   for (let tries = 1; ; tries++) {
+    let isLoading = false;
     signal.throwIfAborted();
     try {
       return await openRedis(address);
     } catch (error) {
-      const isOurs = address.isKnown && (error.isSilence || error.message.startsWith('LOADING'));
-      if (!isOurs) return undefined;
+      isLoading = error.message.startsWith('LOADING');
+      if (!isLoading && !(address.isKnown && error.isSilence)) return undefined;
     }
     if (tries === 1) say(`Waiting for the Redis that still runs with the data in ${home} ...`);
-    if (performance.now() > giveUpAt)
+    if (!isLoading && performance.now() > giveUpAt)
       throw new Problem(
         `What listens at ${HOST}:${address.port} does not answer. It may be the Redis of ${home}, left behind: end it, or remove ` +
           `${join(home, 'redis-url')} if it is not.`,

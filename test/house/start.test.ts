@@ -121,7 +121,11 @@ test('after a launcher was killed, the next one takes over what it left, however
   const key = readFileSync(join(home, 'api-key'), 'utf8').trim();
   const { id } = await drawn(url, key);
   const started = first.descendants();
-  const pidOf = (part: string): number => started.find(({ command }) => command.includes(part))?.pid ?? 0;
+  const pidOf = (part: string): number => {
+    const found = started.find(({ command }) => command.includes(part));
+    if (!found) throw new Error(`${part} is none of\n${started.map(({ command }) => command).join('\n')}`);
+    return found.pid;
+  };
   const redis = pidOf('redis-server');
   onTestFinished(
     () => void (isAlive(started.find(({ pid }) => pid === redis)!) && process.kill(redis, 'SIGKILL')),
