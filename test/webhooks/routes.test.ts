@@ -32,6 +32,7 @@ async function hookedApi(timeoutMs = 500): Promise<ApiWorld> {
   });
   const world = await apiWorld(server.url, { keys, webhooks });
   await startDeliverer(server.url, world.parts, {
+    timeoutMs: 20_000,
     renderers: { native: nativeRenderer(world.parts.presenter) },
   });
   return world;

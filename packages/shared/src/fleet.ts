@@ -46,6 +46,12 @@ export async function forgetWorker(redis: Redis, keys: Keys, id: WorkerId): Prom
   await redis.pipeline().del(keys.worker(id)).srem(keys.workers, id).exec();
 }
 
+/** How many reported lately. */
+export async function countWorkers(redis: Redis, keys: Keys): Promise<number> {
+  const ids = (await redis.smembers(keys.workers)) as WorkerId[];
+  return ids.length === 0 ? 0 : redis.exists(ids.map((id) => keys.worker(id)));
+}
+
 /** The workers that reported lately; the names of silent ones are forgotten on the way. */
 export async function readFleet(redis: Redis, keys: Keys): Promise<WorkerStatus[]> {
   const ids = (await redis.smembers(keys.workers)) as WorkerId[];

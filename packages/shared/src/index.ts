@@ -22,6 +22,7 @@ export {
   unreachable,
 } from './errors.ts';
 export {
+  countWorkers,
   forgetWorker,
   readFleet,
   reportWorker,

@@ -1,6 +1,6 @@
 /** Is the process alive, and can it do its work. Both are open: they tell no more than that. */
 import { createRoute, z } from '@hono/zod-openapi';
-import { type FieldProblem, LehrError, readFleet } from '@lehr/shared';
+import { countWorkers, type FieldProblem, LehrError } from '@lehr/shared';
 import type { Api, ApiParts } from '../api.ts';
 import { Recent } from '../recent.ts';
 import { problems } from './responses.ts';
@@ -65,7 +65,7 @@ export function healthRoutes(app: Api, { redis, keys, store, clock }: ApiParts):
     ).filter((problem) => problem !== undefined);
     if (missing.length > 0) throw notReady(missing);
     // Not the view of a second ago: who has just started a worker asks whether it is there.
-    const workers = (await readFleet(redis, keys)).length;
+    const workers = await countWorkers(redis, keys);
     const hint = workers === 0 ? 'No worker is alive: jobs are taken and wait for one.' : undefined;
     return c.json({ status: 'ready' as const, workers, ...(hint && { hint }) }, 200);
   });

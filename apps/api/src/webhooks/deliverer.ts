@@ -101,7 +101,7 @@ export class Deliverer {
     const settled = await deliveries.settle(delivery, verdict, attempt);
     log.debug({ ...factsOf(delivery), status, ms, error }, 'webhook attempt');
     if (settled === 'replaced') return undefined;
-    if (settled === 'asked again') return SOON_MS;
+    if (settled === 'asked-again') return SOON_MS;
     return verdict.state === 'pending' ? verdict.againMs : this.#ended(delivery, verdict.state);
   }
 
@@ -128,7 +128,7 @@ export class Deliverer {
   /** Without an attempt. */
   async #end(delivery: Delivery, state: 'gone'): Promise<number | undefined> {
     const settled = await this.#options.deliveries.settle(delivery, { state });
-    return settled === 'asked again' ? SOON_MS : this.#ended(delivery, state);
+    return settled === 'asked-again' ? SOON_MS : this.#ended(delivery, state);
   }
 
   #ended(delivery: Delivery, state: 'delivered' | 'failed' | 'gone'): undefined {

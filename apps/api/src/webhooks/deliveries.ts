@@ -4,7 +4,7 @@
  *   open --> pending --- settle ---> delivered | failed | gone
  *              ^  |                      |
  *              +--+ settle (try again)   |
- *              +------ open again <------+   the owner wants it sent again
+ *              +--- settle (anew) <------+   the owner asks for it again, also of one that is pending
  */
 import { readFileSync } from 'node:fs';
 import {
@@ -72,8 +72,8 @@ export interface Next {
   readonly anew?: true;
 }
 
-/** `asked again`: by its owner since the attempt began, so another one is due. `replaced`: by a newer event, or deleted. */
-export type Settled = 'settled' | 'asked again' | 'replaced';
+/** `asked-again`: by its owner since it was read, so another attempt is due. `replaced`: by a newer event, or deleted. */
+export type Settled = 'settled' | 'asked-again' | 'replaced';
 
 export interface DeliveriesOptions {
   /** How long one without an end is kept: longer than every attempt takes together. */

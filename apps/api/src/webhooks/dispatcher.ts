@@ -145,19 +145,18 @@ export class Dispatcher {
 
   /**
    * Queues again what has no end and is late, or hurries it: the queue may have been told to wait for an attempt that was due later
-   * than this one. Mostly it is queued and about to go, and nothing changes.
+   * than this one. One that is looked at in vain, because its receiver is paused or full, waits again.
    */
   async #reconcile(): Promise<void> {
     const { deliveries, queue, times } = this.#options;
     const late = await deliveries.takeLate(times.lateMs, BATCH, times.reconcileEveryMs + times.lateMs);
-    for (const ref of late) {
-      const found = await deliveries.read(ref);
-      if (found?.delivery.state !== 'pending') {
-        await deliveries.forgetLate(ref);
-        continue;
-      }
-      const { id } = found.delivery;
-      await queue.hurry(queueName(ref.job, ref.event, id), { ...ref, id });
-    }
+    await Promise.all(
+      late.map(async (ref) => {
+        const found = await deliveries.read(ref);
+        if (found?.delivery.state !== 'pending') return deliveries.forgetLate(ref);
+        const { id } = found.delivery;
+        return queue.hurry(queueName(ref.job, ref.event, id), { ...ref, id });
+      }),
+    );
   }
 }

@@ -11,8 +11,9 @@
 -- ARGV[6]  the attempt as JSON, or '' when none was made
 -- ARGV[7]  attempts kept per job
 -- ARGV[8]  '1' when its owner asks for it again: its attempts are counted anew
--- ARGV[9]  how often its owner had asked for it again when the attempt began; once more since, and the attempt is only logged
--- Returns 'settled', 'asked again' or 'replaced'.
+-- ARGV[9]  how often its owner had asked for it again when it was read for this attempt; once more since, and the attempt is only
+--          logged
+-- Returns 'settled', 'asked-again' or 'replaced'.
 
 if redis.call('HGET', KEYS[1], 'id') ~= ARGV[2] then return 'replaced' end
 
@@ -25,7 +26,7 @@ if ARGV[8] == '1' then
   redis.call('HINCRBY', KEYS[1], 'asked', 1)
   redis.call('HSET', KEYS[1], 'tries', 0)
 elseif (redis.call('HGET', KEYS[1], 'asked') or '0') ~= ARGV[9] then
-  return 'asked again'
+  return 'asked-again'
 end
 
 local time = redis.call('TIME')
