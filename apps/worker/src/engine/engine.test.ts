@@ -176,13 +176,15 @@ test('a sample that comes while a long batch runs starts with the next step of t
 test('a cancel takes effect within one step, whatever the sample was at', async () => {
   const [running, never] = [request({ steps: 200 }), request({ steps: 200 })];
   let after = 0;
-  // From its own word, since all its steps may be over before a look from outside.
+  // Upon its own word, since all its steps may be over before a look from outside; as messages come, between two steps.
   const { engine, posted, ofType, ended } = await engineOf(16, ({ type }) => {
     if (type !== 'stepped' || ofType('stepped').length !== 3) return;
-    engine.submit(never);
-    engine.cancel(never.id);
-    engine.cancel(running.id);
-    after = posted.length;
+    setImmediate(() => {
+      engine.submit(never);
+      engine.cancel(never.id);
+      engine.cancel(running.id);
+      after = posted.length;
+    });
   });
   engine.submit(running);
   await ended(2);

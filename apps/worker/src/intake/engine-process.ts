@@ -54,13 +54,16 @@ export async function startEngine(options: EngineOptions, listener: EngineListen
   let silentLooks = 0;
   let hung = false;
   let closing = false;
-  // Looks are counted, not time: when this process has stood still itself (frozen, swapped out), that is one look, and what
-  // the engine said meanwhile is read before the next.
+  // Looks are counted, not time: when this process has stood still itself (frozen, swapped out), that is one look. And what the
+  // engine said meanwhile is read before it is killed.
   const watchdog = setInterval(() => {
     silentLooks = listener.isBusy() ? silentLooks + 1 : 0;
     if (silentLooks <= LOOKS_PER_SILENCE) return;
-    hung = true;
-    child.kill('SIGKILL');
+    setImmediate(() => {
+      if (silentLooks <= LOOKS_PER_SILENCE) return;
+      hung = true;
+      child.kill('SIGKILL');
+    });
   }, options.silenceMs / LOOKS_PER_SILENCE);
 
   child.on('message', (message) => {
