@@ -378,7 +378,7 @@ describe('a call that is held too long', () => {
     const { client } = openai(stack);
     // The first call of all takes a moment of its own.
     expect((await client.models.list()).data).not.toEqual([]);
-    const error = await errorOf(client.images.generate(CIRCLE, { timeout: 2000 }));
+    const error = await errorOf(client.images.generate(CIRCLE, { timeout: 6000 }));
     expect(error).toMatchObject({ status: 504, code: 'hold_expired' });
   });
 

@@ -19,14 +19,15 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** Where nobody ever listens. `fetch` tries it; some lower ones it refuses by itself. */
+/** Where nobody ever listens. `fetch` tries it; port 1 it refuses by itself. */
 export const NOBODY = 'http://127.0.0.1:2';
 
 async function isFree(port: number): Promise<boolean> {
   const server = createServer().listen(port, '127.0.0.1');
   try {
     await once(server, 'listening');
-  } catch {
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
     return false;
   }
   server.close();

@@ -116,12 +116,14 @@ test('an engine that hangs inside a graph run is killed, and the others in hand 
 test('an engine that works on is not taken for hung because its parent was frozen', async () => {
   const world = await workerWorld(server.url);
   const worker = await world.simulated({ latency: SLOW, silenceMs: 800 });
-  const id = await world.draw({ steps: 100 });
-  await running(world, id);
+  const id = await world.draw({ steps: 300 });
+  await midway(world, id);
   worker.signal('SIGSTOP');
-  await world.redis.set('thaw', '', 'PX', 1500);
-  await vi.waitFor(async () => expect(await world.redis.exists('thaw')).toBe(0), SOON);
+  const thaw = `${world.keys.prefix}:thaw`;
+  await world.redis.set(thaw, '', 'PX', 1500);
+  await vi.waitFor(async () => expect(await world.redis.exists(thaw)).toBe(0), SOON);
   worker.signal('SIGCONT');
+  expect(await world.records.read(id)).toMatchObject({ state: 'running' });
   await expectAllDone(world, [id]);
   expect(worker.lines.map(({ msg }) => msg)).not.toContain('engine died');
 });
@@ -173,15 +175,12 @@ test('SIGTERM lets short jobs finish, hands long ones back uncounted, and leaves
 
 test('a running job is cancelled within a step or so, and its neighbour does not notice', async () => {
   const world = await workerWorld(server.url);
-  await world.simulated({ latency: SLOW });
+  // Only the word of the cancel reaches it: what it would learn from telling its progress comes too late.
+  await world.simulated({ latency: SLOW, times: { progressEveryMs: 600_000 } });
   const [victim, neighbour] = [await world.draw({ steps: 900 }), await world.draw({ steps: 30 })];
   await running(world, victim);
-  const [requested] = await world.records.apply([{ move: 'cancel', id: victim }]);
-  expect(requested).toMatchObject({ code: 'requested' });
+  expect(await world.records.apply([{ move: 'cancel', id: victim }])).toMatchObject([{ code: 'requested' }]);
   expect(await world.reached(victim)).toMatchObject({ state: 'canceled' });
-  // Progress is told every quarter of a second: a job that went on would have told of more.
-  const since = (await world.records.events(victim, requested.rev)).map(({ type }) => type);
-  expect(since.filter((type) => type === 'job.progress').length).toBeLessThanOrEqual(2);
   await expectAllDone(world, [neighbour]);
 });
 
