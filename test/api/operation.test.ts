@@ -10,6 +10,7 @@ import {
 } from '../../packages/shared/src/index.ts';
 import { redisNow } from '../../packages/shared/src/redis/index.ts';
 import { apiWorld, problemOf } from '../support/api-world.ts';
+import { within } from '../support/patience.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
 let server: TestRedis;
@@ -59,10 +60,8 @@ describe('health', () => {
     const world = await apiWorld(server.url);
     const store = Object.create(world.parts.store, { check: { value: () => new Promise(() => {}) } });
     const stuck = await apiWorld(server.url, { store });
-    // Both timers are of this process: one that stands still makes both late, and they still come in their order.
-    const late = new Promise((resolve) => setTimeout(resolve, 2500, 'late'));
-    const probed = Promise.resolve(stuck.app.request('/readyz')).then(({ status }) => status);
-    expect(await Promise.race([probed, late])).toBe(503);
+    const probed = await within(2500, 'the probe', Promise.resolve(stuck.app.request('/readyz')));
+    expect(probed.status).toBe(503);
   });
 });
 

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { type ApiWorld, apiWorld, jobOf, problemOf } from '../support/api-world.ts';
+import { within } from '../support/patience.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
 const ID = 'job_01jd3v9s6w0000000000000000';
@@ -26,21 +27,10 @@ async function ownRedis(): Promise<TestRedis> {
   return server;
 }
 
-/**
- * Rejects when the answer takes longer. A timer beside it, not a look at the clock: when this process stands still for a while,
- * both are late and still come in their order.
- */
-function within<T>(ms: number, answer: Promise<T>, path: string): Promise<T> {
-  const late = new Promise<never>((_, reject) => {
-    setTimeout(() => reject(new Error(`${path} took longer than ${ms} ms`)), ms);
-  });
-  return Promise.race([answer, late]);
-}
-
 async function expectRefusals(world: ApiWorld): Promise<void> {
   await Promise.all(
     NEED_REDIS.map(async ([method, path, body]) => {
-      const response = await within(2500, world.ask(method, path, body), path);
+      const response = await within(2500, path, world.ask(method, path, body));
       expect(response.status, path).toBe(503);
       expect(response.headers.get('content-type')).toBe('application/problem+json');
       expect(Number(response.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);

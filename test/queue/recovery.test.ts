@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { type JobId, silentLog, systemClock } from '../../packages/shared/src/index.ts';
 import { Janitor, Leases, requeueLost } from '../../packages/shared/src/queue/index.ts';
 import { assertNoEviction, openRedis, redisNow, redisReady } from '../../packages/shared/src/redis/index.ts';
-import { SOON } from '../support/patience.ts';
+import { SOON, within } from '../support/patience.ts';
 import { GROUP, newJob, type QueueWorld, queueWorld } from '../support/queue-world.ts';
 import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';
 
@@ -29,17 +29,11 @@ function leasesOf(
   return { leases, lost, renewed: () => renewals };
 }
 
-/**
- * How the command fails, or `late` when it takes longer. A timer beside it, not a look at the clock: when this process stands still
- * for a while, both are late and still come in their order.
- */
-function failsWithin(ms: number, command: Promise<unknown>): Promise<unknown> {
-  const failed = command.then(
+const failureOf = (command: Promise<unknown>): Promise<unknown> =>
+  command.then(
     () => 'it went through',
     (error: unknown) => error,
   );
-  return Promise.race([failed, new Promise((resolve) => setTimeout(resolve, ms, 'late'))]);
-}
 
 test('leases of many groups live on together as long as they are renewed', async () => {
   const world = await queueWorld(server.url, { leaseMs: 3000 });
@@ -167,7 +161,7 @@ test('connections come back within seconds of Redis coming back, and an API comm
   const api = testRedis(own.url, 'api');
   await redisReady(api);
   await own.kill();
-  expect(await failsWithin(2500, api.ping())).toBeInstanceOf(Error);
+  expect(await within(2500, 'the ping', failureOf(api.ping()))).toBeInstanceOf(Error);
   await own.restart();
   const up = performance.now();
   await vi.waitFor(async () => expect(await api.ping()).toBe('PONG'), 10_000);
@@ -180,7 +174,8 @@ test('a Redis that is frozen costs an API command two seconds, not for ever', as
   const api = testRedis(own.url, 'api');
   await redisReady(api);
   own.freeze();
-  expect(await failsWithin(2500, api.ping())).toMatchObject({ message: expect.stringMatching(/timed out/i) });
+  const failure = await within(2500, 'the ping', failureOf(api.ping()));
+  expect(failure).toMatchObject({ message: expect.stringMatching(/timed out/i) });
   own.thaw();
 });
 
