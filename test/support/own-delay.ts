@@ -3,42 +3,33 @@ import { readFileSync } from 'node:fs';
 
 const EVERY_MS = 5;
 
-/** Delays in which the thread hardly ran: so many are forgiven. */
-const FORGIVEN = 2;
-
 /**
- * Measures from now on, on the thread that calls it. Returns the longest delay so far, in ms. Time in which the thread could have run
- * but had no core, or its core was lent to another machine, is left out (the kernel counts both): that is the doing of others.
- * A host may also hold a core back without a word: a tenth of a second passes, and the thread neither ran nor waited. Two of those
- * are forgiven, since a call that blocks the thread does so at every job.
+ * Measures from now on, on the thread that calls it. Time in which the thread could have run but had no core, or its core was
+ * lent to another machine, is left out (the kernel counts both): that is the doing of others. A host may also stop a core without a
+ * word; a thread that never left its core all the while did no more than what it ran. Returns the longest delay so far, in ms.
  */
 export function measureOwnDelay(): () => number {
-  let ranMs = 0;
-  /** The longest, in descending order. */
-  const stoodMs = Array<number>(FORGIVEN + 1).fill(0);
+  let longestMs = 0;
   let [at, core, stolen] = [performance.now(), coreTimes(), stolenMs()];
   const look = (): void => {
     const [nextAt, nextCore, nextStolen] = [performance.now(), coreTimes(), stolenMs()];
     const others = nextCore.waitedMs - core.waitedMs + (nextStolen - stolen);
     const delayMs = nextAt - at - EVERY_MS - others;
-    const ran = Math.min(delayMs, nextCore.ranMs - core.ranMs);
-    ranMs = Math.max(ranMs, ran);
-    stoodMs.push(delayMs - ran);
-    stoodMs.sort((a, b) => b - a).pop();
+    const stayed = nextCore.turns > 0 && nextCore.turns === core.turns;
+    longestMs = Math.max(longestMs, stayed ? Math.min(delayMs, nextCore.ranMs - core.ranMs) : delayMs);
     [at, core, stolen] = [nextAt, nextCore, nextStolen];
   };
   setInterval(look, EVERY_MS).unref();
-  return () => Math.max(ranMs, stoodMs[FORGIVEN]);
+  return () => longestMs;
 }
 
-/** What this thread spent on a core and waiting for one, since it began; 0 where the kernel does not tell. */
-function coreTimes(): { readonly ranMs: number; readonly waitedMs: number } {
+/** What this thread spent on a core and waiting for one, and how often it got one, since it began; 0 where the kernel does not tell. */
+function coreTimes(): { readonly ranMs: number; readonly waitedMs: number; readonly turns: number } {
   try {
-    // Nanoseconds on a core, nanoseconds waiting for one, times it got one.
-    const [ran, waited] = readFileSync('/proc/thread-self/schedstat', 'utf8').split(' ');
-    return { ranMs: Number(ran) / 1e6, waitedMs: Number(waited) / 1e6 };
+    const [ran, waited, turns] = readFileSync('/proc/thread-self/schedstat', 'utf8').split(' ').map(Number);
+    return { ranMs: ran / 1e6, waitedMs: waited / 1e6, turns };
   } catch {
-    return { ranMs: 0, waitedMs: 0 };
+    return { ranMs: 0, waitedMs: 0, turns: 0 };
   }
 }
 
