@@ -74,8 +74,7 @@ describe('with a worker', { timeout: 120_000 }, () => {
 
   test('waits, submissions and streams survive a kill -9 and restart of the API', async () => {
     const { stack, restart } = await restartable();
-    // By itself a client is patient for twelve seconds at least, which a start on a busy machine may take.
-    const lehr = new Lehr({ url: stack.url, apiKey: stack.key, maxRetries: 12 });
+    const lehr = clientOf(stack);
     const { id } = await lehr.submit(PICTURE);
     const waiting = lehr.wait(id);
     const events: FollowedEvent[] = [];

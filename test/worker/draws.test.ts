@@ -40,15 +40,7 @@ test('a queued job becomes stored pictures, each with its own seed, and an hones
   const parts = Object.values(metrics.timings).reduce((sum, part) => sum + part, 0);
   expect(parts).toBe(metrics.total_ms);
   expect(metrics.queue_ms + metrics.run_ms).toBe(metrics.total_ms);
-  const others = await Promise.all([8, 9].map((seed) => world.draw({ n: 3, seed, width: 128 })));
-  const lives = [record, ...(await Promise.all(others.map((other) => world.reached(other))))];
-  // Of three, since a machine that stands still between the last word of one and its record adds to that one.
-  const unaccounted = lives.map((life) =>
-    life.state === 'succeeded'
-      ? Math.abs(life.metrics.total_ms - (life.finished_at - life.created_at))
-      : Number.POSITIVE_INFINITY,
-  );
-  expect(Math.min(...unaccounted)).toBeLessThan(200);
+  expect(Math.abs(metrics.total_ms - (record.finished_at - record.created_at))).toBeLessThan(200);
   expect(metrics.batch_size).toBe(3);
   expect(record.attempt).toBe(1);
 });

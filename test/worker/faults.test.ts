@@ -3,6 +3,7 @@ import { readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { JobId } from '../../packages/shared/src/index.ts';
+import { redisNow } from '../../packages/shared/src/redis/index.ts';
 import { SOON } from '../support/patience.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { type WorkerWorld, workerWorld } from '../support/worker-world.ts';
@@ -179,8 +180,11 @@ test('a running job is cancelled within a step or so, and its neighbour does not
   await world.simulated({ latency: SLOW, times: { progressEveryMs: 600_000 } });
   const [victim, neighbour] = [await world.draw({ steps: 900 }), await world.draw({ steps: 30 })];
   await running(world, victim);
+  const askedAt = await redisNow(world.redis);
   expect(await world.records.apply([{ move: 'cancel', id: victim }])).toMatchObject([{ code: 'requested' }]);
-  expect(await world.reached(victim)).toMatchObject({ state: 'canceled' });
+  const canceled = await world.reached(victim);
+  expect(canceled).toMatchObject({ state: 'canceled' });
+  expect('finished_at' in canceled && canceled.finished_at - askedAt).toBeLessThan(1500);
   await expectAllDone(world, [neighbour]);
 });
 
