@@ -1,7 +1,8 @@
 /** Ports for servers that tests start. */
 import { randomInt } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer } from 'node:net';
+
+const launcher = new URL('../../infra/local/ports.mjs', import.meta.url).href;
+const { isFree } = (await import(launcher)) as { isFree(host: string, port: number): Promise<boolean> };
 
 /** Below the ports that the system gives to whoever asks for any: nobody gets one between our look and its use. */
 const FIRST = 20_000;
@@ -15,22 +16,9 @@ export async function freePort(): Promise<number> {
   for (;;) {
     next = (next + 1) % PORTS;
     const port = FIRST + next;
-    if (await isFree(port)) return port;
+    if (await isFree('127.0.0.1', port)) return port;
   }
 }
 
 /** Where nobody ever listens. `fetch` tries it; port 1 it refuses by itself. */
 export const NOBODY = 'http://127.0.0.1:2';
-
-async function isFree(port: number): Promise<boolean> {
-  const server = createServer().listen(port, '127.0.0.1');
-  try {
-    await once(server, 'listening');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
-    return false;
-  }
-  server.close();
-  await once(server, 'close');
-  return true;
-}
