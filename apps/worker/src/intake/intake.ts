@@ -8,15 +8,7 @@
  *   sleeping  -> looking    a marker popped, rows became free, a new group appeared
  *   any       -> stopped    drain; nothing is claimed any more
  */
-import {
-  type Clock,
-  type JobId,
-  type JobState,
-  type LehrError,
-  type Log,
-  toLehrError,
-  type WorkerId,
-} from '@lehr/shared';
+import { type Clock, type JobId, type JobState, type Log, toLehrError, type WorkerId } from '@lehr/shared';
 import type { Claim, Claimer, GraphRunner, GroupHead, GroupQueues, Leases } from '@lehr/shared/queue';
 import type { JobRecord, Outcome, RecordStore } from '@lehr/shared/records';
 import { giveUp } from './give-up.ts';
@@ -212,7 +204,7 @@ export class Intake {
     const alive: Claim[] = [];
     for (const claim of claims) {
       if (claim.deferredFailure === undefined) alive.push(claim);
-      else await this.#giveUp(claim, claim.deferredFailure);
+      else await giveUp(this.#options, claim, claim.deferredFailure);
     }
     return alive;
   }
@@ -228,22 +220,19 @@ export class Intake {
       await queues.of(claim.queue).complete(claim);
       return;
     }
-    if (outcome.attempt > MAX_ATTEMPTS) return this.#giveUp(claim, `given up after ${MAX_ATTEMPTS} attempts`);
+    if (outcome.attempt > MAX_ATTEMPTS)
+      return giveUp(this.#options, claim, `given up after ${MAX_ATTEMPTS} attempts`);
     let run: JobRun;
     try {
       run = this.#options.runFor(claim, record, claimedAt);
     } catch (error) {
       const refusal = toLehrError(error, 'internal');
-      return this.#giveUp(claim, refusal.message, refusal);
+      return giveUp(this.#options, claim, refusal.message, refusal);
     }
     log.info({ job: record.id, queue: claim.queue, attempt: outcome.attempt }, 'job started');
     if (record.parent) await graphs.begin(record.parent);
     runs.add(run);
     this.#options.onStarted(run, outcome);
     if (this.#opening.get(record.id)) runs.stop(run, { kind: 'canceled' });
-  }
-
-  #giveUp(claim: Claim, why: string, as?: LehrError): Promise<void> {
-    return giveUp(this.#options, claim, why, as);
   }
 }
