@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { EventFeeds } from '../../apps/api/src/jobs/event-feed.ts';
-import { EventLinks } from '../../apps/api/src/jobs/event-links.ts';
+import { EventFeeds } from '../../apps/api/src/follow/event-feed.ts';
+import { EventLinks } from '../../apps/api/src/follow/event-links.ts';
 import { listen } from '../../apps/api/src/listen.ts';
 import {
   type Clock,

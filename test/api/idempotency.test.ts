@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { sweepOnce } from '../../apps/api/src/jobs/forsaken.ts';
+import { sweepOnce } from '../../apps/api/src/calls/cancel-abandoned.ts';
 import type { RequestIdentity } from '../../apps/api/src/jobs/identity.ts';
 import { canonical, identify } from '../../apps/api/src/jobs/identity.ts';
 import { submitJob } from '../../apps/api/src/jobs/submit.ts';

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { JobWaits } from '../../apps/api/src/jobs/wait.ts';
+import { JobWaits } from '../../apps/api/src/follow/wait.ts';
 import { listen } from '../../apps/api/src/listen.ts';
 import type { JobId } from '../../packages/shared/src/index.ts';
 import type { JobRecord } from '../../packages/shared/src/records/index.ts';

@@ -72,7 +72,7 @@ const DOORS: readonly Door[] = [
   {
     source: 'sharp',
     refused: ['apps/worker/src/diffusion/n.ts'],
-    allowed: ['apps/worker/src/intake/image-file.ts'],
+    allowed: ['apps/worker/src/delivery/image-file.ts'],
   },
   {
     source: '@huggingface/tokenizers',
@@ -91,13 +91,13 @@ const DOORS: readonly Door[] = [
   },
   {
     source: '../engine/lane.ts',
-    refused: ['packages/shared/src/queue/q.ts', 'apps/worker/src/intake/q.ts'],
+    refused: ['packages/shared/src/queue/q.ts', 'apps/worker/src/intake/q.ts', 'apps/worker/src/runs/q.ts'],
     allowed: ['apps/worker/src/q.ts'],
   },
   {
     source: '../engine/protocol.ts',
     refused: ['packages/shared/src/queue/r.ts'],
-    allowed: ['apps/worker/src/intake/r.ts'],
+    allowed: ['apps/worker/src/intake/r.ts', 'apps/worker/src/runs/r.ts'],
   },
   {
     source: '@lehr/shared/queue',
@@ -107,13 +107,18 @@ const DOORS: readonly Door[] = [
     allowed: ['apps/worker/src/intake/s.ts', 'apps/api/src/jobs/s.ts'],
   },
   {
+    source: '../runs/runs.ts',
+    refused: ['apps/worker/src/engine/ta.ts', 'apps/worker/src/whisper/ta.ts'],
+    allowed: ['apps/worker/src/intake/ta.ts'],
+  },
+  {
     source: '../intake/policy.ts',
     refused: ['apps/worker/src/engine/t.ts'],
     allowed: ['apps/worker/src/t.ts'],
   },
   {
     source: '../runtime/tensor.ts',
-    refused: ['apps/worker/src/intake/u.ts', 'apps/worker/src/audio/u.ts'],
+    refused: ['apps/worker/src/intake/u.ts', 'apps/worker/src/delivery/u.ts', 'apps/worker/src/audio/u.ts'],
     allowed: ['apps/worker/src/engine/u.ts'],
   },
   ...[

@@ -1,7 +1,7 @@
 /** A program that does nothing but deliver webhooks, to be killed; its settings come as JSON. */
-import { Channels } from '../../apps/api/src/channels.ts';
-import { Delivery, type DeliveryTimes } from '../../apps/api/src/webhooks/delivery.ts';
+import { Channels } from '../../apps/api/src/follow/channels.ts';
 import { openWebhooks } from '../../apps/api/src/webhooks/parts.ts';
+import { Delivery, type DeliveryTimes } from '../../apps/api/src/webhooks/stored-delivery.ts';
 import { createEgress } from '../../packages/shared/src/egress/index.ts';
 import { createLog, createMetrics, systemClock } from '../../packages/shared/src/index.ts';
 import { RecordStore } from '../../packages/shared/src/records/index.ts';

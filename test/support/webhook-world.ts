@@ -1,9 +1,9 @@
 /** Webhooks over a real Redis: jobs whose owner is to be told, and processes that tell. Times are shrunk. */
 import { onTestFinished } from 'vitest';
-import { Channels } from '../../apps/api/src/channels.ts';
-import { Delivery, type DeliveryTimes } from '../../apps/api/src/webhooks/delivery.ts';
+import { Channels } from '../../apps/api/src/follow/channels.ts';
 import { openWebhooks, type WebhookParts, type WebhookSettings } from '../../apps/api/src/webhooks/parts.ts';
 import type { Renderer, Renderers } from '../../apps/api/src/webhooks/renderer.ts';
+import { Delivery, type DeliveryTimes } from '../../apps/api/src/webhooks/stored-delivery.ts';
 import { createEgress, type Egress } from '../../packages/shared/src/egress/index.ts';
 import {
   createMetrics,

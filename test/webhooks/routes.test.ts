@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { nativeRenderer } from '../../apps/api/src/webhooks/native-renderer.ts';
+import { nativeRenderer } from '../../apps/api/src/dialects/native/native-renderer.ts';
 import { openWebhooks } from '../../apps/api/src/webhooks/parts.ts';
 import {
   DeliveryLogSchema,

@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import type { WhisperAbilities } from '../../apps/worker/src/engine/protocol.ts';
 import { Intake, MAX_ATTEMPTS } from '../../apps/worker/src/intake/intake.ts';
-import type { JobRun, StopReason } from '../../apps/worker/src/intake/job-run.ts';
 import { Ledger } from '../../apps/worker/src/intake/ledger.ts';
-import type { Runs } from '../../apps/worker/src/intake/runs.ts';
-import { type SpeechParts, SpeechRun } from '../../apps/worker/src/intake/speech-run.ts';
+import type { JobRun, StopReason } from '../../apps/worker/src/runs/job-run.ts';
+import type { Runs } from '../../apps/worker/src/runs/runs.ts';
+import { type SpeechParts, SpeechRun } from '../../apps/worker/src/runs/speech-run.ts';
 import {
   type JobId,
   type JobState,

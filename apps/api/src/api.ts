@@ -7,14 +7,14 @@ import type { RecordStore } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import type { Authenticator, Caller } from './auth/authenticator.ts';
 import type { KeyStore } from './auth/key-store.ts';
-import type { Channels } from './channels.ts';
 import type { Files } from './files/files.ts';
+import type { FleetView } from './fleet/fleet-view.ts';
+import type { Channels } from './follow/channels.ts';
+import type { EventFeeds } from './follow/event-feed.ts';
+import type { EventLinks } from './follow/event-links.ts';
+import type { JobWaits } from './follow/wait.ts';
 import type { AdmissionParts } from './jobs/admission-parts.ts';
-import type { EventFeeds } from './jobs/event-feed.ts';
-import type { EventLinks } from './jobs/event-links.ts';
-import type { FleetView } from './jobs/fleet-view.ts';
 import type { Presenter } from './jobs/present.ts';
-import type { JobWaits } from './jobs/wait.ts';
 import type { WebhookParts } from './webhooks/parts.ts';
 
 export interface ApiEnv {

@@ -24,10 +24,10 @@ import { RecordStore } from '@lehr/shared/records';
 import { assertNoEviction, keysOf, openRedis, redisReady } from '@lehr/shared/redis';
 import { AudioDesk } from './audio/audio-desk.ts';
 import { serveHealth } from './health.ts';
-import { audioSource } from './intake/audio-source.ts';
 import { modelsToOpen } from './models-to-open.ts';
 import { observeWorker, readGaugesOf } from './observe.ts';
 import { providersOf } from './providers.ts';
+import { audioSource } from './runs/audio-source.ts';
 import { Worker } from './worker.ts';
 import { WORKER_TIMES } from './worker-parts.ts';
 

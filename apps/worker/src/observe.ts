@@ -2,9 +2,9 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Metrics, MetricsPage } from '@lehr/shared';
 import { type JobState, parseGroupQueueName } from '@lehr/shared';
-import type { JobRun } from './intake/job-run.ts';
-import { PictureRun } from './intake/picture-run.ts';
-import { SpeechRun } from './intake/speech-run.ts';
+import type { JobRun } from './runs/job-run.ts';
+import { PictureRun } from './runs/picture-run.ts';
+import { SpeechRun } from './runs/speech-run.ts';
 import type { Worker } from './worker.ts';
 import type { WorkerObserver } from './worker-parts.ts';
 

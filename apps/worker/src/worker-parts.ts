@@ -6,9 +6,9 @@ import type { JobRecord, RecordStore } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import type { AudioDesk } from './audio/audio-desk.ts';
 import type { FromEngine } from './engine/protocol.ts';
-import type { FetchAudio } from './intake/audio-source.ts';
-import type { EngineExit, EngineOptions } from './intake/engine-process.ts';
-import type { JobRun } from './intake/job-run.ts';
+import type { FetchAudio } from './runs/audio-source.ts';
+import type { JobRun } from './runs/job-run.ts';
+import type { EngineExit, EngineOptions } from './supervisor/engine-process.ts';
 
 export interface WorkerParts {
   readonly id: WorkerId;

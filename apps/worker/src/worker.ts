@@ -4,26 +4,26 @@
  */
 import type { JobId, JobState } from '@lehr/shared';
 import { Claimer, GraphRunner, Janitor, Leases } from '@lehr/shared/queue';
+import { Delivery } from './delivery/job-finisher.ts';
+import { OutputStore } from './delivery/output-store.ts';
 import type { FromEngine } from './engine/protocol.ts';
+import { FleetReporter } from './fleet/fleet-reporter.ts';
+import { Previews } from './fleet/previews.ts';
+import { ProgressWriter } from './fleet/progress.ts';
+import { LaneSpeeds } from './fleet/speeds.ts';
+import { workerStatus } from './fleet/worker-status.ts';
 import { hearAnnouncements } from './intake/announcements.ts';
-import { Deadlines } from './intake/deadlines.ts';
-import { Delivery } from './intake/deliver.ts';
-import { EngineSupervisor } from './intake/engine-supervisor.ts';
-import { FleetReporter } from './intake/fleet-reporter.ts';
 import { GroupList } from './intake/group-list.ts';
 import { Intake } from './intake/intake.ts';
-import type { JobRun } from './intake/job-run.ts';
 import { Ledger } from './intake/ledger.ts';
-import { OutputStore } from './intake/output-store.ts';
-import { Previews } from './intake/previews.ts';
-import { ProgressWriter } from './intake/progress.ts';
-import { runFor } from './intake/run-for.ts';
-import { Runs } from './intake/runs.ts';
 import { ServedModels } from './intake/served-models.ts';
-import { LaneSpeeds } from './intake/speeds.ts';
 import { logModel } from './log-model.ts';
+import { Deadlines } from './runs/deadlines.ts';
+import type { JobRun } from './runs/job-run.ts';
+import { runFor } from './runs/run-for.ts';
+import { Runs } from './runs/runs.ts';
+import { EngineSupervisor } from './supervisor/engine-supervisor.ts';
 import type { WorkerParts } from './worker-parts.ts';
-import { workerStatus } from './worker-status.ts';
 
 export class Worker {
   readonly #parts: WorkerParts;

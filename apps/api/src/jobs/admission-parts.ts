@@ -2,12 +2,12 @@
 import type { Clock } from '@lehr/shared';
 import { AdmissionDesk, type GroupQueues } from '@lehr/shared/queue';
 import type { Keys, Redis } from '@lehr/shared/redis';
+import { Orphans } from '../calls/unanswered-requests.ts';
+import { Backlog } from '../fleet/backlog.ts';
+import type { FleetView } from '../fleet/fleet-view.ts';
 import { Quotas } from '../limits/quotas.ts';
 import { Streams } from '../limits/streams.ts';
 import type { AdmitParts } from './admit.ts';
-import { Backlog } from './backlog.ts';
-import type { FleetView } from './fleet-view.ts';
-import { Orphans } from './orphans.ts';
 
 export interface AdmissionParts extends AdmitParts {
   readonly orphans: Orphans;

@@ -2,9 +2,9 @@
 import { type Clock, type JobId, LehrError, type PriorityClass } from '@lehr/shared';
 import type { Admission, AdmissionDesk } from '@lehr/shared/queue';
 import type { Caller } from '../auth/authenticator.ts';
+import type { Ahead, Backlog } from '../fleet/backlog.ts';
 import { anyOfS, type Quota } from '../limits/quota.ts';
 import type { Quotas } from '../limits/quotas.ts';
-import type { Ahead, Backlog } from './backlog.ts';
 import type { RequestIdentity } from './identity.ts';
 
 export interface AdmitParts {

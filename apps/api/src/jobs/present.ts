@@ -2,9 +2,9 @@
 import type { Job } from '@lehr/shared';
 import type { GroupQueues } from '@lehr/shared/queue';
 import { isTerminal, type JobRecord, type RecordStore } from '@lehr/shared/records';
+import { type FleetView, serving } from '../fleet/fleet-view.ts';
+import type { EventLinks } from '../follow/event-links.ts';
 import { etaMs } from './eta.ts';
-import type { EventLinks } from './event-links.ts';
-import { type FleetView, serving } from './fleet-view.ts';
 import { presentInput, presentNodes, progressOf } from './present-nodes.ts';
 import { OutputPresenter, type OutputPresenterOptions } from './present-output.ts';
 

@@ -4,15 +4,15 @@ import type { ObjectStore } from '@lehr/shared/objects';
 import type { GraphRunner, GroupQueues } from '@lehr/shared/queue';
 import type { JobRecord, NewJob, RecordStore } from '@lehr/shared/records';
 import type { Caller } from '../auth/authenticator.ts';
+import type { Orphans } from '../calls/unanswered-requests.ts';
+import type { FleetView } from '../fleet/fleet-view.ts';
 import type { Quota } from '../limits/quota.ts';
 import { type Hook, hookFields } from '../webhooks/hook.ts';
 import type { WebhookParts } from '../webhooks/parts.ts';
 import { type AdmitParts, type Admitted, admitJob } from './admit.ts';
-import type { FleetView } from './fleet-view.ts';
 import type { RequestIdentity } from './identity.ts';
-import type { Orphans } from './orphans.ts';
 import { isWork, type ResolveParts, resolveWork } from './resolve.ts';
-import { type ResolvedGraph, resolveGraph } from './resolve-graph.ts';
+import { type ResolvedGraph, resolveGraph } from './resolve-workflow.ts';
 
 export interface SubmitParts extends AdmitParts, ResolveParts {
   readonly store: ObjectStore;

@@ -5,7 +5,7 @@
 import { parseGroupQueueName, type Registry } from '@lehr/shared';
 import { type GroupDepth, readDepths } from '@lehr/shared/queue';
 import type { Api, ApiParts } from '../api.ts';
-import { serving } from '../jobs/fleet-view.ts';
+import { serving } from '../fleet/fleet-view.ts';
 
 export function metricsRoute(app: Api, parts: ApiParts): void {
   parts.metricsPage.beforeScrape(() => refresh(parts));

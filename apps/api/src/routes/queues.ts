@@ -14,7 +14,7 @@ import {
 } from '@lehr/shared';
 import { type GroupDepth, readDepths } from '@lehr/shared/queue';
 import type { Api, ApiParts } from '../api.ts';
-import { serving } from '../jobs/fleet-view.ts';
+import { serving } from '../fleet/fleet-view.ts';
 import { requires } from '../middleware/auth.ts';
 import { BEARER, problemsWithKey } from './responses.ts';
 

@@ -3,11 +3,11 @@ import { homeSecret } from '@lehr/shared';
 import { createEgress, type Egress, parseAllowList } from '@lehr/shared/egress';
 import { type Keys, openRedis, redisReady } from '@lehr/shared/redis';
 import type { ApiParts } from '../api.ts';
+import { nativeRenderer } from '../dialects/native/native-renderer.ts';
 import { replicateRenderer } from '../dialects/replicate/replicate-renderer.ts';
 import type { ApiConfig } from '../env.ts';
-import { Delivery } from './delivery.ts';
-import { nativeRenderer } from './native-renderer.ts';
 import { openWebhooks, type WebhookSettings } from './parts.ts';
+import { Delivery } from './stored-delivery.ts';
 
 const HOUR_MS = 3_600_000;
 

@@ -7,11 +7,11 @@ import type { Clock, Log } from '@lehr/shared';
 import type { DeliveryQueue } from '@lehr/shared/queue';
 import { isTerminal, type JobRecord, type RecordStore } from '@lehr/shared/records';
 import type { Keys } from '@lehr/shared/redis';
-import type { Channels } from '../channels.ts';
-import { Bell } from '../jobs/bell.ts';
-import { asOf } from './as-of.ts';
+import type { Channels } from '../follow/channels.ts';
+import { Bell } from '../follow/wake-up.ts';
 import type { Deliveries, DeliveryRef, EventRef } from './deliveries.ts';
 import { comesAgain, queueName, webhookId } from './message-id.ts';
+import { asOf } from './record-at-event.ts';
 import type { Renderer, Renderers } from './renderer.ts';
 
 export interface DispatcherOptions {

@@ -11,11 +11,11 @@
 import { type Clock, type JobId, type JobState, type Log, toLehrError, type WorkerId } from '@lehr/shared';
 import type { Claim, Claimer, GraphRunner, GroupHead, GroupQueues, Leases } from '@lehr/shared/queue';
 import type { JobRecord, Outcome, RecordStore } from '@lehr/shared/records';
-import { giveUp } from './give-up.ts';
-import type { JobRun } from './job-run.ts';
+import { giveUp } from '../delivery/give-up.ts';
+import type { JobRun } from '../runs/job-run.ts';
+import type { Runs } from '../runs/runs.ts';
 import type { Ledger } from './ledger.ts';
 import { chooseGroup, type Room } from './policy.ts';
-import type { Runs } from './runs.ts';
 
 export interface IntakeOptions {
   readonly worker: WorkerId;

@@ -1,9 +1,9 @@
 /** The parts of an audio call, in whatever order they came. */
 import { z } from '@hono/zod-openapi';
 import { SpeechToTextRequestSchema, TIMESTAMPS, TRANSCRIPT_FORMATS } from '@lehr/shared';
+import { inNames, invalid, type Names } from '../../calls/names.ts';
 import { refusal } from '../../field-problems.ts';
 import type { Multipart, ReceivedFile } from '../../files/multipart.ts';
-import { inNames, invalid, type Names } from '../names.ts';
 
 /** Lists are sent as repeated parts with this ending. */
 const LIST = '[]';

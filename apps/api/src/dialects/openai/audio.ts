@@ -6,17 +6,17 @@ import { type RouteConfig, z } from '@hono/zod-openapi';
 import { formatTranscript, LehrError, type Transcript, TranscriptSchema } from '@lehr/shared';
 import type { Context } from 'hono';
 import type { Api, ApiEnv, ApiParts } from '../../api.ts';
+import { holdUntilDone, type SucceededRecord } from '../../calls/hold.ts';
+import { type MadeJob, makeJob } from '../../calls/make-job.ts';
+import { atTheTop, type Names, nativeRequest } from '../../calls/names.ts';
 import type { StoredFile } from '../../files/files.ts';
-import { countedStream, holderOf } from '../../limits/counted-stream.ts';
+import { countedStream, holderOf } from '../../follow/counted-stream.ts';
+import { SSE_HEADERS } from '../../follow/sse.ts';
 import { requires } from '../../middleware/auth.ts';
 import { countRefusals } from '../../middleware/count-refusals.ts';
 import { guardQuota } from '../../middleware/guard-quota.ts';
 import { refuseInvalid } from '../../middleware/validation.ts';
 import { BEARER } from '../../routes/responses.ts';
-import { SSE_HEADERS } from '../../sse.ts';
-import { holdUntilDone, type SucceededRecord } from '../hold.ts';
-import { type MadeJob, makeJob } from '../make-job.ts';
-import { atTheTop, type Names, nativeRequest } from '../names.ts';
 import { TranscriptEventSchema, TranscriptionSchema } from './audio-contract.ts';
 import {
   type AudioFields,
@@ -25,10 +25,10 @@ import {
   TranscriptionFieldsSchema,
   TranslationFieldsSchema,
 } from './audio-form.ts';
+import { transcriptTeller } from './call-event-mapper.ts';
 import { callEvents } from './call-events.ts';
 import { askedAgain, CALL_HEADERS, type CallHeaders, holdMsOf } from './call-headers.ts';
 import { callErrors } from './errors.ts';
-import { transcriptTeller } from './transcript-teller.ts';
 
 interface AudioCall {
   readonly path: string;

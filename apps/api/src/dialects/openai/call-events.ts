@@ -2,11 +2,11 @@
 import { type JobEvent, LehrError, toLehrError } from '@lehr/shared';
 import { isRedisOutage } from '@lehr/shared/redis';
 import type { ApiParts } from '../../api.ts';
+import { type SucceededRecord, succeeded } from '../../calls/hold.ts';
+import { JobEndedError } from '../../calls/job-ended-error.ts';
+import type { MadeJob } from '../../calls/make-job.ts';
+import { formatEvent, PING } from '../../follow/sse.ts';
 import { isOver } from '../../jobs/present.ts';
-import { formatEvent, PING } from '../../sse.ts';
-import { type SucceededRecord, succeeded } from '../hold.ts';
-import { JobEndedError } from '../job-ended-error.ts';
-import type { MadeJob } from '../make-job.ts';
 import { openaiRefusal } from './errors.ts';
 
 export interface Teller {

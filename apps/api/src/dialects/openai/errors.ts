@@ -1,7 +1,7 @@
 /** Refusals and failed calls as OpenAI clients read them: `{"error": {message, type, param, code}}`. */
 import { ERROR_CODES, type ErrorCode, type LehrError } from '@lehr/shared';
 import { z } from 'zod';
-import { type JobEnd, JobEndedError } from '../job-ended-error.ts';
+import { type JobEnd, JobEndedError } from '../../calls/job-ended-error.ts';
 
 export const OpenAiErrorSchema = z
   .object({

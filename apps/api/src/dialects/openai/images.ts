@@ -1,16 +1,16 @@
 /** POST /v1/images/generations over a text-to-image job: the answer is held until its pictures are there, or streamed. */
 import { createRoute } from '@hono/zod-openapi';
 import type { Api, ApiParts } from '../../api.ts';
-import { countedStream, holderOf } from '../../limits/counted-stream.ts';
+import { holdUntilDone, type SucceededRecord } from '../../calls/hold.ts';
+import { makeJob } from '../../calls/make-job.ts';
+import { atTheTop, type Names, nativeRequest } from '../../calls/names.ts';
+import { countedStream, holderOf } from '../../follow/counted-stream.ts';
+import { SSE_HEADERS } from '../../follow/sse.ts';
 import { requires } from '../../middleware/auth.ts';
 import { countRefusals } from '../../middleware/count-refusals.ts';
 import { guardQuota } from '../../middleware/guard-quota.ts';
 import { answerJson } from '../../middleware/own-headers.ts';
 import { BEARER } from '../../routes/responses.ts';
-import { SSE_HEADERS } from '../../sse.ts';
-import { holdUntilDone, type SucceededRecord } from '../hold.ts';
-import { makeJob } from '../make-job.ts';
-import { atTheTop, type Names, nativeRequest } from '../names.ts';
 import { readImage } from '../read-image.ts';
 import { callEvents } from './call-events.ts';
 import { askedAgain, CALL_HEADERS, holdMsOf } from './call-headers.ts';

@@ -3,6 +3,9 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { END_EVENTS } from '@lehr/shared';
 import type { Context } from 'hono';
 import type { Api, ApiEnv, ApiParts } from '../../api.ts';
+import { hold } from '../../calls/hold.ts';
+import { makeJob } from '../../calls/make-job.ts';
+import { nativeRequest } from '../../calls/names.ts';
 import { IDEMPOTENCY_HEADER } from '../../jobs/identity.ts';
 import { isOver } from '../../jobs/present.ts';
 import { requires } from '../../middleware/auth.ts';
@@ -12,9 +15,6 @@ import { answerJson } from '../../middleware/own-headers.ts';
 import { preferredWaitS } from '../../routes/jobs/params.ts';
 import { BEARER, problemsWithKey } from '../../routes/responses.ts';
 import type { Hook } from '../../webhooks/hook.ts';
-import { hold } from '../hold.ts';
-import { makeJob } from '../make-job.ts';
-import { nativeRequest } from '../names.ts';
 import { cancelAfterS } from './cancel-after.ts';
 import {
   type PredictionRequest,

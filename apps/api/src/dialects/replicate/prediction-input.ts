@@ -1,8 +1,8 @@
 /** Inputs under Replicate's names, into native requests and back. */
 import type { JobRecord } from '@lehr/shared/records';
+import type { Names } from '../../calls/names.ts';
 import { refusal } from '../../field-problems.ts';
 import { presentInput } from '../../jobs/present-nodes.ts';
-import type { Names } from '../names.ts';
 import type { WantedModel } from './wanted-model.ts';
 
 const PICTURE = {

@@ -1,7 +1,7 @@
 /** A job's record as a prediction. */
 import type { Clock, Job } from '@lehr/shared';
 import type { JobRecord } from '@lehr/shared/records';
-import type { EventLinks } from '../../jobs/event-links.ts';
+import type { EventLinks } from '../../follow/event-links.ts';
 import type { Presenter } from '../../jobs/present.ts';
 import type { Prediction } from './prediction-contract.ts';
 import { predictionIdOf } from './prediction-ids.ts';

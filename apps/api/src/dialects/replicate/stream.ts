@@ -3,10 +3,10 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { isJobId, type JobEvent, LehrError } from '@lehr/shared';
 import { secureHeaders } from 'hono/secure-headers';
 import type { Api, ApiParts } from '../../api.ts';
-import type { FeedItem } from '../../jobs/event-feed.ts';
-import { countedStream, linkHolderOf } from '../../limits/counted-stream.ts';
+import { countedStream, linkHolderOf } from '../../follow/counted-stream.ts';
+import type { FeedItem } from '../../follow/event-feed.ts';
+import { formatEvent, PING, SSE_HEADERS } from '../../follow/sse.ts';
 import { problems } from '../../routes/responses.ts';
-import { formatEvent, PING, SSE_HEADERS } from '../../sse.ts';
 import { jobIdOf } from './prediction-ids.ts';
 import { progressLine } from './progress-line.ts';
 

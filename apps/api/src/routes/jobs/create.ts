@@ -1,6 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { JobRequestSchema, JobSchema } from '@lehr/shared';
 import type { Api, ApiParts } from '../../api.ts';
+import { onLostAnswer } from '../../calls/lost-answer.ts';
 import { findJob } from '../../jobs/find.ts';
 import { IDEMPOTENCY_HEADER, identify } from '../../jobs/identity.ts';
 import { metricLabels } from '../../jobs/metric-labels.ts';
@@ -10,7 +11,6 @@ import { quotaHeaders } from '../../limits/quota.ts';
 import { requires } from '../../middleware/auth.ts';
 import { countRefusals } from '../../middleware/count-refusals.ts';
 import { guardQuota } from '../../middleware/guard-quota.ts';
-import { onLostAnswer } from '../../middleware/lost-answer.ts';
 import { answerJson } from '../../middleware/own-headers.ts';
 import { JOB_REQUESTS, QUEUED_JOB, SUCCEEDED_JOB } from '../examples.ts';
 import { BEARER, problemsWithKey } from '../responses.ts';

@@ -3,13 +3,13 @@
  * its end, whatever happens on the way: a cancel, a deadline, a lost lease, a dead engine.
  */
 import { type Clock, type JobId, type JobState, type Log, toLehrError } from '@lehr/shared';
+import type { Delivery } from '../delivery/job-finisher.ts';
 import type { FromEngine, HeardMessage, SampleId, ToEngine } from '../engine/protocol.ts';
-import type { Delivery } from './deliver.ts';
-import type { EngineExit } from './engine-process.ts';
+import type { Previews } from '../fleet/previews.ts';
+import type { ProgressWriter } from '../fleet/progress.ts';
+import type { Ledger } from '../intake/ledger.ts';
+import type { EngineExit } from '../supervisor/engine-process.ts';
 import type { JobRun, SampleRun, StopReason } from './job-run.ts';
-import type { Ledger } from './ledger.ts';
-import type { Previews } from './previews.ts';
-import type { ProgressWriter } from './progress.ts';
 import { Suspicion } from './suspicion.ts';
 
 export interface RunsOptions {

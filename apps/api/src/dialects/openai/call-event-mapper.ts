@@ -1,6 +1,6 @@
 /** What a streamed transcription hears: each piece of text as it becomes final, then all of it. */
 import type { JobEvent } from '@lehr/shared';
-import type { SucceededRecord } from '../hold.ts';
+import type { SucceededRecord } from '../../calls/hold.ts';
 import type { TranscriptEvent } from './audio-contract.ts';
 import type { Teller } from './call-events.ts';
 

@@ -4,7 +4,7 @@ import { keysOf, type Redis } from '@lehr/shared/redis';
 import sharp from 'sharp';
 import { expect, test, vi } from 'vitest';
 import type { SampleId, ToEngine } from '../engine/protocol.ts';
-import type { JobRun, SampleRun } from './job-run.ts';
+import type { JobRun, SampleRun } from '../runs/job-run.ts';
 import { Previews } from './previews.ts';
 
 const KEYS = keysOf('previews');

@@ -1,7 +1,7 @@
 import type { Task, WorkerId, WorkerStatus } from '@lehr/shared';
-import type { OpenedModel } from './engine/protocol.ts';
-import type { Ledger } from './intake/ledger.ts';
-import type { LaneSpeeds } from './intake/speeds.ts';
+import type { OpenedModel } from '../engine/protocol.ts';
+import type { Ledger } from '../intake/ledger.ts';
+import type { LaneSpeeds } from './speeds.ts';
 
 export interface StatusParts {
   readonly id: WorkerId;

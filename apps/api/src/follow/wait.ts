@@ -2,8 +2,8 @@
 import type { Clock, JobId } from '@lehr/shared';
 import type { JobRecord } from '@lehr/shared/records';
 import type { Keys } from '@lehr/shared/redis';
-import type { Channels } from '../channels.ts';
-import { Bell } from './bell.ts';
+import type { Channels } from './channels.ts';
+import { Bell } from './wake-up.ts';
 
 /** A lost message costs at most this much. */
 const RECHECK_MS = 2000;

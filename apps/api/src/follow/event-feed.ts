@@ -16,9 +16,9 @@ import {
 } from '@lehr/shared';
 import { isTerminal, type News, type RecordStore, type StoredEvent } from '@lehr/shared/records';
 import { isRedisOutage, type Keys, type Redis } from '@lehr/shared/redis';
-import type { Channels } from '../channels.ts';
-import { Bell } from './bell.ts';
-import type { Presenter } from './present.ts';
+import type { Presenter } from '../jobs/present.ts';
+import type { Channels } from './channels.ts';
+import { Bell } from './wake-up.ts';
 
 export interface EventFeedsParts {
   readonly channels: Channels;

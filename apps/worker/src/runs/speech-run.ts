@@ -17,6 +17,7 @@ import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord, Move } from '@lehr/shared/records';
 import type { AudioDesk, SampleRange } from '../audio/audio-desk.ts';
 import type { Waveform } from '../audio/waveform.ts';
+import type { OutputStore } from '../delivery/output-store.ts';
 import type {
   HeardMessage,
   SampleId,
@@ -26,7 +27,6 @@ import type {
 } from '../engine/protocol.ts';
 import type { FetchAudio } from './audio-source.ts';
 import { JobRun, type SampleResult, type SampleRun } from './job-run.ts';
-import type { OutputStore } from './output-store.ts';
 import { type Said, TranscriptBuilder } from './transcript-builder.ts';
 
 export interface SpeechParts {

@@ -5,7 +5,7 @@
 import { type Clock, ERROR_CODES, type JobError, type JobState, type Log } from '@lehr/shared';
 import type { GraphRunner, GroupQueues } from '@lehr/shared/queue';
 import type { Move, RecordStore } from '@lehr/shared/records';
-import type { JobRun, StopReason } from './job-run.ts';
+import type { JobRun, StopReason } from '../runs/job-run.ts';
 import type { OutputStore } from './output-store.ts';
 
 export interface DeliveryOptions {

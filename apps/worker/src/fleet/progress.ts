@@ -1,7 +1,7 @@
 /** Progress of all running jobs, written together at most every `everyMs`, in one command however many jobs run. */
 import type { Clock, JobId, Log } from '@lehr/shared';
 import type { Move, Outcome, RecordStore } from '@lehr/shared/records';
-import type { JobRun } from './job-run.ts';
+import type { JobRun } from '../runs/job-run.ts';
 
 export interface ProgressOptions {
   readonly records: RecordStore;

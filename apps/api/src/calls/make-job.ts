@@ -9,8 +9,8 @@ import { identify } from '../jobs/identity.ts';
 import { metricLabels } from '../jobs/metric-labels.ts';
 import { type Submission, submitJob } from '../jobs/submit.ts';
 import { quotaHeaders } from '../limits/quota.ts';
-import { onLostAnswer } from '../middleware/lost-answer.ts';
 import type { Hook } from '../webhooks/hook.ts';
+import { onLostAnswer } from './lost-answer.ts';
 import { inNames, type Names } from './names.ts';
 
 export interface JobWish {

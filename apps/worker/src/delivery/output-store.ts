@@ -4,7 +4,7 @@
  */
 import { type Clock, LehrError, type Log, type ObjectKey } from '@lehr/shared';
 import type { ObjectInfo, ObjectStore } from '@lehr/shared/objects';
-import type { JobRun } from './job-run.ts';
+import type { JobRun } from '../runs/job-run.ts';
 
 const FIRST_RETRY_MS = 200;
 const MAX_RETRY_MS = 5_000;

@@ -1,6 +1,6 @@
 import type { JobRecord } from '@lehr/shared/records';
 import { expect, test } from 'vitest';
-import { asOf, happenedAt } from './as-of.ts';
+import { asOf, happenedAt } from './record-at-event.ts';
 
 const ENDED = {
   state: 'failed',

@@ -1,8 +1,8 @@
 import type { TenantId } from '@lehr/shared';
 import { DEFAULT_LIMITS } from '@lehr/shared';
 import type { Caller } from '../auth/authenticator.ts';
-import { eventStream } from '../sse.ts';
-import type { StreamHolder, Streams } from './streams.ts';
+import type { StreamHolder, Streams } from '../limits/streams.ts';
+import { eventStream } from './sse.ts';
 
 export const holderOf = ({ keyId, limits }: Caller): StreamHolder => ({
   name: `key ${keyId}`,

@@ -10,10 +10,10 @@ import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord } from '@lehr/shared/records';
 import type { z } from 'zod';
 import type { AudioDesk } from '../audio/audio-desk.ts';
+import type { OutputStore } from '../delivery/output-store.ts';
 import type { OpenedModel } from '../engine/protocol.ts';
 import type { FetchAudio } from './audio-source.ts';
 import type { JobRun } from './job-run.ts';
-import type { OutputStore } from './output-store.ts';
 import { PictureRun } from './picture-run.ts';
 import { SpeechRun } from './speech-run.ts';
 

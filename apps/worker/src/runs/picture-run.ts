@@ -10,10 +10,10 @@ import {
 } from '@lehr/shared';
 import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord, Move, StoredImage } from '@lehr/shared/records';
+import { encodeImage } from '../delivery/image-file.ts';
+import type { OutputStore } from '../delivery/output-store.ts';
 import type { DiffusionSample, SampleId } from '../engine/protocol.ts';
-import { encodeImage } from './image-file.ts';
 import { JobRun, type SampleResult, type SampleRun } from './job-run.ts';
-import type { OutputStore } from './output-store.ts';
 import { type PictureTimes, timingsOf, totalOf } from './timeline.ts';
 
 interface Picture {

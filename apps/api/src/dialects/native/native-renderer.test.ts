@@ -1,6 +1,6 @@
 import type { Job } from '@lehr/shared';
 import { expect, test } from 'vitest';
-import { SUCCEEDED_JOB } from '../routes/examples.ts';
+import { SUCCEEDED_JOB } from '../../routes/examples.ts';
 import { fitted } from './native-renderer.ts';
 
 const bytesOf = (value: object): number => Buffer.byteLength(JSON.stringify(value));

@@ -4,9 +4,9 @@
  */
 import { type Clock, type Log, showPreview } from '@lehr/shared';
 import type { Keys, Redis } from '@lehr/shared/redis';
+import { encodePreview } from '../delivery/image-file.ts';
 import type { FromEngine, ToEngine } from '../engine/protocol.ts';
-import { encodePreview } from './image-file.ts';
-import type { JobRun, SampleRun } from './job-run.ts';
+import type { JobRun, SampleRun } from '../runs/job-run.ts';
 
 export interface PreviewsOptions {
   readonly redis: Redis;

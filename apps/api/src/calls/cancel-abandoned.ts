@@ -2,8 +2,8 @@
 import type { Clock, Log } from '@lehr/shared';
 import type { GraphRunner, GroupQueues } from '@lehr/shared/queue';
 import type { RecordStore } from '@lehr/shared/records';
-import { cancelJob } from './cancel.ts';
-import type { Orphans } from './orphans.ts';
+import { cancelJob } from '../jobs/cancel.ts';
+import type { Orphans } from './unanswered-requests.ts';
 
 interface ForsakenParts {
   readonly orphans: Orphans;

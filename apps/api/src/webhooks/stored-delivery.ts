@@ -6,7 +6,7 @@ import type { Clock, Log, Metrics } from '@lehr/shared';
 import { DeliveryWorker } from '@lehr/shared/queue';
 import type { RecordStore } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
-import type { Channels } from '../channels.ts';
+import type { Channels } from '../follow/channels.ts';
 import { Deliverer } from './deliverer.ts';
 import { DISPATCHER_TIMES, Dispatcher, type DispatcherTimes } from './dispatcher.ts';
 import type { WebhookParts } from './parts.ts';

@@ -1,8 +1,8 @@
 /** Native webhooks: `{type, timestamp, data}` with the whole job, less what makes it too large. */
 import type { Job } from '@lehr/shared';
-import type { Presenter } from '../jobs/present.ts';
-import { happenedAt } from './as-of.ts';
-import type { Renderer } from './renderer.ts';
+import type { Presenter } from '../../jobs/present.ts';
+import { happenedAt } from '../../webhooks/record-at-event.ts';
+import type { Renderer } from '../../webhooks/renderer.ts';
 
 /** Standard Webhooks asks for less; many receivers refuse much more. */
 const MAX_BODY_BYTES = 20_000;
