@@ -306,10 +306,10 @@ describe('a held request, as the dialects hold them', () => {
     expect((await submit(world, twin)).record.id).toBe(taken);
     const left = (await submit(world, twin)).record.id;
     await orphans.lost(twin, left, { cancel: true });
-    expect(await orphans.takeForsaken()).toEqual([]);
+    expect(await orphans.takeAbandoned()).toEqual([]);
     for (const entry of await redis.zrange(keys.orphans, '0', '-1'))
       await redis.zadd(keys.orphans, 'XX', 1, entry);
-    const given = await Promise.all([orphans.takeForsaken(), other.parts.orphans.takeForsaken()]);
+    const given = await Promise.all([orphans.takeAbandoned(), other.parts.orphans.takeAbandoned()]);
     expect(given.flat()).toEqual([left]);
   });
 

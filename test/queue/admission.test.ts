@@ -8,7 +8,7 @@ import {
 import {
   type Admission,
   AdmissionDesk,
-  type Applicant,
+  type AdmissionRequest,
   classOfRank,
   requeueLost,
 } from '../../packages/shared/src/queue/index.ts';
@@ -25,9 +25,9 @@ afterAll(() => server.stop());
 const tenant = (name: string): TenantId => name as TenantId;
 
 interface DeskWorld extends QueueWorld {
-  ask(fields?: Partial<Applicant>): Promise<Admission>;
+  ask(fields?: Partial<AdmissionRequest>): Promise<Admission>;
   /** Asks and, when admitted, stores the job in its place. */
-  enter(fields?: Partial<Applicant>): Promise<string>;
+  enter(fields?: Partial<AdmissionRequest>): Promise<string>;
   /** Claims and starts jobs one by one; returns what `name` gives for each, in the order they ran. */
   serve(count: number): Promise<string[]>;
 }
@@ -35,7 +35,7 @@ interface DeskWorld extends QueueWorld {
 async function deskWorld(): Promise<DeskWorld> {
   const world = await queueWorld(server.url);
   const desk = new AdmissionDesk(world.redis, world.keys, world.queues);
-  const applicant = (fields: Partial<Applicant>): Applicant => ({
+  const applicant = (fields: Partial<AdmissionRequest>): AdmissionRequest => ({
     id: newJobId(),
     tenant: tenant('default'),
     queue: GROUP,

@@ -1,7 +1,7 @@
 /** A program that does nothing but deliver webhooks, to be killed; its settings come as JSON. */
 import { Channels } from '../../apps/api/src/follow/channels.ts';
 import { openWebhooks } from '../../apps/api/src/webhooks/parts.ts';
-import { Delivery, type DeliveryTimes } from '../../apps/api/src/webhooks/stored-delivery.ts';
+import { WebhookService, type WebhookServiceTimes } from '../../apps/api/src/webhooks/webhook-service.ts';
 import { createEgress } from '../../packages/shared/src/egress/index.ts';
 import { createLog, createMetrics, systemClock } from '../../packages/shared/src/index.ts';
 import { RecordStore } from '../../packages/shared/src/records/index.ts';
@@ -11,7 +11,7 @@ export interface WebhookDelivererSettings {
   readonly redisUrl: string;
   readonly namespace: string;
   readonly secretKey: string;
-  readonly times: Partial<DeliveryTimes>;
+  readonly times: Partial<WebhookServiceTimes>;
 }
 
 const settings = JSON.parse(process.argv[2]) as WebhookDelivererSettings;
@@ -19,7 +19,7 @@ const log = createLog('webhooks', 'debug');
 const keys = keysOf(settings.namespace);
 const redis = openRedis(settings.redisUrl, 'worker');
 await redisReady(redis);
-const delivery = new Delivery({
+const delivery = new WebhookService({
   ...openWebhooks(redis, {
     keys,
     egress: createEgress({ allowPrivate: true }),

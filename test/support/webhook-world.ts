@@ -3,7 +3,7 @@ import { onTestFinished } from 'vitest';
 import { Channels } from '../../apps/api/src/follow/channels.ts';
 import { openWebhooks, type WebhookParts, type WebhookSettings } from '../../apps/api/src/webhooks/parts.ts';
 import type { Renderer, Renderers } from '../../apps/api/src/webhooks/renderer.ts';
-import { Delivery, type DeliveryTimes } from '../../apps/api/src/webhooks/stored-delivery.ts';
+import { WebhookService, type WebhookServiceTimes } from '../../apps/api/src/webhooks/webhook-service.ts';
 import { createEgress, type Egress } from '../../packages/shared/src/egress/index.ts';
 import {
   createMetrics,
@@ -25,7 +25,7 @@ import { testRedis } from './redis.ts';
 
 export const SECRET_KEY = 'a secret key of thirty-two characters or more';
 
-export const QUICK_TIMES: DeliveryTimes = {
+export const QUICK_TIMES: WebhookServiceTimes = {
   pollMs: 50,
   holdMs: 500,
   reconcileEveryMs: 300,
@@ -39,7 +39,7 @@ export const QUICK_TIMES: DeliveryTimes = {
 };
 
 export interface Deliverer {
-  readonly delivery: Delivery;
+  readonly delivery: WebhookService;
   readonly metrics: Metrics<'api'>;
   readonly page: MetricsPage;
 }
@@ -56,7 +56,7 @@ export interface WebhookWorld extends QueueWorld {
 }
 
 export interface DelivererOptions {
-  readonly times?: Partial<DeliveryTimes>;
+  readonly times?: Partial<WebhookServiceTimes>;
   readonly renderers?: Renderers;
   readonly timeoutMs?: number;
   readonly log?: Log;
@@ -76,7 +76,7 @@ export async function startDeliverer(
   { times, renderers = { native: PLAIN }, log = silentLog, ...settings }: DelivererOptions = {},
 ): Promise<Deliverer> {
   const { metrics, page } = createMetrics('api');
-  const delivery = new Delivery({
+  const delivery = new WebhookService({
     ...openWebhooks(testRedis(url), { ...webhookSettings(keys), timeoutMs: 2000, ...settings }),
     blocking: testRedis(url, 'blocking'),
     channels: new Channels(testRedis(url, 'subscriber')),

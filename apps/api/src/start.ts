@@ -20,7 +20,7 @@ import { anyOf } from './auth/authenticator.ts';
 import { KeyStore } from './auth/key-store.ts';
 import { oneKey } from './auth/one-key.ts';
 import { StoredKeys } from './auth/stored-keys.ts';
-import { sweepForsaken } from './calls/cancel-abandoned.ts';
+import { sweepAbandoned } from './calls/cancel-abandoned.ts';
 import { type ApiConfig, checkTogether, isLoopback } from './env.ts';
 import { Files } from './files/files.ts';
 import { sweepOutputs } from './files/sweep-outputs.ts';
@@ -83,7 +83,7 @@ export async function startApi(config: ApiConfig, log: Log, defaultModels: strin
     const app = roles.includes('http') ? createApp(parts) : createOperationApp(parts);
     listener.serve(app.fetch);
     janitor.start();
-    const endSweeps = sweepForsaken(parts);
+    const endSweeps = sweepAbandoned(parts);
     const endOutputSweeps = sweepOutputs(parts, config.LEHR_OUTPUT_TTL_H * HOUR_MS);
     log.info({ url, port: listener.port, docs: `${url}/docs`, roles }, 'API is listening');
     const stop = async (): Promise<void> => {

@@ -4,7 +4,7 @@
  */
 import type { JobId, JobState } from '@lehr/shared';
 import { Claimer, GraphRunner, Janitor, Leases } from '@lehr/shared/queue';
-import { Delivery } from './delivery/job-finisher.ts';
+import { JobFinisher } from './delivery/job-finisher.ts';
 import { OutputStore } from './delivery/output-store.ts';
 import type { FromEngine } from './engine/protocol.ts';
 import { FleetReporter } from './fleet/fleet-reporter.ts';
@@ -77,7 +77,7 @@ export class Worker {
     });
     const outputs = new OutputStore({ store, clock, log, patienceMs: times.storePatienceMs });
     const graphs = new GraphRunner({ redis: parts.commands, keys, records, queues });
-    const delivery = new Delivery({
+    const finisher = new JobFinisher({
       outputs,
       records,
       queues,
@@ -89,7 +89,7 @@ export class Worker {
     });
     this.#runs = new Runs({
       ledger: this.#ledger,
-      delivery,
+      finisher,
       progress: this.#progress,
       previews,
       clock,

@@ -3,10 +3,10 @@ import type { Clock, Log } from '@lehr/shared';
 import type { GraphRunner, GroupQueues } from '@lehr/shared/queue';
 import type { RecordStore } from '@lehr/shared/records';
 import { cancelJob } from '../jobs/cancel.ts';
-import type { Orphans } from './unanswered-requests.ts';
+import type { UnansweredRequests } from './unanswered-requests.ts';
 
-interface ForsakenParts {
-  readonly orphans: Orphans;
+interface AbandonedParts {
+  readonly orphans: UnansweredRequests;
   readonly records: RecordStore;
   readonly queues: GroupQueues;
   readonly graphs: GraphRunner;
@@ -17,7 +17,7 @@ interface ForsakenParts {
 const EVERY_MS = 10_000;
 
 /** Every API looks; each job is given to one of them. Returns what ends it. */
-export function sweepForsaken(parts: ForsakenParts): () => Promise<void> {
+export function sweepAbandoned(parts: AbandonedParts): () => Promise<void> {
   const stop = new AbortController();
   const sweeping = sweeps(parts, stop.signal);
   return async () => {
@@ -26,7 +26,7 @@ export function sweepForsaken(parts: ForsakenParts): () => Promise<void> {
   };
 }
 
-async function sweeps(parts: ForsakenParts, signal: AbortSignal): Promise<void> {
+async function sweeps(parts: AbandonedParts, signal: AbortSignal): Promise<void> {
   const { clock, log } = parts;
   while (!signal.aborted) {
     await clock.sleep(EVERY_MS, signal);
@@ -39,8 +39,8 @@ async function sweeps(parts: ForsakenParts, signal: AbortSignal): Promise<void> 
   }
 }
 
-export async function sweepOnce(parts: ForsakenParts): Promise<void> {
-  for (const record of await parts.records.readMany(await parts.orphans.takeForsaken())) {
+export async function sweepOnce(parts: AbandonedParts): Promise<void> {
+  for (const record of await parts.records.readMany(await parts.orphans.takeAbandoned())) {
     if (record?.state === 'queued') await cancelJob(parts, record);
   }
 }

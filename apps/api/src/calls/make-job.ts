@@ -1,7 +1,7 @@
 /** How every dialect has a job made, and what becomes of the job when its request gets no answer. */
 
 import { type JobId, type JobRequest, toLehrError } from '@lehr/shared';
-import type { Twin } from '@lehr/shared/queue';
+import type { DuplicateRequest } from '@lehr/shared/queue';
 import type { JobRecord } from '@lehr/shared/records';
 import type { Context } from 'hono';
 import type { ApiEnv, ApiParts } from '../api.ts';
@@ -13,7 +13,7 @@ import type { Hook } from '../webhooks/hook.ts';
 import { onLostAnswer } from './lost-answer.ts';
 import { inNames, type Names } from './names.ts';
 
-export interface JobWish {
+export interface JobCall {
   /** As in the OpenAPI document, with its method. */
   readonly route: string;
   /** As it was asked; of an upload its fields and a digest. */
@@ -22,12 +22,12 @@ export interface JobWish {
   readonly names: Names;
   readonly idempotencyKey?: string | undefined;
   readonly hook?: Hook | undefined;
-  /** The caller says that it asks again (see Twin). */
+  /** The caller says that it asks again (see DuplicateRequest). */
   readonly isRetry?: boolean;
-  /** See Twin. */
+  /** See DuplicateRequest. */
   readonly maxHeld?: number;
   /** A job that still waits when its request lost its answer is called off unless somebody comes back for it. */
-  readonly callsOff: boolean;
+  readonly cancelIfAbandoned: boolean;
 }
 
 export interface MadeJob {
@@ -45,9 +45,9 @@ export interface MadeJob {
 }
 
 /** Throws what submitJob throws, in the names of the wire. */
-export async function makeJob(c: Context<ApiEnv>, parts: ApiParts, wish: JobWish): Promise<MadeJob> {
+export async function makeJob(c: Context<ApiEnv>, parts: ApiParts, wish: JobCall): Promise<MadeJob> {
   const { caller } = c.var;
-  const { route, body, request, names, hook, callsOff, ...askedAgain } = wish;
+  const { route, body, request, names, hook, cancelIfAbandoned, ...askedAgain } = wish;
   const identity = identify(caller, route, body, askedAgain);
   const submission = await submitJob(parts, caller, request, identity, hook).catch((error) => {
     throw inNames(error, names);
@@ -58,7 +58,7 @@ export async function makeJob(c: Context<ApiEnv>, parts: ApiParts, wish: JobWish
     record,
     isNew: how === 'new',
     headers: headersOf(submission),
-    ...fateOf(c, parts, record.id, identity.twin, callsOff),
+    ...trackAnswer(c, parts, record.id, identity.twin, cancelIfAbandoned),
   };
 }
 
@@ -69,11 +69,11 @@ const headersOf = ({ how, quota }: Submission): Record<string, string> => ({
 });
 
 /** A note that is not taken costs at most a second job, so the request goes on without it. */
-function fateOf(
+function trackAnswer(
   c: Context<ApiEnv>,
   { orphans, log }: ApiParts,
   job: JobId,
-  twin: Twin | undefined,
+  twin: DuplicateRequest | undefined,
   cancel: boolean,
 ): Pick<MadeJob, 'held' | 'answered' | 'lost'> {
   if (!twin) return { held: async () => {}, answered: async () => {}, lost: async () => {} };

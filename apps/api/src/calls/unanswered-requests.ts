@@ -4,7 +4,7 @@
  * (queue/admit.lua takes it, once).
  */
 import type { JobId } from '@lehr/shared';
-import type { Twin } from '@lehr/shared/queue';
+import type { DuplicateRequest } from '@lehr/shared/queue';
 import { type Keys, type Redis, redisNow } from '@lehr/shared/redis';
 
 /** Clients that ask again do so within seconds. */
@@ -16,7 +16,7 @@ const ADOPTION_MS = 2_000;
 /** Looked at in one sweep. */
 const CHUNK = 500;
 
-export class Orphans {
+export class UnansweredRequests {
   readonly #redis: Redis;
   readonly #keys: Keys;
 
@@ -25,19 +25,19 @@ export class Orphans {
     this.#keys = keys;
   }
 
-  /** A request is held until its job is over. Only for those whose retries say that they are (see Twin). */
-  async held({ hash }: Twin, id: JobId): Promise<void> {
+  /** A request is held until its job is over. Only for those whose retries say that they are (see DuplicateRequest). */
+  async held({ hash }: DuplicateRequest, id: JobId): Promise<void> {
     const key = this.#keys.twins(hash);
     await this.#redis.multi().zadd(key, '+inf', id).pexpire(key, HELD_AT_MOST_MS).exec();
   }
 
   /** It was answered: nobody asks again. */
-  async answered({ hash }: Twin, id: JobId): Promise<void> {
+  async answered({ hash }: DuplicateRequest, id: JobId): Promise<void> {
     await this.#redis.zrem(this.#keys.twins(hash), id);
   }
 
   /** It was not. With `cancel` the job is called off if it still waits when nobody came for it. */
-  async lost({ hash }: Twin, id: JobId, { cancel = false } = {}): Promise<void> {
+  async lost({ hash }: DuplicateRequest, id: JobId, { cancel = false } = {}): Promise<void> {
     const key = this.#keys.twins(hash);
     const until = (await redisNow(this.#redis)) + WAITS_MS;
     const writes = this.#redis.multi().zadd(key, until, id).pexpire(key, HELD_AT_MOST_MS);
@@ -46,12 +46,12 @@ export class Orphans {
   }
 
   /** The next request like it came and has the job now. */
-  async adopted({ hash }: Twin, id: JobId): Promise<void> {
+  async adopted({ hash }: DuplicateRequest, id: JobId): Promise<void> {
     await this.#redis.zrem(this.#keys.orphans, `${hash} ${id}`);
   }
 
   /** Jobs lost with `cancel` that nobody came for in time; each is returned to one caller only. */
-  async takeForsaken(): Promise<JobId[]> {
+  async takeAbandoned(): Promise<JobId[]> {
     const due = (await redisNow(this.#redis)) - ADOPTION_MS;
     const entries = await this.#redis.zrangebyscore(this.#keys.orphans, '-inf', due, 'LIMIT', 0, CHUNK);
     const taken = await Promise.all(entries.map((entry) => this.#redis.zrem(this.#keys.orphans, entry)));

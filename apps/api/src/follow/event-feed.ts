@@ -18,7 +18,7 @@ import { isTerminal, type News, type RecordStore, type StoredEvent } from '@lehr
 import { isRedisOutage, type Keys, type Redis } from '@lehr/shared/redis';
 import type { Presenter } from '../jobs/present.ts';
 import type { Channels } from './channels.ts';
-import { Bell } from './wake-up.ts';
+import { WakeUp } from './wake-up.ts';
 
 export interface EventFeedsParts {
   readonly channels: Channels;
@@ -71,7 +71,7 @@ interface Look {
 
 export class EventFeeds {
   readonly #parts: EventFeedsParts;
-  readonly #bells = new Set<Bell>();
+  readonly #bells = new Set<WakeUp>();
   #stopped = false;
 
   constructor(parts: EventFeedsParts) {
@@ -98,7 +98,7 @@ export class EventFeeds {
     const { keys, clock, channels } = this.#parts;
     const { id, previews, gone } = options;
     const reader: Reader = { ...options, previewIsDue: previews, shown: undefined, followAt: 0 };
-    const bell = new Bell(clock);
+    const bell = new WakeUp(clock);
     const ring = (): void => bell.ring();
     const unlisten = [channels.listen(keys.changed(id), ring)];
     if (previews) {
@@ -145,7 +145,7 @@ export class EventFeeds {
     try {
       const [news] = await Promise.all([
         records.news(reader.id, reader.after, BATCH),
-        this.#sayThatSomebodyFollows(reader),
+        this.#refreshWatch(reader),
       ]);
       return news ? await this.#tell(reader, news) : { items: [], next: 'end' };
     } catch (error) {
@@ -195,7 +195,7 @@ export class EventFeeds {
     return [{ event: { type: 'job.preview', timestamp: iso(clock.now()), data: preview } }];
   }
 
-  async #sayThatSomebodyFollows(reader: Reader): Promise<void> {
+  async #refreshWatch(reader: Reader): Promise<void> {
     const { redis, keys, clock } = this.#parts;
     if (!reader.previews || clock.monotonic() < reader.followAt) return;
     reader.followAt = clock.monotonic() + FOLLOW_EVERY_MS;

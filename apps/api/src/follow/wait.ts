@@ -3,7 +3,7 @@ import type { Clock, JobId } from '@lehr/shared';
 import type { JobRecord } from '@lehr/shared/records';
 import type { Keys } from '@lehr/shared/redis';
 import type { Channels } from './channels.ts';
-import { Bell } from './wake-up.ts';
+import { WakeUp } from './wake-up.ts';
 
 /** A lost message costs at most this much. */
 const RECHECK_MS = 2000;
@@ -23,7 +23,7 @@ export class JobWaits {
   readonly #channels: Channels;
   readonly #keys: Keys;
   readonly #clock: Clock;
-  readonly #bells = new Set<Bell>();
+  readonly #bells = new Set<WakeUp>();
   #stopped = false;
 
   constructor(channels: Channels, keys: Keys, clock: Clock) {
@@ -52,7 +52,7 @@ export class JobWaits {
     const endsAt = this.#clock.monotonic() + timeoutMs;
     const signal = wait.signal();
     let record = first;
-    const bell = new Bell(this.#clock);
+    const bell = new WakeUp(this.#clock);
     const ring = (): void => bell.ring();
     this.#bells.add(bell);
     signal.addEventListener('abort', ring);

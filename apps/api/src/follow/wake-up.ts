@@ -1,7 +1,7 @@
 import type { Clock } from '@lehr/shared';
 
 /** Remembers a ring that comes while nobody waits for it. */
-export class Bell {
+export class WakeUp {
   readonly #clock: Clock;
   #rung = false;
   #waiting: AbortController | undefined;

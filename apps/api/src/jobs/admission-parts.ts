@@ -2,7 +2,7 @@
 import type { Clock } from '@lehr/shared';
 import { AdmissionDesk, type GroupQueues } from '@lehr/shared/queue';
 import type { Keys, Redis } from '@lehr/shared/redis';
-import { Orphans } from '../calls/unanswered-requests.ts';
+import { UnansweredRequests } from '../calls/unanswered-requests.ts';
 import { Backlog } from '../fleet/backlog.ts';
 import type { FleetView } from '../fleet/fleet-view.ts';
 import { Quotas } from '../limits/quotas.ts';
@@ -10,7 +10,7 @@ import { Streams } from '../limits/streams.ts';
 import type { AdmitParts } from './admit.ts';
 
 export interface AdmissionParts extends AdmitParts {
-  readonly orphans: Orphans;
+  readonly orphans: UnansweredRequests;
   readonly streams: Streams;
 }
 
@@ -27,7 +27,7 @@ export function admissionParts(given: {
     desk: new AdmissionDesk(redis, keys, queues),
     quotas: new Quotas(redis, keys, clock),
     backlog: new Backlog(redis, keys, fleet, clock),
-    orphans: new Orphans(redis, keys),
+    orphans: new UnansweredRequests(redis, keys),
     streams: new Streams(),
     maxWaitMs,
     clock,

@@ -3,7 +3,7 @@ import { type Clock, type JobId, LehrError, type PriorityClass } from '@lehr/sha
 import type { Admission, AdmissionDesk } from '@lehr/shared/queue';
 import type { Caller } from '../auth/authenticator.ts';
 import type { Ahead, Backlog } from '../fleet/backlog.ts';
-import { anyOfS, type Quota } from '../limits/quota.ts';
+import { type Quota, randomRetryAfterS } from '../limits/quota.ts';
 import type { Quotas } from '../limits/quotas.ts';
 import type { RequestIdentity } from './identity.ts';
 
@@ -41,7 +41,7 @@ export interface Admitted {
 /** A request with the same Idempotency-Key is just being stored. */
 const PENDING_POLL_MS = 10;
 /** A caller that is refused for the wait comes back within this share of it. */
-const COME_BACK = 0.5;
+const RETRY_AFTER_FRACTION = 0.5;
 
 /** Throws `rate-limited`, `overloaded` and `idempotency-mismatch`; nothing is stored or spent then. */
 export async function admitJob(parts: AdmitParts, caller: Caller, asking: Asking): Promise<Admitted> {
@@ -107,6 +107,6 @@ async function askUntilSettled(
 function overloaded(waitMs: number): LehrError {
   const seconds = Math.ceil(waitMs / 1000);
   return new LehrError('overloaded', `This job would wait about ${seconds} s before it starts.`, {
-    retryAfterS: anyOfS(seconds * COME_BACK),
+    retryAfterS: randomRetryAfterS(seconds * RETRY_AFTER_FRACTION),
   });
 }

@@ -3,7 +3,7 @@
  * so that a request that is sent again finds its job, with an Idempotency-Key or without.
  */
 import { hash } from 'node:crypto';
-import type { Idempotency, Twin } from '@lehr/shared/queue';
+import type { DuplicateRequest, Idempotency } from '@lehr/shared/queue';
 import { z } from 'zod';
 import type { Caller } from '../auth/authenticator.ts';
 
@@ -18,12 +18,12 @@ export const IDEMPOTENCY_HEADER = {
 /** Either of the two, never both. */
 export interface RequestIdentity {
   readonly idempotency?: Idempotency;
-  readonly twin?: Twin;
+  readonly twin?: DuplicateRequest;
 }
 
 interface AskedAgain {
   readonly idempotencyKey?: string | undefined;
-  /** See Twin. */
+  /** See DuplicateRequest. */
   readonly isRetry?: boolean;
   readonly maxHeld?: number;
 }

@@ -12,7 +12,7 @@ import { GRAPH_QUEUE } from '@lehr/shared/queue';
 import type { GraphState } from '@lehr/shared/records';
 import { refusal } from '../field-problems.ts';
 import type { Attachment } from './audio-input.ts';
-import { type Place, type ResolvedWork, type ResolveParts, resolveWork } from './resolve.ts';
+import { type ResolveContext, type ResolvedWork, type ResolveParts, resolveWork } from './resolve.ts';
 
 export interface ResolvedGraph extends Omit<ResolvedWork, 'attached'> {
   readonly graph: GraphState;
@@ -26,7 +26,7 @@ export type GraphRequest = Extract<JobRequest, { type: 'speech-to-image' | 'grap
 /** Throws `model-not-found` and `invalid-input`, with pointers into the request as it was posted. */
 export async function resolveGraph(
   parts: ResolveParts,
-  place: Place,
+  context: ResolveContext,
   request: GraphRequest,
   weight: number,
 ): Promise<ResolvedGraph> {
@@ -36,7 +36,7 @@ export async function resolveGraph(
   const resolved = await Promise.all(
     plan.nodes.map(async ({ node, after }) => {
       const at = request.type === 'graph' ? `/nodes/${nodes.indexOf(node)}` : '';
-      const work = await within(at, resolveWork(parts, { ...place, name: node.id }, node));
+      const work = await within(at, resolveWork(parts, { ...context, name: node.id }, node));
       return { node, after, work };
     }),
   );

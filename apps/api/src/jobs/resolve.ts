@@ -32,7 +32,7 @@ export type ResolvedWork = Pick<NewJob, 'type' | 'model' | 'queue' | 'cost' | 'i
 };
 
 /** Where and for whom a job is made definite. */
-export interface Place {
+export interface ResolveContext {
   readonly tenant: TenantId;
   readonly job: JobId;
   /** Tells apart the parts of one job. */
@@ -59,17 +59,17 @@ export const isWork = (request: JobRequest): request is JobRequest & WorkRequest
 /** Throws `model-not-found` and `invalid-input`. The job's id decides which version of a model it gets. */
 export async function resolveWork(
   parts: ResolveParts,
-  place: Place,
+  context: ResolveContext,
   request: WorkRequest,
 ): Promise<ResolvedWork> {
   return request.type === 'text-to-image'
-    ? resolvePicture(parts, place, request)
-    : resolveSpeech(parts, place, request);
+    ? resolvePicture(parts, context, request)
+    : resolveSpeech(parts, context, request);
 }
 
 function resolvePicture(
   { registry }: ResolveParts,
-  { job, fleet }: Place,
+  { job, fleet }: ResolveContext,
   request: Extract<WorkRequest, { type: 'text-to-image' }>,
 ): ResolvedWork {
   const { model, ref } = registry.resolve('diffusion', request.model, fractionOf(job));
@@ -86,7 +86,7 @@ function resolvePicture(
 
 async function resolveSpeech(
   parts: ResolveParts,
-  { tenant, job, name, fleet }: Place,
+  { tenant, job, name, fleet }: ResolveContext,
   request: Extract<WorkRequest, { type: 'speech-to-text' }>,
 ): Promise<ResolvedWork> {
   const { ref } = parts.registry.resolve('whisper', request.model, fractionOf(job));

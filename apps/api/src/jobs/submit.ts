@@ -4,7 +4,7 @@ import type { ObjectStore } from '@lehr/shared/objects';
 import type { GraphRunner, GroupQueues } from '@lehr/shared/queue';
 import type { JobRecord, NewJob, RecordStore } from '@lehr/shared/records';
 import type { Caller } from '../auth/authenticator.ts';
-import type { Orphans } from '../calls/unanswered-requests.ts';
+import type { UnansweredRequests } from '../calls/unanswered-requests.ts';
 import type { FleetView } from '../fleet/fleet-view.ts';
 import type { Quota } from '../limits/quota.ts';
 import { type Hook, hookFields } from '../webhooks/hook.ts';
@@ -20,7 +20,7 @@ export interface SubmitParts extends AdmitParts, ResolveParts {
   readonly records: RecordStore;
   readonly queues: GroupQueues;
   readonly fleet: FleetView;
-  readonly orphans: Orphans;
+  readonly orphans: UnansweredRequests;
   readonly webhooks: Pick<WebhookParts, 'egress'>;
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { anyOfS, QuotaError, quotaHeaders, spreadS } from './quota.ts';
+import { jitteredRetryAfterS, QuotaError, quotaHeaders, randomRetryAfterS } from './quota.ts';
 
 const many = (draw: () => number): number[] => Array.from({ length: 2000 }, draw);
 
@@ -10,7 +10,7 @@ test.each([
   [48, 48, 60],
   [3600, 48, 60],
 ])('a wait of %d s is told as %d to %d whole seconds, spread', (seconds, least, most) => {
-  const told = many(() => spreadS(seconds));
+  const told = many(() => jitteredRetryAfterS(seconds));
   expect(Math.min(...told)).toBe(least);
   expect(Math.max(...told)).toBe(most);
   expect(told.every(Number.isInteger)).toBe(true);
@@ -21,7 +21,7 @@ test.each([
   [3, 3],
   [7200, 60],
 ])('who is too busy for %d s sends callers away for 1 to %d s', (seconds, most) => {
-  const told = many(() => anyOfS(seconds));
+  const told = many(() => randomRetryAfterS(seconds));
   expect(Math.min(...told)).toBe(1);
   expect(Math.max(...told)).toBe(most);
 });

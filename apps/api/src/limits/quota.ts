@@ -15,7 +15,7 @@ export class QuotaError extends LehrError {
   readonly quota: Quota;
 
   constructor(message: string, quota: Quota) {
-    super('rate-limited', message, { retryAfterS: spreadS(quota.resetS) });
+    super('rate-limited', message, { retryAfterS: jitteredRetryAfterS(quota.resetS) });
     this.quota = quota;
   }
 }
@@ -36,12 +36,12 @@ const MAX_RETRY_S = 60;
 const SPREAD = 1.25;
 
 /** Whole seconds for Retry-After: `seconds` and up to a quarter more, at most 60. */
-export function spreadS(seconds: number): number {
+export function jitteredRetryAfterS(seconds: number): number {
   const least = Math.min(Math.max(Math.ceil(seconds), 1), MAX_RETRY_S / SPREAD);
   return Math.min(MAX_RETRY_S, Math.floor(least + Math.random() * (1 + least * (SPREAD - 1))));
 }
 
 /** Whole seconds for Retry-After of a server that is too busy: from 1 up to `seconds`, at most 60. */
-export function anyOfS(seconds: number): number {
+export function randomRetryAfterS(seconds: number): number {
   return 1 + Math.floor(Math.random() * Math.min(Math.max(Math.ceil(seconds), 1), MAX_RETRY_S));
 }

@@ -14,7 +14,7 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { ApiEnv } from '../api.ts';
 import { openaiRefusal } from '../dialects/openai/errors.ts';
 import { type Wire, wireOf } from '../dialects/wire.ts';
-import { anyOfS, QuotaError, quotaHeaders } from '../limits/quota.ts';
+import { QuotaError, quotaHeaders, randomRetryAfterS } from '../limits/quota.ts';
 
 const CODE_OF_STATUS: Readonly<Record<number, ErrorCode>> = {
   400: 'invalid-request',
@@ -58,7 +58,8 @@ export function problemResponse(
 
 /** When to come back, and what was used up: the same in every dialect's refusals. */
 export function refusalHeaders(error: LehrError): Record<string, string> {
-  const retryAfterS = error.retryAfterS ?? (error.status === 503 ? anyOfS(RETRY_SPREAD_S) : undefined);
+  const retryAfterS =
+    error.retryAfterS ?? (error.status === 503 ? randomRetryAfterS(RETRY_SPREAD_S) : undefined);
   return {
     ...(retryAfterS !== undefined && { 'retry-after': String(retryAfterS) }),
     ...(error instanceof QuotaError && quotaHeaders(error.quota)),

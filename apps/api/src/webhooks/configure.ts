@@ -7,7 +7,7 @@ import { nativeRenderer } from '../dialects/native/native-renderer.ts';
 import { replicateRenderer } from '../dialects/replicate/replicate-renderer.ts';
 import type { ApiConfig } from '../env.ts';
 import { openWebhooks, type WebhookSettings } from './parts.ts';
-import { Delivery } from './stored-delivery.ts';
+import { WebhookService } from './webhook-service.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -44,7 +44,7 @@ export async function startDelivery(config: ApiConfig, parts: ApiParts): Promise
   };
   try {
     await Promise.all([redisReady(commands), redisReady(blocking)]);
-    const delivery = new Delivery({
+    const delivery = new WebhookService({
       ...parts,
       ...openWebhooks(commands, await webhookSettings(config, parts.keys)),
       blocking,

@@ -6,7 +6,7 @@
 import { setMaxListeners } from 'node:events';
 import { type Log, type Metrics, unreachable } from '@lehr/shared';
 import type { QueuedDelivery } from '@lehr/shared/queue';
-import type { Deliveries, Delivery } from './deliveries.ts';
+import type { Deliveries, StoredDelivery } from './deliveries.ts';
 import type { ReceiverGate } from './receiver-gate.ts';
 import { hostOf, laneOf, type Receivers } from './receivers.ts';
 import { type Reply, type Verdict, verdictOf } from './schedule.ts';
@@ -69,7 +69,7 @@ export class Deliverer {
   }
 
   /** Undefined when it was cut off at shutdown. */
-  async #attempt(delivery: Delivery, now: number): Promise<Sent | undefined> {
+  async #attempt(delivery: StoredDelivery, now: number): Promise<Sent | undefined> {
     const { signal } = this.#stop;
     try {
       return await this.#options.sender.send(delivery, now, signal);
@@ -79,7 +79,7 @@ export class Deliverer {
     }
   }
 
-  #judge(delivery: Delivery, reply: Reply, now: number): Verdict {
+  #judge(delivery: StoredDelivery, reply: Reply, now: number): Verdict {
     return verdictOf(reply, {
       made: delivery.tries + 1,
       delaysMs: delivery.retried === '1' ? this.#options.retryDelaysMs : [],
@@ -89,7 +89,7 @@ export class Deliverer {
   }
 
   async #conclude(
-    delivery: Delivery,
+    delivery: StoredDelivery,
     { reply, attempt, error }: Sent,
     verdict: Verdict,
   ): Promise<number | undefined> {
@@ -106,7 +106,7 @@ export class Deliverer {
   }
 
   /** What all processes should know of the receiver. */
-  async #note(delivery: Delivery, { state, pauseMs }: Verdict): Promise<void> {
+  async #note(delivery: StoredDelivery, { state, pauseMs }: Verdict): Promise<void> {
     const { receivers, closeAfterMs } = this.#options;
     if (pauseMs !== undefined) await receivers.pause(delivery, pauseMs);
     switch (state) {
@@ -126,12 +126,12 @@ export class Deliverer {
   }
 
   /** Without an attempt. */
-  async #end(delivery: Delivery, state: 'gone'): Promise<number | undefined> {
+  async #end(delivery: StoredDelivery, state: 'gone'): Promise<number | undefined> {
     const settled = await this.#options.deliveries.settle(delivery, { state });
     return settled === 'asked-again' ? SOON_MS : this.#ended(delivery, state);
   }
 
-  #ended(delivery: Delivery, state: 'delivered' | 'failed' | 'gone'): undefined {
+  #ended(delivery: StoredDelivery, state: 'delivered' | 'failed' | 'gone'): undefined {
     const { metrics, log } = this.#options;
     metrics.webhookDeliveries.inc({ outcome: state });
     if (state === 'failed') log.warn(factsOf(delivery), 'webhook given up');
@@ -140,7 +140,7 @@ export class Deliverer {
 }
 
 /** For the log. The rest of a URL may be a secret. */
-const factsOf = ({ job, event, id, url }: Delivery) => ({ job, event, id, host: hostOf(url) });
+const factsOf = ({ job, event, id, url }: StoredDelivery) => ({ job, event, id, host: hostOf(url) });
 
 const outcomeOf = (reply: Reply): string =>
   'status' in reply ? `${Math.floor(reply.status / 100)}xx` : reply.fault;

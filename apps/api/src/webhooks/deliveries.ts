@@ -62,7 +62,7 @@ const DeliverySchema = NewDeliverySchema.extend({
   /** By Redis's clock: when the next attempt may be made. */
   due_at: z.coerce.number(),
 });
-export type Delivery = z.output<typeof DeliverySchema> & EventRef;
+export type StoredDelivery = z.output<typeof DeliverySchema> & EventRef;
 
 /** What follows from an attempt. */
 export interface Next {
@@ -135,7 +135,7 @@ export class Deliveries {
   }
 
   /** With Redis's clock, ms; undefined when there is none, or no longer. */
-  async read(ref: EventRef): Promise<{ delivery: Delivery; now: number } | undefined> {
+  async read(ref: EventRef): Promise<{ delivery: StoredDelivery; now: number } | undefined> {
     const [hash, now] = await Promise.all([
       this.#redis.hgetall(this.#keys.delivery(ref.job, ref.event)),
       redisNow(this.#redis),
@@ -145,7 +145,7 @@ export class Deliveries {
   }
 
   /** Writes down an attempt, if one was made, and, when it says `settled`, what follows. */
-  async settle(delivery: Delivery, next: Next, attempt?: DeliveryAttempt): Promise<Settled> {
+  async settle(delivery: StoredDelivery, next: Next, attempt?: DeliveryAttempt): Promise<Settled> {
     const { job, event, id, asked } = delivery;
     const { pendingMs, endedMs } = this.#options;
     return (await this.#settle.run(
@@ -165,7 +165,7 @@ export class Deliveries {
   }
 
   /** Of one job, oldest first. */
-  async of(job: JobId): Promise<Delivery[]> {
+  async of(job: JobId): Promise<StoredDelivery[]> {
     const pipeline = this.#redis.pipeline();
     for (const event of ALL_EVENTS) pipeline.hgetall(this.#keys.delivery(job, event));
     const replies = (await pipeline.exec()) ?? [];
@@ -213,7 +213,7 @@ export class Deliveries {
 
 const entryOf = ({ job, event }: EventRef): string => `${job} ${event}`;
 
-function parse({ job, event }: EventRef, hash: Record<string, string>): Delivery | undefined {
+function parse({ job, event }: EventRef, hash: Record<string, string>): StoredDelivery | undefined {
   if (Object.keys(hash).length === 0) return undefined;
   const parsed = DeliverySchema.safeParse(hash);
   if (parsed.success) return { ...parsed.data, job, event };

@@ -8,10 +8,10 @@ import type { DeliveryQueue } from '@lehr/shared/queue';
 import { isTerminal, type JobRecord, type RecordStore } from '@lehr/shared/records';
 import type { Keys } from '@lehr/shared/redis';
 import type { Channels } from '../follow/channels.ts';
-import { Bell } from '../follow/wake-up.ts';
+import { WakeUp } from '../follow/wake-up.ts';
 import type { Deliveries, DeliveryRef, EventRef } from './deliveries.ts';
-import { comesAgain, queueName, webhookId } from './message-id.ts';
-import { asOf } from './record-at-event.ts';
+import { isRepeatable, queueName, webhookId } from './message-id.ts';
+import { recordAtEvent } from './record-at-event.ts';
 import type { Renderer, Renderers } from './renderer.ts';
 
 export interface DispatcherOptions {
@@ -51,13 +51,13 @@ const BATCH = 100;
 export class Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #stop = new AbortController();
-  readonly #bell: Bell;
+  readonly #wakeUp: WakeUp;
   #running: Promise<void> | undefined;
   #reconciledAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: DispatcherOptions) {
     this.#options = options;
-    this.#bell = new Bell(options.clock);
+    this.#wakeUp = new WakeUp(options.clock);
   }
 
   start(): void {
@@ -67,13 +67,13 @@ export class Dispatcher {
   /** Resolves when the round under way is over. */
   async stop(): Promise<void> {
     this.#stop.abort();
-    this.#bell.ring();
+    this.#wakeUp.ring();
     await this.#running;
   }
 
   async #rounds(): Promise<void> {
     const { channels, keys, log, times } = this.#options;
-    const unlisten = channels.listen(keys.outbox, () => this.#bell.ring());
+    const unlisten = channels.listen(keys.outbox, () => this.#wakeUp.ring());
     while (!this.#stop.signal.aborted) {
       let isMore = false;
       try {
@@ -81,7 +81,7 @@ export class Dispatcher {
       } catch (error) {
         log.warn({ error }, 'webhook round failed; trying again');
       }
-      if (!isMore) await this.#bell.rung(times.pollMs);
+      if (!isMore) await this.#wakeUp.rung(times.pollMs);
     }
     unlisten();
   }
@@ -113,7 +113,7 @@ export class Dispatcher {
     if (!record || !webhook) return deliveries.leaveOutbox(ref);
     const renderer = renderers[webhook.dialect];
     if (!renderer) throw new Error(`this process does not speak ${webhook.dialect}`);
-    if (comesAgain(ref.event)) return this.#dispatchProgress(ref, record, renderer);
+    if (isRepeatable(ref.event)) return this.#dispatchProgress(ref, record, renderer);
     const id = webhookId(ref.job, ref.event);
     await this.#queueUp({ ...ref, id }, record, renderer);
     await deliveries.leaveOutbox(ref);
@@ -137,7 +137,7 @@ export class Dispatcher {
       tenant,
       url: webhook.url,
       secret: webhook.secret,
-      body: JSON.stringify(await renderer.render(asOf(record, ref.event), ref.event)),
+      body: JSON.stringify(await renderer.render(recordAtEvent(record, ref.event), ref.event)),
       retried: renderer.retries(ref.event) ? '1' : '0',
     });
     if (state === 'pending') await queue.add(queueName(ref.job, ref.event, ref.id), ref);

@@ -21,9 +21,9 @@ export function webhookId(job: JobId, event: string, rev?: number): string {
 
 /** Its name in the delivery queue, where a name is taken once. */
 export const queueName = (job: JobId, event: string, id: string): string =>
-  comesAgain(event) ? `wh-${job}-${event}-${id}` : `wh-${job}-${event}`;
+  isRepeatable(event) ? `wh-${job}-${event}-${id}` : `wh-${job}-${event}`;
 
 /** A job may have many of these; each is overtaken by the next. */
-export const comesAgain = (event: string): boolean => event === 'job.progress';
+export const isRepeatable = (event: string): boolean => event === 'job.progress';
 
 export const isEnd = (event: string): boolean => (END_EVENTS as readonly string[]).includes(event);

@@ -17,7 +17,7 @@ interface Waiter {
   readonly take: (entry: Entry) => void;
 }
 
-interface Lane {
+interface ReceiverSlots {
   /** Deliveries under way, by when they began. */
   readonly begun: Set<{ readonly at: number }>;
   /** First come, first served. */
@@ -44,11 +44,11 @@ const MAX_WAIT_MS = 30_000;
 /** They come back at twice the rate at which they can be served: the guess may be wrong, and to ask is cheap. */
 const EAGERNESS = 2;
 /** Lanes at rest are forgotten above this many: URLs are the callers' choice. */
-const MAX_LANES = 5000;
+const MAX_RECEIVERS = 5000;
 
 export class ReceiverGate {
   readonly #options: GateOptions;
-  readonly #lanes = new Map<string, Lane>();
+  readonly #receivers = new Map<string, ReceiverSlots>();
   #closed = false;
 
   constructor(options: GateOptions) {
@@ -57,80 +57,80 @@ export class ReceiverGate {
 
   async enter(name: string): Promise<Entry> {
     if (this.#closed) return { waitMs: 0 };
-    const lane = this.#lane(name);
-    if (lane.begun.size < lane.room) return this.#place(lane);
-    return lane.waiting.size < MAX_WAITING ? this.#turn(lane) : this.#later(lane);
+    const slots = this.#slotsOf(name);
+    if (slots.begun.size < slots.room) return this.#takeSlot(slots);
+    return slots.waiting.size < MAX_WAITING ? this.#waitForSlot(slots) : this.#later(slots);
   }
 
   /** Sends everybody away who waits, and lets nobody in any more. */
   close(): void {
     this.#closed = true;
-    for (const lane of this.#lanes.values()) {
-      for (const { take } of lane.waiting) take({ waitMs: 0 });
+    for (const slots of this.#receivers.values()) {
+      for (const { take } of slots.waiting) take({ waitMs: 0 });
     }
   }
 
-  #place(lane: Lane): Entry {
+  #takeSlot(slots: ReceiverSlots): Entry {
     const { clock } = this.#options;
     const delivery = { at: clock.monotonic() };
-    lane.begun.add(delivery);
+    slots.begun.add(delivery);
     return {
       leave: (ok) => {
-        lane.begun.delete(delivery);
-        this.#learn(lane, clock.monotonic() - delivery.at, ok);
-        for (const { take } of lane.waiting) {
-          if (lane.begun.size >= lane.room) break;
-          take(this.#place(lane));
+        slots.begun.delete(delivery);
+        this.#learn(slots, clock.monotonic() - delivery.at, ok);
+        for (const { take } of slots.waiting) {
+          if (slots.begun.size >= slots.room) break;
+          take(this.#takeSlot(slots));
         }
       },
     };
   }
 
   /** Resolves with a place as soon as there is one, or with when to come back. */
-  #turn(lane: Lane): Promise<Entry> {
+  #waitForSlot(slots: ReceiverSlots): Promise<Entry> {
     const late = new AbortController();
     return new Promise((resolve) => {
       const waiter: Waiter = {
         take: (entry) => {
-          lane.waiting.delete(waiter);
+          slots.waiting.delete(waiter);
           late.abort();
           resolve(entry);
         },
       };
-      lane.waiting.add(waiter);
+      slots.waiting.add(waiter);
       void this.#options.clock.sleep(PATIENCE_MS, late.signal).then(() => {
-        if (lane.waiting.has(waiter)) waiter.take(this.#later(lane));
+        if (slots.waiting.has(waiter)) waiter.take(this.#later(slots));
       });
     });
   }
 
-  #later(lane: Lane): Entry {
+  #later(slots: ReceiverSlots): Entry {
     const now = this.#options.clock.monotonic();
-    const [oldest] = lane.begun;
-    const expectedMs = Math.max(lane.meanMs, oldest ? now - oldest.at : 0);
-    const at = Math.max(now, lane.nextAt) + expectedMs / lane.room / EAGERNESS;
-    lane.nextAt = Math.min(at, now + MAX_WAIT_MS);
-    return { waitMs: Math.max(lane.nextAt - now, MIN_WAIT_MS) };
+    const [oldest] = slots.begun;
+    const expectedMs = Math.max(slots.meanMs, oldest ? now - oldest.at : 0);
+    const at = Math.max(now, slots.nextAt) + expectedMs / slots.room / EAGERNESS;
+    slots.nextAt = Math.min(at, now + MAX_WAIT_MS);
+    return { waitMs: Math.max(slots.nextAt - now, MIN_WAIT_MS) };
   }
 
-  #learn(lane: Lane, ms: number, ok: boolean): void {
-    lane.meanMs += SMOOTHING * (ms - lane.meanMs);
-    if (!ok) lane.room = Math.max(1, Math.floor(lane.room / 2));
-    else if (ms < QUICK_MS) lane.room = Math.min(this.#options.maxPerReceiver, lane.room + 1);
+  #learn(slots: ReceiverSlots, ms: number, ok: boolean): void {
+    slots.meanMs += SMOOTHING * (ms - slots.meanMs);
+    if (!ok) slots.room = Math.max(1, Math.floor(slots.room / 2));
+    else if (ms < QUICK_MS) slots.room = Math.min(this.#options.maxPerReceiver, slots.room + 1);
   }
 
-  #lane(name: string): Lane {
-    let lane = this.#lanes.get(name);
-    if (!lane) {
-      if (this.#lanes.size >= MAX_LANES) this.#forgetResting();
+  #slotsOf(name: string): ReceiverSlots {
+    let slots = this.#receivers.get(name);
+    if (!slots) {
+      if (this.#receivers.size >= MAX_RECEIVERS) this.#forgetResting();
       const room = Math.min(FIRST_ROOM, this.#options.maxPerReceiver);
-      lane = { begun: new Set(), waiting: new Set(), room, meanMs: FIRST_MEAN_MS, nextAt: 0 };
-      this.#lanes.set(name, lane);
+      slots = { begun: new Set(), waiting: new Set(), room, meanMs: FIRST_MEAN_MS, nextAt: 0 };
+      this.#receivers.set(name, slots);
     }
-    return lane;
+    return slots;
   }
 
   #forgetResting(): void {
-    for (const [name, lane] of this.#lanes) if (lane.begun.size === 0) this.#lanes.delete(name);
+    for (const [name, slots] of this.#receivers) if (slots.begun.size === 0) this.#receivers.delete(name);
   }
 }

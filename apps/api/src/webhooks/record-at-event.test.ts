@@ -1,6 +1,6 @@
 import type { JobRecord } from '@lehr/shared/records';
 import { expect, test } from 'vitest';
-import { asOf, happenedAt } from './record-at-event.ts';
+import { happenedAt, recordAtEvent } from './record-at-event.ts';
 
 const ENDED = {
   state: 'failed',
@@ -16,7 +16,7 @@ const ENDED = {
 } as unknown as JobRecord;
 
 test('at its start a job that is over was waiting, with no attempt', () => {
-  const record = asOf(ENDED, 'job.queued');
+  const record = recordAtEvent(ENDED, 'job.queued');
   expect(record).toMatchObject({ state: 'queued', attempt: 0, created_at: 1000 });
   for (const name of ['started_at', 'finished_at', 'expires_at', 'worker', 'error']) {
     expect(record).not.toHaveProperty(name);
@@ -25,18 +25,18 @@ test('at its start a job that is over was waiting, with no attempt', () => {
 });
 
 test('when it was taken it ran, and had no end', () => {
-  const record = asOf(ENDED, 'job.started');
+  const record = recordAtEvent(ENDED, 'job.started');
   expect(record).toMatchObject({ state: 'running', started_at: 2000, worker: 'w' });
   for (const name of ['finished_at', 'expires_at', 'error']) expect(record).not.toHaveProperty(name);
   expect(happenedAt(record)).toBe(2000);
 });
 
 test('a job that went back into its queue was taken all the same', () => {
-  const requeued = { ...asOf(ENDED, 'job.queued'), attempt: 1 } as JobRecord;
-  expect(asOf(requeued, 'job.started')).toMatchObject({ state: 'running', started_at: 1000 });
+  const requeued = { ...recordAtEvent(ENDED, 'job.queued'), attempt: 1 } as JobRecord;
+  expect(recordAtEvent(requeued, 'job.started')).toMatchObject({ state: 'running', started_at: 1000 });
 });
 
 test('its end is as it is', () => {
-  expect(asOf(ENDED, 'job.failed')).toBe(ENDED);
+  expect(recordAtEvent(ENDED, 'job.failed')).toBe(ENDED);
   expect(happenedAt(ENDED)).toBe(3000);
 });

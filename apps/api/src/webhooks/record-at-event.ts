@@ -8,7 +8,7 @@ const OF_ENDED = ['finished_at', 'expires_at', 'output', 'metrics', 'error'];
  * The record as it stood at an event that is told late: a job may be over by the time its start is rendered, and a receiver must
  * not meet the end twice. Ends need no such care, and progress is always told as it is now.
  */
-export function asOf(record: JobRecord, event: string): JobRecord {
+export function recordAtEvent(record: JobRecord, event: string): JobRecord {
   switch (event) {
     case 'job.queued':
       return { ...without(record, [...OF_RUNNING, ...OF_ENDED]), state: 'queued', attempt: 0 } as JobRecord;
@@ -22,7 +22,7 @@ export function asOf(record: JobRecord, event: string): JobRecord {
   }
 }
 
-/** When the event happened, ms: what `asOf` says of the last change. */
+/** When the event happened, ms: what `recordAtEvent` says of the last change. */
 export function happenedAt(record: JobRecord): number {
   if ('finished_at' in record) return record.finished_at;
   return record.state === 'running' ? record.started_at : record.created_at;

@@ -1,12 +1,12 @@
 import { type DeliveryView, type JobId, LehrError } from '@lehr/shared';
-import type { Delivery } from './deliveries.ts';
-import { comesAgain, queueName } from './message-id.ts';
+import type { StoredDelivery } from './deliveries.ts';
+import { isRepeatable, queueName } from './message-id.ts';
 import type { WebhookParts } from './parts.ts';
 
 /** Sends the last event of a job again, under its old id and with its old bytes. Throws `conflict` when there is none. */
-export async function redeliver(parts: WebhookParts, job: JobId): Promise<Delivery> {
+export async function redeliver(parts: WebhookParts, job: JobId): Promise<StoredDelivery> {
   const { deliveries, receivers, queue } = parts;
-  const last = (await deliveries.of(job)).filter(({ event }) => !comesAgain(event)).at(-1);
+  const last = (await deliveries.of(job)).filter(({ event }) => !isRepeatable(event)).at(-1);
   if (!last) throw new LehrError('conflict', 'No webhook event of this job was made yet.');
   await receivers.reopen(last);
   await deliveries.settle(last, { state: 'pending', anew: true });
@@ -15,7 +15,7 @@ export async function redeliver(parts: WebhookParts, job: JobId): Promise<Delive
   return (await deliveries.read(last))?.delivery ?? last;
 }
 
-export const presentDelivery = (delivery: Delivery): DeliveryView => ({
+export const presentDelivery = (delivery: StoredDelivery): DeliveryView => ({
   webhook_id: delivery.id,
   event: delivery.event,
   url: delivery.url,

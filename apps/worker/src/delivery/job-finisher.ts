@@ -8,7 +8,7 @@ import type { Move, RecordStore } from '@lehr/shared/records';
 import type { JobRun, StopReason } from '../runs/job-run.ts';
 import type { OutputStore } from './output-store.ts';
 
-export interface DeliveryOptions {
+export interface JobFinisherOptions {
   readonly outputs: OutputStore;
   readonly records: RecordStore;
   readonly queues: GroupQueues;
@@ -23,10 +23,10 @@ export interface DeliveryOptions {
 const FIRST_RETRY_MS = 200;
 const MAX_RETRY_MS = 5_000;
 
-export class Delivery {
-  readonly #options: DeliveryOptions;
+export class JobFinisher {
+  readonly #options: JobFinisherOptions;
 
-  constructor(options: DeliveryOptions) {
+  constructor(options: JobFinisherOptions) {
     this.#options = options;
   }
 

@@ -70,10 +70,10 @@ export class Engine {
     });
     this.#decode = new DecodeDesk({ clock, post, vaeOf: (request) => this.#opened(request.model).model.vae });
     // A decoder call may take less time than saying again who takes part in it.
-    const onlyNews = (message: FromEngine): void => {
+    const postIfChanged = (message: FromEngine): void => {
       if (message.type !== 'turn' || !isSame(message.samples, this.#named)) post(message);
     };
-    this.#whisper = new WhisperLanes({ ...parts, post: onlyNews });
+    this.#whisper = new WhisperLanes({ ...parts, post: postIfChanged });
   }
 
   /** Loads a model and warms it up; rejects with `model-unavailable` and the reason. */

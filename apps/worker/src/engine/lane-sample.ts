@@ -35,7 +35,7 @@ export class LaneSample {
   readonly #config: SchedulerConfig;
   /** Set by whoever wants to see it: the next step keeps what it foretells. */
   wantsPreview = false;
-  #foretold: Float32Array | undefined;
+  #predictedClean: Float32Array | undefined;
   /** Samples that shared this one's steps, summed over its steps. */
   #company = 0;
 
@@ -94,17 +94,17 @@ export class LaneSample {
     if (predictions.length === 2) applyGuidance(predictions[0], prediction, this.request.guidance);
     if (this.wantsPreview) {
       const timestep = this.#run.timesteps[this.#run.call];
-      this.#foretold = foretellClean(this.#config, timestep, this.#input, prediction);
+      this.#predictedClean = foretellClean(this.#config, timestep, this.#input, prediction);
       this.wantsPreview = false;
     }
     this.#run.step(prediction, this.latent, (length) => this.#noise.draw(length));
     this.#company += company;
   }
 
-  /** The clean latent that its last step foretold, if it was wanted; handed out once. */
+  /** The clean latent that its last step predictedClean, if it was wanted; handed out once. */
   takeForetold(): Float32Array | undefined {
-    const foretold = this.#foretold;
-    this.#foretold = undefined;
-    return foretold;
+    const predictedClean = this.#predictedClean;
+    this.#predictedClean = undefined;
+    return predictedClean;
   }
 }

@@ -275,7 +275,7 @@ test('a preview shows the picture a step foretells and changes nothing about it'
   await runDry();
   expect(ofType('preview').map(({ step }) => step)).toEqual([1, 2, 3, 4, 5]);
   expect(retired[0].latent).toEqual(await alone({ steps: 5, seed: 3 }));
-  // The last step of ddim ends where it foretold: red is 100 plus the first channel.
+  // The last step of ddim ends where it predictedClean: red is 100 plus the first channel.
   const reds =
     ofType('preview')
       .at(-1)

@@ -183,10 +183,10 @@ export class Lane implements Station {
   #postPreviews(): void {
     const { latentRgb, size, post } = this.#options;
     for (const sample of this.#running) {
-      const foretold = sample.takeForetold();
-      if (!foretold || !latentRgb) continue;
+      const predictedClean = sample.takeForetold();
+      if (!predictedClean || !latentRgb) continue;
       const { id } = sample.request;
-      post({ type: 'preview', sample: id, step: sample.step, ...latentRgb.thumbnail(foretold, size) });
+      post({ type: 'preview', sample: id, step: sample.step, ...latentRgb.thumbnail(predictedClean, size) });
     }
   }
 

@@ -3,7 +3,7 @@
  * its end, whatever happens on the way: a cancel, a deadline, a lost lease, a dead engine.
  */
 import { type Clock, type JobId, type JobState, type Log, toLehrError } from '@lehr/shared';
-import type { Delivery } from '../delivery/job-finisher.ts';
+import type { JobFinisher } from '../delivery/job-finisher.ts';
 import type { FromEngine, HeardMessage, SampleId, ToEngine } from '../engine/protocol.ts';
 import type { Previews } from '../fleet/previews.ts';
 import type { ProgressWriter } from '../fleet/progress.ts';
@@ -14,7 +14,7 @@ import { Suspicion } from './suspicion.ts';
 
 export interface RunsOptions {
   readonly ledger: Ledger;
-  readonly delivery: Delivery;
+  readonly finisher: JobFinisher;
   readonly progress: ProgressWriter;
   readonly previews: Previews;
   readonly clock: Clock;
@@ -207,8 +207,8 @@ export class Runs {
     this.#runs.delete(run.record.id);
     this.#ending.add(run);
     this.#options.progress.forget(run);
-    const { delivery, log, onOver } = this.#options;
-    void (run.stopReason ? delivery.stop(run, run.stopReason) : delivery.succeed(run))
+    const { finisher, log, onOver } = this.#options;
+    void (run.stopReason ? finisher.stop(run, run.stopReason) : finisher.succeed(run))
       .catch((error: unknown) => {
         log.error({ job: run.record.id, error }, 'a job could not be ended; its lease will run out');
         return undefined;

@@ -12,7 +12,7 @@ const IDEMPOTENCY_MS = 24 * 3_600_000;
 /** No limit; Lua's numbers hold it exactly. */
 const UNLIMITED = Number.MAX_SAFE_INTEGER;
 
-export interface Applicant {
+export interface AdmissionRequest {
   readonly id: JobId;
   readonly tenant: TenantId;
   readonly queue: string;
@@ -32,7 +32,7 @@ export interface Applicant {
   readonly elsewhereMs?: number;
   readonly idempotency?: Idempotency | undefined;
   /** Takes the job of a request like this one that got no answer, instead of a new one; not together with `idempotency`. */
-  readonly twin?: Twin | undefined;
+  readonly twin?: DuplicateRequest | undefined;
 }
 
 export interface Idempotency {
@@ -42,7 +42,7 @@ export interface Idempotency {
   readonly fingerprint: string;
 }
 
-export interface Twin {
+export interface DuplicateRequest {
   /** Of caller, route and body. */
   readonly hash: string;
   /** The caller says that it asks again: it also takes a job whose request seems to wait for its answer still. */
@@ -83,7 +83,7 @@ export class AdmissionDesk {
   }
 
   /** One round trip. An admitted job holds a place among its tenant's jobs until its record is written or the janitor looks. */
-  async ask(job: Applicant): Promise<Admission> {
+  async ask(job: AdmissionRequest): Promise<Admission> {
     const { tenant, queue, priority, idempotency, twin } = job;
     const reply = await this.#script.run(
       [

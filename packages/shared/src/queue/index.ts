@@ -1,4 +1,10 @@
-export { type Admission, AdmissionDesk, type Applicant, type Idempotency, type Twin } from './admission.ts';
+export {
+  type Admission,
+  AdmissionDesk,
+  type AdmissionRequest,
+  type DuplicateRequest,
+  type Idempotency,
+} from './admission.ts';
 export { Claimer, type ClaimerOptions, type GroupHead } from './claim.ts';
 export {
   DELIVERY_QUEUE,

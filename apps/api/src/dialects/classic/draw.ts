@@ -102,7 +102,7 @@ export function classicRoutes(app: Api, parts: ApiParts): void {
       request: nativeRequest({ type: 'text-to-image', input }, NAMES),
       names: NAMES,
       idempotencyKey: c.req.valid('header')['idempotency-key'],
-      callsOff: true,
+      cancelIfAbandoned: true,
     });
     const record = await holdUntilDone(c, parts, made, holdMs);
     const [first] = record.output.images;

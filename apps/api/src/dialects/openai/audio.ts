@@ -25,7 +25,7 @@ import {
   TranscriptionFieldsSchema,
   TranslationFieldsSchema,
 } from './audio-form.ts';
-import { transcriptTeller } from './call-event-mapper.ts';
+import { transcriptEventMapper } from './call-event-mapper.ts';
 import { callEvents } from './call-events.ts';
 import { askedAgain, CALL_HEADERS, type CallHeaders, holdMsOf } from './call-headers.ts';
 import { callErrors } from './errors.ts';
@@ -114,9 +114,9 @@ async function answerCall(c: Context<ApiEnv>, parts: ApiParts, call: AudioCall):
   const isStream = fields.stream === 'true';
   const made = await makeAudioJob(c, parts, call, { fields, file, headers });
   if (isStream) {
-    const teller = transcriptTeller(async (record) => (await transcriptOf(parts, record)).text);
+    const mapper = transcriptEventMapper(async (record) => (await transcriptOf(parts, record)).text);
     const stream = countedStream(parts.streams, holderOf(c.var.caller), (gone) =>
-      callEvents(parts, made, teller, gone),
+      callEvents(parts, made, mapper, gone),
     );
     return c.body(stream, 200, { ...made.headers, ...SSE_HEADERS });
   }
@@ -175,7 +175,7 @@ async function makeAudioJob(
       body: { ...fields, file: file.sha256 },
       request: nativeRequest({ type: 'speech-to-text', model, input }, NAMES),
       names: NAMES,
-      callsOff: true,
+      cancelIfAbandoned: true,
       ...askedAgain(headers),
     });
     if (!made.isNew) {

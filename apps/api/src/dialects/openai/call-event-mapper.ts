@@ -2,10 +2,10 @@
 import type { JobEvent } from '@lehr/shared';
 import type { SucceededRecord } from '../../calls/hold.ts';
 import type { TranscriptEvent } from './audio-contract.ts';
-import type { Teller } from './call-events.ts';
+import type { CallEventMapper } from './call-events.ts';
 
 /** `textOf`: the whole text of a job that succeeded. */
-export function transcriptTeller(textOf: (record: SucceededRecord) => Promise<string>): Teller {
+export function transcriptEventMapper(textOf: (record: SucceededRecord) => Promise<string>): CallEventMapper {
   let said = '';
   /** A job begun anew says again what was said. */
   const delta = (text: string, offset: number): TranscriptEvent | undefined => {

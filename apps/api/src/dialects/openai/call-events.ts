@@ -9,7 +9,7 @@ import { formatEvent, PING } from '../../follow/sse.ts';
 import { isOver } from '../../jobs/present.ts';
 import { openaiRefusal } from './errors.ts';
 
-export interface Teller {
+export interface CallEventMapper {
   /** Whether to have previews made. */
   readonly previews: boolean;
   /** What the client hears of an event; undefined: nothing. */
@@ -21,16 +21,16 @@ export interface Teller {
 export async function* callEvents(
   parts: ApiParts,
   made: MadeJob,
-  teller: Teller,
+  mapper: CallEventMapper,
   gone: AbortSignal,
 ): AsyncGenerator<string> {
   const { feeds, records, log } = parts;
   const { id } = made.record;
   await made.held();
   try {
-    for await (const item of feeds.follow({ id, after: 0, previews: teller.previews, gone })) {
+    for await (const item of feeds.follow({ id, after: 0, previews: mapper.previews, gone })) {
       if (item === 'ping') yield PING;
-      const told = item === 'ping' ? undefined : teller.during(item.event);
+      const told = item === 'ping' ? undefined : mapper.during(item.event);
       if (told) yield formatEvent({ data: JSON.stringify(told) });
     }
     if (gone.aborted) return;
@@ -38,7 +38,7 @@ export async function* callEvents(
     if (!record) throw new LehrError('gone', 'The job was deleted meanwhile.');
     if (!isOver(record)) throw new JobEndedError('stopping', record);
     await made.answered();
-    for await (const told of teller.after(succeeded(record))) {
+    for await (const told of mapper.after(succeeded(record))) {
       yield formatEvent({ data: JSON.stringify(told) });
     }
   } catch (cause) {

@@ -4,7 +4,7 @@ import type { ObjectStore } from '@lehr/shared/objects';
 import type { JobRecord } from '@lehr/shared/records';
 import type { SucceededRecord } from '../../calls/hold.ts';
 import { readImage } from '../read-image.ts';
-import type { Teller } from './call-events.ts';
+import type { CallEventMapper } from './call-events.ts';
 import type { ImageEvent } from './image-contract.ts';
 import { pictureOf } from './picture.ts';
 
@@ -17,11 +17,11 @@ const NO_USAGE = {
 };
 
 /** `partials`: how many thumbnails at most. */
-export function imageTeller(
+export function imageEventMapper(
   { store, clock }: { readonly store: ObjectStore; readonly clock: Clock },
   record: JobRecord,
   partials: number,
-): Teller {
+): CallEventMapper {
   const common = { ...pictureOf(record), quality: 'auto' as const };
   let sent = 0;
   return {

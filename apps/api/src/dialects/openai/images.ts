@@ -22,7 +22,7 @@ import {
   type Images,
   ImagesSchema,
 } from './image-contract.ts';
-import { imageTeller } from './image-events.ts';
+import { imageEventMapper } from './image-events.ts';
 import { pictureOf } from './picture.ts';
 
 const PATH = '/v1/images/generations';
@@ -81,13 +81,13 @@ export function imageRoutes(app: Api, parts: ApiParts): void {
       body,
       request: nativeRequest(requestOf(body), NAMES),
       names: NAMES,
-      callsOff: true,
+      cancelIfAbandoned: true,
       ...askedAgain(headers),
     });
     if (body.stream) {
-      const teller = imageTeller(parts, made.record, body.partial_images ?? 0);
+      const mapper = imageEventMapper(parts, made.record, body.partial_images ?? 0);
       const stream = countedStream(parts.streams, holderOf(c.var.caller), (gone) =>
-        callEvents(parts, made, teller, gone),
+        callEvents(parts, made, mapper, gone),
       );
       // Only JSON has a type here.
       return c.body(stream, 200, { ...made.headers, ...SSE_HEADERS }) as never;

@@ -151,7 +151,7 @@ async function answerPrediction(
     idempotencyKey: headers['idempotency-key'],
     hook: hookOf(body),
     maxHeld: MAX_TWINS,
-    callsOff: false,
+    cancelIfAbandoned: false,
   });
   const record = waitS === undefined ? made.record : await hold(c, parts, made, waitS * 1000);
   // Whatever its state: this client goes on with what it is told.

@@ -5,7 +5,7 @@ import type { Api, ApiParts } from '../../api.ts';
 import type { Caller } from '../../auth/authenticator.ts';
 import { findJob } from '../../jobs/find.ts';
 import { requires } from '../../middleware/auth.ts';
-import type { Delivery } from '../../webhooks/deliveries.ts';
+import type { StoredDelivery } from '../../webhooks/deliveries.ts';
 import { presentDelivery, redeliver } from '../../webhooks/redeliver.ts';
 import { BEARER, problemsWithKey } from '../responses.ts';
 import { IdParams } from './params.ts';
@@ -69,7 +69,7 @@ async function findDeliveries(
   { records, webhooks }: ApiParts,
   caller: Caller,
   id: string,
-): Promise<{ job: JobId; found: readonly Delivery[] }> {
+): Promise<{ job: JobId; found: readonly StoredDelivery[] }> {
   const found = isJobId(id) ? await webhooks.deliveries.of(id) : [];
   const [first] = found;
   if (first?.tenant === caller.tenant) return { job: first.job, found };

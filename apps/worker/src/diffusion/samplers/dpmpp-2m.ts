@@ -20,7 +20,7 @@ interface Variant {
   readonly stochastic: boolean;
 }
 
-/** Weights of the latent, of this and the last foretold clean latent, and of fresh noise. */
+/** Weights of the latent, of this and the last predictedClean clean latent, and of fresh noise. */
 interface StepWeights {
   readonly latent: number;
   readonly clean: number;

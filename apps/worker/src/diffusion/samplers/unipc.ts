@@ -4,7 +4,7 @@ import { cleanMix } from './prediction.ts';
 import type { SamplerKind } from './sampler-kind.ts';
 
 /**
- * UniPC of order 2, arXiv 2302.04867 algorithms 1 and 2, with B(h) = e^h - 1 ("bh2") and clean latents foretold. Each
+ * UniPC of order 2, arXiv 2302.04867 algorithms 1 and 2, with B(h) = e^h - 1 ("bh2") and clean latents predictedClean. Each
  * call first corrects the latent it was made with, now that the model has seen it, then predicts the next one. Draws
  * no noise.
  */
@@ -19,7 +19,7 @@ export const unipc: SamplerKind = {
       start: { picture: first.alpha, noise: first.sigma },
       historyLength: 3,
 
-      // History: the clean latents foretold before last and last, and the corrected latent of the last call.
+      // History: the clean latents predictedClean before last and last, and the corrected latent of the last call.
       update(call, modelOutput, latent, [olderClean, lastClean, lastLatent]) {
         const mix = cleanMix(config.predictionType, levelOfSigma(sigmas[call]));
         const corrected = call === 0 ? UNCORRECTED : corrector(sigmas, call, order(call - 1));

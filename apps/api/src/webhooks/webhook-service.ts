@@ -14,7 +14,7 @@ import { ReceiverGate } from './receiver-gate.ts';
 import type { Renderers } from './renderer.ts';
 import { RETRY_DELAYS_MS } from './schedule.ts';
 
-export interface DeliveryOptions extends WebhookParts {
+export interface WebhookServiceOptions extends WebhookParts {
   /** A connection of the role `blocking`, for the queue alone. */
   readonly blocking: Redis;
   readonly keys: Keys;
@@ -24,10 +24,10 @@ export interface DeliveryOptions extends WebhookParts {
   readonly clock: Clock;
   readonly metrics: Metrics<'api'>;
   readonly log: Log;
-  readonly times?: Partial<DeliveryTimes>;
+  readonly times?: Partial<WebhookServiceTimes>;
 }
 
-export interface DeliveryTimes extends DispatcherTimes {
+export interface WebhookServiceTimes extends DispatcherTimes {
   readonly retryDelaysMs: readonly number[];
   readonly closeAfterMs: number;
   readonly leaseMs: number;
@@ -36,7 +36,7 @@ export interface DeliveryTimes extends DispatcherTimes {
 
 const DAY_MS = 24 * 3_600_000;
 
-const DELIVERY_TIMES: DeliveryTimes = {
+const DELIVERY_TIMES: WebhookServiceTimes = {
   ...DISPATCHER_TIMES,
   retryDelaysMs: RETRY_DELAYS_MS,
   closeAfterMs: 5 * DAY_MS,
@@ -50,13 +50,13 @@ const MAX_PER_RECEIVER = 32;
 /** Until attempts that were cut off are back in the queue. */
 const CUT_MS = 500;
 
-export class Delivery {
+export class WebhookService {
   readonly #gate: ReceiverGate;
   readonly #dispatcher: Dispatcher;
   readonly #deliverer: Deliverer;
   readonly #worker: DeliveryWorker;
 
-  constructor(options: DeliveryOptions) {
+  constructor(options: WebhookServiceOptions) {
     const { blocking, clock } = options;
     const times = { ...DELIVERY_TIMES, ...options.times };
     this.#gate = new ReceiverGate({ maxPerReceiver: MAX_PER_RECEIVER, clock });
