@@ -22,6 +22,8 @@ import type { ElementType, Tensor } from './tensor.ts';
 env.logLevel = 'error';
 const FATAL_ONLY = 4;
 
+keepHalfPrecisionAsBits();
+
 export const onnxRuntime: InferenceRuntime = {
   async load(graph, options) {
     checkExternalData(graph);
@@ -177,16 +179,29 @@ function toValueInfo(metadata: InferenceSession.ValueMetadata): ValueInfo {
 
 const wrap = (tensor: Tensor): OrtTensor => new OrtTensor(tensor.type, tensor.data, tensor.dims);
 
-/** The same memory in our words. Where the engine has Float16Array, ONNX Runtime gives that; we keep to raw bits. */
 function unwrap(result: OrtTensor): Tensor {
   const { type, data, dims } = result;
   if (!isElementType(type))
     throw new Error(`an output is of type ${type}, wanted one of ${ELEMENT_TYPES.join(', ')}`);
-  const plain =
-    type === 'float16' && !(data instanceof Uint16Array) && ArrayBuffer.isView(data)
-      ? new Uint16Array(data.buffer, data.byteOffset, data.byteLength / 2)
-      : data;
-  return { type, data: plain, dims } as Tensor;
+  return { type, data, dims } as Tensor;
+}
+
+/**
+ * Makes ONNX Runtime hold float16 tensors in a Uint16Array on every Node. Node 24 has Float16Array, which onnxruntime-common
+ * prefers where it exists, and whose bytes the native binding does not read ("not enough space: expected 4, got 0";
+ * microsoft/onnxruntime pull request 32323). onnxruntime-common looks for Float16Array once, when the first tensor is made,
+ * so that tensor is made here, with the global hidden.
+ */
+function keepHalfPrecisionAsBits(): void {
+  const float16Array = Object.getOwnPropertyDescriptor(globalThis, 'Float16Array');
+  Reflect.deleteProperty(globalThis, 'Float16Array');
+  try {
+    const { data } = new OrtTensor('float16', Uint16Array.of(0), [1]);
+    if (data instanceof Uint16Array) return;
+  } finally {
+    if (float16Array) Object.defineProperty(globalThis, 'Float16Array', float16Array);
+  }
+  throw new Error('runtime/onnx.ts must be loaded before anything makes an ONNX Runtime tensor.');
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
