@@ -92,6 +92,19 @@ export function toLehrError(error: unknown, code: ErrorCode = 'internal'): LehrE
   return new LehrError(code, message, { cause: error });
 }
 
+/** What of an error another process is sent, or a record keeps: the class does not survive the way. */
+export interface PlainError {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly problems?: readonly FieldProblem[];
+}
+
+/** `code` is for an error that is not a LehrError. */
+export function toPlainError(error: unknown, code?: ErrorCode): PlainError {
+  const { code: known, message, problems } = toLehrError(error, code);
+  return { code: known, message, ...(problems.length > 0 && { problems }) };
+}
+
 /** Ends a switch over a union: reaching it is a bug the compiler should have caught. */
 export function unreachable(value: never): never {
   throw new Error(`Unexpected value ${JSON.stringify(value)}. This is a bug in Lehr.`);

@@ -18,7 +18,9 @@ export {
   type ErrorCode,
   type FieldProblem,
   LehrError,
+  type PlainError,
   toLehrError,
+  toPlainError,
   unreachable,
 } from './errors.ts';
 export {

@@ -1,5 +1,5 @@
 /** Turns final latents into pixels, one picture a turn, so that a pile of finished pictures never stalls the lanes. */
-import { type Clock, toLehrError } from '@lehr/shared';
+import { type Clock, toPlainError } from '@lehr/shared';
 import type { Vae } from '../diffusion/vae.ts';
 import type { LaneSample } from './lane-sample.ts';
 import type { DiffusionSample, FromEngine, SampleId } from './protocol.ts';
@@ -68,8 +68,7 @@ export class DecodeDesk implements Station {
       });
     } catch (error) {
       if (!this.cancel(request.id)) return;
-      const { code, message } = toLehrError(error, 'engine-failed');
-      post({ type: 'failed', sample: request.id, failure: { code, message } });
+      post({ type: 'failed', sample: request.id, failure: toPlainError(error, 'engine-failed') });
     }
   }
 }

@@ -215,7 +215,13 @@ test('a sampler that cannot make so few steps fails that sample and says why', a
   engine.submit(request());
   await ended(2);
   expect(ofType('failed')).toMatchObject([
-    { failure: { code: 'invalid-input', message: expect.stringContaining('50') } },
+    {
+      failure: {
+        code: 'invalid-input',
+        message: expect.stringContaining('50'),
+        problems: [{ pointer: '/input/steps', detail: expect.stringContaining('50') }],
+      },
+    },
   ]);
   expect(ofType('finished')).toHaveLength(1);
 });

@@ -3,7 +3,7 @@
  * device, and the same for windows of audio (whisper-lanes.ts). It knows nothing of queues or stores; samples come in as
  * messages, pictures and text go out as messages.
  */
-import { type Clock, toLehrError } from '@lehr/shared';
+import { type Clock, toPlainError } from '@lehr/shared';
 import type { LatentRgb } from '../diffusion/latent-rgb.ts';
 import { type DiffusionModel, openDiffusionModel } from '../models/diffusion-folder.ts';
 import type { InferenceRuntime } from '../runtime/runtime.ts';
@@ -103,8 +103,7 @@ export class Engine {
       if (request.task === 'whisper') this.#whisper.submit(request);
       else this.#text.submit(request, this.#opened(request.model).model);
     } catch (error) {
-      const { code, message } = toLehrError(error, 'engine-failed');
-      this.#parts.post({ type: 'failed', sample: request.id, failure: { code, message } });
+      this.#parts.post({ type: 'failed', sample: request.id, failure: toPlainError(error, 'engine-failed') });
     }
     this.#wake?.();
   }

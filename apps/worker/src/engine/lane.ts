@@ -7,7 +7,7 @@
  * A model whose graph takes one timestep for all rows (`aligned`) fills the lane only while it is empty, with samples
  * of equal steps, sampler and guidance.
  */
-import { type Clock, LehrError, toLehrError } from '@lehr/shared';
+import { type Clock, LehrError, toLehrError, toPlainError } from '@lehr/shared';
 import type { LatentRgb } from '../diffusion/latent-rgb.ts';
 import type { Batching, LatentSize, NoisePredictions, UnetRow } from '../diffusion/unet.ts';
 import { admit } from './admit.ts';
@@ -174,10 +174,10 @@ export class Lane implements Station {
     return this.#options.ladder.find((rung) => rung >= rows) ?? rows;
   }
 
-  #fail(sample: LaneSample, { code, message }: LehrError): void {
+  #fail(sample: LaneSample, error: LehrError): void {
     // A cancel may have taken it out while the step ran.
     if (!this.cancel(sample.request.id)) return;
-    this.#options.post({ type: 'failed', sample: sample.request.id, failure: { code, message } });
+    this.#options.post({ type: 'failed', sample: sample.request.id, failure: toPlainError(error) });
   }
 
   #postPreviews(): void {

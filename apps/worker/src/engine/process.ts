@@ -1,5 +1,5 @@
 /** Entry of the engine's process: messages in, engine, messages out. Lives and dies with the worker that forked it. */
-import { systemClock, toLehrError } from '@lehr/shared';
+import { systemClock, toPlainError } from '@lehr/shared';
 import { onnxRuntime } from '../runtime/onnx.ts';
 import { createSimulatedRuntime } from '../runtime/simulated.ts';
 import { Engine } from './engine.ts';
@@ -20,8 +20,7 @@ async function open({ settings, models }: Extract<ToEngine, { type: 'open' }>): 
     await engine.run();
     process.disconnect();
   } catch (error) {
-    const { code, message } = toLehrError(error, 'engine-failed');
-    post({ type: 'unusable', failure: { code, message } });
+    post({ type: 'unusable', failure: toPlainError(error, 'engine-failed') });
   }
 }
 

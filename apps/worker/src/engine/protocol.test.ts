@@ -153,7 +153,15 @@ const FROM_ENGINE: { [Type in FromEngine['type']]: Extract<FromEngine, { type: T
     batchSize: 7.5,
     timings: { encodedAt: 210, startedAt: 260, decodedAt: 480 },
   },
-  failed: { type: 'failed', sample: SAMPLE, failure: { code: 'numeric-error', message: 'not a number' } },
+  failed: {
+    type: 'failed',
+    sample: SAMPLE,
+    failure: {
+      code: 'invalid-input',
+      message: 'This model cannot translate.',
+      problems: [{ pointer: '/input/task', detail: 'This model cannot translate.' }],
+    },
+  },
   dropped: { type: 'dropped', sample: SAMPLE },
 };
 

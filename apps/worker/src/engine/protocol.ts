@@ -3,7 +3,7 @@
  * serialisation of Node's IPC channel. protocol.test.ts snapshots one message of each kind, so a change of the wire
  * shows in review. Nothing here is a tensor; pixels travel as bytes, a log-mel window as floats.
  */
-import type { ErrorCode, SamplerName } from '@lehr/shared';
+import type { PlainError, SamplerName } from '@lehr/shared';
 import type { Placement, Provider } from '../runtime/runtime.ts';
 import type { LatencyModel } from '../runtime/simulated.ts';
 import type {
@@ -116,14 +116,9 @@ export interface SampleTimings {
   readonly decodedAt: number;
 }
 
-export interface EngineFailure {
-  readonly code: ErrorCode;
-  readonly message: string;
-}
-
 export type FromEngine =
   | { readonly type: 'ready'; readonly models: readonly OpenedModel[] }
-  | { readonly type: 'unusable'; readonly failure: EngineFailure }
+  | { readonly type: 'unusable'; readonly failure: PlainError }
   /** The row cap of a lane, when it is first known and whenever measuring moves it. */
   | { readonly type: 'cap'; readonly lane: string; readonly rows: number }
   /** The engine turns to these samples; should it die before it names others, one of them is to blame. */
@@ -162,6 +157,6 @@ export type FromEngine =
   | HeardMessage
   | WroteMessage
   | TranscribedMessage
-  | { readonly type: 'failed'; readonly sample: SampleId; readonly failure: EngineFailure }
+  | { readonly type: 'failed'; readonly sample: SampleId; readonly failure: PlainError }
   /** A cancel took effect; nothing of this sample will follow. */
   | { readonly type: 'dropped'; readonly sample: SampleId };

@@ -1,5 +1,5 @@
 /** Encodes the prompts of new samples, everybody's who waits in one run, before they join their lanes. */
-import { type Clock, toLehrError } from '@lehr/shared';
+import { type Clock, toPlainError } from '@lehr/shared';
 import type { DiffusionModel } from '../models/diffusion-folder.ts';
 import type { PromptEmbeddings, SampleMarks } from './lane-sample.ts';
 import type { DiffusionSample, FromEngine, SampleId } from './protocol.ts';
@@ -98,7 +98,6 @@ export class TextDesk implements Station {
   }
 
   #report(request: DiffusionSample, error: unknown): void {
-    const { code, message } = toLehrError(error, 'engine-failed');
-    this.#options.post({ type: 'failed', sample: request.id, failure: { code, message } });
+    this.#options.post({ type: 'failed', sample: request.id, failure: toPlainError(error, 'engine-failed') });
   }
 }

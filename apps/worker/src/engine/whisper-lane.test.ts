@@ -228,7 +228,8 @@ test('a model without cross-attentions refuses to time words, naming the field',
   expect(() => lane.submit(request({ timestamps: 'word' }))).toThrow(
     expect.objectContaining({
       code: 'invalid-input',
-      message: expect.stringContaining('/input/timestamp_granularities'),
+      message: expect.stringContaining('input.timestamps'),
+      problems: [expect.objectContaining({ pointer: '/input/timestamps' })],
     }),
   );
   expect(lane.hasWork).toBe(false);

@@ -14,7 +14,7 @@
  * What goes first. Decoding gains most from many rows, and encoding gains nothing from waiting, so windows are encoded as
  * they come, up to the row cap; but not so long that writing stands still, see `#mayEncode`.
  */
-import { type Clock, type LehrError, toLehrError } from '@lehr/shared';
+import { type Clock, type LehrError, toLehrError, toPlainError } from '@lehr/shared';
 import type { WhisperModel } from '../models/whisper-folder.ts';
 import { timeWords } from '../whisper/word-times.ts';
 import type { FromEngine, SampleId } from './protocol.ts';
@@ -255,13 +255,13 @@ export class WhisperLane implements Station {
     }
   }
 
-  #fail(window: WhisperWindow, { code, message }: LehrError): void {
+  #fail(window: WhisperWindow, error: LehrError): void {
     const others = (list: WhisperWindow[]): WhisperWindow[] => list.filter((other) => other !== window);
     this.#encoded = others(this.#encoded);
     this.#timing = others(this.#timing);
     if (window.isDropped) return;
     window.isDropped = true;
-    this.#options.post({ type: 'failed', sample: window.request.id, failure: { code, message } });
+    this.#options.post({ type: 'failed', sample: window.request.id, failure: toPlainError(error) });
   }
 
   #announce(windows: readonly WhisperWindow[]): void {

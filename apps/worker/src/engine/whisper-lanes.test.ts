@@ -123,7 +123,13 @@ test('a window that cannot be served fails, and a cancelled one is dropped', asy
     {
       type: 'failed',
       sample: wrong.id,
-      failure: { code: 'invalid-input', message: 'This model does not know "xx"; it knows en, es.' },
+      failure: {
+        code: 'invalid-input',
+        message: 'This model does not know "xx"; it knows en, es.',
+        problems: [
+          { pointer: '/input/language', detail: 'This model does not know "xx"; it knows en, es.' },
+        ],
+      },
     },
   ]);
   expect(ofType('dropped')).toEqual([{ type: 'dropped', sample: long.id }]);

@@ -76,9 +76,9 @@ export class WhisperWindow {
     this.#temperatures = temperatureLadder(request.temperature, request.fallback);
     this.#uniform = new SeededUniform(request.seed);
     if (request.timestamps === 'word' && !model.alignment) {
-      const detail = 'This model was exported without cross-attentions: it cannot time words.';
-      throw new LehrError('invalid-input', `/input/timestamp_granularities: ${detail}`, {
-        problems: [{ pointer: '/input/timestamp_granularities', detail }],
+      const detail = 'this model was exported without cross-attentions and cannot time words';
+      throw new LehrError('invalid-input', `input.timestamps: ${detail}.`, {
+        problems: [{ pointer: '/input/timestamps', detail }],
       });
     }
     if (request.language !== null) this.#language = request.language;

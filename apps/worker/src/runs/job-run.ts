@@ -8,7 +8,7 @@
  *
  * picture-run.ts and speech-run.ts are the two kinds.
  */
-import { type ErrorCode, type LeaseToken, type ObjectKey, type Progress, toObjectKey } from '@lehr/shared';
+import { type LeaseToken, type ObjectKey, type PlainError, type Progress, toObjectKey } from '@lehr/shared';
 import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord, Move } from '@lehr/shared/records';
 import type { EngineSample, FromEngine, HeardMessage } from '../engine/protocol.ts';
@@ -17,7 +17,7 @@ import type { EngineSample, FromEngine, HeardMessage } from '../engine/protocol.
 export type StopReason =
   | { readonly kind: 'canceled' }
   | { readonly kind: 'expired' }
-  | { readonly kind: 'failed'; readonly code: ErrorCode; readonly message: string }
+  | ({ readonly kind: 'failed' } & PlainError)
   /** Handed back for another worker: this one is draining. */
   | { readonly kind: 'handed-back' }
   /** Somebody else has the job now; nothing may be written. */

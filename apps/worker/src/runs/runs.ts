@@ -2,7 +2,7 @@
  * The jobs this worker has in hand. Hands their samples to the engine, hears what becomes of them, and sees every job to
  * its end, whatever happens on the way: a cancel, a deadline, a lost lease, a dead engine.
  */
-import { type Clock, type JobId, type JobState, type Log, toLehrError } from '@lehr/shared';
+import { type Clock, type JobId, type JobState, type Log, toPlainError } from '@lehr/shared';
 import type { JobFinisher } from '../delivery/job-finisher.ts';
 import type { FromEngine, HeardMessage, SampleId, ToEngine } from '../engine/protocol.ts';
 import type { Previews } from '../fleet/previews.ts';
@@ -193,8 +193,7 @@ export class Runs {
     } catch (error) {
       // Whoever stopped the job aborted this.
       if (!run.stopReason) {
-        const { code, message } = toLehrError(error, 'internal');
-        this.stop(run, { kind: 'failed', code, message });
+        this.stop(run, { kind: 'failed', ...toPlainError(error) });
       }
     }
     this.#settle(run);

@@ -111,7 +111,8 @@ function opened(child: ChildProcess, options: EngineOptions): Promise<readonly O
         resolve(first.models);
       } else {
         child.kill('SIGKILL');
-        reject(new LehrError(first.failure.code, first.failure.message));
+        const { code, message, problems } = first.failure;
+        reject(new LehrError(code, message, { problems }));
       }
     };
     const onExit = (code: number | null, signal: string | null): void => {
