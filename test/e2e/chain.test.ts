@@ -1,4 +1,4 @@
-/** Jobs made of jobs, across workers that each serve one task. */
+/** Workflows, across workers that each serve one task. */
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Job, NodeState } from '../../packages/shared/src/index.ts';
@@ -136,11 +136,11 @@ test('a painter killed in the middle of a picture is replaced, and the picture i
   expect(pixelData(drawn)).toBe(pixelData(wanted));
 }, 240_000);
 
-test('a graph feeds what was said into several pictures, and a cancel ends all of it', async () => {
+test('a workflow feeds what was said into several pictures, and a cancel ends all of it', async () => {
   const stack = await world();
   await ears(stack);
   const { id } = await submit(stack, {
-    type: 'graph',
+    type: 'workflow',
     nodes: [
       { id: 'photo', type: 'text-to-image', input: { prompt: 'a photo of {{hear.text}}', seed: 1 } },
       { id: 'hear', type: 'speech-to-text', input: { audio: await dataUri('en_stars.wav') } },
@@ -164,11 +164,11 @@ test('a graph feeds what was said into several pictures, and a cancel ends all o
   ]);
 });
 
-test('a node that fails fails the graph with its reason, and what others made stays readable', async () => {
+test('a node that fails fails the workflow with its reason, and what others made stays readable', async () => {
   const stack = await world();
   const [, painter] = [await ears(stack), await brush(stack)];
   const { id } = await submit(stack, {
-    type: 'graph',
+    type: 'workflow',
     nodes: [
       { id: 'first', type: 'text-to-image', input: { prompt: 'a house', seed: 1, steps: 2 } },
       { id: 'hear', type: 'speech-to-text', input: { audio: 'data:audio/wav;base64,AAAA' } },
@@ -185,7 +185,7 @@ test('a node that fails fails the graph with its reason, and what others made st
   await painter.stop();
 });
 
-test('a graph that cannot run is refused at the place that is wrong, and nothing is stored', async () => {
+test('a workflow that cannot run is refused at the place that is wrong, and nothing is stored', async () => {
   const stack = await world();
   const wrong: [pointer: string, nodes: object[]][] = [
     ['/nodes/0/input/prompt', [{ id: 'a', type: 'text-to-image', input: { prompt: '{{b.text}}' } }]],
@@ -197,7 +197,7 @@ test('a graph that cannot run is refused at the place that is wrong, and nothing
     ['/nodes/0/model', [{ id: 'a', type: 'text-to-image', model: 'nobody', input: { prompt: 'x' } }]],
   ];
   for (const [pointer, nodes] of wrong) {
-    const response = await stack.ask('POST', '/v1/jobs', { type: 'graph', nodes });
+    const response = await stack.ask('POST', '/v1/jobs', { type: 'workflow', nodes });
     expect([404, 422]).toContain(response.status);
     expect(await response.json()).toMatchObject({ errors: [{ pointer }] });
   }

@@ -36,7 +36,7 @@ test('its commands, on a recorded sentence', async () => {
   expect(printed).toMatchObject({
     transcribe: { status: 'succeeded', output: { text: said } },
     chain: { status: 'succeeded', output: { text: said, images: [{ seed: 7 }] } },
-    graph: { status: 'succeeded', output: { images: [{}, {}] } },
+    workflow: { status: 'succeeded', output: { images: [{}, {}] } },
   });
 });
 

@@ -35,7 +35,7 @@ import {
   type WorkerStatus,
 } from '../../packages/shared/src/index.ts';
 import { openObjectStore } from '../../packages/shared/src/objects/index.ts';
-import { type Claim, Claimer, GraphRunner, GroupQueues } from '../../packages/shared/src/queue/index.ts';
+import { type Claim, Claimer, GroupQueues, WorkflowRunner } from '../../packages/shared/src/queue/index.ts';
 import { RecordStore } from '../../packages/shared/src/records/index.ts';
 import type { Redis } from '../../packages/shared/src/redis/index.ts';
 import { freshKeys, testRedis } from './redis.ts';
@@ -110,7 +110,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     keys,
     records,
     queues,
-    graphs: new GraphRunner({ redis, keys, records, queues }),
+    workflows: new WorkflowRunner({ redis, keys, records, queues }),
     fleet,
     channels,
     waits: new JobWaits(channels, keys, clock),

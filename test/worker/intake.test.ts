@@ -13,7 +13,7 @@ import {
   silentLog,
   systemClock,
 } from '../../packages/shared/src/index.ts';
-import { GraphRunner, Leases } from '../../packages/shared/src/queue/index.ts';
+import { Leases, WorkflowRunner } from '../../packages/shared/src/queue/index.ts';
 import { SOON } from '../support/patience.ts';
 import { type QueueWorld, queueWorld } from '../support/queue-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
@@ -72,7 +72,7 @@ async function intakeWorld(): Promise<IntakeWorld> {
   };
   const intake = new Intake({
     ...world,
-    graphs: new GraphRunner(world),
+    workflows: new WorkflowRunner(world),
     leases,
     ledger: new Ledger(() => CAP),
     runs: runs as Runs,

@@ -2,7 +2,7 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import type { Clock, Log, Metrics, MetricsPage, Registry } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
-import type { GraphRunner, GroupQueues } from '@lehr/shared/queue';
+import type { GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
 import type { RecordStore } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import type { Authenticator, Caller } from './auth/authenticator.ts';
@@ -38,7 +38,7 @@ export interface ApiParts extends AdmissionParts {
   readonly keys: Keys;
   readonly records: RecordStore;
   readonly queues: GroupQueues;
-  readonly graphs: GraphRunner;
+  readonly workflows: WorkflowRunner;
   readonly fleet: FleetView;
   readonly channels: Channels;
   readonly waits: JobWaits;

@@ -11,7 +11,7 @@ import {
   type Registry,
 } from '@lehr/shared';
 import { type ObjectStore, openObjectStore } from '@lehr/shared/objects';
-import { GraphRunner, GroupQueues, Janitor } from '@lehr/shared/queue';
+import { GroupQueues, Janitor, WorkflowRunner } from '@lehr/shared/queue';
 import { RecordStore } from '@lehr/shared/records';
 import { assertNoEviction, keysOf, openRedis, type Redis, redisReady } from '@lehr/shared/redis';
 import type { ApiParts } from './api.ts';
@@ -145,7 +145,7 @@ async function openParts(config: ApiConfig, opened: Opened): Promise<ApiParts> {
     ...opened,
     keys,
     queues,
-    graphs: new GraphRunner({ redis, keys, records, queues }),
+    workflows: new WorkflowRunner({ redis, keys, records, queues }),
     fleet,
     store,
     files: new Files({

@@ -29,9 +29,9 @@ export function observeWorker(metrics: Metrics<'worker'>): WorkerObserver {
       if (end) countEnd(metrics, run, end);
     },
     unrun: (queue, end) => metrics.requests.inc({ ...labelsOfQueue(queue), outcome: end }),
-    // As the API counts it: a job made of jobs by its type.
-    expired: ({ queue, graph, type }) => {
-      const labels = graph ? { model: type, version: '' } : labelsOfQueue(queue);
+    // As the API counts it: a workflow by its type.
+    expired: ({ queue, workflow, type }) => {
+      const labels = workflow ? { model: type, version: '' } : labelsOfQueue(queue);
       metrics.requests.inc({ ...labels, outcome: 'expired' });
     },
     lost: () => metrics.leasesLost.inc(),

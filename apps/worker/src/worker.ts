@@ -3,7 +3,7 @@
  * parts that are already open; `start` serves, `stop` drains.
  */
 import type { JobId, JobState } from '@lehr/shared';
-import { Claimer, GraphRunner, Janitor, Leases } from '@lehr/shared/queue';
+import { Claimer, Janitor, Leases, WorkflowRunner } from '@lehr/shared/queue';
 import { JobFinisher } from './delivery/job-finisher.ts';
 import { OutputStore } from './delivery/output-store.ts';
 import type { FromEngine } from './engine/protocol.ts';
@@ -76,12 +76,12 @@ export class Worker {
       },
     });
     const outputs = new OutputStore({ store, clock, log, patienceMs: times.storePatienceMs });
-    const graphs = new GraphRunner({ redis: parts.commands, keys, records, queues });
+    const workflows = new WorkflowRunner({ redis: parts.commands, keys, records, queues });
     const finisher = new JobFinisher({
       outputs,
       records,
       queues,
-      graphs,
+      workflows,
       clock,
       log,
       worker: parts.id,
@@ -130,7 +130,7 @@ export class Worker {
       claimer,
       queues,
       records,
-      graphs,
+      workflows,
       leases: this.#leases,
       ledger: this.#ledger,
       runs: this.#runs,

@@ -37,7 +37,7 @@ export interface Operations {
     path: Record<never, never>;
     query: {
       readonly status?: 'queued' | 'running' | 'succeeded' | 'failed' | 'canceled' | 'expired' | undefined;
-      readonly type?: 'text-to-image' | 'speech-to-text' | 'speech-to-image' | 'graph' | undefined;
+      readonly type?: 'text-to-image' | 'speech-to-text' | 'speech-to-image' | 'workflow' | undefined;
       readonly model?: string | undefined;
       readonly limit?: number | undefined;
       readonly cursor?: string | undefined;
@@ -165,13 +165,6 @@ export interface File {
   };
 }
 
-export interface GraphTimings {
-  /** Until the first node started. */
-  readonly queued: number;
-  /** From then until the last node had ended. */
-  readonly nodes: number;
-}
-
 export interface Image {
   /** Carries its own right to be read until `expires_at`; ask for the job again for a new one. */
   readonly url: string;
@@ -187,7 +180,7 @@ export interface Image {
 export interface Job {
   readonly id: string;
   readonly object: 'job';
-  readonly type: 'text-to-image' | 'speech-to-text' | 'speech-to-image' | 'graph';
+  readonly type: 'text-to-image' | 'speech-to-text' | 'speech-to-image' | 'workflow';
   /** `name@version` that runs the job. */
   readonly model: string;
   readonly status: 'queued' | 'running' | 'succeeded' | 'failed' | 'canceled' | 'expired';
@@ -213,7 +206,7 @@ export interface Job {
   readonly webhook: Webhook | null;
   /** Your own labels, at most 32; handed back untouched. */
   readonly metadata: Readonly<Record<string, string>>;
-  /** Of a job made of jobs. */
+  /** Of a workflow. */
   readonly nodes?: readonly NodeState[] | undefined;
   readonly links: {
     readonly self: string;
@@ -271,10 +264,10 @@ export interface JobMetrics {
   readonly queue_ms: number;
   readonly run_ms: number;
   readonly total_ms: number;
-  /** Mean number of samples or windows that shared this job's graph runs; null for a job made of jobs. */
+  /** Mean number of samples or windows that shared this job's graph runs; null for a workflow. */
   readonly batch_size: number | null;
   readonly worker: string | null;
-  readonly timings: Timings | SpeechTimings | GraphTimings;
+  readonly timings: Timings | SpeechTimings | WorkflowTimings;
   /** Seconds of audio transcribed. */
   readonly audio_seconds?: number | undefined;
 }
@@ -386,7 +379,7 @@ export interface NewKey {
 
 export interface NodeState {
   readonly id: string;
-  readonly type: 'text-to-image' | 'speech-to-text' | 'speech-to-image' | 'graph';
+  readonly type: 'text-to-image' | 'speech-to-text' | 'speech-to-image' | 'workflow';
   readonly model: string;
   readonly job: string | null;
   readonly status: 'waiting' | 'queued' | 'running' | 'succeeded' | 'failed' | 'canceled' | 'expired';
@@ -620,7 +613,7 @@ export interface WebhookBody {
   readonly data: {
     readonly id: string;
     readonly object: 'job';
-    readonly type: 'text-to-image' | 'speech-to-text' | 'speech-to-image' | 'graph';
+    readonly type: 'text-to-image' | 'speech-to-text' | 'speech-to-image' | 'workflow';
     /** `name@version` that runs the job. */
     readonly model: string;
     readonly status: 'queued' | 'running' | 'succeeded' | 'failed' | 'canceled' | 'expired';
@@ -646,7 +639,7 @@ export interface WebhookBody {
     readonly webhook: Webhook | null;
     /** Your own labels, at most 32; handed back untouched. */
     readonly metadata: Readonly<Record<string, string>>;
-    /** Of a job made of jobs. */
+    /** Of a workflow. */
     readonly nodes?: readonly NodeState[] | undefined;
     readonly links: {
       readonly self: string;
@@ -683,21 +676,12 @@ export interface Word {
   readonly end: number;
 }
 
-export type GraphNode =
-  | {
-      /** Other nodes refer to it by this name. */
-      readonly id: string;
-      readonly model?: string | undefined;
-      readonly type: 'text-to-image';
-      readonly input: TextToImageInput;
-    }
-  | {
-      /** Other nodes refer to it by this name. */
-      readonly id: string;
-      readonly model?: string | undefined;
-      readonly type: 'speech-to-text';
-      readonly input: SpeechToTextInput;
-    };
+export interface WorkflowTimings {
+  /** Until the first node started. */
+  readonly queued: number;
+  /** From then until the last node had ended. */
+  readonly nodes: number;
+}
 
 export type JobEvent =
   | {
@@ -805,8 +789,9 @@ export type JobRequest =
       readonly metadata?: Readonly<Record<string, string>> | undefined;
     }
   | {
-      readonly type: 'graph';
-      readonly nodes: readonly GraphNode[];
+      /** `graph` is the older name of `workflow`. */
+      readonly type: 'workflow';
+      readonly nodes: readonly WorkflowNode[];
       /** Jobs of a more urgent class always go first. */
       readonly priority?: 'interactive' | 'standard' | 'bulk' | undefined;
       /** Seconds from now after which the result is worth nothing: the job then ends as `expired`. */
@@ -888,4 +873,20 @@ export type Model =
         /** Seconds of one file, decoded. */
         readonly max_audio_s: number;
       };
+    };
+
+export type WorkflowNode =
+  | {
+      /** Other nodes refer to it by this name. */
+      readonly id: string;
+      readonly model?: string | undefined;
+      readonly type: 'text-to-image';
+      readonly input: TextToImageInput;
+    }
+  | {
+      /** Other nodes refer to it by this name. */
+      readonly id: string;
+      readonly model?: string | undefined;
+      readonly type: 'speech-to-text';
+      readonly input: SpeechToTextInput;
     };

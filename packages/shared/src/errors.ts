@@ -41,7 +41,7 @@ export const ERROR_CODES = {
   'attempts-exhausted': { status: 500, title: 'Too many attempts', retryable: false },
   'deadline-exceeded': { status: 504, title: 'Deadline passed', retryable: true },
   'invalid-audio': { status: 422, title: 'Not readable audio', retryable: false },
-  'node-failed': { status: 500, title: 'A node of the graph failed', retryable: false },
+  'node-failed': { status: 500, title: 'A node of the workflow failed', retryable: false },
 } as const satisfies Record<string, CodeFacts>;
 
 export type ErrorCode = keyof typeof ERROR_CODES;

@@ -1,7 +1,6 @@
 export { type Clock, systemClock } from './clock.ts';
 export { ConfigError, readConfig, SECRET } from './config.ts';
 export * from './contracts/api-key.ts';
-export * from './contracts/graph.ts';
 export * from './contracts/job.ts';
 export * from './contracts/job-event.ts';
 export * from './contracts/job-request.ts';
@@ -12,6 +11,7 @@ export * from './contracts/speech-to-text.ts';
 export * from './contracts/text-to-image.ts';
 export * from './contracts/webhook-request.ts';
 export * from './contracts/webhooks.ts';
+export * from './contracts/workflow.ts';
 export { ENV, envSchema } from './env.ts';
 export {
   ERROR_CODES,
@@ -32,8 +32,6 @@ export {
   type WorkerStatus,
   WorkerStatusSchema,
 } from './fleet.ts';
-export { type Plan, type PlannedNode, planGraph } from './graph/plan.ts';
-export { fillReferences, findReferences } from './graph/references.ts';
 export {
   type Alignment,
   type DiffusionGroup,
@@ -83,3 +81,5 @@ export {
   type TranscriptFormat,
 } from './transcripts/formats.ts';
 export { LANGUAGE_NAMES } from './transcripts/language-names.ts';
+export { type Plan, type PlannedNode, planWorkflow } from './workflow/plan.ts';
+export { fillReferences, findReferences } from './workflow/references.ts';

@@ -1,6 +1,6 @@
 /** Calls off waiting jobs whose request lost its answer and that nobody came back for (orphans.ts). */
 import type { Clock, Log } from '@lehr/shared';
-import type { GraphRunner, GroupQueues } from '@lehr/shared/queue';
+import type { GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
 import type { RecordStore } from '@lehr/shared/records';
 import { cancelJob } from '../jobs/cancel.ts';
 import type { UnansweredRequests } from './unanswered-requests.ts';
@@ -9,7 +9,7 @@ interface AbandonedParts {
   readonly orphans: UnansweredRequests;
   readonly records: RecordStore;
   readonly queues: GroupQueues;
-  readonly graphs: GraphRunner;
+  readonly workflows: WorkflowRunner;
   readonly clock: Clock;
   readonly log: Log;
 }

@@ -27,7 +27,7 @@ export interface Asking {
   /** From now; past it the result is worth nothing to the caller. */
   readonly deadlineMs?: number | undefined;
   readonly identity?: RequestIdentity | undefined;
-  /** Of a job made of jobs: the lines its first nodes will wait in. It stands in none itself. */
+  /** Of a workflow: the queues its first nodes will wait in. The workflow itself waits in none. */
   readonly entries?: readonly { readonly queue: string; readonly model: string }[] | undefined;
 }
 
@@ -85,7 +85,7 @@ export async function admitJob(parts: AdmitParts, caller: Caller, asking: Asking
   }
 }
 
-/** A job made of jobs waits as long as the slowest of its first nodes. */
+/** A workflow waits as long as the slowest of its first nodes. */
 async function aheadOf(backlog: Backlog, { queue, model, priority, entries }: Asking): Promise<Ahead> {
   if (!entries) return backlog.ahead(queue, model, priority);
   const waits = await Promise.all(entries.map((entry) => backlog.waits(entry.queue, entry.model)));

@@ -1,12 +1,12 @@
 /** Calling a job off, and forgetting one that is over. */
 import { AudioSourceSchema, LehrError, toObjectKey } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
-import type { GraphRunner, GroupQueues } from '@lehr/shared/queue';
+import type { GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
 import { isTerminal, type JobRecord, type RecordStore } from '@lehr/shared/records';
 import type { WebhookParts } from '../webhooks/parts.ts';
 
 interface CancelParts {
-  readonly graphs: GraphRunner;
+  readonly workflows: WorkflowRunner;
   readonly records: RecordStore;
   readonly queues: GroupQueues;
 }
@@ -18,11 +18,11 @@ export async function cancelJob(parts: CancelParts, record: JobRecord): Promise<
   const [{ code }] = await parts.records.apply([{ move: 'cancel', id: record.id }]);
   if (code === 'requested') return 'asked';
   if (code !== 'ok') return 'over';
-  // A crash before this leaves an entry that a worker closes when it claims it and finds the record ended, and a graph
+  // A crash before this leaves an entry that a worker closes when it claims it and finds the record ended, and a workflow
   // that the janitor sees to.
-  if (record.graph) await parts.graphs.advance(record.id);
+  if (record.workflow) await parts.workflows.advance(record.id);
   else await parts.queues.of(record.queue).remove(record.id);
-  if (record.parent) await parts.graphs.advance(record.parent);
+  if (record.parent) await parts.workflows.advance(record.parent);
   return 'canceled';
 }
 
@@ -30,18 +30,18 @@ type ForgetParts = CancelParts & { store: ObjectStore; webhooks: Pick<WebhookPar
 
 /**
  * Removes a finished job and returns true; false when a part of it has still to stop, of which its worker was told. Outputs first, so that a failure in between leaves a record that can be deleted again. Files that were
- * uploaded on their own stay; other jobs may read them. Throws `conflict` for a node of a graph, and rejects with
+ * uploaded on their own stay; other jobs may read them. Throws `conflict` for a node of a workflow, and rejects with
  * `storage-failed` when the store refuses.
  */
 export async function forgetJob(parts: ForgetParts, record: JobRecord): Promise<boolean> {
   if (record.parent) {
     throw new LehrError('conflict', `This job is a part of ${record.parent} and goes with it.`);
   }
-  const ids = record.graph?.nodes.map(({ job }) => job) ?? [];
+  const ids = record.workflow?.nodes.map(({ job }) => job) ?? [];
   const nodes = ids.length > 0 ? await parts.records.readMany(ids) : [];
   if (nodes.some((node) => node && !isTerminal(node.state))) {
     // Its record is what its end is written to.
-    await parts.graphs.advance(record.id);
+    await parts.workflows.advance(record.id);
     return false;
   }
   // The whole last: until then it can be found, and deleted again.
@@ -51,8 +51,8 @@ export async function forgetJob(parts: ForgetParts, record: JobRecord): Promise<
 }
 
 async function forget(parts: ForgetParts, record: JobRecord): Promise<void> {
-  // What a graph made belongs to its nodes.
-  const keys = record.graph ? [] : [...outputKeys(record), ...attachedKeys(record)];
+  // What a workflow made belongs to its nodes.
+  const keys = record.workflow ? [] : [...outputKeys(record), ...attachedKeys(record)];
   await Promise.all(keys.map((key) => parts.store.delete(toObjectKey(key))));
   await parts.queues.of(record.queue).remove(record.id);
   await parts.webhooks.deliveries.forget(record.id);

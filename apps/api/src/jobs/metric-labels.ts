@@ -1,8 +1,8 @@
 import type { JobRecord } from '@lehr/shared/records';
 
-/** Labels stay few: a job made of jobs counts by its type, its nodes count by their models. */
+/** Labels stay few: a workflow counts by its type, its nodes count by their models. */
 export function metricLabels(record: JobRecord): { model: string; version: string } {
-  if (record.graph) return { model: record.type, version: '' };
+  if (record.workflow) return { model: record.type, version: '' };
   const [model, version] = record.model.split('@');
   return { model, version };
 }

@@ -1,16 +1,16 @@
-/** The nodes of a job made of jobs, as its owner sees them. */
+/** The nodes of a workflow, as its owner sees them. */
 import type { Job, NodeState, Progress } from '@lehr/shared';
-import { type GraphState, isTerminal, type JobRecord } from '@lehr/shared/records';
+import { isTerminal, type JobRecord, type WorkflowState } from '@lehr/shared/records';
 import type { OutputPresenter } from './present-output.ts';
 
 /** `records` stand in the order of the nodes, undefined where one has not begun. */
 export function presentNodes(
-  graph: GraphState,
+  workflow: WorkflowState,
   records: readonly (JobRecord | undefined)[],
   outputs: OutputPresenter,
 ): Promise<NodeState[]> {
   return Promise.all(
-    graph.nodes.map(async ({ id, type, model }, i) => {
+    workflow.nodes.map(async ({ id, type, model }, i) => {
       const record = records[i];
       return {
         id,

@@ -36,9 +36,11 @@ export class Presenter {
   /** `brief`: what would have to be read from the store is left out, as lists do. */
   async job(record: JobRecord, { brief = false } = {}): Promise<Job> {
     const self = this.url(`/v1/jobs/${record.id}`);
-    const { graph } = record;
-    const nodeRecords = graph ? await this.#options.records.readMany(graph.nodes.map(({ job }) => job)) : [];
-    const nodes = graph && (await presentNodes(graph, nodeRecords, this.#outputs));
+    const { workflow } = record;
+    const nodeRecords = workflow
+      ? await this.#options.records.readMany(workflow.nodes.map(({ job }) => job))
+      : [];
+    const nodes = workflow && (await presentNodes(workflow, nodeRecords, this.#outputs));
     return {
       id: record.id,
       object: 'job',
@@ -70,10 +72,10 @@ export class Presenter {
     };
   }
 
-  /** Null unless the job waits; of a job made of jobs, the place of its first node that does. */
+  /** Null unless the job waits; of a workflow, the place of its first node that does. */
   async #place(record: JobRecord, nodes: readonly (JobRecord | undefined)[] = []): Promise<Job['queue']> {
     if (record.state !== 'queued') return null;
-    if (record.graph) {
+    if (record.workflow) {
       const first = nodes.find((node) => node?.state === 'queued');
       return first ? this.#place(first) : null;
     }

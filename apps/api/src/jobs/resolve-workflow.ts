@@ -1,46 +1,47 @@
-/** A job made of jobs, made definite: every node resolved as if it were asked for alone, and each with a job id of its own. */
+/** Resolves a workflow: every node as if it were requested alone, each with its own job id. */
 import {
   type FieldProblem,
-  type GraphNode,
   type JobRequest,
   LehrError,
   newJobId,
-  planGraph,
+  planWorkflow,
   speechToImageNodes,
+  type WorkflowNode,
 } from '@lehr/shared';
-import { GRAPH_QUEUE } from '@lehr/shared/queue';
-import type { GraphState } from '@lehr/shared/records';
+import { WORKFLOW_QUEUE } from '@lehr/shared/queue';
+import type { WorkflowState } from '@lehr/shared/records';
 import { refusal } from '../field-problems.ts';
 import type { Attachment } from './audio-input.ts';
 import { type ResolveContext, type ResolvedWork, type ResolveParts, resolveWork } from './resolve.ts';
 
-export interface ResolvedGraph extends Omit<ResolvedWork, 'attached'> {
-  readonly graph: GraphState;
+export interface ResolvedWorkflow extends Omit<ResolvedWork, 'attached'> {
+  readonly workflow: WorkflowState;
   readonly attachments: readonly Attachment[];
   /** Of its first nodes: one of these lines it waits in. */
   readonly entries: readonly { readonly queue: string; readonly model: string }[];
 }
 
-export type GraphRequest = Extract<JobRequest, { type: 'speech-to-image' | 'graph' }>;
+export type WorkflowRequest = Extract<JobRequest, { type: 'speech-to-image' | 'workflow' }>;
 
 /** Throws `model-not-found` and `invalid-input`, with pointers into the request as it was posted. */
-export async function resolveGraph(
+export async function resolveWorkflow(
   parts: ResolveParts,
   context: ResolveContext,
-  request: GraphRequest,
+  request: WorkflowRequest,
   weight: number,
-): Promise<ResolvedGraph> {
-  const nodes = request.type === 'graph' ? request.nodes : speechToImageNodes(request.input, request.model);
-  const plan = planGraph(nodes);
+): Promise<ResolvedWorkflow> {
+  const nodes =
+    request.type === 'workflow' ? request.nodes : speechToImageNodes(request.input, request.model);
+  const plan = planWorkflow(nodes);
   if (plan.problems.length > 0) throw refusal('invalid-input', asPosted(request, plan.problems));
   const resolved = await Promise.all(
     plan.nodes.map(async ({ node, after }) => {
-      const at = request.type === 'graph' ? `/nodes/${nodes.indexOf(node)}` : '';
+      const at = request.type === 'workflow' ? `/nodes/${nodes.indexOf(node)}` : '';
       const work = await within(at, resolveWork(parts, { ...context, name: node.id }, node));
       return { node, after, work };
     }),
   );
-  const graph: GraphState = {
+  const workflow: WorkflowState = {
     weight,
     nodes: resolved.map(({ node, after, work: { attached: _, ...work } }) => ({
       ...work,
@@ -51,24 +52,24 @@ export async function resolveGraph(
   };
   return {
     type: request.type,
-    model: [...new Set(graph.nodes.map(({ model }) => model))].join('+'),
-    queue: GRAPH_QUEUE,
-    cost: graph.nodes.reduce((sum, { cost }) => sum + cost, 0),
-    input: shownInput(request, nodes, graph),
-    graph,
+    model: [...new Set(workflow.nodes.map(({ model }) => model))].join('+'),
+    queue: WORKFLOW_QUEUE,
+    cost: workflow.nodes.reduce((sum, { cost }) => sum + cost, 0),
+    input: shownInput(request, nodes, workflow),
+    workflow,
     attachments: resolved.flatMap(({ work }) => work.attached ?? []),
-    entries: graph.nodes.filter(({ after }) => after.length === 0),
+    entries: workflow.nodes.filter(({ after }) => after.length === 0),
   };
 }
 
 /** What the record shows as the job's input: as posted, with the audio by its place and not by its bytes. */
 function shownInput(
-  request: GraphRequest,
-  nodes: readonly GraphNode[],
-  graph: GraphState,
+  request: WorkflowRequest,
+  nodes: readonly WorkflowNode[],
+  workflow: WorkflowState,
 ): Record<string, unknown> {
-  const inputOf = (id: string) => graph.nodes.find((node) => node.id === id)?.input ?? {};
-  if (request.type === 'graph') {
+  const inputOf = (id: string) => workflow.nodes.find((node) => node.id === id)?.input ?? {};
+  if (request.type === 'workflow') {
     return { nodes: nodes.map(({ id, type }) => ({ id, type, input: inputOf(id) })) };
   }
   const [listen, draw] = nodes.map(({ id }) => inputOf(id));
@@ -77,8 +78,8 @@ function shownInput(
 }
 
 /** The nodes of a speech-to-image job are nowhere in its request. */
-const asPosted = ({ type }: GraphRequest, problems: readonly FieldProblem[]): readonly FieldProblem[] =>
-  type === 'graph'
+const asPosted = ({ type }: WorkflowRequest, problems: readonly FieldProblem[]): readonly FieldProblem[] =>
+  type === 'workflow'
     ? problems
     : problems.map(({ pointer, detail }) => ({ pointer: pointer.replace(/^\/nodes\/\d+/, ''), detail }));
 

@@ -1,7 +1,7 @@
 /** Making a job: resolve, price, admit, store. Knows no HTTP. */
 import { type JobId, type JobRequest, LehrError, newJobId } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
-import type { GraphRunner, GroupQueues } from '@lehr/shared/queue';
+import type { GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
 import type { JobRecord, NewJob, RecordStore } from '@lehr/shared/records';
 import type { Caller } from '../auth/authenticator.ts';
 import type { UnansweredRequests } from '../calls/unanswered-requests.ts';
@@ -12,11 +12,11 @@ import type { WebhookParts } from '../webhooks/parts.ts';
 import { type AdmitParts, type Admitted, admitJob } from './admit.ts';
 import type { RequestIdentity } from './identity.ts';
 import { isWork, type ResolveParts, resolveWork } from './resolve.ts';
-import { type ResolvedGraph, resolveGraph } from './resolve-workflow.ts';
+import { type ResolvedWorkflow, resolveWorkflow } from './resolve-workflow.ts';
 
 export interface SubmitParts extends AdmitParts, ResolveParts {
   readonly store: ObjectStore;
-  readonly graphs: GraphRunner;
+  readonly workflows: WorkflowRunner;
   readonly records: RecordStore;
   readonly queues: GroupQueues;
   readonly fleet: FleetView;
@@ -43,13 +43,13 @@ export async function submitJob(
   identity?: RequestIdentity,
   hook: Hook | undefined = request.webhook,
 ): Promise<Submission> {
-  const { store, graphs, queues, records, webhooks } = parts;
+  const { store, workflows, queues, records, webhooks } = parts;
   const id = newJobId();
   const resolved = await resolve(parts, caller, id, request);
   const told = hookFields(webhooks.egress, caller.tenant, hook);
   const { priority, deadline_s, metadata } = request;
   const deadlineMs = deadline_s === undefined ? undefined : deadline_s * 1000;
-  const { type, model, queue, cost, input, graph, entries } = resolved;
+  const { type, model, queue, cost, input, workflow, entries } = resolved;
   const asking = { id, queue, model, priority, cost, deadlineMs, identity, entries };
   const { admission, quota } = await admitJob(parts, caller, asking);
   if (admission.code !== 'admitted') {
@@ -63,10 +63,10 @@ export async function submitJob(
     model,
     queue,
     priority,
-    // Of itself; the nodes of a graph have theirs.
-    cost: graph ? 0 : cost,
+    // Of itself; the nodes of a workflow have theirs.
+    cost: workflow ? 0 : cost,
     input,
-    graph,
+    workflow,
     metadata,
     // By Redis's clock, which every process measures deadlines with.
     deadline_at: deadlineMs === undefined ? undefined : Math.round(admission.now + deadlineMs),
@@ -84,8 +84,8 @@ export async function submitJob(
     await parts.quotas.giveBack(caller, cost);
     throw error;
   }
-  const created = graph
-    ? await graphs.create(job)
+  const created = workflow
+    ? await workflows.create(job)
     : await records.create(job, () => queues.of(queue).add(job, admission.rank));
   const record = created.record ?? (await records.read(job.id));
   if (!record) throw new LehrError('internal', `Job ${job.id} was stored and is not there.`);
@@ -96,7 +96,8 @@ export async function submitJob(
   return { record, how: 'replay' };
 }
 
-type Resolved = Omit<ResolvedGraph, 'graph' | 'entries'> & Partial<Pick<ResolvedGraph, 'graph' | 'entries'>>;
+type Resolved = Omit<ResolvedWorkflow, 'workflow' | 'entries'> &
+  Partial<Pick<ResolvedWorkflow, 'workflow' | 'entries'>>;
 
 async function resolve(
   parts: SubmitParts,
@@ -105,7 +106,7 @@ async function resolve(
   request: JobRequest,
 ): Promise<Resolved> {
   const place = { tenant, job, name: 'audio', fleet: await parts.fleet.workers() };
-  if (!isWork(request)) return resolveGraph(parts, place, request, limits.weight);
+  if (!isWork(request)) return resolveWorkflow(parts, place, request, limits.weight);
   const { attached, ...work } = await resolveWork(parts, place, request);
   return { ...work, attachments: attached ? [attached] : [] };
 }

@@ -25,10 +25,10 @@ export const JOB_REQUESTS = {
       input: { audio: 'https://app.example/memo.wav', width: 512, height: 512 },
     },
   },
-  graph: {
-    summary: 'A graph of jobs',
+  workflow: {
+    summary: 'A workflow',
     value: {
-      type: 'graph',
+      type: 'workflow',
       nodes: [
         { id: 'hear', type: 'speech-to-text', input: { audio: 'https://app.example/memo.wav' } },
         { id: 'photo', type: 'text-to-image', input: { prompt: 'a photo of {{hear.text}}' } },

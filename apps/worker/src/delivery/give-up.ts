@@ -1,13 +1,13 @@
 /** The end of a job that is not tried again. It was claimed, and is never run here. */
 import { type JobState, LehrError, type Log, type WorkerId } from '@lehr/shared';
-import type { Claim, GraphRunner, GroupQueues, Leases } from '@lehr/shared/queue';
+import type { Claim, GroupQueues, Leases, WorkflowRunner } from '@lehr/shared/queue';
 import type { RecordStore } from '@lehr/shared/records';
 
 export interface GiveUpParts {
   readonly worker: WorkerId;
   readonly queues: GroupQueues;
   readonly records: RecordStore;
-  readonly graphs: GraphRunner;
+  readonly workflows: WorkflowRunner;
   readonly leases: Leases;
   readonly log: Log;
   readonly onUnrun: (queue: string, end: JobState) => void;
@@ -15,7 +15,7 @@ export interface GiveUpParts {
 
 /** Fails the job under the lease of its claim; `as` says what is written when it is not that its attempts are used up. */
 export async function giveUp(
-  { worker, queues, records, graphs, leases, log, onUnrun }: GiveUpParts,
+  { worker, queues, records, workflows, leases, log, onUnrun }: GiveUpParts,
   claim: Claim,
   why: string,
   as = new LehrError('attempts-exhausted', `The job was ${why}.`),
@@ -31,6 +31,6 @@ export async function giveUp(
   if (failed.code === 'ok') onUnrun(claim.queue, 'failed');
   leases.remove(claim.jobId);
   const parent = started.record?.parent;
-  if (parent) await graphs.advance(parent);
+  if (parent) await workflows.advance(parent);
   await queues.of(claim.queue).fail(claim, why);
 }

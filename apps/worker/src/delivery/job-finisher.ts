@@ -3,7 +3,7 @@
  * two leaves a job whose lease runs out, and whoever claims it next finds the record ended and only closes it.
  */
 import { type Clock, ERROR_CODES, type JobError, type JobState, type Log } from '@lehr/shared';
-import type { GraphRunner, GroupQueues } from '@lehr/shared/queue';
+import type { GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
 import type { Move, RecordStore } from '@lehr/shared/records';
 import type { JobRun, StopReason } from '../runs/job-run.ts';
 import type { OutputStore } from './output-store.ts';
@@ -12,7 +12,7 @@ export interface JobFinisherOptions {
   readonly outputs: OutputStore;
   readonly records: RecordStore;
   readonly queues: GroupQueues;
-  readonly graphs: GraphRunner;
+  readonly workflows: WorkflowRunner;
   readonly clock: Clock;
   readonly log: Log;
   readonly worker: string;
@@ -77,7 +77,7 @@ export class JobFinisher {
     end: Pick<Move, 'move' | 'fields'>,
     reason?: string,
   ): Promise<JobState | undefined> {
-    const { records, queues, graphs, outputs, log } = this.#options;
+    const { records, queues, workflows, outputs, log } = this.#options;
     const move = { ...end, id: run.record.id, lease: run.lease };
     const [outcome] = await this.#persistently(() => records.apply([move]));
     const isOurs = outcome.code === 'ok' || outcome.code === 'same';
@@ -90,7 +90,7 @@ export class JobFinisher {
     this.#options.onClosing(run);
     const { parent } = run.record;
     // The next nodes join the flow before this one leaves it, so that it does not look complete in between.
-    if (parent) await this.#persistently(() => graphs.advance(parent));
+    if (parent) await this.#persistently(() => workflows.advance(parent));
     const queue = queues.of(run.claim.queue);
     await this.#persistently(() =>
       reason === undefined ? queue.complete(run.claim) : queue.fail(run.claim, reason),

@@ -9,7 +9,7 @@
  *   any       -> stopped    drain; nothing is claimed any more
  */
 import { type Clock, type JobId, type JobState, type Log, toLehrError, type WorkerId } from '@lehr/shared';
-import type { Claim, Claimer, GraphRunner, GroupHead, GroupQueues, Leases } from '@lehr/shared/queue';
+import type { Claim, Claimer, GroupHead, GroupQueues, Leases, WorkflowRunner } from '@lehr/shared/queue';
 import type { JobRecord, Outcome, RecordStore } from '@lehr/shared/records';
 import { giveUp } from '../delivery/give-up.ts';
 import type { JobRun } from '../runs/job-run.ts';
@@ -22,7 +22,7 @@ export interface IntakeOptions {
   readonly claimer: Claimer;
   readonly queues: GroupQueues;
   readonly records: RecordStore;
-  readonly graphs: GraphRunner;
+  readonly workflows: WorkflowRunner;
   readonly leases: Leases;
   readonly ledger: Ledger;
   readonly runs: Runs;
@@ -210,7 +210,7 @@ export class Intake {
   }
 
   async #begin(claim: Claim, outcome: Outcome, claimedAt: number): Promise<void> {
-    const { queues, leases, runs, graphs, log } = this.#options;
+    const { queues, leases, runs, workflows, log } = this.#options;
     const record = outcome.record;
     if (!record) {
       // Its end came while it waited, or its record is gone: only the queue entry is left to close.
@@ -230,7 +230,7 @@ export class Intake {
       return giveUp(this.#options, claim, refusal.message, refusal);
     }
     log.info({ job: record.id, queue: claim.queue, attempt: outcome.attempt }, 'job started');
-    if (record.parent) await graphs.begin(record.parent);
+    if (record.parent) await workflows.begin(record.parent);
     runs.add(run);
     this.#options.onStarted(run, outcome);
     if (this.#opening.get(record.id)) runs.stop(run, { kind: 'canceled' });

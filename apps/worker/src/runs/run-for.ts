@@ -30,7 +30,7 @@ export interface RunParts {
 }
 
 /**
- * Throws LehrError `invalid-input` when the input does not fit: one written by a newer API, or a node of a graph into
+ * Throws LehrError `invalid-input` when the input does not fit: one written by a newer API, or a node of a workflow into
  * which another node's output was filled.
  */
 export function runFor(claim: Claim, record: JobRecord, claimedAt: number, parts: RunParts): JobRun {

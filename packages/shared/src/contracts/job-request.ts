@@ -1,10 +1,10 @@
 /** What a caller posts to have a job made. */
 import { z } from 'zod';
-import { GraphNodesSchema, SpeechToImageRequestSchema } from './graph.ts';
-import { MetadataSchema, PRIORITY_CLASSES } from './job.ts';
+import { MetadataSchema, OLDER_WORKFLOW_TYPE, PRIORITY_CLASSES } from './job.ts';
 import { SpeechToTextRequestSchema } from './speech-to-text.ts';
 import { TextToImageRequestSchema } from './text-to-image.ts';
 import { WebhookRequestSchema } from './webhook-request.ts';
+import { SpeechToImageRequestSchema, WorkflowNodesSchema } from './workflow.ts';
 
 const WEEK_S = 7 * 24 * 3600;
 
@@ -40,7 +40,14 @@ export const JobRequestSchema = z
       input: SpeechToImageRequestSchema,
       ...common,
     }),
-    z.strictObject({ type: z.literal('graph'), nodes: GraphNodesSchema, ...common }),
+    z.strictObject({
+      type: z
+        .literal(['workflow', OLDER_WORKFLOW_TYPE])
+        .transform(() => 'workflow' as const)
+        .meta({ description: '`graph` is the older name of `workflow`.' }),
+      nodes: WorkflowNodesSchema,
+      ...common,
+    }),
   ])
   .meta({ id: 'JobRequest' });
 export type JobRequest = z.output<typeof JobRequestSchema>;

@@ -4,8 +4,16 @@ import { ERROR_CODES, type ErrorCode } from '../errors.ts';
 import { TranscriptSchema } from './speech-to-text.ts';
 import { WebhookSchema } from './webhook-request.ts';
 
-export const JOB_TYPES = ['text-to-image', 'speech-to-text', 'speech-to-image', 'graph'] as const;
+export const JOB_TYPES = ['text-to-image', 'speech-to-text', 'speech-to-image', 'workflow'] as const;
 export type JobType = (typeof JOB_TYPES)[number];
+
+/** The older name of the type `workflow`; accepted in requests. */
+export const OLDER_WORKFLOW_TYPE = 'graph';
+/** A job type as a request may name it; the OpenAPI document shows the present names only. */
+export const JobTypeParamSchema = z
+  .enum([...JOB_TYPES, OLDER_WORKFLOW_TYPE])
+  .transform((type): JobType => (type === OLDER_WORKFLOW_TYPE ? 'workflow' : type))
+  .meta({ enum: [...JOB_TYPES], description: '`graph` is the older name of `workflow`.' });
 
 export const JOB_STATES = ['queued', 'running', 'succeeded', 'failed', 'canceled', 'expired'] as const;
 export type JobState = (typeof JOB_STATES)[number];
@@ -59,13 +67,13 @@ export const SpeechTimingsSchema = z
   .meta({ id: 'SpeechTimings' });
 export type SpeechTimings = z.output<typeof SpeechTimingsSchema>;
 
-/** Of a job made of jobs; its nodes have their own. The parts sum to `total_ms`. */
-export const GraphTimingsSchema = z
+/** Of a workflow; its nodes have their own. The parts sum to `total_ms`. */
+export const WorkflowTimingsSchema = z
   .object({
     queued: z.number().meta({ description: 'Until the first node started.' }),
     nodes: z.number().meta({ description: 'From then until the last node had ended.' }),
   })
-  .meta({ id: 'GraphTimings' });
+  .meta({ id: 'WorkflowTimings' });
 
 export const JobMetricsSchema = z
   .object({
@@ -74,10 +82,10 @@ export const JobMetricsSchema = z
     total_ms: z.number(),
     batch_size: z.number().nullable().meta({
       description:
-        "Mean number of samples or windows that shared this job's graph runs; null for a job made of jobs.",
+        "Mean number of samples or windows that shared this job's graph runs; null for a workflow.",
     }),
     worker: z.string().nullable(),
-    timings: z.union([TimingsSchema, SpeechTimingsSchema, GraphTimingsSchema]),
+    timings: z.union([TimingsSchema, SpeechTimingsSchema, WorkflowTimingsSchema]),
     audio_seconds: z.number().optional().meta({ description: 'Seconds of audio transcribed.' }),
   })
   .meta({ id: 'JobMetrics' });
@@ -125,7 +133,7 @@ export const JobOutputsSchema = z
   .meta({ id: 'JobOutputs' });
 export type JobOutputs = z.output<typeof JobOutputsSchema>;
 
-/** One node of a job made of jobs. A node that has not begun has no job yet. */
+/** One node of a workflow. A node that has not begun has no job yet. */
 export const NodeStateSchema = z
   .object({
     id: z.string(),
@@ -172,7 +180,7 @@ export const JobSchema = z
     metrics: JobMetricsSchema.nullable(),
     webhook: WebhookSchema.nullable(),
     metadata: MetadataSchema,
-    nodes: z.array(NodeStateSchema).optional().meta({ description: 'Of a job made of jobs.' }),
+    nodes: z.array(NodeStateSchema).optional().meta({ description: 'Of a workflow.' }),
     links: z.object({
       self: z.url(),
       events: z.url().meta({ description: 'Server-sent events, read with your key.' }),

@@ -14,7 +14,6 @@ export {
   type QueuedDelivery,
 } from './delivery-queue.ts';
 export { type GroupDepth, type GroupLoads, meanWaitingCost, readDepths, readLoads } from './depth.ts';
-export { GRAPH_QUEUE, GraphRunner, type GraphRunnerOptions } from './graph-runner.ts';
 export {
   type Claim,
   DEFAULT_LEASE_TIMES,
@@ -29,3 +28,4 @@ export { Leases, type LeasesOptions } from './leases.ts';
 export { CLASS_WIDTH, classOfRank, firstRank, MAX_RANK } from './rank.ts';
 export { expireOverdue, requeueLost } from './reconciler.ts';
 export { recoverStalled } from './stalled.ts';
+export { WORKFLOW_QUEUE, WorkflowRunner, type WorkflowRunnerOptions } from './workflow-runner.ts';

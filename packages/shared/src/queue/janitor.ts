@@ -7,10 +7,10 @@ import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { JobRecord, RecordStore } from '../records/index.ts';
 import { type Keys, type Redis, redisNow } from '../redis/index.ts';
-import { GraphRunner } from './graph-runner.ts';
 import type { GroupQueues } from './group-queue.ts';
 import { expireOverdue, requeueLost } from './reconciler.ts';
 import { recoverStalled } from './stalled.ts';
+import { WorkflowRunner } from './workflow-runner.ts';
 
 export interface JanitorOptions {
   readonly redis: Redis;
@@ -31,13 +31,13 @@ export class Janitor {
   readonly #options: JanitorOptions;
   readonly #token = randomUUID();
   readonly #stop = new AbortController();
-  readonly #graphs: GraphRunner;
+  readonly #workflows: WorkflowRunner;
   #running: Promise<void> | undefined;
   #reconciledAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: JanitorOptions) {
     this.#options = options;
-    this.#graphs = new GraphRunner(options);
+    this.#workflows = new WorkflowRunner(options);
   }
 
   start(): void {
@@ -72,7 +72,7 @@ export class Janitor {
     const expired = await expireOverdue(redis, keys, queues, records, await redisNow(redis));
     if (expired.length > 0) log.info({ jobs: expired.map(({ id }) => id) }, 'jobs expired in the queue');
     for (const job of expired) onExpired?.(job);
-    await this.#graphs.sweep();
+    await this.#workflows.sweep();
     if (clock.monotonic() - this.#reconciledAt < reconcileEveryMs) return;
     this.#reconciledAt = clock.monotonic();
     const lost = await requeueLost(redis, keys, queues, records, await redisNow(redis));

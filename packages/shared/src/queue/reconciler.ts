@@ -2,9 +2,9 @@
 import type { JobId, TenantId } from '../ids.ts';
 import { isTerminal, type JobRecord, type RecordStore } from '../records/index.ts';
 import type { Keys, Redis } from '../redis/index.ts';
-import { GRAPH_QUEUE } from './graph-runner.ts';
 import type { GroupQueues } from './group-queue.ts';
 import { firstRank } from './rank.ts';
+import { WORKFLOW_QUEUE } from './workflow-runner.ts';
 
 /** A job this young may still be on its way into the queue. */
 const SETTLE_MS = 10_000;
@@ -37,12 +37,12 @@ export async function requeueLost(
     const gone = ids.filter((_, i) => live[i] === undefined);
     if (gone.length > 0) await forget(redis, keys, gone);
     const unfinished = live.filter((record) => record && !isTerminal(record.state)) as JobRecord[];
-    const [graphs, jobs] = [
-      unfinished.filter(({ graph }) => graph),
-      unfinished.filter(({ graph }) => !graph),
+    const [workflows, jobs] = [
+      unfinished.filter(({ workflow }) => workflow),
+      unfinished.filter(({ workflow }) => !workflow),
     ];
-    // A job made of jobs has no turn in a queue to lose; it is looked at anew.
-    if (graphs.length > 0) await redis.zadd(keys.graphs, ...graphs.flatMap(({ id }) => [now, id]));
+    // A workflow has no place in a queue to lose; it is advanced again.
+    if (workflows.length > 0) await redis.zadd(keys.workflows, ...workflows.flatMap(({ id }) => [now, id]));
     lost.push(...(await withoutJob(redis, queues, jobs)));
     if (ids.length < CHUNK) break;
   }
@@ -97,7 +97,7 @@ async function addAgain(queues: GroupQueues, record: JobRecord): Promise<void> {
   const rank = record.rank ?? firstRank(record.priority);
   if (record.parent) {
     try {
-      return await queue.add(record, rank, { id: record.parent, queue: queues.of(GRAPH_QUEUE) });
+      return await queue.add(record, rank, { id: record.parent, queue: queues.of(WORKFLOW_QUEUE) });
     } catch (error) {
       if ((error as { code?: number }).code !== PARENT_MISSING) throw error;
     }

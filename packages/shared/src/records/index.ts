@@ -2,7 +2,6 @@ export { type JobFilter, listJobs, type Page } from './list.ts';
 export {
   DIALECTS,
   type Dialect,
-  type GraphState,
   isTerminal,
   type JobOutput,
   JobOutputSchema,
@@ -14,6 +13,7 @@ export {
   type StoredImage,
   type StoredTranscript,
   type StoredWebhook,
+  type WorkflowState,
 } from './record.ts';
 export {
   type Move,

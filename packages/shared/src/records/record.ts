@@ -12,7 +12,7 @@
  *                +--------- expire ----+--> expired
  *
  * `output` says a part of the result while the rest is still to come.
- * `begin` is the start of a job made of jobs, when the first of them starts; it has no attempts of its own.
+ * `begin` is the start of a workflow, when its first node starts; a workflow itself has no attempts.
  * `start` opens an attempt: it may find the record queued, or still running when the worker before died without a
  * word. Every later move of that worker names the attempt, and moves of older attempts are refused as stale.
  */
@@ -87,8 +87,8 @@ export const JobOutputSchema = z.object({
 });
 export type JobOutput = z.output<typeof JobOutputSchema>;
 
-/** A job made of jobs: its nodes, each with the job it is or will be. Inputs are complete but for their references. */
-export const GraphStateSchema = z.object({
+/** A workflow: its nodes, each with the job it is or will be. Inputs are complete but for their references. */
+export const WorkflowStateSchema = z.object({
   /** The share of its tenant against others. */
   weight: z.number().default(1),
   nodes: z.array(
@@ -104,7 +104,7 @@ export const GraphStateSchema = z.object({
     }),
   ),
 });
-export type GraphState = z.output<typeof GraphStateSchema>;
+export type WorkflowState = z.output<typeof WorkflowStateSchema>;
 
 /** Which wire a job was asked for on; its webhooks speak the same. */
 export const DIALECTS = ['native', 'replicate'] as const;
@@ -143,8 +143,8 @@ const base = {
   /** Types of the events that somebody asked to be told of, separated by spaces. */
   hook_events: z.string().optional(),
   webhook: json(StoredWebhookSchema).optional(),
-  /** Of a job made of jobs. */
-  graph: json(GraphStateSchema).optional(),
+  /** Of a workflow. */
+  workflow: json(WorkflowStateSchema).optional(),
   /** Of a node: the job it is part of, and which node it is. */
   parent: id<JobId>().optional(),
   node: z.string().optional(),
@@ -152,7 +152,7 @@ const base = {
   rev: number,
   attempt: number,
 };
-/** A job made of jobs runs on no worker itself. */
+/** A workflow itself runs on no worker; its nodes do. */
 const started = { started_at: number, worker: id<WorkerId>().optional(), lease: id<LeaseToken>().optional() };
 const ended = {
   finished_at: number,
@@ -201,7 +201,7 @@ export type NewJob = Pick<
   | 'admitted_at'
   | 'hook_events'
   | 'webhook'
-  | 'graph'
+  | 'workflow'
   | 'parent'
   | 'node'
 >;

@@ -5,6 +5,7 @@ import { LehrError } from '../errors.ts';
 import type { JobId, LeaseToken } from '../ids.ts';
 import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
 import { type JobRecord, JobRecordSchema, MOVES, type MoveName, type NewJob } from './record.ts';
+import { fromStoredNames, toStoredNames } from './stored-names.ts';
 
 const TRANSITION_LUA = [
   `local MOVES = cjson.decode([[${JSON.stringify(MOVES)}]])`,
@@ -87,7 +88,7 @@ export class RecordStore {
    * changes nothing and answers `exists`, so a create whose reply was lost may be repeated.
    */
   async create(job: NewJob, enqueue: () => Promise<unknown>): Promise<Outcome> {
-    const move = { move: 'create', id: job.id, fields: encodeFields(job) };
+    const move = { move: 'create', id: job.id, fields: toStoredNames(encodeFields(job)) };
     const [replies] = await Promise.all([
       this.#script.run([this.#keys.live], this.#arguments([move])),
       enqueue(),
@@ -197,7 +198,7 @@ function parseOutcome(reply: unknown): Outcome {
 
 function parseRecord(hash: Record<string, string>): JobRecord | undefined {
   if (Object.keys(hash).length === 0) return undefined;
-  const parsed = JobRecordSchema.safeParse(hash);
+  const parsed = JobRecordSchema.safeParse(fromStoredNames(hash));
   if (parsed.success) return parsed.data;
   throw new LehrError('internal', `Record ${hash.id} does not fit its schema. This is a bug in Lehr.`, {
     cause: parsed.error,

@@ -98,7 +98,7 @@ local function create(m)
   redis.call('ZADD', prefix .. ':live:' .. m.fields.tenant, now, m.id)
   if not m.fields.parent then redis.call('ZADD', prefix .. ':jobs:' .. m.fields.tenant, 0, m.id) end
   if m.fields.deadline_at then redis.call('ZADD', prefix .. ':deadlines', m.fields.deadline_at, m.id) end
-  -- A graph that is called off this very moment may not have been seen to have this node.
+  -- A workflow that is cancelled at this moment may have been read without this node; the janitor looks again.
   if m.fields.parent then redis.call('ZADD', prefix .. ':graphs', now, m.fields.parent) end
   if m.fields.graph then
     redis.call('ZADD', prefix .. ':graphs', now, m.id)
@@ -130,7 +130,7 @@ local function apply(m)
   local wanted = known[5] and 1 or 0
   local watched = 0
   if m.move == 'start' or m.move == 'progress' then
-    -- Who follows a job made of jobs follows its nodes.
+    -- A watched workflow makes its nodes watched.
     watched = redis.call('EXISTS', prefix .. ':watched:' .. m.id, prefix .. ':watched:' .. (known[14] or ''))
   end
   local function answer(code) return { code, state, rev, attempt, wanted, watched } end
@@ -151,7 +151,7 @@ local function apply(m)
       end
     elseif m.lease then
       if m.lease ~= lease then return answer('stale') end
-    -- Without a lease it is a job made of jobs: nobody runs it, and who closes its flow holds only that.
+    -- A record without a lease is a workflow: no worker runs it, and the lock on it only guards closing its flow.
     elseif lease and redis.call('EXISTS', prefix .. ':' .. known[7] .. ':' .. m.id .. ':lock') == 1 then
       if move ~= 'cancel' then return answer('stale') end
       redis.call('HSET', key, 'cancel_requested', '1')
@@ -200,9 +200,9 @@ local function apply(m)
   elseif TERMINAL[state] then
     if m.lease then redis.call('HSET', key, 'ended_by', m.lease) end
     finish(key, m.id, known[6])
-    -- The graph this job is a node of has something to do; whoever wrote this does it, or the janitor a little later.
+    -- The workflow of this node must advance: the caller of this script does it, or the janitor a little later.
     if known[14] then redis.call('ZADD', prefix .. ':graphs', now, known[14]) end
-    -- And so have the nodes of one that ends: those that are left are of no use any more.
+    -- The same for a workflow that ends: its remaining nodes must stop.
     if redis.call('HEXISTS', key, 'graph') == 1 then redis.call('ZADD', prefix .. ':graphs', now, m.id) end
   end
   announce(m.id, rev, EVENT[move], m.data or (move == 'progress' and m.fields and m.fields.progress) or nil, known[12])

@@ -56,8 +56,8 @@ export interface Keys {
   hookGone(hash: string): string;
   /** Exists while a receiver is left alone; the hash is of tenant and host. */
   hookPause(hash: string): string;
-  /** Jobs made of jobs that may have a next node to start or an end to write, by when that was noticed. */
-  readonly graphs: string;
+  /** Workflows that may have a next node to start or an end to write, by when that was noticed. */
+  readonly workflows: string;
   /** Channel: the record of this job changed. */
   changed(id: JobId): string;
   /** Exists while somebody follows the job live. */
@@ -108,7 +108,7 @@ export function keysOf(namespace: string): Keys {
     hookSecrets: (tenant) => `${prefix}:hook-secrets:${tenant}`,
     hookGone: (hash) => `${prefix}:hook-gone:${hash}`,
     hookPause: (hash) => `${prefix}:hook-pause:${hash}`,
-    graphs: `${prefix}:graphs`,
+    workflows: `${prefix}:graphs`,
     changed: (id) => `${prefix}:changed:${id}`,
     watched: (id) => `${prefix}:watched:${id}`,
     preview: (id) => `${prefix}:preview:${id}`,

@@ -101,7 +101,7 @@ function outputOf(type: Job['type'], output: Job['output']): unknown {
       return { text, language, duration, segments };
     }
     case 'speech-to-image':
-    case 'graph':
+    case 'workflow':
       return { text: output?.text, images };
   }
 }

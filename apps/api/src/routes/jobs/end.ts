@@ -45,7 +45,7 @@ const deleteRoute = createRoute({
   tags: ['jobs'],
   summary: 'Forget a job',
   description:
-    'Removes a finished job with its outputs. A job that is not over, or has a part that is not, is called off instead. A part of a job made of jobs ' +
+    'Removes a finished job with its outputs. A job that is not over, or has a part that is not, is called off instead. A part of a workflow ' +
     'goes with the whole, and alone is a conflict.',
   security: BEARER,
   middleware: requires('cancel'),

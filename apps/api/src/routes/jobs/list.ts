@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { isJobId, JOB_TYPES, type JobId, JobListSchema, JobStateSchema } from '@lehr/shared';
+import { isJobId, type JobId, JobListSchema, JobStateSchema, JobTypeParamSchema } from '@lehr/shared';
 import { listJobs } from '@lehr/shared/records';
 import type { Api, ApiParts } from '../../api.ts';
 import { refusal } from '../../field-problems.ts';
@@ -9,7 +9,7 @@ import { BEARER, problemsWithKey } from '../responses.ts';
 
 const ListQuery = z.strictObject({
   status: JobStateSchema.optional(),
-  type: z.enum(JOB_TYPES).optional(),
+  type: JobTypeParamSchema.optional(),
   model: z.string().min(1).max(200).optional().meta({ description: '`name` or `name@version`.' }),
   limit: z.coerce.number().int().min(1).max(100).default(20),
   cursor: z.string().max(200).optional().meta({ description: '`next_cursor` of the page before.' }),

@@ -1,31 +1,31 @@
-/** What a job made of jobs does next: a pure choice over the states of its nodes. */
+/** What a workflow does next: a pure choice over the states of its nodes. */
 import type { JobError } from '../contracts/job.ts';
 import { ERROR_CODES } from '../errors.ts';
-import type { GraphState, JobRecord } from '../records/record.ts';
+import type { JobRecord, WorkflowState } from '../records/record.ts';
 import { fillReferences } from './references.ts';
 
-export type GraphNodeState = GraphState['nodes'][number];
+export type WorkflowNodeState = WorkflowState['nodes'][number];
 
 export type NextMove =
   /** These nodes can start; their inputs are complete. Possibly none. */
-  | { readonly kind: 'go-on'; readonly start: readonly GraphNodeState[] }
+  | { readonly kind: 'go-on'; readonly start: readonly WorkflowNodeState[] }
   | { readonly kind: 'succeed' }
   /** A node ended otherwise; whatever else still runs is of no use any more. */
   | { readonly kind: 'fail'; readonly error: JobError }
   | { readonly kind: 'cancel' };
 
 /** `records` stand in the order of the nodes, undefined where a node has not begun. */
-export function nextMove(graph: GraphState, records: readonly (JobRecord | undefined)[]): NextMove {
+export function nextMove(workflow: WorkflowState, records: readonly (JobRecord | undefined)[]): NextMove {
   for (const [i, record] of records.entries()) {
     if (record?.state === 'failed')
-      return { kind: 'fail', error: nodeFailed(graph.nodes[i].id, record.error) };
+      return { kind: 'fail', error: nodeFailed(workflow.nodes[i].id, record.error) };
     if (record?.state === 'canceled') return { kind: 'cancel' };
-    if (record?.state === 'expired') return { kind: 'fail', error: nodeExpired(graph.nodes[i].id) };
+    if (record?.state === 'expired') return { kind: 'fail', error: nodeExpired(workflow.nodes[i].id) };
   }
-  const outputs = new Map(graph.nodes.map(({ id }, i) => [id, records[i]]));
+  const outputs = new Map(workflow.nodes.map(({ id }, i) => [id, records[i]]));
   const isDone = (id: string): boolean => outputs.get(id)?.state === 'succeeded';
-  if (graph.nodes.every(({ id }) => isDone(id))) return { kind: 'succeed' };
-  const ready = graph.nodes.filter(({ after }, i) => records[i] === undefined && after.every(isDone));
+  if (workflow.nodes.every(({ id }) => isDone(id))) return { kind: 'succeed' };
+  const ready = workflow.nodes.filter(({ after }, i) => records[i] === undefined && after.every(isDone));
   const start = ready.map((node) => ({
     ...node,
     input: fillReferences(node.input, (id, field) => offeredBy(outputs.get(id), field)),

@@ -1,10 +1,10 @@
-/** Whether a list of nodes is a graph that can run: every reference leads to another node's field, and none in a circle. */
-import type { GraphNode } from '../contracts/graph.ts';
+/** Whether a list of nodes is a workflow that can run: every reference leads to another node's field, and none in a circle. */
+import type { WorkflowNode } from '../contracts/workflow.ts';
 import type { FieldProblem } from '../errors.ts';
 import { findReferences, OFFERED_FIELDS } from './references.ts';
 
 export interface PlannedNode {
-  readonly node: GraphNode;
+  readonly node: WorkflowNode;
   /** Ids of the nodes that must succeed first. */
   readonly after: readonly string[];
 }
@@ -16,7 +16,7 @@ export interface Plan {
   readonly problems: readonly FieldProblem[];
 }
 
-export function planGraph(nodes: readonly GraphNode[]): Plan {
+export function planWorkflow(nodes: readonly WorkflowNode[]): Plan {
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const planned = nodes.map((node) => ({
     node,
@@ -38,7 +38,7 @@ export function planGraph(nodes: readonly GraphNode[]): Plan {
   return inOrder(planned);
 }
 
-function repeatedIds(nodes: readonly GraphNode[]): FieldProblem[] {
+function repeatedIds(nodes: readonly WorkflowNode[]): FieldProblem[] {
   return nodes.flatMap(({ id }, i) =>
     nodes.findIndex((node) => node.id === id) < i
       ? [{ pointer: `/nodes/${i}/id`, detail: `${id} is the id of another node too` }]
@@ -46,9 +46,13 @@ function repeatedIds(nodes: readonly GraphNode[]): FieldProblem[] {
   );
 }
 
-function wrongReference(id: string, field: string, byId: ReadonlyMap<string, GraphNode>): string | undefined {
+function wrongReference(
+  id: string,
+  field: string,
+  byId: ReadonlyMap<string, WorkflowNode>,
+): string | undefined {
   const target = byId.get(id);
-  if (!target) return `refers to ${id}, which is no node of this graph`;
+  if (!target) return `refers to ${id}, which is no node of this workflow`;
   const offered: readonly string[] = OFFERED_FIELDS[target.type];
   if (offered.includes(field)) return undefined;
   const choice = offered.length > 0 ? `only ${offered.join(', ')}` : 'nothing to refer to';

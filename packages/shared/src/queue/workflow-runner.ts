@@ -1,15 +1,14 @@
 /**
- * Runs jobs made of jobs. Every node is a job of its own in its model's group queue, so it runs where that model lives; in
- * BullMQ the whole is a flow: the graph's job waits for its children, new ones are added as they become ready, and a
+ * Runs workflows. Every node is a job of its own in its model's group queue, so it runs where that model lives; in
+ * BullMQ the whole is a flow: the workflow's job waits for its children, new ones are added as they become ready, and a
  * child that fails releases it at once.
  *
  * The records decide, and `advance` may be called by anybody at any time, any number of times: by the worker that ended a
- * node, by the API that created or cancelled the whole, by the janitor for graphs that somebody died on. Node jobs have
+ * node, by the API that created or cancelled the whole, by the janitor for workflows that somebody died on. Node jobs have
  * their ids from the start, so starting one twice makes one job.
  */
 import { randomUUID } from 'node:crypto';
 import type { JobMetrics } from '../contracts/job.ts';
-import { type GraphNodeState, nextMove } from '../graph/next.ts';
 import type { JobId, LeaseToken } from '../ids.ts';
 import {
   isTerminal,
@@ -21,33 +20,34 @@ import {
   type RecordStore,
 } from '../records/index.ts';
 import { type Keys, type Redis, redisNow } from '../redis/index.ts';
+import { nextMove, type WorkflowNodeState } from '../workflow/next.ts';
 import { AdmissionDesk } from './admission.ts';
 import type { Claim, GroupQueue, GroupQueues } from './group-queue.ts';
 import { firstRank } from './rank.ts';
 
-/** Where the BullMQ jobs of graphs wait for their children. */
-export const GRAPH_QUEUE = 'graphs';
+/** Where the BullMQ jobs of workflows wait for their children; stored under the older name (records/stored-names.ts). */
+export const WORKFLOW_QUEUE = 'graphs';
 const SWEPT_AT_ONCE = 64;
 
-export interface GraphRunnerOptions {
+export interface WorkflowRunnerOptions {
   readonly redis: Redis;
   readonly keys: Keys;
   readonly records: RecordStore;
   readonly queues: GroupQueues;
 }
 
-export class GraphRunner {
-  readonly #options: GraphRunnerOptions;
+export class WorkflowRunner {
+  readonly #options: WorkflowRunnerOptions;
   readonly #desk: AdmissionDesk;
   /** Leases of the moment in which a finished flow is closed. */
-  readonly #token = `graphs.${randomUUID()}` as LeaseToken;
+  readonly #token = `workflows.${randomUUID()}` as LeaseToken;
 
-  constructor(options: GraphRunnerOptions) {
+  constructor(options: WorkflowRunnerOptions) {
     this.#options = options;
     this.#desk = new AdmissionDesk(options.redis, options.keys, options.queues);
   }
 
-  /** Stores a job made of jobs and starts its first nodes. */
+  /** Stores a workflow and starts its first nodes. */
   async create(job: NewJob): Promise<Outcome> {
     const outcome = await this.#options.records.create(job, () => this.#queue.addParent(job, rankOf(job)));
     await this.advance(job.id);
@@ -58,15 +58,15 @@ export class GraphRunner {
   async advance(id: JobId): Promise<void> {
     const { records } = this.#options;
     const record = await records.read(id);
-    if (!record?.graph) return;
-    const { graph } = record;
-    const nodes = await records.readMany(graph.nodes.map(({ job }) => job));
+    if (!record?.workflow) return;
+    const { workflow } = record;
+    const nodes = await records.readMany(workflow.nodes.map(({ job }) => job));
     if (isTerminal(record.state)) return this.#stopNodes(nodes);
-    const next = nextMove(graph, nodes);
+    const next = nextMove(workflow, nodes);
     switch (next.kind) {
       case 'go-on':
         if (next.start.length > 0) {
-          await Promise.all(next.start.map((node) => this.#start(record, graph.weight, node)));
+          await Promise.all(next.start.map((node) => this.#start(record, workflow.weight, node)));
           // Whoever ended the whole meanwhile has not seen these.
           return this.advance(id);
         }
@@ -94,13 +94,13 @@ export class GraphRunner {
   }
 
   /**
-   * Advances the graphs that were noticed and not seen to, and closes the BullMQ jobs that their children released. Returns
-   * how many graphs it advanced.
+   * Advances the workflows that were noticed and not seen to, and closes the BullMQ jobs that their children released. Returns
+   * how many workflows it advanced.
    */
   async sweep(): Promise<number> {
     const { redis, keys } = this.#options;
-    // Taken out first: what happens while we look at a graph is noticed anew.
-    const noticed = (await redis.zpopmin(keys.graphs, SWEPT_AT_ONCE)).filter(
+    // Taken out first: what happens while we look at a workflow is noticed anew.
+    const noticed = (await redis.zpopmin(keys.workflows, SWEPT_AT_ONCE)).filter(
       (_, i) => i % 2 === 0,
     ) as JobId[];
     for (const id of noticed) await this.advance(id);
@@ -119,11 +119,11 @@ export class GraphRunner {
   }
 
   get #queue(): GroupQueue {
-    return this.#options.queues.of(GRAPH_QUEUE);
+    return this.#options.queues.of(WORKFLOW_QUEUE);
   }
 
   /** Each node stands in its own queue's line, at the end of it: what it waits for there is nobody else's turn. */
-  async #start(parent: JobRecord, weight: number, node: GraphNodeState): Promise<void> {
+  async #start(parent: JobRecord, weight: number, node: WorkflowNodeState): Promise<void> {
     const { records, queues } = this.#options;
     const place = await this.#desk.ask({
       id: node.job,

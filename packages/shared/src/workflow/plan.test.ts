@@ -1,20 +1,21 @@
 import { expect, test } from 'vitest';
-import { type GraphNode, speechToImageNodes } from '../contracts/graph.ts';
 import { MAX_PROMPT_LENGTH } from '../contracts/text-to-image.ts';
-import { planGraph } from './plan.ts';
+import { speechToImageNodes, type WorkflowNode } from '../contracts/workflow.ts';
+import { planWorkflow } from './plan.ts';
 import { fillReferences, findReferences } from './references.ts';
 
-const listen = (id: string): GraphNode => ({
+const listen = (id: string): WorkflowNode => ({
   id,
   type: 'speech-to-text',
   input: { audio: 'https://x.example/a.wav' },
 });
-const draw = (id: string, prompt: string): GraphNode => ({ id, type: 'text-to-image', input: { prompt } });
-const order = (nodes: readonly GraphNode[]): string[] => planGraph(nodes).nodes.map(({ node }) => node.id);
+const draw = (id: string, prompt: string): WorkflowNode => ({ id, type: 'text-to-image', input: { prompt } });
+const order = (nodes: readonly WorkflowNode[]): string[] =>
+  planWorkflow(nodes).nodes.map(({ node }) => node.id);
 
 test('speech to image is two nodes, the picture after the words', () => {
   const nodes = speechToImageNodes({ audio: 'https://x.example/a.wav', width: 256 }, 'ears+brush');
-  expect(planGraph(nodes)).toMatchObject({
+  expect(planWorkflow(nodes)).toMatchObject({
     nodes: [
       { node: { id: 'transcribe', model: 'ears' }, after: [] },
       {
@@ -39,35 +40,35 @@ test('nodes run after what they refer to, whatever order they were written in', 
 });
 
 test('a reference to nobody, to a field that is not offered, and a repeated id are each named with their place', () => {
-  const { problems } = planGraph([listen('a'), draw('a', '{{ghost.text}} {{a.images}}')]);
+  const { problems } = planWorkflow([listen('a'), draw('a', '{{ghost.text}} {{a.images}}')]);
   expect(problems).toEqual([
     { pointer: '/nodes/1/id', detail: 'a is the id of another node too' },
-    { pointer: '/nodes/1/input/prompt', detail: 'refers to ghost, which is no node of this graph' },
+    { pointer: '/nodes/1/input/prompt', detail: 'refers to ghost, which is no node of this workflow' },
     { pointer: '/nodes/1/input/prompt', detail: expect.stringContaining('offers') },
   ]);
 });
 
 test('a circle is refused and its members named, also a node that waits for itself', () => {
-  const circle: GraphNode[] = [
+  const circle: WorkflowNode[] = [
     { id: 'a', type: 'speech-to-text', input: { audio: 'https://x.example/a.wav', prompt: '{{b.text}}' } },
     { id: 'b', type: 'speech-to-text', input: { audio: 'https://x.example/b.wav', prompt: '{{a.text}}' } },
     listen('c'),
   ];
-  expect(planGraph(circle).problems.map(({ pointer }) => pointer)).toEqual(['/nodes/0', '/nodes/1']);
-  const narcissus: GraphNode = {
+  expect(planWorkflow(circle).problems.map(({ pointer }) => pointer)).toEqual(['/nodes/0', '/nodes/1']);
+  const narcissus: WorkflowNode = {
     id: 'a',
     type: 'speech-to-text',
     input: { audio: 'x', prompt: '{{a.text}}' },
   };
-  expect(planGraph([narcissus]).problems).toHaveLength(1);
+  expect(planWorkflow([narcissus]).problems).toHaveLength(1);
 });
 
 test('what was said is never taken for a place to fetch audio from', () => {
-  const nodes: GraphNode[] = [
+  const nodes: WorkflowNode[] = [
     listen('a'),
     { id: 'b', type: 'speech-to-text', input: { audio: '{{a.text}}' } },
   ];
-  expect(planGraph(nodes).problems).toMatchObject([{ pointer: '/nodes/1/input/audio' }]);
+  expect(planWorkflow(nodes).problems).toMatchObject([{ pointer: '/nodes/1/input/audio' }]);
 });
 
 test('references are filled in everywhere, and what is filled in is taken as it is', () => {

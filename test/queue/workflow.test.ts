@@ -7,8 +7,13 @@ import {
   silentLog,
   systemClock,
 } from '../../packages/shared/src/index.ts';
-import { GRAPH_QUEUE, GraphRunner, Janitor, requeueLost } from '../../packages/shared/src/queue/index.ts';
-import type { GraphState, JobRecord, Move } from '../../packages/shared/src/records/index.ts';
+import {
+  Janitor,
+  requeueLost,
+  WORKFLOW_QUEUE,
+  WorkflowRunner,
+} from '../../packages/shared/src/queue/index.ts';
+import type { JobRecord, Move, WorkflowState } from '../../packages/shared/src/records/index.ts';
 import { redisNow } from '../../packages/shared/src/redis/index.ts';
 import { newJob, type QueueWorld, queueWorld } from '../support/queue-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
@@ -31,7 +36,7 @@ const METRICS = {
 };
 const ERROR = { code: 'numeric-error', title: 'x', detail: 'black', retryable: false };
 
-const hear = (id: string, after: string[] = []): GraphState['nodes'][number] => ({
+const hear = (id: string, after: string[] = []): WorkflowState['nodes'][number] => ({
   id,
   job: newJobId(),
   type: 'speech-to-text',
@@ -41,16 +46,16 @@ const hear = (id: string, after: string[] = []): GraphState['nodes'][number] => 
   input: { prompt: after.map((each) => `{{${each}.text}}`).join(' ') },
   after,
 });
-const draw = (id: string, after: string[] = []): GraphState['nodes'][number] => ({
+const draw = (id: string, after: string[] = []): WorkflowState['nodes'][number] => ({
   ...hear(id, after),
   type: 'text-to-image',
   model: 'brush@1',
   queue: BRUSH,
 });
 
-interface GraphWorld extends QueueWorld {
-  readonly runner: GraphRunner;
-  create(nodes: GraphState['nodes']): Promise<JobId>;
+interface WorkflowWorld extends QueueWorld {
+  readonly runner: WorkflowRunner;
+  create(nodes: WorkflowState['nodes']): Promise<JobId>;
   /** Claims and starts the next job of a queue, as a worker does. */
   begin(
     queue: string,
@@ -59,18 +64,18 @@ interface GraphWorld extends QueueWorld {
   drawn(key: string): Move['fields'];
 }
 
-async function graphWorld(): Promise<GraphWorld> {
+async function workflowWorld(): Promise<WorkflowWorld> {
   const world = await queueWorld(server.url);
-  const runner = new GraphRunner(world);
+  const runner = new WorkflowRunner(world);
   return {
     ...world,
     runner,
     create: async (nodes) => {
       const job = newJob({
-        type: 'graph',
-        model: 'graph@1',
-        queue: GRAPH_QUEUE,
-        graph: { weight: 1, nodes },
+        type: 'workflow',
+        model: 'workflow@1',
+        queue: WORKFLOW_QUEUE,
+        workflow: { weight: 1, nodes },
       });
       await runner.create(job);
       return job.id;
@@ -105,7 +110,7 @@ async function graphWorld(): Promise<GraphWorld> {
 }
 
 test('words become a picture: each node runs in the queue of its model, the second with what the first heard', async () => {
-  const world = await graphWorld();
+  const world = await workflowWorld();
   const id = await world.create([hear('listen'), draw('draw', ['listen'])]);
   expect(await world.claimer.claim(BRUSH, 1)).toEqual([]);
   expect(await world.records.read(id)).toMatchObject({ state: 'queued' });
@@ -125,7 +130,7 @@ test('words become a picture: each node runs in the queue of its model, the seco
 });
 
 test('nodes that need nothing from one another run side by side, a node that needs two waits for both', async () => {
-  const world = await graphWorld();
+  const world = await workflowWorld();
   const id = await world.create([hear('a'), hear('b'), draw('both', ['a', 'b']), draw('one', ['a'])]);
   const [first, second] = [await world.begin(EARS), await world.begin(EARS)];
   await first.end('succeed', world.said('left'));
@@ -146,7 +151,7 @@ test('nodes that need nothing from one another run side by side, a node that nee
 });
 
 test('a node that fails ends the whole with its error, stops the others, and leaves what was done readable', async () => {
-  const world = await graphWorld();
+  const world = await workflowWorld();
   const nodes = [hear('a'), hear('b'), hear('c'), draw('d', ['b'])];
   const id = await world.create(nodes);
   const [a, b] = [await world.begin(EARS), await world.begin(EARS)];
@@ -166,7 +171,7 @@ test('a node that fails ends the whole with its error, stops the others, and lea
 });
 
 test('cancelling the whole cancels waiting nodes and asks the workers of running ones', async () => {
-  const world = await graphWorld();
+  const world = await workflowWorld();
   const nodes = [hear('a'), hear('b'), draw('c', ['a'])];
   const id = await world.create(nodes);
   const running = await world.begin(EARS);
@@ -184,8 +189,8 @@ test('cancelling the whole cancels waiting nodes and asks the workers of running
 });
 
 test('in BullMQ the whole is a flow, and it is closed there when its last node is', async () => {
-  const world = await graphWorld();
-  const flows = new Queue(GRAPH_QUEUE, { connection: world.redis, prefix: world.keys.prefix });
+  const world = await workflowWorld();
+  const flows = new Queue(WORKFLOW_QUEUE, { connection: world.redis, prefix: world.keys.prefix });
   onTestFinished(() => flows.close());
   const good = await world.create([hear('a'), draw('b', ['a'])]);
   expect(await flows.getJobCounts('waiting-children', 'prioritized')).toMatchObject({
@@ -201,8 +206,8 @@ test('in BullMQ the whole is a flow, and it is closed there when its last node i
   expect(await flows.getJobState(bad)).toBe('failed');
 });
 
-test('a graph whose worker died right after a node goes on at the next round of the janitor', async () => {
-  const world = await graphWorld();
+test('a workflow whose worker died right after a node goes on at the next round of the janitor', async () => {
+  const world = await workflowWorld();
   const id = await world.create([hear('a'), draw('b', ['a'])]);
   const [claim] = await world.claimer.claim(EARS, 1);
   const lease = newLeaseToken(world.worker);
@@ -210,18 +215,18 @@ test('a graph whose worker died right after a node goes on at the next round of 
     { move: 'start', id: claim.jobId, lease, fields: { worker: 'w' } },
     { move: 'succeed', id: claim.jobId, lease, fields: world.said('late') },
   ]);
-  // The worker is killed here: nobody advances the graph.
+  // The worker is killed here: nobody advances the workflow.
   const options = { everyMs: 60_000, reconcileEveryMs: 60_000, clock: systemClock, log: silentLog };
   await new Janitor({ ...world, ...options }).round();
   const drawing = await world.begin(BRUSH);
   expect(drawing.record).toMatchObject({ parent: id, input: { prompt: 'late' } });
 });
 
-test('a graph that nobody was told of is found by the reconciler, and a node that fell out of its queue comes back', async () => {
-  const world = await graphWorld();
+test('a workflow that nobody was told of is found by the reconciler, and a node that fell out of its queue comes back', async () => {
+  const world = await workflowWorld();
   const nodes = [hear('a')];
   const id = await world.create(nodes);
-  await world.redis.del(world.keys.graphs);
+  await world.redis.del(world.keys.workflows);
   const [claim] = await world.claimer.claim(EARS, 1);
   await world.queues.of(EARS).handBack(claim);
   await world.queues.of(EARS).remove(nodes[0].job);
@@ -234,23 +239,23 @@ test('a graph that nobody was told of is found by the reconciler, and a node tha
   expect(await world.records.read(id)).toMatchObject({ state: 'succeeded' });
 });
 
-test('however many advance a graph at once, every node is made once', async () => {
-  const world = await graphWorld();
+test('however many advance a workflow at once, every node is made once', async () => {
+  const world = await workflowWorld();
   const id = await world.create([hear('a'), draw('b', ['a'])]);
   await (await world.begin(EARS)).end('succeed', world.said('x'));
   await Promise.all(Array.from({ length: 20 }, () => world.runner.advance(id)));
   expect(await world.claimer.claim(BRUSH, 5)).toHaveLength(1);
 });
 
-test('a graph can be called off, and can end, in the moment in which its flow is being closed', async () => {
-  const world = await graphWorld();
+test('a workflow can be called off, and can end, in the moment in which its flow is being closed', async () => {
+  const world = await workflowWorld();
   const held: JobId[] = [];
   for (const _ of ['called off', 'done']) {
     const id = await world.create([hear('a')]);
     await world.runner.begin(id);
     held.push(id);
     // Its flow is in the hands of a janitor.
-    await world.redis.set(`${world.keys.prefix}:${GRAPH_QUEUE}:${id}:lock`, 'a janitor');
+    await world.redis.set(`${world.keys.prefix}:${WORKFLOW_QUEUE}:${id}:lock`, 'a janitor');
   }
   const [calledOff, done] = held;
   expect(await world.records.apply([{ move: 'cancel', id: calledOff }])).toMatchObject([
@@ -266,12 +271,12 @@ test('a graph can be called off, and can end, in the moment in which its flow is
   expect(await world.records.read(done)).toMatchObject({ state: 'succeeded' });
 });
 
-test('the nodes of a graph whose API died right after it was called off are stopped at the next round', async () => {
-  const world = await graphWorld();
+test('the nodes of a workflow whose API died right after it was called off are stopped at the next round', async () => {
+  const world = await workflowWorld();
   const nodes = [hear('a'), hear('b')];
   const id = await world.create(nodes);
   await world.runner.sweep();
-  // The API is killed here: nobody advances the graph.
+  // The API is killed here: nobody advances the workflow.
   await world.records.apply([{ move: 'cancel', id }]);
   await world.runner.sweep();
   expect(await world.records.readMany(nodes.map(({ job }) => job))).toMatchObject([
@@ -280,8 +285,8 @@ test('the nodes of a graph whose API died right after it was called off are stop
   ]);
 });
 
-test('a node that is started while its graph is called off is stopped again', async () => {
-  const world = await graphWorld();
+test('a node that is started while its workflow is called off is stopped again', async () => {
+  const world = await workflowWorld();
   const nodes = [hear('a'), draw('b', ['a'])];
   const id = await world.create(nodes);
   const listening = await world.begin(EARS);
@@ -293,7 +298,7 @@ test('a node that is started while its graph is called off is stopped again', as
       fields: world.said('x'),
     },
   ]);
-  // It has read that the graph goes on, and starts the node after somebody has called the graph off.
+  // It has read that the workflow goes on, and starts the node after somebody has called the workflow off.
   const readMany = world.records.readMany.bind(world.records);
   world.records.readMany = async (ids) => {
     world.records.readMany = readMany;

@@ -1,4 +1,4 @@
-/** A job made of jobs: nodes that run on whichever workers serve their models, each fed by the ones before it. */
+/** A workflow: nodes that run on whichever workers serve their models, each fed by the ones before it. */
 import { z } from 'zod';
 import { SpeechToTextRequestSchema, transcriptionOptions } from './speech-to-text.ts';
 import { TextToImageRequestSchema } from './text-to-image.ts';
@@ -14,15 +14,15 @@ const node = {
 };
 
 /** A node's strings may hold `{{node.field}}`: filled in when that node has succeeded. */
-export const GraphNodeSchema = z
+export const WorkflowNodeSchema = z
   .discriminatedUnion('type', [
     z.strictObject({ ...node, type: z.literal('text-to-image'), input: TextToImageRequestSchema }),
     z.strictObject({ ...node, type: z.literal('speech-to-text'), input: SpeechToTextRequestSchema }),
   ])
-  .meta({ id: 'GraphNode' });
-export type GraphNode = z.output<typeof GraphNodeSchema>;
+  .meta({ id: 'WorkflowNode' });
+export type WorkflowNode = z.output<typeof WorkflowNodeSchema>;
 
-export const GraphNodesSchema = z.array(GraphNodeSchema).min(1).max(MAX_NODES);
+export const WorkflowNodesSchema = z.array(WorkflowNodeSchema).min(1).max(MAX_NODES);
 
 /** Speech to picture: both sets of fields; what was said becomes the prompt. */
 export const SpeechToImageRequestSchema = TextToImageRequestSchema.omit({ prompt: true })
@@ -37,8 +37,8 @@ export type SpeechToImageRequest = z.output<typeof SpeechToImageRequestSchema>;
 /** Names of the two nodes a speech-to-image job is made of. */
 export const SPEECH_TO_IMAGE_NODES = { listen: 'transcribe', draw: 'draw' } as const;
 
-/** The graph that a speech-to-image request stands for; `model` is `whisper+diffusion`, either half may be missing. */
-export function speechToImageNodes(request: SpeechToImageRequest, model: string | undefined): GraphNode[] {
+/** The workflow that a speech-to-image request stands for; `model` is `whisper+diffusion`, either half may be missing. */
+export function speechToImageNodes(request: SpeechToImageRequest, model: string | undefined): WorkflowNode[] {
   const { audio, language, task, ...picture } = request;
   const [whisper, diffusion] = model?.split('+', 2) ?? [];
   const { listen, draw } = SPEECH_TO_IMAGE_NODES;

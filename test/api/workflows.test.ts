@@ -1,9 +1,10 @@
-/** Jobs made of jobs, and audio that comes with its request, over HTTP. */
+/** Workflows, and audio that comes with its request, over HTTP. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import {
   AudioSourceSchema,
   DEFAULT_TENANT,
   type JobId,
+  type JobList,
   LehrError,
   parseRegistry,
   type TenantId,
@@ -36,10 +37,10 @@ const keysOf = (record: JobRecord | undefined): string[] => {
 
 const speechWorld = (): Promise<ApiWorld> => apiWorld(server.url, { registry: parseRegistry(SPEECH) });
 
-test('a graph is forgotten when its last part has stopped, and leaves nothing behind that counts', async () => {
+test('a workflow is forgotten when its last part has stopped, and leaves nothing behind that counts', async () => {
   const { ask, worker, parts } = await speechWorld();
   const nodes = ['a', 'b'].map((id) => ({ id, ...listening('https://x.example/a.wav') }));
-  const { id } = await jobOf(await ask('POST', '/v1/jobs', { type: 'graph', nodes }));
+  const { id } = await jobOf(await ask('POST', '/v1/jobs', { type: 'workflow', nodes }));
   const claim = await worker.take(EARS);
   expect((await ask('DELETE', `/v1/jobs/${id}`)).status).toBe(202);
   // It is over, and a worker still runs a part of it.
@@ -55,6 +56,46 @@ test('a graph is forgotten when its last part has stopped, and leaves nothing be
   const tenant = DEFAULT_TENANT as TenantId;
   expect(await Promise.all([keys.live, keys.liveOf(tenant)].map((key) => redis.zcard(key)))).toEqual([0, 0]);
   expect(await redis.scard(keys.runningOf(tenant))).toBe(0);
+});
+
+test('a request may say graph, the older name of workflow, and the answer says workflow', async () => {
+  const { ask } = await speechWorld();
+  const nodes = [{ id: 'a', ...listening('https://x.example/a.wav') }];
+  const made = [];
+  for (const type of ['graph', 'workflow']) {
+    const answer = await ask('POST', '/v1/jobs', { type, nodes });
+    expect(answer.status).toBe(202);
+    const job = await jobOf(answer);
+    expect(job.type).toBe('workflow');
+    made.unshift(job.id);
+  }
+  await ask('POST', '/v1/jobs', listening('https://x.example/a.wav'));
+  for (const type of ['graph', 'workflow']) {
+    const { data } = (await (await ask('GET', `/v1/jobs?type=${type}`)).json()) as JobList;
+    expect(data.map(({ id }) => id)).toEqual(made);
+    expect(data.map((job) => job.type)).toEqual(['workflow', 'workflow']);
+  }
+});
+
+test('a stored workflow of an older version, whose type is graph, is shown as a workflow', async () => {
+  const { ask, parts } = await speechWorld();
+  const nodes = [{ id: 'a', ...listening('https://x.example/a.wav') }];
+  const { id } = await jobOf(await ask('POST', '/v1/jobs', { type: 'workflow', nodes }));
+  const { keys, redis } = parts;
+  const stored = await redis.hgetall(keys.record(id as JobId));
+  // As versions before the word workflow wrote it; new records are stored no differently.
+  expect(stored).toMatchObject({
+    type: 'graph',
+    queue: 'graphs',
+    graph: expect.stringContaining('"id":"a"'),
+  });
+  expect(stored).not.toHaveProperty('workflow');
+  expect(await redis.zscore(`${keys.prefix}:graphs`, id)).not.toBeNull();
+  expect(await (await ask('GET', `/v1/jobs/${id}`)).json()).toMatchObject({
+    type: 'workflow',
+    input: { nodes: [{ id: 'a' }] },
+    nodes: [{ id: 'a', status: 'queued' }],
+  });
 });
 
 test('audio in a data: URI is stored byte for byte, however it is written and whatever it is called', async () => {
