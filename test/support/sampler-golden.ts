@@ -70,6 +70,10 @@ export const goldenImageToImage = (): readonly GoldenImageToImage[] =>
 export const goldenNoise = (): GoldenNoise => read('noise.json');
 export const goldenConstants = (): GoldenConstants => read('constants.json');
 export const goldenTimesteps = (): GoldenTimesteps => read('timesteps-table.json');
+/** Beta schedule to step count to the timesteps of dpmpp_2m_karras. */
+export const goldenKarrasTimesteps = (): Readonly<
+  Record<'scaled_linear' | 'linear', Record<string, readonly number[]>>
+> => read('karras-timesteps.json');
 
 /** Stable Diffusion 1.5's own scheduler_config.json, with the given fields put in. */
 export function sd15Config(fields: Readonly<Record<string, unknown>> = {}): SchedulerConfig {

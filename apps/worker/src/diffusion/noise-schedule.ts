@@ -1,6 +1,8 @@
 /**
- * The noise schedule a model was trained on: how much of the picture and how much noise is left at each timestep.
- * Betas (arXiv 2006.11239) to cumulative alphas to sigmas, in float64 throughout.
+ * The noise schedule a model was trained on: how much picture and how much noise the latent holds at each timestep.
+ * Betas (arXiv 2006.11239) to cumulative alphas to sigmas. The computation is in float64, but the cumulative alphas are
+ * rounded to float32, because diffusers stores them so and takes the sigmas from the stored values: the timestep nearest
+ * to a Karras sigma depends on these digits.
  */
 import type { SchedulerConfig } from './scheduler-config.ts';
 
@@ -34,8 +36,9 @@ export function noiseSchedule(config: SchedulerConfig): NoiseSchedule {
 }
 
 function newSchedule(config: SchedulerConfig): NoiseSchedule {
-  const alphasCumprod = cumulativeAlphas(betas(config));
-  if (config.rescaleBetasZeroSnr) rescaleToZeroSnr(alphasCumprod);
+  const exact = cumulativeAlphas(betas(config));
+  if (config.rescaleBetasZeroSnr) rescaleToZeroSnr(exact);
+  const alphasCumprod = exact.map(Math.fround);
   const sigmas = alphasCumprod.map((alpha) => {
     const finite = config.rescaleBetasZeroSnr ? Math.max(alpha, SMALLEST_ALPHA_CUMPROD) : alpha;
     return Math.sqrt((1 - finite) / finite);

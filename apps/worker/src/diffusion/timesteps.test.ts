@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { goldenTimesteps, sd15Config } from '../../../../test/support/sampler-golden.ts';
+import {
+  goldenKarrasTimesteps,
+  goldenTimesteps,
+  sd15Config,
+} from '../../../../test/support/sampler-golden.ts';
 import { noiseSchedule } from './noise-schedule.ts';
 import type { SamplerName } from './samplers/sampler.ts';
 import { SAMPLER_KINDS, setupOf } from './samplers/unchecked-run.ts';
@@ -43,6 +47,23 @@ describe('the timesteps of a run', () => {
         expectWithin(plan.timesteps, want.timesteps, () => tolerance);
         expectWithin(plan.sigmas, want.sigmas ?? [], (sigma) => SIGMA_TOLERANCE * sigma);
       }
+    },
+  );
+
+  it.each([
+    { beta_schedule: 'scaled_linear' },
+    { beta_schedule: 'linear', beta_start: 0.0001, beta_end: 0.02 },
+  ] as const)(
+    'Karras timesteps equal those of diffusers for every step count from 2 to 100 on $beta_schedule betas',
+    (betas) => {
+      const config = sd15Config(betas);
+      const want = goldenKarrasTimesteps()[betas.beta_schedule];
+      expect(Object.keys(want)).toHaveLength(99);
+      const got = Object.keys(want).map((steps) => {
+        const setup = setupOf({ name: 'dpmpp_2m_karras', config, steps: Number(steps) });
+        return [steps, SAMPLER_KINDS.dpmpp_2m_karras.plan(setup).timesteps];
+      });
+      expect(Object.fromEntries(got)).toEqual(want);
     },
   );
 
