@@ -18,7 +18,7 @@ export function whisperWindow(fields: WindowFields): WhisperSample {
     fallback: false,
     seed: 1,
     timestamps: 'none',
-    company: Number.MAX_SAFE_INTEGER,
+    maxBatchMates: Number.MAX_SAFE_INTEGER,
     ...fields,
   };
 }

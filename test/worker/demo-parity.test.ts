@@ -67,7 +67,7 @@ async function newSample(fixture: Fixture): Promise<LaneSample> {
     width,
     height,
     negativePrompt,
-    company: 1,
+    maxBatchMates: 1,
   };
   const [prompt, negative] = await model.textEncoder.encode([fixture.prompt, negativePrompt]);
   const { latentChannels, scaleFactor } = model.vae;

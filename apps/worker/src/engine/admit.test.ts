@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { admit, type LaneRoom, type Waiting } from './admit.ts';
 
-const EMPTY: LaneRoom = { rowCap: 8, rows: 0, samples: 0, company: Number.POSITIVE_INFINITY };
+const EMPTY: LaneRoom = { rowCap: 8, rows: 0, samples: 0, maxBatchMates: Number.POSITIVE_INFINITY };
 const waiting = (steps: number, more: Partial<Waiting> = {}): Waiting => ({
   rows: 2,
   steps,
   waitedMs: 0,
-  company: Number.POSITIVE_INFINITY,
+  maxBatchMates: Number.POSITIVE_INFINITY,
   ...more,
 });
 
@@ -46,9 +46,9 @@ test('a wide sample that must wait is not overtaken by narrower ones behind it',
   expect(admit(samples, { ...EMPTY, rows: 7, samples: 4 })).toEqual([]);
 });
 
-test('a sample that must keep small company neither joins a crowd nor lets one join it', () => {
-  const suspect = waiting(4, { company: 2 });
+test('a sample with a limit on batch mates neither joins a larger batch nor lets one form around it', () => {
+  const suspect = waiting(4, { maxBatchMates: 2 });
   expect(admit([suspect], { ...EMPTY, rows: 4, samples: 2 })).toEqual([]);
   expect(admit([suspect, waiting(5), waiting(6)], EMPTY)).toHaveLength(2);
-  expect(admit([waiting(4)], { ...EMPTY, rows: 2, samples: 1, company: 1 })).toEqual([]);
+  expect(admit([waiting(4)], { ...EMPTY, rows: 2, samples: 1, maxBatchMates: 1 })).toEqual([]);
 });

@@ -10,15 +10,15 @@ export interface Waiting {
   readonly steps: number;
   readonly waitedMs: number;
   /** At most this many samples may be in the lane together with it, itself included. */
-  readonly company: number;
+  readonly maxBatchMates: number;
 }
 
 export interface LaneRoom {
   readonly rowCap: number;
   readonly rows: number;
   readonly samples: number;
-  /** The strictest company among the samples in the lane. */
-  readonly company: number;
+  /** The smallest `maxBatchMates` of the samples in the lane. */
+  readonly maxBatchMates: number;
 }
 
 /** A sample that waited one second is treated as if it had this many steps fewer to go. */
@@ -32,15 +32,15 @@ const urgency = (sample: Waiting): number => sample.steps - (sample.waitedMs / 1
  * narrow ones would keep a wide one out for ever.
  */
 export function admit<Sample extends Waiting>(waiting: readonly Sample[], lane: LaneRoom): Sample[] {
-  let { rows, samples, company } = lane;
+  let { rows, samples, maxBatchMates } = lane;
   const joining: Sample[] = [];
   for (const sample of [...waiting].sort((a, b) => urgency(a) - urgency(b))) {
     const fits = rows + sample.rows <= lane.rowCap || samples === 0;
-    if (!fits || samples + 1 > Math.min(company, sample.company)) break;
+    if (!fits || samples + 1 > Math.min(maxBatchMates, sample.maxBatchMates)) break;
     joining.push(sample);
     rows += sample.rows;
     samples += 1;
-    company = Math.min(company, sample.company);
+    maxBatchMates = Math.min(maxBatchMates, sample.maxBatchMates);
   }
   return joining;
 }

@@ -42,7 +42,7 @@ const request = (fields: Partial<DiffusionSample> = {}): DiffusionSample => ({
   guidance: 7.5,
   seed: 1,
   sampler: 'ddim',
-  company: 99,
+  maxBatchMates: 99,
   ...fields,
 });
 

@@ -37,7 +37,7 @@ export class LaneSample {
   wantsPreview = false;
   #predictedClean: Float32Array | undefined;
   /** Samples that shared this one's steps, summed over its steps. */
-  #company = 0;
+  #batchSizeSum = 0;
 
   /** Throws LehrError `invalid-input` when the sampler cannot make that many steps. */
   constructor(
@@ -72,7 +72,7 @@ export class LaneSample {
   }
 
   get batchSize(): number {
-    return this.#run.call === 0 ? 0 : this.#company / this.#run.call;
+    return this.#run.call === 0 ? 0 : this.#batchSizeSum / this.#run.call;
   }
 
   /** This sample's lines of the next batch: with guidance the negative prompt's row comes first. */
@@ -89,7 +89,7 @@ export class LaneSample {
   }
 
   /** Takes the predictions of `nextRows`, in their order, one step further. */
-  advance(predictions: readonly Float32Array[], company: number): void {
+  advance(predictions: readonly Float32Array[], batchSize: number): void {
     const prediction = predictions[predictions.length - 1];
     if (predictions.length === 2) applyGuidance(predictions[0], prediction, this.request.guidance);
     if (this.wantsPreview) {
@@ -98,7 +98,7 @@ export class LaneSample {
       this.wantsPreview = false;
     }
     this.#run.step(prediction, this.latent, (length) => this.#noise.draw(length));
-    this.#company += company;
+    this.#batchSizeSum += batchSize;
   }
 
   /** The clean latent that its last step predictedClean, if it was wanted; handed out once. */

@@ -47,7 +47,7 @@ interface Wish {
   sampler?: SamplerName;
   guidance?: number;
   seed?: number;
-  company?: number;
+  maxBatchMates?: number;
 }
 
 let made = 0;
@@ -56,7 +56,7 @@ function sampleOf({
   sampler = 'ddim',
   guidance = 7.5,
   seed = 1,
-  company = 99,
+  maxBatchMates = 99,
 }: Wish = {}): LaneSample {
   const request: DiffusionSample = {
     id: `sample-${++made}` as SampleId,
@@ -71,7 +71,7 @@ function sampleOf({
     guidance,
     seed,
     sampler,
-    company,
+    maxBatchMates,
   };
   const embeddings = {
     prompt: Float32Array.of(0.5),
@@ -235,9 +235,9 @@ test('an aligned graph runs only samples of equal steps, sampler and guidance to
   expect(unet.calls.slice(0, 4).map((rows) => rows.length)).toEqual([4, 4, 4, 4]);
 });
 
-test('a sample under suspicion runs in the company it is allowed', async () => {
+test('a sample under suspicion shares its batch with at most the samples it is allowed', async () => {
   const { lane, unet, retired, runDry } = laneOf();
-  for (let i = 0; i < 4; i++) lane.submit(sampleOf({ company: 2, guidance: 1 }));
+  for (let i = 0; i < 4; i++) lane.submit(sampleOf({ maxBatchMates: 2, guidance: 1 }));
   await runDry();
   expect(retired).toHaveLength(4);
   expect(Math.max(...unet.calls.map((rows) => rows.length))).toBe(2);

@@ -113,14 +113,14 @@ export class Lane implements Station {
       sample,
       rows: sample.rows,
       steps: sample.request.steps,
-      company: sample.request.company,
+      maxBatchMates: sample.request.maxBatchMates,
       waitedMs: now - sample.marks.arrivedAt,
     }));
     const joining = admit(candidates, {
       rowCap: cap.rows,
       rows: this.#running.reduce((sum, sample) => sum + sample.rows, 0),
       samples: this.#running.length,
-      company: Math.min(...this.#running.map((sample) => sample.request.company)),
+      maxBatchMates: Math.min(...this.#running.map((sample) => sample.request.maxBatchMates)),
     }).map(({ sample }) => sample);
     const joined = aligned ? joining.filter((sample) => canShareTimesteps(sample, joining[0])) : joining;
     for (const sample of joined) sample.marks.startedAt = now;

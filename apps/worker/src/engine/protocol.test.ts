@@ -34,7 +34,7 @@ const TO_ENGINE: { [Type in ToEngine['type']]: Extract<ToEngine, { type: Type }>
         guidance: 1,
         seed: 7,
         sampler: 'euler',
-        company: 8,
+        maxBatchMates: 8,
       },
       {
         id: SAMPLE,
@@ -51,7 +51,7 @@ const TO_ENGINE: { [Type in ToEngine['type']]: Extract<ToEngine, { type: Type }>
         fallback: true,
         seed: 7,
         timestamps: 'word',
-        company: 8,
+        maxBatchMates: 8,
       },
     ],
   },

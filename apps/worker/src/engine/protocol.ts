@@ -82,8 +82,8 @@ export interface DiffusionSample {
   readonly guidance: number;
   readonly seed: number;
   readonly sampler: SamplerName;
-  /** At most this many samples may be in its lane at once: a job that was near a crash is tried in smaller company. */
-  readonly company: number;
+  /** The most samples that may be in its lane at once, this one included. Reduced for a job that was in a batch that crashed. */
+  readonly maxBatchMates: number;
 }
 
 /** One unit of work in flight: a picture, or a window of audio. */

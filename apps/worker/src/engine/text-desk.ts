@@ -58,14 +58,14 @@ export class TextDesk implements Station {
   /** The oldest arrival and those of its model that may share a run with it. */
   #nextTogether(): Arrival[] {
     const together: Arrival[] = [];
-    let company = MAX_SAMPLES_PER_TURN;
+    let maxBatchMates = MAX_SAMPLES_PER_TURN;
     for (const arrival of this.#arrivals) {
       if (arrival.model !== this.#arrivals[0].model) continue;
-      // A sample that was near a crash is tried in smaller company here too.
-      const allowed = Math.min(company, arrival.request.company);
+      // The limit of a sample that was in a crashed batch holds for the text encoder too.
+      const allowed = Math.min(maxBatchMates, arrival.request.maxBatchMates);
       if (together.length >= allowed) continue;
       together.push(arrival);
-      company = allowed;
+      maxBatchMates = allowed;
     }
     return together;
   }

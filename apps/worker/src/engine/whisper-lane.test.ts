@@ -99,7 +99,7 @@ function laneOf({
   return { lane, posted, ofType, runDry, cap };
 }
 
-/** What counts of a result: not when it was made nor in whose company; probabilities but for their last digits. */
+/** What counts of a result: not when it was made nor which windows shared its batch; probabilities but for their last digits. */
 const essence = ({ batchSize: _, timings: __, ...result }: TranscribedMessage) => ({
   ...result,
   avgLogProbability: Math.round(result.avgLogProbability * 1e4),
@@ -376,9 +376,9 @@ test('a pile of windows to encode holds up those who write only for so long', as
   expect(sizes.slice(3)).toEqual([...new Array(6).fill(1), ...new Array(10).fill(4)]);
 });
 
-test('a window under suspicion runs in the company it is allowed', async () => {
+test('a window under suspicion shares its batch with at most the windows it is allowed', async () => {
   const { lane, ofType, runDry } = laneOf();
-  for (let seed = 0; seed < 4; seed++) lane.submit(request({ seed, company: 2 }));
+  for (let seed = 0; seed < 4; seed++) lane.submit(request({ seed, maxBatchMates: 2 }));
   await runDry();
   expect(ofType('transcribed')).toHaveLength(4);
   expect(Math.max(...ofType('turn').map(({ samples }) => samples.length))).toBe(2);

@@ -111,13 +111,13 @@ export class WhisperLane implements Station {
   #nextToEncode(): WhisperWindow[] {
     const { cap, encoderCap } = this.#options;
     const inLane = this.#inLane();
-    let company = Math.min(...inLane.map(({ request }) => request.company));
+    let maxBatchMates = Math.min(...inLane.map(({ request }) => request.maxBatchMates));
     const next: WhisperWindow[] = [];
     for (const window of this.#waiting) {
       const windows = inLane.length + next.length + 1;
-      company = Math.min(company, window.request.company);
+      maxBatchMates = Math.min(maxBatchMates, window.request.maxBatchMates);
       // Whoever is alone always fits; who does not fit yet holds back those behind, or would never get in.
-      if (windows > 1 && windows > Math.min(cap.rows, company)) break;
+      if (windows > 1 && windows > Math.min(cap.rows, maxBatchMates)) break;
       if (next.length === encoderCap.rows) break;
       next.push(window);
     }

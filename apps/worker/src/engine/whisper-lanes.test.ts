@@ -37,7 +37,7 @@ const picture = (): DiffusionSample => ({
   guidance: 1,
   seed: 1,
   sampler: 'ddim',
-  company: 99,
+  maxBatchMates: 99,
 });
 
 async function engineOf(clock: Clock = systemClock) {

@@ -30,8 +30,8 @@ export interface WhisperSample {
   readonly timestamps: 'none' | 'segment' | 'word';
   /** Tokens it may write at most; absent: half of the decoder's context, as openai's. */
   readonly maxTokens?: number;
-  /** At most this many windows may be in its lane at once: a job that was near a crash is tried in smaller company. */
-  readonly company: number;
+  /** The most windows that may be in its lane at once, this one included. Reduced for a job that was in a batch that crashed. */
+  readonly maxBatchMates: number;
 }
 
 /** What turns a waveform into a model's log-mel windows. */

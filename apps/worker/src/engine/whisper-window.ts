@@ -64,7 +64,7 @@ export class WhisperWindow {
   #noSpeechProbability = 0;
   #uniform: SeededUniform;
   /** Windows that shared this one's decoder calls, summed over its calls. */
-  #company = 0;
+  #batchSizeSum = 0;
   #calls = 0;
 
   /** Throws LehrError `invalid-input` for what this model cannot do. */
@@ -145,8 +145,8 @@ export class WhisperWindow {
   }
 
   /** A call took the next token in; `logits` tells what may follow it. */
-  advance(logits: Float32Array, company: number): void {
-    this.#company += company;
+  advance(logits: Float32Array, batchSize: number): void {
+    this.#batchSizeSum += batchSize;
     this.#calls += 1;
     const pending = this.#pending.shift();
     if (pending === undefined) this.#write(logits);
@@ -195,7 +195,7 @@ export class WhisperWindow {
       advanceFrames,
       temperature: this.#temperature,
       ...quality,
-      batchSize: this.#calls === 0 ? 1 : this.#company / this.#calls,
+      batchSize: this.#calls === 0 ? 1 : this.#batchSizeSum / this.#calls,
       timings: {
         encodedAt: encodedAt - arrivedAt,
         startedAt: startedAt - arrivedAt,

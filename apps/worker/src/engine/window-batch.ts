@@ -67,14 +67,14 @@ export class WindowBatch {
   async step(): Promise<StepOutcome> {
     const tokens = this.#windows.map((window) => window.nextToken);
     const failures = new Map<WhisperWindow, LehrError>();
-    const written = new Map<WhisperWindow, { logits: Float32Array; company: number }>();
+    const written = new Map<WhisperWindow, { logits: Float32Array; batchSize: number }>();
     let tooMany: number | undefined;
     const run = async (from: number, to: number): Promise<void> => {
       try {
         const padTo = this.#ladder.find((rung) => rung >= to - from) ?? 0;
         const logits = await this.#decoder.step(this.#rows, tokens, { from, to, padTo });
         for (const [i, row] of logits.entries()) {
-          written.set(this.#windows[from + i], { logits: row, company: to - from });
+          written.set(this.#windows[from + i], { logits: row, batchSize: to - from });
         }
       } catch (cause) {
         const error = toLehrError(cause, 'engine-failed');
@@ -90,16 +90,17 @@ export class WindowBatch {
     };
     await run(0, tokens.length);
     this.#rows.advance();
-    for (const [window, { logits, company }] of written) {
+    for (const [window, { logits, batchSize }] of written) {
       try {
-        window.advance(logits, company);
+        window.advance(logits, batchSize);
       } catch (cause) {
         failures.set(window, toLehrError(cause, 'engine-failed'));
       }
     }
     this.removeWhere((window) => failures.has(window));
     return {
-      whole: failures.size === 0 && [...written.values()].every(({ company }) => company === tokens.length),
+      whole:
+        failures.size === 0 && [...written.values()].every(({ batchSize }) => batchSize === tokens.length),
       failures: [...failures].map(([window, error]) => ({ window, error })),
       tooMany,
     };

@@ -134,5 +134,5 @@ const sampleOf = (record: JobRecord, input: TextToImageInput, index: number): Di
   guidance: input.guidance,
   seed: seedOfSample(input.seed, index),
   sampler: input.sampler,
-  company: Number.MAX_SAFE_INTEGER,
+  maxBatchMates: Number.MAX_SAFE_INTEGER,
 });

@@ -134,7 +134,7 @@ export class Runs {
     }
   }
 
-  /** A new engine is ready: hands it everything the old one took along, suspects in smaller company. */
+  /** A new engine is ready: hands it everything the old one took along, suspects with fewer batch mates. */
   resubmit(): void {
     for (const run of this.all()) {
       if (!run.stopReason) this.#submit(run, run.inEngine);
@@ -150,7 +150,7 @@ export class Runs {
       sample.inEngine = true;
       this.#samples.set(id, { run, sample });
       this.#options.ledger.spend(id, lane, sample.rows);
-      return { ...sample.request, company: this.#suspicion.company(id) };
+      return { ...sample.request, maxBatchMates: this.#suspicion.maxBatchMates(id) };
     });
     this.#options.send({ type: 'submit', samples: requests });
   }

@@ -72,7 +72,7 @@ export class SpeechRun extends JobRun {
   #builder: TranscriptBuilder | undefined;
   #marks = { fetched: 0, decoded: 0, transcribed: 0, stored: 0 };
   #output: object | undefined;
-  #company = 0;
+  #batchSizeSum = 0;
 
   constructor(
     claim: Claim,
@@ -142,7 +142,7 @@ export class SpeechRun extends JobRun {
     const window = sample as WindowRun;
     this.#windows.delete(window);
     this.#ended += 1;
-    this.#company += result.batchSize;
+    this.#batchSizeSum += result.batchSize;
     const { sampleRate, hopLength, windowSamples } = this.#parts.abilities.frontEnd;
     const next = window.start + result.advanceFrames * hopLength;
     const end = this.#input.mode === 'fast' ? window.end : (this.#waveform?.length ?? 0);
@@ -184,7 +184,7 @@ export class SpeechRun extends JobRun {
       queue_ms: timings.queued,
       run_ms: totalMs - timings.queued,
       total_ms: totalMs,
-      batch_size: this.#ended === 0 ? null : Math.round((this.#company / this.#ended) * 100) / 100,
+      batch_size: this.#ended === 0 ? null : Math.round((this.#batchSizeSum / this.#ended) * 100) / 100,
       worker,
       timings,
       audio_seconds: this.audioSeconds,
@@ -247,7 +247,7 @@ export class SpeechRun extends JobRun {
         fallback: this.#input.temperature === 0,
         seed: index,
         timestamps: this.#input.timestamps,
-        company: Number.MAX_SAFE_INTEGER,
+        maxBatchMates: Number.MAX_SAFE_INTEGER,
       },
       rows: 1,
       start,

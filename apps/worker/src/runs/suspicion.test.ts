@@ -4,7 +4,7 @@ import { Suspicion } from './suspicion.ts';
 
 const ids = (count: number): SampleId[] => Array.from({ length: count }, (_, i) => `s${i}` as SampleId);
 
-/** Runs batches as the lane would, in the allowed company, until nobody is left; `poison` crashes every batch it is in. */
+/** Runs batches as the lane would, with the allowed batch mates, until nobody is left; `poison` crashes every batch it is in. */
 function hunt(
   samples: SampleId[],
   poison: SampleId,
@@ -15,7 +15,7 @@ function hunt(
   let crashes = 0;
   const failed: SampleId[] = [];
   while (left.length > 0) {
-    const turn = left.slice(0, Math.min(...left.map((id) => suspicion.company(id)), 8));
+    const turn = left.slice(0, Math.min(...left.map((id) => suspicion.maxBatchMates(id)), 8));
     if (turn.includes(poison)) {
       crashes += 1;
       failed.push(...suspicion.crashed(turn, signal).guilty);
@@ -39,7 +39,7 @@ test('one kill from outside condemns nobody, not even a sample that was alone', 
   expect(suspicion.crashed(ids(1), 'SIGKILL').guilty).toEqual(ids(1));
 });
 
-test('a sample that was near six crashes is given up whatever its company', () => {
+test('a sample that was near six crashes is given up whatever the batch size', () => {
   const suspicion = new Suspicion();
   for (let crash = 1; crash < 6; crash++) expect(suspicion.crashed(ids(8), null).guilty).toEqual([]);
   expect(suspicion.crashed(ids(8), null).guilty).toEqual(ids(8));
@@ -49,7 +49,7 @@ test('a sample that finished is no suspect any more', () => {
   const suspicion = new Suspicion();
   const [sample] = ids(1);
   suspicion.crashed(ids(4), null);
-  expect(suspicion.company(sample)).toBe(2);
+  expect(suspicion.maxBatchMates(sample)).toBe(2);
   suspicion.forget(sample);
-  expect(suspicion.company(sample)).toBe(Number.MAX_SAFE_INTEGER);
+  expect(suspicion.maxBatchMates(sample)).toBe(Number.MAX_SAFE_INTEGER);
 });

@@ -1,10 +1,10 @@
 /**
  * Who killed the engine? When it dies, everything that shared its last turn is suspect. Suspects are tried again in half
- * the company, and half of that, until the one that crashes alone is found; its neighbours finish. Pure bookkeeping.
+ * the batch, and half of that, until the one that crashes alone is found; its neighbours finish. Pure bookkeeping.
  */
 import type { SampleId } from '../engine/protocol.ts';
 
-/** Crashes one sample may be near, however large its company; a guard against anything the halving cannot explain. */
+/** Crashes one sample may be near, whatever the batch size; a guard against anything the halving cannot explain. */
 const MAX_CRASHES = 6;
 /**
  * Signals that come from outside the process (an operator, the OOM killer): one of them is no proof against a sample that
@@ -15,7 +15,7 @@ const FROM_OUTSIDE: readonly string[] = ['SIGKILL', 'SIGTERM', 'SIGINT'];
 interface Suspect {
   crashes: number;
   crashesAlone: number;
-  company: number;
+  maxBatchMates: number;
 }
 
 export interface Verdict {
@@ -35,7 +35,7 @@ export class Suspicion {
       const suspect = {
         crashes: (before?.crashes ?? 0) + 1,
         crashesAlone: (before?.crashesAlone ?? 0) + (turn.length === 1 ? 1 : 0),
-        company: Math.max(1, Math.floor(turn.length / 2)),
+        maxBatchMates: Math.max(1, Math.floor(turn.length / 2)),
       };
       this.#suspects.set(sample, suspect);
       if (suspect.crashesAlone >= (fromOutside ? 2 : 1) || suspect.crashes >= MAX_CRASHES)
@@ -45,8 +45,8 @@ export class Suspicion {
   }
 
   /** The most samples that may share a lane with this one, itself included. */
-  company(sample: SampleId): number {
-    return this.#suspects.get(sample)?.company ?? Number.MAX_SAFE_INTEGER;
+  maxBatchMates(sample: SampleId): number {
+    return this.#suspects.get(sample)?.maxBatchMates ?? Number.MAX_SAFE_INTEGER;
   }
 
   forget(sample: SampleId): void {

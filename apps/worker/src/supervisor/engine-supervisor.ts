@@ -72,7 +72,7 @@ export class EngineSupervisor {
     this.#engine = undefined;
     onDied(exit);
     this.#quickDeaths = clock.monotonic() - this.#startedAt < HEALTHY_MS ? this.#quickDeaths + 1 : 0;
-    // The first restarts are immediate: most crashes are one bad job, and halving its company takes a few.
+    // The first restarts are immediate: most crashes are one bad job, and halving the batch that it was in takes a few.
     let pauseMs = this.#quickDeaths > MAX_FAILED_STARTS ? 1000 : 0;
     for (let failed = 0; !this.#stopping.signal.aborted; ) {
       await clock.sleep(pauseMs, this.#stopping.signal);
