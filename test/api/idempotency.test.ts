@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { sweepOnce } from '../../apps/api/src/calls/cancel-abandoned.ts';
+import { cancelAbandoned } from '../../apps/api/src/calls/cancel-abandoned.ts';
 import type { RequestIdentity } from '../../apps/api/src/jobs/identity.ts';
 import { canonical, identify } from '../../apps/api/src/jobs/identity.ts';
 import { submitJob } from '../../apps/api/src/jobs/submit.ts';
@@ -209,7 +209,7 @@ describe('a post whose answer gets lost', () => {
     );
     await expect.poll(() => world.parts.waits.size).toBe(1);
     socket.destroy();
-    const lost = vi.spyOn(world.parts.orphans, 'lost');
+    const lost = vi.spyOn(world.parts.unanswered, 'markUnanswered');
     await expect.poll(() => lost.mock.calls.length).toBe(1);
     await lost.mock.results[0].value;
     return lost.mock.calls[0][1];
@@ -233,8 +233,8 @@ describe('a post whose answer gets lost', () => {
     const { ask } = await keyHolder(world, 'default');
     const stranger = await jobOf(await ask('POST', '/v1/jobs', circle));
     const { redis, keys } = world.parts;
-    const { twin } = await identityOf(world);
-    await redis.zadd(keys.twins(twin!.hash), 'XX', (await redisNow(redis)) - 1, id);
+    const { duplicate } = await identityOf(world);
+    await redis.zadd(keys.twins(duplicate!.hash), 'XX', (await redisNow(redis)) - 1, id);
     const late = await world.post();
     expect([keyed.id, stranger.id, late.id]).not.toContain(id);
   });
@@ -264,33 +264,33 @@ describe('a post whose answer gets lost', () => {
 
 describe('a held request, as the dialects hold them', () => {
   const request: JobRequest = JobRequestSchema.parse(circle);
-  const submit = async (world: ApiWorld, twin: RequestIdentity['twin']) => {
+  const submit = async (world: ApiWorld, duplicate: RequestIdentity['duplicate']) => {
     const caller = await world.parts.authenticator.authenticate(API_KEY);
-    return submitJob(world.parts, caller!, request, { ...(twin && { twin }) });
+    return submitJob(world.parts, caller!, request, { ...(duplicate && { duplicate }) });
   };
 
   test('is joined while it waits only by one that says it is a retry', async () => {
     const world = await apiWorld(server.url);
-    const { orphans } = world.parts;
-    const twin = (await identityOf(world)).twin!;
-    const first = await submit(world, twin);
-    await orphans.held(twin, first.record.id);
-    expect((await submit(world, twin)).how).toBe('new');
-    const retry = await submit(world, { ...twin, isRetry: true });
+    const { unanswered } = world.parts;
+    const duplicate = (await identityOf(world)).duplicate!;
+    const first = await submit(world, duplicate);
+    await unanswered.markHeld(duplicate, first.record.id);
+    expect((await submit(world, duplicate)).how).toBe('new');
+    const retry = await submit(world, { ...duplicate, isRetry: true });
     expect(retry).toMatchObject({ how: 'adopted', record: { id: first.record.id } });
-    await orphans.held(twin, first.record.id);
-    await orphans.answered(twin, first.record.id);
-    expect((await submit(world, { ...twin, isRetry: true })).how).toBe('new');
+    await unanswered.markHeld(duplicate, first.record.id);
+    await unanswered.markAnswered(duplicate, first.record.id);
+    expect((await submit(world, { ...duplicate, isRetry: true })).how).toBe('new');
   });
 
   test('is joined by the next one when as many wait as may', async () => {
     const world = await apiWorld(server.url);
-    const { orphans } = world.parts;
-    const twin = { ...(await identityOf(world)).twin!, maxHeld: 2 };
+    const { unanswered } = world.parts;
+    const duplicate = { ...(await identityOf(world)).duplicate!, maxHeld: 2 };
     const ids: JobId[] = [];
     for (let i = 0; i < 4; i++) {
-      const { record } = await submit(world, twin);
-      await orphans.held(twin, record.id);
+      const { record } = await submit(world, duplicate);
+      await unanswered.markHeld(duplicate, record.id);
       ids.push(record.id);
     }
     expect(new Set(ids).size).toBe(2);
@@ -299,32 +299,32 @@ describe('a held request, as the dialects hold them', () => {
   test('that nobody came back for is given out once to be called off, and not when somebody did', async () => {
     const world = await apiWorld(server.url);
     const other = await apiWorld(server.url, { keys: world.parts.keys });
-    const { orphans, redis, keys } = world.parts;
-    const twin = (await identityOf(world)).twin!;
-    const taken = (await submit(world, twin)).record.id;
-    await orphans.lost(twin, taken, { cancel: true });
-    expect((await submit(world, twin)).record.id).toBe(taken);
-    const left = (await submit(world, twin)).record.id;
-    await orphans.lost(twin, left, { cancel: true });
-    expect(await orphans.takeAbandoned()).toEqual([]);
+    const { unanswered, redis, keys } = world.parts;
+    const duplicate = (await identityOf(world)).duplicate!;
+    const taken = (await submit(world, duplicate)).record.id;
+    await unanswered.markUnanswered(duplicate, taken, { cancel: true });
+    expect((await submit(world, duplicate)).record.id).toBe(taken);
+    const left = (await submit(world, duplicate)).record.id;
+    await unanswered.markUnanswered(duplicate, left, { cancel: true });
+    expect(await unanswered.takeAbandoned()).toEqual([]);
     for (const entry of await redis.zrange(keys.orphans, '0', '-1'))
       await redis.zadd(keys.orphans, 'XX', 1, entry);
-    const given = await Promise.all([orphans.takeAbandoned(), other.parts.orphans.takeAbandoned()]);
+    const given = await Promise.all([unanswered.takeAbandoned(), other.parts.unanswered.takeAbandoned()]);
     expect(given.flat()).toEqual([left]);
   });
 
   test('that nobody came back for is called off if it still waits', async () => {
     const world = await apiWorld(server.url);
-    const { orphans, redis, keys } = world.parts;
-    const twin = (await identityOf(world)).twin!;
-    const running = (await submit(world, twin)).record.id;
+    const { unanswered, redis, keys } = world.parts;
+    const duplicate = (await identityOf(world)).duplicate!;
+    const running = (await submit(world, duplicate)).record.id;
     await world.worker.take();
-    const waiting = (await submit(world, twin)).record.id;
+    const waiting = (await submit(world, duplicate)).record.id;
     for (const id of [running, waiting]) {
-      await orphans.lost(twin, id, { cancel: true });
-      await redis.zadd(keys.orphans, 'XX', 1, `${twin.hash} ${id}`);
+      await unanswered.markUnanswered(duplicate, id, { cancel: true });
+      await redis.zadd(keys.orphans, 'XX', 1, `${duplicate.hash} ${id}`);
     }
-    await sweepOnce(world.parts);
+    await cancelAbandoned(world.parts);
     expect((await world.get(running)).status).toBe('running');
     expect((await world.get(waiting)).status).toBe('canceled');
   });

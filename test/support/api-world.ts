@@ -9,6 +9,7 @@ import { anyOf } from '../../apps/api/src/auth/authenticator.ts';
 import { KeyStore } from '../../apps/api/src/auth/key-store.ts';
 import { oneKey } from '../../apps/api/src/auth/one-key.ts';
 import { StoredKeys } from '../../apps/api/src/auth/stored-keys.ts';
+import { UnansweredRequests } from '../../apps/api/src/calls/unanswered-requests.ts';
 import { OpenAiErrorSchema } from '../../apps/api/src/dialects/openai/errors.ts';
 import { Files } from '../../apps/api/src/files/files.ts';
 import { FleetView } from '../../apps/api/src/fleet/fleet-view.ts';
@@ -113,6 +114,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     workflows: new WorkflowRunner({ redis, keys, records, queues }),
     fleet,
     channels,
+    unanswered: new UnansweredRequests(redis, keys),
     waits: new JobWaits(channels, keys, clock),
     feeds: new EventFeeds({ channels, redis, keys, records, presenter, clock, log: silentLog, ...changes }),
     eventLinks,

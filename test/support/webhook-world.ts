@@ -1,7 +1,7 @@
 /** Webhooks over a real Redis: jobs whose owner is to be told, and processes that tell. Times are shrunk. */
 import { onTestFinished } from 'vitest';
 import { Channels } from '../../apps/api/src/follow/channels.ts';
-import { openWebhooks, type WebhookParts, type WebhookSettings } from '../../apps/api/src/webhooks/parts.ts';
+import { openWebhooks, type WebhookOptions, type WebhookParts } from '../../apps/api/src/webhooks/parts.ts';
 import type { Renderer, Renderers } from '../../apps/api/src/webhooks/renderer.ts';
 import { WebhookService, type WebhookServiceTimes } from '../../apps/api/src/webhooks/webhook-service.ts';
 import { createEgress, type Egress } from '../../packages/shared/src/egress/index.ts';
@@ -77,7 +77,7 @@ export async function startDeliverer(
 ): Promise<Deliverer> {
   const { metrics, page } = createMetrics('api');
   const delivery = new WebhookService({
-    ...openWebhooks(testRedis(url), { ...webhookSettings(keys), timeoutMs: 2000, ...settings }),
+    ...openWebhooks(testRedis(url), { ...webhookOptions(keys), timeoutMs: 2000, ...settings }),
     blocking: testRedis(url, 'blocking'),
     channels: new Channels(testRedis(url, 'subscriber')),
     keys,
@@ -94,7 +94,7 @@ export async function startDeliverer(
 }
 
 /** Receivers of tests listen on loopback. */
-export const webhookSettings = (keys: Keys): WebhookSettings => ({
+export const webhookOptions = (keys: Keys): WebhookOptions => ({
   keys,
   egress: createEgress({ allowPrivate: true }),
   secretKey: SECRET_KEY,
@@ -104,7 +104,7 @@ export const webhookSettings = (keys: Keys): WebhookSettings => ({
 export async function webhookWorld(url: string): Promise<WebhookWorld> {
   const world = await queueWorld(url);
   const { keys, records } = world;
-  const hooks = openWebhooks(world.redis, webhookSettings(keys));
+  const hooks = openWebhooks(world.redis, webhookOptions(keys));
   return {
     ...world,
     hooks,

@@ -16,7 +16,7 @@ import { SOON } from '../support/patience.ts';
 import { freePort } from '../support/ports.ts';
 import { freshKeys, startRedis, type TestRedis, testRedis } from '../support/redis.ts';
 import { webhookReceiver } from '../support/webhook-receiver.ts';
-import { startDeliverer, webhookSettings } from '../support/webhook-world.ts';
+import { startDeliverer, webhookOptions } from '../support/webhook-world.ts';
 
 const TEXT = readText('docs/webhooks.md');
 const BLOCKS = blocksOf(TEXT);
@@ -34,7 +34,7 @@ afterAll(() => server.stop());
 
 async function hookedApi(): Promise<{ world: ApiWorld; url: string }> {
   const keys = freshKeys();
-  const webhooks = openWebhooks(testRedis(server.url, 'api'), webhookSettings(keys));
+  const webhooks = openWebhooks(testRedis(server.url, 'api'), webhookOptions(keys));
   const world = await apiWorld(server.url, { keys, webhooks });
   await startDeliverer(server.url, world.parts, {
     renderers: { native: nativeRenderer(world.parts.presenter) },

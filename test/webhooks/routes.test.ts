@@ -15,7 +15,7 @@ import { keyHolder } from '../support/key-holder.ts';
 import { SOON } from '../support/patience.ts';
 import { freshKeys, startRedis, type TestRedis, testRedis } from '../support/redis.ts';
 import { verified, type WebhookReceiver, webhookReceiver } from '../support/webhook-receiver.ts';
-import { startDeliverer, webhookSettings } from '../support/webhook-world.ts';
+import { startDeliverer, webhookOptions } from '../support/webhook-world.ts';
 
 let server: TestRedis;
 beforeAll(async () => {
@@ -27,7 +27,7 @@ afterAll(() => server.stop());
 async function hookedApi(timeoutMs = 500): Promise<ApiWorld> {
   const keys = freshKeys();
   const webhooks = openWebhooks(testRedis(server.url, 'api'), {
-    ...webhookSettings(keys),
+    ...webhookOptions(keys),
     timeoutMs,
   });
   const world = await apiWorld(server.url, { keys, webhooks });

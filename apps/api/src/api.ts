@@ -1,12 +1,13 @@
-/** What every route is made of: the app's type and the parts it may use. */
+/** The type of the Hono app, and the parts that its routes are built over. */
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import type { Clock, Log, Metrics, MetricsPage, Registry } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
 import type { GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
 import type { RecordStore } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
-import type { Authenticator, Caller } from './auth/authenticator.ts';
+import type { Authenticator } from './auth/authenticator.ts';
 import type { KeyStore } from './auth/key-store.ts';
+import type { UnansweredRequests } from './calls/unanswered-requests.ts';
 import type { Files } from './files/files.ts';
 import type { FleetView } from './fleet/fleet-view.ts';
 import type { Channels } from './follow/channels.ts';
@@ -15,17 +16,8 @@ import type { EventLinks } from './follow/event-links.ts';
 import type { JobWaits } from './follow/wait.ts';
 import type { AdmissionParts } from './jobs/admission-parts.ts';
 import type { Presenter } from './jobs/present.ts';
+import type { ApiEnv } from './middleware/api-env.ts';
 import type { WebhookParts } from './webhooks/parts.ts';
-
-export interface ApiEnv {
-  Variables: {
-    requestId: string;
-    /** The answer has every header it should have. */
-    isComplete?: boolean;
-    /** Set under /v1. */
-    caller: Caller;
-  };
-}
 
 export type Api = OpenAPIHono<ApiEnv>;
 
@@ -41,23 +33,24 @@ export interface ApiParts extends AdmissionParts {
   readonly workflows: WorkflowRunner;
   readonly fleet: FleetView;
   readonly channels: Channels;
+  readonly unanswered: UnansweredRequests;
   readonly waits: JobWaits;
   readonly feeds: EventFeeds;
   readonly eventLinks: EventLinks;
   readonly presenter: Presenter;
   readonly store: ObjectStore;
   readonly files: Files;
-  /** Of one file, whichever way it comes. */
+  /** The largest file that is taken, uploaded or in a request. */
   readonly maxUploadBytes: number;
-  /** Verifies the links of a folder store; undefined when links lead elsewhere. */
+  /** Verifies links to the folder store; undefined for S3, which verifies its own. */
   readonly linkSecret: string | undefined;
   readonly authenticator: Authenticator;
   readonly keyStore: KeyStore;
   readonly webhooks: WebhookParts;
   readonly publicUrl: string;
-  /** How long an answer is held for its job on the wires that know no other. */
+  /** How long a request is held for its job in dialects that answer with the result. */
   readonly holdMs: number;
-  /** How long outputs are kept after their job's end. */
+  /** How long outputs are kept after their job has ended. */
   readonly outputTtlMs: number;
   readonly metrics: Metrics<'api'>;
   readonly metricsPage: MetricsPage;

@@ -2,12 +2,13 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { methodNotAllowed } from 'hono/method-not-allowed';
 import { mountBoard } from './admin/board.ts';
-import type { Api, ApiEnv, ApiParts } from './api.ts';
+import type { Api, ApiParts } from './api.ts';
+import { answerErrors, answerMethodNotAllowed, answerNotFound } from './dialects/answer-errors.ts';
 import { dialectRoutes } from './dialects/routes.ts';
+import type { ApiEnv } from './middleware/api-env.ts';
 import { authenticate } from './middleware/auth.ts';
 import { limitBody } from './middleware/limit-body.ts';
 import { observe } from './middleware/observe.ts';
-import { answerErrors, answerMethodNotAllowed, answerNotFound } from './middleware/on-error.ts';
 import { ownHeaders } from './middleware/own-headers.ts';
 import { refuseInvalid } from './middleware/validation.ts';
 import { docsRoutes } from './routes/docs.ts';

@@ -21,6 +21,7 @@ import { KeyStore } from './auth/key-store.ts';
 import { oneKey } from './auth/one-key.ts';
 import { StoredKeys } from './auth/stored-keys.ts';
 import { sweepAbandoned } from './calls/cancel-abandoned.ts';
+import { UnansweredRequests } from './calls/unanswered-requests.ts';
 import { type ApiConfig, checkTogether, isLoopback } from './env.ts';
 import { Files } from './files/files.ts';
 import { sweepOutputs } from './files/sweep-outputs.ts';
@@ -34,7 +35,7 @@ import { countExpired } from './jobs/count-expired.ts';
 import { Presenter } from './jobs/present.ts';
 import { type Listener, listen } from './listen.ts';
 import { StartError } from './start-error.ts';
-import { type RunningDelivery, startDelivery, webhookSettings } from './webhooks/configure.ts';
+import { type RunningWebhooks, startWebhooks, webhookOptions } from './start-webhooks.ts';
 import { openWebhooks } from './webhooks/parts.ts';
 
 const REDIS_PATIENCE_MS = 5_000;
@@ -63,7 +64,7 @@ export async function startApi(config: ApiConfig, log: Log, defaultModels: strin
   const listener = await listen(config.LEHR_HOST, config.LEHR_PORT);
   const redis = openRedis(config.LEHR_REDIS_URL, 'api');
   const subscriber = openRedis(config.LEHR_REDIS_URL, 'subscriber', 'api-subscriber');
-  let delivery: RunningDelivery | undefined;
+  let webhooks: RunningWebhooks | undefined;
   const disconnect = (): void => {
     redis.disconnect();
     subscriber.disconnect();
@@ -79,7 +80,7 @@ export async function startApi(config: ApiConfig, log: Log, defaultModels: strin
       onExpired: countExpired(parts.metrics),
     });
     const roles = config.LEHR_ROLES.split(',');
-    if (roles.includes('webhooks')) delivery = await startDelivery(config, parts);
+    if (roles.includes('webhooks')) webhooks = await startWebhooks(config, parts);
     const app = roles.includes('http') ? createApp(parts) : createOperationApp(parts);
     listener.serve(app.fetch);
     janitor.start();
@@ -94,13 +95,13 @@ export async function startApi(config: ApiConfig, log: Log, defaultModels: strin
         janitor.stop(),
         endSweeps(),
         endOutputSweeps(),
-        delivery?.stop(CLOSE_GRACE_MS),
+        webhooks?.stop(CLOSE_GRACE_MS),
       ]);
       disconnect();
     };
     return { url, port: listener.port, stop };
   } catch (error) {
-    await Promise.all([listener.close(0), delivery?.stop(0)]);
+    await Promise.all([listener.close(0), webhooks?.stop(0)]);
     disconnect();
     throw error;
   }
@@ -137,7 +138,7 @@ async function openParts(config: ApiConfig, opened: Opened): Promise<ApiParts> {
   });
   const pepper = config.LEHR_KEY_PEPPER ?? (await homeSecret(config.LEHR_HOME, 'key-pepper')).value;
   const keyStore = new KeyStore(redis, keys, pepper);
-  const webhooks = openWebhooks(redis, await webhookSettings(config, keys));
+  const webhooks = openWebhooks(redis, await webhookOptions(config, keys));
   const rootKey = config.LEHR_API_KEY ?? (await localKey(config.LEHR_HOME, log));
   const maxUploadBytes = config.LEHR_MAX_UPLOAD_MB * MB;
   const { metrics, page } = createMetrics('api', { processMetrics: true });
@@ -160,6 +161,7 @@ async function openParts(config: ApiConfig, opened: Opened): Promise<ApiParts> {
     linkSecret: config.LEHR_STORE === 'folder' ? secret : undefined,
     records,
     channels,
+    unanswered: new UnansweredRequests(redis, keys),
     waits: new JobWaits(channels, keys, clock),
     feeds: new EventFeeds({ channels, redis, keys, records, presenter, clock, log }),
     eventLinks,

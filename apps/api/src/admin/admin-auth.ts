@@ -1,8 +1,8 @@
 import { LehrError } from '@lehr/shared';
 import type { MiddlewareHandler } from 'hono';
 import { auth } from 'hono/utils/basic-auth';
-import type { ApiEnv } from '../api.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
+import type { ApiEnv } from '../middleware/api-env.ts';
 
 const USER = 'admin';
 const BEARER = /^Bearer +([\x21-\x7e]+) *$/i;

@@ -12,8 +12,9 @@ import { Queue } from 'bullmq';
 import type { Hono } from 'hono';
 import { csrf } from 'hono/csrf';
 import { secureHeaders } from 'hono/secure-headers';
-import type { Api, ApiEnv, ApiParts } from '../api.ts';
-import { answerErrors } from '../middleware/on-error.ts';
+import type { Api, ApiParts } from '../api.ts';
+import { answerErrors } from '../dialects/answer-errors.ts';
+import type { ApiEnv } from '../middleware/api-env.ts';
 import { administrators } from './admin-auth.ts';
 
 const PATH = '/admin/queues';

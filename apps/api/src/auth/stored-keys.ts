@@ -3,7 +3,7 @@
  * revoked key works nowhere a second later.
  */
 import type { Clock, Log } from '@lehr/shared';
-import { Recent } from '../fleet/recent.ts';
+import { Recent } from '../recent.ts';
 import type { Authenticator, Caller } from './authenticator.ts';
 import type { KeyStore, StoredKey } from './key-store.ts';
 import { readKey } from './key-text.ts';

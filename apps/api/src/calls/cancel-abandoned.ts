@@ -1,4 +1,4 @@
-/** Calls off waiting jobs whose request lost its answer and that nobody came back for (orphans.ts). */
+/** Cancels abandoned jobs: their request got no answer and was not retried in time (unanswered-requests.ts). */
 import type { Clock, Log } from '@lehr/shared';
 import type { GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
 import type { RecordStore } from '@lehr/shared/records';
@@ -6,7 +6,7 @@ import { cancelJob } from '../jobs/cancel.ts';
 import type { UnansweredRequests } from './unanswered-requests.ts';
 
 interface AbandonedParts {
-  readonly orphans: UnansweredRequests;
+  readonly unanswered: UnansweredRequests;
   readonly records: RecordStore;
   readonly queues: GroupQueues;
   readonly workflows: WorkflowRunner;
@@ -14,33 +14,34 @@ interface AbandonedParts {
   readonly log: Log;
 }
 
-const EVERY_MS = 10_000;
+const SWEEP_EVERY_MS = 10_000;
 
-/** Every API looks; each job is given to one of them. Returns what ends it. */
+/** Every API process sweeps; each job goes to one of them. Returns a function that stops the sweeps. */
 export function sweepAbandoned(parts: AbandonedParts): () => Promise<void> {
   const stop = new AbortController();
-  const sweeping = sweeps(parts, stop.signal);
+  const sweeping = sweepUntil(parts, stop.signal);
   return async () => {
     stop.abort();
     await sweeping;
   };
 }
 
-async function sweeps(parts: AbandonedParts, signal: AbortSignal): Promise<void> {
+async function sweepUntil(parts: AbandonedParts, signal: AbortSignal): Promise<void> {
   const { clock, log } = parts;
   while (!signal.aborted) {
-    await clock.sleep(EVERY_MS, signal);
+    await clock.sleep(SWEEP_EVERY_MS, signal);
     if (signal.aborted) return;
     try {
-      await sweepOnce(parts);
+      await cancelAbandoned(parts);
     } catch (error) {
-      log.warn({ error }, 'forsaken jobs were not called off; trying again');
+      log.warn({ error }, 'could not cancel abandoned jobs; trying again');
     }
   }
 }
 
-export async function sweepOnce(parts: AbandonedParts): Promise<void> {
-  for (const record of await parts.records.readMany(await parts.orphans.takeAbandoned())) {
+/** One sweep. A job that runs already is left to finish. */
+export async function cancelAbandoned(parts: AbandonedParts): Promise<void> {
+  for (const record of await parts.records.readMany(await parts.unanswered.takeAbandoned())) {
     if (record?.state === 'queued') await cancelJob(parts, record);
   }
 }

@@ -1,58 +1,75 @@
-/** Holding a request until its job is over, for wires that know no other answer. */
-import type { JobRecord } from '@lehr/shared/records';
+/** Holds a request until its job ends, for dialects that answer with the job's result. */
+import type { Clock } from '@lehr/shared';
+import type { JobRecord, RecordStore } from '@lehr/shared/records';
 import type { Context } from 'hono';
-import type { ApiEnv, ApiParts } from '../api.ts';
+import type { JobWaits } from '../follow/wait.ts';
 import { findJob } from '../jobs/find.ts';
 import { isOver } from '../jobs/present.ts';
+import type { ApiEnv } from '../middleware/api-env.ts';
 import { JobEndedError } from './job-ended-error.ts';
 import type { MadeJob } from './make-job.ts';
 
+export interface HoldParts {
+  readonly records: RecordStore;
+  readonly waits: JobWaits;
+  readonly clock: Clock;
+}
+
 export type SucceededRecord = Extract<JobRecord, { state: 'succeeded' }>;
 
+/** The job when it is over, or as it is after `timeoutMs`, when the caller hangs up, or when the server stops. */
+export const waitUntilOver = (
+  c: Context<ApiEnv>,
+  { records, waits }: Pick<HoldParts, 'records' | 'waits'>,
+  first: JobRecord,
+  timeoutMs: number,
+): Promise<JobRecord> =>
+  waits.until({
+    id: first.id,
+    first,
+    read: () => findJob(records, c.var.caller, first.id),
+    isOver,
+    timeoutMs,
+    signal: () => c.req.raw.signal,
+  });
+
 /**
- * Waits at most `holdMs`; resolves with the record as it is then, and what becomes of the answer is for the caller to say. When
- * it rejects, the job is there for the next one who asks.
+ * As `waitUntilOver`, with the request marked as held meanwhile; the caller of this function marks the answer. When it rejects,
+ * the request is unanswered and its retry takes the job over.
  */
 export async function hold(
   c: Context<ApiEnv>,
-  { records, waits }: ApiParts,
-  { record: first, held, lost }: MadeJob,
+  parts: HoldParts,
+  made: MadeJob,
   holdMs: number,
 ): Promise<JobRecord> {
-  await held();
+  await made.markHeld();
   try {
-    return await waits.until({
-      id: first.id,
-      first,
-      read: () => findJob(records, c.var.caller, first.id),
-      isOver,
-      timeoutMs: holdMs,
-      signal: () => c.req.raw.signal,
-    });
+    return await waitUntilOver(c, parts, made.record, holdMs);
   } catch (error) {
-    await lost();
+    await made.markUnanswered();
     throw error;
   }
 }
 
-/** The job that succeeded. Throws JobEndedError for any other, and when the hold came to its end. */
+/** The job that succeeded. Throws JobEndedError for every other end, and when the hold ends before the job. */
 export async function holdUntilDone(
   c: Context<ApiEnv>,
-  parts: ApiParts,
+  parts: HoldParts,
   made: MadeJob,
   holdMs: number,
 ): Promise<SucceededRecord> {
   const endsAt = parts.clock.monotonic() + holdMs;
   const record = await hold(c, parts, made, holdMs);
   if (!isOver(record)) {
-    await made.lost();
+    await made.markUnanswered();
     throw new JobEndedError(parts.clock.monotonic() < endsAt ? 'stopping' : 'late', record);
   }
-  if (!c.req.raw.signal.aborted) await made.answered();
+  if (!c.req.raw.signal.aborted) await made.markAnswered();
   return succeeded(record);
 }
 
-/** Throws JobEndedError unless the job that is over succeeded. */
+/** Takes a job that is over. Throws JobEndedError unless it succeeded. */
 export function succeeded(record: JobRecord): SucceededRecord {
   switch (record.state) {
     case 'succeeded':

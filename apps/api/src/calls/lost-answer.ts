@@ -1,15 +1,15 @@
 import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
-import type { ApiEnv } from '../api.ts';
+import type { ApiEnv } from '../middleware/api-env.ts';
 
-/** Calls `tell` once when the connection closes before the whole answer was written, or has closed already. */
-export function onLostAnswer(c: Context<ApiEnv>, tell: () => void): void {
+/** Calls `onLost` once if the connection closes, or has closed already, before the whole answer is written. */
+export function onLostAnswer(c: Context<ApiEnv>, onLost: () => void): void {
   const { outgoing } = (c.env ?? {}) as Partial<HttpBindings>;
-  // Without a connection (tests call the app itself) no answer gets lost.
+  // Tests call the app without a connection; no answer is lost there.
   if (!outgoing) return;
-  const look = (): void => {
-    if (!outgoing.writableFinished) tell();
+  const onClose = (): void => {
+    if (!outgoing.writableFinished) onLost();
   };
-  if (outgoing.destroyed) look();
-  else outgoing.once('close', look);
+  if (outgoing.destroyed) onClose();
+  else outgoing.once('close', onClose);
 }

@@ -1,56 +1,65 @@
-/** How every dialect has a job made, and what becomes of the job when its request gets no answer. */
-
-import { type JobId, type JobRequest, toLehrError } from '@lehr/shared';
+/** Makes the job of a request, on every route that makes jobs, and notes whether the request gets its answer. */
+import { type JobId, type JobRequest, type Log, type Metrics, toLehrError } from '@lehr/shared';
 import type { DuplicateRequest } from '@lehr/shared/queue';
 import type { JobRecord } from '@lehr/shared/records';
 import type { Context } from 'hono';
-import type { ApiEnv, ApiParts } from '../api.ts';
 import { identify } from '../jobs/identity.ts';
 import { metricLabels } from '../jobs/metric-labels.ts';
-import { type Submission, submitJob } from '../jobs/submit.ts';
+import { type Submission, type SubmitParts, submitJob } from '../jobs/submit.ts';
 import { quotaHeaders } from '../limits/quota.ts';
+import type { ApiEnv } from '../middleware/api-env.ts';
 import type { Hook } from '../webhooks/hook.ts';
 import { onLostAnswer } from './lost-answer.ts';
 import { inNames, type Names } from './names.ts';
+import type { UnansweredRequests } from './unanswered-requests.ts';
+
+export interface CallParts extends SubmitParts {
+  readonly unanswered: UnansweredRequests;
+  readonly metrics: Pick<Metrics<'api'>, 'jobsAccepted'>;
+  readonly log: Log;
+}
 
 export interface JobCall {
-  /** As in the OpenAPI document, with its method. */
+  /** Method and path of the route, as in the OpenAPI document. */
   readonly route: string;
-  /** As it was asked; of an upload its fields and a digest. */
+  /** The body as parsed; of an upload, its fields and a digest of the file. */
   readonly body: unknown;
   readonly request: JobRequest;
-  readonly names: Names;
+  /** The dialect's names of the native fields; absent on the native route. */
+  readonly names?: Names;
   readonly idempotencyKey?: string | undefined;
+  /** Absent: the webhook of the native request. */
   readonly hook?: Hook | undefined;
-  /** The caller says that it asks again (see DuplicateRequest). */
+  /** See DuplicateRequest. */
   readonly isRetry?: boolean;
   /** See DuplicateRequest. */
   readonly maxHeld?: number;
-  /** A job that still waits when its request lost its answer is called off unless somebody comes back for it. */
+  /** When the request ends unanswered and no retry takes the job over in time, the job is canceled if it still waits. */
   readonly cancelIfAbandoned: boolean;
 }
 
+/** A job and the notes on its request, by which later duplicates are told from retries. */
 export interface MadeJob {
   readonly record: JobRecord;
-  /** Made for this very request. */
+  /** False when an earlier request made the job. */
   readonly isNew: boolean;
-  /** For the answer. */
+  /** Headers for the answer. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Its request is held from now on: one that says it is a retry takes the job. */
-  held(): Promise<void>;
-  /** Its request has its answer: the next one like it is another job. */
-  answered(): Promise<void>;
-  /** It will have none: the next one like it takes the job. */
-  lost(): Promise<void>;
+  /** The request waits for its answer: a duplicate that says it is a retry takes the job over. */
+  markHeld(): Promise<void>;
+  /** The request has its answer: a duplicate makes a new job. */
+  markAnswered(): Promise<void>;
+  /** The request ended without an answer: the next duplicate takes the job over. */
+  markUnanswered(): Promise<void>;
 }
 
-/** Throws what submitJob throws, in the names of the wire. */
-export async function makeJob(c: Context<ApiEnv>, parts: ApiParts, wish: JobCall): Promise<MadeJob> {
+/** Throws what submitJob throws, with the field names of the dialect. */
+export async function makeJob(c: Context<ApiEnv>, parts: CallParts, call: JobCall): Promise<MadeJob> {
   const { caller } = c.var;
-  const { route, body, request, names, hook, cancelIfAbandoned, ...askedAgain } = wish;
-  const identity = identify(caller, route, body, askedAgain);
+  const { route, body, request, names, hook, cancelIfAbandoned, ...repeat } = call;
+  const identity = identify(caller, route, body, repeat);
   const submission = await submitJob(parts, caller, request, identity, hook).catch((error) => {
-    throw inNames(error, names);
+    throw names ? inNames(error, names) : error;
   });
   const { record, how } = submission;
   if (how === 'new') parts.metrics.jobsAccepted.inc(metricLabels(record));
@@ -58,7 +67,7 @@ export async function makeJob(c: Context<ApiEnv>, parts: ApiParts, wish: JobCall
     record,
     isNew: how === 'new',
     headers: headersOf(submission),
-    ...trackAnswer(c, parts, record.id, identity.twin, cancelIfAbandoned),
+    ...trackAnswer(c, parts, record.id, identity.duplicate, cancelIfAbandoned),
   };
 }
 
@@ -68,24 +77,26 @@ const headersOf = ({ how, quota }: Submission): Record<string, string> => ({
   ...(quota && quotaHeaders(quota)),
 });
 
-/** A note that is not taken costs at most a second job, so the request goes on without it. */
+/** A failed note costs at most a second job for the same request, so the request goes on without it. */
 function trackAnswer(
   c: Context<ApiEnv>,
-  { orphans, log }: ApiParts,
+  { unanswered, log }: CallParts,
   job: JobId,
-  twin: DuplicateRequest | undefined,
+  duplicate: DuplicateRequest | undefined,
   cancel: boolean,
-): Pick<MadeJob, 'held' | 'answered' | 'lost'> {
-  if (!twin) return { held: async () => {}, answered: async () => {}, lost: async () => {} };
-  const noted = (note: Promise<void>): Promise<void> =>
+): Pick<MadeJob, 'markHeld' | 'markAnswered' | 'markUnanswered'> {
+  if (!duplicate) {
+    return { markHeld: async () => {}, markAnswered: async () => {}, markUnanswered: async () => {} };
+  }
+  const logFailure = (note: Promise<void>): Promise<void> =>
     note.catch((error) =>
-      log.warn({ error: toLehrError(error), job }, 'what became of an answer was not noted'),
+      log.warn({ error: toLehrError(error), job }, 'could not note whether a request was answered'),
     );
-  const lost = () => noted(orphans.lost(twin, job, { cancel }));
-  onLostAnswer(c, lost);
+  const markUnanswered = () => logFailure(unanswered.markUnanswered(duplicate, job, { cancel }));
+  onLostAnswer(c, markUnanswered);
   return {
-    held: () => noted(orphans.held(twin, job)),
-    answered: () => noted(orphans.answered(twin, job)),
-    lost,
+    markHeld: () => logFailure(unanswered.markHeld(duplicate, job)),
+    markAnswered: () => logFailure(unanswered.markAnswered(duplicate, job)),
+    markUnanswered,
   };
 }

@@ -1,36 +1,26 @@
-/** What is wrong, in the words of the wire it was asked on. */
+/** Refusals of native requests, with the field names of the dialect that the request came in. */
 import { type JobRequest, JobRequestSchema, LehrError } from '@lehr/shared';
 import type { z } from 'zod';
 import { refusal } from '../field-problems.ts';
-import { refuseInvalid } from '../middleware/validation.ts';
+import { bodyRefusal } from '../middleware/validation.ts';
 
-/** From a pointer into a native request to one into the request that was made. */
+/** Maps a pointer into the native request to a pointer into the dialect's request. */
 export type Names = (pointer: string) => string;
 
-/** Fields that are called the same and stand at the top; those in `renamed` are called otherwise. */
+/** For dialects whose fields stand at the top of the body under their native names, but for those in `renamed`. */
 export const atTheTop =
   (renamed: Readonly<Record<string, string>> = {}): Names =>
   (pointer) =>
     renamed[pointer] ?? pointer.replace(/^\/input(?=\/)/, '');
 
-/** The native request; every default is filled in. Throws `invalid-input`, in the names of the wire. */
+/** The native request with every default filled in. Throws `invalid-input` with the dialect's names. */
 export function nativeRequest(fields: z.input<typeof JobRequestSchema>, names: Names): JobRequest {
   const parsed = JobRequestSchema.safeParse(fields);
   if (parsed.success) return parsed.data;
-  throw inNames(invalid(parsed.error), names);
+  throw inNames(bodyRefusal(parsed.error), names);
 }
 
-/** What a schema refuses of a body, as `invalid-input`. */
-export function invalid(error: z.ZodError): unknown {
-  try {
-    refuseInvalid({ target: 'json', success: false, error });
-  } catch (refused) {
-    return refused;
-  }
-  return error;
-}
-
-/** The same refusal with its fields renamed, each named once; anything else as it is. */
+/** An `invalid-input` error with the dialect's names, each field once; any other error unchanged. */
 export function inNames(error: unknown, names: Names): unknown {
   if (!(error instanceof LehrError) || error.code !== 'invalid-input') return error;
   const problems = new Map(error.problems.map(({ pointer, detail }) => [names(pointer), detail]));

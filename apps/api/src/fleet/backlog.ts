@@ -6,8 +6,8 @@ import type { Clock, PriorityClass, WorkerStatus } from '@lehr/shared';
 import { formatModelRef, PRIORITY_CLASSES, parseGroupQueueName } from '@lehr/shared';
 import { type GroupLoads, readLoads } from '@lehr/shared/queue';
 import type { Keys, Redis } from '@lehr/shared/redis';
+import { Recent } from '../recent.ts';
 import { type FleetView, serving } from './fleet-view.ts';
-import { Recent } from './recent.ts';
 
 const TTL_MS = 1000;
 

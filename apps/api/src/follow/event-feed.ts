@@ -7,6 +7,7 @@ import {
   type Clock,
   FOLLOW_EVERY_MS,
   followJob,
+  type Job,
   type JobEvent,
   type JobId,
   type Log,
@@ -14,23 +15,28 @@ import {
   ProgressSchema,
   readPreview,
 } from '@lehr/shared';
-import { isTerminal, type News, type RecordStore, type StoredEvent } from '@lehr/shared/records';
+import {
+  isTerminal,
+  type JobRecord,
+  type News,
+  type RecordStore,
+  type StoredEvent,
+} from '@lehr/shared/records';
 import { isRedisOutage, type Keys, type Redis } from '@lehr/shared/redis';
-import type { Presenter } from '../jobs/present.ts';
 import type { Channels } from './channels.ts';
 import { WakeUp } from './wake-up.ts';
 
-export interface EventFeedsParts {
+export interface EventFeedsOptions {
   readonly channels: Channels;
   readonly redis: Redis;
   readonly keys: Keys;
   readonly records: RecordStore;
-  readonly presenter: Presenter;
+  readonly presenter: { job(record: JobRecord): Promise<Job> };
   readonly clock: Clock;
   readonly log: Log;
 }
 
-export interface FeedOptions {
+export interface FeedRequest {
   readonly id: JobId;
   /** Rev of the last event the reader has. */
   readonly after: number;
@@ -55,7 +61,7 @@ const PING_MS = 15_000;
 const BATCH = 64;
 
 /** Where a reader stands. */
-interface Reader extends FeedOptions {
+interface Reader extends FeedRequest {
   after: number;
   /** A preview may have come. */
   previewIsDue: boolean;
@@ -70,12 +76,12 @@ interface Look {
 }
 
 export class EventFeeds {
-  readonly #parts: EventFeedsParts;
+  readonly #options: EventFeedsOptions;
   readonly #bells = new Set<WakeUp>();
   #stopped = false;
 
-  constructor(parts: EventFeedsParts) {
-    this.#parts = parts;
+  constructor(options: EventFeedsOptions) {
+    this.#options = options;
   }
 
   /** Readers now. */
@@ -94,10 +100,10 @@ export class EventFeeds {
    * once, and without it when the job is forgotten, the reader goes or the server stops. While Redis is away it is
    * silent and goes on afterwards.
    */
-  async *follow(options: FeedOptions): AsyncGenerator<FeedItem> {
-    const { keys, clock, channels } = this.#parts;
-    const { id, previews, gone } = options;
-    const reader: Reader = { ...options, previewIsDue: previews, shown: undefined, followAt: 0 };
+  async *follow(request: FeedRequest): AsyncGenerator<FeedItem> {
+    const { keys, clock, channels } = this.#options;
+    const { id, previews, gone } = request;
+    const reader: Reader = { ...request, previewIsDue: previews, shown: undefined, followAt: 0 };
     const bell = new WakeUp(clock);
     const ring = (): void => bell.ring();
     const unlisten = [channels.listen(keys.changed(id), ring)];
@@ -141,7 +147,7 @@ export class EventFeeds {
 
   /** What there is to tell now; nothing while Redis is away. */
   async #look(reader: Reader): Promise<Look> {
-    const { records, log } = this.#parts;
+    const { records, log } = this.#options;
     try {
       const [news] = await Promise.all([
         records.news(reader.id, reader.after, BATCH),
@@ -172,7 +178,7 @@ export class EventFeeds {
 
   /** Made from the record and not from its event, which is all the same should Redis have lost that. */
   async #end(id: JobId): Promise<NumberedEvent[]> {
-    const { records, presenter } = this.#parts;
+    const { records, presenter } = this.#options;
     const record = await records.read(id);
     // Deleted this very moment.
     if (!record || !('finished_at' in record)) return [];
@@ -185,7 +191,7 @@ export class EventFeeds {
   }
 
   async #preview(reader: Reader): Promise<NumberedEvent[]> {
-    const { redis, keys, clock } = this.#parts;
+    const { redis, keys, clock } = this.#options;
     if (!reader.previewIsDue) return [];
     // Before the read: a message that comes meanwhile is about the next one.
     reader.previewIsDue = false;
@@ -196,7 +202,7 @@ export class EventFeeds {
   }
 
   async #refreshWatch(reader: Reader): Promise<void> {
-    const { redis, keys, clock } = this.#parts;
+    const { redis, keys, clock } = this.#options;
     if (!reader.previews || clock.monotonic() < reader.followAt) return;
     reader.followAt = clock.monotonic() + FOLLOW_EVERY_MS;
     // A Redis that takes no writes costs the previews, not the events.

@@ -1,6 +1,6 @@
-/** May this job be made, and where does it stand in line? The one door for every way of asking. Knows no HTTP. */
+/** Decides whether a job may be made and where it stands in line. Every route that makes jobs comes here. */
 import { type Clock, type JobId, LehrError, type PriorityClass } from '@lehr/shared';
-import type { Admission, AdmissionDesk } from '@lehr/shared/queue';
+import type { Admission, AdmissionDesk, AdmissionRequest } from '@lehr/shared/queue';
 import type { Caller } from '../auth/authenticator.ts';
 import type { Ahead, Backlog } from '../fleet/backlog.ts';
 import { type Quota, randomRetryAfterS } from '../limits/quota.ts';
@@ -16,7 +16,8 @@ export interface AdmitParts {
   readonly clock: Clock;
 }
 
-export interface Asking {
+/** A job with its group and its price, not stored yet. */
+export interface PricedJob {
   readonly id: JobId;
   readonly queue: string;
   /** `name@version`. */
@@ -24,48 +25,51 @@ export interface Asking {
   readonly priority: PriorityClass;
   /** Estimated engine ms. */
   readonly cost: number;
-  /** From now; past it the result is worth nothing to the caller. */
+  /** From now on; the caller has no use for a later result. */
   readonly deadlineMs?: number | undefined;
-  readonly identity?: RequestIdentity | undefined;
-  /** Of a workflow: the queues its first nodes will wait in. The workflow itself waits in none. */
+  /** Of a workflow: the groups of its first nodes. The workflow itself waits in no queue. */
   readonly entries?: readonly { readonly queue: string; readonly model: string }[] | undefined;
 }
 
 export interface Admitted {
-  /** To a place of its own, or the request has a job already. */
+  /** The job is new, or an earlier request has made it. */
   readonly admission: Extract<Admission, { code: 'admitted' | 'replay' | 'adopted' }>;
-  /** What the key may still spend, where it has a budget and spent of it. */
+  /** What is left of the key's budget, if it has one and the job is new. */
   readonly quota?: Quota | undefined;
 }
 
-/** A request with the same Idempotency-Key is just being stored. */
+/** How often to ask again while an earlier request with the same Idempotency-Key is being stored. */
 const PENDING_POLL_MS = 10;
-/** A caller that is refused for the wait comes back within this share of it. */
+/** A job refused for its wait may be sent again after this share of the wait, at random. */
 const RETRY_AFTER_FRACTION = 0.5;
 
-/** Throws `rate-limited`, `overloaded` and `idempotency-mismatch`; nothing is stored or spent then. */
-export async function admitJob(parts: AdmitParts, caller: Caller, asking: Asking): Promise<Admitted> {
+/** Throws `rate-limited`, `overloaded` and `idempotency-mismatch`; then nothing is stored and nothing charged. */
+export async function admitJob(
+  parts: AdmitParts,
+  caller: Caller,
+  job: PricedJob,
+  identity?: RequestIdentity,
+): Promise<Admitted> {
   const { quotas, backlog, maxWaitMs } = parts;
-  const { id, queue, priority, cost, deadlineMs = Number.POSITIVE_INFINITY, identity } = asking;
+  const { id, queue, priority, cost, deadlineMs = Number.POSITIVE_INFINITY } = job;
   const { tenant, limits } = caller;
-  const { workers, elsewhereMs } = await aheadOf(backlog, asking);
+  const { workers, elsewhereMs } = await aheadOf(backlog, job);
   const quota = await quotas.charge(caller, cost);
   const admission = await askUntilSettled(parts, {
     id,
     tenant,
     queue,
     priority,
-    // Its nodes pay in their own lines.
-    cost: asking.entries ? 0 : cost,
+    // The nodes of a workflow pay in their own queues.
+    cost: job.entries ? 0 : cost,
     maxJobs: limits.max_jobs,
     maxQueued: limits.max_queued,
     weight: limits.weight,
-    // A job that cannot even start in time is better refused now than found expired later.
+    // A job that cannot start before its deadline is refused now instead of expiring later.
     maxWaitMs: Math.min(maxWaitMs, Math.max(0, deadlineMs - cost)),
     workers,
     elsewhereMs,
-    idempotency: identity?.idempotency,
-    twin: identity?.twin,
+    ...identity,
   });
   if (admission.code === 'admitted') return { admission, quota };
   await quotas.giveBack(caller, cost);
@@ -80,25 +84,25 @@ export async function admitJob(parts: AdmitParts, caller: Caller, asking: Asking
     case 'mismatch':
       throw new LehrError(
         'idempotency-mismatch',
-        'This Idempotency-Key was used for another request; take a new one for a new request.',
+        'This Idempotency-Key was used for another request. Use a new key for a new request.',
       );
   }
 }
 
 /** A workflow waits as long as the slowest of its first nodes. */
-async function aheadOf(backlog: Backlog, { queue, model, priority, entries }: Asking): Promise<Ahead> {
+async function aheadOf(backlog: Backlog, { queue, model, priority, entries }: PricedJob): Promise<Ahead> {
   if (!entries) return backlog.ahead(queue, model, priority);
   const waits = await Promise.all(entries.map((entry) => backlog.waits(entry.queue, entry.model)));
   return { workers: 1, elsewhereMs: Math.max(...waits.map((wait) => wait[priority])) };
 }
 
-/** Ends: a job that is on its way is stored within a second, or its place is ours (queue/admit.lua). */
+/** Ends: within a second the pending job is stored, or this request takes its place (admit.lua). */
 async function askUntilSettled(
   { desk, clock }: AdmitParts,
-  applicant: Parameters<AdmissionDesk['ask']>[0],
+  request: AdmissionRequest,
 ): Promise<Exclude<Admission, { code: 'pending' }>> {
   for (;;) {
-    const admission = await desk.ask(applicant);
+    const admission = await desk.ask(request);
     if (admission.code !== 'pending') return admission;
     await clock.sleep(PENDING_POLL_MS);
   }

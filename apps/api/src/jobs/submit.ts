@@ -1,10 +1,9 @@
-/** Making a job: resolve, price, admit, store. Knows no HTTP. */
+/** Makes a job: resolve, price, admit, store. */
 import { type JobId, type JobRequest, LehrError, newJobId } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
-import type { GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
+import type { DuplicateRequest, GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
 import type { JobRecord, NewJob, RecordStore } from '@lehr/shared/records';
 import type { Caller } from '../auth/authenticator.ts';
-import type { UnansweredRequests } from '../calls/unanswered-requests.ts';
 import type { FleetView } from '../fleet/fleet-view.ts';
 import type { Quota } from '../limits/quota.ts';
 import { type Hook, hookFields } from '../webhooks/hook.ts';
@@ -20,21 +19,22 @@ export interface SubmitParts extends AdmitParts, ResolveParts {
   readonly records: RecordStore;
   readonly queues: GroupQueues;
   readonly fleet: FleetView;
-  readonly orphans: UnansweredRequests;
+  /** Learns that a request took over the job of an unanswered one. */
+  readonly unanswered: { markAdopted(duplicate: DuplicateRequest, id: JobId): Promise<void> };
   readonly webhooks: Pick<WebhookParts, 'egress'>;
 }
 
 export interface Submission {
   readonly record: JobRecord;
-  /** `new`: made for this request; `replay`: by its Idempotency-Key; `adopted`: by a request like it that got no answer. */
+  /** `new`: made for this request; `replay`: found by its Idempotency-Key; `adopted`: made for a duplicate without an answer. */
   readonly how: 'new' | 'replay' | 'adopted';
-  /** What the key may still spend, where it has a budget and spent of it. */
+  /** What is left of the key's budget, if it has one and the job is new. */
   readonly quota?: Quota | undefined;
 }
 
 /**
- * `hook` is for wires that say otherwise whom to tell. Throws `model-not-found`, `invalid-input` and what admitJob throws before
- * anything is stored. When it throws `unavailable` the job may or may not have been stored: Redis went away in the middle.
+ * `hook` is for dialects that describe webhooks differently. Throws `model-not-found`, `invalid-input` and what admitJob throws
+ * before anything is stored. After `unavailable` the job may or may not be stored: the connection to Redis broke on the way.
  */
 export async function submitJob(
   parts: SubmitParts,
@@ -46,15 +46,15 @@ export async function submitJob(
   const { store, workflows, queues, records, webhooks } = parts;
   const id = newJobId();
   const resolved = await resolve(parts, caller, id, request);
-  const told = hookFields(webhooks.egress, caller.tenant, hook);
+  const webhookFields = hookFields(webhooks.egress, caller.tenant, hook);
   const { priority, deadline_s, metadata } = request;
   const deadlineMs = deadline_s === undefined ? undefined : deadline_s * 1000;
   const { type, model, queue, cost, input, workflow, entries } = resolved;
-  const asking = { id, queue, model, priority, cost, deadlineMs, identity, entries };
-  const { admission, quota } = await admitJob(parts, caller, asking);
+  const priced = { id, queue, model, priority, cost, deadlineMs, entries };
+  const { admission, quota } = await admitJob(parts, caller, priced, identity);
   if (admission.code !== 'admitted') {
-    const known = await knownJob(parts, caller, admission, identity);
-    return known ?? submitJob(parts, caller, request, identity, hook);
+    const existing = await existingJob(parts, caller, admission, identity);
+    return existing ?? submitJob(parts, caller, request, identity, hook);
   }
   const job: NewJob = {
     id: admission.id,
@@ -63,24 +63,24 @@ export async function submitJob(
     model,
     queue,
     priority,
-    // Of itself; the nodes of a workflow have theirs.
+    // The nodes of a workflow have their own costs.
     cost: workflow ? 0 : cost,
     input,
     workflow,
     metadata,
-    // By Redis's clock, which every process measures deadlines with.
+    // Every process measures deadlines by Redis's clock.
     deadline_at: deadlineMs === undefined ? undefined : Math.round(admission.now + deadlineMs),
     rank: admission.rank,
     fair_tag: admission.startTag,
     admitted_at: admission.now,
-    ...told,
+    ...webhookFields,
   };
   try {
     await Promise.all(
       resolved.attachments.map(({ key, bytes, contentType }) => store.put(key, bytes, { contentType })),
     );
   } catch (error) {
-    // Its place in line is free again when the janitor has looked.
+    // The janitor frees the reserved place.
     await parts.quotas.giveBack(caller, cost);
     throw error;
   }
@@ -88,10 +88,10 @@ export async function submitJob(
     ? await workflows.create(job)
     : await records.create(job, () => queues.of(queue).add(job, admission.rank));
   const record = created.record ?? (await records.read(job.id));
-  if (!record) throw new LehrError('internal', `Job ${job.id} was stored and is not there.`);
-  // It may exist by our own doing: a create whose reply was lost is sent again.
+  if (!record) throw new LehrError('internal', `Job ${job.id} was stored but cannot be read.`);
+  // With our admission time the existing record is ours: the client repeats a create whose reply was lost.
   if (created.code !== 'exists' || record.admitted_at === admission.now) return { record, how: 'new', quota };
-  // We were so long about it that another request with this key made the job in our place, and pays for it.
+  // This request was so slow that another with the same key made the job in its place, and was charged for it.
   await parts.quotas.giveBack(caller, cost);
   return { record, how: 'replay' };
 }
@@ -105,22 +105,22 @@ async function resolve(
   job: JobId,
   request: JobRequest,
 ): Promise<Resolved> {
-  const place = { tenant, job, name: 'audio', fleet: await parts.fleet.workers() };
-  if (!isWork(request)) return resolveWorkflow(parts, place, request, limits.weight);
-  const { attached, ...work } = await resolveWork(parts, place, request);
+  const context = { tenant, job, name: 'audio', fleet: await parts.fleet.workers() };
+  if (!isWork(request)) return resolveWorkflow(parts, context, request, limits.weight);
+  const { attached, ...work } = await resolveWork(parts, context, request);
   return { ...work, attachments: attached ? [attached] : [] };
 }
 
-/** Undefined when there is nothing to adopt after all. Throws `gone` for a key whose job is not kept any more. */
-async function knownJob(
-  { records, orphans }: SubmitParts,
+/** Undefined when the job to adopt was deleted. Throws `gone` when the job of the Idempotency-Key was. */
+async function existingJob(
+  { records, unanswered }: SubmitParts,
   caller: Caller,
   { code: how, id }: Exclude<Admitted['admission'], { code: 'admitted' }>,
   identity: RequestIdentity | undefined,
 ): Promise<Submission | undefined> {
   const record = await records.read(id);
-  if (how === 'adopted' && identity?.twin) await orphans.adopted(identity.twin, id);
+  if (how === 'adopted' && identity?.duplicate) await unanswered.markAdopted(identity.duplicate, id);
   if (record && record.tenant === caller.tenant) return { record, how };
   if (how === 'adopted') return undefined;
-  throw new LehrError('gone', 'The job of this Idempotency-Key is not kept any more.');
+  throw new LehrError('gone', 'The job of this Idempotency-Key no longer exists.');
 }

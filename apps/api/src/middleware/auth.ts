@@ -1,7 +1,7 @@
 import { LehrError, type Scope } from '@lehr/shared';
 import type { MiddlewareHandler } from 'hono';
-import type { ApiEnv } from '../api.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
+import type { ApiEnv } from './api-env.ts';
 
 const BEARER = /^Bearer +([\x21-\x7e]+) *$/i;
 

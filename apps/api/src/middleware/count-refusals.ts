@@ -1,6 +1,6 @@
 import type { Metrics } from '@lehr/shared';
 import type { MiddlewareHandler } from 'hono';
-import type { ApiEnv } from '../api.ts';
+import type { ApiEnv } from './api-env.ts';
 
 /** Requests for a job that became none. Their model may not exist, so it is left out. */
 export function countRefusals(metrics: Metrics<'api'>): MiddlewareHandler<ApiEnv> {

@@ -1,6 +1,6 @@
 import type { MiddlewareHandler } from 'hono';
-import type { ApiEnv } from '../api.ts';
 import type { Quotas } from '../limits/quotas.ts';
+import type { ApiEnv } from './api-env.ts';
 
 /** For every route that makes jobs or takes files: refuses who asks too often, before the body is read. */
 export function guardQuota(quotas: Quotas): MiddlewareHandler<ApiEnv> {

@@ -1,7 +1,7 @@
 import { LehrError } from '@lehr/shared';
 import type { MiddlewareHandler } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
-import type { ApiEnv } from '../api.ts';
+import type { ApiEnv } from './api-env.ts';
 
 /**
  * Refuses a body that is larger than its path may have, before it is read whole. A stated length is enough to decide by, since

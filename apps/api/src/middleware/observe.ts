@@ -1,7 +1,7 @@
 import type { Log, Metrics } from '@lehr/shared';
 import type { MiddlewareHandler } from 'hono';
 import { matchedRoutes } from 'hono/route';
-import type { ApiEnv } from '../api.ts';
+import type { ApiEnv } from './api-env.ts';
 
 /** Counts and times every answer by its route's template, so that ids in paths make no new series. */
 export function observe(metrics: Metrics<'api'>, log: Log): MiddlewareHandler<ApiEnv> {

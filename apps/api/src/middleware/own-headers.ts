@@ -4,7 +4,7 @@ import type { Context, MiddlewareHandler, TypedResponse } from 'hono';
 import { secureHeaders } from 'hono/secure-headers';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { JSONParsed } from 'hono/utils/types';
-import type { ApiEnv } from '../api.ts';
+import type { ApiEnv } from './api-env.ts';
 
 const CSP = { defaultSrc: ["'none'"], frameAncestors: ["'none'"] };
 

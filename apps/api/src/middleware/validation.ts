@@ -1,6 +1,6 @@
-/** What a schema refuses, as problems that name the field and what is allowed there. */
+/** Turns validation errors into refusals that name each field and what is allowed there. */
 import type { z } from '@hono/zod-openapi';
-import type { FieldProblem } from '@lehr/shared';
+import type { FieldProblem, LehrError } from '@lehr/shared';
 import { refusal } from '../field-problems.ts';
 
 type Issue = z.core.$ZodIssue;
@@ -11,13 +11,25 @@ interface Checked {
   readonly error?: z.ZodError;
 }
 
-/** The default hook of every route: bad bodies are `invalid-input`, anything else is `invalid-request`. */
+/** The default hook of every route. Throws `invalid-input` for a body, `invalid-request` for anything else. */
 export function refuseInvalid(result: Checked): undefined {
   if (result.success || !result.error) return;
-  const isBody = result.target === 'json';
-  const problems = result.error.issues.flatMap((issue) => problemsOf(issue, isBody ? '/' : '?'));
-  throw refusal(isBody ? 'invalid-input' : 'invalid-request', problems);
+  throw result.target === 'json' ? bodyRefusal(result.error) : requestRefusal(result.error);
 }
+
+/** `invalid-input`, for a body. */
+export const bodyRefusal = ({ issues }: z.ZodError): LehrError =>
+  refusal(
+    'invalid-input',
+    issues.flatMap((issue) => problemsOf(issue, '/')),
+  );
+
+/** `invalid-request`, for path, query and headers. */
+export const requestRefusal = ({ issues }: z.ZodError): LehrError =>
+  refusal(
+    'invalid-request',
+    issues.flatMap((issue) => problemsOf(issue, '?')),
+  );
 
 /** `mark` starts a pointer: "/" in a body (RFC 6901), "?" for a query parameter or header. */
 function problemsOf(issue: Issue, mark: '/' | '?'): FieldProblem[] {

@@ -7,7 +7,7 @@ import type { StoredFile } from '../files/files.ts';
 import type { Multipart } from '../files/multipart.ts';
 import { requires } from '../middleware/auth.ts';
 import { guardQuota } from '../middleware/guard-quota.ts';
-import { BEARER, problemsWithKey } from './responses.ts';
+import { BEARER, problemsWithKey } from '../responses.ts';
 
 const FileSchema = z
   .object({

@@ -2,8 +2,8 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { countWorkers, type FieldProblem, LehrError } from '@lehr/shared';
 import type { Api, ApiParts } from '../api.ts';
-import { Recent } from '../fleet/recent.ts';
-import { problems } from './responses.ts';
+import { Recent } from '../recent.ts';
+import { problems } from '../responses.ts';
 
 /** One write to the store serves all probes of a second: anybody may probe, and a bucket bills its writes. */
 const STORE_TTL_MS = 1000;

@@ -10,8 +10,8 @@ import {
 } from '@lehr/shared';
 import type { Api, ApiParts } from '../api.ts';
 import { requires } from '../middleware/auth.ts';
+import { BEARER, problemsWithKey } from '../responses.ts';
 import { KEY_REQUEST, NEW_KEY, SHOWN_KEY } from './examples.ts';
-import { BEARER, problemsWithKey } from './responses.ts';
 
 const IdParams = z.object({
   id: z.string().meta({ description: "The key's id, its third part.", example: '4fZk09Qa' }),

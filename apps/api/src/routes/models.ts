@@ -2,7 +2,7 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { LehrError, type Model, type ModelEntry, ModelListSchema, ModelSchema } from '@lehr/shared';
 import type { Api, ApiParts } from '../api.ts';
 import { requires } from '../middleware/auth.ts';
-import { BEARER, problemsWithKey } from './responses.ts';
+import { BEARER, problemsWithKey } from '../responses.ts';
 
 const listRoute = createRoute({
   method: 'get',

@@ -7,7 +7,7 @@ import { LehrError } from '@lehr/shared';
 import { type LinkVerdict, objectHeaders, verifyLink } from '@lehr/shared/objects';
 import { secureHeaders } from 'hono/secure-headers';
 import type { Api, ApiParts } from '../api.ts';
-import { problems } from './responses.ts';
+import { problems } from '../responses.ts';
 
 const PREFIX = '/objects/';
 

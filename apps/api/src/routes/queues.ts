@@ -16,7 +16,7 @@ import { type GroupDepth, readDepths } from '@lehr/shared/queue';
 import type { Api, ApiParts } from '../api.ts';
 import { serving } from '../fleet/fleet-view.ts';
 import { requires } from '../middleware/auth.ts';
-import { BEARER, problemsWithKey } from './responses.ts';
+import { BEARER, problemsWithKey } from '../responses.ts';
 
 const route = createRoute({
   method: 'get',

@@ -13,10 +13,10 @@ import {
 import { redisNow } from '@lehr/shared/redis';
 import type { Api, ApiParts } from '../api.ts';
 import { requires } from '../middleware/auth.ts';
+import { BEARER, problemsWithKey } from '../responses.ts';
 import { checkUrl } from '../webhooks/hook.ts';
 import { webhookId } from '../webhooks/message-id.ts';
 import type { ShownSecret } from '../webhooks/secrets.ts';
-import { BEARER, problemsWithKey } from './responses.ts';
 
 const shared = { tags: ['webhooks'], security: BEARER };
 const shownSecret = (description: string) => ({

@@ -17,7 +17,7 @@ export interface WebhookParts {
   readonly queue: DeliveryQueue;
 }
 
-export interface WebhookSettings {
+export interface WebhookOptions {
   readonly keys: Keys;
   readonly egress: Egress;
   /** LEHR_SECRET_KEY. */
@@ -32,8 +32,8 @@ const TIMEOUT_MS = 15_000;
 /** Longer than the longest gap between two attempts, whatever a receiver asks for. */
 const PENDING_MS = 7 * 24 * 3_600_000;
 
-export function openWebhooks(redis: Redis, settings: WebhookSettings): WebhookParts {
-  const { keys, egress, secretKey, endedMs, timeoutMs = TIMEOUT_MS } = settings;
+export function openWebhooks(redis: Redis, options: WebhookOptions): WebhookParts {
+  const { keys, egress, secretKey, endedMs, timeoutMs = TIMEOUT_MS } = options;
   const secrets = new WebhookSecrets(redis, keys, new Sealer(secretKey, 'webhook-secrets'));
   return {
     egress,

@@ -31,8 +31,8 @@ export interface AdmissionRequest {
   /** Estimated engine ms of other groups that these workers do before it. */
   readonly elsewhereMs?: number;
   readonly idempotency?: Idempotency | undefined;
-  /** Takes the job of a request like this one that got no answer, instead of a new one; not together with `idempotency`. */
-  readonly twin?: DuplicateRequest | undefined;
+  /** The request takes over the job of an equal request that got no answer; not together with `idempotency`. */
+  readonly duplicate?: DuplicateRequest | undefined;
 }
 
 export interface Idempotency {
@@ -54,7 +54,7 @@ export interface DuplicateRequest {
 export type Admission =
   /**
    * `rank` is the job's place in its queue; `startTag` goes into its record, so that its start moves the line on. `id` is the
-   * applicant's, or that of an earlier request with its idempotency key that never became a job. `now` is Redis's clock, ms.
+   * request's, or that of an earlier request with its idempotency key that never became a job. `now` is Redis's clock, ms.
    */
   | {
       readonly code: 'admitted';
@@ -65,7 +65,7 @@ export type Admission =
     }
   /** The job of this idempotency key is about to be stored: ask again. */
   | { readonly code: 'pending'; readonly id: JobId }
-  /** The request has a job: by its idempotency key, or its twin's. */
+  /** An earlier request made the job: `replay` by its idempotency key, `adopted` because that request got no answer. */
   | { readonly code: 'replay' | 'adopted'; readonly id: JobId }
   | { readonly code: 'mismatch' }
   | { readonly code: 'too-many'; readonly jobs: number; readonly of: 'live' | 'queued' }
@@ -84,7 +84,7 @@ export class AdmissionDesk {
 
   /** One round trip. An admitted job holds a place among its tenant's jobs until its record is written or the janitor looks. */
   async ask(job: AdmissionRequest): Promise<Admission> {
-    const { tenant, queue, priority, idempotency, twin } = job;
+    const { tenant, queue, priority, idempotency, duplicate } = job;
     const reply = await this.#script.run(
       [
         this.#keys.liveOf(tenant),
@@ -95,7 +95,7 @@ export class AdmissionDesk {
         this.#keys.live,
         this.#keys.reserved,
         this.#keys.runningOf(tenant),
-        this.#keys.twins(twin?.hash ?? 'none'),
+        this.#keys.twins(duplicate?.hash ?? 'none'),
       ],
       [
         job.id,
@@ -112,8 +112,8 @@ export class AdmissionDesk {
         job.weight,
         job.maxQueued ?? UNLIMITED,
         job.elsewhereMs ?? 0,
-        twin ? (twin.isRetry ? 'held' : 'lost') : '',
-        twin?.maxHeld ?? UNLIMITED,
+        duplicate ? (duplicate.isRetry ? 'held' : 'lost') : '',
+        duplicate?.maxHeld ?? UNLIMITED,
       ],
     );
     return parseReply(reply as Reply);

@@ -2,15 +2,15 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { TextToImageRequestSchema } from '@lehr/shared';
 import type { Api, ApiParts } from '../../api.ts';
+import { IDEMPOTENCY_HEADER } from '../../calls/call-headers.ts';
 import { holdUntilDone } from '../../calls/hold.ts';
 import { makeJob } from '../../calls/make-job.ts';
 import { atTheTop, nativeRequest } from '../../calls/names.ts';
-import { IDEMPOTENCY_HEADER } from '../../jobs/identity.ts';
 import { authenticate, requires } from '../../middleware/auth.ts';
 import { countRefusals } from '../../middleware/count-refusals.ts';
 import { guardQuota } from '../../middleware/guard-quota.ts';
 import { limitBody } from '../../middleware/limit-body.ts';
-import { BEARER, problemsWithKey } from '../../routes/responses.ts';
+import { BEARER, problemsWithKey } from '../../responses.ts';
 import { readImage } from '../read-image.ts';
 import { withoutNulls } from '../without-nulls.ts';
 

@@ -1,9 +1,10 @@
 /** The parts of an audio call, in whatever order they came. */
 import { z } from '@hono/zod-openapi';
 import { SpeechToTextRequestSchema, TIMESTAMPS, TRANSCRIPT_FORMATS } from '@lehr/shared';
-import { inNames, invalid, type Names } from '../../calls/names.ts';
+import { inNames, type Names } from '../../calls/names.ts';
 import { refusal } from '../../field-problems.ts';
 import type { Multipart, ReceivedFile } from '../../files/multipart.ts';
+import { bodyRefusal } from '../../middleware/validation.ts';
 
 /** Lists are sent as repeated parts with this ending. */
 const LIST = '[]';
@@ -59,7 +60,7 @@ export function audioFields(
     else given[name] = [...(given[name] ?? []), value];
   }
   const parsed = schema.safeParse(given);
-  if (!parsed.success) throw inNames(invalid(parsed.error), PARTS);
+  if (!parsed.success) throw inNames(bodyRefusal(parsed.error), PARTS);
   if (parsed.data.timestamp_granularities.length > 0 && parsed.data.response_format !== 'verbose_json') {
     const detail = 'needs response_format verbose_json';
     throw refusal('invalid-input', [{ pointer: `/${GRANULARITIES_PART}`, detail }]);

@@ -5,18 +5,19 @@
 import { type RouteConfig, z } from '@hono/zod-openapi';
 import { formatTranscript, LehrError, type Transcript, TranscriptSchema } from '@lehr/shared';
 import type { Context } from 'hono';
-import type { Api, ApiEnv, ApiParts } from '../../api.ts';
+import type { Api, ApiParts } from '../../api.ts';
 import { holdUntilDone, type SucceededRecord } from '../../calls/hold.ts';
 import { type MadeJob, makeJob } from '../../calls/make-job.ts';
 import { atTheTop, type Names, nativeRequest } from '../../calls/names.ts';
 import type { StoredFile } from '../../files/files.ts';
 import { countedStream, holderOf } from '../../follow/counted-stream.ts';
 import { SSE_HEADERS } from '../../follow/sse.ts';
+import type { ApiEnv } from '../../middleware/api-env.ts';
 import { requires } from '../../middleware/auth.ts';
 import { countRefusals } from '../../middleware/count-refusals.ts';
 import { guardQuota } from '../../middleware/guard-quota.ts';
-import { refuseInvalid } from '../../middleware/validation.ts';
-import { BEARER } from '../../routes/responses.ts';
+import { requestRefusal } from '../../middleware/validation.ts';
+import { BEARER } from '../../responses.ts';
 import { TranscriptEventSchema, TranscriptionSchema } from './audio-contract.ts';
 import {
   type AudioFields,
@@ -128,8 +129,7 @@ async function answerCall(c: Context<ApiEnv>, parts: ApiParts, call: AudioCall):
 function headersOf(c: Context<ApiEnv>): CallHeaders {
   const parsed = CALL_HEADERS.safeParse(c.req.header());
   if (parsed.success) return parsed.data;
-  refuseInvalid({ target: 'header', success: false, error: parsed.error });
-  throw parsed.error;
+  throw requestRefusal(parsed.error);
 }
 
 interface Received {
@@ -182,11 +182,11 @@ async function makeAudioJob(
       await forget();
       return made;
     }
-    const answered = async (): Promise<void> => {
-      await made.answered();
+    const markAnswered = async (): Promise<void> => {
+      await made.markAnswered();
       await forget();
     };
-    return { ...made, answered };
+    return { ...made, markAnswered };
   } catch (error) {
     await forget();
     throw error;

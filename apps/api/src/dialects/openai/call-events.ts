@@ -26,7 +26,7 @@ export async function* callEvents(
 ): AsyncGenerator<string> {
   const { feeds, records, log } = parts;
   const { id } = made.record;
-  await made.held();
+  await made.markHeld();
   try {
     for await (const item of feeds.follow({ id, after: 0, previews: mapper.previews, gone })) {
       if (item === 'ping') yield PING;
@@ -37,14 +37,14 @@ export async function* callEvents(
     const record = await records.read(id);
     if (!record) throw new LehrError('gone', 'The job was deleted meanwhile.');
     if (!isOver(record)) throw new JobEndedError('stopping', record);
-    await made.answered();
+    await made.markAnswered();
     for await (const told of mapper.after(succeeded(record))) {
       yield formatEvent({ data: JSON.stringify(told) });
     }
   } catch (cause) {
     const error = toLehrError(cause, isRedisOutage(cause) ? 'unavailable' : 'internal');
     if (error.code === 'internal') log.error({ error, job: id }, 'a streamed call failed by a fault of ours');
-    if (!(error instanceof JobEndedError) || error.end === 'stopping') await made.lost();
+    if (!(error instanceof JobEndedError) || error.end === 'stopping') await made.markUnanswered();
     yield errorEvent(error);
   }
 }

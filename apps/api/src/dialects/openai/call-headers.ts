@@ -1,7 +1,7 @@
 /** Headers of the calls that OpenAI's clients hold. */
 import { z } from '@hono/zod-openapi';
 import type { ApiParts } from '../../api.ts';
-import { IDEMPOTENCY_HEADER } from '../../jobs/identity.ts';
+import { IDEMPOTENCY_HEADER } from '../../calls/call-headers.ts';
 
 export const CALL_HEADERS = z.object({
   ...IDEMPOTENCY_HEADER,

@@ -10,7 +10,7 @@ import { requires } from '../../middleware/auth.ts';
 import { countRefusals } from '../../middleware/count-refusals.ts';
 import { guardQuota } from '../../middleware/guard-quota.ts';
 import { answerJson } from '../../middleware/own-headers.ts';
-import { BEARER } from '../../routes/responses.ts';
+import { BEARER } from '../../responses.ts';
 import { readImage } from '../read-image.ts';
 import { callEvents } from './call-events.ts';
 import { askedAgain, CALL_HEADERS, holdMsOf } from './call-headers.ts';

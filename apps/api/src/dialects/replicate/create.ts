@@ -2,18 +2,18 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { END_EVENTS } from '@lehr/shared';
 import type { Context } from 'hono';
-import type { Api, ApiEnv, ApiParts } from '../../api.ts';
+import type { Api, ApiParts } from '../../api.ts';
+import { IDEMPOTENCY_HEADER, preferredWaitS } from '../../calls/call-headers.ts';
 import { hold } from '../../calls/hold.ts';
 import { makeJob } from '../../calls/make-job.ts';
 import { nativeRequest } from '../../calls/names.ts';
-import { IDEMPOTENCY_HEADER } from '../../jobs/identity.ts';
 import { isOver } from '../../jobs/present.ts';
+import type { ApiEnv } from '../../middleware/api-env.ts';
 import { requires } from '../../middleware/auth.ts';
 import { countRefusals } from '../../middleware/count-refusals.ts';
 import { guardQuota } from '../../middleware/guard-quota.ts';
 import { answerJson } from '../../middleware/own-headers.ts';
-import { preferredWaitS } from '../../routes/jobs/params.ts';
-import { BEARER, problemsWithKey } from '../../routes/responses.ts';
+import { BEARER, problemsWithKey } from '../../responses.ts';
 import type { Hook } from '../../webhooks/hook.ts';
 import { cancelAfterS } from './cancel-after.ts';
 import {
@@ -155,7 +155,7 @@ async function answerPrediction(
   });
   const record = waitS === undefined ? made.record : await hold(c, parts, made, waitS * 1000);
   // Whatever its state: this client goes on with what it is told.
-  if (waitS !== undefined && !c.req.raw.signal.aborted) await made.answered();
+  if (waitS !== undefined && !c.req.raw.signal.aborted) await made.markAnswered();
   return answerJson(c, await view.created(record), isOver(record) ? 201 : 202, {
     ...made.headers,
     ...(waitS !== undefined && { 'preference-applied': `wait=${waitS}` }),

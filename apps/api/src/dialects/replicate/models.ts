@@ -3,7 +3,7 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { formatModelRef, LehrError } from '@lehr/shared';
 import type { Api, ApiParts } from '../../api.ts';
 import { requires } from '../../middleware/auth.ts';
-import { BEARER, problemsWithKey } from '../../routes/responses.ts';
+import { BEARER, problemsWithKey } from '../../responses.ts';
 import { OWNER } from './wanted-model.ts';
 
 const ModelSchema = z

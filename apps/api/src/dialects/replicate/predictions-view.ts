@@ -9,7 +9,7 @@ import { shownInput } from './prediction-input.ts';
 import { progressLine } from './progress-line.ts';
 import { OWNER } from './wanted-model.ts';
 
-export interface PredictionsViewParts {
+export interface PredictionsViewOptions {
   readonly presenter: Presenter;
   readonly eventLinks: EventLinks;
   readonly clock: Pick<Clock, 'now'>;
@@ -17,10 +17,10 @@ export interface PredictionsViewParts {
 }
 
 export class PredictionsView {
-  readonly #parts: PredictionsViewParts;
+  readonly #options: PredictionsViewOptions;
 
-  constructor(parts: PredictionsViewParts) {
-    this.#parts = parts;
+  constructor(options: PredictionsViewOptions) {
+    this.#options = options;
   }
 
   /**
@@ -28,7 +28,7 @@ export class PredictionsView {
    * to be read from the store, as lists do.
    */
   async of(record: JobRecord, { brief = false } = {}): Promise<Prediction> {
-    const { presenter, clock, outputTtlMs } = this.#parts;
+    const { presenter, clock, outputTtlMs } = this.#options;
     const isDone = record.state === 'succeeded';
     const isRemoved = isDone && record.finished_at + outputTtlMs <= clock.now();
     return {
@@ -62,7 +62,7 @@ export class PredictionsView {
   }
 
   #urls({ id, created_at }: JobRecord): Prediction['urls'] {
-    const { presenter, eventLinks } = this.#parts;
+    const { presenter, eventLinks } = this.#options;
     const get = presenter.url(`/v1/predictions/${predictionIdOf(id)}`);
     const { search } = new URL(eventLinks.to(id, created_at));
     return {

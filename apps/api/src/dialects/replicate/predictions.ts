@@ -10,7 +10,7 @@ import { findJob } from '../../jobs/find.ts';
 import { metricLabels } from '../../jobs/metric-labels.ts';
 import { requires } from '../../middleware/auth.ts';
 import { answerJson } from '../../middleware/own-headers.ts';
-import { BEARER, problemsWithKey } from '../../routes/responses.ts';
+import { BEARER, problemsWithKey } from '../../responses.ts';
 import { PredictionListSchema, PredictionSchema } from './prediction-contract.ts';
 import { jobIdOf } from './prediction-ids.ts';
 import { PredictionsView } from './predictions-view.ts';

@@ -3,13 +3,13 @@
 import { isEnd } from '../../webhooks/message-id.ts';
 import type { Renderer } from '../../webhooks/renderer.ts';
 import type { Prediction } from './prediction-contract.ts';
-import { PredictionsView, type PredictionsViewParts } from './predictions-view.ts';
+import { PredictionsView, type PredictionsViewOptions } from './predictions-view.ts';
 
 /** Links, never bytes; a long transcript can be asked for. */
 const MAX_BODY_BYTES = 20_000;
 
-export function replicateRenderer(parts: PredictionsViewParts): Renderer {
-  const view = new PredictionsView(parts);
+export function replicateRenderer(options: PredictionsViewOptions): Renderer {
+  const view = new PredictionsView(options);
   return {
     retries: isEnd,
     render: async (record) => fitted(await view.of(record)),

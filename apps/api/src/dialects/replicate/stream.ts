@@ -6,7 +6,7 @@ import type { Api, ApiParts } from '../../api.ts';
 import { countedStream, linkHolderOf } from '../../follow/counted-stream.ts';
 import type { FeedItem } from '../../follow/event-feed.ts';
 import { formatEvent, PING, SSE_HEADERS } from '../../follow/sse.ts';
-import { problems } from '../../routes/responses.ts';
+import { problems } from '../../responses.ts';
 import { jobIdOf } from './prediction-ids.ts';
 import { progressLine } from './progress-line.ts';
 

@@ -2,7 +2,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Api, ApiParts } from '../../api.ts';
 import { requires } from '../../middleware/auth.ts';
-import { BEARER, problemsWithKey } from '../../routes/responses.ts';
+import { BEARER, problemsWithKey } from '../../responses.ts';
 
 const route = createRoute({
   method: 'get',

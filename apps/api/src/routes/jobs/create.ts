@@ -1,20 +1,19 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { JobRequestSchema, JobSchema } from '@lehr/shared';
 import type { Api, ApiParts } from '../../api.ts';
-import { onLostAnswer } from '../../calls/lost-answer.ts';
-import { findJob } from '../../jobs/find.ts';
-import { IDEMPOTENCY_HEADER, identify } from '../../jobs/identity.ts';
-import { metricLabels } from '../../jobs/metric-labels.ts';
+import { IDEMPOTENCY_HEADER, preferredWaitS } from '../../calls/call-headers.ts';
+import { waitUntilOver } from '../../calls/hold.ts';
+import { makeJob } from '../../calls/make-job.ts';
 import { etagOf, isOver } from '../../jobs/present.ts';
-import { submitJob } from '../../jobs/submit.ts';
-import { quotaHeaders } from '../../limits/quota.ts';
 import { requires } from '../../middleware/auth.ts';
 import { countRefusals } from '../../middleware/count-refusals.ts';
 import { guardQuota } from '../../middleware/guard-quota.ts';
 import { answerJson } from '../../middleware/own-headers.ts';
+import { BEARER, problemsWithKey } from '../../responses.ts';
 import { JOB_REQUESTS, QUEUED_JOB, SUCCEEDED_JOB } from '../examples.ts';
-import { BEARER, problemsWithKey } from '../responses.ts';
-import { preferredWaitS, WaitQuery } from './params.ts';
+import { WaitQuery } from './params.ts';
+
+const PATH = '/v1/jobs';
 
 const headers = z.object({
   ...IDEMPOTENCY_HEADER,
@@ -23,7 +22,7 @@ const headers = z.object({
 
 const route = createRoute({
   method: 'post',
-  path: '/v1/jobs',
+  path: PATH,
   operationId: 'createJob',
   tags: ['jobs'],
   summary: 'Have a job done',
@@ -63,39 +62,26 @@ const route = createRoute({
 });
 
 export function createJobRoute(app: Api, parts: ApiParts): void {
-  const { records, waits, presenter, metrics, orphans, quotas, log } = parts;
-  app.on('POST', '/v1/jobs', countRefusals(metrics), requires('submit'), guardQuota(quotas));
+  const { presenter, metrics, quotas } = parts;
+  app.on('POST', PATH, countRefusals(metrics), requires('submit'), guardQuota(quotas));
   app.openapi(route, async (c) => {
-    const caller = c.get('caller');
-    const preferredS = preferredWaitS(c.req.valid('header').prefer);
+    const { prefer, 'idempotency-key': idempotencyKey } = c.req.valid('header');
+    const preferredS = preferredWaitS(prefer);
     const waitS = preferredS ?? c.req.valid('query').wait;
-    const idempotencyKey = c.req.valid('header')['idempotency-key'];
     const request = c.req.valid('json');
-    const identity = identify(caller, 'POST /v1/jobs', request, { idempotencyKey });
-    const { record: first, how, quota } = await submitJob(parts, caller, request, identity);
-    const { id } = first;
-    if (how === 'new') metrics.jobsAccepted.inc(metricLabels(first));
-    const { twin } = identity;
-    if (twin) {
-      onLostAnswer(c, () => {
-        orphans.lost(twin, id).catch((error) => log.warn({ error, job: id }, 'a lost answer was not noted'));
-      });
-    }
-    const record = await waits.until({
-      id,
-      first,
-      read: () => findJob(records, caller, id),
-      isOver,
-      timeoutMs: waitS * 1000,
-      signal: () => c.req.raw.signal,
+    const made = await makeJob(c, parts, {
+      route: `POST ${PATH}`,
+      body: request,
+      request,
+      idempotencyKey,
+      cancelIfAbandoned: false,
     });
+    const record = await waitUntilOver(c, parts, made.record, waitS * 1000);
     const headers = {
-      location: `/v1/jobs/${id}`,
+      location: `${PATH}/${record.id}`,
       etag: etagOf(record),
-      'cache-control': 'private, no-cache',
+      ...made.headers,
       ...(preferredS !== undefined && { 'preference-applied': `wait=${preferredS}` }),
-      ...(how === 'replay' && { 'idempotency-replayed': 'true' }),
-      ...(quota && quotaHeaders(quota)),
     };
     const job = await presenter.job(record);
     if (isOver(record)) return answerJson(c, job, 200, headers);

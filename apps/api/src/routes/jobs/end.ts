@@ -9,8 +9,8 @@ import { findJob } from '../../jobs/find.ts';
 import { metricLabels } from '../../jobs/metric-labels.ts';
 import { isOver } from '../../jobs/present.ts';
 import { requires } from '../../middleware/auth.ts';
+import { BEARER, problemsWithKey } from '../../responses.ts';
 import { QUEUED_JOB } from '../examples.ts';
-import { BEARER, problemsWithKey } from '../responses.ts';
 import { IdParams } from './params.ts';
 
 const canceled = { ...QUEUED_JOB, status: 'canceled' as const, queue: null };

@@ -3,16 +3,17 @@ import { isJobId, JobEventSchema, LehrError } from '@lehr/shared';
 import type { JobRecord } from '@lehr/shared/records';
 import type { Context } from 'hono';
 import { secureHeaders } from 'hono/secure-headers';
-import type { Api, ApiEnv, ApiParts } from '../../api.ts';
+import type { Api, ApiParts } from '../../api.ts';
 import { countedStream, holderOf, linkHolderOf } from '../../follow/counted-stream.ts';
 import type { FeedItem } from '../../follow/event-feed.ts';
 import { formatEvent, PING, SSE_HEADERS } from '../../follow/sse.ts';
 import { findJob } from '../../jobs/find.ts';
 import { isOver } from '../../jobs/present.ts';
 import type { StreamHolder } from '../../limits/streams.ts';
+import type { ApiEnv } from '../../middleware/api-env.ts';
 import { requires } from '../../middleware/auth.ts';
+import { BEARER, problems, problemsWithKey } from '../../responses.ts';
 import { PROGRESS_EVENT } from '../examples.ts';
-import { BEARER, problems, problemsWithKey } from '../responses.ts';
 import { IdParams } from './params.ts';
 
 const query = z.strictObject({

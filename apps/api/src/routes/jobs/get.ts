@@ -5,8 +5,8 @@ import { findJob } from '../../jobs/find.ts';
 import { etagOf, isOver } from '../../jobs/present.ts';
 import { requires } from '../../middleware/auth.ts';
 import { answerJson } from '../../middleware/own-headers.ts';
+import { BEARER, problemsWithKey } from '../../responses.ts';
 import { SUCCEEDED_JOB } from '../examples.ts';
-import { BEARER, problemsWithKey } from '../responses.ts';
 import { IdParams, WaitQuery } from './params.ts';
 
 const headers = z.object({

@@ -4,8 +4,8 @@ import { listJobs } from '@lehr/shared/records';
 import type { Api, ApiParts } from '../../api.ts';
 import { refusal } from '../../field-problems.ts';
 import { requires } from '../../middleware/auth.ts';
+import { BEARER, problemsWithKey } from '../../responses.ts';
 import { SUCCEEDED_JOB } from '../examples.ts';
-import { BEARER, problemsWithKey } from '../responses.ts';
 
 const ListQuery = z.strictObject({
   status: JobStateSchema.optional(),

@@ -1,7 +1,6 @@
-/** What the job routes take in their paths, queries and headers. */
+/** Path and query parameters of the job routes. */
 import { z } from '@hono/zod-openapi';
-
-export const MAX_WAIT_S = 60;
+import { MAX_WAIT_S } from '../../calls/call-headers.ts';
 
 export const IdParams = z.object({
   id: z.string().meta({ description: "The job's id.", example: 'job_01jd3v9s6w0000000000000000' }),
@@ -13,13 +12,3 @@ export const WaitQuery = z.strictObject({
     example: 30,
   }),
 });
-
-/** `Prefer: wait=10`, or `wait` alone for as long as may be (RFC 7240). Undefined when it asks for no wait. */
-export function preferredWaitS(prefer: string | undefined): number | undefined {
-  for (const preference of prefer?.split(/[,;]/) ?? []) {
-    const [, seconds] = /^\s*wait\s*(?:=\s*"?(\d{1,9})"?\s*)?$/i.exec(preference) ?? [null, null];
-    if (seconds === null) continue;
-    return seconds === undefined ? MAX_WAIT_S : Math.min(Math.max(Number(seconds), 1), MAX_WAIT_S);
-  }
-  return undefined;
-}

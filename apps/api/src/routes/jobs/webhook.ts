@@ -5,9 +5,9 @@ import type { Api, ApiParts } from '../../api.ts';
 import type { Caller } from '../../auth/authenticator.ts';
 import { findJob } from '../../jobs/find.ts';
 import { requires } from '../../middleware/auth.ts';
+import { BEARER, problemsWithKey } from '../../responses.ts';
 import type { StoredDelivery } from '../../webhooks/deliveries.ts';
 import { presentDelivery, redeliver } from '../../webhooks/redeliver.ts';
-import { BEARER, problemsWithKey } from '../responses.ts';
 import { IdParams } from './params.ts';
 
 const shared = { tags: ['webhooks'], security: BEARER, request: { params: IdParams } };

@@ -1,4 +1,7 @@
-/** Any error to one problem body. What a caller need not know stays in the log, under the id he is given. */
+/**
+ * Answers every error in the dialect of its path. Details of internal errors stay in the log, under the request id that the
+ * answer carries.
+ */
 import {
   type ErrorCode,
   LehrError,
@@ -11,10 +14,10 @@ import { isRedisOutage } from '@lehr/shared/redis';
 import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
-import type { ApiEnv } from '../api.ts';
-import { openaiRefusal } from '../dialects/openai/errors.ts';
-import { type Wire, wireOf } from '../dialects/wire.ts';
 import { QuotaError, quotaHeaders, randomRetryAfterS } from '../limits/quota.ts';
+import type { ApiEnv } from '../middleware/api-env.ts';
+import { dialectOf, type ErrorDialect } from './error-dialect.ts';
+import { openaiRefusal } from './openai/errors.ts';
 
 const CODE_OF_STATUS: Readonly<Record<number, ErrorCode>> = {
   400: 'invalid-request',
@@ -25,15 +28,15 @@ const CODE_OF_STATUS: Readonly<Record<number, ErrorCode>> = {
   413: 'too-large',
   415: 'unsupported-media',
 };
-/** Callers that come back are spread over this many seconds, so that they do not return all at once. */
-const RETRY_SPREAD_S = 3;
+/** Retry-After of an outage is random within this many seconds, so that callers do not all retry at once. */
+const MAX_OUTAGE_RETRY_S = 3;
 
 export function answerErrors(log: Log) {
   return async (error: Error, c: Context<ApiEnv>): Promise<Response> => {
     const known = await classify(error, c);
     const facts = { requestId: c.var.requestId, method: c.req.method, path: c.req.path, error };
-    if (known.code === 'internal') log.error(facts, 'a request failed by a fault of ours');
-    else if (known.status >= 500) log.warn(facts, `request answered ${known.status}`);
+    if (known.code === 'internal') log.error(facts, 'a request failed with an internal error');
+    else if (known.status >= 500) log.warn(facts, `a request was answered with status ${known.status}`);
     return problemResponse(c, known);
   };
 }
@@ -41,25 +44,25 @@ export function answerErrors(log: Log) {
 export function problemResponse(
   c: Context<ApiEnv>,
   error: LehrError,
-  wire: Wire = wireOf(c.req.path),
+  dialect: ErrorDialect = dialectOf(c.req.path),
 ): Response {
   const shown =
     error.code === 'internal' ? new LehrError('internal', 'Something went wrong on our side.') : error;
   const openai = openaiRefusal(error);
-  const headers = { ...refusalHeaders(error), ...(wire === 'openai' && openai.headers) };
+  const headers = { ...refusalHeaders(error), ...(dialect === 'openai' && openai.headers) };
   for (const [name, value] of Object.entries(headers)) c.header(name, value);
   c.header('cache-control', 'no-store');
-  if (wire === 'openai') return c.json(openai.body, openai.status as ContentfulStatusCode);
+  if (dialect === 'openai') return c.json(openai.body, openai.status as ContentfulStatusCode);
   c.header('content-type', PROBLEM_MEDIA_TYPE);
   const problem = toProblem(shown, c.var.requestId);
-  const body = wire === 'both' ? { ...problem, ...openai.body } : problem;
+  const body = dialect === 'both' ? { ...problem, ...openai.body } : problem;
   return c.body(JSON.stringify(body), error.status as ContentfulStatusCode);
 }
 
-/** When to come back, and what was used up: the same in every dialect's refusals. */
-export function refusalHeaders(error: LehrError): Record<string, string> {
+/** `Retry-After` and the used-up quota: the same in every dialect. */
+function refusalHeaders(error: LehrError): Record<string, string> {
   const retryAfterS =
-    error.retryAfterS ?? (error.status === 503 ? randomRetryAfterS(RETRY_SPREAD_S) : undefined);
+    error.retryAfterS ?? (error.status === 503 ? randomRetryAfterS(MAX_OUTAGE_RETRY_S) : undefined);
   return {
     ...(retryAfterS !== undefined && { 'retry-after': String(retryAfterS) }),
     ...(error instanceof QuotaError && quotaHeaders(error.quota)),
@@ -100,7 +103,7 @@ async function fromHono(error: HTTPException, c: Context): Promise<LehrError> {
   }
 }
 
-/** JavaScript writes these where JSON has no word for them; the field is found by its name. */
+/** JavaScript values that JSON cannot express, with the name of their field. */
 const NO_JSON_NUMBER = /"((?:[^"\\]|\\.){1,64})"\s*:\s*(-?(?:NaN|Infinity)|undefined)\b/;
 
 /** Hono throws a bare 400 only for a body that does not parse. */

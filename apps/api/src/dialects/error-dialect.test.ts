@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { wireOf } from './wire.ts';
+import { dialectOf } from './error-dialect.ts';
 
 test.each([
   ['/v1/images/generations', 'openai'],
@@ -14,6 +14,6 @@ test.each([
   ['/v1/jobs', 'native'],
   ['/v1/imagesque', 'native'],
   ['/t2i', 'native'],
-])('what is refused at %s is told as %s', (path, wire) => {
-  expect(wireOf(path)).toBe(wire);
+])('An error at %s is answered in the %s dialect', (path, dialect) => {
+  expect(dialectOf(path)).toBe(dialect);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { eventStream, formatEvent } from './follow/sse.ts';
+import { eventStream, formatEvent } from './sse.ts';
 
 test('an event has its id, its name and its data, and a line of data per line', () => {
   expect(formatEvent({ id: '4', event: 'job.progress', data: '{"step":2}' })).toBe(

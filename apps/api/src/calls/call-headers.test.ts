@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { preferredWaitS } from './params.ts';
+import { preferredWaitS } from './call-headers.ts';
 
 test.each([
   ['wait=10', 10],
@@ -10,12 +10,12 @@ test.each([
   ['wait', 60],
   ['wait=0', 1],
   ['wait=3600', 60],
-])('"%s" asks for a wait of %i s', (header, seconds) => {
+])('`Prefer: %s` asks for a wait of %i s', (header, seconds) => {
   expect(preferredWaitS(header)).toBe(seconds);
 });
 
 test.each([undefined, '', 'respond-async', 'wait=', 'wait=soon', 'wait=-5', 'await=10', 'wait=1.5'])(
-  '%j asks for none',
+  '`Prefer: %s` asks for no wait',
   (header) => {
     expect(preferredWaitS(header)).toBeUndefined();
   },

@@ -1,4 +1,4 @@
-/** Pieces of route definitions: what a route may answer besides success. */
+/** Pieces of route definitions: the key that a route needs and the problems that it may answer. */
 import { ERROR_CODES, type ErrorCode, PROBLEM_MEDIA_TYPE, ProblemSchema } from '@lehr/shared';
 
 export const BEARER = [{ bearer: [] }];
