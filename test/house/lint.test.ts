@@ -15,6 +15,74 @@ interface Door {
   readonly allowed: readonly string[];
 }
 
+/** A file of each of these rooms of apps/api. */
+const inApi = (...rooms: readonly string[]): string[] => rooms.map((room) => `apps/api/src/${room}/room.ts`);
+
+const API_ARROWS: readonly Door[] = [
+  {
+    source: '../routes/health.ts',
+    refused: inApi(
+      ...[
+        'calls',
+        'jobs',
+        'webhooks',
+        'follow',
+        'fleet',
+        'files',
+        'middleware',
+        'limits',
+        'auth',
+        'dialects',
+      ],
+    ),
+    allowed: ['apps/api/src/app.ts'],
+  },
+  {
+    source: '../dialects/answer-errors.ts',
+    refused: inApi('routes', 'webhooks', 'jobs', 'middleware'),
+    allowed: inApi('admin'),
+  },
+  { source: '../admin/board.ts', refused: inApi('routes', 'dialects', 'jobs'), allowed: [] },
+  { source: '../api.ts', refused: inApi('calls', 'jobs', 'middleware'), allowed: inApi('routes', 'admin') },
+  {
+    source: '../calls/make-job.ts',
+    refused: inApi('jobs', 'webhooks', 'follow', 'fleet', 'files', 'middleware', 'limits', 'auth'),
+    allowed: inApi('routes', 'dialects'),
+  },
+  {
+    source: '../jobs/submit.ts',
+    refused: inApi('webhooks', 'follow', 'fleet', 'files', 'middleware', 'limits', 'auth'),
+    allowed: inApi('routes', 'calls'),
+  },
+  { source: '../../jobs/find.ts', refused: inApi('webhooks/a'), allowed: inApi('routes/jobs') },
+  {
+    source: '../webhooks/hook.ts',
+    refused: inApi('follow', 'fleet', 'files', 'middleware', 'limits', 'auth'),
+    allowed: inApi('jobs', 'calls'),
+  },
+  {
+    source: '../follow/channels.ts',
+    refused: inApi('fleet', 'files', 'middleware', 'limits', 'auth'),
+    allowed: inApi('jobs', 'webhooks'),
+  },
+  {
+    source: '../fleet/fleet-view.ts',
+    refused: inApi('files', 'middleware', 'limits', 'auth'),
+    allowed: inApi('jobs'),
+  },
+  {
+    source: '../files/files.ts',
+    refused: inApi('fleet', 'middleware', 'limits', 'auth'),
+    allowed: inApi('jobs'),
+  },
+  {
+    source: '../middleware/auth.ts',
+    refused: inApi('fleet', 'files', 'limits', 'auth'),
+    allowed: inApi('calls', 'routes'),
+  },
+  { source: '../limits/quota.ts', refused: inApi('auth'), allowed: inApi('middleware', 'jobs') },
+];
+
 const DOORS: readonly Door[] = [
   {
     source: 'bullmq',
@@ -40,7 +108,17 @@ const DOORS: readonly Door[] = [
   { source: 'prom-client', refused: ['apps/worker/src/e.ts'], allowed: ['packages/shared/src/metrics.ts'] },
   { source: 'ulid', refused: ['apps/api/src/jobs/f.ts'], allowed: ['packages/shared/src/ids.ts'] },
   { source: 'yaml', refused: ['apps/worker/src/models/g.ts'], allowed: ['packages/shared/src/registry.ts'] },
-  { source: 'hono', refused: ['packages/shared/src/h.ts'], allowed: ['apps/api/src/h.ts'] },
+  {
+    source: 'hono',
+    refused: [
+      'packages/shared/src/h.ts',
+      ...inApi('jobs', 'webhooks', 'follow', 'fleet', 'files', 'limits', 'auth'),
+    ],
+    allowed: [
+      'apps/api/src/h.ts',
+      ...inApi('admin', 'routes/jobs', 'dialects/openai', 'calls', 'middleware'),
+    ],
+  },
   { source: 'hono/csrf', refused: ['apps/worker/src/i.ts'], allowed: ['apps/api/src/admin/i.ts'] },
   { source: '@hono/node-server', refused: ['apps/worker/src/j.ts'], allowed: ['apps/api/src/j.ts'] },
   {
@@ -79,6 +157,7 @@ const DOORS: readonly Door[] = [
     refused: ['apps/worker/src/diffusion/text-encoder.ts'],
     allowed: ['apps/worker/src/diffusion/tokenizer.ts', 'apps/worker/src/whisper/tokenizer.ts'],
   },
+  ...API_ARROWS,
   {
     source: '@lehr/worker',
     refused: ['apps/api/src/o.ts', 'packages/shared/src/o.ts'],
