@@ -172,6 +172,24 @@ describe('a job through its life', () => {
       error: { code: 'numeric-error', retryable: false },
     });
   });
+
+  test('The field problems that a worker stored with an error stay in the record', async () => {
+    const world = await apiWorld(server.url);
+    const { id } = await world.post();
+    const { jobId, token } = await world.worker.take();
+    const problems = [{ pointer: '/input/steps', detail: 'must be at most 50' }];
+    const error = {
+      code: 'invalid-input',
+      title: 'Invalid input',
+      detail: 'Too many steps.',
+      retryable: false,
+    };
+    await world.parts.records.apply([
+      { move: 'fail', id: jobId, lease: token, fields: { error: { ...error, problems } } },
+    ]);
+    expect(await world.parts.records.read(jobId)).toMatchObject({ error: { problems } });
+    expect((await world.get(id)).error).toEqual(error);
+  });
 });
 
 describe('the list', () => {

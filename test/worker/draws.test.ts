@@ -100,3 +100,13 @@ test('a job of a size nobody has asked for before is found by a worker that is a
   const record = await world.reached(await world.draw({ width: 96, height: 72 }));
   expect(record).toMatchObject({ state: 'succeeded', output: { images: [{ width: 96, height: 72 }] } });
 });
+
+test('The field that the engine refuses a sample for is named in the record of its job', async () => {
+  const world = await workerWorld(server.url);
+  await world.simulated();
+  const record = await world.reached(await world.draw({ steps: 60, sampler: 'lcm' }));
+  expect(record).toMatchObject({
+    state: 'failed',
+    error: { code: 'invalid-input', problems: [{ pointer: '/input/steps' }] },
+  });
+});

@@ -138,3 +138,29 @@ test('a job whose deadline passed before it was claimed, and one given up, are e
   expect([...world.unrun].sort()).toEqual(['expired', 'failed']);
   expect(await world.records.read(tried)).toMatchObject({ error: { code: 'attempts-exhausted' } });
 });
+
+test('A job whose attempts are used up fails with a whole sentence of ours, not with the text of BullMQ', async () => {
+  const world = await intakeWorld();
+  const tried = await world.submit(speech);
+  await world.redis.hset(world.keys.record(tried), 'attempt', MAX_ATTEMPTS);
+  const stalled = await world.submit(speech);
+  const claim = world.claimer.claim.bind(world.claimer);
+  vi.spyOn(world.claimer, 'claim').mockImplementation(async (queue, count) =>
+    (await claim(queue, count)).map((each) => ({
+      ...each,
+      deferredFailure: each.jobId === stalled ? 'job stalled more than allowable limit' : undefined,
+    })),
+  );
+  world.intake.start();
+  await world.rests();
+  const detailOf = async (id: JobId): Promise<unknown> => {
+    const record = await world.records.read(id);
+    return record?.state === 'failed' ? record.error.detail : record?.state;
+  };
+  expect(await detailOf(tried)).toBe(
+    'The job was started 6 times and never finished. It is not tried again.',
+  );
+  expect(await detailOf(stalled)).toBe(
+    'The workers that ran the job stopped renewing its lease too often. It is not tried again.',
+  );
+});

@@ -11,7 +11,8 @@ export class JobEndedError extends LehrError {
 
   constructor(end: JobEnd, record: JobRecord) {
     const [code, message] = codeOf(end, record);
-    super(code, message);
+    const problems = record.state === 'failed' ? record.error.problems : undefined;
+    super(code, message, { problems });
     this.end = end;
     this.job = record.id;
   }

@@ -1,6 +1,6 @@
 /** The nodes of a workflow, as its owner sees them. */
 import type { Job, NodeState, Progress } from '@lehr/shared';
-import { isTerminal, type JobRecord, type WorkflowState } from '@lehr/shared/records';
+import { isTerminal, type JobRecord, toJobError, type WorkflowState } from '@lehr/shared/records';
 import type { OutputPresenter } from './present-output.ts';
 
 /** `records` stand in the order of the nodes, undefined where one has not begun. */
@@ -20,7 +20,7 @@ export function presentNodes(
         status: record?.state ?? 'waiting',
         progress: record?.state === 'running' ? (record.progress ?? null) : null,
         output: record?.state === 'succeeded' ? await outputs.outputs(record.output, true) : null,
-        error: record?.state === 'failed' ? record.error : null,
+        error: record?.state === 'failed' ? toJobError(record.error) : null,
         metrics: record?.state === 'succeeded' ? record.metrics : null,
       };
     }),

@@ -1,7 +1,7 @@
 /** A record as its owner sees it. */
 import type { Job } from '@lehr/shared';
 import type { GroupQueues } from '@lehr/shared/queue';
-import { isTerminal, type JobRecord, type RecordStore } from '@lehr/shared/records';
+import { isTerminal, type JobRecord, type RecordStore, toJobError } from '@lehr/shared/records';
 import { type FleetView, serving } from '../fleet/fleet-view.ts';
 import type { EventLinks } from '../follow/event-links.ts';
 import { etaMs } from './eta.ts';
@@ -58,7 +58,7 @@ export class Presenter {
       progress: progressNow(record, nodes),
       input: presentInput(record.input, (path) => this.url(path)),
       output: record.state === 'succeeded' ? await this.#outputs.outputs(record.output, brief) : null,
-      error: record.state === 'failed' ? record.error : null,
+      error: record.state === 'failed' ? toJobError(record.error) : null,
       metrics: record.state === 'succeeded' ? record.metrics : null,
       webhook: record.webhook ? { url: record.webhook.url, events: record.webhook.events } : null,
       metadata: record.metadata,

@@ -2,9 +2,9 @@
  * The end of a job, in this order: object, then record, then the BullMQ job. Each step may be repeated; a crash between any
  * two leaves a job whose lease runs out, and whoever claims it next finds the record ended and only closes it.
  */
-import { type Clock, ERROR_CODES, type JobError, type JobState, type Log } from '@lehr/shared';
+import type { Clock, JobState, Log } from '@lehr/shared';
 import type { GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
-import type { Move, RecordStore } from '@lehr/shared/records';
+import { type Move, type RecordStore, toStoredError } from '@lehr/shared/records';
 import type { JobRun, StopReason } from '../runs/job-run.ts';
 import type { OutputStore } from './output-store.ts';
 
@@ -53,7 +53,7 @@ export class JobFinisher {
       case 'expired':
         return this.#end(run, { move: 'expire' }, 'deadline passed');
       case 'failed': {
-        const fields = { error: jobError(reason) };
+        const fields = { error: toStoredError(reason) };
         return this.#end(run, { move: 'fail', fields }, `${reason.code}: ${reason.message}`);
       }
     }
@@ -113,9 +113,4 @@ export class JobFinisher {
       }
     }
   }
-}
-
-function jobError(reason: Extract<StopReason, { kind: 'failed' }>): JobError {
-  const { title, retryable } = ERROR_CODES[reason.code];
-  return { code: reason.code, title, detail: reason.message, retryable };
 }

@@ -8,7 +8,15 @@
  *   sleeping  -> looking    a marker popped, rows became free, a new group appeared
  *   any       -> stopped    drain; nothing is claimed any more
  */
-import { type Clock, type JobId, type JobState, type Log, toLehrError, type WorkerId } from '@lehr/shared';
+import {
+  type Clock,
+  type JobId,
+  type JobState,
+  type Log,
+  type PlainError,
+  toPlainError,
+  type WorkerId,
+} from '@lehr/shared';
 import type { Claim, Claimer, GroupHead, GroupQueues, Leases, WorkflowRunner } from '@lehr/shared/queue';
 import type { JobRecord, Outcome, RecordStore } from '@lehr/shared/records';
 import { giveUp } from '../delivery/give-up.ts';
@@ -43,6 +51,15 @@ export interface IntakeOptions {
 
 /** However often a job was tried, and by whomever: after so many attempts it is given up. */
 export const MAX_ATTEMPTS = 6;
+const TRIED_TOO_OFTEN: PlainError = {
+  code: 'attempts-exhausted',
+  message: `The job was started ${MAX_ATTEMPTS} times and never finished. It is not tried again.`,
+};
+/** BullMQ marks such a job and leaves failing it to us. */
+const STALLED_TOO_OFTEN: PlainError = {
+  code: 'attempts-exhausted',
+  message: 'The workers that ran the job stopped renewing its lease too often. It is not tried again.',
+};
 /** After an error (Redis away) the loop tries again this much later. */
 const RETRY_MS = 500;
 
@@ -204,7 +221,7 @@ export class Intake {
     const alive: Claim[] = [];
     for (const claim of claims) {
       if (claim.deferredFailure === undefined) alive.push(claim);
-      else await giveUp(this.#options, claim, claim.deferredFailure);
+      else await giveUp(this.#options, claim, STALLED_TOO_OFTEN);
     }
     return alive;
   }
@@ -220,14 +237,12 @@ export class Intake {
       await queues.of(claim.queue).complete(claim);
       return;
     }
-    if (outcome.attempt > MAX_ATTEMPTS)
-      return giveUp(this.#options, claim, `given up after ${MAX_ATTEMPTS} attempts`);
+    if (outcome.attempt > MAX_ATTEMPTS) return giveUp(this.#options, claim, TRIED_TOO_OFTEN);
     let run: JobRun;
     try {
       run = this.#options.runFor(claim, record, claimedAt);
     } catch (error) {
-      const refusal = toLehrError(error, 'internal');
-      return giveUp(this.#options, claim, refusal.message, refusal);
+      return giveUp(this.#options, claim, toPlainError(error));
     }
     log.info({ job: record.id, queue: claim.queue, attempt: outcome.attempt }, 'job started');
     if (record.parent) await workflows.begin(record.parent);

@@ -56,6 +56,7 @@ function inputOf<Schema extends z.ZodType>(record: JobRecord, schema: Schema): z
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   throw new LehrError('invalid-input', `input.${issue.path.join('.')}: ${issue.message}`, {
+    problems: [{ pointer: `/input/${issue.path.join('/')}`, detail: issue.message }],
     cause: parsed.error,
   });
 }

@@ -23,3 +23,4 @@ export {
   type RecordStoreOptions,
   type StoredEvent,
 } from './store.ts';
+export { type StoredError, toJobError, toStoredError } from './stored-error.ts';

@@ -19,7 +19,6 @@
 import { z } from 'zod';
 import {
   JOB_TYPES,
-  JobErrorSchema,
   JobMetricsSchema,
   type JobState,
   MetadataSchema,
@@ -28,6 +27,7 @@ import {
 } from '../contracts/job.ts';
 import { TranscriptSchema } from '../contracts/speech-to-text.ts';
 import type { JobId, LeaseToken, TenantId, WorkerId } from '../ids.ts';
+import { StoredErrorSchema } from './stored-error.ts';
 
 /** Per move: the states it may find, and the state it leaves. transition.lua is loaded with this very table. */
 export const MOVES = {
@@ -177,7 +177,7 @@ export const JobRecordSchema = z.discriminatedUnion('state', [
     output: json(JobOutputSchema),
     metrics: json(JobMetricsSchema),
   }),
-  z.object({ state: z.literal('failed'), ...base, ...ended, error: json(JobErrorSchema) }),
+  z.object({ state: z.literal('failed'), ...base, ...ended, error: json(StoredErrorSchema) }),
   z.object({ state: z.literal('canceled'), ...base, ...ended }),
   z.object({ state: z.literal('expired'), ...base, ...ended }),
 ]);

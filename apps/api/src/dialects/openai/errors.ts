@@ -72,11 +72,11 @@ export function openaiRefusal(error: LehrError): OpenAiRefusal {
   return refusal(error, factsOf(error.code), error.code === 'model-not-found' ? 'model' : paramOf(error));
 }
 
-/** Fields by the name of the job's input that a worker refuses. */
+/** The fields of a job's input that a worker can refuse, in the names of this wire. */
 const LATE_FIELDS: Readonly<Record<string, string>> = {
-  timestamps: 'timestamp_granularities[]',
-  task: 'model',
-  language: 'language',
+  '/input/language': 'language',
+  '/input/task': 'model',
+  '/input/timestamps': 'timestamp_granularities[]',
 };
 
 function endedBadly(error: JobEndedError): OpenAiRefusal {
@@ -89,13 +89,20 @@ function endedBadly(error: JobEndedError): OpenAiRefusal {
       return refusal(error, ask(400, 'invalid_value'), 'file', job);
     case 'too-large':
       return refusal(error, factsOf('too-large'), 'file', job);
-    case 'invalid-input': {
-      const [, field = ''] = /input\.(\w+): /.exec(error.message) ?? [];
-      return refusal(error, ask(400, 'unsupported_value'), LATE_FIELDS[field] ?? null, job);
-    }
+    case 'invalid-input':
+      return refusedLate(error, job);
     default:
       return { ...refusal(error, facts, null, job), headers };
   }
+}
+
+function refusedLate(error: JobEndedError, job: { readonly job_id: string }): OpenAiRefusal {
+  const facts = ask(400, 'unsupported_value');
+  const [problem] = error.problems;
+  const param = problem && LATE_FIELDS[problem.pointer];
+  if (param === undefined) return refusal(error, facts, null, job);
+  const detail = problem.detail.replace(/\.$/, '');
+  return refusal({ message: `The job failed: ${param}: ${detail}.` }, facts, param, job);
 }
 
 function badField(error: LehrError): OpenAiRefusal {
