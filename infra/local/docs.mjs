@@ -1,13 +1,21 @@
-/** npm run docs: writes what is made from the code into the README. */
+/** npm run docs: writes the README's table of variables and the client's types from the code. */
 import './node-version.mjs';
 import './typescript.mjs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { clientTypes } from '../../packages/client-types/client-types.mjs';
 import { ROOT } from './command.mjs';
 
 const { withEnvTable } = await import('./env-table.ts');
-const path = join(ROOT, 'README.md');
-const before = await readFile(path, 'utf8');
-const after = withEnvTable(before);
-await writeFile(path, after);
-console.log(after === before ? 'README.md was up to date.' : 'README.md is up to date again.');
+const { openApiDocument } = await import('./openapi-document.ts');
+
+await update('README.md', withEnvTable);
+await update('packages/client/src/openapi.ts', async () => clientTypes(await openApiDocument()));
+
+async function update(file, textAfter) {
+  const path = join(ROOT, file);
+  const before = await readFile(path, 'utf8');
+  const after = await textAfter(before);
+  if (after !== before) await writeFile(path, after);
+  console.log(after === before ? `${file} was up to date.` : `${file} is up to date again.`);
+}

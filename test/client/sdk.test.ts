@@ -320,7 +320,7 @@ describe('without one', () => {
     proxy.fate({ status: 301, headers: { location: `${api.url}/v1/jobs` } });
     expect(await failure(lehr.submit(PICTURE))).toMatchObject({
       code: 'bad-answer',
-      message: expect.stringContaining(`leads on to ${api.url}`),
+      message: expect.stringContaining(`redirects to ${api.url}`),
     });
     proxy.fate({ status: 200, body: '<html>Welcome</html>' });
     expect(await failure(lehr.models())).toMatchObject({ code: 'bad-answer', status: 200 });

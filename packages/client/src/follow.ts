@@ -1,29 +1,29 @@
-/** A job's events as they happen, over as many connections as that takes. */
+/** Yields a job's events as they happen, and reconnects when the connection breaks. */
 import { LehrError } from './lehr-error.ts';
 import { pause } from './retry.ts';
 import { readServerSentEvents } from './server-sent-events.ts';
-import { type CallOptions, fault, type Transport } from './transport.ts';
+import { type CallOptions, failureOf, type Transport } from './transport.ts';
 import type { JobEvent } from './wire.ts';
 
 export interface FollowOptions extends CallOptions {
-  /** `id` of the last event you have; those after it follow. */
+  /** The `id` of the last event that you have received: only later events are sent. */
   readonly after?: string | undefined;
-  /** Whether to be shown the pictures while they are made. They are, unless this is false. */
+  /** Whether the stream contains previews of pictures while they are drawn. Default: true. */
   readonly previews?: boolean | undefined;
 }
 
-/** `id` is what to come back with; previews have none. */
+/** Pass `id` as `after` to continue after this event. Previews have no id. */
 export type FollowedEvent = JobEvent & { readonly id?: string };
 
-/** The server says something at least every 15 s. */
-const SILENCE_MS = 45_000;
+/** The server sends at least a comment every 15 s. */
+const IDLE_TIMEOUT_MS = 45_000;
 const RETRY_MS = 1_000;
 const ENDS: readonly string[] = ['job.succeeded', 'job.failed', 'job.canceled', 'job.expired'];
 
 /**
- * Yields each event once and ends after the one that ends the job. A connection that breaks is made again with the id of the
- * last event; the retries start anew with every event that comes. Throws LehrError `not-found` for a job that is not
- * there (any more).
+ * Yields each event once and ends after the event that ends the job. When the connection breaks, it reconnects with the id of
+ * the last event; every event resets the count of retries. Throws LehrError `not-found` when the job does not exist or has been
+ * deleted.
  */
 export async function* followJob(
   transport: Transport,
@@ -34,20 +34,20 @@ export async function* followJob(
   let retryMs = RETRY_MS;
   let failures = 0;
   for (;;) {
-    const { response, patience } = await transport.open(
-      'followJob',
+    const { response, timeout } = await transport.open(
+      '/v1/jobs/{id}/events',
       {
         path: { id },
         query: { previews: previews === false ? 'false' : undefined },
-        headers: { 'last-event-id': last },
+        header: { 'last-event-id': last },
       },
-      SILENCE_MS,
+      IDLE_TIMEOUT_MS,
       signal,
     );
     try {
       if (response.status === 204) return;
       const messages = readServerSentEvents(bodyOf(response), {
-        onBytes: () => patience.heard(),
+        onBytes: () => timeout.restart(),
         onRetry: (ms) => {
           retryMs = ms;
         },
@@ -60,14 +60,14 @@ export async function* followJob(
         if (ENDS.includes(event.type)) return;
       }
     } catch (error) {
-      const known = fault(error, patience.signal, signal);
-      if (!(known instanceof LehrError) || known.code !== 'connection-failed') throw known;
+      const failure = failureOf(error, timeout.signal, signal);
+      if (!(failure instanceof LehrError) || failure.code !== 'connection-failed') throw failure;
     } finally {
-      patience.abort();
+      timeout.abort();
     }
     failures += 1;
     if (failures > transport.policy.maxRetries) {
-      throw new LehrError('connection-failed', `The stream of ${id} ends before the job does.`, {
+      throw new LehrError('connection-failed', `The stream of ${id} ended before the job did.`, {
         retryable: true,
       });
     }
@@ -77,5 +77,9 @@ export async function* followJob(
 
 function bodyOf({ status, headers, body }: Response): ReadableStream<Uint8Array> {
   if (body && headers.get('content-type')?.startsWith('text/event-stream')) return body;
-  throw new LehrError('bad-answer', `The answer (${status}) is no stream of events.`, { status });
+  throw new LehrError(
+    'bad-answer',
+    `The answer (${status}) is not a stream of events. Check that the URL is that of Lehr.`,
+    { status },
+  );
 }

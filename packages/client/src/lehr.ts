@@ -1,4 +1,4 @@
-/** The client: jobs asked for, followed, called off; models, queues and keys. */
+/** The client: creates, follows and cancels jobs; lists models, queues and keys. */
 import { type FollowedEvent, type FollowOptions, followJob } from './follow.ts';
 import { LehrError } from './lehr-error.ts';
 import { pause, RETRY_POLICY } from './retry.ts';
@@ -6,6 +6,7 @@ import { type CallOptions, Transport } from './transport.ts';
 import type {
   Image,
   Job,
+  JobFilter,
   JobList,
   JobOutputs,
   JobRequest,
@@ -13,51 +14,50 @@ import type {
   KeyRequest,
   Model,
   NewKey,
-  Operations,
   QueueList,
   File as UploadedFile,
 } from './wire.ts';
 
 export interface LehrOptions {
-  /** Where Lehr is, such as `https://lehr.example`. */
+  /** The address of Lehr, such as `https://lehr.example`. */
   readonly url: string;
   readonly apiKey?: string | undefined;
-  /** Tries after the first one, of calls that may be made twice. 6 unless said otherwise. */
+  /** Attempts after the first one, for idempotent calls. Default: 6. */
   readonly maxRetries?: number | undefined;
-  /** A server that asks to be left alone for longer is not waited for. 60 s. */
+  /** A call fails instead of waiting when `Retry-After` is longer than this. Default: 60 s. */
   readonly maxRetryAfterMs?: number | undefined;
-  /** Longest silence of the server in ms before a try counts as failed; a held answer has its hold on top. 30 s. */
+  /** An attempt fails when the server sends nothing for this long, plus the hold of a held answer. Default: 30 s. */
   readonly timeoutMs?: number | undefined;
   readonly fetch?: typeof fetch | undefined;
-  /** Told of each failed try that another one follows. */
+  /** Called for each failed attempt that is followed by another one. */
   readonly onRetry?: ((error: LehrError) => void) | undefined;
 }
 
 export interface SubmitOptions extends CallOptions {
-  /** Stay until the job is over, whatever its end. */
+  /** Wait until the job has ended, in whatever state. */
   readonly wait?: boolean | undefined;
-  /** With `wait`: longest wait in ms, then LehrError `timed-out`; the job goes on. */
+  /** With `wait`: the longest wait, after which the call throws LehrError `timed-out`. The job continues. */
   readonly timeoutMs?: number | undefined;
-  /** The same request sent again with the same key, also by another process, gets the same job. Made up when absent. */
+  /** A second request with the same key and body returns the same job, also from another process. Default: a random key. */
   readonly idempotencyKey?: string | undefined;
 }
 
 export interface WaitOptions extends CallOptions {
-  /** Longest wait in ms, then LehrError `timed-out`; the job goes on. For ever unless said otherwise. */
+  /** The longest wait, after which the call throws LehrError `timed-out`. The job continues. Default: no limit. */
   readonly timeoutMs?: number | undefined;
 }
 
 export interface UploadOptions extends CallOptions {
-  /** For people; says nothing about what the file is. */
+  /** A name for people. It does not decide how the file is read. */
   readonly name?: string | undefined;
 }
 
-export type ListOptions = CallOptions & Omit<Operations['listJobs']['query'], 'cursor'>;
-export type PageOptions = CallOptions & Operations['listJobs']['query'];
+export type ListOptions = CallOptions & Omit<JobFilter, 'cursor'>;
+export type PageOptions = CallOptions & JobFilter;
 export type SucceededJob = Job & { readonly status: 'succeeded'; readonly output: JobOutputs };
 
 const TIMEOUT_MS = 30_000;
-/** Of one held answer: below the 60 s after which proxies give a request up. */
+/** The hold of one answer: below the 60 s after which many proxies end a request. */
 const HOLD_S = 30;
 const MIN_HOLD_MS = 250;
 
@@ -77,58 +77,65 @@ export class Lehr {
   }
 
   /**
-   * Has a job made; answers as soon as it is stored, or with `wait` when it is over. Sent again after a lost answer, it is still
-   * one job.
+   * Creates a job. Returns as soon as the job is stored, or with `wait` when it has ended. A retry after a lost answer does not
+   * create a second job.
    */
   async submit(request: JobRequest, options: SubmitOptions = {}): Promise<Job> {
     const { wait = false, idempotencyKey = crypto.randomUUID(), signal } = options;
-    const waiting = new Waiting(options);
-    const holdS = wait ? waiting.holdS : 0;
+    const deadline = new Deadline(options);
+    const holdS = wait ? deadline.holdS : 0;
     const job = await this.#transport.call(
-      'createJob',
-      { query: { wait: holdS || undefined }, headers: { 'idempotency-key': idempotencyKey }, body: request },
-      { repeatable: true, signal, holdMs: holdS * 1000 },
+      'post',
+      '/v1/jobs',
+      { query: { wait: holdS || undefined }, header: { 'idempotency-key': idempotencyKey }, body: request },
+      { idempotent: true, signal, holdMs: holdS * 1000 },
     );
-    return wait && !isOver(job) ? this.#untilOver(job.id, waiting, signal) : job;
+    return wait && !isOver(job) ? this.#waitForEnd(job.id, deadline, signal) : job;
   }
 
-  /** Submits and waits for success. A job that ends in any other way is a LehrError with the job's own code. */
+  /** Creates a job and waits until it has succeeded. Throws LehrError with the job's code when it ends in another state. */
   async run(request: JobRequest, options: Omit<SubmitOptions, 'wait'> = {}): Promise<SucceededJob> {
     return succeeded(await this.submit(request, { ...options, wait: true }));
   }
 
   get(id: string, { signal }: CallOptions = {}): Promise<Job> {
-    return this.#transport.call('getJob', { path: { id } }, { repeatable: true, signal });
+    return this.#transport.call('get', '/v1/jobs/{id}', { path: { id } }, { idempotent: true, signal });
   }
 
-  /** The job once it is over, whatever its end. */
+  /** Returns the job when it has ended, in whatever state. */
   wait(id: string, options: WaitOptions = {}): Promise<Job> {
-    return this.#untilOver(id, new Waiting(options), options.signal);
+    return this.#waitForEnd(id, new Deadline(options), options.signal);
   }
 
-  /** What happens to the job, as it happens, until it is over. Survives broken connections without a gap. */
+  /** Yields the job's events as they happen, until the job has ended. Reconnects after a broken connection and misses no event. */
   stream(id: string, options: FollowOptions = {}): AsyncGenerator<FollowedEvent, undefined> {
     return followJob(this.#transport, id, options);
   }
 
-  /** Calls a job off. One that runs ends at its next step; one that is over stays as it is. */
+  /** Cancels a job. A running job ends at its next step; a job that has ended does not change. */
   cancel(id: string, { signal }: CallOptions = {}): Promise<Job> {
-    return this.#transport.call('cancelJob', { path: { id } }, { repeatable: true, signal });
-  }
-
-  /**
-   * Forgets a finished job with its outputs. One that is not over is called off instead and answered: delete it again when it
-   * is over.
-   */
-  delete(id: string, { signal }: CallOptions = {}): Promise<Job | undefined> {
     return this.#transport.call(
-      'deleteJob',
+      'post',
+      '/v1/jobs/{id}/cancel',
       { path: { id } },
-      { repeatable: true, missingIsDone: true, signal },
+      { idempotent: true, signal },
     );
   }
 
-  /** Your jobs, newest first; pages are asked for as they are needed. `limit` is the size of a page. */
+  /**
+   * Deletes a job that has ended, with its outputs. A job that has not ended is canceled and returned instead: delete it again
+   * when it has ended.
+   */
+  delete(id: string, { signal }: CallOptions = {}): Promise<Job | undefined> {
+    return this.#transport.call(
+      'delete',
+      '/v1/jobs/{id}',
+      { path: { id } },
+      { idempotent: true, notFoundIsSuccess: true, signal },
+    );
+  }
+
+  /** Yields your jobs, newest first, and requests pages as they are needed. `limit` is the size of a page. */
   async *list(options: ListOptions = {}): AsyncGenerator<Job, undefined> {
     let cursor: string | undefined;
     do {
@@ -138,23 +145,23 @@ export class Lehr {
     } while (cursor !== undefined);
   }
 
-  /** One page of `list`. */
+  /** Returns one page of `list`. */
   page({ signal, ...query }: PageOptions = {}): Promise<JobList> {
-    return this.#transport.call('listJobs', { query }, { repeatable: true, signal });
+    return this.#transport.call('get', '/v1/jobs', { query }, { idempotent: true, signal });
   }
 
   async models({ signal }: CallOptions = {}): Promise<readonly Model[]> {
-    return (await this.#transport.call('listModels', {}, { repeatable: true, signal })).data;
+    return (await this.#transport.call('get', '/v1/models', {}, { idempotent: true, signal })).data;
   }
 
-  /** How full the queues are, and who serves them. */
+  /** Returns the length of each queue and the number of workers that serve it. */
   queues({ signal }: CallOptions = {}): Promise<QueueList> {
-    return this.#transport.call('listQueues', {}, { repeatable: true, signal });
+    return this.#transport.call('get', '/v1/queues', {}, { idempotent: true, signal });
   }
 
   /**
-   * The bytes behind an output's link, checked against its sha256. The link is the right to read, so the key is not sent
-   * along. Throws LehrError `gone` when the link has expired: ask for the job again.
+   * Returns the bytes of an output, checked against its sha256. The link is signed, so the key is not sent. Throws LehrError
+   * `gone` when the link has expired: get the job again for a new one.
    */
   download(
     { url, sha256 }: Pick<Image, 'url' | 'sha256'>,
@@ -163,21 +170,18 @@ export class Lehr {
     return this.#transport.fetch(
       url,
       () => ({ redirect: 'follow' }),
-      { repeatable: true, signal },
+      { idempotent: true, signal },
       async (response) => {
         const bytes = new Uint8Array(await response.arrayBuffer());
         const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
         const found = Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('');
         if (found === sha256) return bytes;
-        throw new LehrError('bad-answer', `The output has the sha256 ${found}, wanted ${sha256}.`);
+        throw new LehrError('bad-answer', `The output has the sha256 ${found}, expected ${sha256}.`);
       },
     );
   }
 
-  /**
-   * Stores a file for jobs to read, such as a recording: its `urls.get` is what goes into their `audio`. It is forgotten at
-   * `expires_at`.
-   */
+  /** Uploads a file for jobs to read, such as a recording. Its `urls.get` is a job's `audio`. It is deleted at `expires_at`. */
   upload(content: Blob | Uint8Array<ArrayBuffer>, options: UploadOptions = {}): Promise<UploadedFile> {
     const { name = 'file', signal } = options;
     const blob = content instanceof Blob ? content : new Blob([content]);
@@ -186,54 +190,59 @@ export class Lehr {
       form.append('content', blob, name);
       return form;
     };
-    return this.#transport.call('createFile', { body }, { repeatable: true, signal });
+    return this.#transport.call('post', '/v1/files', { body }, { idempotent: true, signal });
   }
 
-  /** Keys of all tenants; only a key with the right `admin` may. */
+  /** Keys of all tenants. Needs a key with the scope `admin`. */
   readonly keys = {
-    /** The key itself is in the answer, this once. Not tried twice: a lost answer leaves a key nobody knows. */
+    /** Only this answer contains the key itself. Not retried: after a lost answer, a retry would create a second key. */
     create: (body: KeyRequest, { signal }: CallOptions = {}): Promise<NewKey> =>
-      this.#transport.call('createKey', { body }, { repeatable: false, signal }),
+      this.#transport.call('post', '/v1/keys', { body }, { idempotent: false, signal }),
 
     list: async ({ signal }: CallOptions = {}): Promise<readonly Key[]> =>
-      (await this.#transport.call('listKeys', {}, { repeatable: true, signal })).data,
+      (await this.#transport.call('get', '/v1/keys', {}, { idempotent: true, signal })).data,
 
-    /** It works nowhere a second later. */
+    /** Every API process refuses the key within a second. */
     revoke: async (id: string, { signal }: CallOptions = {}): Promise<void> => {
       await this.#transport.call(
-        'revokeKey',
+        'delete',
+        '/v1/keys/{id}',
         { path: { id } },
-        { repeatable: true, missingIsDone: true, signal },
+        { idempotent: true, notFoundIsSuccess: true, signal },
       );
     },
   };
 
-  async #untilOver(id: string, waiting: Waiting, signal: AbortSignal | undefined): Promise<Job> {
+  async #waitForEnd(id: string, deadline: Deadline, signal: AbortSignal | undefined): Promise<Job> {
     for (;;) {
-      const { holdS } = waiting;
-      const askedAt = performance.now();
+      const { holdS } = deadline;
+      const requestedAt = performance.now();
       const job = await this.#transport.call(
-        'getJob',
+        'get',
+        '/v1/jobs/{id}',
         { path: { id }, query: { wait: holdS } },
-        { repeatable: true, signal, holdMs: holdS * 1000 },
+        { idempotent: true, signal, holdMs: holdS * 1000 },
       );
       if (isOver(job)) return job;
-      if (waiting.isOver) {
+      if (deadline.isOver) {
         throw new LehrError('timed-out', `${id} is still ${job.status}.`, { jobId: id, retryable: true });
       }
-      // A server that stops answers what it holds at once.
-      await pause(Math.max(0, MIN_HOLD_MS - (performance.now() - askedAt)), signal);
+      // A server that shuts down answers its held requests at once: without the pause, this would be a busy loop.
+      await pause(Math.max(0, MIN_HOLD_MS - (performance.now() - requestedAt)), signal);
     }
   }
 }
 
 function baseOf(url: string): string {
   if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url.replace(/\/+$/, '');
-  throw new LehrError('invalid-request', `The address is ${JSON.stringify(url)}, wanted https://...`);
+  throw new LehrError(
+    'invalid-request',
+    `The url is ${JSON.stringify(url)}, expected an address such as https://lehr.example.`,
+  );
 }
 
-/** What is left of a caller's time. */
-class Waiting {
+/** The end of the caller's longest wait. */
+class Deadline {
   readonly #until: number;
 
   constructor({ timeoutMs = Number.POSITIVE_INFINITY }: WaitOptions) {
@@ -249,11 +258,11 @@ class Waiting {
   }
 }
 
-/** Whether a job has its end. */
+/** Whether a job has ended: succeeded, failed, canceled or expired. */
 export const isOver = ({ status }: Pick<Job, 'status'>): boolean =>
   status !== 'queued' && status !== 'running';
 
-/** The job, when it has succeeded; else throws LehrError with the code of what ended it. */
+/** Returns the job when it has succeeded; otherwise throws LehrError with the code of its error. */
 function succeeded(job: Job): SucceededJob {
   const { id, status, output, error } = job;
   if (status === 'succeeded' && output) return { ...job, status, output };

@@ -1,11 +1,11 @@
-/** One call over HTTP: its address, its key, its tries. Knows nothing of jobs. */
+/** One call over HTTP: its URL, its key, its timeout and its retries. It knows nothing of jobs. */
+import { IdleTimeout } from './idle-timeout.ts';
 import { errorOf, LehrError } from './lehr-error.ts';
-import { Patience } from './patience.ts';
+import type { Answer, CallInput, Method, Operation, PathOf } from './operation.ts';
 import { pause, type RetryPolicy, retryDelayMs } from './retry.ts';
-import { OPERATIONS, type Operations } from './wire.ts';
 
 export interface CallOptions {
-  /** Ends the call; it then rejects with the signal's reason. What the server has begun goes on. */
+  /** Ends the call, which then rejects with the signal's reason. What the server has begun continues. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -13,46 +13,31 @@ export interface TransportOptions {
   readonly url: string;
   readonly apiKey: string | undefined;
   readonly policy: RetryPolicy;
-  /** Longest silence of the server before a try counts as failed. */
+  /** An attempt fails when the server sends nothing for this long. */
   readonly timeoutMs: number;
   readonly fetch: typeof fetch;
-  /** Told of each failed try that another one follows. */
+  /** Called for each failed attempt that is followed by another one. */
   readonly onRetry: ((error: LehrError) => void) | undefined;
 }
 
-export type OperationName = keyof Operations;
-type Answer<Name extends OperationName> = Operations[Name]['answer'];
-
-/** What of an operation is asked for. Only those parts are there that the operation takes. */
-export type Ask<Name extends OperationName> = Part<'path', Operations[Name]['path']> &
-  Part<'query', Operations[Name]['query']> &
-  Part<'headers', Operations[Name]['headers']> &
-  (Operations[Name]['body'] extends undefined ? unknown : { readonly body: Body<Operations[Name]['body']> });
-type Part<Key extends string, Value> = keyof Value extends never
-  ? unknown
-  : Record<never, never> extends Value
-    ? { readonly [K in Key]?: Value }
-    : { readonly [K in Key]: Value };
-/** A form is made anew for each try. */
-type Body<Value> = Value extends FormData ? () => FormData : Value;
-
-interface Loose {
-  readonly path?: Readonly<Record<string, string>>;
-  readonly query?: Readonly<Record<string, string | number | undefined>>;
-  readonly headers?: Readonly<Record<string, string | undefined>>;
-  readonly body?: unknown;
-}
-
-export interface TryOptions extends CallOptions {
-  /** Whether making the call twice is the same as making it once. */
-  readonly repeatable: boolean;
-  /** How long the server was asked to hold its answer. */
+export interface CallPolicy extends CallOptions {
+  /** Whether a second call has the same effect as one: only then is a failed call retried. */
+  readonly idempotent: boolean;
+  /** How long the server was asked to hold its answer. The timeout starts after it. */
   readonly holdMs?: number;
-  /** For deletions: a 404 after a try without an answer says that this try did it. */
-  readonly missingIsDone?: boolean;
+  /** For deletions: a 404 after an attempt without an answer means that this attempt succeeded. */
+  readonly notFoundIsSuccess?: boolean;
 }
 
-/** Nothing, or a proxy that got nothing: what was asked for may have been done. */
+interface Input {
+  readonly path?: Readonly<Record<string, string>>;
+  readonly query?: Fields;
+  readonly header?: Fields;
+  readonly body?: object | (() => FormData);
+}
+type Fields = Readonly<Record<string, string | number | null | undefined>>;
+
+/** No answer, or a proxy that got none: the server may have done the work. */
 const UNANSWERED: readonly (number | undefined)[] = [undefined, 502, 504];
 
 export class Transport {
@@ -66,66 +51,76 @@ export class Transport {
     return this.#options.policy;
   }
 
-  /** The answer's JSON; undefined when it has no body. */
-  call<Name extends OperationName>(name: Name, ask: Ask<Name>, options: TryOptions): Promise<Answer<Name>> {
-    const [url, init] = this.#request(name, ask as Loose);
-    return this.fetch(url, init, options, async (response) => {
+  /** Returns the answer's JSON, or undefined when the answer has no body. */
+  call<M extends Method, P extends PathOf<M>>(
+    method: M,
+    path: P,
+    input: CallInput<Operation<M, P>>,
+    policy: CallPolicy,
+  ): Promise<Answer<Operation<M, P>>> {
+    const [url, init] = this.#request(method, path, input);
+    return this.fetch(url, init, policy, async (response) => {
       const text = await response.text();
-      return (text === '' ? undefined : parse(text, response)) as Answer<Name>;
+      return (text === '' ? undefined : parse(text, response)) as Answer<Operation<M, P>>;
     });
   }
 
   /**
-   * The answer as soon as its head is there, for who reads the body himself: he tells `patience` of what he hears and ends it.
-   * It lasts for `silenceMs`.
+   * Returns the answer as soon as its headers are there; the caller reads the body. The caller restarts `timeout`, which lasts
+   * `timeoutMs`, for each piece of the body, and ends it.
    */
-  open<Name extends OperationName>(
-    name: Name,
-    ask: Ask<Name>,
-    silenceMs: number,
+  open<P extends PathOf<'get'>>(
+    path: P,
+    input: CallInput<Operation<'get', P>>,
+    timeoutMs: number,
     signal: AbortSignal | undefined,
-  ): Promise<{ readonly response: Response; readonly patience: Patience }> {
-    const [url, init] = this.#request(name, ask as Loose);
-    return this.#tries({ repeatable: true, signal }, async () => {
-      const patience = new Patience(silenceMs, signal);
+  ): Promise<{ readonly response: Response; readonly timeout: IdleTimeout }> {
+    const [url, init] = this.#request('get', path, input);
+    return this.#withRetries({ idempotent: true, signal }, async () => {
+      const timeout = new IdleTimeout(timeoutMs, signal);
       try {
-        return { response: await this.#answer(url, init(), patience.signal, signal), patience };
+        return { response: await this.#send(url, init(), timeout.signal, signal), timeout };
       } catch (error) {
-        patience.end();
+        timeout.end();
         throw error;
       }
     });
   }
 
-  /** As `call`, for any address; `read` is part of the try, so that a broken body is asked for again. */
+  /** As `call`, for any URL. `read` is part of the attempt, so a body that breaks off is requested again. */
   fetch<T>(
     url: string,
     init: () => RequestInit,
-    options: TryOptions,
+    policy: CallPolicy,
     read: (response: Response) => Promise<T>,
   ): Promise<T> {
-    const { signal, holdMs = 0 } = options;
-    return this.#tries(options, async () => {
-      const patience = new Patience(this.#options.timeoutMs + holdMs, signal);
+    const { signal, holdMs = 0 } = policy;
+    return this.#withRetries(policy, async () => {
+      const timeout = new IdleTimeout(this.#options.timeoutMs + holdMs, signal);
       try {
-        const response = await this.#answer(url, init(), patience.signal, signal);
-        return await read(response).catch((error) => Promise.reject(fault(error, patience.signal, signal)));
+        const response = await this.#send(url, init(), timeout.signal, signal);
+        return await read(response).catch((error) =>
+          Promise.reject(failureOf(error, timeout.signal, signal)),
+        );
       } finally {
-        patience.end();
+        timeout.end();
       }
     });
   }
 
-  async #tries<T>({ repeatable, signal, missingIsDone }: TryOptions, attempt: () => Promise<T>): Promise<T> {
-    let unanswered = false;
-    for (let tries = 1; ; tries += 1) {
+  async #withRetries<T>(
+    { idempotent, signal, notFoundIsSuccess }: CallPolicy,
+    attempt: () => Promise<T>,
+  ): Promise<T> {
+    let wasUnanswered = false;
+    for (let count = 1; ; count += 1) {
       try {
         return await attempt();
       } catch (error) {
-        if (!(error instanceof LehrError) || !repeatable) throw error;
-        if (missingIsDone && unanswered && error.status === 404) return undefined as T;
-        unanswered ||= UNANSWERED.includes(error.status);
-        const delayMs = retryDelayMs(error, tries, this.#options.policy);
+        if (!(error instanceof LehrError) || !idempotent) throw error;
+        if (notFoundIsSuccess && wasUnanswered && error.status === 404) return undefined as T;
+        wasUnanswered ||= UNANSWERED.includes(error.status);
+        const delayMs = retryDelayMs(error, count, this.#options.policy);
         if (delayMs === undefined) throw error;
         this.#options.onRetry?.(error);
         await pause(delayMs, signal);
@@ -133,47 +128,47 @@ export class Transport {
     }
   }
 
-  async #answer(
+  async #send(
     url: string,
     init: RequestInit,
-    patience: AbortSignal,
+    timeout: AbortSignal,
     caller: AbortSignal | undefined,
   ): Promise<Response> {
     let response: Response;
     try {
-      // A redirect would turn a POST into a GET: it is said, not followed.
-      response = await this.#options.fetch(url, { redirect: 'manual', ...init, signal: patience });
+      // fetch would follow a redirected POST with a GET, so a redirect is an error here.
+      response = await this.#options.fetch(url, { redirect: 'manual', ...init, signal: timeout });
     } catch (error) {
-      throw fault(error, patience, caller);
+      throw failureOf(error, timeout, caller);
     }
     const { status, headers } = response;
     if (status >= 400) throw await errorOf(response);
     if (status >= 300) {
       await response.body?.cancel();
-      const message = `The server leads on to ${headers.get('location')}; is that the address to use?`;
+      const message = `The server redirects to ${headers.get('location')}. Use that address if it is Lehr.`;
       throw new LehrError('bad-answer', message, { status });
     }
     return response;
   }
 
-  #request(name: OperationName, ask: Loose): [url: string, init: () => RequestInit] {
-    const { method, path } = OPERATIONS[name];
-    const filled = path.replace(/\{(\w+)\}/g, (_, part: string) =>
-      encodeURIComponent(ask.path?.[part] ?? ''),
+  #request(method: Method, path: string, input: Input): [url: string, init: () => RequestInit] {
+    const filled = path.replace(/\{(\w+)\}/g, (_, name: string) =>
+      encodeURIComponent(input.path?.[name] ?? ''),
     );
-    const query = new URLSearchParams(given(ask.query)).toString();
+    const query = new URLSearchParams(defined(input.query)).toString();
     const { apiKey, url } = this.#options;
     const headers = {
       accept: 'application/json',
       ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }),
-      ...given(ask.headers),
+      ...defined(input.header),
     };
     const init = (): RequestInit => {
-      const { body } = ask;
-      if (body === undefined) return { method, headers };
-      if (typeof body === 'function') return { method, headers, body: body() as FormData };
+      const { body } = input;
+      const request = { method: method.toUpperCase(), headers };
+      if (body === undefined) return request;
+      if (typeof body === 'function') return { ...request, body: body() };
       return {
-        method,
+        ...request,
         headers: { ...headers, 'content-type': 'application/json' },
         body: JSON.stringify(body),
       };
@@ -182,10 +177,10 @@ export class Transport {
   }
 }
 
-/** What a failed fetch comes down to: the caller's own abort, or a connection that failed. */
-export function fault(error: unknown, patience: AbortSignal, caller: AbortSignal | undefined): unknown {
+/** Why a fetch failed: the caller's abort, the timeout, or the connection. */
+export function failureOf(error: unknown, timeout: AbortSignal, caller: AbortSignal | undefined): unknown {
   if (caller?.aborted) return caller.reason;
-  if (patience.aborted) return patience.reason;
+  if (timeout.aborted) return timeout.reason;
   if (error instanceof LehrError) return error;
   const { message, cause } = error as Error & { cause?: Error };
   return new LehrError('connection-failed', `No answer: ${cause?.message || message}.`, {
@@ -198,14 +193,18 @@ function parse(text: string, { status }: Response): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new LehrError('bad-answer', `The answer (${status}) is not JSON; is this the address of Lehr?`, {
-      status,
-      cause,
-    });
+    throw new LehrError(
+      'bad-answer',
+      `The answer (${status}) is not JSON. Check that the URL is that of Lehr.`,
+      {
+        status,
+        cause,
+      },
+    );
   }
 }
 
-const given = (fields: Loose['query'] = {}): Record<string, string> =>
+const defined = (fields: Fields = {}): Record<string, string> =>
   Object.fromEntries(
     Object.entries(fields)
       .filter(([, value]) => value !== undefined)

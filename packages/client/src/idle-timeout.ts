@@ -1,10 +1,10 @@
 import { LehrError } from './lehr-error.ts';
 
 /**
- * A signal that aborts with the caller's, or when nothing was heard for `ms`. Its own listener is taken off again, because
- * callers keep one signal for many calls.
+ * A signal that aborts together with the caller's, or when the server sends nothing for `ms`. Its listener on the caller's signal
+ * is removed at the end, because callers use one signal for many calls.
  */
-export class Patience {
+export class IdleTimeout {
   readonly #controller = new AbortController();
   readonly #ms: number;
   readonly #caller: AbortSignal | undefined;
@@ -16,28 +16,29 @@ export class Patience {
     this.#caller = caller;
     caller?.throwIfAborted();
     caller?.addEventListener('abort', this.#forward, { once: true });
-    this.heard();
+    this.restart();
   }
 
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
 
-  /** Something came: the time starts anew. */
-  heard(): void {
+  /** Call this for every piece of data that arrives. */
+  restart(): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
-      const message = `Nothing was heard for ${this.#ms / 1000} s.`;
+      const message = `The server sent nothing for ${this.#ms / 1000} s.`;
       this.#controller.abort(new LehrError('connection-failed', message, { retryable: true }));
     }, this.#ms);
   }
 
-  /** Lets go of the timer and of the caller's signal; `abort` ends what still uses this one. */
+  /** Stops the timer and removes the listener on the caller's signal. */
   end(): void {
     clearTimeout(this.#timer);
     this.#caller?.removeEventListener('abort', this.#forward);
   }
 
+  /** Ends the request that uses this signal as well. */
   abort(): void {
     this.end();
     this.#controller.abort();

@@ -1,0 +1,2571 @@
+/** Written by `npm run docs` from the API's OpenAPI document: do not edit. */
+
+export interface paths {
+    readonly "/v1/jobs": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * List your jobs, newest first
+         * @description A cursor stays valid while jobs come and go. A page of a filter that few jobs pass may be short and still have a next one.
+         */
+        readonly get: operations["listJobs"];
+        readonly put?: never;
+        /**
+         * Have a job done
+         * @description Answers 202 as soon as the job is stored; from then on it reaches exactly one end. With a wait, the answer is held until the job is over (200) or the time is up (202); the job goes on either way, also when you hang up.
+         */
+        readonly post: operations["createJob"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/jobs/{id}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Look at a job
+         * @description With `wait`, held until the job is over; with `wait` and `If-None-Match`, until it changes at all (progress counts).
+         */
+        readonly get: operations["getJob"];
+        readonly put?: never;
+        readonly post?: never;
+        /**
+         * Forget a job
+         * @description Removes a finished job with its outputs. A job that is not over, or has a part that is not, is called off instead. A part of a workflow goes with the whole, and alone is a conflict.
+         */
+        readonly delete: operations["deleteJob"];
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/jobs/{id}/cancel": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Call a job off
+         * @description A waiting job ends at once; a running one is stopped at its next step. Takes no body.
+         */
+        readonly post: operations["cancelJob"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/jobs/{id}/events": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Follow a job
+         * @description Server-sent events: the job’s past ones, then each as it happens, until the job is over; then the stream closes. Progress comes at most every 250 ms, `job.preview` (no id, not repeated) at most twice a second, a `: ping` comment in every 15 s of silence. A client that lost its connection comes back with the id of the last event it has, to this or any other server, and misses nothing. The end comes exactly once on each connection, with the whole job in it.
+         */
+        readonly get: operations["followJob"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/events/{id}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Follow a job without a key
+         * @description As `/v1/jobs/{id}/events`, for clients that send no key, such as a browser’s EventSource: `links.events_signed` of a job leads here and is the right to follow that job until it expires. A stream that is open by then stays open.
+         */
+        readonly get: operations["followJobByLink"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/models": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * List the models on offer
+         * @description The same list twice: `data` for OpenAI clients, `results` for Replicate clients.
+         */
+        readonly get: operations["listModels"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/models/{id}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** Look at a model */
+        readonly get: operations["getModel"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/files": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Upload a file */
+        readonly post: operations["createFile"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/files/{id}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** Look at an uploaded file */
+        readonly get: operations["getFile"];
+        readonly put?: never;
+        readonly post?: never;
+        /**
+         * Delete an uploaded file
+         * @description Jobs that have not read it yet will fail.
+         */
+        readonly delete: operations["deleteFile"];
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/queues": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * See how full the queues are
+         * @description A queue is a group: the jobs that may share a batch, of one model version and picture size.
+         */
+        readonly get: operations["listQueues"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/keys": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * List the keys
+         * @description Of every tenant, oldest first. The configured key (LEHR_API_KEY) is not among them.
+         */
+        readonly get: operations["listKeys"];
+        readonly put?: never;
+        /**
+         * Make a key
+         * @description A tenant is there as soon as it has a key. For a rotation make a second one, and revoke the first when nobody uses it.
+         */
+        readonly post: operations["createKey"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/keys/{id}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        readonly post?: never;
+        /**
+         * Revoke a key
+         * @description It works nowhere a second later. Jobs made with it go on.
+         */
+        readonly delete: operations["revokeKey"];
+        readonly options?: never;
+        readonly head?: never;
+        /**
+         * Change what a key may do
+         * @description In effect everywhere within a second. A limit that is absent stays as it is; null takes it away.
+         */
+        readonly patch: operations["changeKey"];
+        readonly trace?: never;
+    };
+}
+export interface webhooks {
+    readonly job: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Something happened to a job
+         * @description Posted to the `webhook.url` of a job. At least once, in no order, under one `webhook-id` for ever.
+         */
+        readonly post: operations["onJobEvent"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+}
+export interface components {
+    schemas: {
+        readonly WebhookBody: {
+            /** @enum {string} */
+            readonly type: "job.queued" | "job.started" | "job.succeeded" | "job.failed" | "job.canceled" | "job.expired";
+            /**
+             * Format: date-time
+             * @description When it happened, not when it was sent.
+             */
+            readonly timestamp: string;
+            readonly data: {
+                readonly id: string;
+                /** @enum {string} */
+                readonly object: "job";
+                /** @enum {string} */
+                readonly type: "text-to-image" | "speech-to-text" | "speech-to-image" | "workflow";
+                /** @description `name@version` that runs the job. */
+                readonly model: string;
+                /** @enum {string} */
+                readonly status: "queued" | "running" | "succeeded" | "failed" | "canceled" | "expired";
+                /** @enum {string} */
+                readonly priority: "interactive" | "standard" | "bulk";
+                /** @description Tries begun so far; a crashed worker costs one. */
+                readonly attempt: number;
+                /** Format: date-time */
+                readonly created_at: string;
+                /** Format: date-time */
+                readonly started_at: string | null;
+                /** Format: date-time */
+                readonly finished_at: string | null;
+                /**
+                 * Format: date-time
+                 * @description When the record of a finished job is forgotten.
+                 */
+                readonly expires_at: string | null;
+                /** Format: date-time */
+                readonly deadline_at: string | null;
+                /** @description While the job waits: its place in line, and when it should be done if a worker serves it. */
+                readonly queue: {
+                    readonly position: number;
+                    readonly eta_ms: number | null;
+                } | null;
+                readonly progress: components["schemas"]["Progress"];
+                readonly input: {
+                    readonly [key: string]: unknown;
+                };
+                readonly output: components["schemas"]["JobOutputs"];
+                readonly error: components["schemas"]["JobError"];
+                readonly metrics: components["schemas"]["JobMetrics"];
+                readonly webhook: components["schemas"]["Webhook"];
+                /** @description Your own labels, at most 32; handed back untouched. */
+                readonly metadata: {
+                    readonly [key: string]: string;
+                };
+                /** @description Of a workflow. */
+                readonly nodes?: readonly components["schemas"]["NodeState"][] | undefined;
+                readonly links: {
+                    /** Format: uri */
+                    readonly self: string;
+                    /**
+                     * Format: uri
+                     * @description Server-sent events, read with your key.
+                     */
+                    readonly events: string;
+                    /**
+                     * Format: uri
+                     * @description The same for who sends no key, such as a browser; the link itself is the right, and expires.
+                     */
+                    readonly events_signed: string;
+                    /** Format: uri */
+                    readonly cancel: string;
+                };
+                /** @description Fields emptied to keep the body small; `links.self` has them. */
+                readonly left_out?: readonly string[] | undefined;
+            };
+        };
+        readonly Progress: {
+            readonly fraction: number;
+            /** @enum {string} */
+            readonly stage: "text" | "denoise" | "decode" | "upload" | "audio" | "transcribe" | "nodes";
+            readonly step: number;
+            readonly steps: number;
+        } | null;
+        readonly JobOutputs: {
+            readonly images?: readonly components["schemas"]["Image"][] | undefined;
+            readonly text?: string | undefined;
+            /** @description ISO 639-1 code. */
+            readonly language?: string | undefined;
+            /** @description Seconds of audio. */
+            readonly duration?: number | undefined;
+            /** @enum {string} */
+            readonly task?: ("transcribe" | "translate") | undefined;
+            readonly segments?: readonly components["schemas"]["Segment"][] | undefined;
+            readonly words?: readonly components["schemas"]["Word"][] | undefined;
+        } | null;
+        readonly Image: {
+            /**
+             * Format: uri
+             * @description Carries its own right to be read until `expires_at`; ask for the job again for a new one.
+             */
+            readonly url: string;
+            readonly content_type: string;
+            readonly width: number;
+            readonly height: number;
+            readonly bytes: number;
+            readonly sha256: string;
+            readonly seed: number;
+            /** Format: date-time */
+            readonly expires_at: string;
+        };
+        readonly Segment: {
+            readonly id: number;
+            /** @description Where its window began, in frames of 10 ms. */
+            readonly seek: number;
+            readonly start: number;
+            readonly end: number;
+            readonly text: string;
+            readonly tokens: readonly number[];
+            readonly temperature: number;
+            readonly avg_logprob: number;
+            readonly compression_ratio: number;
+            readonly no_speech_prob: number;
+        };
+        readonly Word: {
+            readonly word: string;
+            readonly start: number;
+            readonly end: number;
+        };
+        readonly JobError: {
+            /** @enum {string} */
+            readonly code: "invalid-request" | "unauthenticated" | "forbidden" | "not-found" | "model-not-found" | "method-not-allowed" | "conflict" | "gone" | "too-large" | "unsupported-media" | "invalid-input" | "idempotency-mismatch" | "rate-limited" | "overloaded" | "unavailable" | "hold-expired" | "internal" | "engine-crashed" | "engine-failed" | "numeric-error" | "out-of-memory" | "model-unavailable" | "storage-failed" | "attempts-exhausted" | "deadline-exceeded" | "invalid-audio" | "node-failed";
+            readonly title: string;
+            readonly detail: string;
+            /** @description May the same job succeed when it is posted again? */
+            readonly retryable: boolean;
+        } | null;
+        readonly JobMetrics: {
+            readonly queue_ms: number;
+            readonly run_ms: number;
+            readonly total_ms: number;
+            /** @description Mean number of samples or windows that shared this job's graph runs; null for a workflow. */
+            readonly batch_size: number | null;
+            readonly worker: string | null;
+            readonly timings: components["schemas"]["Timings"] | components["schemas"]["SpeechTimings"] | components["schemas"]["WorkflowTimings"];
+            /** @description Seconds of audio transcribed. */
+            readonly audio_seconds?: number | undefined;
+        } | null;
+        readonly Timings: {
+            /** @description From the request until a worker took the job. */
+            readonly queued: number;
+            /** @description Then until its first step, less the text encoding. */
+            readonly admitted: number;
+            /** @description Encoding the prompts. */
+            readonly text: number;
+            /** @description From the first step of the first picture to the last step of the last. */
+            readonly denoise: number;
+            /** @description Turning latents into pixels, waiting for the decoder included. */
+            readonly decode: number;
+            /** @description Turning pixels into files. */
+            readonly encode: number;
+            /** @description Writing the files to the store. */
+            readonly upload: number;
+        };
+        readonly SpeechTimings: {
+            /** @description From the request until a worker took the job. */
+            readonly queued: number;
+            /** @description Getting the audio. */
+            readonly fetch: number;
+            /** @description Turning it into a waveform. */
+            readonly decode: number;
+            /** @description From the first window to the last segment, waiting included. */
+            readonly transcribe: number;
+            /** @description Writing the transcript. */
+            readonly store: number;
+        };
+        readonly WorkflowTimings: {
+            /** @description Until the first node started. */
+            readonly queued: number;
+            /** @description From then until the last node had ended. */
+            readonly nodes: number;
+        };
+        readonly Webhook: {
+            readonly url: string;
+            readonly events: readonly string[];
+        } | null;
+        readonly NodeState: {
+            readonly id: string;
+            /** @enum {string} */
+            readonly type: "text-to-image" | "speech-to-text" | "speech-to-image" | "workflow";
+            readonly model: string;
+            readonly job: string | null;
+            /** @enum {string} */
+            readonly status: "waiting" | "queued" | "running" | "succeeded" | "failed" | "canceled" | "expired";
+            readonly progress: components["schemas"]["Progress"];
+            readonly output: components["schemas"]["JobOutputs"];
+            readonly error: components["schemas"]["JobError"];
+            readonly metrics: components["schemas"]["JobMetrics"];
+        };
+        readonly Job: {
+            readonly id: string;
+            /** @enum {string} */
+            readonly object: "job";
+            /** @enum {string} */
+            readonly type: "text-to-image" | "speech-to-text" | "speech-to-image" | "workflow";
+            /** @description `name@version` that runs the job. */
+            readonly model: string;
+            /** @enum {string} */
+            readonly status: "queued" | "running" | "succeeded" | "failed" | "canceled" | "expired";
+            /** @enum {string} */
+            readonly priority: "interactive" | "standard" | "bulk";
+            /** @description Tries begun so far; a crashed worker costs one. */
+            readonly attempt: number;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly started_at: string | null;
+            /** Format: date-time */
+            readonly finished_at: string | null;
+            /**
+             * Format: date-time
+             * @description When the record of a finished job is forgotten.
+             */
+            readonly expires_at: string | null;
+            /** Format: date-time */
+            readonly deadline_at: string | null;
+            /** @description While the job waits: its place in line, and when it should be done if a worker serves it. */
+            readonly queue: {
+                readonly position: number;
+                readonly eta_ms: number | null;
+            } | null;
+            readonly progress: components["schemas"]["Progress"];
+            readonly input: {
+                readonly [key: string]: unknown;
+            };
+            readonly output: components["schemas"]["JobOutputs"];
+            readonly error: components["schemas"]["JobError"];
+            readonly metrics: components["schemas"]["JobMetrics"];
+            readonly webhook: components["schemas"]["Webhook"];
+            /** @description Your own labels, at most 32; handed back untouched. */
+            readonly metadata: {
+                readonly [key: string]: string;
+            };
+            /** @description Of a workflow. */
+            readonly nodes?: readonly components["schemas"]["NodeState"][] | undefined;
+            readonly links: {
+                /** Format: uri */
+                readonly self: string;
+                /**
+                 * Format: uri
+                 * @description Server-sent events, read with your key.
+                 */
+                readonly events: string;
+                /**
+                 * Format: uri
+                 * @description The same for who sends no key, such as a browser; the link itself is the right, and expires.
+                 */
+                readonly events_signed: string;
+                /** Format: uri */
+                readonly cancel: string;
+            };
+        };
+        readonly Problem: {
+            readonly type: string;
+            readonly title: string;
+            readonly status: number;
+            readonly detail: string;
+            /** @description The id of the request, as in `x-request-id`. */
+            readonly instance: string;
+            readonly errors?: readonly {
+                readonly pointer: string;
+                readonly detail: string;
+            }[] | undefined;
+        };
+        readonly JobRequest: {
+            /** @enum {string} */
+            readonly type: "text-to-image";
+            /** @description `name` or `name@version`. Absent: the default model of the task. */
+            readonly model?: string | undefined;
+            readonly input: components["schemas"]["TextToImageInput"];
+            /**
+             * @description Jobs of a more urgent class always go first.
+             * @default standard
+             * @enum {string}
+             */
+            readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
+            /** @description Seconds from now after which the result is worth nothing: the job then ends as `expired`. */
+            readonly deadline_s?: number | undefined;
+            readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
+            /**
+             * @description Your own labels, at most 32; handed back untouched.
+             * @default {}
+             */
+            readonly metadata?: {
+                readonly [key: string]: string;
+            } | undefined;
+        } | {
+            /** @enum {string} */
+            readonly type: "speech-to-text";
+            /** @description `name` or `name@version`. Absent: the default model of the task. */
+            readonly model?: string | undefined;
+            readonly input: components["schemas"]["SpeechToTextInput"];
+            /**
+             * @description Jobs of a more urgent class always go first.
+             * @default standard
+             * @enum {string}
+             */
+            readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
+            /** @description Seconds from now after which the result is worth nothing: the job then ends as `expired`. */
+            readonly deadline_s?: number | undefined;
+            readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
+            /**
+             * @description Your own labels, at most 32; handed back untouched.
+             * @default {}
+             */
+            readonly metadata?: {
+                readonly [key: string]: string;
+            } | undefined;
+        } | {
+            /** @enum {string} */
+            readonly type: "speech-to-image";
+            /** @description Whisper and diffusion model joined by `+`; either may be left out. */
+            readonly model?: string | undefined;
+            readonly input: components["schemas"]["SpeechToImageInput"];
+            /**
+             * @description Jobs of a more urgent class always go first.
+             * @default standard
+             * @enum {string}
+             */
+            readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
+            /** @description Seconds from now after which the result is worth nothing: the job then ends as `expired`. */
+            readonly deadline_s?: number | undefined;
+            readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
+            /**
+             * @description Your own labels, at most 32; handed back untouched.
+             * @default {}
+             */
+            readonly metadata?: {
+                readonly [key: string]: string;
+            } | undefined;
+        } | {
+            /**
+             * @description `graph` is the older name of `workflow`.
+             * @enum {string}
+             */
+            readonly type: "workflow";
+            readonly nodes: readonly components["schemas"]["WorkflowNode"][];
+            /**
+             * @description Jobs of a more urgent class always go first.
+             * @default standard
+             * @enum {string}
+             */
+            readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
+            /** @description Seconds from now after which the result is worth nothing: the job then ends as `expired`. */
+            readonly deadline_s?: number | undefined;
+            readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
+            /**
+             * @description Your own labels, at most 32; handed back untouched.
+             * @default {}
+             */
+            readonly metadata?: {
+                readonly [key: string]: string;
+            } | undefined;
+        };
+        readonly TextToImageInput: {
+            /** @description What to draw. */
+            readonly prompt: string;
+            /** @description What to keep out; needs guidance above 1. */
+            readonly negative_prompt?: string | undefined;
+            /** @description Pixels, a multiple of the model's size step. */
+            readonly width?: number | undefined;
+            /** @description Pixels, a multiple of the model's size step. */
+            readonly height?: number | undefined;
+            /** @description Denoising steps. */
+            readonly steps?: number | undefined;
+            /** @description Classifier-free guidance scale; at 1 or below the negative prompt is not run. */
+            readonly guidance?: number | undefined;
+            /** @description Seed of the first picture; picture i uses seed + i. Chosen at random when absent. */
+            readonly seed?: number | undefined;
+            /** @enum {string} */
+            readonly sampler?: ("ddim" | "euler" | "euler_a" | "dpmpp_2m" | "dpmpp_2m_karras" | "dpmpp_2m_sde_karras" | "lcm" | "pndm" | "unipc") | undefined;
+            /** @description How many pictures, each its own seed. */
+            readonly n?: number | undefined;
+            /** @enum {string} */
+            readonly output_format?: ("png" | "webp" | "jpeg") | undefined;
+            /** @description Write the prompt into the file's metadata too. */
+            readonly embed_prompt?: boolean | undefined;
+        };
+        readonly WebhookRequest: {
+            /** @description An https URL that the public Internet can reach, on port 443, without a user name. */
+            readonly url: string;
+            /** @description What to be told of. Absent: the end, whichever it is. */
+            readonly events?: readonly ("job.queued" | "job.started" | "job.succeeded" | "job.failed" | "job.canceled" | "job.expired")[] | undefined;
+        };
+        readonly SpeechToTextInput: {
+            /** @description An http(s) URL, a `data:` URI, or the link of a file uploaded before. */
+            readonly audio: string;
+            /** @description Spoken language, ISO 639-1. Absent: detected. */
+            readonly language?: string | undefined;
+            /**
+             * @description `translate` writes English whatever is spoken; needs a multilingual model.
+             * @enum {string}
+             */
+            readonly task?: ("transcribe" | "translate") | undefined;
+            /** @description Text that might have come before: names, spelling, style. */
+            readonly prompt?: string | undefined;
+            /** @description 0 decodes greedily and falls back to sampling where that fails. */
+            readonly temperature?: number | undefined;
+            /**
+             * @description How finely the text is timed.
+             * @enum {string}
+             */
+            readonly timestamps?: ("segment" | "word") | undefined;
+            /**
+             * @description Long audio: `sequential` window after window, each led by the text before it; `fast` cuts at silences and runs all windows at once.
+             * @enum {string}
+             */
+            readonly mode?: ("sequential" | "fast") | undefined;
+        };
+        readonly SpeechToImageInput: {
+            /** @description What to keep out; needs guidance above 1. */
+            readonly negative_prompt?: string | undefined;
+            /** @description Pixels, a multiple of the model's size step. */
+            readonly width?: number | undefined;
+            /** @description Pixels, a multiple of the model's size step. */
+            readonly height?: number | undefined;
+            /** @description Denoising steps. */
+            readonly steps?: number | undefined;
+            /** @description Classifier-free guidance scale; at 1 or below the negative prompt is not run. */
+            readonly guidance?: number | undefined;
+            /** @description Seed of the first picture; picture i uses seed + i. Chosen at random when absent. */
+            readonly seed?: number | undefined;
+            /** @enum {string} */
+            readonly sampler?: ("ddim" | "euler" | "euler_a" | "dpmpp_2m" | "dpmpp_2m_karras" | "dpmpp_2m_sde_karras" | "lcm" | "pndm" | "unipc") | undefined;
+            /** @description How many pictures, each its own seed. */
+            readonly n?: number | undefined;
+            /** @enum {string} */
+            readonly output_format?: ("png" | "webp" | "jpeg") | undefined;
+            /** @description Write the prompt into the file's metadata too. */
+            readonly embed_prompt?: boolean | undefined;
+            /** @description An http(s) URL, a `data:` URI, or the link of a file uploaded before. */
+            readonly audio: string;
+            /** @description Spoken language, ISO 639-1. Absent: detected. */
+            readonly language?: string | undefined;
+            /**
+             * @description `translate` writes English whatever is spoken; needs a multilingual model.
+             * @enum {string}
+             */
+            readonly task?: ("transcribe" | "translate") | undefined;
+        };
+        readonly WorkflowNode: {
+            /** @description Other nodes refer to it by this name. */
+            readonly id: string;
+            readonly model?: string | undefined;
+            /** @enum {string} */
+            readonly type: "text-to-image";
+            readonly input: components["schemas"]["TextToImageInput"];
+        } | {
+            /** @description Other nodes refer to it by this name. */
+            readonly id: string;
+            readonly model?: string | undefined;
+            /** @enum {string} */
+            readonly type: "speech-to-text";
+            readonly input: components["schemas"]["SpeechToTextInput"];
+        };
+        readonly JobList: {
+            readonly data: readonly components["schemas"]["Job"][];
+            /** @description For `?cursor=`; null on the last page. */
+            readonly next_cursor: string | null;
+            readonly has_more: boolean;
+        };
+        readonly JobEvent: {
+            /** @enum {string} */
+            readonly type: "job.queued";
+            /** Format: date-time */
+            readonly timestamp: string;
+            readonly data: {
+                readonly id: string;
+                /** @enum {string} */
+                readonly status: "queued";
+            };
+        } | {
+            /** @enum {string} */
+            readonly type: "job.started";
+            /** Format: date-time */
+            readonly timestamp: string;
+            readonly data: {
+                readonly id: string;
+                /** @enum {string} */
+                readonly status: "running";
+            };
+        } | {
+            /** @enum {string} */
+            readonly type: "job.progress";
+            /** Format: date-time */
+            readonly timestamp: string;
+            readonly data: {
+                readonly id: string;
+                readonly fraction: number;
+                /** @enum {string} */
+                readonly stage: "text" | "denoise" | "decode" | "upload" | "audio" | "transcribe" | "nodes";
+                readonly step: number;
+                readonly steps: number;
+            };
+        } | {
+            /** @enum {string} */
+            readonly type: "job.preview";
+            /** Format: date-time */
+            readonly timestamp: string;
+            readonly data: components["schemas"]["Preview"];
+        } | {
+            /** @enum {string} */
+            readonly type: "job.output";
+            /** Format: date-time */
+            readonly timestamp: string;
+            readonly data: {
+                readonly id: string;
+                /** @description What is new of it; all of them joined are the whole text. */
+                readonly text: string;
+                /** @description Characters that came before. It falls back when a lost worker has the job begun anew. */
+                readonly offset: number;
+            };
+        } | {
+            /** @enum {string} */
+            readonly type: "job.succeeded";
+            /** Format: date-time */
+            readonly timestamp: string;
+            readonly data: components["schemas"]["Job"];
+        } | {
+            /** @enum {string} */
+            readonly type: "job.failed";
+            /** Format: date-time */
+            readonly timestamp: string;
+            readonly data: components["schemas"]["Job"];
+        } | {
+            /** @enum {string} */
+            readonly type: "job.canceled";
+            /** Format: date-time */
+            readonly timestamp: string;
+            readonly data: components["schemas"]["Job"];
+        } | {
+            /** @enum {string} */
+            readonly type: "job.expired";
+            /** Format: date-time */
+            readonly timestamp: string;
+            readonly data: components["schemas"]["Job"];
+        };
+        readonly Preview: {
+            /** @description The job whose picture it is: this one, or a node of it. */
+            readonly id: string;
+            readonly step: number;
+            readonly steps: number;
+            /** @description Which picture of the job. */
+            readonly index: number;
+            readonly content_type: string;
+            /** @description An image of at most 64 x 64 pixels, for a page to enlarge. */
+            readonly data: string;
+        };
+        readonly ModelList: {
+            /** @enum {string} */
+            readonly object: "list";
+            readonly data: readonly components["schemas"]["Model"][];
+            readonly results: readonly {
+                /** @enum {string} */
+                readonly owner: "lehr";
+                readonly name: string;
+                /** @enum {string} */
+                readonly visibility: "private";
+                readonly run_count: number;
+            }[];
+            readonly next: null;
+            readonly previous: null;
+        };
+        readonly Model: {
+            readonly id: string;
+            /** @enum {string} */
+            readonly object: "model";
+            /** @description Unix seconds: when the list of models was last changed. */
+            readonly created: number;
+            /** @enum {string} */
+            readonly owned_by: "lehr";
+            /** @description Runs the jobs of its task that name no model. */
+            readonly default: boolean;
+            readonly versions: readonly {
+                readonly version: string;
+                /** @description Share of the jobs that name no version. */
+                readonly weight: number;
+            }[];
+            /** @enum {string} */
+            readonly task: "text-to-image";
+            readonly defaults: {
+                readonly width: number;
+                readonly height: number;
+                readonly steps: number;
+                readonly guidance: number;
+                /** @enum {string} */
+                readonly sampler: "ddim" | "euler" | "euler_a" | "dpmpp_2m" | "dpmpp_2m_karras" | "dpmpp_2m_sde_karras" | "lcm" | "pndm" | "unipc";
+            };
+            readonly limits: {
+                readonly min_size: number;
+                readonly max_size: number;
+                /** @description Width and height are multiples of this. */
+                readonly size_step: number;
+                readonly max_pixels: number;
+                readonly max_steps: number;
+                readonly max_samples: number;
+                /** @description Width x height x pictures x steps of one job. */
+                readonly max_work: number;
+            };
+            readonly samplers: readonly ("ddim" | "euler" | "euler_a" | "dpmpp_2m" | "dpmpp_2m_karras" | "dpmpp_2m_sde_karras" | "lcm" | "pndm" | "unipc")[];
+        } | {
+            readonly id: string;
+            /** @enum {string} */
+            readonly object: "model";
+            /** @description Unix seconds: when the list of models was last changed. */
+            readonly created: number;
+            /** @enum {string} */
+            readonly owned_by: "lehr";
+            /** @description Runs the jobs of its task that name no model. */
+            readonly default: boolean;
+            readonly versions: readonly {
+                readonly version: string;
+                /** @description Share of the jobs that name no version. */
+                readonly weight: number;
+            }[];
+            /** @enum {string} */
+            readonly task: "speech-to-text";
+            readonly limits: {
+                /** @description Seconds of one file, decoded. */
+                readonly max_audio_s: number;
+            };
+        };
+        readonly File: {
+            readonly id: string;
+            readonly name: string;
+            readonly content_type: string;
+            /** @description Bytes. */
+            readonly size: number;
+            readonly checksums: {
+                readonly sha256: string;
+            };
+            readonly metadata: {
+                readonly [key: string]: unknown;
+            };
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly expires_at: string;
+            readonly urls: {
+                /**
+                 * Format: uri
+                 * @description Put it into a job's input.
+                 */
+                readonly get: string;
+            };
+        };
+        readonly QueueList: {
+            /** @enum {string} */
+            readonly object: "list";
+            readonly data: readonly components["schemas"]["Queue"][];
+            /** @description Every model version on offer, with the worst of its groups. */
+            readonly models: readonly {
+                readonly model: string;
+                readonly workers: number;
+                /**
+                 * @description Whether new jobs are taken: of every class (`closed`), only of the more urgent ones (`partly-open`), or none (`open`). A job is refused with 503 when it would wait longer than LEHR_MAX_WAIT_S.
+                 * @enum {string}
+                 */
+                readonly breaker: "closed" | "partly-open" | "open";
+            }[];
+        };
+        readonly Queue: {
+            readonly name: string;
+            /** @enum {string} */
+            readonly task: "diffusion" | "whisper";
+            /** @description `name@version`. */
+            readonly model: string;
+            readonly waiting: number;
+            readonly running: number;
+            /** @description How long the job that has waited longest has waited. */
+            readonly oldest_age_ms: number | null;
+            /** @description Live workers that serve the group. */
+            readonly workers: number;
+            /** @description How long a new job of each class would wait, about; null without workers. */
+            readonly wait_ms: {
+                readonly interactive?: number | undefined;
+                readonly standard?: number | undefined;
+                readonly bulk?: number | undefined;
+            } | null;
+            /**
+             * @description Whether new jobs are taken: of every class (`closed`), only of the more urgent ones (`partly-open`), or none (`open`). A job is refused with 503 when it would wait longer than LEHR_MAX_WAIT_S.
+             * @enum {string}
+             */
+            readonly breaker: "closed" | "partly-open" | "open";
+            /** @description The running batches of the group. */
+            readonly lanes: readonly {
+                readonly worker: string;
+                readonly samples: number;
+                readonly rows: number;
+                readonly row_cap: number;
+                readonly row_steps_per_s: number;
+            }[];
+        };
+        readonly NewKey: {
+            readonly id: string;
+            /** @enum {string} */
+            readonly object: "key";
+            readonly tenant: string;
+            readonly name: string;
+            /** @description How the key begins. */
+            readonly prefix: string;
+            readonly scopes: readonly ("submit" | "read" | "cancel" | "admin")[];
+            readonly limits: components["schemas"]["KeyLimits"];
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly expires_at: string | null;
+            /**
+             * Format: date-time
+             * @description To the minute.
+             */
+            readonly last_used_at: string | null;
+            /** @description The key itself. It is shown this once and stored nowhere. */
+            readonly key: string;
+        };
+        readonly KeyLimits: {
+            /** @description The tenant's jobs without an end, waiting and running together. */
+            readonly max_jobs: number | null;
+            /** @description Of these, the ones that wait. */
+            readonly max_queued: number | null;
+            /** @description Estimated engine seconds that the jobs of this key may cost per minute. It fills up steadily; a job that costs more than is left is taken and the rest owed. */
+            readonly cost_per_minute_s: number | null;
+            /** @description Requests for a job and uploads, counted by each API process for itself before it reads their body. */
+            readonly requests_per_minute: number | null;
+            /** @description Streams of job events open at once, counted by each API process for itself. */
+            readonly max_streams: number | null;
+            /** @description The tenant's share against others whose jobs of the same class wait in the same group. */
+            readonly weight: number;
+        };
+        readonly KeyRequest: {
+            /** @description Whose jobs the key makes and sees. */
+            readonly tenant: string;
+            /**
+             * @description For people.
+             * @default
+             */
+            readonly name?: string | undefined;
+            /**
+             * @description Stands in the key, so that people see what it is for.
+             * @default live
+             */
+            readonly env?: string | undefined;
+            /**
+             * @default [
+             *       "submit",
+             *       "read",
+             *       "cancel"
+             *     ]
+             */
+            readonly scopes?: readonly ("submit" | "read" | "cancel" | "admin")[] | undefined;
+            /**
+             * Format: date-time
+             * @description When it stops working by itself.
+             * @default null
+             */
+            readonly expires_at?: (string | null) | undefined;
+            /** @default {} */
+            readonly limits?: {
+                /** @description The tenant's jobs without an end, waiting and running together. */
+                readonly max_jobs?: (number | null) | undefined;
+                /** @description Of these, the ones that wait. */
+                readonly max_queued?: (number | null) | undefined;
+                /** @description Estimated engine seconds that the jobs of this key may cost per minute. It fills up steadily; a job that costs more than is left is taken and the rest owed. */
+                readonly cost_per_minute_s?: (number | null) | undefined;
+                /** @description Requests for a job and uploads, counted by each API process for itself before it reads their body. */
+                readonly requests_per_minute?: (number | null) | undefined;
+                /** @description Streams of job events open at once, counted by each API process for itself. */
+                readonly max_streams?: (number | null) | undefined;
+                /** @description The tenant's share against others whose jobs of the same class wait in the same group. */
+                readonly weight?: number | undefined;
+            } | undefined;
+        };
+        readonly KeyList: {
+            /** @enum {string} */
+            readonly object: "list";
+            readonly data: readonly components["schemas"]["Key"][];
+        };
+        readonly Key: {
+            readonly id: string;
+            /** @enum {string} */
+            readonly object: "key";
+            readonly tenant: string;
+            readonly name: string;
+            /** @description How the key begins. */
+            readonly prefix: string;
+            readonly scopes: readonly ("submit" | "read" | "cancel" | "admin")[];
+            readonly limits: components["schemas"]["KeyLimits"];
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly expires_at: string | null;
+            /**
+             * Format: date-time
+             * @description To the minute.
+             */
+            readonly last_used_at: string | null;
+        };
+        readonly KeyChange: {
+            /** @description For people. */
+            readonly name?: string | undefined;
+            readonly scopes?: readonly ("submit" | "read" | "cancel" | "admin")[] | undefined;
+            /**
+             * Format: date-time
+             * @description When it stops working by itself.
+             */
+            readonly expires_at?: (string | null) | undefined;
+            readonly limits?: {
+                /** @description The tenant's jobs without an end, waiting and running together. */
+                readonly max_jobs?: (number | null) | undefined;
+                /** @description Of these, the ones that wait. */
+                readonly max_queued?: (number | null) | undefined;
+                /** @description Estimated engine seconds that the jobs of this key may cost per minute. It fills up steadily; a job that costs more than is left is taken and the rest owed. */
+                readonly cost_per_minute_s?: (number | null) | undefined;
+                /** @description Requests for a job and uploads, counted by each API process for itself before it reads their body. */
+                readonly requests_per_minute?: (number | null) | undefined;
+                /** @description Streams of job events open at once, counted by each API process for itself. */
+                readonly max_streams?: (number | null) | undefined;
+                /** @description The tenant's share against others whose jobs of the same class wait in the same group. */
+                readonly weight?: number | undefined;
+            } | undefined;
+        };
+    };
+    responses: never;
+    parameters: never;
+    requestBodies: never;
+    headers: never;
+    pathItems: never;
+}
+export type $defs = Record<string, never>;
+export interface operations {
+    readonly listJobs: {
+        readonly parameters: {
+            readonly query?: {
+                readonly status?: "queued" | "running" | "succeeded" | "failed" | "canceled" | "expired";
+                /** @description `graph` is the older name of `workflow`. */
+                readonly type?: "text-to-image" | "speech-to-text" | "speech-to-image" | "workflow";
+                /** @description `name` or `name@version`. */
+                readonly model?: string;
+                readonly limit?: number;
+                /** @description `next_cursor` of the page before. */
+                readonly cursor?: string;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description A page. `Link` names the next one. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["JobList"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly createJob: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description Seconds to hold the answer, at most 60, until the job is over. */
+                readonly wait?: number | null;
+            };
+            readonly header?: {
+                /** @description Of your choice, new for every job: the same request sent again with it within 24 hours gets the same job. */
+                readonly "idempotency-key"?: string;
+                /** @description `wait=N` holds the answer, as `?wait=N` does. */
+                readonly prefer?: string;
+            };
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["JobRequest"];
+            };
+        };
+        readonly responses: {
+            /** @description The job is over. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description The job waits or runs; ask again at `Location`. */
+            readonly 202: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Model not found (`model-not-found`) */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Gone (`gone`) */
+            readonly 410: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too large (`too-large`) */
+            readonly 413: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type (`unsupported-media`) */
+            readonly 415: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid input (`invalid-input`), Idempotency key reused (`idempotency-mismatch`) */
+            readonly 422: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests (`rate-limited`) */
+            readonly 429: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Overloaded (`overloaded`), Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly getJob: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description Seconds to hold the answer, at most 60, until the job is over. */
+                readonly wait?: number | null;
+            };
+            readonly header?: {
+                /** @description The `ETag` you have: answered 304 while the job is still at that version. */
+                readonly "if-none-match"?: string;
+            };
+            readonly path: {
+                /** @description The job's id. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The job. `ETag` is its version. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description Still at the version in `If-None-Match`. */
+            readonly 304: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found (`not-found`) */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly deleteJob: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The job's id. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The job was not over and has been called off; delete it again when it is. */
+            readonly 202: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description Record and outputs are gone. */
+            readonly 204: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found (`not-found`) */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict (`conflict`) */
+            readonly 409: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The result could not be stored (`storage-failed`), Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly cancelJob: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The job's id. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The job is over: canceled now, or ended before. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description The worker that runs it has been told. */
+            readonly 202: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found (`not-found`) */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly followJob: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description `id` of the last event you have. `Last-Event-ID`, which says the same, goes before it. */
+                readonly after?: number | null;
+                /** @description Whether to be shown the pictures while they are made, as `job.preview`. */
+                readonly previews?: "true" | "false";
+            };
+            readonly header?: {
+                /** @description Sent by browsers that come back: what happened since then follows. */
+                readonly "last-event-id"?: string;
+            };
+            readonly path: {
+                /** @description The job's id. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The events, as they happen. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "text/event-stream": components["schemas"]["JobEvent"];
+                };
+            };
+            /** @description The job is over and you have its end: a browser stops coming back. */
+            readonly 204: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found (`not-found`) */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests (`rate-limited`) */
+            readonly 429: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly followJobByLink: {
+        readonly parameters: {
+            readonly query: {
+                /** @description `id` of the last event you have. `Last-Event-ID`, which says the same, goes before it. */
+                readonly after?: number | null;
+                /** @description Whether to be shown the pictures while they are made, as `job.preview`. */
+                readonly previews?: "true" | "false";
+                readonly expires: string;
+                readonly sig: string;
+            };
+            readonly header?: {
+                /** @description Sent by browsers that come back: what happened since then follows. */
+                readonly "last-event-id"?: string;
+            };
+            readonly path: {
+                /** @description The job's id. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The events, as they happen. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "text/event-stream": components["schemas"]["JobEvent"];
+                };
+            };
+            /** @description The job is over and you have its end: a browser stops coming back. */
+            readonly 204: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found (`not-found`) */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Gone (`gone`) */
+            readonly 410: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests (`rate-limited`) */
+            readonly 429: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly listModels: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description All models. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ModelList"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly getModel: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The model. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Model"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Model not found (`model-not-found`) */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly createFile: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "multipart/form-data": {
+                    /**
+                     * Format: binary
+                     * @description The file.
+                     */
+                    readonly content: string;
+                    /** @description A JSON object, handed back untouched. */
+                    readonly metadata?: string | undefined;
+                };
+            };
+        };
+        readonly responses: {
+            /** @description It is stored. */
+            readonly 201: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["File"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too large (`too-large`) */
+            readonly 413: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type (`unsupported-media`) */
+            readonly 415: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid input (`invalid-input`) */
+            readonly 422: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests (`rate-limited`) */
+            readonly 429: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Overloaded (`overloaded`), The result could not be stored (`storage-failed`), Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly getFile: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The file. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["File"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found (`not-found`) */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly deleteFile: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description It is gone. */
+            readonly 204: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found (`not-found`) */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The result could not be stored (`storage-failed`), Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly listQueues: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Every group that was ever used. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["QueueList"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly listKeys: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description All keys. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["KeyList"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly createKey: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["KeyRequest"];
+            };
+        };
+        readonly responses: {
+            /** @description The key. It is shown this once. */
+            readonly 201: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["NewKey"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too large (`too-large`) */
+            readonly 413: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type (`unsupported-media`) */
+            readonly 415: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid input (`invalid-input`) */
+            readonly 422: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly revokeKey: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The key's id, its third part. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description It is revoked. */
+            readonly 204: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found (`not-found`) */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly changeKey: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The key's id, its third part. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["KeyChange"];
+            };
+        };
+        readonly responses: {
+            /** @description The key, without its secret. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Key"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found (`not-found`) */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too large (`too-large`) */
+            readonly 413: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type (`unsupported-media`) */
+            readonly 415: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid input (`invalid-input`) */
+            readonly 422: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly onJobEvent: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header: {
+                readonly "webhook-id": string;
+                /** @description Unix seconds of this attempt. */
+                readonly "webhook-timestamp": string;
+                /** @description `v1,` and base64 of HMAC-SHA256 over `id.timestamp.body`; several with spaces between. */
+                readonly "webhook-signature": string;
+            };
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["WebhookBody"];
+            };
+        };
+        readonly responses: {
+            /** @description Any 2xx: taken. */
+            readonly 204: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Nothing more is sent to this URL. */
+            readonly 410: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+}
