@@ -22,8 +22,8 @@ COPY apps/worker apps/worker
 RUN npm run build -- --filter=@lehr/worker...
 
 FROM manifests AS modules
-# .npmrc keeps the CUDA and TensorRT providers out everywhere else; here they are what it is all about. The script
-# fetches them from nuget.org, in the version of the package.
+# The install script of onnxruntime-node, which .npmrc turns off, fetches the CUDA and TensorRT providers from nuget.org in
+# the version of the package.
 RUN npm ci --omit=dev --workspace=@lehr/worker --no-audit --no-fund \
     && ONNXRUNTIME_NODE_INSTALL=cuda12 node node_modules/onnxruntime-node/script/install.js \
     && rm -rf node_modules/onnxruntime-node/bin/napi-v6/darwin node_modules/onnxruntime-node/bin/napi-v6/win32
