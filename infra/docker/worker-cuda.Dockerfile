@@ -2,7 +2,7 @@
 #   docker build -f infra/docker/worker-cuda.Dockerfile -t lehr-worker-cuda .
 #   docker run --gpus 1 ... lehr-worker-cuda
 
-FROM node:20-bookworm-slim AS manifests
+FROM node:24-bookworm-slim AS manifests
 WORKDIR /lehr
 COPY package.json package-lock.json .npmrc ./
 COPY apps/api/package.json apps/api/

@@ -5,7 +5,7 @@
 import './node-version.mjs';
 import { readFile, rm } from 'node:fs/promises';
 import { cpus } from 'node:os';
-import { join, relative } from 'node:path';
+import { delimiter, dirname, join, relative } from 'node:path';
 import { ROOT, runCommand, runNpm } from './command.mjs';
 import { leave, say, signal, watchForTheEnd } from './lifecycle.mjs';
 import { ensureModules } from './modules.mjs';
@@ -34,6 +34,9 @@ const STAGES =
         // Units and wholes at once: while one waits, another computes.
         vitest([]),
       ];
+
+// npm scripts and tests start node by name, and it must be this one.
+process.env.PATH = `${dirname(process.execPath)}${delimiter}${process.env.PATH}`;
 
 watchForTheEnd();
 main().catch((error) => leave(error instanceof Problem ? error.message : error.stack, 1));

@@ -25,6 +25,12 @@ test.each(DOCKERFILES)('%s has nothing that a linter minds', (path) => {
   expect(found).toEqual([]);
 });
 
+test.each(DOCKERFILES)('%s is built on the Node that the README asks for', (path) => {
+  const [, wanted] = /You need Node (\d+)/.exec(readText('README.md')) ?? [];
+  const versions = [...readText(path).matchAll(/^FROM node:(\d+)/gm)].map(([, version]) => version);
+  expect(new Set(versions)).toEqual(new Set([wanted]));
+});
+
 test.each(DOCKERFILES)('%s copies what is there, from stages that are there', (path) => {
   const { copies, stages } = read(path);
   expect(copies.length).toBeGreaterThan(10);
@@ -106,6 +112,14 @@ test.each(DOCKERFILES)('%s installs every workspace that its program is built fr
   const built = copied.filter((source) => source.endsWith('/dist')).map((source) => source.slice(6, -5));
   expect(built.sort()).toEqual([...wanted].sort());
   for (const workspace of wanted) expect(copied).toContain(`/lehr/${workspace}/package.json`);
+});
+
+test('npm knows every setting of .npmrc and runs no install script', async () => {
+  const { stdout, stderr } = await promisify(execFile)('npm', ['config', 'get', 'ignore-scripts'], {
+    cwd: ROOT,
+  });
+  expect(stdout.trim()).toBe('true');
+  expect(stderr).not.toContain('Unknown project config');
 });
 
 const SECRETS = {
