@@ -11,7 +11,8 @@ const marked = new Map<SampleId, 'CRASH' | 'HANG'>();
 
 /** The parent hears which turn it was before the fault strikes, as it would from inside a graph run. */
 function post(message: FromEngine): void {
-  const fault = message.type === 'turn' && message.samples.map((id) => marked.get(id)).find((each) => each);
+  const fault =
+    message.type === 'running' && message.samples.map((id) => marked.get(id)).find((each) => each);
   if (!fault) {
     process.send?.(message);
     return;

@@ -53,7 +53,7 @@ export const WORKER_TIMES: WorkerTimes = {
 /** What the metrics of a worker are made from. */
 export interface WorkerObserver {
   stepped(message: Extract<FromEngine, { type: 'stepped' }>): void;
-  wrote(message: Extract<FromEngine, { type: 'wrote' }>): void;
+  wrote(message: Extract<FromEngine, { type: 'decoder-progress' }>): void;
   over(run: JobRun, end: JobState | undefined): void;
   /** A job came to its end in its claim, and was never run here. */
   unrun(queue: string, end: JobState): void;

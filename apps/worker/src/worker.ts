@@ -271,12 +271,12 @@ export class Worker {
   }
 
   #hear(message: FromEngine): void {
-    if (message.type === 'ready' || message.type === 'unusable') return;
+    if (message.type === 'ready' || message.type === 'open-failed') return;
     if (message.type === 'stepped') {
       this.#speeds.stepped(message.lane, message.rows, message.ms);
       this.#parts.observe.stepped(message);
     }
-    if (message.type === 'wrote') this.#parts.observe.wrote(message);
+    if (message.type === 'decoder-progress') this.#parts.observe.wrote(message);
     if (message.type === 'transcribed') this.#speeds.heard(this.#ledger.laneOf(message.sample), message);
     this.#runs.hear(message);
   }

@@ -45,7 +45,7 @@ export class DecodeDesk implements Station {
     const { clock, post, vaeOf } = this.#options;
     const [sample] = this.#waiting;
     const { request, marks, latent } = sample;
-    post({ type: 'turn', samples: [request.id] });
+    post({ type: 'running', samples: [request.id] });
     try {
       const { width, height } = request;
       const pixels = await vaeOf(request).decode(latent, { width, height });

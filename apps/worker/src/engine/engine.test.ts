@@ -96,7 +96,7 @@ async function engineOf(
   const ended = (count: number): Promise<void> =>
     vi.waitFor(
       () =>
-        expect(ofType('finished').length + ofType('failed').length + ofType('dropped').length).toBe(count),
+        expect(ofType('finished').length + ofType('failed').length + ofType('canceled').length).toBe(count),
       30_000,
     );
   return { engine, opened, posted, ofType, ended };
@@ -190,7 +190,7 @@ test('a cancel takes effect within one step, whatever the sample was at', async 
   await ended(2);
   engine.cancel(running.id);
   expect(
-    ofType('dropped')
+    ofType('canceled')
       .map(({ sample }) => sample)
       .sort(),
   ).toEqual([running.id, never.id].sort());
@@ -241,7 +241,7 @@ test('opening a model reports where every graph runs and how long a step of so m
 test('a preview late in a run is like the picture it becomes', async () => {
   // Asked for at every step, as nobody does, to have one of each.
   const { engine, posted, ofType, ended } = await engineOf(16, (message) => {
-    if (message.type === 'turn') for (const id of message.samples) engine.preview(id);
+    if (message.type === 'running') for (const id of message.samples) engine.preview(id);
   });
   const sample = request({ steps: 12, sampler: 'euler', guidance: 3 });
   engine.submit(sample);

@@ -71,7 +71,7 @@ export class Engine {
     this.#decode = new DecodeDesk({ clock, post, vaeOf: (request) => this.#opened(request.model).model.vae });
     // A decoder call may take less time than saying again who takes part in it.
     const postIfChanged = (message: FromEngine): void => {
-      if (message.type !== 'turn' || !isSame(message.samples, this.#named)) post(message);
+      if (message.type !== 'running' || !isSame(message.samples, this.#named)) post(message);
     };
     this.#whisper = new WhisperLanes({ ...parts, post: postIfChanged });
   }
@@ -111,7 +111,7 @@ export class Engine {
   /** Takes effect before the sample's next step; a sample that is not here any more has ended on its own. */
   cancel(id: SampleId): void {
     const places = [this.#text, ...this.#lanes.values(), this.#decode, this.#whisper];
-    if (places.some((place) => place.cancel(id))) this.#parts.post({ type: 'dropped', sample: id });
+    if (places.some((place) => place.cancel(id))) this.#parts.post({ type: 'canceled', sample: id });
   }
 
   /** Has a preview of a running sample posted after its next step. */
@@ -146,7 +146,7 @@ export class Engine {
   }
 
   #post(message: FromEngine): void {
-    if (message.type === 'turn') this.#named = message.samples;
+    if (message.type === 'running') this.#named = message.samples;
     this.#parts.post(message);
   }
 

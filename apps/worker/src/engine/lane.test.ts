@@ -157,7 +157,7 @@ test('a sample that is done leaves while the others go on, and is announced befo
   lane.submit(short);
   for (let turn = 0; turn < 4; turn++) await lane.turn();
   expect(retired).toEqual([short]);
-  const leaving = posted.findIndex((message) => message.type === 'leaving');
+  const leaving = posted.findIndex((message) => message.type === 'last-step');
   const thirdStep = posted.findIndex(
     (message) => message.type === 'stepped' && message.samples[0].step === 3,
   );
@@ -206,7 +206,7 @@ test('when the device runs out of memory the batch is split, everybody finishes,
   await runDry();
   expect(retired).toHaveLength(4);
   expect(cap.rows).toBe(4);
-  expect(ofType('cap').at(-1)).toMatchObject({ rows: 4 });
+  expect(ofType('row-cap').at(-1)).toMatchObject({ rows: 4 });
   expect(ofType('failed')).toEqual([]);
   for (const { request, latent } of retired) expect(latent).toEqual(await alone({ seed: request.seed }));
 });

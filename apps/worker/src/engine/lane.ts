@@ -83,7 +83,7 @@ export class Lane implements Station {
     this.#admit();
     const samples = this.#running;
     if (samples.length === 0) return;
-    this.#options.post({ type: 'turn', samples: samples.map((sample) => sample.request.id) });
+    this.#options.post({ type: 'running', samples: samples.map((sample) => sample.request.id) });
     this.#announceLeavers(samples);
     const startedAt = this.#options.clock.monotonic();
     const rows = samples.reduce((sum, sample) => sum + sample.rows, 0);
@@ -132,7 +132,7 @@ export class Lane implements Station {
   #announceLeavers(samples: readonly LaneSample[]): void {
     if (this.#options.isCongested()) return;
     for (const sample of samples) {
-      if (sample.callsLeft === 1) this.#options.post({ type: 'leaving', sample: sample.request.id });
+      if (sample.callsLeft === 1) this.#options.post({ type: 'last-step', sample: sample.request.id });
     }
   }
 
@@ -205,7 +205,7 @@ export class Lane implements Station {
     const { cap, name, post } = this.#options;
     if (cap.rows === this.#reportedCap) return;
     this.#reportedCap = cap.rows;
-    post({ type: 'cap', lane: name, rows: cap.rows });
+    post({ type: 'row-cap', lane: name, rows: cap.rows });
   }
 }
 

@@ -20,7 +20,7 @@ async function open({ settings, models }: Extract<ToEngine, { type: 'open' }>): 
     await engine.run();
     process.disconnect();
   } catch (error) {
-    post({ type: 'unusable', failure: toPlainError(error, 'engine-failed') });
+    post({ type: 'open-failed', failure: toPlainError(error, 'engine-failed') });
   }
 }
 

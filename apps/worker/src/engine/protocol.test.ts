@@ -96,10 +96,13 @@ const FROM_ENGINE: { [Type in FromEngine['type']]: Extract<FromEngine, { type: T
       },
     ],
   },
-  unusable: { type: 'unusable', failure: { code: 'model-unavailable', message: 'no unet/model.onnx' } },
-  cap: { type: 'cap', lane: 'diffusion.sd-turbo@1.512x512', rows: 4 },
-  turn: { type: 'turn', samples: [SAMPLE] },
-  leaving: { type: 'leaving', sample: SAMPLE },
+  'open-failed': {
+    type: 'open-failed',
+    failure: { code: 'model-unavailable', message: 'no unet/model.onnx' },
+  },
+  'row-cap': { type: 'row-cap', lane: 'diffusion.sd-turbo@1.512x512', rows: 4 },
+  running: { type: 'running', samples: [SAMPLE] },
+  'last-step': { type: 'last-step', sample: SAMPLE },
   stepped: {
     type: 'stepped',
     lane: 'diffusion.sd-turbo@1.512x512',
@@ -124,14 +127,14 @@ const FROM_ENGINE: { [Type in FromEngine['type']]: Extract<FromEngine, { type: T
     batchSize: 1.5,
     timings: { textMs: 12, startedAt: 15, denoisedAt: 295, decodedAt: 560 },
   },
-  heard: {
-    type: 'heard',
+  segment: {
+    type: 'segment',
     sample: SAMPLE,
     segment: { start: 0, end: 1.6, text: ' Fire it slowly.', tokens: [50364, 7652, 50444] },
     provisional: true,
   },
-  wrote: {
-    type: 'wrote',
+  'decoder-progress': {
+    type: 'decoder-progress',
     lane: 'whisper.whisper-tiny@1',
     calls: 12,
     tokens: 90,
@@ -162,7 +165,7 @@ const FROM_ENGINE: { [Type in FromEngine['type']]: Extract<FromEngine, { type: T
       problems: [{ pointer: '/input/task', detail: 'This model cannot translate.' }],
     },
   },
-  dropped: { type: 'dropped', sample: SAMPLE },
+  canceled: { type: 'canceled', sample: SAMPLE },
 };
 
 test.each(Object.entries(TO_ENGINE))('what the parent says to the engine: %s', (_, message) => {

@@ -1,23 +1,23 @@
 /**
- * What the worker's parent and its engine process say to each other: tagged unions, sent with the structured-clone
- * serialisation of Node's IPC channel. protocol.test.ts snapshots one message of each kind, so a change of the wire
- * shows in review. Nothing here is a tensor; pixels travel as bytes, a log-mel window as floats.
+ * The messages between the worker and its engine process: tagged unions, sent with the structured-clone serialization of
+ * Node's IPC channel. protocol.test.ts snapshots one message of each type, so a change of the wire shows in review. No
+ * message carries a tensor: pixels travel as bytes, a log-mel window as floats.
  */
 import type { PlainError, SamplerName } from '@lehr/shared';
 import type { Placement, Provider } from '../runtime/runtime.ts';
 import type { LatencyModel } from '../runtime/simulated.ts';
 import type {
-  HeardMessage,
+  DecoderProgressMessage,
+  SegmentMessage,
   TranscribedMessage,
   WhisperAbilities,
   WhisperSample,
-  WroteMessage,
 } from './whisper-messages.ts';
 
 export type * from './whisper-messages.ts';
 
 declare const brand: unique symbol;
-/** One sample of one attempt of a job. Made by the intake; unique for ever, so a late message cannot hit another attempt. */
+/** One sample of one attempt of a job. Never reused, so that a late message cannot be taken for another attempt. */
 export type SampleId = string & { readonly [brand]: 'SampleId' };
 
 interface FolderToOpen {
@@ -103,7 +103,7 @@ export type ToEngine =
   /** Samples that may start together: all pictures of a job. */
   | { readonly type: 'submit'; readonly samples: readonly EngineSample[] }
   | { readonly type: 'cancel'; readonly sample: SampleId }
-  /** One preview of this sample after its next step. A sample that takes none any more gives none. */
+  /** Asks for one preview of this sample after its next step; ignored when the sample has no step left. */
   | { readonly type: 'preview'; readonly sample: SampleId }
   | { readonly type: 'close' };
 
@@ -118,14 +118,14 @@ export interface SampleTimings {
 
 export type FromEngine =
   | { readonly type: 'ready'; readonly models: readonly OpenedModel[] }
-  | { readonly type: 'unusable'; readonly failure: PlainError }
-  /** The row cap of a lane, when it is first known and whenever measuring moves it. */
-  | { readonly type: 'cap'; readonly lane: string; readonly rows: number }
-  /** The engine turns to these samples; should it die before it names others, one of them is to blame. */
-  | { readonly type: 'turn'; readonly samples: readonly SampleId[] }
-  /** The sample's last step begins: its rows are free for somebody else at the next step. */
-  | { readonly type: 'leaving'; readonly sample: SampleId }
-  /** One step of a lane is over. */
+  | { readonly type: 'open-failed'; readonly failure: PlainError }
+  /** The row cap of a lane: sent when it is first known and whenever a measurement changes it. */
+  | { readonly type: 'row-cap'; readonly lane: string; readonly rows: number }
+  /** The engine now works on these samples. If it dies before the next such message, one of them is the cause. */
+  | { readonly type: 'running'; readonly samples: readonly SampleId[] }
+  /** The sample's last step begins: its rows are free for another sample at the next step. */
+  | { readonly type: 'last-step'; readonly sample: SampleId }
+  /** A lane has finished one step. */
   | {
       readonly type: 'stepped';
       readonly lane: string;
@@ -133,7 +133,7 @@ export type FromEngine =
       readonly ms: number;
       readonly samples: readonly { readonly id: SampleId; readonly step: number; readonly steps: number }[];
     }
-  /** The answer to `preview`: what the step just made foretells of the picture, as a thumbnail. */
+  /** The answer to `preview`: a thumbnail of the picture as predicted from the step just made. */
   | {
       readonly type: 'preview';
       readonly sample: SampleId;
@@ -154,9 +154,9 @@ export type FromEngine =
       readonly batchSize: number;
       readonly timings: SampleTimings;
     }
-  | HeardMessage
-  | WroteMessage
+  | SegmentMessage
+  | DecoderProgressMessage
   | TranscribedMessage
   | { readonly type: 'failed'; readonly sample: SampleId; readonly failure: PlainError }
-  /** A cancel took effect; nothing of this sample will follow. */
-  | { readonly type: 'dropped'; readonly sample: SampleId };
+  /** A cancel took effect; no further message names this sample. */
+  | { readonly type: 'canceled'; readonly sample: SampleId };

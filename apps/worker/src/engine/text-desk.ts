@@ -45,7 +45,7 @@ export class TextDesk implements Station {
   /** Never rejects: when a run fails its samples are tried one by one, and the one that cannot be encoded fails. */
   async turn(): Promise<void> {
     const together = this.#nextTogether();
-    this.#options.post({ type: 'turn', samples: together.map(({ request }) => request.id) });
+    this.#options.post({ type: 'running', samples: together.map(({ request }) => request.id) });
     try {
       await this.#encode(together);
     } catch {

@@ -136,7 +136,7 @@ describe('windows that come at different times', () => {
       expect(essence(result)).toEqual(essence(apart.get(result.sample) as TranscribedMessage));
     }
     expect(new Set(results.map(({ tokens }) => tokens.join())).size).toBeGreaterThan(15);
-    const wrote = ofType('wrote');
+    const wrote = ofType('decoder-progress');
     const calls = wrote.reduce((sum, message) => sum + message.calls, 0);
     const tokens = wrote.reduce((sum, message) => sum + message.tokens, 0);
     expect(tokens / calls).toBeGreaterThan(usualRows);
@@ -151,7 +151,7 @@ test('a newcomer writes its first token with the next call of those who write al
   lane.submit(late);
   // Encoded, started, and in the batch.
   for (let turn = 0; turn < 3; turn++) await lane.turn();
-  const turns = ofType('turn').map(({ samples }) => samples);
+  const turns = ofType('running').map(({ samples }) => samples);
   expect(turns.slice(-3)).toEqual([[late.id], [late.id], [early.id, late.id]]);
   expect(posted.filter(({ type }) => type === 'transcribed')).toEqual([]);
 });
@@ -182,7 +182,7 @@ test('segments are told as they end, and are those of the result', async () => {
   const samples = Array.from({ length: 8 }, (_, seed) => request({ seed, timestamps: 'segment' }));
   for (const sample of samples) lane.submit(sample);
   await runDry();
-  const heard = ofType('heard');
+  const heard = ofType('segment');
   expect(heard.length).toBeGreaterThan(4);
   for (const { id } of samples) {
     const { segments } = ofType('transcribed').find(({ sample }) => sample === id) as TranscribedMessage;
@@ -197,7 +197,7 @@ test('a segment is provisional as long as the window may be written again', asyn
   lane.submit(request({ seed: 3, timestamps: 'segment', fallback: true }));
   await runDry();
   expect(ofType('transcribed')[0].temperature).toBe(1);
-  const [last, ...before] = ofType('heard').reverse();
+  const [last, ...before] = ofType('segment').reverse();
   expect(last.provisional).toBe(false);
   expect(before.length).toBeGreaterThan(0);
   expect(before.some(({ provisional }) => provisional)).toBe(true);
@@ -243,9 +243,9 @@ test('a cancelled window is written no further, wherever it was', async () => {
   for (let turn = 0; turn < 8; turn++) await lane.turn();
   expect(lane.cancel(samples[0].id)).toBe(true);
   expect(lane.cancel(samples[0].id)).toBe(false);
-  const before = ofType('turn').length;
+  const before = ofType('running').length;
   await runDry();
-  const later = ofType('turn')
+  const later = ofType('running')
     .slice(before)
     .flatMap(({ samples: ids }) => ids);
   expect(new Set(later)).toEqual(new Set([samples[1].id]));
@@ -317,11 +317,11 @@ test('no more windows are in the lane than the cap allows, and the oldest go fir
   const samples = Array.from({ length: 7 }, (_, seed) => request({ seed }));
   for (const sample of samples) lane.submit(sample);
   await runDry();
-  const turns = ofType('turn').map(({ samples: ids }) => ids);
+  const turns = ofType('running').map(({ samples: ids }) => ids);
   expect(Math.max(...turns.map((ids) => ids.length))).toBe(3);
   const firstSeen = [...new Set(turns.flat())];
   expect(firstSeen).toEqual(samples.map(({ id }) => id));
-  expect(ofType('cap')).toEqual([{ type: 'cap', lane: 'whisper.tiny@1', rows: 3 }]);
+  expect(ofType('row-cap')).toEqual([{ type: 'row-cap', lane: 'whisper.tiny@1', rows: 3 }]);
 });
 
 test('calls that are filled up to a ladder for the device write the same', async () => {
@@ -337,7 +337,7 @@ test('calls that are filled up to a ladder for the device write the same', async
   await runDry();
   expect([...shapes]).toEqual(expect.arrayContaining(['6->8', '3->4', '1->1']));
   expect(
-    ofType('turn')
+    ofType('running')
       .slice(0, 4)
       .map(({ samples: ids }) => ids.length),
   ).toEqual([4, 4, 2, 2]);
@@ -371,7 +371,7 @@ test('a pile of windows to encode holds up those who write only for so long', as
   for (let turn = 0; turn < 3; turn++) await lane.turn();
   for (let seed = 0; seed < 9; seed++) lane.submit(request({ seed, maxTokens: 90 }));
   for (let turn = 0; turn < 16; turn++) await lane.turn();
-  const sizes = ofType('turn').map(({ samples }) => samples.length);
+  const sizes = ofType('running').map(({ samples }) => samples.length);
   // Three windows are encoded and started (2.7 s), then all four write, until at most 2 s are owed.
   expect(sizes.slice(3)).toEqual([...new Array(6).fill(1), ...new Array(10).fill(4)]);
 });
@@ -381,7 +381,7 @@ test('a window under suspicion shares its batch with at most the windows it is a
   for (let seed = 0; seed < 4; seed++) lane.submit(request({ seed, maxBatchMates: 2 }));
   await runDry();
   expect(ofType('transcribed')).toHaveLength(4);
-  expect(Math.max(...ofType('turn').map(({ samples }) => samples.length))).toBe(2);
+  expect(Math.max(...ofType('running').map(({ samples }) => samples.length))).toBe(2);
 });
 
 test('earlier text is told to a model unless its folder says no', async () => {

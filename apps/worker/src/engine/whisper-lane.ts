@@ -206,7 +206,7 @@ export class WhisperLane implements Station {
   #tellEnded(window: WhisperWindow): void {
     const heard = window.justEnded();
     if (heard && !window.isDropped) {
-      this.#options.post({ type: 'heard', sample: window.request.id, ...heard });
+      this.#options.post({ type: 'segment', sample: window.request.id, ...heard });
     }
   }
 
@@ -265,13 +265,13 @@ export class WhisperLane implements Station {
   }
 
   #announce(windows: readonly WhisperWindow[]): void {
-    this.#options.post({ type: 'turn', samples: windows.map(({ request }) => request.id) });
+    this.#options.post({ type: 'running', samples: windows.map(({ request }) => request.id) });
   }
 
   #reportCap(): void {
     const { cap, name, post } = this.#options;
     if (cap.rows === this.#reportedCap) return;
     this.#reportedCap = cap.rows;
-    post({ type: 'cap', lane: name, rows: cap.rows });
+    post({ type: 'row-cap', lane: name, rows: cap.rows });
   }
 }

@@ -98,7 +98,7 @@ test('pictures and windows of several models take turns in one engine', async ()
   }, 15_000);
   expect(ofType('failed')).toEqual([]);
   // A turn is told when others take it: the picture's came before, between and after those of the windows.
-  const takers = ofType('turn').map(({ samples }) => (samples.includes(drawn.id) ? 'picture' : 'windows'));
+  const takers = ofType('running').map(({ samples }) => (samples.includes(drawn.id) ? 'picture' : 'windows'));
   const changes = takers.filter((taker, i) => taker !== takers[i - 1]);
   expect(changes.length).toBeGreaterThan(3);
 });
@@ -109,7 +109,7 @@ test('who takes part in a decoder call is said again only when it changes', asyn
   engine.submit(sample);
   await vi.waitFor(() => expect(ofType('transcribed')).toHaveLength(1), 15_000);
   expect(ofType('transcribed')[0].tokens.length).toBeGreaterThan(10);
-  expect(ofType('turn')).toEqual([{ type: 'turn', samples: [sample.id] }]);
+  expect(ofType('running')).toEqual([{ type: 'running', samples: [sample.id] }]);
 });
 
 test('a window that cannot be served fails, and a cancelled one is dropped', async () => {
@@ -126,13 +126,11 @@ test('a window that cannot be served fails, and a cancelled one is dropped', asy
       failure: {
         code: 'invalid-input',
         message: 'This model does not know "xx"; it knows en, es.',
-        problems: [
-          { pointer: '/input/language', detail: 'This model does not know "xx"; it knows en, es.' },
-        ],
+        problems: [{ pointer: '/input/language', detail: 'This model does not know "xx"; it knows en, es.' }],
       },
     },
   ]);
-  expect(ofType('dropped')).toEqual([{ type: 'dropped', sample: long.id }]);
+  expect(ofType('canceled')).toEqual([{ type: 'canceled', sample: long.id }]);
   const last = window();
   engine.submit(last);
   await vi.waitFor(

@@ -1,7 +1,7 @@
-/** The part of the protocol that speaks of windows of audio; protocol.ts has the rest. A log-mel window travels as floats. */
+/** The messages of protocol.ts that concern windows of audio. */
 import type { SampleId } from './protocol.ts';
 
-/** One window of one file. The intake goes from window to window; the engine knows only this one. */
+/** One window of one file. The worker decides where each window begins; the engine sees one window at a time. */
 export interface WhisperSample {
   readonly id: SampleId;
   readonly task: 'whisper';
@@ -46,16 +46,16 @@ export interface FrontEnd {
   readonly windowFrames: number;
 }
 
-/** What the intake must know of an open Whisper model. */
+/** What the worker must know of an open Whisper model. */
 export interface WhisperAbilities {
   readonly frontEnd: FrontEnd;
-  /** Codes it can be asked for; null for an English-only model. */
+  /** Language codes it accepts; null for an English-only model. */
   readonly languages: readonly string[] | null;
   /** Whether it can time words. */
   readonly timesWords: boolean;
 }
 
-export interface HeardSegment {
+export interface WindowSegment {
   /** Seconds from the start of the window. */
   readonly start: number;
   readonly end: number;
@@ -64,7 +64,7 @@ export interface HeardSegment {
   readonly tokens: readonly number[];
 }
 
-export interface HeardWord {
+export interface WindowWord {
   /** As spoken text writes it, without the blank before it. */
   readonly word: string;
   readonly start: number;
@@ -78,35 +78,35 @@ export interface WindowTimings {
   readonly decodedAt: number;
 }
 
-/** A window's segment ended while the decoder goes on. */
-export interface HeardMessage {
-  readonly type: 'heard';
+/** A segment of a window is complete while the decoder continues. */
+export interface SegmentMessage {
+  readonly type: 'segment';
   readonly sample: SampleId;
-  readonly segment: HeardSegment;
-  /** The window may still turn out badly, or silent, and be written anew: the text is then not this. */
+  readonly segment: WindowSegment;
+  /** The window may still be decoded again at a higher temperature, or be found silent; the text then changes. */
   readonly provisional: boolean;
 }
 
-/** How far the windows in a decoder batch are; sent a few times a second. */
-export interface WroteMessage {
-  readonly type: 'wrote';
+/** What the decoder did since the last such message; sent a few times a second. */
+export interface DecoderProgressMessage {
+  readonly type: 'decoder-progress';
   readonly lane: string;
-  /** Decoder calls since the last such message, the tokens they wrote, and how long they took. */
+  /** Decoder calls, the tokens they wrote, and how long they took. */
   readonly calls: number;
   readonly tokens: number;
   readonly ms: number;
   readonly samples: readonly { readonly id: SampleId; readonly tokens: number }[];
 }
 
-/** A window is over. */
+/** A window is done. */
 export interface TranscribedMessage {
   readonly type: 'transcribed';
   readonly sample: SampleId;
-  /** Empty when nobody speaks. */
-  readonly segments: readonly HeardSegment[];
+  /** Empty when there is no speech. */
+  readonly segments: readonly WindowSegment[];
   /** Where words were asked for. */
-  readonly words?: readonly HeardWord[];
-  /** All tokens of the segments: what the next window is told in `previousTokens`. */
+  readonly words?: readonly WindowWord[];
+  /** All tokens of the segments; the next window gets them as `previousTokens`. */
   readonly tokens: readonly number[];
   readonly language: string;
   /** Frames from this window's start to the start of the next. */

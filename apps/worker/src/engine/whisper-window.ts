@@ -31,7 +31,7 @@ import {
   SeededUniform,
 } from '../whisper/token-choice.ts';
 import type { TextToTime } from '../whisper/word-times.ts';
-import type { HeardSegment, HeardWord, TranscribedMessage, WhisperSample } from './whisper-messages.ts';
+import type { TranscribedMessage, WhisperSample, WindowSegment, WindowWord } from './whisper-messages.ts';
 
 /** When things happened to a window, on the engine's monotonic clock. */
 export interface WindowMarks {
@@ -172,7 +172,7 @@ export class WhisperWindow {
   }
 
   /** The segment that the newest token ended. */
-  justEnded(): { readonly segment: HeardSegment; readonly provisional: boolean } | undefined {
+  justEnded(): { readonly segment: WindowSegment; readonly provisional: boolean } | undefined {
     // Unless the last call wrote a token, it ended none.
     const segment = this.#next === this.#written.at(-1) && justEnded(this.#written, this.#reading());
     if (!segment) return undefined;
@@ -181,7 +181,7 @@ export class WhisperWindow {
   }
 
   /** Only when it has ended. */
-  result(words?: readonly HeardWord[]): TranscribedMessage {
+  result(words?: readonly WindowWord[]): TranscribedMessage {
     const quality = this.#quality();
     const { arrivedAt, encodedAt, startedAt, decodedAt } = this.marks;
     const { segments, advanceFrames } = this.#heard();
@@ -220,7 +220,7 @@ export class WhisperWindow {
     return { features, contentFrames, language, prompt: [start, ...task], segments };
   }
 
-  #heard(): { readonly segments: readonly HeardSegment[]; readonly advanceFrames: number } {
+  #heard(): { readonly segments: readonly WindowSegment[]; readonly advanceFrames: number } {
     const { contentFrames } = this.request;
     if (isSilence(this.#quality())) return { segments: [], advanceFrames: contentFrames };
     return readWindow(this.#written, this.#reading());

@@ -30,7 +30,7 @@ export class WritingReport {
     if (now - this.#postedAt < EVERY_MS && !someoneEnded) return;
     const samples = windows.map(({ request, tokens }) => ({ id: request.id, tokens }));
     this.#post({
-      type: 'wrote',
+      type: 'decoder-progress',
       lane: this.#lane,
       calls: this.#calls,
       tokens: this.#tokens,

@@ -11,7 +11,7 @@
 import { type LeaseToken, type ObjectKey, type PlainError, type Progress, toObjectKey } from '@lehr/shared';
 import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord, Move } from '@lehr/shared/records';
-import type { EngineSample, FromEngine, HeardMessage } from '../engine/protocol.ts';
+import type { EngineSample, FromEngine, SegmentMessage } from '../engine/protocol.ts';
 
 /** Why a job stops before it is done. */
 export type StopReason =
@@ -64,7 +64,7 @@ export abstract class JobRun {
   abstract take(sample: SampleRun, result: SampleResult): Promise<readonly SampleRun[]>;
 
   /** A part of a sample is final while the rest is still under way. */
-  hear(_sample: SampleRun, _message: HeardMessage): void {}
+  hear(_sample: SampleRun, _message: SegmentMessage): void {}
 
   /** What a `succeed` writes into the record, once the job is done. */
   abstract result(worker: string): Move['fields'];

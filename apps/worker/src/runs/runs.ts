@@ -4,7 +4,7 @@
  */
 import { type Clock, type JobId, type JobState, type Log, toPlainError } from '@lehr/shared';
 import type { JobFinisher } from '../delivery/job-finisher.ts';
-import type { FromEngine, HeardMessage, SampleId, ToEngine } from '../engine/protocol.ts';
+import type { FromEngine, SampleId, SegmentMessage, ToEngine } from '../engine/protocol.ts';
 import type { Previews } from '../fleet/previews.ts';
 import type { ProgressWriter } from '../fleet/progress.ts';
 import type { Ledger } from '../intake/ledger.ts';
@@ -38,8 +38,8 @@ export class Runs {
   readonly #ending = new Set<JobRun>();
   readonly #samples = new Map<SampleId, Placed>();
   readonly #suspicion = new Suspicion();
-  /** What the engine is at; see protocol `turn`. */
-  #turn: readonly SampleId[] = [];
+  /** The samples of the last `running` message. */
+  #running: readonly SampleId[] = [];
 
   constructor(options: RunsOptions) {
     this.#options = options;
@@ -77,16 +77,16 @@ export class Runs {
     this.#settle(run);
   }
 
-  hear(message: Exclude<FromEngine, { type: 'ready' | 'unusable' }>): void {
+  hear(message: Exclude<FromEngine, { type: 'ready' | 'open-failed' }>): void {
     switch (message.type) {
-      case 'turn':
-        this.#turn = message.samples;
+      case 'running':
+        this.#running = message.samples;
         return;
-      case 'cap':
+      case 'row-cap':
         this.#options.ledger.setCap(message.lane, message.rows);
         this.#options.onRoom();
         return;
-      case 'leaving':
+      case 'last-step':
         if (this.#options.ledger.release(message.sample)) this.#options.onRoom();
         return;
       case 'stepped':
@@ -98,10 +98,10 @@ export class Runs {
           void this.#options.previews.show(placed.run, placed.sample, message);
         return;
       }
-      case 'heard':
+      case 'segment':
         this.#heard(message);
         return;
-      case 'wrote':
+      case 'decoder-progress':
         return;
       case 'finished':
       case 'transcribed':
@@ -110,7 +110,7 @@ export class Runs {
       case 'failed':
         this.#left(message.sample, (run) => this.stop(run, { kind: 'failed', ...message.failure }));
         return;
-      case 'dropped':
+      case 'canceled':
         this.#left(message.sample, () => {});
         return;
     }
@@ -118,11 +118,14 @@ export class Runs {
 
   /** The engine died: finds out who may be to blame, gives up the guilty, and forgets what was under way. */
   engineDied(exit: EngineExit): void {
-    const turn = this.#turn.filter((id) => this.#samples.has(id));
-    const { guilty } = this.#suspicion.crashed(turn, exit.hung ? null : exit.signal);
-    this.#turn = [];
+    const running = this.#running.filter((id) => this.#samples.has(id));
+    const { guilty } = this.#suspicion.crashed(running, exit.hung ? null : exit.signal);
+    this.#running = [];
     this.#options.ledger.clear();
-    this.#options.log.error({ exit, inTurn: turn.length, inHand: this.#samples.size, guilty }, 'engine died');
+    this.#options.log.error(
+      { exit, inTurn: running.length, inHand: this.#samples.size, guilty },
+      'engine died',
+    );
     const how = exit.hung ? 'hung' : `died (${exit.signal ?? `code ${exit.code}`})`;
     for (const id of guilty) {
       const run = this.#samples.get(id)?.run;
@@ -164,7 +167,7 @@ export class Runs {
     this.#options.previews.stepped(placed.run);
   }
 
-  #heard(message: HeardMessage): void {
+  #heard(message: SegmentMessage): void {
     const placed = this.#samples.get(message.sample);
     if (!placed || placed.run.stopReason) return;
     placed.run.hear(placed.sample, message);

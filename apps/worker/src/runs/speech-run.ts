@@ -19,8 +19,8 @@ import type { AudioDesk, SampleRange } from '../audio/audio-desk.ts';
 import type { Waveform } from '../audio/waveform.ts';
 import type { OutputStore } from '../delivery/output-store.ts';
 import type {
-  HeardMessage,
   SampleId,
+  SegmentMessage,
   TranscribedMessage,
   WhisperAbilities,
   WhisperSample,
@@ -163,7 +163,7 @@ export class SpeechRun extends JobRun {
   }
 
   /** A segment ended while its window goes on. */
-  override hear(sample: SampleRun, message: HeardMessage): void {
+  override hear(sample: SampleRun, message: SegmentMessage): void {
     if (message.provisional) return;
     const { sampleRate } = this.#parts.abilities.frontEnd;
     this.#say(this.#built.preview((sample as WindowRun).start / sampleRate, message.segment));

@@ -1,16 +1,16 @@
 import type { SpeechToTextInput } from '@lehr/shared';
 import { describe, expect, test } from 'vitest';
-import type { HeardSegment, SampleId, TranscribedMessage } from '../engine/protocol.ts';
+import type { SampleId, TranscribedMessage, WindowSegment } from '../engine/protocol.ts';
 import { TranscriptBuilder } from './transcript-builder.ts';
 
-const segment = (start: number, end: number, text: string): HeardSegment => ({
+const segment = (start: number, end: number, text: string): WindowSegment => ({
   start,
   end,
   text,
   tokens: [7],
 });
 
-const windowOf = (...segments: HeardSegment[]): TranscribedMessage => ({
+const windowOf = (...segments: WindowSegment[]): TranscribedMessage => ({
   type: 'transcribed',
   sample: 'x' as SampleId,
   segments,

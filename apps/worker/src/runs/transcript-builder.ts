@@ -1,6 +1,6 @@
 /** Puts the windows of a file together, in order, whatever order they are done in. */
 import type { Segment, SpeechToTextInput, Transcript, Word } from '@lehr/shared';
-import type { HeardSegment, TranscribedMessage } from '../engine/protocol.ts';
+import type { TranscribedMessage, WindowSegment } from '../engine/protocol.ts';
 
 interface Window {
   readonly startS: number;
@@ -68,7 +68,7 @@ export class TranscriptBuilder {
   }
 
   /** Takes a segment of a window that goes on. */
-  preview(startS: number, segment: HeardSegment): Said {
+  preview(startS: number, segment: WindowSegment): Said {
     if (this.#input.mode === 'fast') return this.#say('');
     const before = this.#shown?.startS === startS ? this.#shown.segments : 0;
     this.#shown = { startS, segments: before + 1 };

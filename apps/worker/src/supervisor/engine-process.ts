@@ -105,7 +105,7 @@ function opened(child: ChildProcess, options: EngineOptions): Promise<readonly O
     };
     const onMessage = (message: unknown): void => {
       const first = message as FromEngine;
-      if (first.type !== 'ready' && first.type !== 'unusable') return;
+      if (first.type !== 'ready' && first.type !== 'open-failed') return;
       settle();
       if (first.type === 'ready') {
         resolve(first.models);
