@@ -1,5 +1,4 @@
-/** Time as a port, so that tests can hold it still. */
-
+/** Time behind an interface, so that tests can control it. */
 export interface Clock {
   /** Wall clock, ms since the epoch. */
   now(): number;

@@ -1,6 +1,6 @@
 /**
- * What the workers say of themselves, every couple of seconds: which models they serve, how fast, how full they are. The API
- * estimates waits from it and learns which models batch only when aligned.
+ * What the workers report every few seconds: which models they serve, how fast they run and how full they are. The API
+ * estimates waits from it, and learns from it which models batch only when aligned.
  */
 import { z } from 'zod';
 import type { WorkerId } from './ids.ts';
@@ -31,7 +31,7 @@ export const WorkerStatusSchema = z.object({
 });
 export type WorkerStatus = z.output<typeof WorkerStatusSchema>;
 
-/** A worker that has been silent for so long is not counted on. */
+/** A worker that has not reported for this long counts as gone. */
 export const WORKER_TTL_MS = 10_000;
 
 export async function reportWorker(redis: Redis, keys: Keys, status: WorkerStatus): Promise<void> {
@@ -46,13 +46,13 @@ export async function forgetWorker(redis: Redis, keys: Keys, id: WorkerId): Prom
   await redis.pipeline().del(keys.worker(id)).srem(keys.workers, id).exec();
 }
 
-/** How many reported lately. */
+/** How many workers reported within WORKER_TTL_MS. */
 export async function countWorkers(redis: Redis, keys: Keys): Promise<number> {
   const ids = (await redis.smembers(keys.workers)) as WorkerId[];
   return ids.length === 0 ? 0 : redis.exists(ids.map((id) => keys.worker(id)));
 }
 
-/** The workers that reported lately; the names of silent ones are forgotten on the way. */
+/** The workers that reported within WORKER_TTL_MS; the ids of all others are removed. */
 export async function readFleet(redis: Redis, keys: Keys): Promise<WorkerStatus[]> {
   const ids = (await redis.smembers(keys.workers)) as WorkerId[];
   if (ids.length === 0) return [];

@@ -1,10 +1,10 @@
 /**
- * A group is what can share a batch: jobs of one group wait in one group queue and may run in one lane.
+ * A group is the set of jobs that can share a batch: they wait in one group queue and may run in one lane.
  *
- * In: task and model@version (one set of weights), and for diffusion the picture size (one latent shape).
- * Out: steps, sampler, guidance scale, seed and prompt. They travel with the sample, because every row of the
- * UNet batch carries its own timestep. Only a model whose graph could not be rewired for that (`aligned`) must
- * also agree on steps, sampler and guidance scale.
+ * Jobs of a group agree on task and model@version (one set of weights), and for diffusion on the picture size (one latent
+ * shape). They may differ in steps, sampler, guidance scale, seed and prompt, because every row of the UNet batch has its
+ * own timestep. Only for a model whose graph could not be rewired for that (`aligned`) must they also agree on steps,
+ * sampler and guidance scale.
  */
 
 export interface ModelRef {
@@ -35,7 +35,7 @@ export interface WhisperGroup {
 export type Group = DiffusionGroup | WhisperGroup;
 export type Task = Group['task'];
 
-/** Names of models and versions: what a registry may contain, and so what a queue name is made of. */
+/** Names of models and versions, in the registry and so in queue names. */
 export const SLUG = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 
 const DIFFUSION =
@@ -53,7 +53,7 @@ export function groupQueueName(group: Group): string {
   return `diffusion.${model}.${group.width}x${group.height}${suffix}`;
 }
 
-/** The group a queue belongs to; undefined for a queue that is not a group's (such as `webhooks`). */
+/** The group of a queue; undefined for a queue that is no group queue (such as `webhooks`). */
 export function parseGroupQueueName(queue: string): Group | undefined {
   const diffusion = DIFFUSION.exec(queue)?.groups;
   if (diffusion) {

@@ -1,19 +1,19 @@
 /**
- * What an installation keeps under LEHR_HOME. Secrets that nobody configured are made once, by whichever process
- * starts first, as files that only their owner can read; everyone else reads the same file.
+ * The files of an installation under LEHR_HOME. A secret that is not configured is generated once, by the process that
+ * starts first, as a file that only its owner can read; the other processes read that file.
  */
 import { randomBytes, randomInt } from 'node:crypto';
 import { chmod, link, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ConfigError } from './config.ts';
 
-/** File name to what makes its value and how short a usable one may be. */
+/** By file name: how to generate the secret, and the shortest one that is accepted. */
 const SECRETS = {
   /** `lehr_<env>_<id>_<secret>`: the prefix lets a secret scanner find a key that leaked. */
   'api-key': { make: () => `lehr_local_${base62(8)}_${base62(43)}`, minLength: 20 },
-  /** Keys are stored as digests made with it. */
+  /** API keys are stored as digests made with this pepper. */
   'key-pepper': { make: () => randomBytes(32).toString('base64url'), minLength: 32 },
-  /** Seals what is kept in Redis and must not be read there. */
+  /** Encrypts what is stored in Redis and must stay secret. */
   'secret-key': { make: () => randomBytes(32).toString('base64url'), minLength: 32 },
   /** Signs the links of the folder store. */
   'store-secret': { make: () => randomBytes(32).toString('base64url'), minLength: 32 },
@@ -22,11 +22,11 @@ const SECRETS = {
 export interface HomeSecret {
   readonly value: string;
   readonly path: string;
-  /** True for the one caller that made it. */
+  /** True only for the call that generated it. */
   readonly created: boolean;
 }
 
-/** Reads `<home>/<name>`, or makes it. Throws ConfigError when the file holds no usable value. */
+/** Reads `<home>/<name>`, or generates it. Throws ConfigError when the file holds no usable value. */
 export async function homeSecret(home: string, name: keyof typeof SECRETS): Promise<HomeSecret> {
   const path = join(home, name);
   const { make, minLength } = SECRETS[name];
@@ -44,7 +44,7 @@ export async function homeSecret(home: string, name: keyof typeof SECRETS): Prom
 /** Root of the folder store; the API and the workers of one machine share it. */
 export const objectsFolder = (home: string): string => join(home, 'objects');
 
-/** A hard link makes the finished file appear at once and only for the first of several processes. */
+/** A hard link publishes the finished file atomically, and succeeds only for the first of several processes. */
 async function createOnce(home: string, path: string, make: () => string): Promise<boolean> {
   if (await exists(path)) return false;
   await mkdir(home, { recursive: true });

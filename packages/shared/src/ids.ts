@@ -8,7 +8,7 @@ type Brand<Name extends string> = string & { readonly [brand]: Name };
 
 /** `job_` and a ULID in lower case: sorts by the time it was made, and its tail is a legal Replicate id. */
 export type JobId = Brand<'JobId'>;
-/** `file_` and a ULID in lower case: something a caller uploaded. */
+/** `file_` and a ULID in lower case: a file that a caller uploaded. */
 export type FileId = Brand<'FileId'>;
 export type WorkerId = Brand<'WorkerId'>;
 /** Proves that its holder owns a claimed job (BullMQ's lock token). */
@@ -20,7 +20,7 @@ const JOB_ID = /^job_[0-9a-hjkmnp-tv-z]{26}$/;
 const FILE_ID = /^file_[0-9a-hjkmnp-tv-z]{26}$/;
 const OBJECT_KEY = /^(?!.*(?:^|\/)\.{1,2}(?:\/|$))[A-Za-z0-9._-]{1,200}(?:\/[A-Za-z0-9._-]{1,200})*$/;
 
-// randomInt draws from a pool; ulid's own source asks the system for each of its 16 characters.
+// randomInt reads from a pool; ulid's own source makes a system call for each of its 16 characters.
 const nextUlid = monotonicFactory(() => randomInt(2 ** 32) / 2 ** 32);
 
 /** Later ids of one process are always greater, also within a millisecond. */
@@ -41,10 +41,10 @@ export const JobIdSchema = z.custom<JobId>(
 
 export const DEFAULT_TENANT = 'default' as TenantId;
 
-/** Unix ms; `id` is a job's or a file's. */
+/** When the id of a job or file was made, Unix ms. */
 export const madeAt = (id: string): number => decodeTime(id.slice(id.indexOf('_') + 1).toUpperCase());
 
-/** Refuses anything that could leave the store's own tree. */
+/** Throws for every text that could lead outside the store's folder. */
 export function toObjectKey(value: string): ObjectKey {
   if (value.length > 512 || !OBJECT_KEY.test(value)) {
     throw new Error(

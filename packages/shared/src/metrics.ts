@@ -17,13 +17,13 @@ export type Metrics<App extends MetricApp> = {
 
 export interface MetricsPage {
   readonly contentType: string;
-  /** Runs before every scrape; gauges that are read and not counted are set here. Must not reject. */
+  /** Runs before every scrape, to set gauges from the current state. Must not reject. */
   beforeScrape(refresh: () => Promise<void>): void;
   /** The page in Prometheus's text format. */
   render(): Promise<string>;
 }
 
-/** Instruments of a registry of their own. `processMetrics` adds Node's (memory, CPU, event loop, handles). */
+/** Instruments in a new registry. `processMetrics` adds Node's (memory, CPU, event loop, handles). */
 export function createMetrics<App extends MetricApp>(
   app: App,
   options: { readonly processMetrics?: boolean } = {},

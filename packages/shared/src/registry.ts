@@ -1,6 +1,6 @@
 /**
  * The models an installation offers, read from models.yaml. The API needs only this file, not the weights; the worker
- * also follows `path`. A model is looked up here by name and never joined to a path.
+ * also reads `path`. A model name from a request is looked up here and never becomes part of a path.
  */
 import { parse } from 'yaml';
 import { z } from 'zod';
@@ -71,7 +71,7 @@ const DiffusionModelSchema = z.strictObject({
 const WhisperModelSchema = z.strictObject({
   ...shape,
   task: z.literal('whisper'),
-  /** Which of several exports in the folder: the ending of its graphs' names, as `_quantized`. */
+  /** Which of several exports in the folder: the suffix of its graph files, such as `_quantized`. */
   variant: z
     .string()
     .regex(/^_[a-z0-9_]{1,32}$/, 'must be the ending of a file name, such as _quantized')
@@ -111,8 +111,8 @@ export class Registry {
   }
 
   /**
-   * The model and version that `wanted` (`name`, `name@version`, or nothing for the task's default) stands for. Without a
-   * version, `fraction` (0 up to 1, of the caller's choosing) picks one by weight. Throws `model-not-found`.
+   * The model and version that `wanted` names (`name`, `name@version`, or undefined for the default of the task). Without a
+   * version, `fraction` (0 up to 1, chosen by the caller) picks one by weight. Throws `model-not-found`.
    */
   resolve<Task extends ModelEntry['task']>(
     task: Task,
@@ -141,7 +141,7 @@ export class Registry {
   }
 }
 
-/** Parses the text of models.yaml; every fault is named with its place. */
+/** Parses the text of models.yaml. Throws `invalid-request` with every fault and its place. */
 export function parseRegistry(text: string): Registry {
   let document: unknown;
   try {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { PRIORITY_CLASSES, type PriorityClass } from '../contracts/job.ts';
 import type { JobId, TenantId } from '../ids.ts';
 import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
-import type { GroupQueues } from './group-queue.ts';
+import type { GroupQueues } from './group-queues.ts';
 import { CLASS_WIDTH, firstRank } from './rank.ts';
 
 const ADMIT_LUA = readFileSync(new URL('./admit.lua', import.meta.url), 'utf8');

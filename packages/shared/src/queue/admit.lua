@@ -1,47 +1,48 @@
--- Whether a job may be stored, and where in line: decided before anything is stored, in one round trip.
+-- Decides whether a job may be stored, and where in line, before anything is stored; one round trip.
 --
--- KEYS[1]  <prefix>:live:<tenant>   the tenant's jobs without an end
+-- KEYS[1]  <prefix>:live:<tenant>   the tenant's unfinished jobs
 -- KEYS[2]  <prefix>:load:<queue>    estimated engine ms that wait in the group, by priority class
--- KEYS[3]  <prefix>:fair:<queue>    fair queueing: per class its turn, per class and tenant where it stands
+-- KEYS[3]  <prefix>:fair:<queue>    fair queueing: per class its virtual time, per class and tenant the next start tag
 -- KEYS[4]  <prefix>:<queue>:prioritized   BullMQ's waiting jobs, scored rank * 2^32 + arrival
 -- KEYS[5]  <prefix>:idem:<hash>     the idempotency key; only when ARGV[8] is given
--- KEYS[6]  <prefix>:live            all jobs without an end
+-- KEYS[6]  <prefix>:live            all unfinished jobs
 -- KEYS[7]  <prefix>:reserved        admitted jobs whose record is not written yet: tenant and idempotency key, by id
--- KEYS[8]  <prefix>:running:<tenant>   the tenant's jobs that run
--- KEYS[9]  <prefix>:twins:<hash>    jobs of requests like this one that got no answer; only when ARGV[15] is given
+-- KEYS[8]  <prefix>:running:<tenant>   the tenant's running jobs
+-- KEYS[9]  <prefix>:twins:<hash>    jobs of equal requests that got no answer; only when ARGV[15] is given
 -- ARGV[1]  job id
 -- ARGV[2]  tenant
--- ARGV[3]  class, then the classes that go before it, separated by spaces: 'standard interactive'
+-- ARGV[3]  class, then the more urgent classes, separated by spaces: 'standard interactive'
 -- ARGV[4]  cost, estimated engine ms
--- ARGV[5]  jobs the tenant may have without an end
--- ARGV[6]  ms of waiting beyond which the job is refused
+-- ARGV[5]  how many unfinished jobs the tenant may have
+-- ARGV[6]  a job that would wait longer than this many ms is refused
 -- ARGV[7]  workers that serve the group
--- ARGV[8]  fingerprint of the request when the caller sent an idempotency key, else ''
+-- ARGV[8]  fingerprint of the request if it has an idempotency key, else ''
 -- ARGV[9]  how long an idempotency key is kept, ms
 -- ARGV[10] first rank of the class, ARGV[11] ranks in a class, ARGV[12] weight of the tenant
--- ARGV[13] of its jobs, how many may wait
--- ARGV[14] estimated engine ms of other groups that these workers do first
--- ARGV[15] '': the request adopts no job; 'lost': one whose request lost its answer; 'held': also one whose request still waits
--- ARGV[16] how many requests like this one may wait for their answers; the next one joins the oldest of them
+-- ARGV[13] how many of the tenant's jobs may wait
+-- ARGV[14] estimated engine ms of other groups that these workers run first
+-- ARGV[15] '': the request adopts no job; 'lost': the job of an equal request that got no answer; 'held': also the job of an
+--          equal request that still waits for its answer
+-- ARGV[16] how many equal requests may wait for their answers; the next one adopts the job of the oldest
 --
 -- Returns {code, ...}:
---   {'admitted', rank, start tag, job id, now}   and the job is reserved in live:<tenant>, the key bound to its id, which is
---                                ARGV[1], or that of an earlier request with this key whose maker died before it was stored
---   {'replay', job id}           the key was used for this very request, and its job was stored
---   {'pending', job id}          so it was, and its job is on the way
+--   {'admitted', rank, start tag, job id, now}   the job is reserved in live:<tenant>, and the idempotency key is bound to its id:
+--                                ARGV[1], or the id of an earlier request with this key whose process died before storing it
+--   {'replay', job id}           same key and request; the job is stored
+--   {'pending', job id}          same key and request; admitted, not stored yet
 --   {'mismatch'}                 the key was used for another request
---   {'adopted', job id}          a job for this very request is there, and nobody had an answer for it
---   {'too-many', jobs, 'live' or 'queued'}   the tenant has its share
---   {'overloaded', ms}           it would wait so long
+--   {'adopted', job id}          the job of an equal request that got no answer
+--   {'too-many', jobs, 'live' or 'queued'}   the tenant has reached this limit
+--   {'overloaded', ms}           the job would wait this long
 
 local id, tenant, classes, cost = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local RANK_UNIT = 4294967296
--- One rank is this much engine time; finer costs nothing, coarser would tie short jobs.
+-- One rank stands for this much engine time. With a coarser unit short jobs would get equal ranks.
 local MS_PER_RANK = 10
--- How far ahead of long jobs a short one gets: a job's place is its tenant's turn plus so many times its own cost, so a
--- long job is overtaken by shorter ones that come at most that much later, and by none after.
-local PATIENCE = 8
--- An admitted job is stored at once, if ever; after this long without one, nobody is on the way.
+-- How strongly short jobs go first: a job's rank is its start tag plus this many times its own cost. So shorter jobs overtake
+-- a long one only if they arrive within that much engine time.
+local COST_FACTOR = 8
+-- An admitted job is stored at once. A reservation older than this belongs to a process that died.
 local SETTLE_MS = 1000
 
 local time = redis.call('TIME')
@@ -54,7 +55,7 @@ if ARGV[8] ~= '' then
     if fingerprint ~= ARGV[8] then return { 'mismatch' } end
     if redis.call('HEXISTS', KEYS[7], job) == 0 then return { 'replay', job } end
     if now - tonumber(redis.call('ZSCORE', KEYS[6], job) or 0) <= SETTLE_MS then return { 'pending', job } end
-    -- Whoever had it admitted died before it was stored: this request takes its place, and its id.
+    -- The process that reserved the job died before storing it: this request takes over its id.
     id = job
     redis.call('ZREM', KEYS[1], id)
     redis.call('ZREM', KEYS[6], id)
@@ -82,14 +83,15 @@ end
 local wait = ahead / math.max(1, tonumber(ARGV[7]))
 if wait > tonumber(ARGV[6]) then return { 'overloaded', math.ceil(wait) } end
 
--- Start-time fair queueing (Goyal, Vin, Cheng 1996) inside the class. A tenant's next job starts where its last one ended,
--- but never before the class's turn: who was idle gains nothing from it, who floods stands in line behind itself.
+-- Start-time fair queueing (Goyal, Vin, Cheng 1996) inside the class. A tenant's next job starts where its last one ended, but
+-- never before the virtual time of the class: an idle tenant saves up nothing, and the jobs of a tenant that floods the queue
+-- wait behind each other.
 local class = string.match(classes, '^%S+')
 local first, width = tonumber(ARGV[10]), tonumber(ARGV[11])
 local from, to = first * RANK_UNIT, (first + width) * RANK_UNIT - 1
-local place = class .. ' ' .. tenant
+local tenant_field = class .. ' ' .. tenant
 
-local function places_of_class()
+local function fields_of_class()
   local fields = {}
   for _, field in ipairs(redis.call('HKEYS', KEYS[3])) do
     if field == class or string.sub(field, 1, #class + 1) == class .. ' ' then fields[#fields + 1] = field end
@@ -98,30 +100,30 @@ local function places_of_class()
 end
 
 local last = class .. ' :last'
-local turn = tonumber(redis.call('HGET', KEYS[3], class) or 0)
+local virtual_time = tonumber(redis.call('HGET', KEYS[3], class) or 0)
 local idle = now - tonumber(redis.call('HGET', KEYS[3], last) or 0) > SETTLE_MS
 if idle and redis.call('ZCOUNT', KEYS[4], from, to) == 0 then
-  -- Nobody waits, and nobody who was admitted is still on the way: the line starts anew.
-  local fields = places_of_class()
+  -- No job of the class waits, and none is on its way into the queue: virtual time starts at 0 again.
+  local fields = fields_of_class()
   if #fields > 0 then redis.call('HDEL', KEYS[3], unpack(fields)) end
-  turn = 0
-elseif turn > width / 2 then
-  -- Never empty for so long that the ranks of the class run out: everybody moves up together.
+  virtual_time = 0
+elseif virtual_time > width / 2 then
+  -- The ranks of the class would run out, because it has not been empty for long: shift all its jobs down by the same amount.
   local waiting = redis.call('ZRANGEBYSCORE', KEYS[4], from, to, 'WITHSCORES')
-  local shift = turn * RANK_UNIT
+  local shift = virtual_time * RANK_UNIT
   for i = 1, #waiting, 2 do
     redis.call('ZADD', KEYS[4], math.max(from, tonumber(waiting[i + 1]) - shift), waiting[i])
   end
-  for _, field in ipairs(places_of_class()) do
-    if field ~= last then redis.call('HINCRBYFLOAT', KEYS[3], field, -turn) end
+  for _, field in ipairs(fields_of_class()) do
+    if field ~= last then redis.call('HINCRBYFLOAT', KEYS[3], field, -virtual_time) end
   end
-  turn = 0
+  virtual_time = 0
 end
 
 local ranks = math.max(1, cost / MS_PER_RANK)
-local start = math.max(turn, tonumber(redis.call('HGET', KEYS[3], place) or 0))
-redis.call('HSET', KEYS[3], place, start + ranks / tonumber(ARGV[12]), last, now)
-local rank = first + math.min(width - 1, math.floor(start + PATIENCE * ranks))
+local start = math.max(virtual_time, tonumber(redis.call('HGET', KEYS[3], tenant_field) or 0))
+redis.call('HSET', KEYS[3], tenant_field, start + ranks / tonumber(ARGV[12]), last, now)
+local rank = first + math.min(width - 1, math.floor(start + COST_FACTOR * ranks))
 
 redis.call('ZADD', KEYS[1], now, id)
 redis.call('ZADD', KEYS[6], now, id)

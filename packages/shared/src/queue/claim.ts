@@ -1,21 +1,22 @@
 /**
- * Waiting for work and taking it, over any number of groups with two connections: one blocks on the markers of all
- * group queues at once, the other asks and claims.
+ * Waits for work and claims it, over any number of groups with two connections: one blocks on the markers of all group
+ * queues at once, the other claims.
  *
- * A marker wakes exactly one waiter. Whoever is woken for a group and does not serve it puts the marker back
- * (`pass`), or a job could wait although a worker sleeps.
+ * A marker wakes exactly one waiter. A worker that is woken for a group and does not claim from it puts the marker back
+ * (`pass`); otherwise a job could wait while another worker is idle.
  */
 import { readFileSync } from 'node:fs';
 import type { PriorityClass } from '../contracts/job.ts';
 import { newLeaseToken, type WorkerId } from '../ids.ts';
 import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
-import type { Claim, GroupQueues } from './group-queue.ts';
+import type { Claim } from './group-queue.ts';
+import type { GroupQueues } from './group-queues.ts';
 import { classOfRank } from './rank.ts';
 
 const HEADS_LUA = readFileSync(new URL('./heads.lua', import.meta.url), 'utf8');
-/** BZPOPMIN returns by itself this often, so that a lost wake-up costs seconds and not for ever. */
+/** The longest that BZPOPMIN blocks, so that a lost wake-up delays a job by seconds only. */
 const MAX_BLOCK_S = 5;
-/** A wake-up nobody reads (the worker died) does not stay. */
+/** The wake key of a worker that died expires after this. */
 const WAKE_TTL_S = 60;
 
 export interface GroupHead {
@@ -56,7 +57,7 @@ export class Claimer {
 
   /**
    * Blocks until one of the groups may have a job, `interrupt` is called, or MAX_BLOCK_S have passed.
-   * Returns the group that woke us; the caller claims from it or passes it on.
+   * Returns the group whose marker was taken; the caller claims from it or calls `pass`.
    */
   async wait(groups: readonly string[]): Promise<string | undefined> {
     const markers = groups.map((group) => this.#queues.of(group).marker);
@@ -64,17 +65,17 @@ export class Claimer {
     return popped ? groups[markers.indexOf(popped[0])] : undefined;
   }
 
-  /** Ends a `wait` of this claimer, now or the next one. */
+  /** Ends the `wait` under way, or else the next one. */
   async interrupt(): Promise<void> {
     await this.#commands.pipeline().zadd(this.#wakeKey, 0, '0').expire(this.#wakeKey, WAKE_TTL_S).exec();
   }
 
-  /** Lets another worker be woken for a group that we leave. */
+  /** Wakes another worker for a group that this worker was woken for and does not claim from. */
   async pass(group: string): Promise<void> {
     await this.#queues.of(group).wake();
   }
 
-  /** The heads of those groups that have jobs waiting; one command. */
+  /** The heads of the groups that have waiting jobs; one command. */
   async heads(groups: readonly string[]): Promise<GroupHead[]> {
     if (groups.length === 0) return [];
     const queues = groups.map((group) => this.#queues.of(group));
@@ -87,7 +88,7 @@ export class Claimer {
       .filter((head) => head.waiting > 0);
   }
 
-  /** Takes up to `count` jobs of one group, each under a lease of its own; all asked for at once. */
+  /** Claims up to `count` jobs of one group in parallel, each with its own lease. */
   async claim(group: string, count: number): Promise<Claim[]> {
     const queue = this.#queues.of(group);
     const claims = await Promise.all(

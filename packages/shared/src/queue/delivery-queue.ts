@@ -1,6 +1,6 @@
 /**
- * The queue of webhook deliveries. Unlike jobs they need no lane and no batch, so BullMQ's own Worker takes them: many at
- * once, each waiting on a receiver. What is known of a delivery stands in its own record; the queue only says when to look.
+ * The queue of webhook deliveries. Unlike jobs they need no lane and no batch, so BullMQ's own Worker runs them: many at
+ * once, each waiting for a receiver. The state of a delivery is in its own record; the queue only holds when to handle it.
  */
 import { DelayedError, type Job, Queue, Worker } from 'bullmq';
 import type { Clock } from '../clock.ts';
@@ -10,7 +10,7 @@ import type { Keys, Redis } from '../redis/index.ts';
 
 export const DELIVERY_QUEUE = 'webhooks';
 
-/** Nothing secret: the queue is plain text. */
+/** Holds no secrets: the queue is stored as plain text. */
 export interface QueuedDelivery {
   readonly job: JobId;
   readonly event: string;
@@ -31,9 +31,9 @@ export class DeliveryQueue {
     this.#queue.on('error', () => {});
   }
 
-  /** Queues a delivery to be looked at now. One that is queued already stays as it is. */
+  /** Queues a delivery to be handled now. A delivery that is queued already stays unchanged. */
   async add(name: string, delivery: QueuedDelivery): Promise<void> {
-    // Whatever ends leaves at once, so that the name is free again.
+    // Finished entries are removed at once, so that the same delivery can be queued again.
     await this.#queue.add(DELIVERY_QUEUE, delivery, {
       jobId: name,
       removeOnComplete: true,
@@ -41,27 +41,27 @@ export class DeliveryQueue {
     });
   }
 
-  /** As `add`; one that waits for its next attempt goes at once. */
+  /** As `add`, but a delivery that waits for its next attempt is handled now. */
   async hurry(name: string, delivery: QueuedDelivery): Promise<void> {
     await this.add(name, delivery);
     const job = await this.#queue.getJob(name);
-    // It may have left the delayed ones since.
+    // It fails when the delivery has left the delayed set meanwhile, which is what is wanted.
     if (await job?.isDelayed()) await job?.promote().catch(() => {});
   }
 }
 
 export interface DeliveryWorkerOptions {
-  /** A connection of the role `blocking`, for this alone; a second one is made from it. */
+  /** A connection of the role `blocking`, used by nothing else; BullMQ duplicates it for a second one. */
   readonly redis: Redis;
   readonly keys: Keys;
   readonly clock: Clock;
   readonly log: Log;
-  /** Deliveries under way at once. */
+  /** Deliveries handled at once. */
   readonly concurrency: number;
-  /** How long a delivery stays with a process that went silent; renewed at half of it. */
+  /** After this, a delivery of a process that died is handled by another one; renewed at half of it. */
   readonly leaseMs: number;
   readonly stalledCheckMs: number;
-  /** Undefined when there is nothing more to do for this delivery, else after how many ms to look again. */
+  /** Resolves with the ms until the next attempt; undefined when the delivery is finished. */
   readonly handle: (delivery: QueuedDelivery) => Promise<number | undefined>;
 }
 
@@ -75,36 +75,36 @@ export class DeliveryWorker {
     this.#worker = new Worker(DELIVERY_QUEUE, (job, token) => this.#process(job, token), {
       connection: redis,
       prefix: keys.prefix,
-      // It asks for the server's version, and only then waits for less than a whole second.
+      // BullMQ waits for fractions of a second only when it has checked the server's version.
       skipVersionCheck: false,
       autorun: false,
       concurrency,
       lockDuration: leaseMs,
       stalledInterval: stalledCheckMs,
-      // A delivery ends by its own schedule; processes that die while they hold it do not end it.
+      // The delivery's own schedule decides when to give up, not the number of processes that died with it.
       maxStalledCount: Number.MAX_SAFE_INTEGER,
       runRetryDelay: 1000,
     });
-    this.#worker.on('error', (error) => log.warn({ error }, 'delivery queue'));
-    this.#worker.on('failed', (_, error) => log.error({ error }, 'a delivery could not be worked on'));
+    this.#worker.on('error', (error) => log.warn({ error }, 'delivery queue error'));
+    this.#worker.on('failed', (_, error) => log.error({ error }, 'handling a delivery failed'));
   }
 
   start(): void {
     this.#worker.run().catch((error) => this.#options.log.error({ error }, 'delivery queue stopped'));
   }
 
-  /** Takes no more deliveries and waits for those under way, but no longer than `graceMs`. */
+  /** Takes no more deliveries and waits at most `graceMs` for those being handled. */
   async stop(graceMs: number): Promise<void> {
     const closing = this.#worker.close().catch(() => {});
-    const late = new AbortController();
-    await Promise.race([closing, this.#options.clock.sleep(graceMs, late.signal)]);
-    late.abort();
+    const closed = new AbortController();
+    await Promise.race([closing, this.#options.clock.sleep(graceMs, closed.signal)]);
+    closed.abort();
   }
 
   async #process(job: Job<QueuedDelivery>, token: string | undefined): Promise<void> {
-    const againMs = await this.#options.handle(job.data);
-    if (againMs === undefined) return;
-    await job.moveToDelayed(Date.now() + againMs, token);
+    const retryInMs = await this.#options.handle(job.data);
+    if (retryInMs === undefined) return;
+    await job.moveToDelayed(Date.now() + retryInMs, token);
     throw new DelayedError();
   }
 }

@@ -1,8 +1,9 @@
-/** How full the group queues are: what the API's numbers about waiting are made of. */
+/** Reads how full the group queues are; the API's queue list, wait estimates and metrics are computed from this. */
 import { PRIORITY_CLASSES, type PriorityClass } from '../contracts/job.ts';
 import type { JobId } from '../ids.ts';
 import type { Keys, Redis } from '../redis/index.ts';
-import type { GroupQueue, GroupQueues } from './group-queue.ts';
+import type { GroupQueue } from './group-queue.ts';
+import type { GroupQueues } from './group-queues.ts';
 import { CLASS_WIDTH, firstRank } from './rank.ts';
 
 export interface GroupDepth {
@@ -10,7 +11,7 @@ export interface GroupDepth {
   readonly waiting: number;
   /** Claimed and not finished. */
   readonly running: number;
-  /** By Redis's clock: how long the job that has waited longest has waited, ms. Undefined when none waits. */
+  /** Age of the oldest waiting job by Redis's clock; undefined when none waits. */
   readonly oldestAgeMs: number | undefined;
 }
 
@@ -18,7 +19,7 @@ export interface GroupDepth {
 const RANK_UNIT = 2 ** 32;
 const COMMANDS_PER_QUEUE = 4 + PRIORITY_CLASSES.length;
 
-/** Every group queue ever used, by name. Two round trips, whatever the number of jobs. */
+/** The depth of every group queue ever used, in order of name. Two round trips, whatever the number of jobs. */
 export async function readDepths(redis: Redis, keys: Keys, queues: GroupQueues): Promise<GroupDepth[]> {
   const names = (await redis.smembers(keys.groups)).sort();
   if (names.length === 0) return [];
@@ -26,7 +27,7 @@ export async function readDepths(redis: Redis, keys: Keys, queues: GroupQueues):
   for (const name of names) {
     const { waitKey, prioritizedKey, activeKey } = queues.of(name);
     pipeline.llen(waitKey).zcard(prioritizedKey).llen(activeKey).lindex(waitKey, -1);
-    // The oldest of a group is among the first of each class.
+    // The oldest job of a group is the first of one of its classes.
     for (const priority of PRIORITY_CLASSES) {
       const from = firstRank(priority) * RANK_UNIT;
       pipeline.zrangebyscore(prioritizedKey, from, from + CLASS_WIDTH * RANK_UNIT - 1, 'LIMIT', 0, 1);
@@ -52,10 +53,10 @@ export async function readDepths(redis: Redis, keys: Keys, queues: GroupQueues):
   });
 }
 
-/** Estimated engine ms that wait, by group and class; groups where nothing waits are left out. */
+/** Estimated engine ms of the waiting jobs, by group and class; groups without waiting jobs are left out. */
 export type GroupLoads = ReadonlyMap<string, Record<PriorityClass, number>>;
 
-/** Of every group queue; two round trips. */
+/** The loads of all group queues; two round trips. */
 export async function readLoads(redis: Redis, keys: Keys): Promise<GroupLoads> {
   const names = await redis.smembers(keys.groups);
   const pipeline = redis.pipeline();
@@ -63,7 +64,7 @@ export async function readLoads(redis: Redis, keys: Keys): Promise<GroupLoads> {
   const replies = repliesOf(await pipeline.exec()) as (string | null)[][];
   const loads = new Map<string, Record<PriorityClass, number>>();
   for (const [i, name] of names.entries()) {
-    // A fraction may be left of what was added and taken away again.
+    // Sums of floats may keep a fraction after everything was subtracted again.
     const [interactive, standard, bulk] = replies[i].map((load) => Math.max(0, Math.round(Number(load))));
     if (interactive + standard + bulk > 0) loads.set(name, { interactive, standard, bulk });
   }

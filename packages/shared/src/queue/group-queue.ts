@@ -1,37 +1,21 @@
 /**
- * One group queue in BullMQ, driven by hand: no BullMQ Worker runs here, because a Worker holds a blocking
- * connection per queue and takes one job at a time. All group queues of a process share one connection.
+ * One group queue in BullMQ, without BullMQ's Worker: a Worker holds a blocking connection per queue and takes one job
+ * at a time. All group queues of a process share one connection.
  *
- * What BullMQ 6.7 leaves to whoever claims by hand (each has a test in test/queue/bullmq-facts.test.ts):
- * nobody renews the lease (leases.ts) or looks for stalled jobs (stalled.ts); past maxStalledCount a job is only
- * marked with `deferredFailure` and handed out again (claim.ts checks it); a job handed back into the prioritized
- * set wakes nobody (handBack adds the marker); unprioritised jobs run before priority 1 (every job has a rank).
+ * What BullMQ 6.7 leaves to code that claims jobs itself (each point has a test in test/queue/bullmq-facts.test.ts):
+ * leases must be renewed (leases.ts) and stalled jobs looked for (stalled.ts); past maxStalledCount a job is only marked
+ * with `deferredFailure` and handed out again (the claimer must fail it: the worker's intake, the workflow runner); a job
+ * handed back wakes no worker (handBack adds the marker); jobs without a priority run before priority 1 (every job has a
+ * rank).
  */
-import {
-  createRedisBackend,
-  type JobJson,
-  type JobsOptions,
-  type MinimalJob,
-  type RedisQueueBackend,
-} from 'bullmq';
+import type { JobJson, JobsOptions, MinimalJob, RedisQueueBackend } from 'bullmq';
 import type { JobId, LeaseToken } from '../ids.ts';
-import type { Keys, Redis } from '../redis/index.ts';
+import type { Redis } from '../redis/index.ts';
 
-export interface LeaseTimes {
-  /** How long a claim lasts without renewal. Long: fast recovery comes from seeing a child die, not from this. */
-  readonly leaseMs: number;
-  /** At least this long between two looks for stalled jobs of one queue, whoever looks. */
-  readonly stalledCheckMs: number;
-}
-
-export const DEFAULT_LEASE_TIMES: LeaseTimes = { leaseMs: 30_000, stalledCheckMs: 5_000 };
-
-/** How often a job may be found without a lease before it is given up (attempts of the record are capped as well). */
-const MAX_STALLED_COUNT = 5;
 /** Finished BullMQ jobs are kept for the admin page only; the record is what callers read. */
 const KEEP_FINISHED = { age: 3600, count: 1000 };
 
-/** What a job carries in the queue: enough for the admin page, nothing a stranger should read. The record has the rest. */
+/** The data of a job in BullMQ: what the admin page shows, and nothing confidential. The record has the rest. */
 export interface QueuedJob {
   readonly id: JobId;
   readonly type: string;
@@ -52,7 +36,7 @@ export interface Claim extends Lease {
   readonly options: JobsOptions;
 }
 
-/** BullMQ's answers when the lease is no longer ours: the job or its lock is gone, or somebody else holds it. */
+/** BullMQ's error codes for a lost lease: the job or its lock is gone, or another process holds the lock. */
 const LEASE_LOST_CODES = new Set([-1, -2, -3, -6]);
 
 export class GroupQueue {
@@ -68,7 +52,7 @@ export class GroupQueue {
     this.name = name;
   }
 
-  /** The sorted set that wakes whoever blocks on it when a job arrives. */
+  /** The sorted set that idle workers block on; BullMQ adds to it when a job arrives. */
   get marker(): string {
     return this.#backend.keys.marker;
   }
@@ -92,7 +76,7 @@ export class GroupQueue {
 
   /**
    * Adds a waiting job; adding an id again changes nothing. `rank` is BullMQ's priority: 1..2097151, smaller goes first. With a
-   * parent it is a child of that flow: the parent waits for it, and is released at once when it fails.
+   * parent it becomes a child in that flow: the parent waits for it, and is released at once if it fails.
    */
   async add(
     job: QueuedJob,
@@ -135,7 +119,7 @@ export class GroupQueue {
     };
   }
 
-  /** Takes the next job under a lease of this token; undefined when none waits. */
+  /** Claims the next job with this token as its lease; undefined when none waits. */
   async claim(token: LeaseToken): Promise<Claim | undefined> {
     const [job, id] = await this.#backend.moveToActive(token, token);
     if (!job || !id) return undefined;
@@ -148,7 +132,7 @@ export class GroupQueue {
     };
   }
 
-  /** Renews leases in one command; returns the ids that are lost. */
+  /** Renews leases in one command; returns the jobs whose lease is lost. */
   async renew(leases: readonly Lease[]): Promise<JobId[]> {
     const lost = await this.#backend.extendLocks(
       leases.map(({ jobId }) => jobId),
@@ -158,34 +142,38 @@ export class GroupQueue {
     return lost as JobId[];
   }
 
-  /** False when the lease was lost: somebody else has the job now, and nothing was changed. */
+  /** False when the lease was lost: the job may belong to another worker, and nothing was changed. */
   complete(claim: Claim): Promise<boolean> {
-    return kept(this.#backend.moveToCompleted(finishing(claim), null, KEEP_FINISHED, claim.token, false));
+    return unlessLeaseLost(
+      this.#backend.moveToCompleted(finishing(claim), null, KEEP_FINISHED, claim.token, false),
+    );
   }
 
   /** As `complete`, with a reason for the admin page. */
   fail(claim: Claim, reason: string): Promise<boolean> {
-    return kept(this.#backend.moveToFailed(finishing(claim), reason, KEEP_FINISHED, claim.token, false));
+    return unlessLeaseLost(
+      this.#backend.moveToFailed(finishing(claim), reason, KEEP_FINISHED, claim.token, false),
+    );
   }
 
   /** Returns an unfinished job to the front of its queue and wakes a worker for it. False when the lease was lost. */
   async handBack(lease: Lease): Promise<boolean> {
-    const done = await kept(this.#backend.moveJobFromActiveToWait(lease.jobId, lease.token));
+    const done = await unlessLeaseLost(this.#backend.moveJobFromActiveToWait(lease.jobId, lease.token));
     if (done) await this.wake();
     return done;
   }
 
-  /** Says that jobs may be waiting here: one blocked worker looks. */
+  /** Wakes one blocked worker to look for waiting jobs here. */
   async wake(): Promise<void> {
     await this.#redis.zadd(this.marker, 0, '0');
   }
 
-  /** Moves jobs whose lease ran out back into the queue; returns their ids. Two looks are needed to see one. */
+  /** Moves jobs whose lease ran out back into the queue; returns their ids. BullMQ needs two checks to find one. */
   async recoverStalled(): Promise<JobId[]> {
     return (await this.#backend.moveStalledJobsToWait()) as JobId[];
   }
 
-  /** Takes a waiting job out of the queue. A job under a lease stays: its holder learns the end from the record. */
+  /** Removes a waiting job. A claimed job stays; its worker learns of the end from the record. */
   async remove(id: JobId): Promise<void> {
     await this.#backend.remove(id, false);
   }
@@ -198,61 +186,18 @@ export class GroupQueue {
     ]);
     if (rank !== null) return Number(rank) + ahead + 1;
     if (ahead === 0) return undefined;
-    // One that was handed back. The list is taken from its right end.
+    // The job was handed back: it is in the wait list, which is taken from its right end.
     const front = await this.#redis.lpos(this.waitKey, id, 'RANK', -1);
     return front === null ? undefined : Math.max(1, ahead - front);
   }
 }
 
-/** Group queues by name, all over one connection. */
-export class GroupQueues {
-  readonly #redis: Redis;
-  readonly #root: RedisQueueBackend;
-  readonly #times: LeaseTimes;
-  readonly #known = new Map<string, GroupQueue>();
-
-  private constructor(redis: Redis, root: RedisQueueBackend, times: LeaseTimes) {
-    this.#redis = redis;
-    this.#root = root;
-    this.#times = times;
-  }
-
-  /** Resolves when the connection is up and knows BullMQ's scripts, which transactions need beforehand. */
-  static async open(redis: Redis, keys: Keys, times: LeaseTimes = DEFAULT_LEASE_TIMES): Promise<GroupQueues> {
-    const options = {
-      connection: redis,
-      prefix: keys.prefix,
-      lockDuration: times.leaseMs,
-      maxStalledCount: MAX_STALLED_COUNT,
-      stalledInterval: times.stalledCheckMs,
-      skipVersionCheck: true,
-    };
-    const root = createRedisBackend('root', options, { withBlockingConnection: false });
-    root.on('error', () => {});
-    await root.waitUntilReady();
-    return new GroupQueues(redis, root, times);
-  }
-
-  get leaseMs(): number {
-    return this.#times.leaseMs;
-  }
-
-  of(name: string): GroupQueue {
-    let queue = this.#known.get(name);
-    if (!queue) {
-      const backend = this.#root.forQueue(name) as RedisQueueBackend;
-      queue = new GroupQueue(backend, this.#redis, name, this.#times.leaseMs);
-      this.#known.set(name, queue);
-    }
-    return queue;
-  }
-}
-
-/** The two things BullMQ reads from a job that ends. Without `attempts` its script fails after it moved the job. */
+/** The two fields that BullMQ reads from a job that ends. Without `attempts` its script fails after it moved the job. */
 const finishing = (claim: Claim): MinimalJob =>
   ({ id: claim.jobId, opts: { attempts: 1, ...claim.options } }) as Partial<MinimalJob> as MinimalJob;
 
-async function kept(move: Promise<unknown>): Promise<boolean> {
+/** Resolves with whether the lease was still held; rejects with every other error. */
+async function unlessLeaseLost(move: Promise<unknown>): Promise<boolean> {
   try {
     await move;
     return true;

@@ -1,6 +1,6 @@
--- What stands at the head of each group queue; the intake decides by it, the API estimates waits with it.
+-- Reads the head of each group queue; the worker's intake chooses by it what to claim.
 --
--- KEYS[2i-1]  the queue's wait list (jobs handed back or recovered; they go first, from the right end)
+-- KEYS[2i-1]  the queue's wait list (jobs handed back or recovered; they run first, taken from the right end)
 -- KEYS[2i]    its prioritized set, scored rank * 2^32 + arrival
 -- ARGV[i]     <prefix>:<queue>:  so that ARGV[i] .. id is the job's hash
 -- Returns per queue {waiting, rank of the head, ms since the epoch when the head was added}; rank 0 for the wait

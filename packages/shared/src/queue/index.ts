@@ -14,15 +14,8 @@ export {
   type QueuedDelivery,
 } from './delivery-queue.ts';
 export { type GroupDepth, type GroupLoads, meanWaitingCost, readDepths, readLoads } from './depth.ts';
-export {
-  type Claim,
-  DEFAULT_LEASE_TIMES,
-  type GroupQueue,
-  GroupQueues,
-  type Lease,
-  type LeaseTimes,
-  type QueuedJob,
-} from './group-queue.ts';
+export type { Claim, GroupQueue, Lease, QueuedJob } from './group-queue.ts';
+export { DEFAULT_LEASE_TIMES, GroupQueues, type LeaseTimes } from './group-queues.ts';
 export { Janitor, type JanitorOptions } from './janitor.ts';
 export { Leases, type LeasesOptions } from './leases.ts';
 export { CLASS_WIDTH, classOfRank, firstRank, MAX_RANK } from './rank.ts';

@@ -1,13 +1,13 @@
 /**
- * The recovery that must happen somewhere, but needs to happen only once: every API and every worker runs a janitor, and
- * the one that holds the lock does the rounds. A queue that no process watches would otherwise never be rescued.
+ * Recovery that one process must do for all: every API and every worker runs a janitor, and the one that holds the lock
+ * does the rounds. So the jobs of a queue that no live worker serves are recovered as well.
  */
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { JobRecord, RecordStore } from '../records/index.ts';
 import { type Keys, type Redis, redisNow } from '../redis/index.ts';
-import type { GroupQueues } from './group-queue.ts';
+import type { GroupQueues } from './group-queues.ts';
 import { expireOverdue, requeueLost } from './reconciler.ts';
 import { recoverStalled } from './stalled.ts';
 import { WorkflowRunner } from './workflow-runner.ts';
@@ -23,7 +23,7 @@ export interface JanitorOptions {
   readonly everyMs: number;
   /** Between two searches for records without a job; they read every live record. */
   readonly reconcileEveryMs: number;
-  /** A job's deadline passed while it waited, and this janitor ended it: no worker will ever tell of that end. */
+  /** Called for every waiting job that this janitor expired: no worker reports its end. */
   readonly onExpired?: (job: JobRecord) => void;
 }
 
@@ -44,7 +44,7 @@ export class Janitor {
     this.#running ??= this.#rounds();
   }
 
-  /** Resolves when the round under way is over and the lock is free for another janitor. */
+  /** Resolves when the current round is over and the lock is released. */
   async stop(): Promise<void> {
     this.#stop.abort();
     await this.#running;
@@ -56,7 +56,7 @@ export class Janitor {
     const { clock, everyMs, log } = this.#options;
     while (!this.#stop.signal.aborted) {
       try {
-        if (await this.#isMine()) await this.round();
+        if (await this.#holdsLock()) await this.round();
       } catch (error) {
         log.warn({ error }, 'janitor round failed; trying again');
       }
@@ -64,11 +64,11 @@ export class Janitor {
     }
   }
 
-  /** One round, whoever holds the lock. */
+  /** One round, whether this janitor holds the lock or not. */
   async round(): Promise<void> {
     const { redis, keys, queues, records, clock, log, reconcileEveryMs, onExpired } = this.#options;
     const stalled = await recoverStalled(redis, keys, queues, records);
-    if (stalled.length > 0) log.warn({ jobs: stalled }, 'jobs recovered from a worker that went away');
+    if (stalled.length > 0) log.warn({ jobs: stalled }, 'recovered jobs whose worker was lost');
     const expired = await expireOverdue(redis, keys, queues, records, await redisNow(redis));
     if (expired.length > 0) log.info({ jobs: expired.map(({ id }) => id) }, 'jobs expired in the queue');
     for (const job of expired) onExpired?.(job);
@@ -76,11 +76,11 @@ export class Janitor {
     if (clock.monotonic() - this.#reconciledAt < reconcileEveryMs) return;
     this.#reconciledAt = clock.monotonic();
     const lost = await requeueLost(redis, keys, queues, records, await redisNow(redis));
-    if (lost.length > 0) log.warn({ jobs: lost }, 'records without a queued job put back');
+    if (lost.length > 0) log.warn({ jobs: lost }, 'requeued jobs that were missing from their queue');
   }
 
-  /** Takes or keeps the lock; it outlives a missed round or two, not a dead process. */
-  async #isMine(): Promise<boolean> {
+  /** Takes or renews the lock. It lasts for one or two missed rounds, so a dead process soon loses it. */
+  async #holdsLock(): Promise<boolean> {
     const { redis, keys, everyMs } = this.#options;
     const ttl = everyMs * 3;
     if ((await redis.set(keys.janitor, this.#token, 'PX', ttl, 'NX')) === 'OK') return true;

@@ -1,21 +1,22 @@
 /**
- * Every lease of this worker, renewed together: one timer, one command per group with jobs in it.
+ * Renews all leases of this worker together: one timer, one command per group with claimed jobs.
  *
- * A renewal that throws is not a lost lease: Redis may be full or away for a moment, and a job that gets done
- * within its lease still counts (measured: at maxmemory every renewal fails and moveToCompleted still works). Only
- * Redis saying that a lease is gone makes it lost.
+ * A renewal that throws does not mean a lost lease: Redis may be full or unreachable for a moment, and a job that ends
+ * within its lease still counts (measured: at maxmemory every renewal fails and moveToCompleted still works). A lease is
+ * lost only when Redis answers that it is gone.
  */
 import type { JobId } from '../ids.ts';
 import type { Log } from '../log.ts';
-import type { GroupQueues, Lease } from './group-queue.ts';
+import type { Lease } from './group-queue.ts';
+import type { GroupQueues } from './group-queues.ts';
 
 export interface LeasesOptions {
   readonly queues: GroupQueues;
   readonly log: Log;
   readonly renewEveryMs: number;
-  /** The job belongs to somebody else now: stop working on it and publish nothing. */
+  /** The job may belong to another worker now: stop its run and write nothing for it. */
   readonly onLost: (lease: Lease) => void;
-  /** After every renewal that went through. */
+  /** Called after every renewal that succeeded. */
   readonly onRenewed?: () => void;
 }
 
@@ -23,7 +24,7 @@ export class Leases {
   readonly #options: LeasesOptions;
   readonly #held = new Map<JobId, Lease>();
   #timer: NodeJS.Timeout | undefined;
-  /** Renewals do not pile up behind a paused Redis: the next waits for this one. */
+  /** The renewal under way; the next call joins it, so that renewals do not pile up behind a slow Redis. */
   #renewing: Promise<void> | undefined;
 
   constructor(options: LeasesOptions) {
@@ -78,7 +79,7 @@ export class Leases {
   }
 
   #drop(lease: Lease | undefined): void {
-    // The job may have ended while the renewal was on its way; then there is nothing to lose.
+    // The job may have ended during the renewal; then no lease was lost.
     if (!lease || this.#held.get(lease.jobId) !== lease) return;
     this.#held.delete(lease.jobId);
     this.#options.log.warn({ job: lease.jobId, queue: lease.queue }, 'lease lost');

@@ -12,7 +12,7 @@ export const CLASS_WIDTH = Math.floor(MAX_RANK / PRIORITY_CLASSES.length);
 export const firstRank = (priority: PriorityClass): number =>
   1 + PRIORITY_CLASSES.indexOf(priority) * CLASS_WIDTH;
 
-/** The class a rank belongs to. Rank 0, a job that came back to the front, counts as the most urgent. */
+/** The class a rank belongs to. Rank 0, a job that was handed back, counts as the most urgent. */
 export function classOfRank(rank: number): PriorityClass {
   const index = Math.floor(Math.max(rank - 1, 0) / CLASS_WIDTH);
   return PRIORITY_CLASSES[Math.min(index, PRIORITY_CLASSES.length - 1)];

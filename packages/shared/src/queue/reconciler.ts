@@ -1,20 +1,20 @@
-/** What a crash between two steps can leave behind, found again from the records. */
+/** Repairs, from the records, what a crash between two writes left behind. */
 import type { JobId, TenantId } from '../ids.ts';
 import { isTerminal, type JobRecord, type RecordStore } from '../records/index.ts';
 import type { Keys, Redis } from '../redis/index.ts';
-import type { GroupQueues } from './group-queue.ts';
+import type { GroupQueues } from './group-queues.ts';
 import { firstRank } from './rank.ts';
 import { WORKFLOW_QUEUE } from './workflow-runner.ts';
 
-/** A job this young may still be on its way into the queue. */
+/** A younger job may still be on its way into the queue. */
 const SETTLE_MS = 10_000;
 const CHUNK = 500;
-/** BullMQ's answer when the parent of a new child is not there. */
+/** BullMQ's error code when the parent of a new child does not exist. */
 const PARENT_MISSING = -5;
 
 /**
- * Puts jobs back that have a record without an end and no BullMQ job (Redis lost the tail of its log between the two,
- * or somebody removed the job by hand). Returns their ids.
+ * Requeues jobs with an unfinished record and no BullMQ job (Redis lost the end of its log between the two writes, or the
+ * job was removed by hand). Returns their ids.
  */
 export async function requeueLost(
   redis: Redis,
@@ -53,7 +53,7 @@ export async function requeueLost(
   return lost.map((record) => record.id);
 }
 
-/** Ids without a record: it was deleted, or its creator died between admission and writing it. */
+/** Drops live ids without a record: it was deleted, or its process died between admission and writing it. */
 async function forget(redis: Redis, keys: Keys, ids: readonly JobId[]): Promise<void> {
   const reserved = await redis.hmget(keys.reserved, ...ids);
   const pipeline = redis
@@ -64,13 +64,13 @@ async function forget(redis: Redis, keys: Keys, ids: readonly JobId[]): Promise<
     if (reservation === null) continue;
     const [tenant, idempotency] = reservation.split(' ');
     pipeline.zrem(keys.liveOf(tenant as TenantId), ids[i]);
-    // The next request with that key is a new one: nothing came of this.
+    // The request made no job, so the next one with its idempotency key is new.
     if (idempotency) pipeline.del(idempotency);
   }
   await pipeline.exec();
 }
 
-/** The records of the list whose job their queue does not know, or has already closed. */
+/** The records whose BullMQ job is missing or already finished. */
 async function withoutJob(
   redis: Redis,
   queues: GroupQueues,
@@ -80,18 +80,18 @@ async function withoutJob(
   for (const record of candidates)
     pipeline.hmget(queues.of(record.queue).jobKey(record.id), 'timestamp', 'finishedOn');
   const replies = (await pipeline.exec()) ?? [];
-  const orphans: JobRecord[] = [];
+  const missing: JobRecord[] = [];
   for (const [i, [error, reply]] of replies.entries()) {
     if (error) throw error;
     const [added, finished] = reply as (string | null)[];
     if (added !== null && finished === null) continue;
     if (finished !== null) await queues.of(candidates[i].queue).remove(candidates[i].id);
-    orphans.push(candidates[i]);
+    missing.push(candidates[i]);
   }
-  return orphans;
+  return missing;
 }
 
-/** A node comes back as a child of its flow, unless the flow is gone from BullMQ; its record carries it on then. */
+/** Adds a node as a child of its flow, or alone if BullMQ has lost the flow; then the records alone drive the workflow. */
 async function addAgain(queues: GroupQueues, record: JobRecord): Promise<void> {
   const queue = queues.of(record.queue);
   const rank = record.rank ?? firstRank(record.priority);
@@ -105,7 +105,7 @@ async function addAgain(queues: GroupQueues, record: JobRecord): Promise<void> {
   await queue.add(record, rank);
 }
 
-/** Ends waiting jobs whose deadline has passed; running ones are stopped by their worker. Returns the jobs it ended. */
+/** Expires waiting jobs whose deadline has passed; workers stop running ones. Returns the expired jobs. */
 export async function expireOverdue(
   redis: Redis,
   keys: Keys,

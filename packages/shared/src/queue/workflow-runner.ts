@@ -1,11 +1,11 @@
 /**
- * Runs workflows. Every node is a job of its own in its model's group queue, so it runs where that model lives; in
- * BullMQ the whole is a flow: the workflow's job waits for its children, new ones are added as they become ready, and a
- * child that fails releases it at once.
+ * Runs workflows. Every node is its own job in the group queue of its model, so it runs on a worker that serves the
+ * model. In BullMQ a workflow is a flow: its job waits for its children, new children are added as they become ready, and
+ * a child that fails releases it at once.
  *
- * The records decide, and `advance` may be called by anybody at any time, any number of times: by the worker that ended a
- * node, by the API that created or cancelled the whole, by the janitor for workflows that somebody died on. Node jobs have
- * their ids from the start, so starting one twice makes one job.
+ * The records decide, and any process may call `advance` at any time and any number of times: the worker that ended a
+ * node, the API that created or cancelled the workflow, the janitor for workflows whose process died. Node jobs get their
+ * ids before they start, so starting a node twice makes one job.
  */
 import { randomUUID } from 'node:crypto';
 import type { JobMetrics } from '../contracts/job.ts';
@@ -22,7 +22,8 @@ import {
 import { type Keys, type Redis, redisNow } from '../redis/index.ts';
 import { nextMove, type WorkflowNodeState } from '../workflow/next.ts';
 import { AdmissionDesk } from './admission.ts';
-import type { Claim, GroupQueue, GroupQueues } from './group-queue.ts';
+import type { Claim, GroupQueue } from './group-queue.ts';
+import type { GroupQueues } from './group-queues.ts';
 import { firstRank } from './rank.ts';
 
 /** Where the BullMQ jobs of workflows wait for their children; stored under the older name (records/stored-names.ts). */
@@ -39,7 +40,7 @@ export interface WorkflowRunnerOptions {
 export class WorkflowRunner {
   readonly #options: WorkflowRunnerOptions;
   readonly #desk: AdmissionDesk;
-  /** Leases of the moment in which a finished flow is closed. */
+  /** The lease under which a finished flow is closed. */
   readonly #token = `workflows.${randomUUID()}` as LeaseToken;
 
   constructor(options: WorkflowRunnerOptions) {
@@ -54,7 +55,7 @@ export class WorkflowRunner {
     return outcome;
   }
 
-  /** Does whatever the states of its nodes call for. Safe to repeat, alone or at once with others. */
+  /** Starts, ends or stops what the states of the nodes require. Safe to repeat and to run concurrently. */
   async advance(id: JobId): Promise<void> {
     const { records } = this.#options;
     const record = await records.read(id);
@@ -64,10 +65,10 @@ export class WorkflowRunner {
     if (isTerminal(record.state)) return this.#stopNodes(nodes);
     const next = nextMove(workflow, nodes);
     switch (next.kind) {
-      case 'go-on':
+      case 'continue':
         if (next.start.length > 0) {
           await Promise.all(next.start.map((node) => this.#start(record, workflow.weight, node)));
-          // Whoever ended the whole meanwhile has not seen these.
+          // If the workflow ended meanwhile, the nodes just started must be stopped.
           return this.advance(id);
         }
         if (nodes.some((node) => node && node.state !== 'queued'))
@@ -88,25 +89,23 @@ export class WorkflowRunner {
     }
   }
 
-  /** A node has started: so has the whole. */
+  /** Marks the workflow as running because one of its nodes has started. */
   async begin(id: JobId): Promise<void> {
     await this.#options.records.apply([{ move: 'begin', id }]);
   }
 
   /**
-   * Advances the workflows that were noticed and not seen to, and closes the BullMQ jobs that their children released. Returns
-   * how many workflows it advanced.
+   * Advances the workflows that are marked as due (keys.workflows), and closes the BullMQ jobs that their children released.
+   * Returns how many workflows it advanced.
    */
   async sweep(): Promise<number> {
     const { redis, keys } = this.#options;
-    // Taken out first: what happens while we look at a workflow is noticed anew.
-    const noticed = (await redis.zpopmin(keys.workflows, SWEPT_AT_ONCE)).filter(
-      (_, i) => i % 2 === 0,
-    ) as JobId[];
-    for (const id of noticed) await this.advance(id);
+    // Unmarked first: a change during `advance` marks the workflow again.
+    const due = (await redis.zpopmin(keys.workflows, SWEPT_AT_ONCE)).filter((_, i) => i % 2 === 0) as JobId[];
+    for (const id of due) await this.advance(id);
     for (;;) {
       const claim = await this.#queue.claim(this.#token);
-      if (!claim) return noticed.length;
+      if (!claim) return due.length;
       await this.#close(claim);
     }
   }
@@ -122,21 +121,21 @@ export class WorkflowRunner {
     return this.#options.queues.of(WORKFLOW_QUEUE);
   }
 
-  /** Each node stands in its own queue's line, at the end of it: what it waits for there is nobody else's turn. */
+  /** A node is admitted to the end of its own queue with its tenant's share, as if it were requested alone. */
   async #start(parent: JobRecord, weight: number, node: WorkflowNodeState): Promise<void> {
     const { records, queues } = this.#options;
-    const place = await this.#desk.ask({
+    const admission = await this.#desk.ask({
       id: node.job,
       tenant: parent.tenant,
       queue: node.queue,
       priority: parent.priority,
       cost: node.cost,
       weight,
-      // The whole was admitted.
+      // The limits were applied when the workflow was admitted.
       maxWaitMs: Number.MAX_SAFE_INTEGER,
       workers: 1,
     });
-    const admitted = place.code === 'admitted' ? place : undefined;
+    const admitted = admission.code === 'admitted' ? admission : undefined;
     const job: NewJob = {
       id: node.job,
       tenant: parent.tenant,
@@ -157,7 +156,7 @@ export class WorkflowRunner {
     await records.create(job, () => queues.of(job.queue).add(job, rankOf(job), link));
   }
 
-  /** Pictures of all nodes, in their order, and the last transcript. */
+  /** The images of all nodes, in order, and the last transcript. */
   async #result(parent: JobRecord, nodes: readonly (JobRecord | undefined)[]): Promise<Move['fields']> {
     const outputs = nodes.flatMap((node) => (node?.state === 'succeeded' ? [node.output] : []));
     const starts = nodes.flatMap((node) =>
@@ -180,7 +179,7 @@ export class WorkflowRunner {
     return { output, metrics };
   }
 
-  /** What is of no use any more: waiting nodes are cancelled now, running ones are told. */
+  /** Cancels the unfinished nodes: waiting ones at once, running ones through their workers. */
   async #stopNodes(nodes: readonly (JobRecord | undefined)[]): Promise<void> {
     const { records, queues } = this.#options;
     const live = nodes.filter((node) => node !== undefined && !isTerminal(node.state)) as JobRecord[];

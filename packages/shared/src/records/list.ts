@@ -18,13 +18,13 @@ export interface Page {
   readonly next: JobId | undefined;
 }
 
-/** How many ids one page may look at when a filter matches few: bounds the work of a request. */
+/** How many ids a page may examine when its filter matches few: bounds the work of a request. */
 const MAX_SCANNED = 2000;
 const CHUNK = 200;
 
 /**
- * The page after `cursor` (an id: it stays valid however many jobs come or go). A filtered page may hold fewer than
- * `limit` records and still have a next one, when MAX_SCANNED ids were looked at.
+ * The page after `cursor` (an id, so it stays valid while jobs come and go). A filtered page may hold fewer than
+ * `limit` records and still have a next one, when MAX_SCANNED ids were examined.
  */
 export async function listJobs(
   redis: Redis,
@@ -49,9 +49,9 @@ export async function listJobs(
     )) as JobId[];
     if (ids.length === 0) return { records: found, next: undefined };
     const chunk = await records.readMany(ids);
-    const forgotten = ids.filter((_, i) => chunk[i] === undefined);
-    // Records leave by TTL; their index entries leave when somebody meets them.
-    if (forgotten.length > 0) await redis.zrem(index, ...forgotten);
+    const expired = ids.filter((_, i) => chunk[i] === undefined);
+    // Records expire by TTL; their index entries are removed when a page meets them.
+    if (expired.length > 0) await redis.zrem(index, ...expired);
     for (const [i, record] of chunk.entries()) {
       after = ids[i];
       if (!record || !matches(record, page.filter)) continue;

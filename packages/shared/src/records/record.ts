@@ -11,10 +11,10 @@
  *                +--------- cancel ----+--> canceled    never changes again
  *                +--------- expire ----+--> expired
  *
- * `output` says a part of the result while the rest is still to come.
+ * `output` announces a part of the result while the job still runs.
  * `begin` is the start of a workflow, when its first node starts; a workflow itself has no attempts.
- * `start` opens an attempt: it may find the record queued, or still running when the worker before died without a
- * word. Every later move of that worker names the attempt, and moves of older attempts are refused as stale.
+ * `start` begins an attempt: it may find the record queued, or still running if the worker of the last attempt died.
+ * Every later move of an attempt names its lease, and moves of older attempts are refused as stale.
  */
 import { z } from 'zod';
 import {
@@ -29,7 +29,7 @@ import { TranscriptSchema } from '../contracts/speech-to-text.ts';
 import type { JobId, LeaseToken, TenantId, WorkerId } from '../ids.ts';
 import { StoredErrorSchema } from './stored-error.ts';
 
-/** Per move: the states it may find, and the state it leaves. transition.lua is loaded with this very table. */
+/** Per move: the states it may start from, and the state it leads to. transition.lua is loaded with this table. */
 export const MOVES = {
   start: { from: ['queued', 'running'], to: 'running' },
   begin: { from: ['queued'], to: 'running' },
@@ -75,7 +75,7 @@ export const StoredImageSchema = z.object({
 });
 export type StoredImage = z.output<typeof StoredImageSchema>;
 
-/** A transcript; a long one is an object of its own and only its text stands here. */
+/** A transcript. A long one is stored as an object (`key`), and only its text is kept here. */
 export const StoredTranscriptSchema = TranscriptSchema.partial({ segments: true }).extend({
   key: z.string().optional(),
 });
@@ -89,7 +89,7 @@ export type JobOutput = z.output<typeof JobOutputSchema>;
 
 /** A workflow: its nodes, each with the job it is or will be. Inputs are complete but for their references. */
 export const WorkflowStateSchema = z.object({
-  /** The share of its tenant against others. */
+  /** The tenant's share against other tenants. */
   weight: z.number().default(1),
   nodes: z.array(
     z.object({
@@ -106,11 +106,11 @@ export const WorkflowStateSchema = z.object({
 });
 export type WorkflowState = z.output<typeof WorkflowStateSchema>;
 
-/** Which wire a job was asked for on; its webhooks speak the same. */
+/** The dialect of the request that made a job; its webhooks use the same one. */
 export const DIALECTS = ['native', 'replicate'] as const;
 export type Dialect = (typeof DIALECTS)[number];
 
-/** Whom to tell of a job. `secret` names whose secrets sign it. */
+/** Where a job's webhooks go. `secret` is the tenant whose secrets sign them. */
 export const StoredWebhookSchema = z.object({
   url: z.string(),
   events: z.array(z.string()),
@@ -136,16 +136,19 @@ const base = {
   deadline_at: number.optional(),
   /** Its place in line: BullMQ's priority. */
   rank: number.optional(),
-  /** Where its tenant stood in line (queue/admit.lua); the job's start moves the line on. */
+  /** Its start tag in fair queueing (queue/admit.lua); when the job starts, the virtual time of its class advances to it. */
   fair_tag: number.optional(),
-  /** Of those admitted under this id, the one that made it: one that takes long is taken for dead, and another takes its place. */
+  /**
+   * When the request that stored this record was admitted. If storing takes too long, another request is admitted under the
+   * same id; each recognises its own record by this time.
+   */
   admitted_at: number.optional(),
-  /** Types of the events that somebody asked to be told of, separated by spaces. */
+  /** Types of the events that are sent as webhooks, separated by spaces. */
   hook_events: z.string().optional(),
   webhook: json(StoredWebhookSchema).optional(),
   /** Of a workflow. */
   workflow: json(WorkflowStateSchema).optional(),
-  /** Of a node: the job it is part of, and which node it is. */
+  /** Of a node: the id of its workflow's job, and the node's id in it. */
   parent: id<JobId>().optional(),
   node: z.string().optional(),
   /** Rises with every change; the job's ETag and the id of its last event. */

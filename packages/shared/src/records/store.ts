@@ -15,24 +15,24 @@ const TRANSITION_LUA = [
 export interface Move {
   readonly move: MoveName;
   readonly id: JobId;
-  /** The attempt this move speaks for; see transition.lua for moves without one. */
+  /** The lease of the attempt that makes this move; see transition.lua for moves without one. */
   readonly lease?: LeaseToken;
   /** Written with the move. Objects are stored as JSON. */
   readonly fields?: Readonly<Record<string, string | number | object>>;
   /** What the event of this move carries. */
   readonly data?: object;
-  /** With requeue: the attempt was cut short through no fault of the job and is not counted. */
+  /** With requeue: the attempt was interrupted through no fault of the job and is not counted. */
   readonly refund?: true;
 }
 
-/** What became of a move; the codes are explained at the head of transition.lua. */
+/** The result of a move; the head of transition.lua explains the codes. */
 export interface Outcome {
   readonly code: 'ok' | 'same' | 'requested' | 'ended' | 'overtaken' | 'stale' | 'exists' | 'missing';
   readonly state: JobState | '';
   readonly rev: number;
   readonly attempt: number;
   readonly cancelRequested: boolean;
-  /** After a start or progress: somebody follows the job live (previews.ts). */
+  /** After a start or progress: a caller follows the job live (previews.ts). */
   readonly watched: boolean;
   /** After a create or a start that took effect. */
   readonly record?: JobRecord;
@@ -46,7 +46,7 @@ export interface StoredEvent {
   readonly data: unknown;
 }
 
-/** What happened to a job since somebody last looked. */
+/** The state of a job, and its events since a given rev. */
 export interface News {
   readonly state: JobState;
   readonly rev: number;
@@ -58,7 +58,7 @@ export interface RecordStoreOptions {
 }
 
 const FLAG_ABSENT = 0;
-/** A create that took effect also answers the time. */
+/** The reply to a create that took effect has the creation time after these. */
 const CREATE_REPLY_LENGTH = 5;
 
 export class RecordStore {
@@ -74,7 +74,7 @@ export class RecordStore {
     this.#script = defineScript(redis, 'lehrTransition', TRANSITION_LUA);
   }
 
-  /** Applies the moves in order in one round trip; each outcome stands where its move stood. */
+  /** Applies the moves in order in one round trip; the outcomes are in the same order. */
   async apply(moves: readonly Move[]): Promise<Outcome[]> {
     if (moves.length === 0) return [];
     const replies = await this.#script.run([this.#keys.live], this.#arguments(moves.map(encodeMove)));
@@ -82,10 +82,10 @@ export class RecordStore {
   }
 
   /**
-   * Writes a new record and lets `enqueue` add its job, in one round trip: both commands leave together, the record's first,
-   * so no worker meets a job without a record. Not one transaction: what a crash of Redis between the two leaves behind, the
-   * reconciler finds (and ioredis builds a MULTI of scripts at twice the cost of both commands). Creating an id again
-   * changes nothing and answers `exists`, so a create whose reply was lost may be repeated.
+   * Writes a new record and lets `enqueue` add its job, in one round trip: both commands are sent together, the record's
+   * first, so no worker claims a job without a record. They are not one transaction: the reconciler repairs what a crash of
+   * Redis between the two leaves behind (and ioredis builds a MULTI of scripts at twice the cost of both commands). Creating
+   * an id again changes nothing and answers `exists`, so a create whose reply was lost may be repeated.
    */
   async create(job: NewJob, enqueue: () => Promise<unknown>): Promise<Outcome> {
     const move = { move: 'create', id: job.id, fields: toStoredNames(encodeFields(job)) };
@@ -100,7 +100,7 @@ export class RecordStore {
     return { ...outcome, record: { ...job, state: 'queued', rev: outcome.rev, attempt: 0, created_at } };
   }
 
-  /** Undefined when there is no such record, or no longer. */
+  /** Undefined when the record does not exist (any more). */
   async read(id: JobId): Promise<JobRecord | undefined> {
     return parseRecord(await this.#redis.hgetall(this.#keys.record(id)));
   }
@@ -122,8 +122,8 @@ export class RecordStore {
   }
 
   /**
-   * At most `count` events after `afterRev`, oldest first, with where the record stood just before they were read; one
-   * round trip. Undefined when there is no such record, or no longer.
+   * At most `count` events after `afterRev`, oldest first, and the state of the record just before they were read; one
+   * round trip. Undefined when the record does not exist (any more).
    */
   async news(id: JobId, afterRev: number, count: number): Promise<News | undefined> {
     const [record, events] = await Promise.all([
@@ -135,7 +135,7 @@ export class RecordStore {
     return { state: state as JobState, rev: Number(rev), events: events.map(parseEvent) };
   }
 
-  /** Forgets a finished job. */
+  /** Deletes the record and events of a finished job. */
   async delete(record: JobRecord): Promise<void> {
     await this.#redis
       .multi()

@@ -1,28 +1,28 @@
--- The only writer of a job's state: applies a list of moves, each whole or not at all, in one round trip.
+-- The only writer of a job's state: applies a list of moves in one round trip, each move whole or not at all.
 --
--- KEYS[1]  <prefix>:live      ids of all jobs without an end, by creation time
--- ARGV[1]  <prefix>           for example {lehr}; every key below carries it, so all share one cluster slot
--- ARGV[2]  JSON list of moves {move, id, lease?, fields?, data?, refund?}; data is the event's own, JSON
+-- KEYS[1]  <prefix>:live      ids of all unfinished jobs, by creation time
+-- ARGV[1]  <prefix>           for example {lehr}; every key below begins with it, so all share one cluster slot
+-- ARGV[2]  JSON list of moves {move, id, lease?, fields?, data?, refund?}; data is the data of the move's event, as JSON
 -- ARGV[3]  how long a finished record is kept, ms
 --
--- MOVES is put before this text when it is loaded: per move, the states it may find and the one it leaves
+-- MOVES is put before this text when it is loaded: per move, the states it may start from and the one it leads to
 -- (records/record.ts).
 --
--- Beside the state it keeps what must never disagree with it: the tenant's list, live and running jobs, the load of each group
--- queue, and the outbox of events that somebody asked to be told of.
+-- With the state it writes everything that must agree with it: the tenant's job list, the sets of live and running jobs, the
+-- load of each group queue, and the outbox of webhook events.
 --
--- A move speaks for a running attempt by its lease. A move without one may touch a running record only when no
--- lease on it is alive any more (BullMQ's lock key is gone); `cancel` without one becomes a request to the worker.
+-- A move of a running attempt names its lease. A move without a lease may change a running record only when its lease is
+-- gone (BullMQ's lock key has expired); until then `cancel` becomes a request to the worker, and other moves are stale.
 --
--- Returns per move {code, state, rev, attempt, cancel_requested, watched, record}; `watched` says after a start or progress
--- whether somebody follows the job live, `record` is the flat hash after a start.
+-- Returns per move {code, state, rev, attempt, cancel_requested, watched, record}; `watched` is above 0 after a start or
+-- progress if a caller follows the job live, `record` is the flat hash after a start.
 --   ok         applied
---   same       this very move had been applied before (its reply was lost)
+--   same       the same move was applied before (its reply was lost)
 --   requested  the worker that runs the job was asked to cancel it
---   ended      the record has an end already
---   overtaken  the record came to its end here: start or requeue found a cancel request or a deadline passed
+--   ended      the record is finished already
+--   overtaken  start or requeue found a cancel request or a passed deadline and ended the job instead
 --   stale      another attempt owns the job now, or a worker's lease on it is still alive
---   exists     create found a record of this id
+--   exists     create found a record with this id
 --   missing    there is no such record
 
 local prefix = ARGV[1]
@@ -46,22 +46,22 @@ local function contains(list, value)
   return false
 end
 
--- Estimated engine ms that wait in a group, by priority class; admission reads it. `sign` is 1 or -1.
+-- Adds to (sign 1) or subtracts from (-1) the estimated engine ms that wait in a group; admission reads it.
 local function shift_load(queue, priority, cost, sign)
   redis.call('HINCRBYFLOAT', prefix .. ':load:' .. queue, priority, sign * tonumber(cost))
 end
 
--- Fair queueing: a class's turn is the start tag of the last job it served (queue/admit.lua hands them out).
-local function advance_turn(queue, priority, tag)
-  local turns = prefix .. ':fair:' .. queue
-  local turn = tonumber(redis.call('HGET', turns, priority) or 0)
-  if tag > turn then redis.call('HSET', turns, priority, tag) end
+-- Fair queueing: the virtual time of a class is the start tag of the last job that started (queue/admit.lua assigns the tags).
+local function advance_virtual_time(queue, priority, start_tag)
+  local fair = prefix .. ':fair:' .. queue
+  local virtual_time = tonumber(redis.call('HGET', fair, priority) or 0)
+  if start_tag > virtual_time then redis.call('HSET', fair, priority, start_tag) end
 end
 
--- One event per change, numbered by the record's rev; then whoever waits for this job is woken.
+-- Adds one event per change, numbered by the record's rev, and wakes the readers that wait for this job.
 local function announce(id, rev, event, data, hook_events)
   if hook_events and string.find(' ' .. hook_events .. ' ', ' ' .. event .. ' ', 1, true) then
-    -- NX: an event that comes again (a second attempt starts) keeps its place; it has one webhook id for ever.
+    -- NX: a repeated event (a second attempt starts) keeps its place, because each event of a job has one webhook id.
     redis.call('ZADD', prefix .. ':outbox', 'NX', now, id .. ' ' .. event)
     redis.call('PUBLISH', prefix .. ':outbox', id)
   end
@@ -83,7 +83,7 @@ local function create(m)
   local key = prefix .. ':record:' .. m.id
   local known = redis.call('HMGET', key, 'state', 'rev', 'attempt')
   if known[1] then
-    -- A create that is repeated was admitted again: that place is not needed.
+    -- A repeated create was admitted a second time: release that reservation.
     redis.call('HDEL', prefix .. ':reserved', m.id)
     if TERMINAL[known[1]] then
       redis.call('ZREM', KEYS[1], m.id)
@@ -127,17 +127,17 @@ local function apply(m)
     'worker', 'deadline_at', 'priority', 'cost', 'hook_events', 'fair_tag', 'parent')
   local state, rev, attempt, lease = known[1], tonumber(known[2]), tonumber(known[3]), known[4]
   if not state then return { 'missing', '', 0, 0, 0 } end
-  local wanted = known[5] and 1 or 0
+  local cancel_requested = known[5] and 1 or 0
   local watched = 0
   if m.move == 'start' or m.move == 'progress' then
     -- A watched workflow makes its nodes watched.
     watched = redis.call('EXISTS', prefix .. ':watched:' .. m.id, prefix .. ':watched:' .. (known[14] or ''))
   end
-  local function answer(code) return { code, state, rev, attempt, wanted, watched } end
+  local function answer(code) return { code, state, rev, attempt, cancel_requested, watched } end
 
   local move = m.move
   if TERMINAL[state] then
-    -- The end keeps the lease that brought it, so that a repeat whose first reply was lost is known.
+    -- A finished record keeps the lease that ended it, so that the same move sent again is recognised.
     if state == MOVES[move].to and m.lease and m.lease == redis.call('HGET', key, 'ended_by') then return answer('same') end
     return answer('ended')
   end
@@ -156,14 +156,14 @@ local function apply(m)
       if move ~= 'cancel' then return answer('stale') end
       redis.call('HSET', key, 'cancel_requested', '1')
       redis.call('PUBLISH', prefix .. ':cancel:' .. known[8], m.id)
-      wanted = 1
+      cancel_requested = 1
       return answer('requested')
     end
   end
 
-  -- What a job's owner or its deadline decided meanwhile goes before a new attempt.
+  -- A cancel request or a passed deadline goes before a new attempt.
   if move == 'start' or move == 'requeue' then
-    if wanted == 1 then
+    if cancel_requested == 1 then
       move = 'cancel'
     elseif known[9] and tonumber(known[9]) <= now then
       move = 'expire'
@@ -188,7 +188,7 @@ local function apply(m)
   if move == 'start' then
     attempt = attempt + 1
     redis.call('HSET', key, 'attempt', attempt, 'started_at', now, 'lease', m.lease)
-    if known[13] then advance_turn(known[7], known[10], tonumber(known[13])) end
+    if known[13] then advance_virtual_time(known[7], known[10], tonumber(known[13])) end
   elseif move == 'begin' then
     redis.call('HSET', key, 'started_at', now)
   elseif move == 'requeue' then

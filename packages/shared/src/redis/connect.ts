@@ -1,8 +1,9 @@
 /**
- * The only importer of ioredis: opens connections whose behaviour in an outage is decided here.
+ * Opens Redis connections, with the behaviour in an outage set here by the role of the connection. The only importer of
+ * ioredis.
  *
- * Stock settings resumed 17 s after a Redis outage of 20 s (exponential back-off up to 20 s) and let a request hang
- * for over a minute; ours come back within a second and fail fast where a caller is waiting.
+ * With ioredis's default settings, connections resumed 17 s after a Redis outage of 20 s (exponential backoff up to 20 s)
+ * and a request hung for over a minute. With these, they resume within a second and fail fast where a caller waits.
  */
 import { Redis, type RedisOptions } from 'ioredis';
 import { LehrError } from '../errors.ts';
@@ -13,7 +14,7 @@ export type { Redis } from 'ioredis';
  * - `api`: a caller waits for the answer. Fails at once while disconnected and after 2 s without a reply.
  * - `worker`: queue and record commands of a worker. Waits through a reconnect, gives up on one command after 10 s.
  * - `blocking`: one blocking pop at a time. No command timeout; a silent socket is dropped after 20 s, and the pop is sent again.
- * - `subscriber`: channels only; resubscribes by itself.
+ * - `subscriber`: channels only; resubscribes after a reconnect.
  */
 export type ConnectionRole = 'api' | 'worker' | 'blocking' | 'subscriber';
 
@@ -22,8 +23,7 @@ const RECONNECT_CAP_MS = 1000;
 const ROLE_OPTIONS: Record<ConnectionRole, RedisOptions> = {
   api: { enableOfflineQueue: false, commandTimeout: 2000, maxRetriesPerRequest: 1 },
   worker: { commandTimeout: 10_000, maxRetriesPerRequest: null },
-  // Commands that a lost connection left unanswered are sent again: without that ioredis forgets them, and whoever waits for the
-  // answer waits for ever.
+  // null: a command left unanswered by a lost connection is sent again; otherwise ioredis drops it and the pop never returns.
   blocking: { socketTimeout: 20_000, maxRetriesPerRequest: null },
   subscriber: { maxRetriesPerRequest: null },
 };
@@ -34,6 +34,7 @@ export function openRedis(url: string, role: ConnectionRole, name = role as stri
     connectionName: `lehr-${name}`,
     keepAlive: 5000,
     connectTimeout: 2000,
+    // Exponential backoff with jitter.
     retryStrategy: (times) =>
       Math.min(50 * 2 ** Math.min(times, 10), RECONNECT_CAP_MS) * (0.75 + Math.random() / 4),
     lazyConnect: false,
@@ -45,9 +46,9 @@ export function openRedis(url: string, role: ConnectionRole, name = role as stri
 }
 
 /**
- * Commands of one turn of the event loop leave in one write. Many requests are under way at once and a write costs more than
- * all else about a command; ioredis's own autopipelining sends the next ones only when the last ones are answered, and so
- * doubles the time until a silent server is noticed.
+ * Sends the commands of one turn of the event loop in one write. Many requests run at once, and a write costs more than
+ * everything else about a command. ioredis's own autopipelining sends the next commands only after the replies to the last
+ * ones, which doubles the time until a silent server is noticed.
  */
 function coalesceWrites(stream: Redis['stream']): void {
   const write = stream.write;
@@ -90,8 +91,8 @@ export async function redisReady(redis: Redis, timeoutMs = 5000): Promise<void> 
 }
 
 /**
- * Jobs live in Redis; a server that evicts keys under memory pressure would lose them without a word.
- * Refuses any policy but noeviction. Where CONFIG and INFO hide the policy (some managed servers), it is not refused.
+ * Refuses every maxmemory-policy but noeviction: jobs live in Redis, and a server that evicts keys would lose them silently.
+ * Where INFO does not show the policy (some managed servers), the server is accepted.
  */
 export async function assertNoEviction(redis: Redis): Promise<void> {
   const memory = await redis.info('memory');
@@ -104,7 +105,7 @@ export async function assertNoEviction(redis: Redis): Promise<void> {
   }
 }
 
-/** Redis's own clock, ms since the epoch: what records and deadlines are measured by, whoever's clock is wrong. */
+/** Redis's clock, ms since the epoch. Records and deadlines use it, so they do not depend on the clocks of the processes. */
 export async function redisNow(redis: Redis): Promise<number> {
   const [seconds, microseconds] = await redis.time();
   return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);

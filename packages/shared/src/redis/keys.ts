@@ -9,20 +9,20 @@ export interface Keys {
   readonly prefix: string;
   record(id: JobId): string;
   events(id: JobId): string;
-  /** Ids of all jobs without an end, scored by creation time. */
+  /** Ids of all unfinished jobs, scored by creation time. */
   readonly live: string;
   liveOf(tenant: TenantId): string;
-  /** Ids of a tenant's jobs that run. */
+  /** Ids of a tenant's running jobs. */
   runningOf(tenant: TenantId): string;
-  /** Ids of jobs with a deadline and no end, scored by it. */
+  /** Ids of unfinished jobs with a deadline, scored by it. */
   readonly deadlines: string;
-  /** Every job of a tenant, ordered by id and so by time. */
+  /** Ids of all jobs of a tenant, in order of id and so of creation. */
   jobsOf(tenant: TenantId): string;
   /** Names of all group queues ever used; also the channel that announces a new one. */
   readonly groups: string;
-  /** Estimated engine ms that wait in a group, by priority class. */
+  /** Estimated engine ms of the waiting jobs of a group, by priority class. */
   load(queue: string): string;
-  /** Fair queueing of a group: per class its turn, per class and tenant where it stands. */
+  /** Fair queueing in a group: per class its virtual time, per class and tenant the start tag of the tenant's next job. */
   fair(queue: string): string;
   idempotency(hash: string): string;
   /** By job id, for admitted jobs whose record is not written yet: `<tenant>`, or `<tenant> <idempotency key>`. */
@@ -31,7 +31,7 @@ export interface Keys {
   twins(hash: string): string;
   /** `<twin hash> <job id>` of the lost ones that are called off when nobody came, by until when they wait. */
   readonly orphans: string;
-  /** What is known of an uploaded file. */
+  /** Facts about an uploaded file. */
   file(tenant: TenantId, id: FileId): string;
   /** An API key. */
   apiKey(id: string): string;
@@ -40,27 +40,27 @@ export interface Keys {
   /** What an API key has spent of its budget. */
   budget(id: string): string;
   /**
-   * Events somebody asked to be told of and that are not queued for delivery yet: `<job id> <event>`, by time. Also the channel
-   * that announces one.
+   * Webhook events that are not queued for delivery yet: `<job id> <event>`, by time. Also the channel that announces a new
+   * one.
    */
   readonly outbox: string;
-  /** One webhook event of a job: its body, where it goes and how that went. */
+  /** One webhook event of a job: its body, its target and the state of its delivery. */
   delivery(job: JobId, event: string): string;
-  /** Every attempt to deliver an event of this job. */
+  /** All delivery attempts for events of this job. */
   attempts(job: JobId): string;
-  /** `<job id> <event>` of deliveries without an end, by when the next attempt is due. */
+  /** `<job id> <event>` of unfinished deliveries, by when the next attempt is due. */
   readonly undelivered: string;
-  /** The secrets that sign a tenant's webhooks, sealed, by when they stop signing. */
+  /** The secrets that sign a tenant's webhooks, encrypted, by when they stop signing. */
   hookSecrets(tenant: TenantId): string;
-  /** Exists when a receiver has answered that it wants no more; the hash is of tenant and URL. */
+  /** Exists after a receiver answered that it wants no more deliveries; the hash is of tenant and URL. */
   hookGone(hash: string): string;
-  /** Exists while a receiver is left alone; the hash is of tenant and host. */
+  /** Exists while a receiver is paused; the hash is of tenant and host. */
   hookPause(hash: string): string;
-  /** Workflows that may have a next node to start or an end to write, by when that was noticed. */
+  /** Workflows that are due to be advanced: a node may be ready to start or the workflow may be over. Scored by time. */
   readonly workflows: string;
   /** Channel: the record of this job changed. */
   changed(id: JobId): string;
-  /** Exists while somebody follows the job live. */
+  /** Exists while a caller follows the job live. */
   watched(id: JobId): string;
   /** The newest preview of a running job; also the channel that announces the next one. */
   preview(id: JobId): string;
@@ -71,7 +71,7 @@ export interface Keys {
   worker(id: WorkerId): string;
   /** Ids of workers that have reported. */
   readonly workers: string;
-  /** Exists while the sweep of old outputs has been done. */
+  /** Exists after a sweep of old outputs until the next one is due. */
   readonly sweep: string;
   /** Held by the one process that runs the janitor. */
   readonly janitor: string;

@@ -1,8 +1,7 @@
 /**
- * Tells an error that says "Redis is away" from any other. ioredis has no common class for these, so its own words
- * are compared; test/api/redis-outage.test.ts has a Redis that is dead, frozen and full say them.
+ * Tells errors that mean an outage of Redis from all others. ioredis has no common class for them, so their messages are
+ * compared; test/api/redis-outage.test.ts produces them with a Redis that is dead, frozen or full.
  */
-
 const MESSAGES = [
   'Connection is closed.',
   'Command timed out',

@@ -1,5 +1,5 @@
 /** Lua scripts as typed functions: EVALSHA on a connection, loaded by ioredis when the server does not know them. */
-import type { Redis } from 'ioredis';
+import type { Redis } from './connect.ts';
 
 export interface Script {
   run(keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;

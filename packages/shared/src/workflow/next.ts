@@ -7,14 +7,14 @@ import { fillReferences } from './references.ts';
 export type WorkflowNodeState = WorkflowState['nodes'][number];
 
 export type NextMove =
-  /** These nodes can start; their inputs are complete. Possibly none. */
-  | { readonly kind: 'go-on'; readonly start: readonly WorkflowNodeState[] }
+  /** These nodes can start; their inputs are complete. May be none. */
+  | { readonly kind: 'continue'; readonly start: readonly WorkflowNodeState[] }
   | { readonly kind: 'succeed' }
-  /** A node ended otherwise; whatever else still runs is of no use any more. */
+  /** A node failed or expired; the nodes that still run must stop. */
   | { readonly kind: 'fail'; readonly error: JobError }
   | { readonly kind: 'cancel' };
 
-/** `records` stand in the order of the nodes, undefined where a node has not begun. */
+/** `records` are in the order of the nodes, undefined for a node that has not started. */
 export function nextMove(workflow: WorkflowState, records: readonly (JobRecord | undefined)[]): NextMove {
   for (const [i, record] of records.entries()) {
     if (record?.state === 'failed')
@@ -28,12 +28,13 @@ export function nextMove(workflow: WorkflowState, records: readonly (JobRecord |
   const ready = workflow.nodes.filter(({ after }, i) => records[i] === undefined && after.every(isDone));
   const start = ready.map((node) => ({
     ...node,
-    input: fillReferences(node.input, (id, field) => offeredBy(outputs.get(id), field)),
+    input: fillReferences(node.input, (id, field) => fieldOf(outputs.get(id), field)),
   }));
-  return { kind: 'go-on', start };
+  return { kind: 'continue', start };
 }
 
-function offeredBy(record: JobRecord | undefined, field: string): string {
+/** A field of OFFERED_FIELDS as text; empty when the node has no such output. */
+function fieldOf(record: JobRecord | undefined, field: string): string {
   const transcript = record?.state === 'succeeded' ? record.output.transcript : undefined;
   if (field === 'text') return transcript?.text.trim() ?? '';
   return field === 'language' ? (transcript?.language ?? '') : '';
@@ -49,7 +50,7 @@ function nodeExpired(node: string): JobError {
   return {
     code: 'deadline-exceeded',
     title,
-    detail: `The deadline passed while node ${node} was under way.`,
+    detail: `The deadline passed while node ${node} was waiting or running.`,
     retryable,
   };
 }

@@ -13,7 +13,7 @@ const draw = (id: string, prompt: string): WorkflowNode => ({ id, type: 'text-to
 const order = (nodes: readonly WorkflowNode[]): string[] =>
   planWorkflow(nodes).nodes.map(({ node }) => node.id);
 
-test('speech to image is two nodes, the picture after the words', () => {
+test('speech-to-image is planned as two nodes, transcription before drawing', () => {
   const nodes = speechToImageNodes({ audio: 'https://x.example/a.wav', width: 256 }, 'ears+brush');
   expect(planWorkflow(nodes)).toMatchObject({
     nodes: [
@@ -27,7 +27,7 @@ test('speech to image is two nodes, the picture after the words', () => {
   });
 });
 
-test('nodes run after what they refer to, whatever order they were written in', () => {
+test('a node is planned after the nodes it refers to, in whatever order they are listed', () => {
   const nodes = [
     draw('both', '{{a.text}} and {{ b.text }}'),
     listen('a'),
@@ -39,31 +39,31 @@ test('nodes run after what they refer to, whatever order they were written in', 
   expect(ran.indexOf('one')).toBeGreaterThan(ran.indexOf('a'));
 });
 
-test('a reference to nobody, to a field that is not offered, and a repeated id are each named with their place', () => {
+test('an unknown node, an unknown field and a repeated id are each reported with their pointer', () => {
   const { problems } = planWorkflow([listen('a'), draw('a', '{{ghost.text}} {{a.images}}')]);
   expect(problems).toEqual([
     { pointer: '/nodes/1/id', detail: 'a is the id of another node too' },
-    { pointer: '/nodes/1/input/prompt', detail: 'refers to ghost, which is no node of this workflow' },
+    { pointer: '/nodes/1/input/prompt', detail: 'refers to ghost, which is not a node of this workflow' },
     { pointer: '/nodes/1/input/prompt', detail: expect.stringContaining('offers') },
   ]);
 });
 
-test('a circle is refused and its members named, also a node that waits for itself', () => {
-  const circle: WorkflowNode[] = [
+test('a cycle is refused and its nodes are named, also a node that refers to itself', () => {
+  const cycle: WorkflowNode[] = [
     { id: 'a', type: 'speech-to-text', input: { audio: 'https://x.example/a.wav', prompt: '{{b.text}}' } },
     { id: 'b', type: 'speech-to-text', input: { audio: 'https://x.example/b.wav', prompt: '{{a.text}}' } },
     listen('c'),
   ];
-  expect(planWorkflow(circle).problems.map(({ pointer }) => pointer)).toEqual(['/nodes/0', '/nodes/1']);
-  const narcissus: WorkflowNode = {
+  expect(planWorkflow(cycle).problems.map(({ pointer }) => pointer)).toEqual(['/nodes/0', '/nodes/1']);
+  const selfReference: WorkflowNode = {
     id: 'a',
     type: 'speech-to-text',
     input: { audio: 'x', prompt: '{{a.text}}' },
   };
-  expect(planWorkflow([narcissus]).problems).toHaveLength(1);
+  expect(planWorkflow([selfReference]).problems).toHaveLength(1);
 });
 
-test('what was said is never taken for a place to fetch audio from', () => {
+test('a reference is refused in the audio field, so a transcript is never fetched as a URL', () => {
   const nodes: WorkflowNode[] = [
     listen('a'),
     { id: 'b', type: 'speech-to-text', input: { audio: '{{a.text}}' } },
@@ -71,7 +71,7 @@ test('what was said is never taken for a place to fetch audio from', () => {
   expect(planWorkflow(nodes).problems).toMatchObject([{ pointer: '/nodes/1/input/audio' }]);
 });
 
-test('references are filled in everywhere, and what is filled in is taken as it is', () => {
+test('references are filled in at any depth, and the inserted text is not searched again', () => {
   const input = {
     prompt: 'draw {{a.text}}',
     list: ['{{a.language}}', 3],
@@ -91,7 +91,7 @@ test('references are filled in everywhere, and what is filled in is taken as it 
   ]);
 });
 
-test('what is filled in never makes a string longer than a prompt may be, however often it is referred to', () => {
+test('inserted text is cut so that a string stays within the longest allowed prompt', () => {
   const said = 'a long talk '.repeat(10_000);
   const { prompt } = fillReferences({ prompt: `{{a.text}} | ${'{{a.text}}'.repeat(3_000)}` }, () => said);
   expect(prompt).toHaveLength(MAX_PROMPT_LENGTH);

@@ -1,4 +1,4 @@
-/** Whether a list of nodes is a workflow that can run: every reference leads to another node's field, and none in a circle. */
+/** Checks that a list of nodes can run as a workflow: every reference names a field of another node, without cycles. */
 import type { WorkflowNode } from '../contracts/workflow.ts';
 import type { FieldProblem } from '../errors.ts';
 import { findReferences, OFFERED_FIELDS } from './references.ts';
@@ -10,9 +10,9 @@ export interface PlannedNode {
 }
 
 export interface Plan {
-  /** In an order in which they could run one by one. */
+  /** In an order in which they could run one after the other. */
   readonly nodes: readonly PlannedNode[];
-  /** Why it cannot run; pointers count from the list of nodes. */
+  /** Why the workflow cannot run; pointers start at the list of nodes. */
   readonly problems: readonly FieldProblem[];
 }
 
@@ -28,7 +28,7 @@ export function planWorkflow(nodes: readonly WorkflowNode[]): Plan {
       findReferences(node.input).flatMap((reference): FieldProblem[] => {
         const wrong =
           reference.pointer === '/audio'
-            ? 'must name the audio itself: what another node said is no place to fetch from'
+            ? 'must name the audio itself and not refer to another node'
             : wrongReference(reference.node, reference.field, byId);
         return wrong ? [{ pointer: `/nodes/${i}/input${reference.pointer}`, detail: wrong }] : [];
       }),
@@ -52,24 +52,24 @@ function wrongReference(
   byId: ReadonlyMap<string, WorkflowNode>,
 ): string | undefined {
   const target = byId.get(id);
-  if (!target) return `refers to ${id}, which is no node of this workflow`;
+  if (!target) return `refers to ${id}, which is not a node of this workflow`;
   const offered: readonly string[] = OFFERED_FIELDS[target.type];
   if (offered.includes(field)) return undefined;
   const choice = offered.length > 0 ? `only ${offered.join(', ')}` : 'nothing to refer to';
   return `refers to ${id}.${field}; a ${target.type} node offers ${choice}`;
 }
 
-/** Kahn's algorithm; what is left over goes round in a circle. */
+/** Kahn's algorithm; the nodes left over form a cycle. */
 function inOrder(planned: readonly PlannedNode[]): Plan {
   const ordered: PlannedNode[] = [];
   let left = [...planned];
   while (left.length > 0) {
     const ready = left.filter(({ after }) => after.every((id) => ordered.some(({ node }) => node.id === id)));
     if (ready.length === 0) {
-      const circle = left.map(({ node }) => node.id).join(', ');
+      const cycle = left.map(({ node }) => node.id).join(', ');
       const problems = left.map(({ node }) => ({
         pointer: `/nodes/${planned.findIndex((each) => each.node === node)}`,
-        detail: `waits for itself: ${circle} refer to one another in a circle`,
+        detail: `waits for itself: ${cycle} refer to one another in a cycle`,
       }));
       return { nodes: planned, problems };
     }

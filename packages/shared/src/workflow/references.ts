@@ -1,7 +1,7 @@
-/** `{{node.field}}` in the strings of a node's input. */
+/** References `{{node.field}}` in the strings of a node's input. */
 import { MAX_PROMPT_LENGTH } from '../contracts/text-to-image.ts';
 
-/** What a finished node offers to those after it, by its type. Texts only: a reference stands inside a string. */
+/** The fields of a finished node that later nodes may refer to, by its type. Texts only: a reference is part of a string. */
 export const OFFERED_FIELDS = {
   'speech-to-text': ['text', 'language'],
   'text-to-image': [],
@@ -10,13 +10,13 @@ export const OFFERED_FIELDS = {
 export interface Reference {
   readonly node: string;
   readonly field: string;
-  /** JSON pointer to the string it stands in, below the node's input. */
+  /** JSON pointer to the string that contains it, from the node's input. */
   readonly pointer: string;
 }
 
 const PATTERN = /\{\{\s*([a-z][a-z0-9_-]*)\.([a-z_]+)\s*\}\}/g;
 
-/** Every reference in an input, however deep. */
+/** Every reference in an input, at any depth. */
 export function findReferences(input: unknown, pointer = ''): Reference[] {
   if (typeof input === 'string') {
     return [...input.matchAll(PATTERN)].map(([, node, field]) => ({ node, field, pointer }));
@@ -26,8 +26,8 @@ export function findReferences(input: unknown, pointer = ''): Reference[] {
 }
 
 /**
- * The input with every reference replaced by what `lookUp` gives; what was inserted is not looked at again, and is cut where
- * the string would become longer than any prompt may be.
+ * The input with every reference replaced by the result of `lookUp`. Inserted text is not searched again, and is cut where
+ * the string would become longer than the longest allowed prompt.
  */
 export function fillReferences<Input>(input: Input, lookUp: (node: string, field: string) => string): Input {
   if (typeof input === 'string') return fillText(input, lookUp) as Input;
@@ -37,7 +37,7 @@ export function fillReferences<Input>(input: Input, lookUp: (node: string, field
   return Object.fromEntries(filled) as Input;
 }
 
-/** A talk of hours may be referred to thousands of times in one prompt. */
+/** The limit matters: one prompt can refer thousands of times to the transcript of a talk of hours. */
 function fillText(text: string, lookUp: (node: string, field: string) => string): string {
   let room = Math.max(0, MAX_PROMPT_LENGTH - text.replace(PATTERN, '').length);
   return text.replace(PATTERN, (_, node: string, field: string) => {

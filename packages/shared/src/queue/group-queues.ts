@@ -1,0 +1,60 @@
+/** All group queues of a process, over one connection, and the lease times they share. */
+import { createRedisBackend, type RedisQueueBackend } from 'bullmq';
+import type { Keys, Redis } from '../redis/index.ts';
+import { GroupQueue } from './group-queue.ts';
+
+export interface LeaseTimes {
+  /** How long a claim lasts without renewal. Long, because a parent that sees its engine process die recovers faster. */
+  readonly leaseMs: number;
+  /** Shortest time between two checks for stalled jobs of one queue, by all processes together. */
+  readonly stalledCheckMs: number;
+}
+
+export const DEFAULT_LEASE_TIMES: LeaseTimes = { leaseMs: 30_000, stalledCheckMs: 5_000 };
+
+/** How often a lease of a job may run out before BullMQ gives the job up (the record's attempts are capped as well). */
+const MAX_STALLED_COUNT = 5;
+
+/** Group queues by name, all over one connection. */
+export class GroupQueues {
+  readonly #redis: Redis;
+  readonly #root: RedisQueueBackend;
+  readonly #times: LeaseTimes;
+  readonly #known = new Map<string, GroupQueue>();
+
+  private constructor(redis: Redis, root: RedisQueueBackend, times: LeaseTimes) {
+    this.#redis = redis;
+    this.#root = root;
+    this.#times = times;
+  }
+
+  /** Resolves when the connection is up and BullMQ's scripts are loaded, which transactions need beforehand. */
+  static async open(redis: Redis, keys: Keys, times: LeaseTimes = DEFAULT_LEASE_TIMES): Promise<GroupQueues> {
+    const options = {
+      connection: redis,
+      prefix: keys.prefix,
+      lockDuration: times.leaseMs,
+      maxStalledCount: MAX_STALLED_COUNT,
+      stalledInterval: times.stalledCheckMs,
+      skipVersionCheck: true,
+    };
+    const root = createRedisBackend('root', options, { withBlockingConnection: false });
+    root.on('error', () => {});
+    await root.waitUntilReady();
+    return new GroupQueues(redis, root, times);
+  }
+
+  get leaseMs(): number {
+    return this.#times.leaseMs;
+  }
+
+  of(name: string): GroupQueue {
+    let queue = this.#known.get(name);
+    if (!queue) {
+      const backend = this.#root.forQueue(name) as RedisQueueBackend;
+      queue = new GroupQueue(backend, this.#redis, name, this.#times.leaseMs);
+      this.#known.set(name, queue);
+    }
+    return queue;
+  }
+}
