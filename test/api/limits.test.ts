@@ -335,12 +335,12 @@ describe('event streams', () => {
     const { ask } = await keyHolder(world, 'acme');
     const job = await jobOf(await ask('POST', '/v1/jobs', drawing()));
     const path = job.links.events_signed.slice(PUBLIC_URL.length);
-    const holder = { name: 'links of acme', said: '', limit: DEFAULT_LIMITS.max_streams };
+    const holder = { name: 'links of acme', label: '', limit: DEFAULT_LIMITS.max_streams };
     const leave = Array.from({ length: 1000 }, () => streams.enter(holder));
     const refused = await world.app.request(path);
     expect(refused.status).toBe(429);
     expect((await problemOf(refused)).detail).toBe(
-      'Those who follow by a link may have 1000 event streams open at once, and 1000 are.',
+      'The event links of this tenant may have 1000 event streams open at once, and 1000 are.',
     );
     const byKey = await ask('GET', eventsOf(job.id));
     expect(byKey.status).toBe(200);

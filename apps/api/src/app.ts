@@ -1,4 +1,4 @@
-/** The whole HTTP surface. Does no I/O when it is made, so that tests call `app.request()`. */
+/** The HTTP app with all its routes. Creating it does no I/O, so tests can call `app.request()`. */
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { methodNotAllowed } from 'hono/method-not-allowed';
 import { mountBoard } from './admin/board.ts';
@@ -28,10 +28,10 @@ import { queuesRoute } from './routes/queues.ts';
 import { webhookRoutes } from './routes/webhooks.ts';
 
 const MAX_BODY_BYTES = 1024 * 1024;
-/** Room for a data: URI of audio, of 14 MB at most. */
+/** Room for audio in a data: URI, which may have 14 MB. */
 const MAX_JOB_BODY_BYTES = 15 * 1024 * 1024;
 
-/** By path; undefined where the route counts what it reads itself (files/multipart.ts). */
+/** Undefined where the route itself limits what it reads (files/multipart.ts). */
 function maxBodyBytes(path: string): number | undefined {
   if (path === '/v1/files' || path.startsWith('/v1/audio/')) return undefined;
   return path === '/v1/jobs' || path.endsWith('/predictions') ? MAX_JOB_BODY_BYTES : MAX_BODY_BYTES;
@@ -62,7 +62,7 @@ export function createApp(parts: ApiParts): Api {
   return app;
 }
 
-/** For a process without the role `http`: only what operators and probes ask for. */
+/** For a process without the role `http`: health, readiness and metrics only. */
 export function createOperationApp(parts: ApiParts): Api {
   const app = createBase(parts);
   healthRoutes(app, parts);

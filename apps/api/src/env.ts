@@ -33,7 +33,7 @@ export const API_ENV = envSchema(
 );
 export type ApiConfig = z.output<typeof API_ENV>;
 
-/** What no single variable can say of itself. Throws ConfigError. */
+/** Checks variables that depend on each other. Throws ConfigError with every fault. */
 export function checkTogether(config: ApiConfig): void {
   const faults: string[] = [];
   if (!isLoopback(config.LEHR_HOST) && config.LEHR_API_KEY === undefined) {

@@ -1,18 +1,18 @@
-/** Refusals that name every field they are about. */
+/** Refusals with one problem per field. */
 import { type ErrorCode, type FieldProblem, LehrError } from '@lehr/shared';
 
-/** A hostile body may be wrong in a hundred thousand places; nobody reads more than these. */
+/** A hostile body may have a hundred thousand problems; more than this are not listed. */
 const MAX_PROBLEMS = 20;
 const MAX_POINTER_LENGTH = 120;
 
-/** "input.width must be at most 1024; input.steps must be at least 1". */
+/** Message: "input.width must be at most 1024; input.steps must be at least 1." */
 export function refusal(code: ErrorCode, all: readonly FieldProblem[]): LehrError {
   const problems = all
     .slice(0, MAX_PROBLEMS)
     .map(({ pointer, detail }) => ({ pointer: pointer.slice(0, MAX_POINTER_LENGTH), detail }));
-  const said = problems.map(({ pointer, detail }) => `${fieldName(pointer)} ${detail}`).join('; ');
+  const listed = problems.map(({ pointer, detail }) => `${fieldName(pointer)} ${detail}`).join('; ');
   const more = all.length > problems.length ? `; and ${all.length - problems.length} more` : '';
-  return new LehrError(code, `${said}${more}.`, { problems });
+  return new LehrError(code, `${listed}${more}.`, { problems });
 }
 
 const fieldName = (pointer: string): string =>

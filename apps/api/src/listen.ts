@@ -1,4 +1,4 @@
-/** The HTTP server: binds first, so that a taken port is known before anything else is opened. */
+/** The HTTP server. It binds its port first, so that a port in use is found before anything else is opened. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
@@ -7,21 +7,22 @@ import { StartError } from './start-error.ts';
 
 type Fetch = (request: Request, bindings: HttpBindings) => Response | Promise<Response>;
 
-/** Above the 60 s that proxies keep a connection: it must not close in the moment they send on it. */
+/** Above the 60 s for which proxies keep a connection: it must not close just as a proxy sends a request. */
 const KEEP_ALIVE_MS = 75_000;
-const SWEEP_MS = 50;
+const CLOSE_IDLE_EVERY_MS = 50;
 
 export interface Listener {
   readonly port: number;
-  /** From here on requests go to `fetch`; until then they are answered 503. */
+  /** Sends requests to `fetch` from now on; before, they are answered with 503. */
   serve(fetch: Fetch): void;
-  /** Takes no new connections, lets requests under way finish for `graceMs`, then cuts. */
+  /** Takes no new connections, gives requests under way `graceMs` to finish, then cuts their connections. */
   close(graceMs: number): Promise<void>;
 }
 
-/** Throws StartError when the address cannot be had. */
+/** Throws StartError when it cannot bind the address. */
 export async function listen(host: string, port: number): Promise<Listener> {
-  let fetch: Fetch = () => refused(new LehrError('unavailable', 'Starting; try again.'));
+  let fetch: Fetch = () =>
+    refused(new LehrError('unavailable', 'The server is starting. Retry the request.'));
   const listener = getRequestListener((request, bindings) => fetch(request, bindings as HttpBindings), {
     errorHandler: () => refused(new LehrError('invalid-request', 'The request is malformed.')),
   });
@@ -55,15 +56,15 @@ async function bound(server: Server, host: string, port: number): Promise<void> 
 
 async function closed(server: Server, graceMs: number): Promise<void> {
   const end = new Promise((resolve) => server.close(resolve));
-  // Connections become idle one by one as their last answer goes out.
-  const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
+  // A connection becomes idle when its last answer is sent.
+  const sweep = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
   const cut = setTimeout(() => server.closeAllConnections(), graceMs);
   await end;
   clearInterval(sweep);
   clearTimeout(cut);
 }
 
-/** For what happens outside the app, where no request has an id yet. */
+/** For errors outside the app, before a request has an id. */
 function refused(error: LehrError): Response {
   const id = crypto.randomUUID();
   return new Response(JSON.stringify(toProblem(error, id)), {

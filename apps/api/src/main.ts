@@ -1,11 +1,11 @@
-/** The API as a process. Exit codes: 0 stopped, 1 a fault of ours, 69 something it needs is not there, 78 configured wrong. */
+/** The API as a process. Exit codes: 0 stopped, 1 internal error, 69 a dependency is unavailable, 78 bad configuration. */
 import { fileURLToPath } from 'node:url';
 import { ConfigError, createLog, type Log, readConfig } from '@lehr/shared';
 import { API_ENV } from './env.ts';
 import { type RunningApi, startApi } from './start.ts';
 import { EXIT_CODES, StartError } from './start-error.ts';
 
-/** Seen from src/ and from dist/ alike. */
+/** The same relative path from src/ and from dist/. */
 const DEMO_MODELS = fileURLToPath(
   new URL('../../../packages/demo-models/models/models.yaml', import.meta.url),
 );
@@ -19,7 +19,7 @@ try {
   process.exitCode = report(error);
 }
 
-/** The first signal stops in order; a second one does not wait. */
+/** The first signal stops the process in order, a second one at once. */
 function stopOnSignals(api: RunningApi, log: Log): void {
   let stopping = false;
   const stop = (signal: NodeJS.Signals): void => {
@@ -29,7 +29,7 @@ function stopOnSignals(api: RunningApi, log: Log): void {
     api.stop().then(
       () => log.info({}, 'stopped'),
       (error) => {
-        log.error({ error }, 'did not stop in order');
+        log.error({ error }, 'could not stop in order');
         process.exit(1);
       },
     );
@@ -37,7 +37,7 @@ function stopOnSignals(api: RunningApi, log: Log): void {
   process.on('SIGTERM', stop).on('SIGINT', stop);
 }
 
-/** What people can mend is one message; what they cannot is logged whole. */
+/** An error that an operator can fix is printed as its message alone; any other is logged with its stack. */
 function report(error: unknown): number {
   if (error instanceof ConfigError || error instanceof StartError) {
     process.stderr.write(`lehr api: ${error.message}\n`);

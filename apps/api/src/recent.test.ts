@@ -9,7 +9,7 @@ function counted(ttlMs: number, results: (() => Promise<number>)[] = []) {
   return { recent, loads: () => loads, pass: (ms: number) => (now += ms) };
 }
 
-test('callers within the time share one load', async () => {
+test('Calls within the time to live share one load', async () => {
   const { recent, loads, pass } = counted(1000);
   expect(await Promise.all([recent.get(), recent.get()])).toEqual([1, 1]);
   pass(999);
@@ -19,7 +19,7 @@ test('callers within the time share one load', async () => {
   expect(loads()).toBe(2);
 });
 
-test('a failure is told to who asked, and not remembered', async () => {
+test('A failure rejects its calls and is not cached', async () => {
   const { recent } = counted(1000, [() => Promise.reject(new Error('away'))]);
   await expect(recent.get()).rejects.toThrow('away');
   expect(await recent.get()).toBe(2);

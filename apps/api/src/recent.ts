@@ -1,6 +1,6 @@
 import type { Clock } from '@lehr/shared';
 
-/** Remembers the last answer of `load` for `ttlMs`; callers that come together share one load, failures are not kept. */
+/** Caches the result of `load` for `ttlMs`. Concurrent calls share one load; a failure is not cached. */
 export class Recent<T> {
   readonly #load: () => Promise<T>;
   readonly #ttlMs: number;

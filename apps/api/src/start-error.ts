@@ -1,4 +1,4 @@
-/** Why the process could not start, for people: one message, no stack. */
+/** The process cannot start, for a reason that an operator can fix: printed as a message without a stack. */
 export class StartError extends Error {
   override readonly name = 'StartError';
   readonly exitCode: number;
@@ -9,5 +9,5 @@ export class StartError extends Error {
   }
 }
 
-/** As in sysexits.h: a supervisor may start again what was unavailable, but not what is configured wrong. */
+/** As in sysexits.h: a supervisor may restart after `unavailable`, but not after `misconfigured`. */
 export const EXIT_CODES = { unavailable: 69, misconfigured: 78 } as const;

@@ -1,4 +1,4 @@
-/** Opens every part, serves the app over them, and closes all of it again. */
+/** Builds the parts of the API, serves the app over them, and closes them. */
 import { readFile, stat } from 'node:fs/promises';
 import {
   ConfigError,
@@ -38,26 +38,23 @@ import { StartError } from './start-error.ts';
 import { type RunningWebhooks, startWebhooks, webhookOptions } from './start-webhooks.ts';
 import { openWebhooks } from './webhooks/parts.ts';
 
-const REDIS_PATIENCE_MS = 5_000;
+const REDIS_TIMEOUT_MS = 5_000;
 const HOUR_MS = 3_600_000;
 const MB = 1_000_000;
-/** Held requests are answered at once; this is for slow readers of large answers. */
+/** For slow readers of large answers; held requests are answered at once. */
 const CLOSE_GRACE_MS = 5_000;
 const JANITOR_EVERY_MS = 5_000;
 const RECONCILE_EVERY_MS = 60_000;
 
 export interface RunningApi {
-  /** Where callers reach it. */
+  /** The URL for callers. */
   readonly url: string;
   readonly port: number;
-  /** Answers held requests with what their jobs are now, ends streams, finishes the others, and lets go of everything. */
+  /** Answers held requests with their jobs as they are, ends streams, lets other requests finish, and closes all parts. */
   stop(): Promise<void>;
 }
 
-/**
- * `defaultModels` is the models.yaml for when none is configured. Throws ConfigError or StartError when it cannot start;
- * nothing is left open then.
- */
+/** `defaultModels` is the path of models.yaml when none is configured. Throws ConfigError or StartError and leaves nothing open. */
 export async function startApi(config: ApiConfig, log: Log, defaultModels: string): Promise<RunningApi> {
   checkTogether(config);
   const models = await readModels(config.LEHR_MODELS ?? defaultModels);
@@ -84,8 +81,8 @@ export async function startApi(config: ApiConfig, log: Log, defaultModels: strin
     const app = roles.includes('http') ? createApp(parts) : createOperationApp(parts);
     listener.serve(app.fetch);
     janitor.start();
-    const endSweeps = sweepAbandoned(parts);
-    const endOutputSweeps = sweepOutputs(parts, config.LEHR_OUTPUT_TTL_H * HOUR_MS);
+    const stopAbandonedSweep = sweepAbandoned(parts);
+    const stopOutputSweep = sweepOutputs(parts, config.LEHR_OUTPUT_TTL_H * HOUR_MS);
     log.info({ url, port: listener.port, docs: `${url}/docs`, roles }, 'API is listening');
     const stop = async (): Promise<void> => {
       parts.waits.stop();
@@ -93,8 +90,8 @@ export async function startApi(config: ApiConfig, log: Log, defaultModels: strin
       await Promise.all([
         listener.close(CLOSE_GRACE_MS),
         janitor.stop(),
-        endSweeps(),
-        endOutputSweeps(),
+        stopAbandonedSweep(),
+        stopOutputSweep(),
         webhooks?.stop(CLOSE_GRACE_MS),
       ]);
       disconnect();
@@ -180,7 +177,7 @@ async function openParts(config: ApiConfig, opened: Opened): Promise<ApiParts> {
 
 async function localKey(home: string, log: Log): Promise<string> {
   const { value, path, created } = await homeSecret(home, 'api-key');
-  log.info({ path }, created ? 'made an API key' : 'read the API key');
+  log.info({ path }, created ? 'created an API key' : 'read the API key');
   return value;
 }
 
@@ -188,7 +185,7 @@ async function openStore(config: ApiConfig, publicUrl: string, linkSecret: strin
   if (config.LEHR_STORE === 's3') {
     return openObjectStore({
       kind: 's3',
-      // checkTogether has seen that it is there.
+      // checkTogether refuses a missing bucket.
       bucket: config.LEHR_S3_BUCKET ?? '',
       region: config.LEHR_S3_REGION,
       ...(config.LEHR_S3_ENDPOINT && { endpoint: config.LEHR_S3_ENDPOINT }),
@@ -209,14 +206,14 @@ async function readModels(path: string): Promise<Pick<Opened, 'registry' | 'regi
 
 async function reachRedis(redis: Redis): Promise<void> {
   try {
-    await redisReady(redis, REDIS_PATIENCE_MS);
+    await redisReady(redis, REDIS_TIMEOUT_MS);
     await assertNoEviction(redis);
   } catch (error) {
     throw new StartError('unavailable', (error as Error).message, { cause: error });
   }
 }
 
-/** A wildcard address is nothing to put into a link. */
+/** Links need an address that a client can connect to, so a wildcard becomes the loopback address. */
 function localUrl(host: string, { port }: Listener, log: Log): string {
   const isWildcard = host === '0.0.0.0' || host === '::';
   if (!isLoopback(host)) {

@@ -17,15 +17,18 @@ const waiting = (load: Partial<Record<PriorityClass, number>>): Record<PriorityC
   ...load,
 });
 
-const OURS = 'diffusion.a@1.64x64';
+const GROUP = 'diffusion.a@1.64x64';
 const ask = (fleet: WorkerStatus[], loads: [string, Record<PriorityClass, number>][]) =>
-  aheadOf(OURS, 'a@1', 'standard', fleet, new Map(loads));
+  aheadOf(GROUP, 'a@1', 'standard', fleet, new Map(loads));
 
-test('what waits in the group itself is not counted here: Redis knows it to the moment', () => {
-  expect(ask([worker('a@1')], [[OURS, waiting({ standard: 5000 })]])).toEqual({ workers: 1, elsewhereMs: 0 });
+test('Jobs that wait in the group itself are not counted, because Redis has their exact sum', () => {
+  expect(ask([worker('a@1')], [[GROUP, waiting({ standard: 5000 })]])).toEqual({
+    workers: 1,
+    elsewhereMs: 0,
+  });
 });
 
-test('another size of the model counts whole, in this class and the more urgent ones', () => {
+test('Another size of the model counts fully, in the same class and the more urgent ones', () => {
   const load = waiting({ interactive: 1000, standard: 2000, bulk: 4000 });
   expect(ask([worker('a@1'), worker('a@1')], [['diffusion.a@1.512x512', load]])).toEqual({
     workers: 2,
@@ -33,7 +36,7 @@ test('another size of the model counts whole, in this class and the more urgent 
   });
 });
 
-test('another model counts by the share of its workers that are ours too', () => {
+test('Another model counts by the share of its workers that also serve the group', () => {
   const fleet = [worker('a@1'), worker('a@1', 'b@1'), worker('b@1')];
   expect(ask(fleet, [['diffusion.b@1.64x64', waiting({ standard: 1000 })]])).toEqual({
     workers: 2,
@@ -41,7 +44,7 @@ test('another model counts by the share of its workers that are ours too', () =>
   });
 });
 
-test('what nobody of ours does is nothing to us', () => {
+test('Groups that share no live worker with the group do not count', () => {
   const load = waiting({ standard: 1000 });
   expect(ask([worker('a@1'), worker('b@1')], [['diffusion.b@1.64x64', load]]).elsewhereMs).toBe(0);
   expect(ask([], [['diffusion.b@1.64x64', load]])).toEqual({ workers: 0, elsewhereMs: 0 });

@@ -1,6 +1,6 @@
 /**
- * How long a new job would wait. Workers serve many groups, so what waits in the others counts as well, by the share of it
- * that falls to the workers of this group.
+ * Estimates how long a new job would wait. Workers serve many groups, so jobs that wait in other groups count too, by the share
+ * of their workers that also serve this group.
  */
 import type { Clock, PriorityClass, WorkerStatus } from '@lehr/shared';
 import { formatModelRef, PRIORITY_CLASSES, parseGroupQueueName } from '@lehr/shared';
@@ -12,18 +12,18 @@ import { type FleetView, serving } from './fleet-view.ts';
 const TTL_MS = 1000;
 
 export interface Ahead {
-  /** That serve the group. */
+  /** Live workers that serve the group. */
   readonly workers: number;
-  /** Estimated engine ms of other groups that these workers do before a new job of the class. */
+  /** Estimated engine ms in other groups that these workers run before a new job of this class. */
   readonly elsewhereMs: number;
 }
 
-/** At most a second old. */
+/** Its answers are at most a second old. */
 export class Backlog {
   readonly #fleet: FleetView;
   readonly #loads: Recent<GroupLoads>;
-  /** Answers from the very reports they were worked out from. */
-  readonly #known = new WeakMap<GroupLoads, Map<string, Ahead>>();
+  /** Answers already computed, by the loads they were computed from. */
+  readonly #computed = new WeakMap<GroupLoads, Map<string, Ahead>>();
 
   constructor(redis: Redis, keys: Keys, fleet: FleetView, clock: Clock) {
     this.#fleet = fleet;
@@ -33,15 +33,15 @@ export class Backlog {
   /** `model` is `name@version`. */
   async ahead(queue: string, model: string, priority: PriorityClass): Promise<Ahead> {
     const [loads, fleet] = await Promise.all([this.#loads.get(), this.#fleet.workers()]);
-    const known = this.#known.get(loads) ?? new Map<string, Ahead>();
-    this.#known.set(loads, known);
+    const computed = this.#computed.get(loads) ?? new Map<string, Ahead>();
+    this.#computed.set(loads, computed);
     const name = `${priority} ${queue}`;
-    const ahead = known.get(name) ?? aheadOf(queue, model, priority, fleet, loads);
-    known.set(name, ahead);
+    const ahead = computed.get(name) ?? aheadOf(queue, model, priority, fleet, loads);
+    computed.set(name, ahead);
     return ahead;
   }
 
-  /** Estimated ms that a new job of each class would wait in this group; with one worker when nobody serves it. */
+  /** Estimated ms that a new job of each class would wait in this group; as with one worker when no worker serves it. */
   async waits(queue: string, model: string): Promise<Record<PriorityClass, number>> {
     const [loads, fleet] = await Promise.all([this.#loads.get(), this.#fleet.workers()]);
     const workers = Math.max(1, serving(fleet, model).length);
@@ -53,7 +53,7 @@ export class Backlog {
   }
 }
 
-/** Pure; see the head of this file. */
+/** The pure part of `Backlog.ahead`. */
 export function aheadOf(
   queue: string,
   model: string,
@@ -61,20 +61,20 @@ export function aheadOf(
   fleet: readonly WorkerStatus[],
   loads: GroupLoads,
 ): Ahead {
-  const ours = serving(fleet, model);
+  const servers = serving(fleet, model);
   let elsewhereMs = 0;
   for (const [other, load] of loads) {
     const waiting = loadOf(load, priority);
     const group = parseGroupQueueName(other);
     if (other === queue || waiting === 0 || !group) continue;
-    const theirs = serving(fleet, formatModelRef(group.model));
-    const shared = theirs.filter((worker) => ours.includes(worker)).length;
-    if (shared > 0) elsewhereMs += (waiting * shared) / theirs.length;
+    const otherServers = serving(fleet, formatModelRef(group.model));
+    const shared = otherServers.filter((worker) => servers.includes(worker)).length;
+    if (shared > 0) elsewhereMs += (waiting * shared) / otherServers.length;
   }
-  return { workers: ours.length, elsewhereMs: Math.round(elsewhereMs) };
+  return { workers: servers.length, elsewhereMs: Math.round(elsewhereMs) };
 }
 
-/** What waits in the class and in those before it. */
+/** Engine ms that wait in the class and in the more urgent ones. */
 function loadOf(load: Record<PriorityClass, number> | undefined, priority: PriorityClass): number {
   if (!load) return 0;
   const classes = PRIORITY_CLASSES.slice(0, PRIORITY_CLASSES.indexOf(priority) + 1);

@@ -1,4 +1,4 @@
-/** The workers as they last reported, and what waits in a group; both at most a second old. */
+/** The workers as they last reported, and the mean cost of the jobs in a queue; both at most a second old. */
 import type { Clock, WorkerStatus } from '@lehr/shared';
 import { readFleet } from '@lehr/shared';
 import { type GroupQueues, meanWaitingCost } from '@lehr/shared/queue';
@@ -6,9 +6,9 @@ import type { Keys, Redis } from '@lehr/shared/redis';
 import { Recent } from '../recent.ts';
 
 const TTL_MS = 1000;
-/** Jobs of a queue whose costs stand for all of it. */
-const COSTS_READ = 32;
-/** Queues remembered before all are forgotten: sizes are the callers' choice, so there may be many. */
+/** Jobs of a queue that are read for the mean. */
+const COST_SAMPLE = 32;
+/** The cache is cleared at this many queues: callers choose the sizes, so there may be many. */
 const MAX_QUEUES = 500;
 
 export class FleetView {
@@ -31,12 +31,12 @@ export class FleetView {
     return this.#workers.get();
   }
 
-  /** Mean estimated engine ms of the jobs that wait in this queue; undefined when none does. */
+  /** Mean estimated engine ms of the jobs in this queue; undefined when it is empty. */
   meanCostMs(queue: string): Promise<number | undefined> {
     let recent = this.#costs.get(queue);
     if (!recent) {
       if (this.#costs.size >= MAX_QUEUES) this.#costs.clear();
-      const load = () => meanWaitingCost(this.#redis, this.#keys, this.#queues.of(queue), COSTS_READ);
+      const load = () => meanWaitingCost(this.#redis, this.#keys, this.#queues.of(queue), COST_SAMPLE);
       recent = new Recent(load, TTL_MS, this.#clock);
       this.#costs.set(queue, recent);
     }

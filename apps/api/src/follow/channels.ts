@@ -1,42 +1,42 @@
 /**
- * Redis channels over one connection: SUBSCRIBE only while somebody listens, counted per channel.
+ * Redis channels over one connection: a channel is subscribed to while it has listeners.
  *
- * A message may be lost (a reconnect, a failover), so whoever listens also looks for himself from time to time.
+ * Messages can be lost (a reconnect, a failover), so every listener also polls from time to time.
  */
 import type { Redis } from '@lehr/shared/redis';
 
 interface Channel {
   readonly listeners: Set<() => void>;
   /** Redis has confirmed the subscription. */
-  live: boolean;
+  isSubscribed: boolean;
 }
 
 export class Channels {
   readonly #redis: Redis;
   readonly #channels = new Map<string, Channel>();
 
-  /** `subscriber` is a connection of that role and serves nothing else. */
+  /** `subscriber` is a connection of that role, used for nothing else. */
   constructor(subscriber: Redis) {
     this.#redis = subscriber;
-    subscriber.on('message', (name: string) => this.#tell(name));
+    subscriber.on('message', (name: string) => this.#notify(name));
   }
 
-  /** Channels somebody listens to. */
+  /** Channels with listeners. */
   get size(): number {
     return this.#channels.size;
   }
 
   /**
-   * Calls `onChange` for every message, and once as soon as none can be missed any more: what was read before that may
-   * be out of date. Returns what ends it.
+   * Calls `onChange` for every message, and once when the subscription is confirmed: a value read before that may be stale.
+   * Returns a function that removes the listener.
    */
   listen(name: string, onChange: () => void): () => void {
     let channel = this.#channels.get(name);
     if (!channel) {
-      channel = { listeners: new Set(), live: false };
+      channel = { listeners: new Set(), isSubscribed: false };
       this.#channels.set(name, channel);
       this.#subscribe(name, channel);
-    } else if (channel.live) {
+    } else if (channel.isSubscribed) {
       queueMicrotask(onChange);
     }
     const { listeners } = channel;
@@ -44,7 +44,7 @@ export class Channels {
     return () => {
       if (!listeners.delete(onChange) || listeners.size > 0) return;
       this.#channels.delete(name);
-      // Sent in order with a later SUBSCRIBE on the same connection, so the two cannot overtake each other.
+      // A later SUBSCRIBE goes over the same connection, so the order of the two is kept.
       this.#redis.unsubscribe(name).catch(() => {});
     };
   }
@@ -52,14 +52,14 @@ export class Channels {
   #subscribe(name: string, channel: Channel): void {
     this.#redis.subscribe(name).then(
       () => {
-        channel.live = true;
-        if (this.#channels.get(name) === channel) this.#tell(name);
+        channel.isSubscribed = true;
+        if (this.#channels.get(name) === channel) this.#notify(name);
       },
       () => {},
     );
   }
 
-  #tell(name: string): void {
+  #notify(name: string): void {
     for (const listener of this.#channels.get(name)?.listeners ?? []) listener();
   }
 }

@@ -6,18 +6,18 @@ import { eventStream } from './sse.ts';
 
 export const holderOf = ({ keyId, limits }: Caller): StreamHolder => ({
   name: `key ${keyId}`,
-  said: 'This key',
+  label: 'This key',
   limit: limits.max_streams,
 });
 
-/** Links are nobody's key; those of one tenant share what a key has that says nothing else. */
+/** The link streams of a tenant share the default limit of a key. */
 export const linkHolderOf = (tenant: TenantId): StreamHolder => ({
   name: `links of ${tenant}`,
-  said: 'Those who follow by a link',
+  label: 'The event links of this tenant',
   limit: DEFAULT_LIMITS.max_streams,
 });
 
-/** As `eventStream`, counted as its holder's for as long as it is open. Throws QuotaError when that would be one too many. */
+/** As `eventStream`; counts against the holder's limit while it is open. Throws QuotaError when the limit is reached. */
 export function countedStream(
   streams: Streams,
   holder: StreamHolder,
@@ -26,13 +26,13 @@ export function countedStream(
   streams.check(holder);
   return eventStream((gone) => {
     const leave = streams.enter(holder);
-    // Whoever goes before the first event leaves a generator that never began, and so never ends.
+    // A generator that was never started does not run its `finally`: the client may disconnect before the first event.
     gone.addEventListener('abort', leave, { once: true });
-    return leaving(open(gone), leave);
+    return leaveAtEnd(open(gone), leave);
   });
 }
 
-async function* leaving(chunks: AsyncGenerator<string>, leave: () => void): AsyncGenerator<string> {
+async function* leaveAtEnd(chunks: AsyncGenerator<string>, leave: () => void): AsyncGenerator<string> {
   try {
     yield* chunks;
   } finally {

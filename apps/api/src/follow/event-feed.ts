@@ -1,7 +1,7 @@
 /**
- * A job's events as they happen, from any point on. The truth is what Redis has stored: messages only say when to look again,
- * and without any a look is taken every two seconds. So nothing is held for a reader but the events of one look, and it
- * makes no difference which API process a reader comes back to.
+ * A job's events from any point on, then each as it happens. Redis stores the events; a message on a channel only triggers the
+ * next read, and without messages there is one every two seconds. So the process holds no more than one read's events for each
+ * reader, and a reader may reconnect to any API process.
  */
 import {
   type Clock,
@@ -38,15 +38,15 @@ export interface EventFeedsOptions {
 
 export interface FeedRequest {
   readonly id: JobId;
-  /** Rev of the last event the reader has. */
+  /** Revision of the last event that the reader has; 0 for none. */
   readonly after: number;
-  /** Whether to show previews, and to have them made. */
+  /** Whether the reader gets previews. Workers make them only while a reader wants them. */
   readonly previews: boolean;
-  /** Aborts when the reader has gone. */
+  /** Aborts when the reader disconnects. */
   readonly gone: AbortSignal;
 }
 
-/** Previews have no rev. */
+/** Previews have no revision. */
 export interface NumberedEvent {
   readonly rev?: number;
   readonly event: JobEvent;
@@ -54,133 +54,133 @@ export interface NumberedEvent {
 
 export type FeedItem = NumberedEvent | 'ping';
 
-/** A lost message costs at most this much. */
+/** A lost message delays an event by at most this. */
 const RECHECK_MS = 2000;
 const PING_MS = 15_000;
-/** Events taken with one look: what a slow reader may make us hold. */
+/** Events per read: no more are held for a slow reader. */
 const BATCH = 64;
 
-/** Where a reader stands. */
 interface Reader extends FeedRequest {
   after: number;
-  /** A preview may have come. */
-  previewIsDue: boolean;
-  shown: string | undefined;
-  /** Monotonic: when to say again that somebody follows. */
-  followAt: number;
+  /** The stored preview may have changed. */
+  isPreviewDue: boolean;
+  /** Data of the last preview sent. */
+  lastPreview: string | undefined;
+  /** By the monotonic clock: when to renew the watch that keeps previews being made. */
+  refreshWatchAt: number;
 }
 
-interface Look {
+interface Read {
   readonly items: readonly NumberedEvent[];
-  readonly next: 'look-again' | 'wait' | 'end';
+  readonly next: 'read-on' | 'wait' | 'end';
 }
 
 export class EventFeeds {
   readonly #options: EventFeedsOptions;
-  readonly #bells = new Set<WakeUp>();
+  readonly #wakeUps = new Set<WakeUp>();
   #stopped = false;
 
   constructor(options: EventFeedsOptions) {
     this.#options = options;
   }
 
-  /** Readers now. */
+  /** Open feeds. */
   get size(): number {
-    return this.#bells.size;
+    return this.#wakeUps.size;
   }
 
-  /** From now on every feed ends; its readers go on elsewhere. */
+  /** Ends every feed, now and from now on; readers reconnect to another process. */
   stop(): void {
     this.#stopped = true;
-    for (const bell of this.#bells) bell.ring();
+    for (const wakeUp of this.#wakeUps) wakeUp.wake();
   }
 
   /**
-   * The events after `after`, then each as it happens, and 'ping' in long silences. Ends after the job's end, which comes exactly
-   * once, and without it when the job is forgotten, the reader goes or the server stops. While Redis is away it is
-   * silent and goes on afterwards.
+   * The events after `after`, then each as it happens, and 'ping' when there is none for long. Ends after the job's end event,
+   * which comes exactly once; ends without it when the job is deleted, the reader disconnects or the server stops. During an
+   * outage of Redis there are no events; the feed continues afterwards.
    */
   async *follow(request: FeedRequest): AsyncGenerator<FeedItem> {
     const { keys, clock, channels } = this.#options;
     const { id, previews, gone } = request;
-    const reader: Reader = { ...request, previewIsDue: previews, shown: undefined, followAt: 0 };
-    const bell = new WakeUp(clock);
-    const ring = (): void => bell.ring();
-    const unlisten = [channels.listen(keys.changed(id), ring)];
+    const reader: Reader = { ...request, isPreviewDue: previews, lastPreview: undefined, refreshWatchAt: 0 };
+    const wakeUp = new WakeUp(clock);
+    const wake = (): void => wakeUp.wake();
+    const unlisten = [channels.listen(keys.changed(id), wake)];
     if (previews) {
       unlisten.push(
         channels.listen(keys.preview(id), () => {
-          reader.previewIsDue = true;
-          bell.ring();
+          reader.isPreviewDue = true;
+          wakeUp.wake();
         }),
       );
     }
-    this.#bells.add(bell);
-    gone.addEventListener('abort', ring);
+    this.#wakeUps.add(wakeUp);
+    gone.addEventListener('abort', wake);
     let end: readonly NumberedEvent[] = [];
     try {
       let sentAt = clock.monotonic();
       while (!this.#stopped && !gone.aborted) {
-        const { items, next } = await this.#look(reader);
+        const { items, next } = await this.#read(reader);
         if (next === 'end') {
           end = items;
           break;
         }
         yield* items;
         if (items.length > 0) sentAt = clock.monotonic();
-        if (next === 'look-again') continue;
+        if (next === 'read-on') continue;
         if (clock.monotonic() - sentAt >= PING_MS) {
           yield 'ping';
           sentAt = clock.monotonic();
         }
         const quietMs = PING_MS - (clock.monotonic() - sentAt);
-        if (!this.#stopped && !gone.aborted) await bell.rung(Math.max(1, Math.min(RECHECK_MS, quietMs)));
+        if (!this.#stopped && !gone.aborted) await wakeUp.wait(Math.max(1, Math.min(RECHECK_MS, quietMs)));
       }
     } finally {
       for (const stop of unlisten) stop();
-      gone.removeEventListener('abort', ring);
-      this.#bells.delete(bell);
+      gone.removeEventListener('abort', wake);
+      this.#wakeUps.delete(wakeUp);
     }
-    // Nothing more is needed to tell the end, however long the reader takes for it.
+    // After the clean-up: a slow reader of the end event holds no subscription.
     yield* end;
   }
 
-  /** What there is to tell now; nothing while Redis is away. */
-  async #look(reader: Reader): Promise<Look> {
+  /** One read of what is new; nothing during an outage of Redis. */
+  async #read(reader: Reader): Promise<Read> {
     const { records, log } = this.#options;
     try {
       const [news] = await Promise.all([
         records.news(reader.id, reader.after, BATCH),
         this.#refreshWatch(reader),
       ]);
-      return news ? await this.#tell(reader, news) : { items: [], next: 'end' };
+      return news ? await this.#toRead(reader, news) : { items: [], next: 'end' };
     } catch (error) {
       if (isRedisOutage(error)) return { items: [], next: 'wait' };
-      log.error({ job: reader.id, error }, 'the events of a job could not be read');
+      log.error({ job: reader.id, error }, 'could not read the events of a job');
       throw error;
     }
   }
 
-  async #tell(reader: Reader, { state, events }: News): Promise<Look> {
+  async #toRead(reader: Reader, { state, events }: News): Promise<Read> {
     const items = events.flatMap((event): NumberedEvent[] => {
-      const told = tell(reader.id, event);
-      return told ? [{ rev: event.rev, event: told }] : [];
+      const jobEvent = toJobEvent(reader.id, event);
+      return jobEvent ? [{ rev: event.rev, event: jobEvent }] : [];
     });
-    const isAll = events.length < BATCH;
-    if (isAll && isTerminal(state)) {
+    const isUpToDate = events.length < BATCH;
+    if (isUpToDate && isTerminal(state)) {
       const end = await this.#end(reader.id);
       return { items: [...items, ...end], next: 'end' };
     }
-    if (isAll) items.push(...(await this.#preview(reader)));
+    if (isUpToDate) items.push(...(await this.#preview(reader)));
     reader.after = events.at(-1)?.rev ?? reader.after;
-    return { items, next: isAll ? 'wait' : 'look-again' };
+    return { items, next: isUpToDate ? 'wait' : 'read-on' };
   }
 
-  /** Made from the record and not from its event, which is all the same should Redis have lost that. */
+  /** The end event is built from the record, so it is not lost when Redis has dropped the stored event. */
   async #end(id: JobId): Promise<NumberedEvent[]> {
     const { records, presenter } = this.#options;
     const record = await records.read(id);
-    // Deleted this very moment.
+    // The job was deleted since the last read.
     if (!record || !('finished_at' in record)) return [];
     const event: JobEvent = {
       type: `job.${record.state}`,
@@ -192,26 +192,26 @@ export class EventFeeds {
 
   async #preview(reader: Reader): Promise<NumberedEvent[]> {
     const { redis, keys, clock } = this.#options;
-    if (!reader.previewIsDue) return [];
-    // Before the read: a message that comes meanwhile is about the next one.
-    reader.previewIsDue = false;
+    if (!reader.isPreviewDue) return [];
+    // Reset before the read: a message that comes during it announces a newer preview.
+    reader.isPreviewDue = false;
     const preview = await readPreview(redis, keys, reader.id);
-    if (!preview || preview.data === reader.shown) return [];
-    reader.shown = preview.data;
+    if (!preview || preview.data === reader.lastPreview) return [];
+    reader.lastPreview = preview.data;
     return [{ event: { type: 'job.preview', timestamp: iso(clock.now()), data: preview } }];
   }
 
   async #refreshWatch(reader: Reader): Promise<void> {
     const { redis, keys, clock } = this.#options;
-    if (!reader.previews || clock.monotonic() < reader.followAt) return;
-    reader.followAt = clock.monotonic() + FOLLOW_EVERY_MS;
-    // A Redis that takes no writes costs the previews, not the events.
+    if (!reader.previews || clock.monotonic() < reader.refreshWatchAt) return;
+    reader.refreshWatchAt = clock.monotonic() + FOLLOW_EVERY_MS;
+    // Without the watch there are no previews, but the events go on.
     await followJob(redis, keys, reader.id).catch(() => {});
   }
 }
 
-/** Undefined for the job's end, which is told from its record, and for what another version of Lehr may have stored. */
-function tell(id: JobId, { type, at, data }: StoredEvent): JobEvent | undefined {
+/** Undefined for the end event, which is built from the record, and for events that another version of Lehr has stored. */
+function toJobEvent(id: JobId, { type, at, data }: StoredEvent): JobEvent | undefined {
   const timestamp = iso(at);
   switch (type) {
     case 'job.queued':

@@ -1,6 +1,6 @@
 /**
- * Links to a job's events for those who send no key: a browser's EventSource, a client that follows `urls.stream`.
- * `<publicUrl>/events/<job>?expires=<unix s>&sig=<base64url>`; it is the right to follow this one job until then.
+ * Signed links to a job's events, for clients that cannot send a key: a browser's EventSource, Replicate's `urls.stream`.
+ * `<publicUrl>/events/<job>?expires=<unix s>&sig=<base64url>` gives access to this one job until it expires.
  */
 import type { Clock, JobId } from '@lehr/shared';
 import { checkQuery, type QueryVerdict, signature } from '@lehr/shared/objects';
@@ -22,8 +22,8 @@ export class EventLinks {
   }
 
   /**
-   * Good for at least half and at most the whole time to live: its end moves in steps from the job's creation on, so that the
-   * same job is shown with the same link for a while.
+   * Valid for at least half and at most all of the time to live: the expiry moves in steps of half of it, counted from the job's
+   * creation, so that a job's link stays the same for a while.
    */
   to(id: JobId, createdAtMs: number): string {
     const { secret, ttlS, clock } = this.#options;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { eventStream, formatEvent } from './sse.ts';
 
-test('an event has its id, its name and its data, and a line of data per line', () => {
+test('An event has its id, its name and one data line per line of data', () => {
   expect(formatEvent({ id: '4', event: 'job.progress', data: '{"step":2}' })).toBe(
     'id: 4\nevent: job.progress\ndata: {"step":2}\n\n',
   );
@@ -11,7 +11,7 @@ test('an event has its id, its name and its data, and a line of data per line', 
   );
 });
 
-/** Counts what is taken from it, and remembers how it ended. */
+/** A source that counts the chunks taken from it and records how it ended. */
 function source(chunks: number) {
   const seen = { taken: 0, closed: false, gone: false };
   const open = async function* (gone: AbortSignal): AsyncGenerator<string> {
@@ -30,14 +30,14 @@ function source(chunks: number) {
   return { seen, open };
 }
 
-test('a body begins with when to come back, has every chunk, and ends', async () => {
+test('A body starts with the retry time, has every chunk, and ends', async () => {
   const { seen, open } = source(3);
   const text = await new Response(eventStream(open)).text();
   expect(text).toMatch(/^retry: [12]\d{3}\n\ndata: 1\n\ndata: 2\n\ndata: 3\n\n$/);
   expect(seen).toEqual({ taken: 3, closed: true, gone: false });
 });
 
-test('nothing is taken before it is asked for', async () => {
+test('A chunk is not taken from the source before the client reads', async () => {
   const { seen, open } = source(100);
   const reader = eventStream(open).getReader();
   await new Promise(setImmediate);
@@ -47,7 +47,7 @@ test('nothing is taken before it is asked for', async () => {
   expect(seen.taken).toBe(2);
 });
 
-test('a client that goes is told to the source, which is closed', async () => {
+test('The source is aborted and closed when the client disconnects', async () => {
   const { seen, open } = source(100);
   const reader = eventStream(open).getReader();
   await reader.read();
@@ -56,7 +56,7 @@ test('a client that goes is told to the source, which is closed', async () => {
   expect(seen).toEqual({ taken: 1, closed: true, gone: true });
 });
 
-test('a source that fails breaks the body off, so that nobody takes it for the end', async () => {
+test('The body breaks off when the source fails, so that it does not look complete', async () => {
   const open = async function* (): AsyncGenerator<string> {
     yield 'data: 1\n\n';
     throw new Error('no more');

@@ -1,25 +1,25 @@
-/** Server-sent events (HTML Living Standard, 9.2) as a response. */
+/** Server-sent events (HTML Living Standard, 9.2). */
 import { randomInt } from 'node:crypto';
 
 export interface ServerSentEvent {
-  /** What a client that comes back sends as `Last-Event-ID`. */
+  /** A client that reconnects sends it as `Last-Event-ID`. */
   readonly id?: string;
   readonly event?: string;
   readonly data: string;
 }
 
-/** A comment: it keeps proxies from taking a quiet connection for a dead one. */
+/** A comment, sent so that proxies do not close an idle connection. */
 export const PING = ': ping\n\n';
 
 export const SSE_HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'private, no-store',
-  // nginx would collect events until it has a page of them.
+  // Without it nginx buffers events.
   'x-accel-buffering': 'no',
 } as const;
 
-/** Browsers come back after about so long; spread, so that those of a stopped server do not all return at once. */
-const RETRY_MS = [1000, 3000] as const;
+/** Browsers reconnect after a random time in this range, so that those of a stopped server do not all reconnect at once. */
+const RECONNECT_MS = [1000, 3000] as const;
 
 export function formatEvent({ id, event, data }: ServerSentEvent): string {
   const lines = data.split(/\r\n|\r|\n/).map((line) => `data: ${line}`);
@@ -29,9 +29,9 @@ export function formatEvent({ id, event, data }: ServerSentEvent): string {
 }
 
 /**
- * A body of the chunks that `open` yields. Nothing is taken from it before the client has room for more, so a slow client holds
- * its source back and no one else. `open` is called at the first read (a HEAD reads nothing) with a signal that aborts
- * when the client has gone.
+ * A body of the chunks that `open` yields. A chunk is taken only when the client has room for it, so a slow client slows its own
+ * source and no other. `open` is called at the first read (a HEAD request reads nothing); its signal aborts when the client
+ * disconnects.
  */
 export function eventStream(open: (gone: AbortSignal) => AsyncGenerator<string>): ReadableStream<Uint8Array> {
   const gone = new AbortController();
@@ -42,7 +42,7 @@ export function eventStream(open: (gone: AbortSignal) => AsyncGenerator<string>)
       pull: async (controller) => {
         if (!chunks) {
           chunks = open(gone.signal);
-          controller.enqueue(encoder.encode(`retry: ${randomInt(...RETRY_MS)}\n\n`));
+          controller.enqueue(encoder.encode(`retry: ${randomInt(...RECONNECT_MS)}\n\n`));
           return;
         }
         const { done, value } = await chunks.next();

@@ -1,21 +1,21 @@
-/** Holding a request until its job changes. */
+/** Waits for a change of a job, on behalf of a request. */
 import type { Clock, JobId } from '@lehr/shared';
 import type { JobRecord } from '@lehr/shared/records';
 import type { Keys } from '@lehr/shared/redis';
 import type { Channels } from './channels.ts';
 import { WakeUp } from './wake-up.ts';
 
-/** A lost message costs at most this much. */
+/** A lost message delays the wait by at most this. */
 const RECHECK_MS = 2000;
 
 export interface Wait {
   readonly id: JobId;
-  /** What the caller has read just now. */
+  /** The record as just read. */
   readonly first: JobRecord;
   readonly read: () => Promise<JobRecord>;
   readonly isOver: (record: JobRecord) => boolean;
   readonly timeoutMs: number;
-  /** Gives a signal that aborts when the caller has gone. Asked for only when there is something to wait for. */
+  /** Makes a signal that aborts when the caller hangs up. Called only if there is something to wait for. */
   readonly signal: () => AbortSignal;
 }
 
@@ -23,7 +23,7 @@ export class JobWaits {
   readonly #channels: Channels;
   readonly #keys: Keys;
   readonly #clock: Clock;
-  readonly #bells = new Set<WakeUp>();
+  readonly #wakeUps = new Set<WakeUp>();
   #stopped = false;
 
   constructor(channels: Channels, keys: Keys, clock: Clock) {
@@ -32,36 +32,36 @@ export class JobWaits {
     this.#clock = clock;
   }
 
-  /** Requests held now. */
+  /** Requests that wait now. */
   get size(): number {
-    return this.#bells.size;
+    return this.#wakeUps.size;
   }
 
-  /** From now on every wait ends at once with what its job is at that moment. */
+  /** From now on every wait ends at once, with its job as it is then. */
   stop(): void {
     this.#stopped = true;
-    for (const bell of this.#bells) bell.ring();
+    for (const wakeUp of this.#wakeUps) wakeUp.wake();
   }
 
   /**
-   * Reads the job until `isOver` says so, the time is up, the caller goes or the server stops, and returns what was
-   * read last. Rejects with whatever `read` rejects with.
+   * Reads the job until `isOver` is true, the timeout passes, the caller hangs up or the server stops. Resolves with the last
+   * record read. Rejects when `read` rejects.
    */
   async until({ id, first, read, isOver, timeoutMs, ...wait }: Wait): Promise<JobRecord> {
     if (isOver(first) || timeoutMs <= 0) return first;
     const endsAt = this.#clock.monotonic() + timeoutMs;
     const signal = wait.signal();
     let record = first;
-    const bell = new WakeUp(this.#clock);
-    const ring = (): void => bell.ring();
-    this.#bells.add(bell);
-    signal.addEventListener('abort', ring);
-    const unlisten = this.#channels.listen(this.#keys.changed(id), ring);
+    const wakeUp = new WakeUp(this.#clock);
+    const wake = (): void => wakeUp.wake();
+    this.#wakeUps.add(wakeUp);
+    signal.addEventListener('abort', wake);
+    const unlisten = this.#channels.listen(this.#keys.changed(id), wake);
     try {
       while (!this.#stopped && !signal.aborted) {
         const leftMs = endsAt - this.#clock.monotonic();
         if (leftMs <= 0) break;
-        await bell.rung(Math.min(leftMs, RECHECK_MS));
+        await wakeUp.wait(Math.min(leftMs, RECHECK_MS));
         if (signal.aborted) break;
         record = await read();
         if (isOver(record)) break;
@@ -69,8 +69,8 @@ export class JobWaits {
       return record;
     } finally {
       unlisten();
-      signal.removeEventListener('abort', ring);
-      this.#bells.delete(bell);
+      signal.removeEventListener('abort', wake);
+      this.#wakeUps.delete(wakeUp);
     }
   }
 }

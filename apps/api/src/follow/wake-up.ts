@@ -1,26 +1,26 @@
 import type { Clock } from '@lehr/shared';
 
-/** Remembers a ring that comes while nobody waits for it. */
+/** A wake-up call for one loop. A call that comes while the loop does not wait ends its next wait at once. */
 export class WakeUp {
   readonly #clock: Clock;
-  #rung = false;
-  #waiting: AbortController | undefined;
+  #isPending = false;
+  #sleep: AbortController | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  ring(): void {
-    this.#rung = true;
-    this.#waiting?.abort();
+  wake(): void {
+    this.#isPending = true;
+    this.#sleep?.abort();
   }
 
-  /** Resolves at the next ring, or after `ms`. */
-  async rung(ms: number): Promise<void> {
-    if (!this.#rung) {
-      this.#waiting = new AbortController();
-      await this.#clock.sleep(ms, this.#waiting.signal);
+  /** Resolves at the next wake-up call, or after `maxMs`. */
+  async wait(maxMs: number): Promise<void> {
+    if (!this.#isPending) {
+      this.#sleep = new AbortController();
+      await this.#clock.sleep(maxMs, this.#sleep.signal);
     }
-    this.#rung = false;
+    this.#isPending = false;
   }
 }

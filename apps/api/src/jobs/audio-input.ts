@@ -1,4 +1,4 @@
-/** Where a speech job's audio is, as its caller named it: an address, the bytes themselves, or a file uploaded before. */
+/** Where the audio of a speech job is: at a URL, in the request as a data: URI, or in an uploaded file. */
 import {
   type AudioSource,
   type FieldProblem,
@@ -16,17 +16,17 @@ import { type Files, fileKey, storableType } from '../files/files.ts';
 export interface AudioParts {
   readonly files: Files;
   readonly webhooks: { readonly egress: Pick<Egress, 'check'> };
-  /** Links that begin with it are our own. */
+  /** Links that start with it lead to this API. */
   readonly publicUrl: string;
-  /** Of one file. */
+  /** The largest audio file. */
   readonly maxUploadBytes: number;
 }
 
-export interface NamedAudio {
+export interface LocatedAudio {
   readonly source: AudioSource;
-  /** Bytes that came with the request: stored when the job is made. */
+  /** Audio sent inside the request, to be stored before the job is. */
   readonly attached?: Attachment;
-  /** Undefined for an address: nobody has looked yet. */
+  /** Undefined for a URL, which only the worker fetches. */
   readonly bytes?: number;
 }
 
@@ -40,33 +40,31 @@ export interface Attachment {
 const DATA_URI =
   /^data:(?<type>[\w.+-]+\/[\w.+-]+)?(?<parameters>(?:;[\w.+-]+=[^;,]*)*)(?<base64>;base64)?,/i;
 
-/**
- * `name` tells apart the audio files of one job. Throws `invalid-input` and `too-large` with the pointer `/input/audio`.
- */
-export async function nameAudio(
+/** `name` distinguishes the audio files of one job. Throws `invalid-input` and `too-large` with the pointer `/input/audio`. */
+export async function locateAudio(
   parts: AudioParts,
   tenant: TenantId,
   job: JobId,
   name: string,
   audio: string,
-): Promise<NamedAudio> {
+): Promise<LocatedAudio> {
   if (/^data:/i.test(audio)) return inline(parts, tenant, job, name, audio);
   const id = fileIdOf(audio, parts.publicUrl);
   if (id !== undefined) {
     const file = await parts.files.find(tenant, id).catch((error) => {
       throw error instanceof LehrError && error.code === 'not-found'
-        ? wrong('is no file of yours, or no longer')
+        ? invalid('does not name a file of yours; it may have been deleted')
         : error;
     });
     return { source: { kind: 'object', key: fileKey(tenant, file.id) }, bytes: file.bytes };
   }
   if (!/^https?:\/\//i.test(audio)) {
-    throw wrong('must be an http(s) URL, a data: URI, or the link of a file uploaded before');
+    throw invalid('must be an http(s) URL, a data: URI, or the id or link of an uploaded file');
   }
   try {
     parts.webhooks.egress.check(audio);
   } catch (error) {
-    throw error instanceof EgressError ? wrong('leads to an address that Lehr does not connect to') : error;
+    throw error instanceof EgressError ? invalid('is a URL that Lehr does not connect to') : error;
   }
   return { source: { kind: 'url', url: audio } };
 }
@@ -77,12 +75,12 @@ function inline(
   job: JobId,
   name: string,
   uri: string,
-): NamedAudio {
+): LocatedAudio {
   const match = DATA_URI.exec(uri);
-  if (!match) throw wrong('is not a data: URI');
+  if (!match) throw invalid('is not a valid data: URI');
   const text = percentDecoded(uri.slice(match[0].length));
   const bytes = Buffer.from(text, match.groups?.base64 ? 'base64' : 'latin1');
-  if (bytes.byteLength === 0) throw wrong('is empty');
+  if (bytes.byteLength === 0) throw invalid('is empty');
   if (bytes.byteLength > maxUploadBytes) {
     throw new LehrError('too-large', `The audio may have at most ${maxUploadBytes} bytes.`, {
       problems: [problem(`may have at most ${maxUploadBytes} bytes`)],
@@ -93,11 +91,11 @@ function inline(
   return { source: { kind: 'object', key }, attached: { key, bytes, contentType }, bytes: bytes.byteLength };
 }
 
-/** Each character of it is a byte: what they are together is no text. */
+/** A latin1 string, one character per byte. */
 const percentDecoded = (text: string): string =>
   text.replace(/%([\da-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 
-/** The id in a link of ours, or the bare id. */
+/** The file id, given bare or in a link to this API. */
 function fileIdOf(audio: string, publicUrl: string): string | undefined {
   if (isFileId(audio)) return audio;
   const base = `${publicUrl.replace(/\/+$/, '')}/v1/files/`;
@@ -105,4 +103,4 @@ function fileIdOf(audio: string, publicUrl: string): string | undefined {
 }
 
 const problem = (detail: string): FieldProblem => ({ pointer: '/input/audio', detail });
-const wrong = (detail: string): LehrError => refusal('invalid-input', [problem(detail)]);
+const invalid = (detail: string): LehrError => refusal('invalid-input', [problem(detail)]);

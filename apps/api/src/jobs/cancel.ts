@@ -1,4 +1,4 @@
-/** Calling a job off, and forgetting one that is over. */
+/** Cancels a job, and deletes one that is over. */
 import { AudioSourceSchema, LehrError, toObjectKey } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
 import type { GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
@@ -11,47 +11,49 @@ interface CancelParts {
   readonly queues: GroupQueues;
 }
 
-/** `asked`: a worker runs it and was told; `canceled`: it took effect now; `over`: it had ended before. */
-export type CancelOutcome = 'canceled' | 'asked' | 'over';
+/** `requested`: the worker that runs the job has yet to stop it; `canceled`: done; `over`: the job had ended before. */
+export type CancelOutcome = 'canceled' | 'requested' | 'over';
 
 export async function cancelJob(parts: CancelParts, record: JobRecord): Promise<CancelOutcome> {
   const [{ code }] = await parts.records.apply([{ move: 'cancel', id: record.id }]);
-  if (code === 'requested') return 'asked';
+  if (code === 'requested') return 'requested';
   if (code !== 'ok') return 'over';
-  // A crash before this leaves an entry that a worker closes when it claims it and finds the record ended, and a workflow
-  // that the janitor sees to.
+  // After a crash here a worker removes the queue entry when it claims it and finds the record ended, and the janitor
+  // advances the workflow.
   if (record.workflow) await parts.workflows.advance(record.id);
   else await parts.queues.of(record.queue).remove(record.id);
   if (record.parent) await parts.workflows.advance(record.parent);
   return 'canceled';
 }
 
-type ForgetParts = CancelParts & { store: ObjectStore; webhooks: Pick<WebhookParts, 'deliveries'> };
+type DeleteParts = CancelParts & { store: ObjectStore; webhooks: Pick<WebhookParts, 'deliveries'> };
 
 /**
- * Removes a finished job and returns true; false when a part of it has still to stop, of which its worker was told. Outputs first, so that a failure in between leaves a record that can be deleted again. Files that were
- * uploaded on their own stay; other jobs may read them. Throws `conflict` for a node of a workflow, and rejects with
- * `storage-failed` when the store refuses.
+ * Deletes a job that is over. Returns false, with nothing deleted, while a node of a workflow still runs; it is being canceled.
+ * Outputs go first, so that after a failure the record is still there and can be deleted again. Uploaded files stay; other jobs
+ * may use them. Throws `conflict` for a node of a workflow and `storage-failed` when the store fails.
  */
-export async function forgetJob(parts: ForgetParts, record: JobRecord): Promise<boolean> {
+export async function deleteJob(parts: DeleteParts, record: JobRecord): Promise<boolean> {
   if (record.parent) {
-    throw new LehrError('conflict', `This job is a part of ${record.parent} and goes with it.`);
+    throw new LehrError(
+      'conflict',
+      `This job is a node of the workflow ${record.parent}. Delete the workflow instead.`,
+    );
   }
   const ids = record.workflow?.nodes.map(({ job }) => job) ?? [];
   const nodes = ids.length > 0 ? await parts.records.readMany(ids) : [];
   if (nodes.some((node) => node && !isTerminal(node.state))) {
-    // Its record is what its end is written to.
     await parts.workflows.advance(record.id);
     return false;
   }
-  // The whole last: until then it can be found, and deleted again.
-  for (const node of nodes) if (node) await forget(parts, node);
-  await forget(parts, record);
+  // The workflow last: until then it can be found and deleted again.
+  for (const node of nodes) if (node) await deleteOne(parts, node);
+  await deleteOne(parts, record);
   return true;
 }
 
-async function forget(parts: ForgetParts, record: JobRecord): Promise<void> {
-  // What a workflow made belongs to its nodes.
+async function deleteOne(parts: DeleteParts, record: JobRecord): Promise<void> {
+  // Outputs and inputs of a workflow belong to its nodes.
   const keys = record.workflow ? [] : [...outputKeys(record), ...attachedKeys(record)];
   await Promise.all(keys.map((key) => parts.store.delete(toObjectKey(key))));
   await parts.queues.of(record.queue).remove(record.id);
@@ -65,7 +67,7 @@ function outputKeys(record: JobRecord): string[] {
   return [...images.map(({ key }) => key), ...(transcript?.key ? [transcript.key] : [])];
 }
 
-/** Audio that came with the request itself. */
+/** Audio that was sent inside the request; uploaded files have other keys. */
 function attachedKeys({ id, parent, input }: JobRecord): string[] {
   const audio = AudioSourceSchema.safeParse(input.audio).data;
   const isOurs = audio?.kind === 'object' && audio.key.includes(`/${parent ?? id}/`);

@@ -1,4 +1,4 @@
-/** A request's input, checked against what its model can do, with every open field decided. */
+/** Fills in the defaults of a picture request and checks it against the limits of its model. */
 import { randomInt } from 'node:crypto';
 import {
   type DiffusionModelEntry,
@@ -18,7 +18,7 @@ export function completeInput(request: TextToImageRequest, model: DiffusionModel
     height: request.height ?? model.defaults.height,
     steps: request.steps ?? model.defaults.steps,
     guidance: roundGuidance(request.guidance ?? model.defaults.guidance),
-    // Chosen here and not by the worker: the record then says how to draw the very same picture again.
+    // Chosen here and not by the worker, so that the record is enough to draw the same picture again.
     seed: request.seed ?? randomInt(MAX_SEED + 1),
     sampler: request.sampler ?? model.defaults.sampler,
     n: request.n ?? 1,
@@ -31,7 +31,7 @@ export function completeInput(request: TextToImageRequest, model: DiffusionModel
   return input;
 }
 
-/** No picture shows the seventh decimal, and the name of an aligned group has no way to write 1e-7. */
+/** The seventh decimal is invisible in a picture, and names of aligned groups cannot hold 1e-7. */
 const roundGuidance = (guidance: number): number => Math.round(guidance * 1e6) / 1e6;
 
 function sizeProblems(input: TextToImageInput, { limits }: DiffusionModelEntry): FieldProblem[] {
@@ -50,7 +50,7 @@ function sizeProblems(input: TextToImageInput, { limits }: DiffusionModelEntry):
 const fits = (side: number, { min_size, max_size, size_step }: DiffusionModelEntry['limits']): boolean =>
   side >= min_size && side <= max_size && side % size_step === 0;
 
-/** Each field may be allowed for itself and all of them together be too much. */
+/** Fields within their own limits can still be too much work together. */
 function workProblems(
   { width, height, n, steps }: TextToImageInput,
   { limits }: DiffusionModelEntry,

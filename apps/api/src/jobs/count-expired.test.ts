@@ -3,7 +3,7 @@ import type { JobRecord } from '@lehr/shared/records';
 import { expect, test } from 'vitest';
 import { countExpired } from './count-expired.ts';
 
-test('jobs that expired in the queue are counted by model, workflows by type', async () => {
+test('Jobs that expired in the queue are counted by model, and workflows by type', async () => {
   const { metrics, page } = createMetrics('api');
   const count = countExpired(metrics);
   const work = { type: 'text-to-image', model: 'tiny@1' };

@@ -1,23 +1,22 @@
-/** When a waiting job should be done. */
+/** Estimates when a waiting job will be finished. */
 
-export interface Line {
-  /** The job's place in its group queue, from 1. */
+export interface WaitingJob {
+  /** Position in the group's queue, from 1. */
   readonly position: number;
-  /** Estimated engine ms of the job, and of the jobs ahead of it on average. */
+  /** Estimated engine ms of the job, and the mean of the jobs ahead of it. */
   readonly costMs: number;
   readonly meanCostMs: number;
-  /** Live workers that serve the group; each works the line off at its own speed, which the costs were priced with. */
+  /** Live workers that serve the group. The costs are priced with their measured speed. */
   readonly workers: number;
-  /** Samples in the lanes of the group; on average they have half of their work left. */
+  /** Samples running in the lanes of the group; on average half of their work is left. */
   readonly running: number;
 }
 
 /**
- * Ms from now; null when no worker serves the group. Assumes that the workers do nothing but this group: jobs of
- * other groups that share them make it later.
+ * Ms from now; null when no worker serves the group. A lower bound when the workers serve other groups too.
  */
-export function etaMs({ position, costMs, meanCostMs, workers, running }: Line): number | null {
+export function etaMs({ position, costMs, meanCostMs, workers, running }: WaitingJob): number | null {
   if (workers === 0) return null;
-  const ahead = (position - 1 + running / 2) * meanCostMs;
-  return Math.round(ahead / workers + costMs);
+  const aheadMs = (position - 1 + running / 2) * meanCostMs;
+  return Math.round(aheadMs / workers + costMs);
 }

@@ -1,9 +1,9 @@
-/** The nodes of a workflow, as its owner sees them. */
+/** The nodes of a workflow, its progress and its input, as the API shows them. */
 import type { Job, NodeState, Progress } from '@lehr/shared';
 import { isTerminal, type JobRecord, toJobError, type WorkflowState } from '@lehr/shared/records';
 import type { OutputPresenter } from './present-output.ts';
 
-/** `records` stand in the order of the nodes, undefined where one has not begun. */
+/** `records` are in the order of the nodes; undefined for a node that has no job yet. */
 export function presentNodes(
   workflow: WorkflowState,
   records: readonly (JobRecord | undefined)[],
@@ -27,20 +27,17 @@ export function presentNodes(
   );
 }
 
-/** A step is a node. */
+/** Counts nodes as steps. */
 export function progressOf(nodes: readonly NodeState[]): Progress {
   const ended = nodes.filter(({ status }) => status !== 'waiting' && isTerminal(status)).length;
-  const parts = nodes.reduce((sum, { status, progress }) => {
+  const finished = nodes.reduce((sum, { status, progress }) => {
     return sum + (status === 'succeeded' ? 1 : (progress?.fraction ?? 0));
   }, 0);
-  const fraction = Math.round((parts / nodes.length) * 1000) / 1000;
+  const fraction = Math.round((finished / nodes.length) * 1000) / 1000;
   return { fraction, stage: 'nodes', step: ended, steps: nodes.length };
 }
 
-/**
- * The input as it was posted, but for audio that came with the request: that is named by its kind. Links to uploaded files are
- * made with `url`.
- */
+/** The input as posted, but audio sent inside the request is shown as `data:` alone. `url` makes links to uploaded files. */
 export function presentInput(input: Job['input'], url: (path: string) => string): Job['input'] {
   const { audio, nodes } = input;
   return {

@@ -1,4 +1,4 @@
-/** What a job made, as its owner gets it: pictures as links signed now, a transcript whole. */
+/** The outputs of a job as the API shows them: pictures as freshly signed links, transcripts as text. */
 import { type Clock, type JobOutputs, type Transcript, TranscriptSchema, toObjectKey } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
 import type { JobOutput, StoredImage, StoredTranscript } from '@lehr/shared/records';
@@ -16,15 +16,15 @@ export class OutputPresenter {
     this.#options = options;
   }
 
-  /** `brief` leaves out what would have to be read from the store: the segments of a long transcript. */
+  /** `brief` leaves out what must be read from the store: the segments of a long transcript. */
   async outputs({ images, transcript }: JobOutput, brief: boolean): Promise<JobOutputs> {
-    const shown: JobOutputs = images.length > 0 || !transcript ? { images: await this.#images(images) } : {};
-    return transcript ? { ...shown, ...(await this.#transcript(transcript, brief)) } : shown;
+    const base: JobOutputs = images.length > 0 || !transcript ? { images: await this.#images(images) } : {};
+    return transcript ? { ...base, ...(await this.#transcript(transcript, brief)) } : base;
   }
 
   #images(images: readonly StoredImage[]): Promise<NonNullable<JobOutputs['images']>> {
     const { store, clock, linkTtlS } = this.#options;
-    // Rounded down: a link is never shown to live longer than it does.
+    // Rounded down, so that the shown expiry is never later than the real one.
     const expiresAt = new Date(Math.floor(clock.now() / 1000) * 1000 + linkTtlS * 1000).toISOString();
     return Promise.all(
       images.map(async ({ key, ...image }) => ({
@@ -38,7 +38,7 @@ export class OutputPresenter {
   async #transcript({ key, ...kept }: StoredTranscript, brief: boolean): Promise<Partial<Transcript>> {
     if (key === undefined || brief) return kept;
     const object = await this.#options.store.get(toObjectKey(key));
-    // Outputs may be kept for less long than records.
+    // Outputs may expire before records do.
     if (!object) return kept;
     return TranscriptSchema.parse(await new Response(object.body).json());
   }

@@ -1,4 +1,4 @@
-/** A record as its owner sees it. */
+/** Presents a record as the API's job. */
 import type { Job } from '@lehr/shared';
 import type { GroupQueues } from '@lehr/shared/queue';
 import { isTerminal, type JobRecord, type RecordStore, toJobError } from '@lehr/shared/records';
@@ -12,7 +12,7 @@ export interface PresenterOptions extends OutputPresenterOptions {
   readonly queues: GroupQueues;
   readonly records: RecordStore;
   readonly fleet: FleetView;
-  /** Links are built from it. */
+  /** Base of all links. */
   readonly publicUrl: string;
   readonly eventLinks: EventLinks;
 }
@@ -33,7 +33,7 @@ export class Presenter {
     return `${this.#base}${path}`;
   }
 
-  /** `brief`: what would have to be read from the store is left out, as lists do. */
+  /** `brief`, for lists, leaves out what must be read from the store. */
   async job(record: JobRecord, { brief = false } = {}): Promise<Job> {
     const self = this.url(`/v1/jobs/${record.id}`);
     const { workflow } = record;
@@ -72,7 +72,7 @@ export class Presenter {
     };
   }
 
-  /** Null unless the job waits; of a workflow, the place of its first node that does. */
+  /** Null unless the job waits; for a workflow, the place of its first waiting node. */
   async #place(record: JobRecord, nodes: readonly (JobRecord | undefined)[] = []): Promise<Job['queue']> {
     if (record.state !== 'queued') return null;
     if (record.workflow) {
@@ -104,7 +104,7 @@ function progressNow(record: JobRecord, nodes: Job['nodes']): Job['progress'] {
   return nodes ? progressOf(nodes) : (record.progress ?? null);
 }
 
-/** The job's version: rises with every change of its record. */
+/** The job's version; changes with every change of the record. */
 export const etagOf = (record: JobRecord): string => `"${record.rev}"`;
 
 export const isOver = (record: JobRecord): boolean => isTerminal(record.state);

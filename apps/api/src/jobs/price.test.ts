@@ -32,30 +32,30 @@ const fleet = (...lanes: [queue: string, rowStepsPerS: number][]): WorkerStatus[
     lanes: [{ queue, rows: 0, row_cap: 8, samples: 0, row_steps_per_s }],
   }));
 
-test('a picture with guidance takes two rows for each step, and each picture its own', () => {
+test('A picture with guidance takes two rows per step, and each picture has its own rows', () => {
   expect(rowStepsOf(input)).toBe(40);
   expect(rowStepsOf({ ...input, guidance: 1 })).toBe(20);
   expect(rowStepsOf({ ...input, n: 3 })).toBe(120);
 });
 
-test('the price is what the fleet measured on the very group, on average', () => {
+test('The price is the mean of what the fleet measured on the same group', () => {
   const measured = fleet(['diffusion.sd@1.512x512', 10], ['diffusion.sd@1.512x512', 30]);
   expect(rowStepsPerSecond(group, measured)).toBe(20);
   expect(priceOf(input, group, measured)).toBe(2000);
 });
 
-test('another size of the same model counts in proportion to its pixels, another model not at all', () => {
+test('Measurements of another size count in proportion to its pixels, those of another model not at all', () => {
   expect(rowStepsPerSecond(group, fleet(['diffusion.sd@1.256x256', 40]))).toBe(10);
   expect(rowStepsPerSecond(group, fleet(['diffusion.sd@2.512x512', 1000]))).toBe(
     DEFAULT_PIXEL_STEPS_PER_S / (512 * 512),
   );
 });
 
-test('before anything was measured it is the price of a T4: 61.9 ms for one row at 512x512', () => {
+test('Without measurements the price is that of a T4: 61.9 ms for one row at 512x512', () => {
   expect(priceOf({ ...input, steps: 1, guidance: 1 }, group, [])).toBe(62);
   expect(priceOf(input, group, fleet(['diffusion.sd@1.512x512', 0]))).toBe(2476);
 });
 
-test('no job is free', () => {
+test('The least price is 1 ms', () => {
   expect(priceOf({ ...input, steps: 1 }, group, fleet(['diffusion.sd@1.512x512', 1e6]))).toBe(1);
 });

@@ -1,6 +1,6 @@
 /**
- * What a job costs: estimated milliseconds of one worker's engine, from row-steps (rows of the UNet batch times denoising
- * steps; a picture with guidance takes two rows). Text encoding and decoding are small beside them and not counted.
+ * Estimates what a job costs, in milliseconds of one worker's engine. Pictures are priced by row-steps: rows of the UNet batch
+ * (two per picture with guidance) times denoising steps. Text encoding and decoding are small in comparison and not counted.
  */
 import {
   type DiffusionGroup,
@@ -12,10 +12,7 @@ import {
   type WorkerStatus,
 } from '@lehr/shared';
 
-/**
- * Pixels times row-steps per second of a worker that nobody has measured yet: a T4 running SD 1.5 in fp16 takes 61.9 ms for
- * one row at 512x512.
- */
+/** Pixels times row-steps per second before the first measurement: a T4 with SD 1.5 in fp16 takes 61.9 ms per row at 512x512. */
 export const DEFAULT_PIXEL_STEPS_PER_S = (512 * 512) / 0.0619;
 
 export const rowStepsOf = (input: Pick<TextToImageInput, 'n' | 'guidance' | 'steps'>): number =>
@@ -31,8 +28,8 @@ export function priceOf(
 }
 
 /**
- * Row-steps per second of one worker on this group: the mean of what the fleet measured; else what it measured on other sizes
- * of the same model, in proportion to their pixels; else the default.
+ * Row-steps per second of one worker on this group: the mean of the fleet's measurements; without any, those of other sizes of
+ * the same model in proportion to their pixels; without those, the default.
  */
 export function rowStepsPerSecond(group: DiffusionGroup, fleet: readonly WorkerStatus[]): number {
   const queue = groupQueueName(group);
@@ -49,14 +46,14 @@ export function rowStepsPerSecond(group: DiffusionGroup, fleet: readonly WorkerS
   return rate / (group.width * group.height);
 }
 
-/** A T4 running a small Whisper in fp16, with several files in a batch. */
+/** Seconds of audio per second of a T4 with a small Whisper in fp16 and several files in a batch. */
 const DEFAULT_AUDIO_S_PER_S = 20;
-/** Of speech as people send it: mp3 or ogg. A WAV of the same length is dearer than it should be, which is on the safe side. */
+/** Of speech as mp3 or ogg. A WAV has more bytes per second and is priced too high, which is the safe side. */
 const BYTES_PER_AUDIO_S = 16_000;
-/** Of a file nobody has looked at. */
+/** For audio of unknown size, given by URL. */
 const UNKNOWN_AUDIO_S = 30;
 
-/** Estimated engine ms of transcribing so many bytes, at least 1. A row-step of speech is a second of audio. */
+/** Estimated engine ms of transcribing this many bytes, at least 1. A row-step of speech is one second of audio. */
 export function priceOfSpeech(
   bytes: number | undefined,
   queue: string,

@@ -17,7 +17,7 @@ import { type ResolveContext, type ResolvedWork, type ResolveParts, resolveWork 
 export interface ResolvedWorkflow extends Omit<ResolvedWork, 'attached'> {
   readonly workflow: WorkflowState;
   readonly attachments: readonly Attachment[];
-  /** Of its first nodes: one of these lines it waits in. */
+  /** The groups of its first nodes. */
   readonly entries: readonly { readonly queue: string; readonly model: string }[];
 }
 
@@ -62,7 +62,7 @@ export async function resolveWorkflow(
   };
 }
 
-/** What the record shows as the job's input: as posted, with the audio by its place and not by its bytes. */
+/** The input for the record: as posted, with the audio's location in place of its bytes. */
 function shownInput(
   request: WorkflowRequest,
   nodes: readonly WorkflowNode[],
@@ -77,13 +77,13 @@ function shownInput(
   return { ...request.input, ...picture, audio: listen.audio };
 }
 
-/** The nodes of a speech-to-image job are nowhere in its request. */
+/** Pointers into the request as posted: a speech-to-image request has no nodes. */
 const asPosted = ({ type }: WorkflowRequest, problems: readonly FieldProblem[]): readonly FieldProblem[] =>
   type === 'workflow'
     ? problems
     : problems.map(({ pointer, detail }) => ({ pointer: pointer.replace(/^\/nodes\/\d+/, ''), detail }));
 
-/** The same refusal, as of a part of the request. */
+/** Prefixes the pointers of a refusal with `at`, the place of the node in the request. */
 async function within<T>(at: string, work: Promise<T>): Promise<T> {
   try {
     return await work;

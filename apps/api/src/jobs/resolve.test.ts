@@ -16,13 +16,13 @@ const model = { name: 'tiny', version: '1' };
 const serving = (batching: 'step' | 'aligned', ref = 'tiny@1') =>
   ({ models: [{ ref, batching, providers: {} }] }) as unknown as WorkerStatus;
 
-test('jobs of one model and size share a group whatever their steps, sampler and guidance', () => {
+test('Jobs of one model and size share a group whatever their steps, sampler and guidance', () => {
   const group = { task: 'diffusion', model, width: 64, height: 96 };
   expect(groupOf(input, model, [])).toEqual(group);
   expect(groupOf(input, model, [serving('step'), serving('aligned', 'tiny@2')])).toEqual(group);
 });
 
-test('one worker that can only batch aligned jobs is enough to align the group: every worker can run that', () => {
+test('One worker that batches only aligned jobs makes the group aligned, because every worker can run aligned jobs', () => {
   expect(groupOf(input, model, [serving('step'), serving('aligned')]).aligned).toEqual({
     steps: 8,
     sampler: 'euler',
@@ -30,7 +30,7 @@ test('one worker that can only batch aligned jobs is enough to align the group: 
   });
 });
 
-test('ids fall evenly between 0 and 1, and each always at the same place', () => {
+test('Ids spread evenly between 0 and 1, and an id always gives the same value', () => {
   const ids = Array.from({ length: 4000 }, newJobId);
   const fractions = ids.map(fractionOf);
   expect(fractions).toEqual(ids.map(fractionOf));
@@ -43,7 +43,7 @@ test('ids fall evenly between 0 and 1, and each always at the same place', () =>
 });
 
 test.each([1e-320, 1e-7, 1 / 3, 7.5, 50])(
-  'guidance %d makes an aligned group whose name reads back',
+  'The name of an aligned group with guidance %d parses back to the same group',
   (guidance) => {
     const { model: entry } = parseRegistry(
       'models: [{ name: tiny, task: diffusion, versions: [{ version: "1", path: t }] }]',

@@ -1,4 +1,4 @@
-/** A request made definite: model and version, every field decided, its group and its price. */
+/** Resolves a request: model and version, every field with its value, its group and its price. */
 import { createHash } from 'node:crypto';
 import {
   type DiffusionGroup,
@@ -18,7 +18,7 @@ import {
 } from '@lehr/shared';
 import type { NewJob } from '@lehr/shared/records';
 import { refusal } from '../field-problems.ts';
-import { type Attachment, type AudioParts, nameAudio } from './audio-input.ts';
+import { type Attachment, type AudioParts, locateAudio } from './audio-input.ts';
 import { completeInput } from './complete-input.ts';
 import { priceOf, priceOfSpeech } from './price.ts';
 
@@ -31,16 +31,16 @@ export type ResolvedWork = Pick<NewJob, 'type' | 'model' | 'queue' | 'cost' | 'i
   readonly attached?: Attachment | undefined;
 };
 
-/** Where and for whom a job is made definite. */
+/** What a job is resolved against, besides its request. */
 export interface ResolveContext {
   readonly tenant: TenantId;
   readonly job: JobId;
-  /** Tells apart the parts of one job. */
+  /** Distinguishes the nodes of one job. */
   readonly name: string;
   readonly fleet: readonly WorkerStatus[];
 }
 
-/** What one worker does: a picture request, or a speech request. */
+/** A request that one worker does: no workflow. */
 export type WorkRequest =
   | {
       readonly type: 'text-to-image';
@@ -95,7 +95,7 @@ async function resolveSpeech(
     const known = Object.keys(LANGUAGE_NAMES).join(', ');
     throw refusal('invalid-input', [{ pointer: '/input/language', detail: `must be one of: ${known}` }]);
   }
-  const audio = await nameAudio(parts, tenant, job, name, request.input.audio);
+  const audio = await locateAudio(parts, tenant, job, name, request.input.audio);
   const input: SpeechToTextInput = {
     audio: audio.source,
     language: language ?? null,
@@ -116,7 +116,7 @@ async function resolveSpeech(
   };
 }
 
-/** The group of a job. A model that some live worker can batch only when aligned gets aligned groups. */
+/** The group of a job: aligned if any live worker can batch the model only when jobs are aligned. */
 export function groupOf(
   input: TextToImageInput,
   model: ModelRef,
@@ -131,6 +131,6 @@ export function groupOf(
   return isAligned ? { ...group, aligned: { steps, sampler, guidance } } : group;
 }
 
-/** 0 up to 1, evenly spread over ids: which version of a model the job gets. */
+/** From 0 up to 1, spread evenly over ids; it decides which version of a model the job gets. */
 export const fractionOf = (id: JobId): number =>
   createHash('sha256').update(id).digest().readUInt32BE(0) / 2 ** 32;

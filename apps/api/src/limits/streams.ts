@@ -7,8 +7,8 @@ import { type Quota, QuotaError } from './quota.ts';
 export interface StreamHolder {
   /** Counted together. */
   readonly name: string;
-  /** For people: whose streams they are. */
-  readonly said: string;
+  /** Names the holder in messages. */
+  readonly label: string;
   /** Null: any number. */
   readonly limit: number | null;
 }
@@ -20,11 +20,11 @@ export class Streams {
   readonly #open = new Map<string, number>();
 
   /** Throws QuotaError when one more would be too many. To be asked while a refusal can still be answered. */
-  check({ name, said, limit }: StreamHolder): void {
+  check({ name, label, limit }: StreamHolder): void {
     const open = this.#open.get(name) ?? 0;
     if (limit === null || open < limit) return;
     const quota: Quota = { limit, remaining: 0, resetS: RETRY_S };
-    throw new QuotaError(`${said} may have ${limit} event streams open at once, and ${open} are.`, quota);
+    throw new QuotaError(`${label} may have ${limit} event streams open at once, and ${open} are.`, quota);
   }
 
   /** Counts one that opens; call what it returns when it has closed. Throws as `check`, for many that came at once. */

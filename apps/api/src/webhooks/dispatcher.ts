@@ -67,13 +67,13 @@ export class Dispatcher {
   /** Resolves when the round under way is over. */
   async stop(): Promise<void> {
     this.#stop.abort();
-    this.#wakeUp.ring();
+    this.#wakeUp.wake();
     await this.#running;
   }
 
   async #rounds(): Promise<void> {
     const { channels, keys, log, times } = this.#options;
-    const unlisten = channels.listen(keys.outbox, () => this.#wakeUp.ring());
+    const unlisten = channels.listen(keys.outbox, () => this.#wakeUp.wake());
     while (!this.#stop.signal.aborted) {
       let isMore = false;
       try {
@@ -81,7 +81,7 @@ export class Dispatcher {
       } catch (error) {
         log.warn({ error }, 'webhook round failed; trying again');
       }
-      if (!isMore) await this.#wakeUp.rung(times.pollMs);
+      if (!isMore) await this.#wakeUp.wait(times.pollMs);
     }
     unlisten();
   }

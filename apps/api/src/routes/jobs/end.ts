@@ -4,7 +4,7 @@ import { createRoute } from '@hono/zod-openapi';
 import { JobSchema } from '@lehr/shared';
 import type { JobRecord } from '@lehr/shared/records';
 import type { Api, ApiParts } from '../../api.ts';
-import { type CancelOutcome, cancelJob, forgetJob } from '../../jobs/cancel.ts';
+import { type CancelOutcome, cancelJob, deleteJob } from '../../jobs/cancel.ts';
 import { findJob } from '../../jobs/find.ts';
 import { metricLabels } from '../../jobs/metric-labels.ts';
 import { isOver } from '../../jobs/present.ts';
@@ -72,14 +72,14 @@ export function endJobRoutes(app: Api, parts: ApiParts): void {
     const { id } = c.req.valid('param');
     const outcome = await cancel(await findJob(records, c.var.caller, id));
     const job = await presenter.job(await findJob(records, c.var.caller, id));
-    return c.json(job, outcome === 'asked' ? 202 : 200);
+    return c.json(job, outcome === 'requested' ? 202 : 200);
   });
 
   app.openapi(deleteRoute, async (c) => {
     const { id } = c.req.valid('param');
     const record = await findJob(records, c.var.caller, id);
     if (!isOver(record)) await cancel(record);
-    else if (await forgetJob(parts, record)) return c.body(null, 204);
+    else if (await deleteJob(parts, record)) return c.body(null, 204);
     return c.json(await presenter.job(await findJob(records, c.var.caller, id)), 202);
   });
 }
