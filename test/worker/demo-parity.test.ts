@@ -8,7 +8,7 @@ import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { LaneSample } from '../../apps/worker/src/engine/lane-sample.ts';
 import type { DiffusionSample, SampleId } from '../../apps/worker/src/engine/protocol.ts';
-import { type DiffusionModel, openDiffusionModel } from '../../apps/worker/src/models/diffusion-folder.ts';
+import { type DiffusionModel, openDiffusionModel } from '../../apps/worker/src/models/diffusion/diffusion-folder.ts';
 import { onnxRuntime } from '../../apps/worker/src/runtime/onnx.ts';
 import type { SamplerName } from '../../packages/shared/src/index.ts';
 

@@ -1,8 +1,7 @@
 /**
- * A quick look at a latent: a linear map from its channels to colour, found by least squares from the model's own VAE.
- * That a linear map comes close was noticed by keturn on Stable Diffusion 1.4 ("Decoding latents to RGB without
- * upscaling", discuss.huggingface.co/t/23204). Fitted per model it needs no table of factors, and serves models that are in
- * nobody's table.
+ * Previews of latents: a linear map from latent channels to colour, fitted by least squares to the model's own VAE. keturn
+ * showed that a linear map is close enough on Stable Diffusion 1.4 ("Decoding latents to RGB without upscaling",
+ * discuss.huggingface.co/t/23204). Because it is fitted per model, it needs no table of factors and works for any model.
  */
 import type { Clock } from '@lehr/shared';
 import { LeastSquares } from './least-squares.ts';
@@ -20,17 +19,17 @@ export interface Thumbnail {
 /** The part of a VAE that a fit needs. */
 export type LatentDecoder = Pick<Vae, 'latentChannels' | 'scaleFactor' | 'decode'>;
 
-/** Longest side of a thumbnail, pixels. A larger latent is averaged down; a smaller one gives a smaller thumbnail. */
+/** Longest side of a thumbnail in pixels. A larger latent is averaged down; a smaller one gives a smaller thumbnail. */
 const LONGEST_SIDE = 64;
 const COLOURS = 3;
-/** Latent positions to learn from: a hundred for each weight of a map of four channels. */
+/** Latent positions to fit to: 200 equations for each weight of a map of four channels. */
 const ENOUGH_POSITIONS = 1024;
-/** The first decode is made in any case: it is the VAE's warm-up. */
+/** No further decode starts after this time. The first one always runs: it is the VAE's warm-up. */
 const BUDGET_MS = 500;
 
 export class LatentRgb {
   readonly #channels: number;
-  /** `[colours, channels + 1]`: per colour, what each channel adds to its 0 to 255, and the bias. */
+  /** `[colours, channels + 1]`: for each colour (0 to 255) a weight per channel, then the bias. */
   readonly #weights: readonly Float64Array[];
 
   constructor(channels: number, weights: readonly Float64Array[]) {
@@ -38,7 +37,7 @@ export class LatentRgb {
     this.#weights = weights;
   }
 
-  /** `latent` is `[channels, height, width]`, scaled as the UNet has it. */
+  /** `latent` is `[channels, height, width]`, scaled as for the UNet. */
   thumbnail(latent: Float32Array, size: LatentSize): Thumbnail {
     const block = Math.ceil(Math.max(size.width, size.height) / LONGEST_SIDE);
     const planes = planesOf(latent, this.#channels).map((plane) => shrink(plane, size, block));
@@ -58,7 +57,7 @@ export class LatentRgb {
 }
 
 /**
- * Decodes made-up latents for pictures of this size until there is enough to learn from or half a second has passed.
+ * Decodes synthetic latents for pictures of this size until there are enough positions or the time budget is used up.
  * Rejects with what `decode` rejects with.
  */
 export async function fitLatentRgb(
@@ -82,8 +81,8 @@ export async function fitLatentRgb(
 }
 
 /**
- * Noise of unit variance in which neighbours are alike, as in the latents of pictures: octaves of equal weight. White
- * noise is what no picture gives; a VAE makes textures of it, and the fit comes out pale.
+ * Noise of unit variance with correlated neighbours, as in the latents of pictures: octaves of equal weight. With white
+ * noise, which no picture gives, the VAE draws textures and the fitted colours come out pale.
  */
 function pictureLike(noise: SeededNoise, channels: number, { width, height }: LatentSize): Float32Array {
   const latent = new Float32Array(channels * height * width);
@@ -118,7 +117,7 @@ const shrunk = ({ width, height }: PictureSize, block: number): PictureSize => (
   height: Math.ceil(height / block),
 });
 
-/** Means over squares of `block` values a side; at the right and lower edge they may be cut. */
+/** Means over squares of `block` by `block` values; squares at the right and lower edge may be smaller. */
 function shrink(plane: Float32Array, { width, height }: PictureSize, block: number): Float32Array {
   if (block === 1) return plane;
   const small = shrunk({ width, height }, block);

@@ -1,7 +1,7 @@
-/** Makes the equations solvable when an unknown never shows in the data: it comes out 0. Relative to the number of lines. */
+/** Keeps the equations solvable when an unknown is always 0 in the data: its result is 0. Relative to the number of lines. */
 const RIDGE = 1e-9;
 
-/** Least squares by the normal equations, `A^T A x = A^T b`: for a few unknowns and any number of lines. */
+/** Least squares by the normal equations, `A^T A x = A^T b`, for a few unknowns and any number of lines. */
 export class LeastSquares {
   readonly #unknowns: number;
   readonly #wanted: number;
@@ -21,7 +21,7 @@ export class LeastSquares {
     return this.#count;
   }
 
-  /** Adds lines: `known` has an array per unknown, `wanted` one per right-hand side, all with a value per line. */
+  /** Adds lines: `known` has one array per unknown, `wanted` one per right-hand side, each with one value per line. */
   add(known: readonly Float32Array[], wanted: readonly Float32Array[]): void {
     this.#count += known[0].length;
     for (const [i, sums] of this.#sums.entries()) {
@@ -29,7 +29,7 @@ export class LeastSquares {
     }
   }
 
-  /** `[wanted, unknowns]`. By Gauss and Jordan; the matrix is positive definite, so pivots need no search. */
+  /** `[wanted, unknowns]`. Gauss-Jordan elimination; the matrix is positive definite, so it needs no pivoting. */
   solve(): Float64Array[] {
     const lines = this.#sums.map((sums) => sums.slice());
     for (const [i, line] of lines.entries()) line[i] += RIDGE * this.#count;

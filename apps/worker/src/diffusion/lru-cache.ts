@@ -1,4 +1,4 @@
-/** Keeps the values used last, up to a number of bytes. */
+/** Keeps the most recently used values, up to a number of bytes. */
 export class LruCache<Key, Value> {
   readonly #entries = new Map<Key, { readonly value: Value; readonly bytes: number }>();
   readonly #maxBytes: number;
@@ -11,13 +11,13 @@ export class LruCache<Key, Value> {
   get(key: Key): Value | undefined {
     const entry = this.#entries.get(key);
     if (!entry) return undefined;
-    // A Map remembers the order of insertion: the entry goes to its young end.
+    // A Map keeps the order of insertion: deleted and set again, the entry becomes the newest.
     this.#entries.delete(key);
     this.#entries.set(key, entry);
     return entry.value;
   }
 
-  /** Drops the oldest entries until this one has room; one that is larger than the whole cache is not kept. */
+  /** Drops the oldest entries until this one fits. A value larger than the whole cache is not kept. */
   set(key: Key, value: Value, bytes: number): void {
     this.#drop(key);
     if (bytes > this.#maxBytes) return;

@@ -8,9 +8,9 @@ import type { SchedulerConfig } from './scheduler-config.ts';
 
 /** All arrays have one value per training timestep, from 0 (nearly clean) to the last (nearly noise). */
 export interface NoiseSchedule {
-  /** Share of the picture's variance left: the product of `1 - beta` up to the timestep. 0 = pure noise. */
+  /** The remaining share of the picture's variance: the product of `1 - beta` up to the timestep. 0 is pure noise. */
   readonly alphasCumprod: Float64Array;
-  /** Noise in units of the picture, `sqrt((1 - a) / a)` for `a` of `alphasCumprod`; always finite, rising. */
+  /** Noise relative to the picture: `sqrt((1 - a) / a)` for each `a` of `alphasCumprod`. Finite and increasing. */
   readonly sigmas: Float64Array;
 }
 
@@ -20,18 +20,18 @@ export interface NoiseLevel {
   readonly sigma: number;
 }
 
-/** Stands for 0 at the end of a zero-terminal-SNR schedule, whose sigma would be infinite; as in diffusers. */
+/** Replaces the 0 at the end of a zero-terminal-SNR schedule, where sigma would be infinite; as in diffusers. */
 const SMALLEST_ALPHA_CUMPROD = 2 ** -24;
 
 /** Largest beta of the cosine schedule. */
 const COSINE_MAX_BETA = 0.999;
 
-/** A model's config is one object for all of its samples, so its schedule is worked out once. */
-const known = new WeakMap<SchedulerConfig, NoiseSchedule>();
+/** All samples of a model share one config object, so each schedule is computed once. */
+const schedules = new WeakMap<SchedulerConfig, NoiseSchedule>();
 
 export function noiseSchedule(config: SchedulerConfig): NoiseSchedule {
-  const schedule = known.get(config) ?? newSchedule(config);
-  known.set(config, schedule);
+  const schedule = schedules.get(config) ?? newSchedule(config);
+  schedules.set(config, schedule);
   return schedule;
 }
 
@@ -53,7 +53,7 @@ export function betas(config: SchedulerConfig): Float64Array {
   const ramp = (from: number, to: number, i: number) => from + (i * (to - from)) / (trainTimesteps - 1);
   const betaAt = {
     linear: (i: number) => ramp(betaStart, betaEnd, i),
-    // Stable Diffusion's own: straight in the square roots.
+    // Linear in the square roots, as in Stable Diffusion.
     scaled_linear: (i: number) => ramp(Math.sqrt(betaStart), Math.sqrt(betaEnd), i) ** 2,
     squaredcos_cap_v2: (i: number) => cosineBeta(i / trainTimesteps, (i + 1) / trainTimesteps),
   }[config.betaSchedule];
@@ -69,7 +69,7 @@ export function levelOfAlphaCumprod(alphaCumprod: number): NoiseLevel {
   return { alpha: Math.sqrt(alphaCumprod), sigma: Math.sqrt(1 - alphaCumprod) };
 }
 
-/** From noise in units of the picture, as in `NoiseSchedule.sigmas`; 0 is a clean latent. */
+/** From a sigma as in `NoiseSchedule.sigmas`; 0 is a clean latent. */
 export function levelOfSigma(sigma: number): NoiseLevel {
   const alpha = 1 / Math.sqrt(sigma * sigma + 1);
   return { alpha, sigma: sigma * alpha };
@@ -83,7 +83,7 @@ function cumulativeAlphas(betaValues: Float64Array): Float64Array {
   });
 }
 
-/** arXiv 2305.08891, algorithm 1: shift the square roots so that the last is 0, stretch them so that the first stays. */
+/** arXiv 2305.08891, algorithm 1: shifts the square roots so that the last is 0, and scales them to keep the first. */
 function rescaleToZeroSnr(alphasCumprod: Float64Array): void {
   const first = Math.sqrt(alphasCumprod[0]);
   const last = Math.sqrt(alphasCumprod[alphasCumprod.length - 1]);
@@ -92,7 +92,7 @@ function rescaleToZeroSnr(alphasCumprod: Float64Array): void {
   }
 }
 
-/** arXiv 2102.09672 eq. 17, over the part of the schedule between two shares of its length. */
+/** arXiv 2102.09672 eq. 17, for the part of the schedule between two fractions of its length. */
 function cosineBeta(from: number, to: number): number {
   const alphaBar = (t: number) => Math.cos((((t + 0.008) / 1.008) * Math.PI) / 2) ** 2;
   return Math.min(1 - alphaBar(to) / alphaBar(from), COSINE_MAX_BETA);

@@ -1,7 +1,7 @@
 /**
- * The seed's noise: torch's CPU generator, so a seed draws the picture that diffusers draws for it. MT19937
- * (Matsumoto and Nishimura, 1998) turned normal by Box and Muller in the two orders that torch's `randn` has.
- * One stream per sample feeds the first latent and then every stochastic step, whatever else is in the batch.
+ * The noise of a seed, as torch's CPU generator makes it, so a seed gives the same picture as in diffusers: MT19937
+ * (Matsumoto and Nishimura, 1998) and the Box-Muller transform, in the two orders of torch's `randn`. Each sample has its
+ * own stream, for the first latent and then for every stochastic step.
  */
 import { LehrError } from '@lehr/shared';
 
@@ -11,18 +11,18 @@ const UPPER_BIT = 0x80000000;
 const LOWER_BITS = 0x7fffffff;
 const TWIST = 0x9908b0df;
 
-/** From this length on torch fills a tensor in blocks of this size; shorter tensors it draws one by one. */
+/** torch fills tensors of at least this length in blocks of this size, and shorter ones value by value. */
 const BLOCK = 16;
 const HALF_BLOCK = BLOCK / 2;
 const TWO_PI = Math.fround(2 * Math.PI);
 
-/** Where a stream stands, as plain data: beside a sampler's state it makes a stochastic run resumable. */
+/** State of a stream as plain data: with a sampler's state it makes a stochastic run resumable. */
 export interface NoiseState {
   /** The 624 words of MT19937. */
   readonly words: Uint32Array;
-  /** How many of them are used up. */
+  /** Number of words used so far. */
   readonly used: number;
-  /** Second half of the last pair that a short draw began. */
+  /** The unused second value of the last pair of a short draw. */
   readonly spare: number | null;
 }
 
@@ -31,7 +31,7 @@ export class SeededNoise {
   #used = STATE_WORDS;
   #spare: number | null = null;
 
-  /** Any whole number up to 2^53 either way; as in torch only the seed modulo 2^32 counts. */
+  /** Any whole number from -2^53 to 2^53; as in torch, only the seed modulo 2^32 counts. */
   constructor(seed: number) {
     this.#words[0] = seed >>> 0;
     for (let i = 1; i < STATE_WORDS; i++) {
@@ -40,7 +40,7 @@ export class SeededNoise {
     }
   }
 
-  /** The stream's next `length` unit normals: what `torch.randn(length, generator=...)` gives on CPU in float32. */
+  /** The next `length` unit normals: what `torch.randn(length, generator=...)` gives on the CPU in float32. */
   readonly draw = (length: number): Float32Array => {
     const out = new Float32Array(length);
     if (length < BLOCK) this.#drawOneByOne(out);
@@ -52,7 +52,7 @@ export class SeededNoise {
     return { words: this.#words.slice(), used: this.#used, spare: this.#spare };
   }
 
-  /** Goes on where `state()` was taken. Throws LehrError `internal` on a state that is none. */
+  /** Continues from a `state()`. Throws LehrError `internal` for an invalid state. */
   restore(state: NoiseState): void {
     const fits = state.words.length === STATE_WORDS && state.used >= 0 && state.used <= STATE_WORDS;
     if (!fits) {
@@ -64,18 +64,18 @@ export class SeededNoise {
     this.#spare = state.spare;
   }
 
-  /** torch's `normal_fill`: all uniforms first, then Box-Muller inside each block, its halves paired. */
+  /** torch's `normal_fill`: first all uniforms, then Box-Muller in each block, which pairs its two halves. */
   #drawBlocks(out: Float32Array): void {
     for (let i = 0; i < out.length; i++) out[i] = this.#uniform24();
     for (let at = 0; at + BLOCK <= out.length; at += BLOCK) normalBlock(out, at);
     if (out.length % BLOCK === 0) return;
-    // A ragged end is covered by drawing the last whole block again, over values that were final already.
+    // An incomplete last block: torch draws the last 16 values again, over values that were final already.
     const tail = out.length - BLOCK;
     for (let i = tail; i < out.length; i++) out[i] = this.#uniform24();
     normalBlock(out, tail);
   }
 
-  /** torch's `normal_distribution<double>`: a pair at a time, its second half kept for the next call. */
+  /** torch's `normal_distribution<double>`: makes pairs, and keeps the second value for the next call. */
   #drawOneByOne(out: Float32Array): void {
     for (let i = 0; i < out.length; i++) {
       if (this.#spare !== null) {
@@ -90,7 +90,7 @@ export class SeededNoise {
     }
   }
 
-  /** In [0, 1), exact in a float32. */
+  /** In [0, 1), exact in float32. */
   #uniform24(): number {
     return (this.#next() & 0xffffff) / 2 ** 24;
   }
@@ -113,7 +113,7 @@ export class SeededNoise {
   #twist(): void {
     const words = this.#words;
     for (let i = 0; i < STATE_WORDS; i++) {
-      // Wrapped by hand: with remainders this loop costs as much as all the rest of a draw's uniforms.
+      // Indices wrap without `%`, which would double the cost of a draw's uniforms.
       const next = words[i + 1 < STATE_WORDS ? i + 1 : 0];
       const far = words[i < STATE_WORDS - SHIFT_WORDS ? i + SHIFT_WORDS : i + SHIFT_WORDS - STATE_WORDS];
       const y = (words[i] & UPPER_BIT) | (next & LOWER_BITS);
@@ -124,8 +124,8 @@ export class SeededNoise {
 }
 
 /**
- * Box-Muller in place: value i of the block's first half pairs with value i of its second. torch works in float32
- * here, and rounding where it does brings the largest difference down from 9e-7 to 2.4e-7.
+ * Box-Muller in place: value i of the block's first half pairs with value i of its second. torch computes in float32
+ * here; rounding at the same places reduces the largest difference from 9e-7 to 2.4e-7.
  */
 function normalBlock(out: Float32Array, at: number): void {
   for (let i = at; i < at + HALF_BLOCK; i++) {

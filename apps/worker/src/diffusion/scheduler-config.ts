@@ -1,12 +1,12 @@
 /**
- * A model's `scheduler/scheduler_config.json`, as diffusers writes it, read into the words of this house. Unknown
- * fields are other classes' business and ignored; a known field asking for what we do not do is refused by name,
- * because sampling on another noise schedule than the model's gives a wrong picture and no error.
+ * Reads a model's `scheduler/scheduler_config.json`, as diffusers writes it. Unknown fields belong to other classes and are
+ * ignored. A known field with a value that Lehr does not support is refused by name, because sampling on another noise
+ * schedule than the model's would give a wrong picture without an error.
  */
 import { LehrError } from '@lehr/shared';
 import { z } from 'zod';
 
-/** The classes whose file describes a variance-preserving schedule of betas; EDM and flow matching are others. */
+/** The classes with a variance-preserving schedule of betas, unlike EDM and flow matching. */
 const CLASSES = [
   'DDIMScheduler',
   'DDPMScheduler',
@@ -47,8 +47,8 @@ const schema = z
     original_inference_steps: z.int().positive().default(50),
     timestep_scaling: z.number().positive().default(10),
 
-    // Each of these, set otherwise, means other sigmas or another rule than ours. clip_sample is not among them:
-    // the Stable Diffusion pipelines of diffusers switch it off whatever the file says, and so do we.
+    // Any other value of these means other sigmas or another update rule. clip_sample is not checked: the Stable
+    // Diffusion pipelines of diffusers switch it off whatever the file says, and so does Lehr.
     final_sigmas_type: z.literal('zero').nullish(),
     interpolation_type: z.literal('linear').nullish(),
     lambda_min_clipped: z.null().optional(),
@@ -68,31 +68,31 @@ const schema = z
     error: 'must hold num_train_timesteps values',
   })
   .transform((raw) => ({
-    /** The diffusers class the model's authors chose; decides the default sampler. */
+    /** The diffusers class chosen by the model's authors; decides the default sampler. */
     className: raw._class_name ?? undefined,
     trainTimesteps: raw.num_train_timesteps,
     betaSchedule: raw.beta_schedule,
     betaStart: raw.beta_start,
     betaEnd: raw.beta_end,
-    /** Betas given in full, in place of a named schedule. */
+    /** All betas, in place of a named schedule. */
     trainedBetas: raw.trained_betas ?? undefined,
-    /** What the UNet was trained to give: the noise, or the velocity of arXiv 2202.00512. */
+    /** What the UNet predicts: the noise, or the velocity of arXiv 2202.00512. */
     predictionType: raw.prediction_type,
-    /** Absent in older files: each sampler then has a default of its own. */
+    /** Absent in older files; each sampler then has its own default. */
     timestepSpacing: raw.timestep_spacing ?? undefined,
-    /** Added to the timesteps of leading spacing. */
+    /** Added to the timesteps, in leading spacing only. */
     stepsOffset: raw.steps_offset,
-    /** Whether the last step goes to a clean latent (1) or to timestep 0; the default differs by sampler. */
+    /** Whether the last step ends at a clean latent (alpha 1) or at timestep 0; the default depends on the sampler. */
     setAlphaToOne: raw.set_alpha_to_one ?? undefined,
     /** Rescale the schedule so that its last timestep is pure noise (arXiv 2305.08891). */
     rescaleBetasZeroSnr: raw.rescale_betas_zero_snr,
-    /** Heeded by euler and unipc; the dpmpp samplers say it in their names. */
+    /** Used by euler and unipc only: for the dpmpp samplers the sampler's name decides. */
     useKarrasSigmas: raw.use_karras_sigmas ?? false,
     algorithmType: raw.algorithm_type ?? undefined,
     skipPrkSteps: raw.skip_prk_steps ?? undefined,
-    /** LCM: length of the timestep grid the model was distilled on. */
+    /** LCM: length of the timestep grid that the model was distilled on. */
     originalInferenceSteps: raw.original_inference_steps,
-    /** LCM: factor on the timestep in its boundary condition. */
+    /** LCM: factor on the timestep in the boundary condition. */
     timestepScaling: raw.timestep_scaling,
   }));
 
@@ -101,8 +101,8 @@ export type PredictionType = SchedulerConfig['predictionType'];
 export type Spacing = NonNullable<SchedulerConfig['timestepSpacing']>;
 
 /**
- * Reads the text of a `scheduler_config.json`. Throws LehrError `model-unavailable` that names every wrong field,
- * with the value it has and the values allowed.
+ * `text` is what a `scheduler_config.json` holds. Throws LehrError `model-unavailable` that names every wrong field, its
+ * value and the allowed values.
  */
 export function parseSchedulerConfig(text: string): SchedulerConfig {
   const raw = readJson(text);
@@ -118,7 +118,7 @@ export function parseSchedulerConfig(text: string): SchedulerConfig {
 
 function readJson(text: string): unknown {
   try {
-    // Python writes the default of lambda_min_clipped as -Infinity, which is no JSON; null means the same to us.
+    // Python writes the default of lambda_min_clipped as -Infinity, which is not JSON; null has the same meaning here.
     return JSON.parse(text.replace(/(:\s*)-?(?:Infinity|NaN)\b/g, '$1null'));
   } catch (cause) {
     throw new LehrError('model-unavailable', 'scheduler_config.json is not JSON.', { cause });

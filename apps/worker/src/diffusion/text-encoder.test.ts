@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TinyDiffusionOptions, writeTinyDiffusion } from '@lehr/demo-models';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openClipTokenizer } from '../models/diffusion/clip-tokenizer.ts';
 import { onnxRuntime } from '../runtime/onnx.ts';
 import type { RuntimeSession } from '../runtime/runtime.ts';
 import type { Tensor } from '../runtime/tensor.ts';
 import { TextEncoder, type TextEncoderOptions } from './text-encoder.ts';
-import { openClipTokenizer } from './tokenizer.ts';
 
 let folder: string;
 beforeEach(() => {

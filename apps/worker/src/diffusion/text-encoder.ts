@@ -1,19 +1,19 @@
-/** Prompts to prompt embeddings, remembered: most jobs of a model share their negative prompt, and many their prompt. */
+/** Prompts to prompt embeddings, with a cache: most jobs of a model share a negative prompt, and many a prompt. */
 import { LehrError } from '@lehr/shared';
+import { expectInputs, expectOutput, expectSize, expectType } from '../runtime/graph-values.ts';
 import type { RuntimeSession } from '../runtime/runtime.ts';
 import { findBadRows, floatValues, type Tensor } from '../runtime/tensor.ts';
-import { expectInputs, expectOutput, expectSize, expectType } from './graph-values.ts';
 import { LruCache } from './lru-cache.ts';
 import type { ClipTokenizer } from './tokenizer.ts';
 
 export interface TextEncoderOptions {
-  /** Memory for remembered embeddings; one of Stable Diffusion 1.5 takes 231 KiB. Default 64 MiB. */
+  /** Memory for cached embeddings; one of Stable Diffusion 1.5 takes 231 KiB. Default 64 MiB. */
   readonly cacheBytes?: number;
-  /** Width of the embeddings by the config, where the graph does not tell. */
+  /** Width of the embeddings according to the config, for graphs that leave it free. */
   readonly embeddingDim?: number | undefined;
 }
 
-/** Bounds the memory of one run; more prompts go into further runs. */
+/** Limits the memory of one run; more prompts take several runs. */
 const MAX_PROMPTS_PER_RUN = 16;
 
 export class TextEncoder {
@@ -22,11 +22,11 @@ export class TextEncoder {
   readonly #tokenizer: ClipTokenizer;
   readonly #idType: 'int32' | 'int64';
   readonly #output: string;
-  /** The batch size that the graph fixes, if it does. */
+  /** The batch size, if the graph fixes it. */
   readonly #fixedPrompts: number | undefined;
-  readonly #remembered: LruCache<string, Float32Array>;
+  readonly #cache: LruCache<string, Float32Array>;
 
-  /** Throws LehrError `model-unavailable` when the session is no CLIP text encoder. */
+  /** Throws LehrError `model-unavailable` when the session is not a CLIP text encoder. */
   constructor(session: RuntimeSession, tokenizer: ClipTokenizer, options: TextEncoderOptions = {}) {
     const [ids] = expectInputs('text_encoder', session, ['input_ids']);
     const output = expectOutput('text_encoder', session, ['last_hidden_state']);
@@ -36,19 +36,18 @@ export class TextEncoder {
     this.#output = output.name;
     this.#fixedPrompts = typeof ids.dims[0] === 'number' ? ids.dims[0] : undefined;
     this.embeddingDim = expectSize('text_encoder', output, 2, options.embeddingDim);
-    this.#remembered = new LruCache(options.cacheBytes ?? 64 * 1024 * 1024);
+    this.#cache = new LruCache(options.cacheBytes ?? 64 * 1024 * 1024);
   }
 
   /**
-   * One embedding per prompt, `[tokens, embeddingDim]`, in the order asked. The same prompt gives the same array again,
-   * so nobody may write into it. Throws what RuntimeSession.run throws, and LehrError `numeric-error` when the graph
-   * gives a NaN.
+   * One embedding per prompt, `[tokens, embeddingDim]`, in the same order. Equal prompts share one array, which must not
+   * be changed. Throws what RuntimeSession.run throws, and LehrError `numeric-error` when the result is not finite.
    */
   async encode(prompts: readonly string[]): Promise<Float32Array[]> {
     const found = new Map<string, Float32Array>();
     const missing: string[] = [];
     for (const prompt of new Set(prompts)) {
-      const embedding = this.#remembered.get(prompt);
+      const embedding = this.#cache.get(prompt);
       if (embedding) found.set(prompt, embedding);
       else missing.push(prompt);
     }
@@ -57,7 +56,7 @@ export class TextEncoder {
       const batch = missing.slice(start, start + perRun);
       for (const [i, embedding] of (await this.#run(batch)).entries()) {
         found.set(batch[i], embedding);
-        this.#remembered.set(batch[i], embedding, embedding.byteLength);
+        this.#cache.set(batch[i], embedding, embedding.byteLength);
       }
     }
     return prompts.flatMap((prompt) => found.get(prompt) ?? []);
@@ -71,10 +70,10 @@ export class TextEncoder {
     const results = await this.#session.run({ input_ids: this.#stackIds(prompts) }, [this.#output]);
     const values = floatValues(results[this.#output]);
     const length = this.#tokenizer.maxTokens * this.embeddingDim;
-    // Copies: a view would keep a whole batch in memory for one remembered prompt.
+    // Copies: a view would keep the whole batch in memory for one cached prompt.
     const embeddings = prompts.map((_, i) => values.slice(i * length, (i + 1) * length));
     if (findBadRows(embeddings).length > 0) {
-      throw new LehrError('numeric-error', 'The text encoder produced values that are no numbers.');
+      throw new LehrError('numeric-error', 'The text encoder produced values that are not finite.');
     }
     return embeddings;
   }

@@ -1,7 +1,7 @@
 /**
- * Which timesteps of the training schedule a run visits (arXiv 2305.08891, table 2), and Karras sigmas. The values
- * are those of diffusers for every step count: halves round to even and sums run in numpy's order, because one
- * timestep off is another picture. Every list falls, from noise to clean.
+ * The timesteps of the training schedule that a run visits (arXiv 2305.08891, table 2), and Karras sigmas. The values equal
+ * those of diffusers for every step count: halves round to even and operations run in numpy's order, because a timestep
+ * that is one off gives another picture. Every list decreases, from noise to clean.
  */
 import type { NoiseSchedule } from './noise-schedule.ts';
 import type { Spacing } from './scheduler-config.ts';
@@ -9,16 +9,16 @@ import type { Spacing } from './scheduler-config.ts';
 export interface SpacingOptions {
   readonly spacing: Spacing;
   readonly steps: number;
-  /** Length of the training schedule; its timesteps are 0 to this minus 1. */
+  /** Length of the training schedule, whose timesteps are 0 to `trainTimesteps - 1`. */
   readonly trainTimesteps: number;
-  /** Added by leading spacing alone. */
+  /** Added in leading spacing only. */
   readonly stepsOffset: number;
 }
 
 /** Steepness of the sigma curve in arXiv 2206.00364, eq. 5. */
 const KARRAS_RHO = 7;
 
-/** Whole timesteps, for ddim and pndm. */
+/** For ddim and pndm. */
 export function wholeTimesteps(options: SpacingOptions): number[] {
   const { spacing, steps, trainTimesteps } = options;
   if (spacing !== 'linspace') return evenTimesteps(options, steps);
@@ -27,7 +27,7 @@ export function wholeTimesteps(options: SpacingOptions): number[] {
     .reverse();
 }
 
-/** For euler and euler_a: linspace keeps its fractions, as float32. */
+/** For euler and euler_a: linspace keeps the fractions, in float32. */
 export function fractionalTimesteps(options: SpacingOptions): number[] {
   const { spacing, steps, trainTimesteps } = options;
   if (spacing !== 'linspace') return evenTimesteps(options, steps);
@@ -36,7 +36,7 @@ export function fractionalTimesteps(options: SpacingOptions): number[] {
     .reverse();
 }
 
-/** For the dpmpp samplers and unipc: linspace and leading cut the schedule for one step more and leave out the last. */
+/** For the dpmpp samplers and unipc: linspace and leading divide the schedule for one step more and drop the last one. */
 export function multistepTimesteps(options: SpacingOptions): number[] {
   const { spacing, steps, trainTimesteps } = options;
   if (spacing === 'trailing') return evenTimesteps(options, steps);
@@ -46,8 +46,8 @@ export function multistepTimesteps(options: SpacingOptions): number[] {
 }
 
 /**
- * LCM (arXiv 2310.04378) only knows the timesteps it was distilled on: a grid of `originalSteps`, of which an
- * image-to-image run uses the lower `strength`. Shorter than `steps` when the grid has too few.
+ * LCM (arXiv 2310.04378) works only at the timesteps it was distilled on: a grid of `originalSteps`, of which an
+ * image-to-image run uses the lower `strength`. The result is shorter than `steps` when the grid has too few.
  */
 export function lcmTimesteps(
   steps: number,
@@ -69,20 +69,20 @@ export function karrasSigmas(largest: number, smallest: number, steps: number): 
   return linspace(1, steps).map((share) => (from + share * (to - from)) ** KARRAS_RHO);
 }
 
-/** Sigma at a timestep, which may lie between two of the schedule. */
+/** Sigma at a timestep, linear between two timesteps of the schedule. */
 export function sigmaAt({ sigmas }: NoiseSchedule, timestep: number): number {
   const low = Math.min(Math.floor(timestep), sigmas.length - 2);
   return sigmas[low] + (timestep - low) * (sigmas[low + 1] - sigmas[low]);
 }
 
-/** The inverse of `sigmaAt`, but between two timesteps straight in log sigma, as k-diffusion has it. */
+/** The timestep of a sigma; unlike `sigmaAt`, linear in log sigma between two timesteps, as in k-diffusion. */
 export function timestepOf({ sigmas }: NoiseSchedule, sigma: number): number {
   const low = lastAtMost(sigmas, sigma);
   const share = Math.log(sigma / sigmas[low]) / Math.log(sigmas[low + 1] / sigmas[low]);
   return low + Math.min(Math.max(share, 0), 1);
 }
 
-/** Index of the last of rising `values` that is not above `value`; the last but one at most, so that one follows. */
+/** Index of the last of the increasing `values` that is at most `value`; never the last index, so that one follows. */
 function lastAtMost(values: Float64Array, value: number): number {
   let low = 0;
   let high = values.length - 1;
@@ -101,19 +101,19 @@ export function roundHalfToEven(value: number): number {
   return floor % 2 === 0 ? floor : floor + 1;
 }
 
-/** Leading and trailing spacing of `count` timesteps. */
+/** `count` timesteps in leading or trailing spacing. */
 function evenTimesteps({ spacing, trainTimesteps, stepsOffset }: SpacingOptions, count: number): number[] {
   if (spacing === 'leading') {
     const stride = Math.floor(trainTimesteps / count);
     return Array.from({ length: count }, (_, i) => (count - 1 - i) * stride + stepsOffset);
   }
-  // numpy's arange takes its stride from its first two values, and its halves fall as that stride has them. Unlike
-  // it this always gives `count` timesteps: by rounding, arange at times adds one more, which is -1.
+  // numpy's arange takes its stride from its first two values, which decides how halves round. Unlike arange this always
+  // returns `count` timesteps: by rounding, arange sometimes adds one more, which is -1.
   const stride = trainTimesteps - trainTimesteps / count - trainTimesteps;
   return Array.from({ length: count }, (_, i) => roundHalfToEven(trainTimesteps + i * stride) - 1);
 }
 
-/** numpy's `linspace(0, end, count)`: multiplies by the stride (never divides last) and sets the end itself. */
+/** numpy's `linspace(0, end, count)`: computes the stride first, multiplies by it, and sets the last value to `end`. */
 function linspace(end: number, count: number): number[] {
   const stride = end / (count - 1);
   return Array.from({ length: count }, (_, i) => (i === 0 ? 0 : i === count - 1 ? end : i * stride));

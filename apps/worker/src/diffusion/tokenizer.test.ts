@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { clipVocabulary } from '@lehr/demo-models';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { openClipTokenizer } from './tokenizer.ts';
+import { openClipTokenizer } from '../models/diffusion/clip-tokenizer.ts';
 
 const golden = (name: string): string =>
   gunzipSync(readFileSync(new URL(`../../../../test/golden/tokenizers/${name}`, import.meta.url))).toString();

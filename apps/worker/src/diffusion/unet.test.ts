@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TinyDiffusionOptions, writeTinyDiffusion } from '@lehr/demo-models';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { checkRows } from '../models/check-rows.ts';
-import { rewireTimestep } from '../models/rewire.ts';
+import { checkUnet } from '../models/diffusion/check-unet.ts';
+import { rewireTimestep } from '../models/diffusion/rewire-unet.ts';
 import { onnxRuntime } from '../runtime/onnx.ts';
 import { Unet, type UnetRow } from './unet.ts';
 
@@ -66,7 +66,7 @@ test.each(variants)('rows at mixed timesteps equal the same rows alone: %o', asy
 
 test('the check at load finds no difference on a rewired graph, and that timesteps matter', async () => {
   const unet = await openUnet();
-  const { difference, effect } = await checkRows(unet, SIZE, 77);
+  const { difference, effect } = await checkUnet(unet, SIZE, 77);
   expect(difference).toBeLessThanOrEqual(1e-6);
   expect(effect).toBeGreaterThan(0.05);
 });

@@ -1,16 +1,16 @@
-/** The denoiser: rows with their own timesteps in, noise predictions out. */
+/** The UNet: rows with their own timesteps in, noise predictions out. */
 import { LehrError } from '@lehr/shared';
+import { expectInputs, expectOutput, expectSize, expectType } from '../runtime/graph-values.ts';
 import { toFloat16 } from '../runtime/half.ts';
 import { RowStack } from '../runtime/row-stack.ts';
-import type { RuntimeSession } from '../runtime/runtime.ts';
+import type { Batching, RuntimeSession } from '../runtime/runtime.ts';
 import { FLOAT_TYPES, type FloatType, findBadRows, floatValues, type Tensor } from '../runtime/tensor.ts';
-import { expectInputs, expectOutput, expectSize, expectType } from './graph-values.ts';
 
-/** One line of the batch: a sample under guidance takes two. */
+/** One row of the batch; a sample with guidance takes two. */
 export interface UnetRow {
   /** `[channels, height, width]`, already scaled by the sampler. */
   readonly latent: Float32Array;
-  /** The noise schedule's value at this row's step; Euler's are fractional. */
+  /** The timestep of this row's step; fractional for Euler. */
   readonly timestep: number;
   /** `[tokens, embeddingDim]` */
   readonly promptEmbedding: Float32Array;
@@ -22,17 +22,14 @@ export interface LatentSize {
 }
 
 export interface NoisePredictions {
-  /** One per row, `[channels, height, width]`: views of one buffer that nobody else writes. */
+  /** One per row, `[channels, height, width]`: views of one buffer that belongs to this result. */
   readonly rows: readonly Float32Array[];
-  /** Indices of rows that hold a NaN or an infinity. Their batch mates are good. */
+  /** Indices of rows with a NaN or an infinity; all other rows are valid. */
   readonly badRows: readonly number[];
 }
 
-/** `rows`: each row has its own timestep. `aligned`: all rows of a call must share one, for the reason given. */
-export type Batching = { readonly mode: 'rows' } | { readonly mode: 'aligned'; readonly reason: string };
-
 export interface UnetConfig {
-  /** Sizes that the graph may leave free; undefined where the config is silent too. */
+  /** Sizes that the graph may leave free; undefined when the config does not give them either. */
   readonly latentChannels?: number | undefined;
   readonly embeddingDim?: number | undefined;
 }
@@ -44,7 +41,7 @@ export class Unet {
   readonly batching: Batching;
   readonly latentChannels: number;
   readonly embeddingDim: number;
-  /** The batch size that the graph fixes, if it does: more rows are refused, fewer are filled up. */
+  /** The batch size, if the graph fixes it: fewer rows are padded, more are refused. */
   readonly fixedRows: number | undefined;
   readonly #session: RuntimeSession;
   readonly #sampleType: FloatType;
@@ -53,9 +50,9 @@ export class Unet {
   readonly #timestepIsScalar: boolean;
   readonly #output: string;
   readonly #latents = new RowStack();
-  readonly #texts = new RowStack({ rowsComeAgain: true });
+  readonly #texts = new RowStack({ cacheConverted: true });
 
-  /** Throws LehrError `model-unavailable` when the session is no Stable Diffusion UNet. */
+  /** Throws LehrError `model-unavailable` when the session is not a Stable Diffusion UNet. */
   constructor(session: RuntimeSession, batching: Batching, config: UnetConfig = {}) {
     const [sample, timestep, text] = expectInputs('unet', session, [
       'sample',
@@ -75,9 +72,9 @@ export class Unet {
   }
 
   /**
-   * Predicts the noise of every row in one run. `padTo` fills the batch up to that many rows, for providers that tune
-   * per shape; the extra rows repeat the last one and are dropped. Throws what RuntimeSession.run throws, and
-   * LehrError `engine-failed` for rows that do not fit together.
+   * Predicts the noise of every row in one run. The batch is padded to `padTo` rows, for providers that tune per shape:
+   * the extra rows repeat the last one and their results are dropped. Throws what RuntimeSession.run throws, and LehrError
+   * `engine-failed` for rows that cannot be in one run.
    */
   async predict(rows: readonly UnetRow[], size: LatentSize, padTo = rows.length): Promise<NoisePredictions> {
     const rowLength = this.latentChannels * size.height * size.width;
@@ -147,8 +144,8 @@ export class Unet {
     const rows = this.batching.mode === 'rows' ? batch : batch.slice(0, 1);
     const timesteps = rows.map(({ timestep }) => timestep);
     const dims = this.#timestepIsScalar ? [] : [timesteps.length];
-    // Graphs that count in whole timesteps get the nearest one, not the truncated one of diffusers' ONNX pipeline:
-    // half the error in the noise level that the model is told, and no difference for samplers with whole timesteps.
+    // A graph with whole timesteps gets the nearest one, not the truncated one of diffusers' ONNX pipeline: that halves
+    // the error of the noise level, and makes no difference for samplers with whole timesteps.
     switch (this.#timestepType) {
       case 'float32':
         return { type: 'float32', data: Float32Array.from(timesteps), dims };

@@ -1,5 +1,6 @@
-/** Latents to pixels. */
+/** The VAE decoder: latents to pixels. */
 import { LehrError } from '@lehr/shared';
+import { expectInputs, expectOutput, expectSize, expectType } from '../runtime/graph-values.ts';
 import { RowStack } from '../runtime/row-stack.ts';
 import type { RuntimeSession } from '../runtime/runtime.ts';
 import {
@@ -10,11 +11,10 @@ import {
   floatTensor,
   floatValues,
 } from '../runtime/tensor.ts';
-import { expectInputs, expectOutput, expectSize, expectType } from './graph-values.ts';
 
 export interface VaeConfig {
   readonly latentChannels?: number | undefined;
-  /** The latents that the UNet sees are the VAE's own, shifted and scaled to a deviation of about 1. */
+  /** The UNet's latents are the VAE's, shifted and scaled to a standard deviation of about 1. */
   readonly scalingFactor: number;
   readonly shiftFactor: number;
 }
@@ -26,12 +26,12 @@ export interface PictureSize {
 
 const CHANNELS = 3;
 
-/** Latent size of the run that finds out the scale, where the graph fixes none. */
+/** Latent size of the run that measures the scale factor, when the graph fixes none. */
 const PROBE_SIZE = 8;
 
 /**
- * Makes a VAE of a session and runs it once, to see how many pixels a latent value becomes. Throws what
- * RuntimeSession.run throws, and LehrError `model-unavailable` when the session is no VAE decoder.
+ * Makes a Vae from a session and runs it once, to measure how many pixels a latent value becomes. Throws what
+ * RuntimeSession.run throws, and LehrError `model-unavailable` when the session is not a VAE decoder.
  */
 export async function openVae(session: RuntimeSession, config: VaeConfig): Promise<Vae> {
   const [latent] = expectInputs('vae_decoder', session, ['latent_sample']);
@@ -50,7 +50,7 @@ export async function openVae(session: RuntimeSession, config: VaeConfig): Promi
     const shapes = `latents of [${dims.join(', ')}] into [${picture.dims.join(', ')}]`;
     throw new LehrError(
       'model-unavailable',
-      `The vae_decoder graph makes ${shapes}, wanted RGB of a whole multiple.`,
+      `The vae_decoder graph turns ${shapes}, wanted RGB at a whole multiple of the size.`,
     );
   }
   return new Vae(session, { ...config, ...graph, scaleFactor });
@@ -65,7 +65,7 @@ interface VaeGraph extends VaeConfig {
 
 export class Vae {
   readonly latentChannels: number;
-  /** Pixels per latent value, in height and in width. */
+  /** Pixels per latent value, both in height and in width. */
   readonly scaleFactor: number;
   readonly #session: RuntimeSession;
   readonly #graph: VaeGraph;
@@ -80,7 +80,7 @@ export class Vae {
 
   /**
    * Decodes one latent `[channels, height / scaleFactor, width / scaleFactor]` to RGB, 8 bits, `[height, width, 3]`.
-   * Throws what RuntimeSession.run throws, and LehrError `numeric-error` rather than give a black picture for a NaN.
+   * Throws what RuntimeSession.run throws, and LehrError `numeric-error` for a NaN, which would make a black picture.
    */
   async decode(latent: Float32Array, { height, width }: PictureSize): Promise<Uint8Array> {
     const { type, output, scalingFactor, shiftFactor } = this.#graph;
@@ -91,7 +91,7 @@ export class Vae {
     ]);
     const values = floatValues(results[output]);
     if (findBadRows([values]).length > 0) {
-      throw new LehrError('numeric-error', 'The VAE produced values that are no numbers.');
+      throw new LehrError('numeric-error', 'The VAE produced values that are not finite.');
     }
     return toPixels(values);
   }
@@ -101,13 +101,13 @@ export class Vae {
   }
 }
 
-/** `[3, height, width]` of -1 to 1, to bytes with the channels of a pixel side by side; what lies outside is clamped. */
+/** `[3, height, width]` in -1 to 1 to bytes, `[height, width, 3]`; values outside are clamped. */
 function toPixels(values: Float32Array): Uint8Array {
   const size = values.length / CHANNELS;
   const pixels = new Uint8ClampedArray(values.length);
   for (let channel = 0; channel < CHANNELS; channel += 1) {
     for (let i = 0; i < size; i += 1) {
-      // A clamped array clamps to 0 and 255 and rounds half to even, as numpy does for diffusers.
+      // Uint8ClampedArray clamps to 0 and 255 and rounds half to even, as numpy does in diffusers.
       pixels[i * CHANNELS + channel] = (values[channel * size + i] / 2 + 0.5) * 255;
     }
   }

@@ -1,8 +1,8 @@
 /** Whether the models open on the devices that are wanted, by opening them. */
 import { join } from 'node:path';
 import type { Registry, Task } from '@lehr/shared';
-import { openDiffusionModel } from '../models/diffusion-folder.ts';
-import { openWhisperModel } from '../models/whisper-folder.ts';
+import { openDiffusionModel } from '../models/diffusion/diffusion-folder.ts';
+import { openWhisperModel } from '../models/whisper/whisper-folder.ts';
 import { onnxRuntime } from '../runtime/onnx.ts';
 import { missingLibrary } from '../runtime/provider-library.ts';
 import type { Provider } from '../runtime/runtime.ts';

@@ -5,7 +5,7 @@ import { writeTinyDiffusion } from '@lehr/demo-models';
 import { type SamplerName, systemClock } from '@lehr/shared';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { correlation, shrinkPixels } from '../../../../test/support/correlation.ts';
-import { type DiffusionModel, openDiffusionModel } from '../models/diffusion-folder.ts';
+import { type DiffusionModel, openDiffusionModel } from '../models/diffusion/diffusion-folder.ts';
 import { onnxRuntime } from '../runtime/onnx.ts';
 import { Engine } from './engine.ts';
 import { Lane } from './lane.ts';

@@ -5,7 +5,7 @@
  */
 import { type Clock, toPlainError } from '@lehr/shared';
 import type { LatentRgb } from '../diffusion/latent-rgb.ts';
-import { type DiffusionModel, openDiffusionModel } from '../models/diffusion-folder.ts';
+import { type DiffusionModel, openDiffusionModel } from '../models/diffusion/diffusion-folder.ts';
 import type { InferenceRuntime } from '../runtime/runtime.ts';
 import { DecodeDesk } from './decode-desk.ts';
 import { Lane } from './lane.ts';

@@ -9,7 +9,8 @@
  */
 import { type Clock, LehrError, toLehrError, toPlainError } from '@lehr/shared';
 import type { LatentRgb } from '../diffusion/latent-rgb.ts';
-import type { Batching, LatentSize, NoisePredictions, UnetRow } from '../diffusion/unet.ts';
+import type { LatentSize, NoisePredictions, UnetRow } from '../diffusion/unet.ts';
+import type { Batching } from '../runtime/runtime.ts';
 import { admit } from './admit.ts';
 import type { LaneSample } from './lane-sample.ts';
 import type { FromEngine, SampleId } from './protocol.ts';

@@ -1,6 +1,6 @@
 /** Encodes the prompts of new samples, everybody's who waits in one run, before they join their lanes. */
 import { type Clock, toPlainError } from '@lehr/shared';
-import type { DiffusionModel } from '../models/diffusion-folder.ts';
+import type { DiffusionModel } from '../models/diffusion/diffusion-folder.ts';
 import type { PromptEmbeddings, SampleMarks } from './lane-sample.ts';
 import type { DiffusionSample, FromEngine, SampleId } from './protocol.ts';
 import type { Station } from './turns.ts';

@@ -4,7 +4,7 @@
  */
 import { type Clock, LehrError } from '@lehr/shared';
 import { fitLatentRgb, type LatentRgb } from '../diffusion/latent-rgb.ts';
-import type { DiffusionModel } from '../models/diffusion-folder.ts';
+import type { DiffusionModel } from '../models/diffusion/diffusion-folder.ts';
 import { ROW_LADDER, type RowCap, worthWidening } from './row-cap.ts';
 
 /** A ladder that would take longer is cut short; what was not measured is learned while serving. */

@@ -15,7 +15,7 @@
  * they come, up to the row cap; but not so long that writing stands still, see `#mayEncode`.
  */
 import { type Clock, type LehrError, toLehrError, toPlainError } from '@lehr/shared';
-import type { WhisperModel } from '../models/whisper-folder.ts';
+import type { WhisperModel } from '../models/whisper/whisper-folder.ts';
 import { timeWords } from '../whisper/word-times.ts';
 import type { FromEngine, SampleId } from './protocol.ts';
 import type { RowCap } from './row-cap.ts';

@@ -1,6 +1,6 @@
 /** The Whisper half of the engine: its open models and a lane for each. */
 import type { Clock } from '@lehr/shared';
-import { openWhisperModel, type WhisperModel } from '../models/whisper-folder.ts';
+import { openWhisperModel, type WhisperModel } from '../models/whisper/whisper-folder.ts';
 import type { InferenceRuntime } from '../runtime/runtime.ts';
 import type {
   EngineSettings,

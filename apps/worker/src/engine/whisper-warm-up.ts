@@ -3,7 +3,7 @@
  * windows, as far up as more of them still pay: for the encoder and for the decoder, whose knees lie far apart.
  */
 import type { Clock } from '@lehr/shared';
-import type { WhisperModel } from '../models/whisper-folder.ts';
+import type { WhisperModel } from '../models/whisper/whisper-folder.ts';
 import { ROW_LADDER, RowCap, worthWidening } from './row-cap.ts';
 
 export interface WhisperCaps {

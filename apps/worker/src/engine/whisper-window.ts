@@ -10,7 +10,7 @@
  * then goes through the batch token by token.
  */
 import { LehrError } from '@lehr/shared';
-import type { WhisperModel } from '../models/whisper-folder.ts';
+import type { WhisperModel } from '../models/whisper/whisper-folder.ts';
 import {
   compressionRatio,
   isSilence,

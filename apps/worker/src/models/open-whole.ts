@@ -1,8 +1,8 @@
 import type { InferenceRuntime, RuntimeSession } from '../runtime/runtime.ts';
 
 /**
- * Opens what is made of several sessions, whole or not at all: when `open` fails, the sessions it had loaded are closed.
- * `close` closes them all.
+ * Opens a model of several sessions completely or not at all: when `open` fails, the sessions it has loaded are closed.
+ * The returned `close` closes all of them.
  */
 export async function openWhole<Parts extends object>(
   runtime: InferenceRuntime,

@@ -1,6 +1,6 @@
 /**
- * A model file may name other files that hold its weights. A name that leads out of the model's own folder would let
- * a downloaded model read any file of the machine (CVE-2022-25882, CVE-2024-27318), so such models are refused.
+ * A model file may name other files that hold its weights. A name that leads out of the model's folder would let a
+ * downloaded model read any file of the machine (CVE-2022-25882, CVE-2024-27318), so such models are refused.
  */
 import {
   type AttributeProto,
@@ -15,7 +15,7 @@ import { LehrError } from '@lehr/shared';
 import { readGraph } from './graph-file.ts';
 import type { GraphSource } from './runtime.ts';
 
-/** Reads the graph's headers, not its weights. Throws LehrError `model-unavailable`. */
+/** Reads the graph without its weights. Throws LehrError `model-unavailable` when a name leads out of the folder. */
 export function checkExternalData(source: GraphSource): void {
   const stored = readGraph(source);
   for (const location of externalLocations(stored)) {
@@ -31,13 +31,13 @@ export function checkExternalData(source: GraphSource): void {
 
 function isInside(location: string): boolean {
   const isAbsolute = /^([/\\]|[A-Za-z]:)/.test(location);
-  // ONNX Runtime takes names like "*/_ORT_MEM_ADDR_/*" for an address in its own memory.
+  // ONNX Runtime reads a name like "*/_ORT_MEM_ADDR_/*" as an address in memory.
   const isMarker = location.startsWith('*');
   const climbs = location.split(/[/\\]/).includes('..');
   return location !== '' && !isAbsolute && !isMarker && !climbs && !location.includes('\0');
 }
 
-/** Every file that some tensor of the model names, wherever in the model that tensor stands. */
+/** Every file named by a tensor anywhere in the model. */
 function externalLocations({ model, graph, initializers }: StoredModel): Set<string> {
   const locations = new Set<string>();
   for (const { tensor } of initializers) collectTensor(tensor, locations);
@@ -80,6 +80,6 @@ function collectTensor(tensor: TensorProto | null | undefined, locations: Set<st
   const names = (tensor.externalData ?? [])
     .filter(({ key }) => key === 'location')
     .map(({ value }) => value ?? '');
-  // Without a name there is nothing to load, which is refused too.
+  // A tensor without a name for its file is refused too: an empty location is not inside the folder.
   for (const name of names.length > 0 ? names : ['']) locations.add(name);
 }

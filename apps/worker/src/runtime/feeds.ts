@@ -1,9 +1,9 @@
-/** Names, types and shapes are checked before the native call, whose own messages speak of nodes nobody wrote. */
+/** Checks names, types and shapes before the native call: ONNX Runtime's own messages name inner nodes, not inputs. */
 import { LehrError } from '@lehr/shared';
 import type { ValueInfo } from './runtime.ts';
 import { elementCount, type Tensor } from './tensor.ts';
 
-/** Throws LehrError `engine-failed` that names the graph, the input, what came and what was wanted. */
+/** Throws LehrError `engine-failed` that names the graph, the input, what it received and what it wants. */
 export function checkFeeds(
   path: string,
   inputs: readonly ValueInfo[],

@@ -1,6 +1,6 @@
 /**
- * Where ONNX Runtime really ran each node. It moves nodes that a provider cannot take to the CPU without an error, and
- * the Node API tells nothing about it; the profile of a run does.
+ * Where ONNX Runtime ran each node. It moves nodes that a provider does not support to the CPU without an error. The
+ * Node API does not report that, but the profile of a run does.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,12 +21,12 @@ const ProfileSchema = z.array(z.object({ args: z.object({ provider: z.string().o
 export class FirstRunProfile {
   readonly #folder = mkdtempSync(join(tmpdir(), 'lehr-profile-'));
 
-  /** What ONNX Runtime's `profileFilePrefix` is to be. */
+  /** For ONNX Runtime's option `profileFilePrefix`. */
   get filePrefix(): string {
     return join(this.#folder, 'run');
   }
 
-  /** Counts the nodes of the written profile by provider and removes it. Empty when nothing was written. */
+  /** Counts the nodes of the written profile by provider and removes the profile. Empty when there is none. */
   read(): Placement {
     const nodes: Record<string, number> = {};
     for (const name of readdirSync(this.#folder)) {
@@ -47,8 +47,8 @@ export class FirstRunProfile {
 }
 
 /**
- * Throws LehrError `model-unavailable` when the profile shows that nothing ran on the provider that the session was
- * opened on. An empty profile proves nothing and passes.
+ * Throws LehrError `model-unavailable` when the profile shows that no node ran on the session's provider. An empty
+ * profile shows nothing and passes.
  */
 export function checkPlacement(path: string, provider: Provider, placement: Placement): void {
   if (Object.keys(placement).length === 0 || placement[provider]) return;

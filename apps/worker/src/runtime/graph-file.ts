@@ -2,7 +2,7 @@ import { memorySource, readStoredModel, type StoredModel, withFileSource } from 
 import { LehrError } from '@lehr/shared';
 import type { GraphSource } from './runtime.ts';
 
-/** Reads a graph without its weights. Throws LehrError `model-unavailable` where there is no ONNX model. */
+/** Reads a graph without its weights. Throws LehrError `model-unavailable` when it is not an ONNX model. */
 export function readGraph({ path, bytes }: GraphSource): StoredModel {
   try {
     return bytes ? readStoredModel(memorySource(bytes)) : withFileSource(path, readStoredModel);

@@ -1,2 +1,2 @@
-/** Half precision for the engine's rooms; written where the model generator can use it too. */
+/** Half precision. It is implemented in onnx-model, because the model generator uses it too. */
 export { toFloat16, toFloat32 } from '@lehr/onnx-model';

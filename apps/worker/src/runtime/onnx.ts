@@ -1,4 +1,4 @@
-/** ONNX Runtime behind the seam. The only importer of onnxruntime-node. */
+/** ONNX Runtime as an InferenceRuntime. The only file that imports onnxruntime-node. */
 import { dirname } from 'node:path';
 import { LehrError } from '@lehr/shared';
 import { env, InferenceSession, Tensor as OrtTensor } from 'onnxruntime-node';
@@ -17,8 +17,8 @@ import type {
 } from './runtime.ts';
 import type { ElementType, Tensor } from './tensor.ts';
 
-// What goes wrong in a session is thrown and reported by us. The reason why a provider's library does not load is
-// only ever logged, at this level.
+// Errors of a session are thrown, and Lehr reports them. But why a provider's library does not load is only logged, at
+// this level.
 env.logLevel = 'error';
 const FATAL_ONLY = 4;
 
@@ -45,8 +45,8 @@ export const onnxRuntime: InferenceRuntime = {
 const reasonsOf = (refusals: readonly Error[]): string[] => refusals.map(({ message }) => message);
 
 /**
- * Loads on this provider alone: given a list, ONNX Runtime would pick for itself. Nodes that the provider cannot take
- * still go to the CPU, which the first run's placement tells.
+ * Loads on this provider alone: from a list, ONNX Runtime would choose without saying which. Nodes that the provider does
+ * not support still run on the CPU; the placement of the first run shows them.
  */
 async function open(
   graph: GraphSource,
@@ -75,7 +75,7 @@ async function open(
   }
 }
 
-/** Tells a session that is loaded from bytes where its external weights are. */
+/** The folder of the external weights, for a session that is loaded from bytes. */
 const dataBeside = (path: string) => ({
   session: { model_external_initializers_file_folder_path: dirname(path) },
 });
@@ -93,7 +93,7 @@ class OnnxSession implements RuntimeSession {
   readonly outputs: readonly ValueInfo[];
   readonly #path: string;
   #session: InferenceSession | undefined;
-  /** Set until the first run is over. */
+  /** Set until the first run has ended. */
   #profile: FirstRunProfile | undefined;
   #placement: Placement | undefined;
 
@@ -156,7 +156,7 @@ class OnnxSession implements RuntimeSession {
   }
 }
 
-/** What the CPU arena, the CUDA arena, CUDA, cuBLAS, cuDNN, TensorRT and Dawn say when memory is short. */
+/** In the out-of-memory messages of the CPU arena, the CUDA arena, CUDA, cuBLAS, cuDNN, TensorRT and Dawn. */
 const OUT_OF_MEMORY = /failed to allocate memory|out of memory|out_of_memory|alloc_?failed|bad_?alloc/i;
 
 const ELEMENT_TYPES: readonly string[] = [

@@ -4,9 +4,9 @@ import { dirname, join } from 'node:path';
 import type { Provider } from './runtime.ts';
 
 /**
- * The path of the library that this provider needs and that is not installed; undefined when it can be tried. The npm
- * package of ONNX Runtime leaves CUDA and TensorRT out (its install script fetches them). Asking for one that is not
- * there is answered by ONNX Runtime too, but with red lines on the terminal of everybody who has no such card.
+ * The path of the library that this provider needs, when it is not installed; undefined when the provider can be tried.
+ * The npm package of ONNX Runtime does not contain CUDA and TensorRT (its install script downloads them). ONNX Runtime
+ * reports a missing one too, but prints red error lines on every machine without such a card.
  */
 export function missingLibrary(provider: Provider): string | undefined {
   if (provider !== 'cuda' && provider !== 'tensorrt') return undefined;

@@ -2,20 +2,20 @@ import { toFloat16 } from './half.ts';
 import type { FloatType, Tensor } from './tensor.ts';
 
 /**
- * Copies rows one after another into a batch tensor, in the float type that a graph takes. Its memory is kept from one
- * run to the next, so a stacked tensor is good until the next call.
+ * Copies rows one after another into a batch tensor, in the float type that a graph takes. It reuses its memory, so a
+ * stacked tensor is valid until the next call.
  */
 export class RowStack {
   #floats = new Float32Array(0);
   #halves = new Uint16Array(0);
-  /** Rows that come again at every step, such as prompt embeddings, are converted once in their life. */
+  /** Half-precision copies of rows that are stacked at every step, such as prompt embeddings: converted once. */
   readonly #converted: WeakMap<Float32Array, Uint16Array> | undefined;
 
-  constructor(options: { readonly rowsComeAgain?: boolean } = {}) {
-    this.#converted = options.rowsComeAgain ? new WeakMap() : undefined;
+  constructor(options: { readonly cacheConverted?: boolean } = {}) {
+    this.#converted = options.cacheConverted ? new WeakMap() : undefined;
   }
 
-  /** `rows` are all of the same length; together they fill `dims`. */
+  /** `rows` have equal lengths and together fill `dims`. */
   stack(type: FloatType, rows: readonly Float32Array[], dims: readonly number[]): Tensor<FloatType> {
     const rowLength = rows[0]?.length ?? 0;
     const length = rows.length * rowLength;

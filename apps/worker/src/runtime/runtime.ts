@@ -1,36 +1,36 @@
 /**
- * The seam between the engine and whatever runs graphs. Filled by ONNX Runtime (onnx.ts) and by a simulated
- * device with a stated latency model (simulated.ts), which benchmarks and queue tests use.
+ * The interface between the engine and what runs its graphs. Implemented by ONNX Runtime (onnx.ts) and by a simulated
+ * device with a given latency model (simulated.ts), for benchmarks and queue tests.
  */
 import type { ElementType, Tensor } from './tensor.ts';
 
-/** An execution provider of ONNX Runtime, in the words of LEHR_DEVICE. */
+/** An execution provider of ONNX Runtime, as LEHR_DEVICE names it. */
 export type Provider = 'cuda' | 'tensorrt' | 'webgpu' | 'cpu';
 
 export interface ValueInfo {
   readonly name: string;
   readonly type: ElementType;
-  /** A number where the graph fixes the dimension, a name (possibly empty) where it is free, `[]` for a scalar. */
+  /** A number for a fixed dimension, a name (possibly empty) for a free one; `[]` for a scalar. */
   readonly dims: readonly (number | string)[];
 }
 
 export interface GraphSource {
   /** The ONNX file. External data is looked up beside it. */
   readonly path: string;
-  /** The graph's bytes when they were rewritten at load (see models/rewire.ts); `path` still says where its data lies. */
+  /** The graph's bytes when they were rewritten at load (models/diffusion/rewire-unet.ts); its data is still beside `path`. */
   readonly bytes?: Uint8Array;
 }
 
 export interface LoadOptions {
-  /** Providers in the order to try. The session says which one it got; it is never silently another. */
+  /** Providers in the order to try. `RuntimeSession.provider` says which one was taken. */
   readonly providers: readonly Provider[];
-  /** Threads of one graph run on the CPU provider; the machine's cores when absent. */
+  /** Threads of one graph run on the CPU provider; as many as cores when absent. */
   readonly threads?: number;
-  /** Find out in the first run where each node ran. Default: on every provider but cpu, where the answer is known. */
+  /** Profile the first run to see where each node ran. Default: true on every provider but cpu. */
   readonly reportPlacement?: boolean;
 }
 
-/** How many nodes of a graph each provider ran: a GPU session may leave some on the CPU, and says so here. */
+/** Nodes of a graph by the provider that ran them: a GPU session may leave some on the CPU. */
 export type Placement = Readonly<Record<string, number>>;
 
 export interface RuntimeSession {
@@ -39,20 +39,36 @@ export interface RuntimeSession {
   readonly refusals: readonly string[];
   readonly inputs: readonly ValueInfo[];
   readonly outputs: readonly ValueInfo[];
-  /** Known after the first run, where it was asked for. */
+  /** Known after the first run, if `reportPlacement` was set. */
   readonly placement: Placement | undefined;
   /**
-   * Runs the graph once and gives all outputs, or only the named ones. Blocks this JavaScript thread while the device
-   * works (onnxruntime-node does), which is why sessions live in the engine's own process. The feeds' arrays are read
-   * until the promise settles and may be used again then. Throws LehrError `out-of-memory` or `engine-failed`, and
-   * `model-unavailable` when the first run shows that no node ran on the provider asked for.
+   * Runs the graph once and returns all outputs, or only the named ones. Blocks this JavaScript thread while the device
+   * works (onnxruntime-node does), which is why sessions live in a separate engine process. The arrays of the feeds must
+   * not change until the promise settles. Throws LehrError `out-of-memory` or `engine-failed`, and `model-unavailable`
+   * when the first run shows that no node ran on the session's provider.
    */
   run(feeds: Readonly<Record<string, Tensor>>, outputs?: readonly string[]): Promise<Record<string, Tensor>>;
-  /** Frees device memory. The session cannot run afterwards. Safe to call twice. */
+  /** Frees device memory. The session cannot run afterwards. May be called twice. */
   close(): Promise<void>;
 }
 
 export interface InferenceRuntime {
-  /** Throws LehrError `model-unavailable` when no provider of the list can take the graph. */
+  /** Throws LehrError `model-unavailable` when no provider of the list accepts the graph. */
   load(graph: GraphSource, options: LoadOptions): Promise<RuntimeSession>;
 }
+
+/** Where a graph runs, as the session reports it after its first run. */
+export interface GraphReport {
+  readonly graph: string;
+  readonly provider: RuntimeSession['provider'];
+  /** Nodes by provider, on a GPU. */
+  readonly placement?: Placement;
+  /** Why the providers before it in the list did not accept the graph; absent when it was the first. */
+  readonly refusals?: readonly string[];
+}
+
+/**
+ * How rows share runs of a UNet or a decoder. `rows`: each row of a run is at its own step, or at its own position in its
+ * text. `aligned`: all rows of a run must be at the same one; `reason` says why.
+ */
+export type Batching = { readonly mode: 'rows' } | { readonly mode: 'aligned'; readonly reason: string };

@@ -1,7 +1,7 @@
 /**
- * A device that takes as long as a stated latency model says, for benchmarks and queue tests. It reads real model
- * folders for the names, types and shapes of Stable Diffusion's three graphs, but runs no node of them: each row of a
- * result is a cheap function of that row's inputs, so batch mates never matter and the same inputs draw the same.
+ * A simulated device whose runs take as long as a given latency model says, for benchmarks and queue tests. It reads the
+ * names, types and shapes of Stable Diffusion's three graphs from real model folders, but runs no node of them: each row
+ * of a result is a cheap function of the same row of the inputs, so results do not depend on the other rows.
  */
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -24,20 +24,20 @@ export interface LatencyModel {
   /** One UNet run takes `stepBaseMs + stepPerRowMs * rows`. */
   readonly stepBaseMs: number;
   readonly stepPerRowMs: number;
-  /** The VAE, per picture; it does not gain from batching. */
+  /** The VAE, per picture. */
   readonly pictureMs: number;
   /** The text encoder, per run. */
   readonly textMs: number;
 }
 
-/** An NVIDIA T4 on Stable Diffusion 1.5, fp16, 512x512: within 0.4 % of diffusers' published step times. */
+/** An NVIDIA T4 with Stable Diffusion 1.5, fp16, 512x512: within 0.4 % of diffusers' published step times. */
 export const SIMULATED_T4: LatencyModel = { stepBaseMs: 9, stepPerRowMs: 61.9, pictureMs: 260, textMs: 12 };
 
 export interface SimulatedOptions {
   readonly latency?: LatencyModel;
   /**
-   * Lets the time of a run pass. Default: blocks this thread, as a real run does, for what is left of that time after
-   * the result was computed. Tests on a fake clock give their own, which gets the whole time.
+   * Waits for the duration of a run. Default: blocks this thread, as a real run does, for the duration less the time that
+   * computing the result took. Tests on a fake clock pass a function, which gets the whole duration.
    */
   readonly pause?: (durationMs: number) => void | Promise<void>;
 }
@@ -49,7 +49,7 @@ export function createSimulatedRuntime(options: SimulatedOptions = {}): Inferenc
 
 type Feeds = Readonly<Record<string, Tensor>>;
 
-/** What a kind of graph costs and what it answers. */
+/** What a run of a kind of graph takes and returns. */
 interface GraphKind {
   readonly durationMs: (rows: number, latency: LatencyModel) => number;
   readonly run: (
@@ -83,7 +83,7 @@ class SimulatedSession implements RuntimeSession {
   async run(feeds: Feeds, outputs = this.outputs.map(({ name }) => name)): Promise<Record<string, Tensor>> {
     if (this.#closed) throw new LehrError('engine-failed', `${this.#path} was closed.`);
     checkFeeds(this.#path, this.inputs, feeds);
-    // ONNX Runtime too starts its run in a turn of its own.
+    // As in ONNX Runtime, a run starts in a later turn of the event loop.
     await new Promise((resolve) => setImmediate(resolve));
     const startedAt = performance.now();
     const results = Object.fromEntries(outputs.map((name) => [name, this.#compute(feeds, name)]));
@@ -120,12 +120,12 @@ function kindOf(inputs: readonly ValueInfo[], path: string): GraphKind {
     default:
       throw new LehrError(
         'model-unavailable',
-        `The simulated device knows Stable Diffusion's graphs, not ${path}.`,
+        `The simulated device has only Stable Diffusion's graphs, not ${path}.`,
       );
   }
 }
 
-/** Mostly the latent itself, so that a whole denoising loop stays finite; prompt and timestep shift it. */
+/** The latent, scaled by 0.9 so that a whole denoising loop stays finite, and shifted by prompt and timestep. */
 const unetKind: GraphKind = {
   durationMs: (rows, latency) => latency.stepBaseMs + latency.stepPerRowMs * rows,
   run({ sample, timestep, encoder_hidden_states: text }) {
@@ -149,7 +149,7 @@ const textEncoderKind: GraphKind = {
   run({ input_ids: ids }, output) {
     const width = output.dims.at(-1);
     if (typeof width !== 'number')
-      throw new LehrError('model-unavailable', `"${output.name}" tells no width.`);
+      throw new LehrError('model-unavailable', `The output "${output.name}" has no fixed width.`);
     const tokens = ids.dims[1];
     const dims = [...ids.dims.slice(0, output.dims.length - 1), width];
     // An output of rank 3 has a vector per token, one of rank 2 a vector per prompt.
@@ -174,7 +174,7 @@ function vaeDecoderKind(path: string): GraphKind {
   };
 }
 
-/** Three of the latent's channels, each value a square of pixels, squeezed into -1 to 1. */
+/** Three of the latent's channels; each value becomes a square of pixels, compressed to -1 to 1. */
 function enlarge(latent: Float32Array, [rows, channels, height, width]: readonly number[], scale: number) {
   const dims = [rows, 3, height * scale, width * scale];
   const values = new Float32Array(elementCount(dims));

@@ -24,7 +24,7 @@ export type FloatType = (typeof FLOAT_TYPES)[number];
 export const elementCount = (dims: readonly number[]): number =>
   dims.reduce((product, dim) => product * dim, 1);
 
-/** The given values as a tensor of a graph's float type. float32 is taken as it is, without a copy. */
+/** The given values as a tensor of a graph's float type. float32 values are not copied. */
 export function floatTensor(
   type: FloatType,
   values: Float32Array,
@@ -33,7 +33,7 @@ export function floatTensor(
   return type === 'float32' ? { type, data: values, dims } : { type, data: toFloat16(values), dims };
 }
 
-/** A float tensor's values as float32; float32 is given as it is, without a copy. Throws TypeError on other types. */
+/** The values of a float tensor as float32. float32 values are not copied. Throws TypeError for other types. */
 export function floatValues(tensor: Tensor): Float32Array {
   if (tensor.type === 'float32') return tensor.data;
   if (tensor.type === 'float16') return toFloat32(tensor.data);
@@ -45,7 +45,7 @@ export function findBadRows(rows: readonly Float32Array[]): number[] {
   return rows.flatMap((row, index) => (allFinite(row) ? [] : [index]));
 }
 
-/** 0 times any finite number is 0, and times anything else NaN: one pass without a branch per value. */
+/** 0 times a finite number is 0, and 0 times anything else is NaN: one pass without a branch per value. */
 function allFinite(values: Float32Array): boolean {
   let sum = 0;
   for (let i = 0; i < values.length; i += 1) sum += values[i] * 0;

@@ -1,4 +1,4 @@
-/** Which stretch of audio belongs to which token: dynamic time warping over attention (openai/whisper, timing.py). */
+/** Finds the audio of each token: dynamic time warping over attention (openai/whisper, timing.py). */
 
 /** A matrix of `rows` tokens by `columns` audio positions, row-major. */
 export interface TokenAudio {
@@ -8,8 +8,8 @@ export interface TokenAudio {
 }
 
 /**
- * One head's attention `[tokens, audioPositions]`, made comparable with other heads': cut to the sound, weights that sum
- * to 1 again, each position standardised over the tokens, smoothed over time.
+ * Makes the attention of one head, `[tokens, audioPositions]`, comparable with that of other heads: cuts it to the sound,
+ * scales each row to a sum of 1, standardises each position over the tokens, and smooths it over time.
  */
 export function standardise(
   weights: Float32Array,
@@ -43,7 +43,7 @@ function standardiseColumn(values: Float32Array, rows: number, columns: number, 
   for (let i = column; i < values.length; i += columns) values[i] = (values[i] - mean) / deviation;
 }
 
-/** The median of `width` (odd) values around each, mirrored at both ends. */
+/** The median of the `width` (odd) values around each value, mirrored at both ends. */
 export function medianFilter(values: Float32Array, width: number, out: Float32Array): void {
   const half = Math.floor(width / 2);
   const last = values.length - 1;
@@ -72,28 +72,28 @@ export function mean(matrices: readonly TokenAudio[]): TokenAudio {
 
 const [DIAGONAL, UP, LEFT] = [0, 1, 2];
 
-/** The audio position at which each token begins, along the path of most weight that never goes back. */
+/** The audio position at which each token begins, on the heaviest path that never goes back in time. */
 export function beginnings({ rows, columns, values }: TokenAudio): number[] {
-  // cost[r][c]: of the best path to token r - 1 and position c - 1.
+  // cost[r][c]: cost of the best path to token r - 1 and position c - 1.
   const width = columns + 1;
   const cost = new Float64Array((rows + 1) * width).fill(Number.POSITIVE_INFINITY);
-  const came = new Uint8Array(cost.length);
+  const cameFrom = new Uint8Array(cost.length);
   cost[0] = 0;
   for (let row = 1; row <= rows; row++) {
     for (let column = 1; column <= columns; column++) {
       const at = row * width + column;
       const [diagonal, up, left] = [cost[at - width - 1], cost[at - width], cost[at - 1]];
       const from = diagonal < up && diagonal < left ? DIAGONAL : up < diagonal && up < left ? UP : LEFT;
-      came[at] = from;
+      cameFrom[at] = from;
       cost[at] = [diagonal, up, left][from] - values[(row - 1) * columns + column - 1];
     }
   }
   const begins = new Array<number>(rows).fill(0);
   let [row, column] = [rows, columns];
   while (row > 0 && column > 0) {
-    // Walking back, the last position noted for a token is its first.
+    // The walk goes backwards, so the last position written for a token is its first.
     begins[row - 1] = column - 1;
-    const from = came[row * width + column];
+    const from = cameFrom[row * width + column];
     if (from !== LEFT) row -= 1;
     if (from !== UP) column -= 1;
   }

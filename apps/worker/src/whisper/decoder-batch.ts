@@ -1,22 +1,21 @@
-/** The rows that share decoder calls, and everything a call needs to know of them. No more than data; decoder.ts runs it. */
-import { MASK_INPUT, POSITIONS_INPUT } from '../models/rewire-decoder.ts';
+/** The data of the rows that share decoder calls, and the feeds made from it; decoder.ts runs the calls. */
 import { toFloat16 } from '../runtime/half.ts';
 import type { FloatType, Tensor } from '../runtime/tensor.ts';
-import { type DecoderSizes, layerNames } from './decoder-graphs.ts';
+import { type DecoderSizes, layerNames, MASK_INPUT, POSITIONS_INPUT } from './decoder-graphs.ts';
 import { type FloatData, RowBuffer } from './row-buffer.ts';
 import { EvenCache, SlotCache, type TokenCache, tensor } from './token-cache.ts';
 
-/** What the decoder knows of one window: views that are good until the next call. */
+/** The decoder's state of one window. The arrays are views, valid until the next call. */
 export interface RowState {
-  /** Tokens read and written so far. */
+  /** Tokens of the prompt and of the text so far. */
   readonly length: number;
-  /** Keys and values of the tokens by turns, `[heads, length, headSize]` a layer. */
+  /** Of the tokens: keys, then values, of each layer; `[heads, length, headSize]` each. */
   readonly own: readonly FloatData[];
-  /** Keys and values of the audio by turns, `[heads, audioPositions, headSize]` a layer; last, the audio features. */
+  /** Of the audio: keys, then values, of each layer, `[heads, audioPositions, headSize]` each; last, the audio features. */
   readonly audio: readonly FloatData[];
 }
 
-/** Far below every score, and still a float16. */
+/** Far below every attention score; the lowest finite float16. */
 const HIDDEN = -65_504;
 
 export class DecoderBatch {
@@ -42,25 +41,25 @@ export class DecoderBatch {
     return this.#own.lengths.length;
   }
 
-  /** Tokens of each row so far. */
+  /** Tokens of each row so far, prompt included. */
   get lengths(): readonly number[] {
     return this.#own.lengths;
   }
 
-  /** In an aligned batch all rows are of one length. */
+  /** Adds a row. In an aligned batch all rows have the same length. */
   push({ length, own, audio }: RowState): void {
     const cache: TokenCache = this.#own;
     cache.push(own, length);
     for (const [i, buffer] of this.#audio.entries()) buffer.push().set(audio[i]);
   }
 
-  /** The last row takes the place of this one. */
+  /** Removes a row; the last row moves into its place. */
   remove(row: number): void {
     this.#own.remove(row);
     for (const buffer of this.#audio) buffer.remove(row);
   }
 
-  /** Adds the rows of another aligned batch of the same length, in their order; the other is not to be used any more. */
+  /** Adds the rows of another aligned batch of the same length, in order. The other batch must not be used afterwards. */
   takeOver(other: DecoderBatch): void {
     const own = other.#own;
     if (!(own instanceof EvenCache)) throw new Error('Only aligned batches merge. This is a bug in Lehr.');
@@ -69,21 +68,21 @@ export class DecoderBatch {
     }
   }
 
-  /** In a batch by rows `to` may lie behind the last one, for a call that is filled up with rows that mean nothing. */
+  /** In `rows` mode `to` may exceed the number of rows: the call is then padded with rows whose results are ignored. */
   feeds(from: number, to: number): { readonly feeds: Record<string, Tensor>; readonly slotTokens: number } {
     const { layers, heads, headSize, width, audioPositions, floatType } = this.#sizes;
     const rows = to - from;
     const { past, tokens } = this.#own.feeds(from, to);
-    const heard = this.#audio.map((buffer) => {
+    const audio = this.#audio.map((buffer) => {
       buffer.reserve(to);
       return buffer.view(from, to);
     });
     const feeds: Record<string, Tensor> = {
-      encoder_hidden_states: tensor(floatType, heard[2 * layers], [rows, audioPositions, width]),
+      encoder_hidden_states: tensor(floatType, audio[2 * layers], [rows, audioPositions, width]),
     };
     for (const [i, name] of layerNames(layers, 'past_key_values', 'decoder').entries()) feeds[name] = past[i];
     for (const [i, name] of layerNames(layers, 'past_key_values', 'encoder').entries()) {
-      feeds[name] = tensor(floatType, heard[i], [rows, heads, audioPositions, headSize]);
+      feeds[name] = tensor(floatType, audio[i], [rows, heads, audioPositions, headSize]);
     }
     if (this.#mode === 'rows') {
       const lengths = Array.from({ length: rows }, (_, row) => this.#own.lengths[from + row] ?? 0);
@@ -101,12 +100,12 @@ export class DecoderBatch {
     this.#own.store(from, to, presents);
   }
 
-  /** All rows have written one token more. */
+  /** Every row has one token more. */
   advance(): void {
     this.#own.advance();
   }
 
-  /** What a rewired graph wants in the call that begins a text, and does not look at. */
+  /** Inputs that a rewired graph requires in the first call of a text, where their values have no effect. */
   static unusedFeeds(rows: number, floatType: FloatType): Record<string, Tensor> {
     const zeros = new Array<number>(rows).fill(0);
     return {
@@ -116,7 +115,7 @@ export class DecoderBatch {
   }
 }
 
-/** `[rows, 1, 1, slot + 1]`: the tokens each row has in its slot, and behind the slot the new one. */
+/** `[rows, 1, 1, slot + 1]`: 0 for the tokens of each row and, after the slot, for the new one. */
 function maskOf(lengths: readonly number[], slot: number, floatType: FloatType): Tensor {
   const columns = slot + 1;
   const mask = new Float32Array(lengths.length * columns);

@@ -1,11 +1,10 @@
-/** What a Whisper decoder's graphs take and give, read from the graphs themselves. */
+/** Inputs, outputs and sizes of a Whisper decoder's graphs, read from the graphs. */
 import { LehrError } from '@lehr/shared';
-import { expectOutput, expectSize, expectType } from '../diffusion/graph-values.ts';
-import { MASK_INPUT, POSITIONS_INPUT } from '../models/rewire-decoder.ts';
+import { expectOutput, expectSize, expectType } from '../runtime/graph-values.ts';
 import type { RuntimeSession, ValueInfo } from '../runtime/runtime.ts';
 import { FLOAT_TYPES, type FloatType } from '../runtime/tensor.ts';
 
-/** The call that begins a text, and every call after it: one merged graph for both, or one each. */
+/** For the first call of a text, and for every later call: the same session twice when the graphs are merged. */
 export interface DecoderSessions {
   readonly first: RuntimeSession;
   readonly next: RuntimeSession;
@@ -16,7 +15,7 @@ export interface DecoderSizes {
   readonly heads: number;
   readonly headSize: number;
   readonly width: number;
-  /** Tokens of a text at most, the prompt's included. */
+  /** The most tokens of a text, prompt included. */
   readonly maxTokens: number;
   readonly audioPositions: number;
   readonly vocabularySize: number;
@@ -36,10 +35,14 @@ export interface DecoderConfig {
 
 export const USE_CACHE = 'use_cache_branch';
 export const CACHE_POSITION = 'cache_position';
+/** Added by models/whisper/rewire-decoder.ts. `[batch, 1]`, int64: the position of the new token in its row's text. */
+export const POSITIONS_INPUT = 'lehr.positions';
+/** Added with it. `[batch, 1, 1, slot + 1]`: 0 where a row has a token, very negative where its slot is empty. */
+export const MASK_INPUT = 'lehr.mask';
 const KNOWN_INPUT =
   /^(input_ids|encoder_hidden_states|use_cache_branch|cache_position|past_key_values\.\d+\.(decoder|encoder)\.(key|value))$/;
 
-/** Names of a layer-by-layer set of tensors, keys and values by turns. */
+/** Names of one tensor per layer for keys and one for values: key 0, value 0, key 1, and so on. */
 export const layerNames = (
   layers: number,
   kind: 'past_key_values' | 'present',
@@ -50,7 +53,7 @@ export const layerNames = (
 export const hasInput = ({ inputs }: RuntimeSession, name: string): boolean =>
   inputs.some((input) => input.name === name);
 
-/** Throws LehrError `model-unavailable` when these are no Whisper decoder's graphs, or not those of this config. */
+/** Throws LehrError `model-unavailable` when these are not a Whisper decoder's graphs, or do not fit this config. */
 export function readDecoderSizes({ first, next }: DecoderSessions, config: DecoderConfig): DecoderSizes {
   for (const session of [first, next]) refuseUnknownInputs(session);
   const ids = inputNamed(first, 'input_ids');
@@ -74,7 +77,7 @@ export function readDecoderSizes({ first, next }: DecoderSessions, config: Decod
   };
 }
 
-/** Layers whose cross-attentions the graph gives out. */
+/** Layers whose cross-attentions are outputs of the graph. */
 export const attendedLayers = ({ outputs }: RuntimeSession): number[] =>
   outputs.flatMap(({ name }) => {
     const layer = /^cross_attentions\.(\d+)$/.exec(name)?.[1];
@@ -82,10 +85,10 @@ export const attendedLayers = ({ outputs }: RuntimeSession): number[] =>
   });
 
 function refuseUnknownInputs({ inputs }: RuntimeSession): void {
-  const stranger = inputs.find(
+  const unknown = inputs.find(
     ({ name }) => !KNOWN_INPUT.test(name) && name !== POSITIONS_INPUT && name !== MASK_INPUT,
   );
-  if (stranger) throw unusable(`it wants an input "${stranger.name}" that Lehr does not know`);
+  if (unknown) throw unusable(`it wants an input "${unknown.name}" that Lehr does not know`);
 }
 
 function inputNamed({ inputs }: RuntimeSession, name: string): ValueInfo {

@@ -1,8 +1,9 @@
 /**
- * Whisper's decoder: prompts of equal length begin together (`start`), then one token for every row of a batch per call
- * (`step`). Rows write what they write alone; their batch mates cost time and change nothing.
+ * Whisper's decoder: `start` reads prompts of equal length in one call, `step` takes one token for every row of a batch. A
+ * row's results do not depend on the other rows of its batch.
  */
 import { toFloat32 } from '../runtime/half.ts';
+import type { Batching } from '../runtime/runtime.ts';
 import type { Tensor } from '../runtime/tensor.ts';
 import { DecoderBatch, type RowState } from './decoder-batch.ts';
 import {
@@ -16,15 +17,7 @@ import {
 import { type FloatData, newFloats } from './row-buffer.ts';
 import { tensor } from './token-cache.ts';
 
-/**
- * `rows`: every row of a call stands at its own place in its text. `aligned`: all rows of a call have written equally much,
- * for the reason given.
- */
-export type DecoderBatching =
-  | { readonly mode: 'rows' }
-  | { readonly mode: 'aligned'; readonly reason: string };
-
-/** Which rows of a batch a call is for; all of them by default. */
+/** The rows of a batch that a call is for, by default all; `padTo` as in `step`. */
 export interface StepRange {
   readonly from?: number;
   readonly to?: number;
@@ -32,7 +25,7 @@ export interface StepRange {
 }
 
 export interface Started {
-  /** What may follow token `position` of a row's prompt: `[vocabulary]`, the caller's to change. */
+  /** Logits after token `position` of a row's prompt: `[vocabulary]`, which the caller may change. */
   logits(row: number, position: number): Float32Array;
   /** For DecoderBatch.push. */
   state(row: number): RowState;
@@ -46,12 +39,12 @@ export interface CrossAttention {
 
 export class Decoder {
   readonly sizes: DecoderSizes;
-  readonly batching: DecoderBatching;
-  /** Layers that `attend` can tell about; none when the graph was exported without cross-attentions. */
+  readonly batching: Batching;
+  /** Layers that `attend` can return; none when the graph was exported without cross-attentions. */
   readonly attendedLayers: readonly number[];
   readonly #sessions: DecoderSessions;
 
-  constructor(sessions: DecoderSessions, sizes: DecoderSizes, batching: DecoderBatching) {
+  constructor(sessions: DecoderSessions, sizes: DecoderSizes, batching: Batching) {
     this.#sessions = sessions;
     this.sizes = sizes;
     this.batching = batching;
@@ -62,12 +55,12 @@ export class Decoder {
     return new DecoderBatch(this.sizes, this.batching.mode);
   }
 
-  /** Reads whole prompts of equal length. `audio`: features `[audioPositions, width]` a row. Throws what a session throws. */
+  /** Reads whole prompts of equal length. `audio`: features `[audioPositions, width]` per row. Throws what a session throws. */
   async start(prompts: readonly (readonly number[])[], audio: readonly FloatData[]): Promise<Started> {
     const { layers, vocabularySize } = this.sizes;
     const own = layerNames(layers, 'present', 'decoder');
-    const heard = layerNames(layers, 'present', 'encoder');
-    const results = await this.#begin(prompts, audio, ['logits', ...own, ...heard]);
+    const ofAudio = layerNames(layers, 'present', 'encoder');
+    const results = await this.#begin(prompts, audio, ['logits', ...own, ...ofAudio]);
     const length = prompts[0].length;
     const part = (name: string, row: number): FloatData => rowOf(results[name], row, prompts.length);
     return {
@@ -78,15 +71,15 @@ export class Decoder {
       state: (row) => ({
         length,
         own: own.map((name) => part(name, row)),
-        audio: [...heard.map((name) => part(name, row)), audio[row]],
+        audio: [...ofAudio.map((name) => part(name, row)), audio[row]],
       }),
     };
   }
 
   /**
-   * One call over the rows `from` to `to`: each takes its token in and tells what may follow, `[vocabulary]`, the caller's
-   * to change. Call `batch.advance()` when all rows had their turn. A batch by rows may be filled up to `padTo` rows, for
-   * providers that tune per shape. Throws what a session throws.
+   * One call over the rows `from` to `to`: reads one token of each and returns the logits after it, `[vocabulary]`, which
+   * the caller may change. Call `batch.advance()` once all rows of the batch were stepped. In `rows` mode the call can be
+   * padded to `padTo` rows, for providers that tune per shape. Throws what a session throws.
    */
   async step(
     batch: DecoderBatch,
@@ -117,7 +110,7 @@ export class Decoder {
     return Array.from({ length: to - from }, (_, row) => asFloats(rowOf(results.logits, row, rows)));
   }
 
-  /** Where the decoder listened while it read these tokens, in the given layers. Throws what a session throws. */
+  /** The cross-attention of the given layers while the decoder reads these tokens. Throws what a session throws. */
   async attend(
     tokens: readonly number[],
     audio: FloatData,
@@ -156,7 +149,7 @@ export class Decoder {
     );
   }
 
-  /** The feeds that this graph takes: exports of different ages take different ones. */
+  /** Only the feeds that this graph has as inputs: old and new exports differ. */
   #only(inputs: DecoderSessions['first']['inputs'], feeds: Record<string, Tensor>): Record<string, Tensor> {
     return Object.fromEntries(inputs.flatMap(({ name }) => (feeds[name] ? [[name, feeds[name]]] : [])));
   }

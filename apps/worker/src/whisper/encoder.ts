@@ -1,6 +1,6 @@
 /** Log-mel windows to audio features. */
 import { LehrError } from '@lehr/shared';
-import { expectInputs, expectOutput, expectSize, expectType } from '../diffusion/graph-values.ts';
+import { expectInputs, expectOutput, expectSize, expectType } from '../runtime/graph-values.ts';
 import { toFloat16, toFloat32 } from '../runtime/half.ts';
 import { RowStack } from '../runtime/row-stack.ts';
 import type { RuntimeSession } from '../runtime/runtime.ts';
@@ -21,7 +21,7 @@ export class AudioEncoder {
   readonly #output: string;
   readonly #mels = new RowStack();
 
-  /** Throws LehrError `model-unavailable` when the session is no Whisper encoder, or not this config's. */
+  /** Throws LehrError `model-unavailable` when the session is not a Whisper encoder, or does not fit this config. */
   constructor(session: RuntimeSession, config: EncoderConfig) {
     const [mel] = expectInputs('encoder', session, ['input_features']);
     const output = expectOutput('encoder', session, ['last_hidden_state']);
@@ -35,8 +35,8 @@ export class AudioEncoder {
   }
 
   /**
-   * `mels`: `[melBins, windowFrames]` each. Gives `[windowFrames / 2, width]` each, in the float type asked for. Throws
-   * LehrError `invalid-input` for a window of another size, else what a session throws.
+   * `mels`: `[melBins, windowFrames]` each. Returns `[windowFrames / 2, width]` each, in the given float type. Throws
+   * LehrError `invalid-input` for a window of another size, and what a session throws.
    */
   async encode(mels: readonly Float32Array[], type: FloatType): Promise<FloatData[]> {
     const { melBins, windowFrames } = this.#config;
@@ -50,7 +50,7 @@ export class AudioEncoder {
     const results = await this.#session.run({ input_features: stacked }, [this.#output]);
     const { data } = results[this.#output];
     if (!(data instanceof Float32Array || data instanceof Uint16Array)) {
-      throw new LehrError('engine-failed', 'The encoder gave no floats.');
+      throw new LehrError('engine-failed', 'The output of the encoder graph is not a float tensor.');
     }
     const features = convert(data, type);
     const length = features.length / mels.length;
@@ -58,7 +58,7 @@ export class AudioEncoder {
   }
 }
 
-/** Exports may give features in another float type than their decoder takes. */
+/** The encoder of an export may return another float type than its decoder takes. */
 function convert(data: FloatData, type: FloatType): FloatData {
   if (data instanceof Float32Array) return type === 'float32' ? data : toFloat16(data);
   return type === 'float16' ? data : toFloat32(data);

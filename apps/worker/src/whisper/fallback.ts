@@ -1,12 +1,12 @@
-/** Whether a decoded window is good enough, or is to be decoded again at a higher temperature (openai/whisper, transcribe.py). */
+/** Decides whether a decoded window must be decoded again at a higher temperature (openai/whisper, transcribe.py). */
 import { deflateSync } from 'node:zlib';
 
 export interface Quality {
-  /** Of all tokens written, the end included. */
+  /** Mean over all tokens of the text, end token included. */
   readonly avgLogProbability: number;
-  /** How much the text shrinks when compressed: text that repeats itself shrinks a lot. */
+  /** How much the text shrinks when compressed: repetitive text shrinks a lot. */
   readonly compressionRatio: number;
-  /** How likely the decoder thought it, before any word, that nobody speaks. */
+  /** The decoder's probability, before the first word, that the window holds no speech. */
   readonly noSpeechProbability: number;
 }
 
@@ -16,11 +16,11 @@ const MIN_AVG_LOG_PROBABILITY = -1;
 const NO_SPEECH_THRESHOLD = 0.6;
 const TEMPERATURE_STEP = 0.2;
 
-/** Nobody speaks: the decoder said so first, and what it wrote all the same it did not believe. Such text is dropped. */
+/** No speech: the decoder found silence likely, and the text it wrote all the same is unlikely. Such text is dropped. */
 export const isSilence = ({ noSpeechProbability, avgLogProbability }: Quality): boolean =>
   mayBeSilence(noSpeechProbability) && avgLogProbability <= MIN_AVG_LOG_PROBABILITY;
 
-/** Known from the first call on: when this is false, a window will never be called silent. */
+/** Known after the first call. When false, `isSilence` will be false too. */
 export const mayBeSilence = (noSpeechProbability: number): boolean =>
   noSpeechProbability > NO_SPEECH_THRESHOLD;
 
@@ -30,7 +30,7 @@ export function needsFallback(quality: Quality): boolean {
   return compressionRatio > MAX_COMPRESSION_RATIO || avgLogProbability < MIN_AVG_LOG_PROBABILITY;
 }
 
-/** The temperatures to try one after the other: up to 1 in steps of 0.2, or the given one alone. */
+/** The temperatures to try in order: from `first` up to 1 in steps of 0.2, or only `first`. */
 export function temperatureLadder(first: number, fallback: boolean): number[] {
   const steps = fallback ? Math.floor((1 - first) / TEMPERATURE_STEP + 1e-6) : 0;
   return Array.from(

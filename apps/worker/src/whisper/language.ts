@@ -1,6 +1,6 @@
 import type { MultilingualTokens } from './special-tokens.ts';
 
-/** The likeliest language, from the logits of one decoder step after `<|startoftranscript|>`. Undefined for NaN. */
+/** The most likely language, from the logits after `<|startoftranscript|>`. Undefined when they are all NaN. */
 export function likeliestLanguage(
   logits: Float32Array,
   { languages }: MultilingualTokens,

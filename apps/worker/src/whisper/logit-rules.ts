@@ -1,15 +1,15 @@
 /**
- * What Whisper's decoder may write next: the published decoding rules (openai/whisper, decoding.py), applied to the logits
- * of one row. Forbidden tokens get minus infinity.
+ * Whisper's decoding rules (openai/whisper, decoding.py), applied to the logits of one row: tokens that must not come next
+ * get minus infinity.
  */
 import type { SpecialTokens } from './special-tokens.ts';
 
 export interface RuleSettings {
-  /** Never written. */
+  /** Token ids that are never written. */
   readonly suppress: readonly number[];
-  /** Not written first. */
+  /** Token ids that are not written first. */
   readonly beginSuppress: readonly number[];
-  /** The latest first timestamp, in timestamp tokens; undefined for any. */
+  /** The latest first timestamp, counted in timestamp tokens; undefined for no limit. */
   readonly maxInitialTimestamp: number | undefined;
 }
 
@@ -22,7 +22,7 @@ export class LogitRules {
     this.#settings = settings;
   }
 
-  /** Changes `logits` `[vocabulary]` in place. `written` is what the row wrote after its prompt. */
+  /** Changes `logits`, `[vocabulary]`, in place. `written`: the row's tokens after its prompt. */
   apply(logits: Float32Array, written: readonly number[], timestamps: boolean): void {
     const { suppress, beginSuppress } = this.#settings;
     for (const id of suppress) logits[id] = Number.NEGATIVE_INFINITY;
@@ -34,7 +34,7 @@ export class LogitRules {
     const { end, timestampBegin, noTimestamps } = this.#special;
     logits[noTimestamps] = Number.NEGATIVE_INFINITY;
     if (written.length === 0) {
-      // A window begins with the time of its first words, which may be limited.
+      // A window begins with the time of its first words.
       forbid(logits, 0, timestampBegin);
       const { maxInitialTimestamp } = this.#settings;
       if (maxInitialTimestamp !== undefined) {
@@ -43,7 +43,7 @@ export class LogitRules {
     } else {
       const isTime = (id: number | undefined): boolean => id === undefined || id >= timestampBegin;
       const endsInTime = isTime(written.at(-1));
-      // Times come in pairs, the end of one segment and the start of the next, except before the end of the text.
+      // Times come in pairs, the end of one segment and the start of the next; at the end of the text there is only one.
       if (endsInTime && isTime(written.at(-2))) forbid(logits, timestampBegin, logits.length);
       else if (endsInTime) forbid(logits, 0, end);
       this.#forbidEarlierTimes(logits, written, endsInTime && !isTime(written.at(-2)));
@@ -51,14 +51,14 @@ export class LogitRules {
     this.#preferTimeToUnlikelyText(logits);
   }
 
-  /** Times never go back, and no segment is shorter than a step of time: only the second of a pair may repeat the first. */
+  /** Times never decrease, and no segment is empty: only the second time of a pair may repeat the first. */
   #forbidEarlierTimes(logits: Float32Array, written: readonly number[], mayRepeat: boolean): void {
     const { timestampBegin } = this.#special;
     const last = written.findLast((id) => id >= timestampBegin);
     if (last !== undefined) forbid(logits, timestampBegin, mayRepeat ? last : last + 1);
   }
 
-  /** When some time or other is more likely than any one text token, it is time for a timestamp. */
+  /** When all timestamps together are more likely than the likeliest text token, only a timestamp may follow. */
   #preferTimeToUnlikelyText(logits: Float32Array): void {
     const { timestampBegin } = this.#special;
     const likeliestText = largest(logits, 0, timestampBegin);
@@ -70,7 +70,7 @@ function forbid(logits: Float32Array, from: number, to: number): void {
   logits.fill(Number.NEGATIVE_INFINITY, from, to);
 }
 
-/** The largest logit of a range; minus infinity for none. NaN when there is one. */
+/** The largest logit of a range; minus infinity for an empty range, NaN when the range holds a NaN. */
 export function largest(logits: Float32Array, from = 0, to = logits.length): number {
   let max = Number.NEGATIVE_INFINITY;
   for (let i = from; i < to; i++) {
@@ -82,16 +82,16 @@ export function largest(logits: Float32Array, from = 0, to = logits.length): num
   return max;
 }
 
-/** What lies so far below the largest adds nothing that float32 could hold. */
+/** exp(-30) is below float32's precision: logits this far below the largest add nothing to the sum. */
 const NEGLIGIBLE = 30;
 /**
- * exp of 0, -1/64, -2/64 and so on: with three terms of the series in between, right to 1e-9 and four times as fast as
- * Math.exp, which would take a tenth of a small model's decoder call for a whole vocabulary.
+ * exp of 0, -1/64, -2/64 and so on. With three terms of the series in between it is exact to 1e-9 and four times as fast as
+ * Math.exp, which takes a tenth of a small model's decoder call for a whole vocabulary.
  */
 const GRID = 64;
 const EXP_TABLE = Float64Array.from({ length: NEGLIGIBLE * GRID + 1 }, (_, i) => Math.exp(-i / GRID));
 
-/** log of the sum of exp(logits) over a range, `scale` times each. `max` is their largest, where it is known already. */
+/** log of the sum of exp(scale * logit) over a range. `max` is the largest logit, when the caller knows it already. */
 export function logSumExp(
   logits: Float32Array,
   from = 0,

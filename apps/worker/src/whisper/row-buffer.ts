@@ -1,7 +1,7 @@
-/** Rows of equal length side by side in one array that grows, so that any run of them is a tensor without a copy. */
+/** Rows of equal length in one growing array, so that any consecutive rows are a tensor without a copy. */
 import type { FloatType } from '../runtime/tensor.ts';
 
-/** A float tensor's values as its graph has them; float16 as raw bits. */
+/** Values of a float tensor, float16 as raw bits. */
 export type FloatData = Float32Array | Uint16Array;
 
 export const newFloats = (type: FloatType, length: number): FloatData =>
@@ -23,14 +23,14 @@ export class RowBuffer {
     return this.#rows;
   }
 
-  /** Adds a row behind the others and gives it to be written; it holds whatever was there. */
+  /** Adds a row at the end and returns it for writing; its values are arbitrary. */
   push(): FloatData {
     this.reserve(this.#rows + 1);
     this.#rows += 1;
     return this.row(this.#rows - 1);
   }
 
-  /** Makes room, so that a view may reach so far; what lies behind the rows is whatever was there. */
+  /** Makes room for so many rows, so that a view may span them; values after the last row are arbitrary. */
   reserve(rows: number): void {
     const wanted = rows * this.rowLength;
     if (this.#data.length >= wanted) return;
@@ -39,7 +39,7 @@ export class RowBuffer {
     this.#data = grown;
   }
 
-  /** The last row takes the place of this one. Without any row the memory is given back. */
+  /** Removes a row; the last row moves into its place. The memory is freed with the last row. */
   remove(row: number): void {
     this.#rows -= 1;
     const last = this.#rows * this.rowLength;

@@ -1,4 +1,4 @@
-/** What a window's tokens say when, and where the next window begins (openai/whisper, transcribe.py). */
+/** Timed segments from a window's tokens, and where the next window begins (openai/whisper, transcribe.py). */
 import { type SpecialTokens, TIMESTAMP_FRAMES, TIMESTAMP_S } from './special-tokens.ts';
 
 export interface TimedSegment {
@@ -6,13 +6,13 @@ export interface TimedSegment {
   readonly start: number;
   readonly end: number;
   readonly text: string;
-  /** Timestamps included. */
+  /** Timestamp tokens included. */
   readonly tokens: readonly number[];
 }
 
 export interface WindowReading {
   readonly segments: readonly TimedSegment[];
-  /** Mel frames from this window's start to the next one's; at least one. */
+  /** Mel frames from the start of this window to the start of the next; at least one. */
   readonly advanceFrames: number;
 }
 
@@ -21,14 +21,14 @@ export interface ReadingOptions {
   /** Mel frames of the window that hold sound; the rest is padding. */
   readonly contentFrames: number;
   readonly frameSeconds: number;
-  /** Whether the decoder was asked for times. */
+  /** Whether the decoder wrote timestamps. */
   readonly timestamps: boolean;
   readonly decode: (tokens: readonly number[]) => string;
 }
 
 /**
- * Cuts the tokens where an end is followed by a start. Without such a pair all of it is one segment. What was begun and
- * not ended is left for the next window, which begins where the last whole segment ended.
+ * Cuts the tokens between the end of one segment and the start of the next. Without such a pair all tokens are one
+ * segment. A last segment without an end is left to the next window, which begins where the last complete one ended.
  */
 export function readWindow(tokens: readonly number[], options: ReadingOptions): WindowReading {
   const { contentFrames, timestamps, special } = options;
@@ -37,7 +37,7 @@ export function readWindow(tokens: readonly number[], options: ReadingOptions): 
     ? tokens.flatMap((id, i) => (i > 0 && isTime(id) && isTime(tokens[i - 1]) ? [i] : []))
     : [];
   if (cuts.length === 0) return { segments: segmentOf(tokens, options), advanceFrames: contentFrames };
-  // One time alone at the very end: after it nobody speaks any more.
+  // A single time at the very end means that no speech follows.
   const endsAlone = isTime(tokens.at(-1)) && !isTime(tokens.at(-2));
   const ends = endsAlone ? [...cuts, tokens.length] : cuts;
   const segments = ends.flatMap((end, i) => segmentOf(tokens.slice(i === 0 ? 0 : ends[i - 1], end), options));
@@ -46,7 +46,7 @@ export function readWindow(tokens: readonly number[], options: ReadingOptions): 
   return { segments, advanceFrames: spoken > 0 ? Math.min(spoken, contentFrames) : contentFrames };
 }
 
-/** The segment that the newest token ended, while the decoder goes on; undefined when it ended none. */
+/** The segment that the newest token ended; undefined when it ended none. */
 export function justEnded(tokens: readonly number[], options: ReadingOptions): TimedSegment | undefined {
   const { special, timestamps } = options;
   const isTime = (id: number | undefined): boolean => id !== undefined && id >= special.timestampBegin;
@@ -55,7 +55,7 @@ export function justEnded(tokens: readonly number[], options: ReadingOptions): T
   return segmentOf(tokens.slice(Math.max(start, 0)), options)[0];
 }
 
-/** The piece inside the window's sound; none when it says nothing or takes no time. */
+/** The segment of these tokens, cut to the window's sound; none when it has no text or no length. */
 function segmentOf(tokens: readonly number[], options: ReadingOptions): TimedSegment[] {
   const { special, contentFrames, frameSeconds, timestamps, decode } = options;
   const text = decode(tokens);
@@ -65,11 +65,11 @@ function segmentOf(tokens: readonly number[], options: ReadingOptions): TimedSeg
   const times = timestamps ? tokens.filter((id) => id >= timestampBegin) : [];
   const begins = times.length > 0 && times[0] === tokens[0];
   const isEnded = times.length > (begins ? 1 : 0);
-  // In whole hundredths: 57 * 0.02 is not quite 1.14.
+  // Rounded to hundredths, because 57 * 0.02 is not exactly 1.14.
   const timeOf = (id: number): number => Math.round((id - timestampBegin) * TIMESTAMP_S * 100) / 100;
   const start = begins ? timeOf(times[0]) : 0;
   const end = isEnded ? timeOf(times[times.length - 1]) : seconds;
-  // Small models time the last words after the end of the sound; the words are right all the same.
+  // Small models put the last words after the end of the sound; their text is right nevertheless.
   const latestStart = Math.max(0, seconds - TIMESTAMP_S);
   const inside = { start: Math.min(start, latestStart), end: Math.min(end, seconds) };
   return start < end && inside.start < inside.end ? [{ ...inside, text, tokens }] : [];

@@ -1,17 +1,17 @@
-/** The tokens that steer Whisper: where they stand in a model's vocabulary, and how a decoder is prompted with them. */
+/** The tokens that control Whisper: their ids in a model's vocabulary, and the decoder's prompt made of them. */
 import { LehrError } from '@lehr/shared';
-import type { GenerationConfig } from '../models/whisper-config.ts';
+import type { GenerationConfig } from './generation-config.ts';
 
 export interface SpecialTokens {
   /** `<|endoftext|>`; every id below it is text. */
   readonly end: number;
   /** `<|startoftranscript|>` */
   readonly start: number;
-  /** `<|startofprev|>`: text from before the window follows. */
+  /** `<|startofprev|>`: the text before the window follows. */
   readonly startOfPrevious: number;
   readonly noSpeech: number;
   readonly noTimestamps: number;
-  /** `<|0.00|>`; the next ids are 20 ms later each. */
+  /** `<|0.00|>`; each next id is 20 ms later. */
   readonly timestampBegin: number;
   /** Undefined for an English-only model, which takes neither language nor task. */
   readonly multilingual: MultilingualTokens | undefined;
@@ -30,8 +30,8 @@ export const TIMESTAMP_S = 0.02;
 export const TIMESTAMP_FRAMES = 2;
 
 /**
- * What generation_config.json does not tell follows from the names of the tokenizer's added tokens, and what they do not
- * tell from Whisper's order: nospeech, notimestamps, timestamps. Throws LehrError `model-unavailable`.
+ * Takes ids from generation_config.json, else from the names of the tokenizer's added tokens, else from the order that
+ * all Whisper vocabularies have: nospeech, notimestamps, timestamps. Throws LehrError `model-unavailable`.
  */
 export function findSpecialTokens(
   generation: GenerationConfig,
@@ -44,13 +44,13 @@ export function findSpecialTokens(
   };
   const end = generation.eos_token_id;
   const noTimestamps = known(generation.no_timestamps_token_id, '<|notimestamps|>');
-  // English-only vocabularies have language tokens too, which the models never saw.
+  // English-only vocabularies have language tokens too, but the models were not trained on them.
   const isMultilingual = generation.is_multilingual ?? Boolean(generation.lang_to_id);
   return {
     end: known(Array.isArray(end) ? end[0] : end, '<|endoftext|>'),
     start: known(generation.decoder_start_token_id, '<|startoftranscript|>'),
     startOfPrevious: known(generation.prev_sot_token_id, '<|startofprev|>'),
-    // Called <|nocaptions|> in older files; always the one before <|notimestamps|>.
+    // Named <|nocaptions|> in older files; always the id before <|notimestamps|>.
     noSpeech: added.get('<|nospeech|>') ?? added.get('<|nocaptions|>') ?? noTimestamps - 1,
     noTimestamps,
     timestampBegin: noTimestamps + 1,
@@ -76,27 +76,27 @@ function languageTokens(
   return new Map(found);
 }
 
-export interface PromptWish {
-  /** Undefined asks for no language: for an English-only model, or to detect one. */
+export interface TaskOptions {
+  /** Undefined only for an English-only model, which takes no language. */
   readonly language: string | undefined;
   readonly translate: boolean;
   readonly timestamps: boolean;
 }
 
 /**
- * The tokens after `<|startoftranscript|>`, up to where the decoder begins to write. Throws LehrError `invalid-input` for
- * what the model cannot do.
+ * The tokens between `<|startoftranscript|>` and the first token that the decoder writes. Throws LehrError
+ * `invalid-input` for what the model cannot do.
  */
 export function taskTokens(
   special: SpecialTokens,
-  { language, translate, timestamps }: PromptWish,
+  { language, translate, timestamps }: TaskOptions,
 ): readonly number[] {
   const last = timestamps ? [] : [special.noTimestamps];
   const { multilingual } = special;
   if (!multilingual) {
-    if (translate) throw refusal('/input/task', 'This model knows English only; it cannot translate.');
+    if (translate) throw refusal('/input/task', 'This model knows only English; it cannot translate.');
     if (language !== undefined && language !== 'en') {
-      throw refusal('/input/language', `This model knows English only, not "${language}".`);
+      throw refusal('/input/language', `This model knows only English, not "${language}".`);
     }
     return last;
   }

@@ -1,6 +1,6 @@
 /**
- * The keys and values of the tokens that rows have written, as a decoder's `past_key_values.*.decoder.*`. Two ways to keep
- * them, for the two ways a decoder batches (decoder.ts).
+ * The keys and values of the rows' tokens, which the decoder takes as `past_key_values.*.decoder.*`. One class for each
+ * batching mode of the decoder: SlotCache for `rows`, EvenCache for `aligned`.
  */
 import type { FloatType, Tensor } from '../runtime/tensor.ts';
 import { type FloatData, newFloats, RowBuffer } from './row-buffer.ts';
@@ -9,34 +9,34 @@ export interface CacheSizes {
   readonly type: FloatType;
   readonly heads: number;
   readonly headSize: number;
-  /** Keys and values of all layers: two a layer. */
+  /** Number of key and value tensors: two per layer. */
   readonly tensors: number;
 }
 
 export interface CacheFeeds {
-  /** `[rows, heads, tokens, headSize]`, keys and values by turns. */
+  /** Keys, then values, of each layer: `[rows, heads, tokens, headSize]`. */
   readonly past: readonly Tensor<FloatType>[];
-  /** Tokens that each row of `past` has room for. */
+  /** Length of `past` in tokens. */
   readonly tokens: number;
 }
 
 export interface TokenCache {
   readonly lengths: readonly number[];
-  /** Adds a row. `own`: a tensor `[heads, length, headSize]` each. */
+  /** Adds a row. `own`: `[heads, length, headSize]` each. */
   push(own: readonly FloatData[], length: number): void;
-  /** The last row takes the place of this one. */
+  /** Removes a row; the last row moves into its place. */
   remove(row: number): void;
   feeds(from: number, to: number): CacheFeeds;
-  /** Puts away what a call over these rows gave as `present.*.decoder.*`. */
+  /** Stores the `present.*.decoder.*` outputs of a call over these rows. */
   store(from: number, to: number, presents: readonly FloatData[]): void;
-  /** All rows have written one token more. */
+  /** Every row has one token more. */
   advance(): void;
 }
 
-/** Slots grow and shrink by so many tokens: rarely enough to copy, finely enough not to attend to much nothing. */
+/** Slots grow and shrink by so many tokens: larger steps copy less often, smaller ones attend to fewer empty places. */
 const SLOT_STEP = 32;
 
-/** Each row in a slot of its own, as long as it happens to be: for a decoder that is told which part of a slot counts. */
+/** Rows of any length, each in its own slot: for a decoder with an input that masks the unused end of a slot. */
 export class SlotCache implements TokenCache {
   readonly lengths: number[] = [];
   readonly #sizes: CacheSizes;
@@ -51,7 +51,7 @@ export class SlotCache implements TokenCache {
   push(own: readonly FloatData[], length: number): void {
     this.#resize(Math.max(length, ...this.lengths));
     for (const [i, buffer] of this.#buffers.entries()) {
-      // Masked entries still take part, with weight zero: they must be finite.
+      // Masked entries get weight zero in the attention, and zero times infinity is NaN: they must be finite.
       this.#place(own[i], length, buffer.push().fill(0));
     }
     this.lengths.push(length);
@@ -62,7 +62,7 @@ export class SlotCache implements TokenCache {
     swapRemove(this.lengths, row);
   }
 
-  /** `to` may lie behind the last row: what comes there is finite and means nothing. */
+  /** `to` may exceed the number of rows; the values there are finite and arbitrary. */
   feeds(from: number, to: number): CacheFeeds {
     this.#resize(Math.max(...this.lengths));
     const { type, heads, headSize } = this.#sizes;
@@ -92,7 +92,7 @@ export class SlotCache implements TokenCache {
     for (const row of this.lengths.keys()) this.lengths[row] += 1;
   }
 
-  /** Room for one token more than the longest row has, and not for very many more. */
+  /** Room for one token more than the longest row has, and for at most two steps more. */
   #resize(longest: number): void {
     const wanted = Math.ceil((longest + 1) / SLOT_STEP) * SLOT_STEP;
     if (wanted <= this.#slot && wanted >= this.#slot - SLOT_STEP) return;
@@ -107,7 +107,7 @@ export class SlotCache implements TokenCache {
     }
   }
 
-  /** Copies `length` tokens of every head from an array with room for `room` into a slot. */
+  /** Copies `length` tokens of every head into a slot, from an array with `room` tokens per head. */
   #place(source: FloatData, length: number, slots: FloatData, room = length): void {
     const { heads, headSize } = this.#sizes;
     for (let head = 0; head < heads; head++) {
@@ -122,7 +122,7 @@ export class SlotCache implements TokenCache {
   }
 }
 
-/** Rows of one length, just as long as they are: for a decoder that takes the length of the past for the position. */
+/** Rows of equal length, without slots: for a decoder that takes the length of the past as the position. */
 export class EvenCache implements TokenCache {
   readonly lengths: number[] = [];
   readonly #sizes: CacheSizes;
@@ -136,7 +136,7 @@ export class EvenCache implements TokenCache {
   push(own: readonly FloatData[], length: number): void {
     if (this.lengths.some((other) => other !== length)) {
       throw new Error(
-        `A row of ${length} tokens came among rows of ${this.lengths[0]}. This is a bug in Lehr.`,
+        `A row of ${length} tokens was added to rows of ${this.lengths[0]}. This is a bug in Lehr.`,
       );
     }
     this.lengths.push(length);
@@ -161,7 +161,7 @@ export class EvenCache implements TokenCache {
     if (last === 0) this.#data = [];
   }
 
-  /** One row's part of everything, good until the cache changes. */
+  /** One row's part of every tensor; views, valid until the cache changes. */
   row(row: number): FloatData[] {
     const rowLength = this.#rowLength();
     return this.#data.map((data) => data.subarray(row * rowLength, (row + 1) * rowLength));

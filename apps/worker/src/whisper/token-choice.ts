@@ -1,14 +1,14 @@
-/** Picks the next token of a row from its logits, and says how likely it was. */
+/** Picks the next token of a row from its logits, with its log-probability. */
 import { LehrError } from '@lehr/shared';
 import { largest, logSumExp } from './logit-rules.ts';
 
 export interface Choice {
   readonly token: number;
-  /** Log-probability of the token among those that the rules left, whatever the temperature. */
+  /** Among the tokens that the rules allow, at temperature 1 whatever the temperature of the draw. */
   readonly logProbability: number;
 }
 
-/** The likeliest token. Throws LehrError `numeric-error` when the logits are no numbers. */
+/** The most likely token. Throws LehrError `numeric-error` when the largest logit is not finite. */
 export function chooseLikeliest(logits: Float32Array): Choice {
   const max = checkedLargest(logits);
   const total = logSumExp(logits, 0, logits.length, 1, max);
@@ -31,17 +31,17 @@ export function drawToken(logits: Float32Array, temperature: number, uniform: nu
   return { token, logProbability: logits[token] - logSumExp(logits) };
 }
 
-/** The share of probability that `token` has. */
+/** The probability of `token`. */
 export const probabilityOf = (logits: Float32Array, token: number): number =>
   Math.exp(logits[token] - logSumExp(logits));
 
 function checkedLargest(logits: Float32Array): number {
   const max = largest(logits);
   if (Number.isFinite(max)) return max;
-  throw new LehrError('numeric-error', `The decoder's likeliest logit was ${max}, not a number.`);
+  throw new LehrError('numeric-error', `The decoder's largest logit is ${max}, not a finite number.`);
 }
 
-/** Uniform numbers in [0, 1) that follow from a seed (mulberry32). */
+/** Seeded uniform numbers in [0, 1) (mulberry32). */
 export class SeededUniform {
   #state: number;
 

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { tokenizerJson, whisperVocabulary } from '@lehr/demo-models';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openWhisperTokenizer } from '../models/whisper/whisper-tokenizer.ts';
 import { taskTokens } from './special-tokens.ts';
-import { openWhisperTokenizer, type WhisperTokenizer } from './tokenizer.ts';
+import type { WhisperTokenizer } from './tokenizer.ts';
 
 const golden = (name: string): string =>
   gunzipSync(readFileSync(new URL(`../../../../test/golden/tokenizers/${name}`, import.meta.url))).toString();

@@ -1,49 +1,22 @@
 /** Whisper's byte-level BPE: text to token ids and back. */
-import { join } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
-import { LehrError } from '@lehr/shared';
-import { z } from 'zod';
-import { readConfigFile } from '../diffusion/config-file.ts';
-import type { GenerationConfig } from '../models/whisper-config.ts';
-import { findSpecialTokens, type SpecialTokens, TIMESTAMP_S } from './special-tokens.ts';
+import { type SpecialTokens, TIMESTAMP_S } from './special-tokens.ts';
 
-const TokenizerJsonSchema = z.looseObject({
-  model: z.looseObject({ type: z.literal('BPE') }),
-  added_tokens: z.array(z.object({ id: z.int().nonnegative(), content: z.string() })).default([]),
-});
-
-/** Which tokens beside text become text, by default none: timestamps as `<|1.50|>`, other special tokens by their names. */
+/** Which special tokens become text, by default none: timestamps as `<|1.50|>`, the others as their names. */
 export interface DecodeOptions {
   readonly special?: boolean;
   readonly timestamps?: boolean;
 }
 
-/** A word with the tokens it was written in. */
+/** A word and its tokens. */
 export interface WordTokens {
   readonly word: string;
   readonly tokens: readonly number[];
 }
 
-/** Reads `tokenizer.json`. Throws LehrError `model-unavailable` that names the file. */
-export async function openWhisperTokenizer(
-  folder: string,
-  generation: GenerationConfig,
-): Promise<WhisperTokenizer> {
-  const json = await readConfigFile(join(folder, 'tokenizer.json'), TokenizerJsonSchema);
-  const added = new Map(json.added_tokens.map(({ content, id }) => [content, id]));
-  try {
-    // Without its added tokens: a prompt that spells one out is text like any other and steers nothing.
-    const tokenizer = new Tokenizer({ ...json, added_tokens: [] }, {});
-    return new WhisperTokenizer(tokenizer, findSpecialTokens(generation, added), added);
-  } catch (cause) {
-    if (cause instanceof LehrError) throw cause;
-    throw new LehrError('model-unavailable', `${folder} holds no tokenizer that Lehr can run.`, { cause });
-  }
-}
-
-/** Written without blanks between words: any character may begin one. */
+/** Languages written without blanks between words: any character can begin one. */
 const WITHOUT_BLANKS = new Set(['zh', 'ja', 'th', 'lo', 'my', 'yue']);
-/** What a cut character decodes to. */
+/** What an incomplete character decodes to. */
 const REPLACEMENT = '\uFFFD';
 const EVERYTHING: DecodeOptions = { special: true, timestamps: true };
 const PUNCTUATION = new Set('!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~');
@@ -52,31 +25,32 @@ export class WhisperTokenizer {
   readonly special: SpecialTokens;
   readonly #tokenizer: Tokenizer;
   readonly #names: ReadonlyMap<number, string>;
-  /** The most characters of one token. */
+  /** Characters of the longest token. */
   readonly #longest: number;
 
-  constructor(tokenizer: Tokenizer, special: SpecialTokens, added: ReadonlyMap<string, number>) {
-    this.#tokenizer = tokenizer;
+  /** `tokenizerJson` is what `tokenizer.json` holds. Throws Error when it cannot be run. */
+  constructor(tokenizerJson: object, special: SpecialTokens, added: ReadonlyMap<string, number>) {
+    this.#tokenizer = new Tokenizer(tokenizerJson, {});
     this.special = special;
     this.#names = new Map([...added].map(([name, id]) => [id, name]));
-    this.#longest = [...tokenizer.get_vocab().keys()].reduce(
+    this.#longest = [...this.#tokenizer.get_vocab().keys()].reduce(
       (length, entry) => Math.max(length, entry.length),
       0,
     );
   }
 
-  /** Ids of the text alone. */
+  /** Ids of the text, without special tokens. */
   encode(text: string): number[] {
     return [...this.#tokenizer.encode(text, { add_special_tokens: false }).ids];
   }
 
-  /** As `encode`, the last `count` ids only. Long texts are cut before: tokenizing takes time that others wait for. */
+  /** As `encode`, but only the last `count` ids. A long text is cut first, because tokenizing blocks the engine. */
   encodeEnd(text: string, count: number): number[] {
     const useful = (count + 1) * this.#longest;
     return count > 0 ? this.encode(text.slice(-useful)).slice(-count) : [];
   }
 
-  /** A character may be cut over several tokens: decode whole segments, or it becomes U+FFFD. Unknown ids are left out. */
+  /** A character can span several tokens: decode whole segments, or it becomes U+FFFD. Unknown ids are skipped. */
   decode(ids: readonly number[], { special = false, timestamps = false }: DecodeOptions = {}): string {
     const { end, timestampBegin } = this.special;
     let text = '';
@@ -89,7 +63,7 @@ export class WhisperTokenizer {
       if (id < end) {
         run.push(id);
       } else if (id < timestampBegin) {
-        // Tokens that are kept part the bytes around them; tokens that are dropped do not.
+        // A token that is kept separates the bytes around it; a dropped one does not.
         if (special) {
           flush();
           text += this.#names.get(id) ?? '';
@@ -103,15 +77,15 @@ export class WhisperTokenizer {
     return text;
   }
 
-  /** The text of these ids in words, as far as the language has any; joined they are the text. */
+  /** Splits the text of these ids into words, or into characters where the language has no blanks. Joined, they are the text. */
   splitWords(ids: readonly number[], language: string): WordTokens[] {
     const pieces = this.#splitCharacters(ids);
     return WITHOUT_BLANKS.has(language) ? pieces : this.#joinToWords(pieces);
   }
 
   /**
-   * Ids whose sounds nobody speaks (brackets, notes, quotation marks): what openai suppresses when a model's configs do
-   * not list them.
+   * Ids of symbols that are not spoken (brackets, notes, quotation marks): what openai suppresses when a model's configs
+   * have no list.
    */
   nonSpeechTokens(): number[] {
     const found = new Set([this.encode(' -')[0], this.encode(" '")[0]]);
@@ -137,7 +111,7 @@ export class WhisperTokenizer {
     });
   }
 
-  /** The smallest runs of tokens that decode to whole characters. */
+  /** The shortest runs of tokens that decode to complete characters. */
   #splitCharacters(ids: readonly number[]): WordTokens[] {
     const whole = this.decode(ids, EVERYTHING);
     const pieces: WordTokens[] = [];
@@ -147,13 +121,13 @@ export class WhisperTokenizer {
       tokens.push(id);
       const word = this.decode(tokens, EVERYTHING);
       const cut = word.indexOf(REPLACEMENT);
-      // The text itself may hold the replacement character, which is whole then.
+      // U+FFFD in the text itself is a complete character.
       if (cut !== -1 && whole[at + cut] !== REPLACEMENT) continue;
       pieces.push({ word, tokens });
       at += word.length;
       tokens = [];
     }
-    // Bytes left over at the end make no character: they stay with the last word.
+    // Bytes left over at the end are not a complete character: they become a piece of their own.
     if (tokens.length > 0) pieces.push({ word: this.decode(tokens, EVERYTHING), tokens });
     return pieces;
   }

@@ -1,6 +1,6 @@
 /**
- * When each word was said: the decoder reads the finished text once more, and the heads of it that follow the words tell
- * where they listened (openai/whisper, timing.py).
+ * The time of each word: the decoder reads the finished text once more, and the cross-attention of its alignment heads
+ * shows which audio belongs to which token (openai/whisper, timing.py).
  */
 import { beginnings, mean, standardise } from './alignment.ts';
 import type { Decoder } from './decoder.ts';
@@ -9,7 +9,7 @@ import type { TimedSegment } from './segments.ts';
 import { TIMESTAMP_FRAMES, TIMESTAMP_S } from './special-tokens.ts';
 import type { WhisperTokenizer } from './tokenizer.ts';
 
-/** Which heads of the decoder follow the words, and how wide their attention is smoothed. */
+/** The decoder heads whose attention follows the words, and the width of the filter that smooths it. */
 export interface AlignmentHeads {
   readonly heads: readonly (readonly [layer: number, head: number])[];
   readonly medianFilterWidth: number;
@@ -24,22 +24,23 @@ export interface WordTimer {
 export interface TextToTime {
   /** Audio features of the window, as the decoder takes them. */
   readonly features: FloatData;
-  /** Mel frames of the window that hold sound. */
+  /** Mel frames of the window that hold sound; the rest is padding. */
   readonly contentFrames: number;
   readonly language: string;
-  /** What stands before the text: start, language, task. */
+  /** The tokens before the text: start, language, task. */
   readonly prompt: readonly number[];
   readonly segments: readonly TimedSegment[];
 }
 
 export interface TimedWord {
+  /** Without the blank before it. */
   readonly word: string;
   /** Seconds from the start of the window. */
   readonly start: number;
   readonly end: number;
 }
 
-/** Words in time order, none before the one before it has ended. Throws what a session throws. */
+/** Words in time order and without overlap. Throws what a session throws. */
 export async function timeWords(timer: WordTimer, text: TextToTime): Promise<TimedWord[]> {
   const { special } = timer.tokenizer;
   const perSegment = text.segments.map(({ tokens }) => tokens.filter((id) => id < special.end));
@@ -59,7 +60,7 @@ export async function timeWords(timer: WordTimer, text: TextToTime): Promise<Tim
   return inOrder(words);
 }
 
-/** Seconds at which each token begins; one more than there are tokens, for where the last one ends. */
+/** The second at which each token begins, and one value more: where the last one ends. */
 async function tokenBeginnings(
   { decoder, tokenizer, alignment }: WordTimer,
   { features, contentFrames, prompt }: TextToTime,
@@ -79,7 +80,7 @@ async function tokenBeginnings(
     return [standardise(weights, read.length, columns, alignment.medianFilterWidth)];
   });
   const { values } = mean(heads);
-  // A row tells where the decoder listened for the token that comes next: the marker before the text for the first one.
+  // A row shows the attention for the token after it: the row of <|notimestamps|> belongs to the first token of the text.
   const rows = tokens.length + 1;
   const text = values.subarray(prompt.length * columns, (prompt.length + rows) * columns);
   return beginnings({ rows, columns, values: text }).map((position) => position * TIMESTAMP_S);
@@ -88,7 +89,7 @@ async function tokenBeginnings(
 const JOINS_NEXT = new Set([...'"\'“¿([{-']);
 const JOINS_LAST = new Set([...'"\'.。,，!！?？:：”)]}、']);
 
-/** Marks stay with the word they belong to, and take their time with them. */
+/** Joins punctuation marks with the word they belong to. */
 export function joinPunctuation(words: readonly TimedWord[]): TimedWord[] {
   const joined: TimedWord[] = [];
   let opening: TimedWord | undefined;
@@ -107,21 +108,21 @@ export function joinPunctuation(words: readonly TimedWord[]): TimedWord[] {
   return opening ? [...joined, opening] : joined;
 }
 
-/** Words said over a pause: the first after it gets all of it, and no word lasts this much longer than the usual one. */
-const LONGEST_SHARE = 2;
-const LONGEST_USUAL_S = 0.7;
-/** How far a word may reach out of its segment before the segment's own times are trusted more. */
+/** The alignment gives a pause to the first word after it. Such a word may last so many times the median duration. */
+const MAX_MEDIANS = 2;
+const MAX_MEDIAN_S = 0.7;
+/** How far a word may reach beyond its segment; past that the segment's own times are used. */
 const SLACK_S = 0.5;
 
 function insideSegment(words: readonly TimedWord[], segment: TimedSegment): TimedWord[] {
   const durations = words.map(({ start, end }) => end - start).filter((duration) => duration > 0);
-  const usual = Math.min(LONGEST_USUAL_S, median(durations));
+  const usualS = Math.min(MAX_MEDIAN_S, median(durations));
   return words.map(({ word, start, end }, i) => {
     const isAfterPause = i === 0 || /[.。!！?？]$/.test(words[i - 1].word);
-    let from = isAfterPause ? Math.max(start, end - LONGEST_SHARE * usual) : start;
+    let from = isAfterPause ? Math.max(start, end - MAX_MEDIANS * usualS) : start;
     let to = end;
-    if (from < segment.start - SLACK_S && segment.start < to) from = Math.min(segment.start, to - usual);
-    if (to > segment.end + SLACK_S && segment.end > from) to = Math.max(segment.end, from + usual);
+    if (from < segment.start - SLACK_S && segment.start < to) from = Math.min(segment.start, to - usualS);
+    if (to > segment.end + SLACK_S && segment.end > from) to = Math.max(segment.end, from + usualS);
     return { word, start: from, end: to };
   });
 }

@@ -1,12 +1,12 @@
 import { levelAt, levelOfAlphaCumprod, type NoiseLevel, type NoiseSchedule } from '../noise-schedule.ts';
 import { wholeTimesteps } from '../timesteps.ts';
-import { cleanMix, noiseInPureNoise, noiseMix } from './prediction.ts';
+import { cleanMix, noiseMix, refusePureNoise } from './prediction.ts';
 import { firstCall, type SamplerKind, type SamplerSetup, spacingOptions } from './sampler-kind.ts';
 
-/** DDIM, arXiv 2010.02502 eq. 12 and 16. With `eta` > 0 it draws noise on every step. */
+/** DDIM, arXiv 2010.02502 eq. 12 and 16. Draws noise on every step if `eta` > 0. */
 export const ddim: SamplerKind = {
   defaultSpacing: 'leading',
-  refusal: noiseInPureNoise,
+  refusal: refusePureNoise,
 
   plan(setup) {
     const timesteps = wholeTimesteps(spacingOptions(setup));
@@ -39,18 +39,18 @@ export const ddim: SamplerKind = {
   },
 };
 
-/** How far one step goes down, whatever the spacing: diffusers takes this, not the next timestep. */
+/** Timesteps per step. As in diffusers, a step ends this far below its timestep, not at the next timestep of the run. */
 export function stride({ config, steps }: SamplerSetup): number {
   return Math.floor(config.trainTimesteps / steps);
 }
 
-/** The level a step ends at; below timestep 0 lies the clean latent, or timestep 0 once more. */
+/** The level at which a step ends; below timestep 0 it is a clean latent, or timestep 0 again. */
 export function levelBelow(schedule: NoiseSchedule, timestep: number, alphaToOne: boolean): NoiseLevel {
   if (timestep >= 0) return levelAt(schedule, timestep);
   return alphaToOne ? levelOfAlphaCumprod(1) : levelAt(schedule, 0);
 }
 
-/** arXiv 2010.02502 eq. 16 with eta 1: the part of the next level's noise that is drawn anew. */
+/** arXiv 2010.02502 eq. 16 with eta 1: the part of the next level's noise that is newly drawn. */
 function freshNoise(here: NoiseLevel, next: NoiseLevel): number {
   return (next.sigma / here.sigma) * Math.sqrt(Math.max(1 - (here.alpha / next.alpha) ** 2, 0));
 }

@@ -12,7 +12,7 @@ import {
 /** DPM-Solver++(2M), arXiv 2211.01095 algorithm 2, midpoint form. Draws no noise. */
 export const dpmpp2m = dpmpp({ karras: false, stochastic: false });
 export const dpmpp2mKarras = dpmpp({ karras: true, stochastic: false });
-/** SDE-DPM-Solver++(2M), the same paper's stochastic form. Draws noise on every step, also on the last, where it comes times 0. */
+/** SDE-DPM-Solver++(2M), the stochastic form of the same paper. Draws noise on every step, also on the last, with weight 0. */
 export const dpmpp2mSdeKarras = dpmpp({ karras: true, stochastic: true });
 
 interface Variant {
@@ -20,7 +20,7 @@ interface Variant {
   readonly stochastic: boolean;
 }
 
-/** Weights of the latent, of this and the last predictedClean clean latent, and of fresh noise. */
+/** Weights of the latent, of the clean latents predicted by this and the last call, and of new noise. */
 interface StepWeights {
   readonly latent: number;
   readonly clean: number;
@@ -57,8 +57,8 @@ function dpmpp({ karras, stochastic }: Variant): SamplerKind {
 }
 
 /**
- * Shared with unipc. Karras sigmas span the whole training schedule, whatever the spacing; their timesteps are
- * rounded and repeat at the clean end, so a run counts its calls and never looks a timestep up.
+ * Shared with unipc. Karras sigmas span the whole training schedule, whatever the spacing. Their timesteps are rounded and
+ * can be equal near the clean end, so a run counts its calls and never searches for a timestep.
  */
 export function multistepPlan(setup: SamplerSetup, karras: boolean): SamplerPlan {
   const { schedule, steps } = setup;
@@ -72,12 +72,12 @@ export function multistepPlan(setup: SamplerSetup, karras: boolean): SamplerPlan
   return { timesteps, sigmas: [...timesteps.map((timestep) => sigmaAt(schedule, timestep)), 0], ...rest };
 }
 
-/** Half the log of the signal-to-noise ratio: the solvers' clock. Infinite for a clean latent. */
+/** Half the log of the signal-to-noise ratio, the solvers' time. Infinite for a clean latent. */
 export function logSnr(sigma: number): number {
   return -Math.log(sigma);
 }
 
-/** First order on the first call, for want of a last one, and on the way to sigma 0, whose log SNR is infinite. */
+/** First order on the first call, which has no call before it, and on the step to sigma 0, whose log SNR is infinite. */
 function stepWeights(sigmas: readonly number[], call: number, stochastic: boolean): StepWeights {
   const here = levelOfSigma(sigmas[call]);
   const next = levelOfSigma(sigmas[call + 1]);

@@ -2,8 +2,8 @@ import { eulerLatent, eulerPlan, slopeMix } from './euler.ts';
 import type { SamplerKind } from './sampler-kind.ts';
 
 /**
- * Ancestral Euler, as in k-diffusion: an Euler step to a sigma below the next, then fresh noise up to it. Draws noise
- * on every step, also on the last, where it comes times 0. Knows no Karras sigmas, as in diffusers.
+ * Ancestral Euler, as in k-diffusion: an Euler step to a sigma below the next one, then new noise up to the next one. Draws
+ * noise on every step, also on the last, with weight 0. As in diffusers it has no Karras sigmas.
  */
 export const eulerAncestral: SamplerKind = {
   defaultSpacing: 'linspace',
@@ -27,7 +27,7 @@ export const eulerAncestral: SamplerKind = {
   },
 };
 
-/** The next sigma as `sqrt(down^2 + up^2)`: where Euler goes to and what is drawn anew (arXiv 2006.11239 eq. 7). */
+/** Splits the next sigma into `sqrt(down^2 + up^2)`: Euler steps to `down`, new noise adds `up` (arXiv 2006.11239 eq. 7). */
 function split(sigma: number, next: number): { down: number; up: number } {
   const up = (next * Math.sqrt(sigma ** 2 - next ** 2)) / sigma;
   return { down: Math.sqrt(next ** 2 - up ** 2), up };

@@ -12,8 +12,8 @@ import {
 } from './sampler-kind.ts';
 
 /**
- * Euler, arXiv 2206.00364 algorithm 1 without its second-order correction: a straight line from each sigma to the
- * next. Draws no noise.
+ * Euler, arXiv 2206.00364 algorithm 1 without its second-order correction: a straight line from each sigma to the next.
+ * Draws no noise.
  */
 export const euler: SamplerKind = {
   defaultSpacing: 'linspace',
@@ -39,7 +39,7 @@ export const euler: SamplerKind = {
   },
 };
 
-/** Timesteps may be fractions, and their sigmas lie between those of the schedule. */
+/** Timesteps may be fractional; their sigmas are interpolated from the schedule. */
 export function eulerPlan(setup: SamplerSetup): SamplerPlan {
   const timesteps = fractionalTimesteps(spacingOptions(setup));
   const sigmas = [...timesteps.map((timestep) => sigmaAt(setup.schedule, timestep)), 0];
@@ -47,7 +47,7 @@ export function eulerPlan(setup: SamplerSetup): SamplerPlan {
   return { timesteps, sigmas, initNoiseSigma, firstCall: firstCall(setup) };
 }
 
-/** Euler's latents are `picture + sigma * noise`; the model sees them scaled to unit variance. */
+/** Euler's latents are `picture + sigma * noise`; the model gets them scaled to unit variance. */
 export function eulerLatent(sigmas: readonly number[]): Omit<SamplerRule, 'update'> {
   return {
     start: { picture: 1, noise: sigmas[0] },
@@ -56,19 +56,19 @@ export function eulerLatent(sigmas: readonly number[]): Omit<SamplerRule, 'updat
   };
 }
 
-/** Change of such a latent per sigma, which is the noise in it. */
+/** The change of such a latent per unit of sigma: the noise that it contains. */
 export function slopeMix(type: PredictionType, sigma: number): Mix {
   const level = levelOfSigma(sigma);
   const mix = noiseMix(type, level);
   return { latent: mix.latent * level.alpha, output: mix.output };
 }
 
-/** Leading spacing stops short of pure noise, so its first latent has a picture's variance on top. */
+/** Leading spacing does not begin at pure noise, so its first latent also has the variance of a picture. */
 function startingSigma(spacing: Spacing, largest: number): number {
   return spacing === 'leading' ? Math.sqrt(largest ** 2 + 1) : largest;
 }
 
-/** Between the first and last sigma of the run's own spacing; the timesteps follow the sigmas, fractions and all. */
+/** Karras sigmas between the first and last sigma of the run's spacing, with their fractional timesteps. */
 function withKarras(plan: SamplerPlan, { schedule, steps }: SamplerSetup): SamplerPlan {
   const sigmas = karrasSigmas(plan.sigmas[0], plan.sigmas[steps - 1], steps);
   return { ...plan, timesteps: sigmas.map((sigma) => timestepOf(schedule, sigma)), sigmas: [...sigmas, 0] };

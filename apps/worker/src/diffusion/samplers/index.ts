@@ -1,4 +1,4 @@
-/** Starts the run a job asked for, and says which samplers and step counts a model's schedule allows. */
+/** Starts sampler runs, and lists the samplers and step counts that a model's schedule allows. */
 import { LehrError } from '@lehr/shared';
 import type { SchedulerConfig } from '../scheduler-config.ts';
 import { SAMPLER_NAMES, type SamplerName, type SamplerRun } from './sampler.ts';
@@ -28,30 +28,34 @@ export function createSamplerRun(options: SamplerRunOptions): SamplerRun {
 }
 
 /**
- * The samplers that can run on a schedule, in the order of SAMPLER_NAMES. On one with zero terminal SNR, ddim and lcm
- * begin in noise that holds no picture at all and so need a model that predicts velocities; the samplers that go by
- * sigmas take the last one as that of 2^-24 of a picture, as diffusers does; pndm is left out.
+ * The samplers that can run on a schedule, in the order of SAMPLER_NAMES. On a schedule with zero terminal SNR, ddim and
+ * lcm begin at pure noise and need a model that predicts velocities; samplers with sigmas use the sigma of 2^-24 of a
+ * picture in place of the infinite one, as diffusers does; pndm cannot run.
  */
 export function samplersFor(config: SchedulerConfig): SamplerName[] {
   return SAMPLER_NAMES.filter((name) => SAMPLER_KINDS[name].refusal?.(config) === undefined);
 }
 
 /**
- * The sampler the model's authors chose, as near as ours come to it; the first that can run where their class is
- * none of ours.
+ * The sampler of the diffusers class that the model's authors chose; the first sampler that can run when Lehr does not have
+ * that class.
  */
 export function defaultSampler(config: SchedulerConfig): SamplerName {
-  const own = ownSampler(config);
+  const chosen = samplerOfClass(config);
   const offered = samplersFor(config);
-  return own && offered.includes(own) ? own : offered[0];
+  return chosen && offered.includes(chosen) ? chosen : offered[0];
 }
 
-/** Text to image: every step count from `min` to `max` is possible, and no other. */
+/** The step counts for text to image: all from `min` to `max`. */
 export function stepRange(name: SamplerName, config: SchedulerConfig): StepRange {
   return rangeOf(SAMPLER_KINDS[name], setupOf({ name, config, steps: 1 }));
 }
 
-function ownSampler({ className, useKarrasSigmas, algorithmType }: SchedulerConfig): SamplerName | undefined {
+function samplerOfClass({
+  className,
+  useKarrasSigmas,
+  algorithmType,
+}: SchedulerConfig): SamplerName | undefined {
   switch (className) {
     case 'DDIMScheduler':
       return 'ddim';
@@ -89,12 +93,12 @@ function checkSteps(name: SamplerName, setup: SamplerSetup): void {
   }
   if (kind.plan(setup).firstCall === steps) {
     const product = `${steps} steps times strength must be at least 1`;
-    throw refused('/input/strength', `must leave a step to make: ${product}; it is ${strength}`);
+    throw refused('/input/strength', `must leave at least one step: ${product}; it is ${strength}`);
   }
 }
 
 function rangeOf(kind: SamplerKind, setup: SamplerSetup): StepRange {
-  // Halving is enough: where a step count is impossible, every larger one is too.
+  // Binary search: when a step count is impossible, every larger one is too.
   let max = 1;
   let impossible = setup.config.trainTimesteps + 1;
   while (impossible - max > 1) {
@@ -105,7 +109,7 @@ function rangeOf(kind: SamplerKind, setup: SamplerSetup): StepRange {
   return { min: beginsInNoise(kind, { ...setup, steps: 1 }) ? 1 : 2, max };
 }
 
-/** Whether the schedule has this many timesteps for the sampler: all inside it, none at no distance from the next. */
+/** Whether the sampler has this many timesteps: all inside the schedule, with strictly decreasing sigmas. */
 function isPossible(kind: SamplerKind, setup: SamplerSetup): boolean {
   const { steps, config } = setup;
   if (!Number.isInteger(steps) || steps < 1 || steps > config.trainTimesteps) return false;
@@ -117,8 +121,8 @@ function isPossible(kind: SamplerKind, setup: SamplerSetup): boolean {
 }
 
 /**
- * Leading spacing, and linspace for some samplers, puts a single step at the clean end of the schedule: it would
- * return the seed's noise nearly untouched, which is no picture.
+ * Leading spacing, and linspace for some samplers, puts a single step at the clean end of the schedule. Such a run would
+ * return the seed's noise almost unchanged, not a picture.
  */
 function beginsInNoise(kind: SamplerKind, setup: SamplerSetup): boolean {
   return kind.plan(setup).timesteps[0] >= setup.config.trainTimesteps / 2;

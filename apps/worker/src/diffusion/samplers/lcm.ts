@@ -1,14 +1,14 @@
 import { levelAt, levelOfAlphaCumprod } from '../noise-schedule.ts';
 import { lcmTimesteps } from '../timesteps.ts';
-import { cleanMix, noiseInPureNoise } from './prediction.ts';
+import { cleanMix, refusePureNoise } from './prediction.ts';
 import type { SamplerKind } from './sampler-kind.ts';
 
-/** Standard deviation of the data in the boundary condition, as distilled. */
+/** Standard deviation of the data in the boundary condition, as in the distillation. */
 const SIGMA_DATA = 0.5;
 
 /**
- * Latent consistency models, arXiv 2310.04378: jump to a clean latent, noise it to the next timestep, and again.
- * Draws noise on every step but the last. Spacing plays no part: the timesteps are those of the distillation.
+ * Latent consistency models, arXiv 2310.04378: each step predicts a clean latent and adds noise up to the next timestep.
+ * Draws noise on every step but the last. Spacing has no effect: the timesteps are those of the distillation.
  */
 export const lcm: SamplerKind = {
   defaultSpacing: 'leading',
@@ -17,7 +17,7 @@ export const lcm: SamplerKind = {
     if (config.originalInferenceSteps > config.trainTimesteps) {
       return 'original_inference_steps exceeds num_train_timesteps';
     }
-    return noiseInPureNoise(config);
+    return refusePureNoise(config);
   },
 
   plan({ config, steps, strength }) {
@@ -48,7 +48,7 @@ export const lcm: SamplerKind = {
   },
 };
 
-/** The boundary condition of consistency models (arXiv 2303.01469): at timestep 0 the latent passes untouched. */
+/** The boundary condition of consistency models (arXiv 2303.01469): at timestep 0 the latent is unchanged. */
 function boundary(scaledTimestep: number): { skip: number; out: number } {
   const sum = scaledTimestep ** 2 + SIGMA_DATA ** 2;
   return { skip: SIGMA_DATA ** 2 / sum, out: scaledTimestep / Math.sqrt(sum) };

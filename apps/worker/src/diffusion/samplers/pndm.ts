@@ -5,8 +5,8 @@ import { noiseMix } from './prediction.ts';
 import { firstCall, type SamplerKind, spacingOptions } from './sampler-kind.ts';
 
 /**
- * Weights of this call's output and the ones kept, newest first: Adams-Bashforth of rising order. The second call is
- * the exception: it repeats the first step, with the mean of the outputs at both of its ends.
+ * Weights of this call's output and of the earlier ones, newest first: Adams-Bashforth of increasing order. The second call
+ * is different: it repeats the first step with the mean of the outputs at both ends of the step.
  */
 const WEIGHTS = [
   [1, 0, 0, 0],
@@ -17,15 +17,15 @@ const WEIGHTS = [
 ];
 
 /**
- * PNDM, arXiv 2202.09778 eq. 9 and 12, without its Runge-Kutta start (PLMS, as Stable Diffusion uses it). Makes one
- * model call more than steps, except for a single step. Draws no noise.
+ * PNDM, arXiv 2202.09778 eq. 9 and 12, without its Runge-Kutta start (PLMS, as Stable Diffusion uses it). Makes one more
+ * model call than steps, except for a single step. Draws no noise.
  */
 export const pndm: SamplerKind = {
   defaultSpacing: 'leading',
 
   refusal(config) {
-    if (config.skipPrkSteps === false) return 'skip_prk_steps is false and Lehr knows no Runge-Kutta steps';
-    // diffusers would sample on the schedule as it was before rescaling, which is not the model's.
+    if (config.skipPrkSteps === false) return 'skip_prk_steps is false, and Lehr has no Runge-Kutta steps';
+    // diffusers would sample on the schedule before rescaling, which is not the model's.
     return config.rescaleBetasZeroSnr ? 'it has no form for a zero-terminal-SNR schedule' : undefined;
   },
 
@@ -53,7 +53,7 @@ export const pndm: SamplerKind = {
         const outputWeight = fromNoise * noise.output;
         const [w0, w1, w2, w3] = WEIGHTS[Math.min(call, WEIGHTS.length - 1)];
         for (let i = 0; i < latent.length; i++) {
-          // The oldest place is free that early, so it carries the first latent to the second call.
+          // The oldest entry of the history is unused so early, so it carries the first latent to the second call.
           const from = repeats ? third[i] : latent[i];
           const output = modelOutput[i];
           const mean = w0 * output + w1 * last[i] + w2 * second[i] + w3 * third[i];
@@ -68,7 +68,7 @@ export const pndm: SamplerKind = {
   },
 };
 
-/** arXiv 2202.09778 eq. 9: what a step to the next level takes of the latent and of the noise in it. */
+/** arXiv 2202.09778 eq. 9: weights of the latent and of its noise in a step to the next level. */
 function transfer(here: NoiseLevel, next: NoiseLevel): { fromLatent: number; fromNoise: number } {
   const difference = next.alpha ** 2 - here.alpha ** 2;
   const divisor = here.alpha ** 2 * next.sigma + here.alpha * here.sigma * next.alpha;

@@ -1,16 +1,16 @@
-/** What each sampler file gives: which timesteps a run visits, and the rule that leads from each to the next. */
+/** What each sampler file exports: the timesteps that a run visits, and the rule for the step from each to the next. */
 import type { NoiseSchedule } from '../noise-schedule.ts';
 import type { SchedulerConfig, Spacing } from '../scheduler-config.ts';
 import type { SpacingOptions } from '../timesteps.ts';
 import type { DrawNoise } from './sampler.ts';
 
 export interface SamplerKind {
-  /** Used when scheduler_config.json names no spacing; as in diffusers each sampler has its own. */
+  /** Used when scheduler_config.json has no spacing; each sampler has its own default, as in diffusers. */
   readonly defaultSpacing: Spacing;
   /** Why this sampler cannot run on a model's schedule; undefined when it can. */
   refusal?(config: SchedulerConfig): string | undefined;
   plan(setup: SamplerSetup): SamplerPlan;
-  /** `plan` begins at the run's first call: an image-to-image run has lost its noisiest timesteps. */
+  /** `plan` begins at the run's first call: an image-to-image run leaves out the noisiest timesteps. */
   rule(setup: SamplerSetup, plan: SamplerPlan): SamplerRule;
 }
 
@@ -19,16 +19,16 @@ export interface SamplerSetup {
   readonly schedule: NoiseSchedule;
   readonly spacing: Spacing;
   readonly steps: number;
-  /** Share of the noise that an image-to-image run begins with; 1 in text to image. */
+  /** Share of the schedule that an image-to-image run makes, from its clean end; 1 in text to image. */
   readonly strength: number;
-  /** DDIM: share of the variance drawn anew on each step. */
+  /** DDIM: share of each step's noise that is newly drawn. */
   readonly eta: number;
 }
 
 export interface SamplerPlan {
   /** One per model call. */
   readonly timesteps: readonly number[];
-  /** One per timestep and a closing 0, in units of the picture; empty for a sampler that has no use for them. */
+  /** One per timestep and a final 0, relative to the picture; empty for samplers without sigmas. */
   readonly sigmas: readonly number[];
   readonly initNoiseSigma: number;
   /** First call of an image-to-image run; 0 in text to image. */
@@ -36,13 +36,13 @@ export interface SamplerPlan {
 }
 
 export interface SamplerRule {
-  /** Image to image: a latent at the first call is `picture * clean latent + noise * unit noise`. */
+  /** Image to image: the first latent is `picture * clean latent + noise * unit noise`. */
   readonly start: { readonly picture: number; readonly noise: number };
-  /** Latents kept from call to call, all zero at the start. */
+  /** Number of latents kept from call to call; all zero at the start. */
   readonly historyLength: number;
-  /** Factor on the latent that the model sees; 1 where absent. */
+  /** Factor on the latent in the model's input; 1 when absent. */
   inputScale?(call: number): number;
-  /** Replaces `latent` and updates `history`, in place. */
+  /** Updates `latent` and `history` in place. */
   update(
     call: number,
     modelOutput: Float32Array,
@@ -56,7 +56,7 @@ export function spacingOptions({ config, spacing, steps }: SamplerSetup): Spacin
   return { spacing, steps, trainTimesteps: config.trainTimesteps, stepsOffset: config.stepsOffset };
 }
 
-/** Calls an image-to-image run leaves out: as in diffusers, `strength` of the steps are made, rounded down. */
+/** The number of calls that an image-to-image run leaves out: it makes `steps * strength` steps, rounded down, as in diffusers. */
 export function firstCall({ steps, strength }: SamplerSetup): number {
   return steps - Math.trunc(steps * strength);
 }

@@ -2,7 +2,7 @@ import { LehrError } from '@lehr/shared';
 import type { DrawNoise, SamplerRun, SamplerState } from './sampler.ts';
 import type { SamplerPlan, SamplerRule } from './sampler-kind.ts';
 
-/** One sample's way through a plan: counts the calls and holds the history that a rule works on. */
+/** A run of one sample: counts the calls of a plan and holds the history that the rule updates. */
 export class PlannedRun implements SamplerRun {
   readonly timesteps: readonly number[];
   readonly initNoiseSigma: number;
@@ -36,7 +36,7 @@ export class PlannedRun implements SamplerRun {
   step(modelOutput: Float32Array, latent: Float32Array, drawNoise: DrawNoise): void {
     this.#expect(modelOutput, latent);
     if (this.#call === this.timesteps.length) {
-      throw new Error(`All ${this.#call} calls of this run are made. This is a bug in Lehr.`);
+      throw new Error(`All ${this.#call} calls of this run have been made. This is a bug in Lehr.`);
     }
     this.#rule.update(this.#call, modelOutput, latent, this.#history, drawNoise);
     this.#call++;
@@ -64,8 +64,8 @@ export class PlannedRun implements SamplerRun {
       const lengths = history.map((latent) => latent.length).join(', ');
       throw new LehrError(
         'internal',
-        `This sampler state is another run's: call ${call} of ${calls}, history of [${lengths}] values where ` +
-          `${this.#history.length} latents of ${this.#latentLength} are wanted.`,
+        `This sampler state belongs to another run: call ${call} of ${calls}, a history of [${lengths}] values, wanted ` +
+          `${this.#history.length} latents of ${this.#latentLength}.`,
       );
     }
     for (const [i, latent] of this.#history.entries()) latent.set(history[i]);

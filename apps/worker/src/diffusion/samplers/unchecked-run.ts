@@ -1,4 +1,4 @@
-/** Every sampler by its name, and a run of one with nothing asked: as diffusers makes it, picture or no picture. */
+/** All samplers by name, and runs of them without the checks of index.ts: for any options that diffusers accepts too. */
 import { noiseSchedule } from '../noise-schedule.ts';
 import type { SchedulerConfig } from '../scheduler-config.ts';
 import { ddim } from './ddim.ts';
@@ -18,9 +18,9 @@ export interface SamplerRunOptions {
   readonly steps: number;
   /** Values in the sample's latent, 4 * h/8 * w/8. */
   readonly latentLength: number;
-  /** Image to image: share of the noise to begin with, above 0 to 1. Text to image has no use for it. */
+  /** Image to image: share of the schedule to make, above 0 and at most 1. Text to image: 1, the default. */
   readonly strength?: number;
-  /** ddim alone: share of each step's noise drawn anew, 0 (the default) to 1. */
+  /** Only for ddim: share of each step's noise that is newly drawn, from 0 (the default) to 1. */
   readonly eta?: number;
 }
 
@@ -36,7 +36,7 @@ export const SAMPLER_KINDS: Readonly<Record<SamplerName, SamplerKind>> = {
   unipc,
 };
 
-/** For options that createSamplerRun (index.ts) has checked. */
+/** For options that createSamplerRun (index.ts) has checked, and for tests. */
 export function uncheckedRun(options: SamplerRunOptions): SamplerRun {
   const kind = SAMPLER_KINDS[options.name];
   const setup = setupOf(options);
@@ -50,7 +50,7 @@ export function setupOf(options: Omit<SamplerRunOptions, 'latentLength'>): Sampl
   return { config, schedule: noiseSchedule(config), spacing, steps, strength, eta };
 }
 
-/** What is left of a whole schedule's plan for an image-to-image run. */
+/** The part of a plan that an image-to-image run makes. */
 function fromFirstCall(plan: SamplerPlan): SamplerPlan {
   const { firstCall, timesteps, sigmas } = plan;
   return { ...plan, timesteps: timesteps.slice(firstCall), sigmas: sigmas.slice(firstCall) };

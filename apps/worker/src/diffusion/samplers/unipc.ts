@@ -4,9 +4,8 @@ import { cleanMix } from './prediction.ts';
 import type { SamplerKind } from './sampler-kind.ts';
 
 /**
- * UniPC of order 2, arXiv 2302.04867 algorithms 1 and 2, with B(h) = e^h - 1 ("bh2") and clean latents predictedClean. Each
- * call first corrects the latent it was made with, now that the model has seen it, then predicts the next one. Draws
- * no noise.
+ * UniPC of order 2, arXiv 2302.04867 algorithms 1 and 2, with B(h) = e^h - 1 ("bh2"), on predicted clean latents. Each call
+ * first corrects its latent, for which the model output is known now, and then predicts the next one. Draws no noise.
  */
 export const unipc: SamplerKind = {
   defaultSpacing: 'linspace',
@@ -19,7 +18,7 @@ export const unipc: SamplerKind = {
       start: { picture: first.alpha, noise: first.sigma },
       historyLength: 3,
 
-      // History: the clean latents predictedClean before last and last, and the corrected latent of the last call.
+      // History: the predicted clean latents of the call before last and of the last call, and its corrected latent.
       update(call, modelOutput, latent, [olderClean, lastClean, lastLatent]) {
         const mix = cleanMix(config.predictionType, levelOfSigma(sigmas[call]));
         const corrected = call === 0 ? UNCORRECTED : corrector(sigmas, call, order(call - 1));
@@ -44,7 +43,7 @@ export const unipc: SamplerKind = {
 
 const UNCORRECTED = { latent: 1, lastLatent: 0, olderClean: 0, lastClean: 0, clean: 0 };
 
-/** UniC: the last step made once more, now that its end is known too. `order` is that of the step it corrects. */
+/** UniC: repeats the last step with the model output at its end. `order` is that of the repeated step. */
 function corrector(sigmas: readonly number[], call: number, order: number): typeof UNCORRECTED {
   const { scale, gain, h } = interval(sigmas, call - 1);
   const { older, newest } = order === 1 ? { older: 0, newest: 1 / 2 } : weightsOfOrder2(sigmas, call, h);
@@ -57,7 +56,7 @@ function corrector(sigmas: readonly number[], call: number, order: number): type
   };
 }
 
-/** UniP: on to the next sigma. */
+/** UniP: the step to the next sigma. */
 function predictor(sigmas: readonly number[], call: number, order: number) {
   const { scale, gain, h } = interval(sigmas, call);
   const older = order === 1 ? 0 : 1 / (2 * distance(sigmas, call, call - 1, h));
@@ -72,12 +71,12 @@ function interval(sigmas: readonly number[], call: number): { scale: number; gai
   return { scale: next.sigma / here.sigma, gain: -next.alpha * Math.expm1(-h), h };
 }
 
-/** From one call to another in log SNR, in units of the step `h`. */
+/** Distance in log SNR from one call to another, in units of the step `h`. */
 function distance(sigmas: readonly number[], from: number, to: number, h: number): number {
   return (logSnr(sigmas[to]) - logSnr(sigmas[from])) / h;
 }
 
-/** What makes the correction of second order: the paper's R(h) a = phi(h) for two points, solved by hand. */
+/** Weights that make the correction second order: the solution of the paper's R(h) a = phi(h) for two points. */
 function weightsOfOrder2(sigmas: readonly number[], call: number, h: number) {
   const r = distance(sigmas, call - 1, call - 2, h);
   const phi1 = Math.expm1(-h);

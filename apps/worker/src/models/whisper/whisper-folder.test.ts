@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { type TinyWhisperOptions, writeTinyWhisper } from '@lehr/demo-models';
 import { decode, encode, type GraphProto, type ModelProto } from '@lehr/onnx-model';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { onnxRuntime } from '../runtime/onnx.ts';
-import type { InferenceRuntime } from '../runtime/runtime.ts';
+import { onnxRuntime } from '../../runtime/onnx.ts';
+import type { InferenceRuntime } from '../../runtime/runtime.ts';
 import { openWhisperModel, type WhisperModel, type WhisperOptions } from './whisper-folder.ts';
 
 let folder: string;
@@ -221,7 +221,7 @@ test('a rewired graph that mixes rows up is caught by the check and runs aligned
   const model = await open();
   expect(model.decoder.batching).toEqual({
     mode: 'aligned',
-    reason: expect.stringContaining('differs from the same read at once'),
+    reason: expect.stringContaining('differs from the same text read at once'),
   });
   await model.close();
 });

@@ -1,30 +1,27 @@
-/** A Stable Diffusion folder on disk, opened: tokenizer, text encoder, UNet, VAE and noise schedule, ready to run. */
-
+/** Opens a Stable Diffusion folder: tokenizer, text encoder, UNet, VAE and noise schedule, ready to run. */
 import { join } from 'node:path';
 import { LehrError } from '@lehr/shared';
-import type { SchedulerConfig } from '../diffusion/scheduler-config.ts';
-import { TextEncoder } from '../diffusion/text-encoder.ts';
-import { type ClipTokenizer, openClipTokenizer } from '../diffusion/tokenizer.ts';
-import type { Batching, LatentSize, Unet } from '../diffusion/unet.ts';
-import { openVae, type PictureSize, type Vae } from '../diffusion/vae.ts';
-import type { InferenceRuntime, LoadOptions, Placement, RuntimeSession } from '../runtime/runtime.ts';
+import type { SchedulerConfig } from '../../diffusion/scheduler-config.ts';
+import { TextEncoder } from '../../diffusion/text-encoder.ts';
+import type { ClipTokenizer } from '../../diffusion/tokenizer.ts';
+import type { LatentSize, Unet } from '../../diffusion/unet.ts';
+import { openVae, type PictureSize, type Vae } from '../../diffusion/vae.ts';
+import type {
+  Batching,
+  GraphReport,
+  InferenceRuntime,
+  LoadOptions,
+  RuntimeSession,
+} from '../../runtime/runtime.ts';
+import { reportOf } from '../graph-report.ts';
+import { openWhole } from '../open-whole.ts';
+import { openClipTokenizer } from './clip-tokenizer.ts';
 import { type DiffusionConfig, readDiffusionConfig } from './diffusion-config.ts';
 import { loadUnet } from './load-unet.ts';
-import { openWhole } from './open-whole.ts';
 
 export interface DiffusionOptions extends LoadOptions {
-  /** Memory for remembered prompt embeddings. */
+  /** Memory for cached prompt embeddings. */
   readonly embeddingCacheBytes?: number;
-}
-
-/** Where a graph runs, as the runtime reported it after loading and running it. */
-export interface GraphPlace {
-  readonly graph: 'text_encoder' | 'unet' | 'vae_decoder';
-  readonly provider: RuntimeSession['provider'];
-  /** Nodes by provider, on a GPU: some may have stayed on the CPU. */
-  readonly placement?: Placement;
-  /** Why the providers before it in the list did not take the graph; absent when it was the first. */
-  readonly refusals?: readonly string[];
 }
 
 export interface DiffusionModel {
@@ -33,19 +30,19 @@ export interface DiffusionModel {
   readonly unet: Unet;
   readonly vae: Vae;
   readonly schedulerConfig: SchedulerConfig;
-  /** `rows` when samples at any step share UNet runs; `aligned` with the reason when they cannot. */
+  /** Whether samples at any step can share UNet runs. */
   readonly batching: Batching;
-  readonly graphs: readonly GraphPlace[];
+  readonly graphs: readonly GraphReport[];
   readonly unetProvider: RuntimeSession['provider'];
-  /** Pixels the model was trained at; undefined where its config does not tell. */
+  /** The picture size the model was trained at; undefined when its config does not say. */
   readonly nativeSize: PictureSize | undefined;
   close(): Promise<void>;
 }
 
 /**
  * Opens a folder in the layout of Optimum and diffusers-ONNX and runs each graph once. The folder comes from the
- * registry; every path below it is fixed here. Throws LehrError `model-unavailable` that names the file, and leaves
- * nothing loaded.
+ * registry; every path below it is fixed here. Throws LehrError `model-unavailable` that names the file; nothing stays
+ * loaded then.
  */
 export async function openDiffusionModel(
   folder: string,
@@ -95,9 +92,9 @@ async function openParts(
     unetProvider: loaded.session.provider,
     nativeSize: nativeSize(config, vae),
     graphs: [
-      placeOf('text_encoder', textSession),
-      placeOf('unet', loaded.session),
-      placeOf('vae_decoder', vaeSession),
+      reportOf('text_encoder', textSession),
+      reportOf('unet', loaded.session),
+      reportOf('vae_decoder', vaeSession),
     ],
   };
 }
@@ -106,19 +103,19 @@ function unetSizes({ unet }: DiffusionConfig) {
   const width = unet.cross_attention_dim;
   return {
     latentChannels: unet.in_channels ?? undefined,
-    // One width per block where there are several; those of Stable Diffusion are all the same.
+    // A list has one width per block; in Stable Diffusion they are all equal.
     embeddingDim: (Array.isArray(width) ? width[0] : width) ?? undefined,
   };
 }
 
-/** The smallest latent that survives every halving inside the UNet with more than one value left. */
+/** The smallest latent that still has more than one value after every halving inside the UNet. */
 function probeSize({ unet }: DiffusionConfig): LatentSize {
   const halvings = (unet.block_out_channels?.length ?? STABLE_DIFFUSION_BLOCKS) - 1;
   const side = 2 * 2 ** halvings;
   return { height: side, width: side };
 }
 
-/** For folders without a unet/config.json; a model with fewer blocks takes this size as well. */
+/** For folders without a unet/config.json; the size that follows fits a model with fewer blocks too. */
 const STABLE_DIFFUSION_BLOCKS = 4;
 
 function nativeSize({ unet }: DiffusionConfig, vae: Vae): PictureSize | undefined {
@@ -128,7 +125,7 @@ function nativeSize({ unet }: DiffusionConfig, vae: Vae): PictureSize | undefine
   return { height: height * vae.scaleFactor, width: width * vae.scaleFactor };
 }
 
-/** Parts of different models in one folder would run, and draw noise. */
+/** Without this check, parts of different models in one folder would run and draw noise. */
 function checkFit(folder: string, textEncoder: TextEncoder, unet: Unet, vae: Vae): void {
   if (textEncoder.embeddingDim !== unet.embeddingDim) {
     const widths = `${textEncoder.embeddingDim} wide, its unet takes ${unet.embeddingDim}`;
@@ -138,13 +135,4 @@ function checkFit(folder: string, textEncoder: TextEncoder, unet: Unet, vae: Vae
     const channels = `${unet.latentChannels} channels, its vae_decoder takes ${vae.latentChannels}`;
     throw new LehrError('model-unavailable', `The latents of ${folder} have ${channels}.`);
   }
-}
-
-function placeOf(graph: GraphPlace['graph'], { provider, placement, refusals }: RuntimeSession): GraphPlace {
-  return {
-    graph,
-    provider,
-    ...(placement && { placement }),
-    ...(refusals.length > 0 && { refusals }),
-  };
 }

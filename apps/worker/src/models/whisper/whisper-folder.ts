@@ -1,29 +1,23 @@
-/** A Whisper folder on disk, opened: tokenizer, encoder, decoder and decoding rules, ready to run. */
-
+/** Opens a Whisper folder: tokenizer, encoder, decoder and decoding rules, ready to run. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { LehrError } from '@lehr/shared';
-import type { InferenceRuntime, LoadOptions, Placement, RuntimeSession } from '../runtime/runtime.ts';
-import type { Decoder } from '../whisper/decoder.ts';
-import { AudioEncoder } from '../whisper/encoder.ts';
-import { LogitRules } from '../whisper/logit-rules.ts';
-import { openWhisperTokenizer, type WhisperTokenizer } from '../whisper/tokenizer.ts';
-import type { AlignmentHeads } from '../whisper/word-times.ts';
+import type { GraphReport, InferenceRuntime, LoadOptions } from '../../runtime/runtime.ts';
+import type { Decoder } from '../../whisper/decoder.ts';
+import { AudioEncoder } from '../../whisper/encoder.ts';
+import type { FrontEnd } from '../../whisper/front-end.ts';
+import { LogitRules } from '../../whisper/logit-rules.ts';
+import type { WhisperTokenizer } from '../../whisper/tokenizer.ts';
+import type { AlignmentHeads } from '../../whisper/word-times.ts';
+import { reportOf } from '../graph-report.ts';
+import { openWhole } from '../open-whole.ts';
 import { loadDecoder } from './load-decoder.ts';
-import { openWhole } from './open-whole.ts';
-import { type FrontEndConfig, readWhisperConfig, type WhisperConfig } from './whisper-config.ts';
+import { readWhisperConfig, type WhisperConfig } from './whisper-config.ts';
+import { openWhisperTokenizer } from './whisper-tokenizer.ts';
 
 export interface WhisperOptions extends LoadOptions {
-  /** Which of several exports in one folder: the ending of the graphs' names, as `_quantized`. Default none. */
+  /** Which of several exports in one folder: the suffix of the graph files, such as `_quantized`. Default none. */
   readonly variant?: string;
-}
-
-/** Where a graph runs, as the runtime reported it after loading and running it. */
-export interface WhisperGraphPlace {
-  readonly graph: 'encoder' | 'decoder' | 'decoder_with_past';
-  readonly provider: RuntimeSession['provider'];
-  readonly placement?: Placement;
-  readonly refusals?: readonly string[];
 }
 
 export interface WhisperModel {
@@ -31,19 +25,19 @@ export interface WhisperModel {
   readonly encoder: AudioEncoder;
   readonly decoder: Decoder;
   readonly rules: LogitRules;
-  readonly frontEnd: FrontEndConfig;
-  /** Whether a window of a long file is told what the one before it said. */
+  readonly frontEnd: FrontEnd;
+  /** Whether the prompt of a window contains the text of the window before it. */
   readonly conditionsOnPrevious: boolean;
-  /** Undefined when the graph does not give its cross-attentions: then words cannot be timed. */
+  /** Undefined when the graph does not output its cross-attentions: then words cannot be timed. */
   readonly alignment: AlignmentHeads | undefined;
-  readonly graphs: readonly WhisperGraphPlace[];
+  readonly graphs: readonly GraphReport[];
   close(): Promise<void>;
 }
 
 /**
  * Opens a folder in Optimum's layout, its graphs at the root or below `onnx/`, and runs each graph. The folder comes
- * from the registry; every path below it is fixed here. Throws LehrError `model-unavailable` that names the file, and
- * leaves nothing loaded.
+ * from the registry; every path below it is fixed here. Throws LehrError `model-unavailable` that names the file; nothing
+ * stays loaded then.
  */
 export async function openWhisperModel(
   folder: string,
@@ -70,7 +64,7 @@ async function openParts(
 
   const { special } = tokenizer;
   const { decoder, sessions } = await loadDecoder(graphs, variant, config.model, special, runtime, options);
-  // Shows where its nodes run, and that features fit the decoder.
+  // One run of each graph: shows where its nodes run, and that the features fit the decoder.
   const [features] = await encoder.encode(
     [new Float32Array(melBins * windowFrames)],
     decoder.sizes.floatType,
@@ -87,27 +81,27 @@ async function openParts(
       maxInitialTimestamp: config.generation.max_initial_timestamp_index ?? undefined,
     }),
     frontEnd: config.frontEnd,
-    // openai's default. Small models repeat what they are told; their folders can turn it off.
+    // True is openai's default. Small models repeat a prompt; their folders can turn it off.
     conditionsOnPrevious: config.generation.condition_on_prev_tokens ?? true,
     alignment: alignmentOf(config, decoder),
     graphs: [
-      placeOf('encoder', encoderSession),
-      placeOf('decoder', sessions[0]),
-      ...sessions.slice(1).map((session) => placeOf('decoder_with_past', session)),
+      reportOf('encoder', encoderSession),
+      reportOf('decoder', sessions[0]),
+      ...sessions.slice(1).map((session) => reportOf('decoder_with_past', session)),
     ],
   };
 }
 
-/** It becomes part of a file name. */
+/** The variant becomes part of a file name. */
 function checkedVariant(variant: string): string {
   if (/^(_[a-z0-9_]{1,32})?$/.test(variant)) return variant;
   throw new LehrError(
     'model-unavailable',
-    `The variant ${JSON.stringify(variant)} is no ending of a graph's name such as _fp16.`,
+    `The variant ${JSON.stringify(variant)} is not a suffix of a graph's name such as _fp16.`,
   );
 }
 
-/** The folder's list; older folders without one get openai's, made from the vocabulary. */
+/** The folder's list; for older folders without one, openai's list, made from the vocabulary. */
 function suppressedTokens({ generation }: WhisperConfig, tokenizer: WhisperTokenizer): number[] {
   if (generation.suppress_tokens) return positive(generation.suppress_tokens);
   const { start, startOfPrevious, noSpeech, multilingual } = tokenizer.special;
@@ -115,10 +109,10 @@ function suppressedTokens({ generation }: WhisperConfig, tokenizer: WhisperToken
   return [...tokenizer.nonSpeechTokens(), start, startOfPrevious, noSpeech, ...tasks];
 }
 
-/** -1 stands for a default that nobody filled in. */
+/** In these lists -1 stands for a default that was not filled in. */
 const positive = (ids: readonly number[]): number[] => ids.filter((id) => id >= 0);
 
-/** Without a list of heads, all heads of the later half of the layers, as openai does. */
+/** Without a list of heads: all heads in the later half of the layers, as in openai's code. */
 function alignmentOf(
   { generation, model }: WhisperConfig,
   { attendedLayers, sizes }: Decoder,
@@ -130,16 +124,4 @@ function alignmentOf(
     later.flatMap((layer) => everyHead.map((head): [number, number] => [layer, head]));
   const known = heads.filter(([layer, head]) => attendedLayers.includes(layer) && head < sizes.heads);
   return known.length > 0 ? { heads: known, medianFilterWidth: model.median_filter_width } : undefined;
-}
-
-function placeOf(
-  graph: WhisperGraphPlace['graph'],
-  { provider, placement, refusals }: RuntimeSession,
-): WhisperGraphPlace {
-  return {
-    graph,
-    provider,
-    ...(placement && { placement }),
-    ...(refusals.length > 0 && { refusals }),
-  };
 }

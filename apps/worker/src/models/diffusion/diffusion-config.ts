@@ -1,14 +1,14 @@
-/** What the JSON files of a diffusers folder tell, as far as the graphs do not tell it themselves. */
+/** The JSON files of a diffusers folder, for what the graphs do not say themselves. */
 import { join } from 'node:path';
 import { LehrError } from '@lehr/shared';
 import { z } from 'zod';
-import { readConfigFile, readModelText, readOptionalConfig } from '../diffusion/config-file.ts';
-import { parseSchedulerConfig, type SchedulerConfig } from '../diffusion/scheduler-config.ts';
+import { parseSchedulerConfig, type SchedulerConfig } from '../../diffusion/scheduler-config.ts';
+import { readConfigFile, readModelText, readOptionalConfig } from '../config-file.ts';
 
 const size = z.int().positive();
 
-/** Components that make another model than Stable Diffusion 1.x and 2.x. */
-const FOREIGN = [
+/** Components of models other than Stable Diffusion 1.x and 2.x. */
+const UNSUPPORTED_COMPONENTS = [
   'text_encoder_2',
   'tokenizer_2',
   'text_encoder_3',
@@ -23,7 +23,7 @@ const IndexSchema = z.looseObject({ _class_name: z.string() });
 const UnetSchema = z.looseObject({
   in_channels: size.nullish(),
   cross_attention_dim: z.union([size, z.array(size)]).nullish(),
-  /** A latent's height and width at the native size. */
+  /** Height and width of a latent at the native size. */
   sample_size: z.union([size, z.tuple([size, size])]).nullish(),
   block_out_channels: z.array(size).min(1).nullish(),
 });
@@ -35,7 +35,7 @@ const TextEncoderSchema = z.looseObject({
 
 const VaeSchema = z.looseObject({
   latent_channels: size.nullish(),
-  // The default of diffusers' AutoencoderKL, for the folders that were written before the field existed.
+  // The default of diffusers' AutoencoderKL, for folders written before the field existed.
   scaling_factor: z.number().positive().default(0.18215),
   shift_factor: z.number().nullish(),
 });
@@ -48,13 +48,13 @@ export interface DiffusionConfig {
 }
 
 /**
- * Reads the configs of an Optimum or diffusers-ONNX folder. Those of the graphs may be missing, as older exporters left
- * them out. Throws LehrError `model-unavailable` that names the file and the field.
+ * Reads the configs of an Optimum or diffusers-ONNX folder. The configs of the graphs may be missing: older exporters do
+ * not write them. Throws LehrError `model-unavailable` that names the file and the field.
  */
 export async function readDiffusionConfig(folder: string): Promise<DiffusionConfig> {
   const indexPath = join(folder, 'model_index.json');
   const index = await readConfigFile(indexPath, IndexSchema);
-  for (const component of FOREIGN) {
+  for (const component of UNSUPPORTED_COMPONENTS) {
     if (Array.isArray(index[component]) && index[component].some((part) => part !== null)) {
       const kind = `${index._class_name} with a "${component}"`;
       throw new LehrError(

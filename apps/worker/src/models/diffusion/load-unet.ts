@@ -1,11 +1,11 @@
-/** Loads a UNet so that each row has its own timestep, or says why it runs aligned. */
-import { type LatentSize, Unet, type UnetConfig } from '../diffusion/unet.ts';
-import type { InferenceRuntime, LoadOptions, RuntimeSession } from '../runtime/runtime.ts';
-import { checkRows, probeRow } from './check-rows.ts';
-import { rewireTimestep } from './rewire.ts';
+/** Loads a UNet so that each row can have its own timestep; where that is impossible, loads it aligned, with the reason. */
+import { type LatentSize, Unet, type UnetConfig } from '../../diffusion/unet.ts';
+import type { InferenceRuntime, LoadOptions, RuntimeSession } from '../../runtime/runtime.ts';
+import { checkUnet, probeRow } from './check-unet.ts';
+import { rewireTimestep } from './rewire-unet.ts';
 
 export interface UnetPlan extends UnetConfig {
-  /** The latent that the check at load runs on, where the graph fixes no size. */
+  /** Latent size of the check at load, when the graph fixes none. */
   readonly probe: LatentSize;
   /** Tokens of a prompt embedding. */
   readonly tokens: number;
@@ -59,7 +59,7 @@ async function loadPerRow(
   }
 }
 
-/** A function of its own, so that nothing holds on to the rewritten bytes once the session is loaded. */
+/** A separate function, so that the rewritten bytes can be freed as soon as the session is loaded. */
 async function loadRewired(
   path: string,
   runtime: InferenceRuntime,
@@ -76,28 +76,28 @@ async function loadRewired(
   }
 }
 
-/** float32 on a CPU: rounding alone. The share is of what the timestep itself makes of the result. */
+/** float32 on a CPU differs by rounding alone. `share` is relative to the effect of the timestep. */
 const STRICT = { absolute: 1e-5, share: 1e-3 };
-/** Half precision and GPUs choose their kernels by batch size; mixed-up timesteps would still be 20 times this. */
+/** Half precision and GPUs choose kernels by batch size. Mixed-up timesteps would differ 20 times as much. */
 const LENIENT = { absolute: 1e-5, share: 0.05 };
 
-/** Undefined when rows keep their own timesteps. */
+/** Undefined when each row keeps its own timestep. */
 async function findProblem(unet: Unet, session: RuntimeSession, plan: UnetPlan): Promise<string | undefined> {
   const size = latentSize(session, plan);
   if (unet.fixedRows === 1) {
-    // One row at a time: there is nobody to mix it up with.
+    // A run of one row cannot mix rows up; this run only shows that the graph works.
     await unet.predict([probeRow(unet, size, plan.tokens, 1)], size);
     return undefined;
   }
-  const { difference, effect } = await checkRows(unet, size, plan.tokens);
+  const { difference, effect } = await checkUnet(unet, size, plan.tokens);
   const isExact = session.provider === 'cpu' && session.inputs.every(({ type }) => type !== 'float16');
   const { absolute, share } = isExact ? STRICT : LENIENT;
   const tolerance = Math.max(absolute, share * effect);
   if (difference <= tolerance) return undefined;
-  return `rows at different timesteps disturb each other: ${difference} off, at most ${tolerance} allowed`;
+  return `rows at different timesteps disturb each other: they differ by ${difference}, at most ${tolerance} allowed`;
 }
 
-/** The graph's own latent size where it fixes one, else the plan's. */
+/** The latent size that the graph fixes, else the plan's. */
 function latentSize(session: RuntimeSession, { probe }: UnetPlan): LatentSize {
   const [height, width] = session.inputs.find(({ name }) => name === 'sample')?.dims.slice(2) ?? [];
   return {

@@ -1,14 +1,14 @@
 /**
  * Lets rows of different lengths share one call of a Whisper decoder. Exporters trace a decoder that takes the position of
- * the next token from the length of the past it is given, so all rows of a call must have written equally much. Here
- * every row keeps its past in a slot of fixed size, and the call past the first is edited in three places:
+ * the next token from the length of the past keys and values, so all rows of a call must have the same length. Here
+ * every row keeps its past in a slot of fixed size, and the graph of the later calls is edited in three places:
  *
  *   positions   the slice of the position table becomes a lookup by `lehr.positions`, one per row
- *   attention   before each softmax over a row's own tokens `lehr.mask` hides what its slot does not hold yet
- *   presents    the call gives only the keys and values of the new token; whoever keeps the slots puts them away
+ *   attention   before each softmax over a row's own tokens `lehr.mask` hides the unused end of its slot
+ *   presents    the call returns only the keys and values of the new token; whisper/token-cache.ts stores them
  *
- * Found by what the nodes do, not by their names, so exports of different ages are taken alike; check-decoder.ts proves on
- * the loaded session that rows write what they write alone.
+ * Nodes are found by what they do, not by name, so the files of old and new exporters both work. check-decoder.ts checks
+ * on the loaded session that each row gets the same logits in a batch as alone.
  */
 import {
   ATTRIBUTE_TYPE,
@@ -22,11 +22,7 @@ import {
   withFileSource,
   writeStoredModel,
 } from '@lehr/onnx-model';
-
-/** `[batch, 1]`, int64: where the token stands in its row's text. */
-export const POSITIONS_INPUT = 'lehr.positions';
-/** `[batch, 1, 1, slot + 1]`: 0 where a row has a token, very negative where its slot is empty. */
-export const MASK_INPUT = 'lehr.mask';
+import { MASK_INPUT, POSITIONS_INPUT } from '../../whisper/decoder-graphs.ts';
 
 export interface DecoderPlan {
   readonly layers: number;
@@ -39,10 +35,10 @@ export type DecoderRewiring =
   | { readonly outcome: 'rewired'; readonly bytes: Uint8Array }
   | { readonly outcome: 'impossible'; readonly reason: string };
 
-/** Thrown and caught in this file: why the graph stays as it is. */
+/** Why the graph cannot be rewired. Thrown and caught in this file. */
 class Impossible extends Error {}
 
-/** Touches no file. Weights inside the file are copied once, external ones are never read. Throws where it is no ONNX model. */
+/** Writes no file. Weights inside the file are copied once, external weights are not read. Throws when it is not an ONNX model. */
 export function rewireDecoder(path: string, plan: DecoderPlan): DecoderRewiring {
   return withFileSource(path, (source) => {
     const stored = readStoredModel(source);
@@ -56,7 +52,7 @@ export function rewireDecoder(path: string, plan: DecoderPlan): DecoderRewiring 
   });
 }
 
-/** Whether the decoder rounds its activations by what else is in the batch, as dynamically quantized graphs do. */
+/** Whether a row's rounding depends on the other rows of its batch, as in dynamically quantized graphs. */
 export const quantizesByBatch = (path: string): boolean =>
   withFileSource(path, (source) => {
     const usesIt = ({ node }: GraphProto): boolean =>
@@ -82,11 +78,11 @@ function edit(stored: StoredModel, plan: DecoderPlan): void {
     const key = concatOf(call.graph, `past_key_values.${layer}.decoder.key`);
     const value = concatOf(call.graph, `past_key_values.${layer}.decoder.value`);
     maskAttention(call.graph, key, mask);
-    giveFreshOnly(call, `present.${layer}.decoder.key`, key);
-    giveFreshOnly(call, `present.${layer}.decoder.value`, value);
+    returnNewTokenOnly(call, `present.${layer}.decoder.key`, key);
+    returnNewTokenOnly(call, `present.${layer}.decoder.value`, value);
   }
   call.graph.node?.unshift(...spreadOverHeads(mask, plan.heads));
-  // Shapes noted for the old wiring; ONNX Runtime infers them again.
+  // Recorded shapes of the old wiring; ONNX Runtime infers them again.
   call.graph.valueInfo = [];
   const dim = [batch, { dimValue: 1 }, { dimValue: 1 }, { dimParam: 'lehr_slot + 1' }];
   graph.input?.push(
@@ -95,11 +91,11 @@ function edit(stored: StoredModel, plan: DecoderPlan): void {
   );
 }
 
-/** The graph of a call past the first: a branch of the merged decoder, or the whole of decoder_with_past_model. */
+/** The graph of every call but the first: a branch of the merged decoder, or the whole decoder_with_past_model. */
 interface CallWithPast {
   readonly graph: GraphProto;
   readonly inputs: readonly ValueInfoProto[];
-  /** What the outputs of the model are called inside `graph`. */
+  /** The name that an output of the model has inside `graph`. */
   readonly innerName: (output: string) => string;
 }
 
@@ -121,7 +117,7 @@ function callWithPast(graph: GraphProto): CallWithPast {
   return { graph: branch, inputs, innerName };
 }
 
-/** Every name under which the table of positions is known: itself, and what casts or dequantizes it. */
+/** All names of the position table: its own, and those of its cast or dequantized copies. */
 function positionTables(stored: StoredModel, inner: GraphProto, plan: DecoderPlan): Set<string> {
   const dims = `${plan.targetPositions},${plan.width}`;
   const initializers = [
@@ -141,7 +137,7 @@ function positionTables(stored: StoredModel, inner: GraphProto, plan: DecoderPla
 }
 const KEEPS_VALUES = new Set(['Cast', 'Identity', 'DequantizeLinear']);
 
-/** Both ways to pick from the table give `[1 or batch, 1, width]` or `[1, width]`, which the sum with the words takes alike. */
+/** Slice and Gather both give `[1 or batch, 1, width]` or `[1, width]`; adding either to the token embeddings broadcasts. */
 function replacePositions(graph: GraphProto, tables: ReadonlySet<string>): void {
   const picks = (graph.node ?? []).filter(
     ({ opType, input }) => (opType === 'Slice' || opType === 'Gather') && tables.has(input?.[0] ?? ''),
@@ -155,16 +151,17 @@ function replacePositions(graph: GraphProto, tables: ReadonlySet<string>): void 
   pick.attribute = [{ name: 'axis', type: ATTRIBUTE_TYPE.int, i: 0 }];
 }
 
-/** The node that puts a new token's keys or values behind the past ones. */
+/** The node that appends a new token's keys or values to the past ones. */
 function concatOf(graph: GraphProto, past: string): NodeProto {
   const readers = (graph.node ?? []).filter(
     ({ opType, input }) => opType === 'Concat' && input?.length === 2 && input[0] === past,
   );
-  if (readers.length !== 1) throw new Impossible(`"${past}" is not put before the new token by one Concat`);
+  if (readers.length !== 1)
+    throw new Impossible(`"${past}" does not go into exactly one Concat with the new token`);
   return readers[0];
 }
 
-/** Nodes between keys and the product with the queries, and between that product and its softmax. */
+/** Nodes allowed between the keys and their product with the queries, and between that product and its softmax. */
 const RESHAPES = new Set(['Transpose', 'Reshape', 'Unsqueeze', 'Squeeze', 'Cast', 'Identity', 'Mul', 'Div']);
 const KEEPS_SCORES = new Set(['Add', 'Mul', 'Div', 'Reshape', 'Cast', 'Identity', 'Where', 'Max', 'Clip']);
 
@@ -188,12 +185,12 @@ function maskAttention(graph: GraphProto, key: NodeProto, mask: string): void {
   hideEmptySlots(graph, softmaxes[0], mask);
 }
 
-/** Scores come as `[batch, heads, 1, keys]` or with batch and heads joined: either way the mask reshapes to theirs. */
+/** Scores are `[batch, heads, 1, keys]`, or have batch and heads joined; the mask is reshaped to their shape. */
 function hideEmptySlots(graph: GraphProto, softmax: NodeProto, mask: string): void {
   const scores = softmax.input?.[0] ?? '';
   const name = (part: string): string => `lehr.${softmax.output?.[0]}.${part}`;
   const producer = graph.node?.find(({ output }) => output?.includes(scores));
-  // Scores that were cast before the softmax want a mask that is cast alike.
+  // Scores cast before the softmax need a mask cast to the same type.
   const isCast = producer?.opType === 'Cast';
   const nodes = [
     makeNode('Shape', [scores], name('shape')),
@@ -207,8 +204,8 @@ function hideEmptySlots(graph: GraphProto, softmax: NodeProto, mask: string): vo
   graph.node?.splice(graph.node.indexOf(softmax), 0, ...nodes);
 }
 
-/** The model's output `present` becomes the new token's part of what it was. */
-function giveFreshOnly({ graph, innerName }: CallWithPast, present: string, concat: NodeProto): void {
+/** Reduces the model's output `present` to the new token's part. */
+function returnNewTokenOnly({ graph, innerName }: CallWithPast, present: string, concat: NodeProto): void {
   const fresh = concat.input?.[1] ?? '';
   const whole = concat.output?.[0] ?? '';
   const outer = innerName(present);
@@ -219,11 +216,11 @@ function giveFreshOnly({ graph, innerName }: CallWithPast, present: string, conc
     concat.output = [renamed];
     graph.node?.push(makeNode('Identity', [fresh], whole));
   } else {
-    const giver = graph.node?.find(({ output }) => output?.[0] === outer);
-    if (giver?.opType !== 'Identity' || giver.input?.[0] !== whole) {
-      throw new Impossible(`"${present}" is not what "${concat.input?.[0]}" and the new token make`);
+    const producer = graph.node?.find(({ output }) => output?.[0] === outer);
+    if (producer?.opType !== 'Identity' || producer.input?.[0] !== whole) {
+      throw new Impossible(`"${present}" is not "${concat.input?.[0]}" with the new token appended`);
     }
-    giver.input = [fresh];
+    producer.input = [fresh];
   }
   const info = graph.output?.find(({ name }) => name === outer);
   const dims = info?.type?.tensorType?.shape?.dim;

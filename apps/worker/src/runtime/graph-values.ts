@@ -1,11 +1,11 @@
-/** Finds a graph's inputs and outputs by name and reads types and sizes from them, instead of assuming any. */
+/** Finds a graph's inputs and outputs by name and reads their types and sizes, so that none is assumed. */
 import { LehrError } from '@lehr/shared';
-import type { RuntimeSession, ValueInfo } from '../runtime/runtime.ts';
-import type { ElementType } from '../runtime/tensor.ts';
+import type { RuntimeSession, ValueInfo } from './runtime.ts';
+import type { ElementType } from './tensor.ts';
 
 const unusable = (problem: string) => new LehrError('model-unavailable', problem);
 
-/** The named input; refuses a graph that wants others, which nobody would fill. */
+/** The named inputs. Refuses a graph with any other input, because it would get no value. */
 export function expectInputs(graph: string, session: RuntimeSession, names: readonly string[]): ValueInfo[] {
   const extra = session.inputs.find(({ name }) => !names.includes(name));
   if (extra) throw unusable(`The ${graph} graph wants an input "${extra.name}" that Lehr does not know.`);
@@ -17,7 +17,7 @@ export function expectInputs(graph: string, session: RuntimeSession, names: read
   });
 }
 
-/** The output by the first of these names that the graph has, or its only output. */
+/** The first of these outputs that the graph has, or else its only output. */
 export function expectOutput(graph: string, session: RuntimeSession, names: readonly string[]): ValueInfo {
   const named = names.flatMap((name) => session.outputs.find((output) => output.name === name) ?? []);
   const output = named[0] ?? (session.outputs.length === 1 ? session.outputs[0] : undefined);
@@ -39,7 +39,7 @@ export function expectType<Type extends ElementType>(
   return type;
 }
 
-/** The size of one dimension: the graph's where it fixes one, else the config's; they must not differ. */
+/** The size of one dimension: the graph's if fixed, else the config's. When both give one, they must be equal. */
 export function expectSize(
   graph: string,
   value: ValueInfo,
@@ -50,7 +50,7 @@ export function expectSize(
   if (typeof dim !== 'number') {
     if (fromConfig === undefined)
       throw unusable(
-        `Neither the ${graph} graph nor its config.json tells the size of "${value.name}" along axis ${axis}.`,
+        `Neither the ${graph} graph nor its config.json gives the size of "${value.name}" along axis ${axis}.`,
       );
     return fromConfig;
   }

@@ -1,12 +1,10 @@
+/** Reads the JSON and text files of a model folder. */
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { LehrError } from '@lehr/shared';
 import type { z } from 'zod';
 
-/**
- * A JSON file of a model folder. Throws LehrError `model-unavailable` that names the file, and the field when one is
- * wrong.
- */
+/** Throws LehrError `model-unavailable` that names the file and each wrong field. */
 export async function readConfigFile<Schema extends z.ZodType>(
   path: string,
   schema: Schema,
@@ -21,7 +19,7 @@ export async function readConfigFile<Schema extends z.ZodType>(
   });
 }
 
-/** As readConfigFile; a file that is not there reads as `{}`. */
+/** As readConfigFile; a missing file reads as `{}`. */
 export const readOptionalConfig = async <Schema extends z.ZodType>(
   path: string,
   schema: Schema,

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { type TinyDiffusionOptions, writeTinyDiffusion } from '@lehr/demo-models';
 import { decode, EXTERNAL, encode, type ModelProto } from '@lehr/onnx-model';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { onnxRuntime } from '../runtime/onnx.ts';
-import type { InferenceRuntime } from '../runtime/runtime.ts';
-import { createSimulatedRuntime } from '../runtime/simulated.ts';
+import { onnxRuntime } from '../../runtime/onnx.ts';
+import type { InferenceRuntime } from '../../runtime/runtime.ts';
+import { createSimulatedRuntime } from '../../runtime/simulated.ts';
 import { openDiffusionModel } from './diffusion-folder.ts';
 
 let folder: string;

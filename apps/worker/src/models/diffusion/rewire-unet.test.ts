@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { type TinyDiffusionOptions, writeTinyDiffusion } from '@lehr/demo-models';
 import { DATA_TYPE, decode, encode, type ModelProto } from '@lehr/onnx-model';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { onnxRuntime } from '../runtime/onnx.ts';
-import type { Tensor } from '../runtime/tensor.ts';
-import { rewireTimestep } from './rewire.ts';
+import { onnxRuntime } from '../../runtime/onnx.ts';
+import type { Tensor } from '../../runtime/tensor.ts';
+import { rewireTimestep } from './rewire-unet.ts';
 
 let folder: string;
 let path: string;
@@ -175,7 +175,7 @@ const impossible: readonly [string, (model: ModelProto) => void, string][] = [
   [
     'the scalar is an output',
     (model) => model.graph?.output?.push({ name: 'timestep' }),
-    'gives "timestep" out',
+    '"timestep" is an output of the graph',
   ],
   [
     'two axes at once',

@@ -1,17 +1,12 @@
 /**
- * What CLIP's own code does with a `vocab.json` and a `merges.txt`, written as the `tokenizer.json` that says the same:
- * Stable Diffusion 1.x folders ship only the former two.
+ * Builds the `tokenizer.json` that does what CLIP's own code does with a `vocab.json` and a `merges.txt`: Stable
+ * Diffusion 1.x folders ship only these two.
  */
+import type { SpecialTokens } from '../../diffusion/tokenizer.ts';
 
 const WORD = "'s|'t|'re|'ve|'m|'ll|'d|[\\p{L}]+|[\\p{N}]|[^\\s\\p{L}\\p{N}]+";
 
-export interface SpecialTokens {
-  readonly bos: string;
-  readonly eos: string;
-  readonly unk: string;
-}
-
-/** Throws Error where a special token is not in the vocabulary. */
+/** Throws Error when a special token is not in the vocabulary. */
 export function buildTokenizerJson(
   vocabulary: Readonly<Record<string, number>>,
   mergesText: string,

@@ -1,23 +1,24 @@
 /**
- * Proves on the loaded sessions that rows of different lengths write in one call what they write alone: two texts are
- * begun, continued together, and compared with reading each of them at once, which no rewiring touches.
+ * Checks on the loaded sessions that rows of different lengths get the same logits in one call as alone: two texts are
+ * started and continued together, and compared with one call that reads each text whole, a call that no rewiring changes.
  */
 import { LehrError } from '@lehr/shared';
-import { toFloat16 } from '../runtime/half.ts';
-import type { Decoder } from '../whisper/decoder.ts';
-import type { FloatData } from '../whisper/row-buffer.ts';
+import { toFloat16 } from '../../runtime/half.ts';
+import type { Decoder } from '../../whisper/decoder.ts';
+import type { FloatData } from '../../whisper/row-buffer.ts';
+import { largestDifference } from '../largest-difference.ts';
 
 export interface DecoderCheck {
-  /** The largest difference between a row's logits in company and alone. */
+  /** The largest difference between a row's logits in a batch and alone. */
   readonly difference: number;
-  /** The largest difference between the two rows: what mixing them up would look like. */
+  /** The largest difference between the two rows: the error if the graph mixed them up. */
   readonly effect: number;
 }
 
-/** Tokens after the prompt, so that the longer text needs a bigger slot only if slots are counted wrongly. */
+/** Tokens after the prompt: few enough that both texts stay in the smallest slot. */
 const STEPS = 3;
 
-/** `prompts` of different lengths, `next` the tokens that follow in both. An aligned decoder gets them one by one. */
+/** `prompts` differ in length; `next` are the tokens that follow both. An aligned decoder gets the texts one by one. */
 export async function checkDecoder(
   decoder: Decoder,
   prompts: readonly (readonly number[])[],
@@ -44,7 +45,10 @@ export async function checkDecoder(
     written.push(...logits);
   }
   if (alone.some((row) => row.some((value) => !Number.isFinite(value)))) {
-    throw new LehrError('numeric-error', 'The decoder gave no finite logits for a made-up window.');
+    throw new LehrError(
+      'numeric-error',
+      'The decoder gave logits that are not finite for a synthetic window.',
+    );
   }
   return {
     difference: Math.max(...alone.map((row, i) => largestDifference(row, written[i]))),
@@ -52,20 +56,10 @@ export async function checkDecoder(
   };
 }
 
-/** Made-up audio features; another `phase`, other ones. */
+/** Synthetic audio features, different for every `phase`. */
 function wave({ sizes }: Decoder, phase: number): FloatData {
   const values = Float32Array.from({ length: sizes.audioPositions * sizes.width }, (_, i) =>
     Math.sin(i * i * 0.7 + i * phase),
   );
   return sizes.floatType === 'float32' ? values : toFloat16(values);
-}
-
-/** Infinity where either holds a NaN, so that such a pair never passes for equal. */
-function largestDifference(a: Float32Array, b: Float32Array): number {
-  let largest = 0;
-  for (let i = 0; i < a.length; i += 1) {
-    const difference = Math.abs(a[i] - b[i]);
-    if (!(difference <= largest)) largest = Number.isNaN(difference) ? Number.POSITIVE_INFINITY : difference;
-  }
-  return largest;
 }

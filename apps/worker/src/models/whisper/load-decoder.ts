@@ -1,15 +1,24 @@
-/** Loads a Whisper decoder so that every row of a call stands at its own place in its text, or says why it runs aligned. */
+/**
+ * Loads a Whisper decoder so that each row of a call can be at its own position in its text; where that is impossible,
+ * loads it aligned, with the reason.
+ */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { LehrError } from '@lehr/shared';
-import type { GraphSource, InferenceRuntime, LoadOptions, RuntimeSession } from '../runtime/runtime.ts';
-import { Decoder, type DecoderBatching } from '../whisper/decoder.ts';
-import { type DecoderConfig, type DecoderSessions, readDecoderSizes } from '../whisper/decoder-graphs.ts';
-import type { SpecialTokens } from '../whisper/special-tokens.ts';
+import type {
+  Batching,
+  GraphSource,
+  InferenceRuntime,
+  LoadOptions,
+  RuntimeSession,
+} from '../../runtime/runtime.ts';
+import { Decoder } from '../../whisper/decoder.ts';
+import { type DecoderConfig, type DecoderSessions, readDecoderSizes } from '../../whisper/decoder-graphs.ts';
+import type { SpecialTokens } from '../../whisper/special-tokens.ts';
 import { checkDecoder } from './check-decoder.ts';
 import { quantizesByBatch, rewireDecoder } from './rewire-decoder.ts';
 
-/** The files of one decoder: the same one twice when it is merged. */
+/** The files of one decoder; a merged decoder is one file, named twice. */
 interface DecoderFiles {
   readonly first: string;
   readonly next: string;
@@ -53,7 +62,7 @@ function findFiles(folder: string, variant: string): DecoderFiles {
   if (!missing) return files;
   throw new LehrError(
     'model-unavailable',
-    `There is no ${merged}, and no pair of decoder_model and decoder_with_past_model beside it.`,
+    `${merged} does not exist, nor does the pair of decoder_model and decoder_with_past_model beside it.`,
   );
 }
 
@@ -85,7 +94,7 @@ interface Loaded extends DecoderSessions {
   readonly sessions: readonly RuntimeSession[];
 }
 
-/** A function of its own, so that nothing holds on to the rewritten bytes once the session is loaded. */
+/** A separate function, so that the rewritten bytes can be freed as soon as the session is loaded. */
 async function loadRewired(
   files: DecoderFiles,
   config: DecoderConfig,
@@ -120,19 +129,19 @@ async function load(
   }
 }
 
-const decoderOf = (sessions: DecoderSessions, config: DecoderConfig, batching: DecoderBatching): Decoder =>
+const decoderOf = (sessions: DecoderSessions, config: DecoderConfig, batching: Batching): Decoder =>
   new Decoder(sessions, readDecoderSizes(sessions, config), batching);
 
 async function closeAll({ sessions }: Loaded): Promise<void> {
   for (const session of sessions) await session.close();
 }
 
-/** float32 on a CPU: rounding alone. The share is of how far two texts differ. */
+/** float32 on a CPU differs by rounding alone. `share` is relative to the difference of two texts. */
 const STRICT = { absolute: 1e-4, share: 1e-3 };
-/** Half precision, GPUs and dynamic quantization round by batch size; mixed-up rows would still be 20 times this. */
+/** Half precision, GPUs and dynamic quantization round by batch size. Mixed-up rows would differ 20 times as much. */
 const LENIENT = { absolute: 1e-3, share: 0.05 };
 
-/** Undefined when rows write what they write alone. */
+/** Undefined when rows get the same logits in a batch as alone. */
 async function findProblem(
   decoder: Decoder,
   files: DecoderFiles,
@@ -149,5 +158,5 @@ async function findProblem(
   const { absolute, share } = isExact ? STRICT : LENIENT;
   const tolerance = Math.max(absolute, share * effect);
   if (difference <= tolerance) return undefined;
-  return `a text read in pieces differs from the same read at once: ${difference} off, at most ${tolerance} allowed`;
+  return `a text read in pieces differs from the same text read at once by ${difference}, at most ${tolerance} allowed`;
 }

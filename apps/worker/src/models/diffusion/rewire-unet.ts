@@ -1,8 +1,8 @@
 /**
  * Gives a UNet one timestep per row. Exporters trace diffusers' `timesteps[None].expand(sample.shape[0])` with a
- * scalar: an Unsqueeze lifts it to [1], an Expand copies it to every row of the batch. When the input is declared as
- * [batch] and the Unsqueeze does nothing, the Expand has nothing left to do and each row keeps the timestep it came
- * with. Every other node already works row by row; check-rows.ts proves it on the loaded session.
+ * scalar: an Unsqueeze turns it into [1], an Expand copies it to every row of the batch. Declared as [batch] and with
+ * the Unsqueeze replaced by an Identity, the input passes through the Expand unchanged, so each row keeps its own
+ * timestep. Every other node works row by row already; check-unet.ts checks that on the loaded session.
  */
 import {
   type Dimension,
@@ -19,15 +19,15 @@ import {
 } from '@lehr/onnx-model';
 
 export type Rewiring =
-  /** The file as it is takes a timestep per row. */
+  /** The file already takes one timestep per row. */
   | { readonly outcome: 'as-is' }
-  /** `bytes` is the new model; external weights stay where the old one names them. `nodes` do nothing now. */
+  /** `bytes` is the new model; external weights stay where the file has them. `nodes` are the ones made Identity. */
   | { readonly outcome: 'rewired'; readonly bytes: Uint8Array; readonly nodes: readonly string[] }
   | { readonly outcome: 'impossible'; readonly reason: string };
 
 /**
- * Reads the graph part of the file, rewrites it in memory and touches no file. Weights inside the file are copied once,
- * from the file into `bytes`; external ones are never read. Throws where the file is no ONNX model.
+ * Rewrites the graph part of the file in memory; writes no file. Weights inside the file are copied once, from the file
+ * into `bytes`; external weights are not read. Throws when the file is not an ONNX model.
  */
 export function rewireTimestep(path: string): Rewiring {
   return withFileSource(path, (source) => {
@@ -43,13 +43,13 @@ export function rewireTimestep(path: string): Rewiring {
 interface PossibleRewiring {
   readonly outcome: 'possible';
   readonly timestep: ValueInfoProto;
-  /** The sample's first dimension, which the timestep is to share. */
+  /** First dimension of the sample, which the timestep gets too. */
   readonly batch: Dimension;
-  /** The nodes that make [1] of a scalar. */
+  /** The nodes that turn the scalar into [1]. */
   readonly lifts: readonly NodeProto[];
 }
 
-/** Only looks. */
+/** Changes nothing. */
 function planRewiring({
   graph,
   initializers,
@@ -72,16 +72,16 @@ function planRewiring({
     : { outcome: 'possible', timestep, batch, lifts: found.lifts };
 }
 
-/** Edits in place: copies of these messages would lose the fields that the codec keeps without knowing them. */
+/** Edits in place: copies of these messages would lose the fields unknown to the codec, which it keeps. */
 function apply({ timestep, batch, lifts }: PossibleRewiring, graph: GraphProto): void {
   if (timestep.type?.tensorType) timestep.type.tensorType.shape = { dim: [batch] };
   for (const node of lifts) {
-    // The output keeps its name, so whoever reads it needs no change.
+    // The output keeps its name, so the nodes that read it need no change.
     node.opType = 'Identity';
     node.input = node.input?.slice(0, 1);
     node.attribute = [];
   }
-  // Shapes noted for one timestep, [1] where now there are rows; ONNX Runtime infers them again.
+  // Recorded shapes that say [1] where there are rows now; ONNX Runtime infers them again.
   const stale = reachedFrom(graph, 'timestep');
   graph.valueInfo = graph.valueInfo?.filter(({ name }) => !stale.has(name ?? ''));
 }
@@ -97,7 +97,7 @@ const dimsOf = (input: ValueInfoProto | undefined) => input?.type?.tensorType?.s
 const sameDimension = (a: Dimension, b: Dimension): boolean =>
   (a.dimParam ?? '') === (b.dimParam ?? '') && toNumber(a.dimValue) === toNumber(b.dimValue);
 
-/** Follows the scalar through nodes that keep its shape to those that lift it to [1]. */
+/** Follows the scalar through nodes that keep its shape to the nodes that turn it into [1]. */
 function findLifts(
   graph: GraphProto,
   initializers: readonly StoredTensor[],
@@ -107,7 +107,7 @@ function findLifts(
   for (let i = 0; i < scalars.length; i += 1) {
     const scalar = scalars[i];
     if (graph.output?.some(({ name }) => name === scalar))
-      return { reason: `the graph gives "${scalar}" out` };
+      return { reason: `"${scalar}" is an output of the graph` };
     for (const node of graph.node ?? []) {
       if (isCapturedBy(node, scalar)) return { reason: `a subgraph of ${node.name} uses "${scalar}"` };
       if (!node.input?.includes(scalar)) continue;
@@ -134,16 +134,16 @@ function isCapturedBy(node: NodeProto, name: string): boolean {
   return inner.some((innerNode) => innerNode.input?.includes(name) || isCapturedBy(innerNode, name));
 }
 
-/** With a scalar in, one axis or a shape of one number can only mean [1]: which number it is need not be known. */
+/** For a scalar, one axis or a shape of one number can only give [1], whatever the number is. */
 function liftsToRankOne(node: NodeProto, graph: GraphProto, initializers: readonly StoredTensor[]): boolean {
   if (node.opType !== 'Unsqueeze' && node.opType !== 'Reshape') return false;
-  // Before opset 13 an Unsqueeze has its axes as an attribute (and before opset 5 a Reshape its shape).
+  // Before opset 13 the axes of an Unsqueeze are an attribute, before opset 5 the shape of a Reshape is.
   const attribute = node.attribute?.find(({ name }) => name === 'axes' || name === 'shape');
   if (attribute) return attribute.ints?.length === 1;
   return lengthOf(node.input?.[1], graph, initializers) === 1;
 }
 
-/** How many values a constant vector holds; undefined when it is not a constant. */
+/** Length of a constant vector; undefined when the value is not constant. */
 function lengthOf(
   name: string | undefined,
   graph: GraphProto,
@@ -161,7 +161,7 @@ function lengthOf(
 const vectorLength = ({ dims }: TensorProto): number | undefined =>
   dims?.length === 1 ? toNumber(dims[0]) : undefined;
 
-/** Every value that some path of nodes leads to from `start`. Nodes stand in the order in which they run. */
+/** Every value that depends on `start`. Nodes are listed in the order in which they run, so one pass finds all. */
 function reachedFrom(graph: GraphProto, start: string): Set<string> {
   const reached = new Set([start]);
   for (const node of graph.node ?? []) {

@@ -1,0 +1,39 @@
+/**
+ * Checks on the loaded session that each row keeps its own timestep: two rows at different timesteps run together and
+ * then alone, and the results must agree. A rewired graph is used only when they do.
+ */
+import type { LatentSize, Unet, UnetRow } from '../../diffusion/unet.ts';
+import { largestDifference } from '../largest-difference.ts';
+
+/** Far apart, whole numbers, and inside every noise schedule of 1000 timesteps. */
+const TIMESTEPS = [901, 21];
+
+export interface UnetCheck {
+  /** The largest difference between a row's result in a batch and alone. */
+  readonly difference: number;
+  /** The largest difference that the timestep alone makes: the error if the graph mixed the two rows up. */
+  readonly effect: number;
+}
+
+/** Both rows have the same latent and prompt: they differ in nothing but the timestep. */
+export async function checkUnet(unet: Unet, size: LatentSize, tokens: number): Promise<UnetCheck> {
+  const rows = TIMESTEPS.map((timestep) => probeRow(unet, size, tokens, timestep));
+  const together = (await unet.predict(rows, size)).rows;
+  const alone: Float32Array[] = [];
+  for (const row of rows) alone.push((await unet.predict([row], size)).rows[0]);
+  return {
+    difference: Math.max(...rows.map((_, i) => largestDifference(together[i], alone[i]))),
+    effect: largestDifference(alone[0], alone[1]),
+  };
+}
+
+/** A row of synthetic values. */
+export const probeRow = (unet: Unet, size: LatentSize, tokens: number, timestep: number): UnetRow => ({
+  latent: wave(unet.latentChannels * size.height * size.width),
+  promptEmbedding: wave(tokens * unet.embeddingDim),
+  timestep,
+});
+
+/** Values between -1 and 1, irregular enough that a convolution does not average them to nothing. */
+const wave = (length: number): Float32Array =>
+  Float32Array.from({ length }, (_, i) => Math.sin(i * i * 0.7 + i));
