@@ -191,6 +191,26 @@ const DOORS: readonly Door[] = [
     allowed: ['apps/worker/src/intake/ta.ts'],
   },
   {
+    source: '../../engine/lane.ts',
+    refused: ['apps/worker/src/models/diffusion/tb.ts', 'apps/worker/src/diffusion/samplers/tb.ts'],
+    allowed: ['apps/worker/src/engine/diffusion/tb.ts'],
+  },
+  {
+    source: '../models/whisper/whisper-folder.ts',
+    refused: ['diffusion', 'whisper', 'runtime'].map((room) => `apps/worker/src/${room}/tc.ts`),
+    allowed: ['apps/worker/src/engine/tc.ts', 'apps/worker/src/doctor/tc.ts'],
+  },
+  {
+    source: '../diffusion/unet.ts',
+    refused: ['apps/worker/src/whisper/td.ts', 'apps/worker/src/runtime/td.ts'],
+    allowed: ['apps/worker/src/engine/td.ts', 'apps/worker/src/models/td.ts'],
+  },
+  {
+    source: '../whisper/decoder.ts',
+    refused: ['apps/worker/src/diffusion/te.ts', 'apps/worker/src/runtime/te.ts'],
+    allowed: ['apps/worker/src/engine/te.ts', 'apps/worker/src/models/te.ts'],
+  },
+  {
     source: '../intake/policy.ts',
     refused: ['apps/worker/src/engine/t.ts'],
     allowed: ['apps/worker/src/t.ts'],

@@ -62,7 +62,7 @@ function findFiles(folder: string, variant: string): DecoderFiles {
   if (!missing) return files;
   throw new LehrError(
     'model-unavailable',
-    `${merged} does not exist, nor does the pair of decoder_model and decoder_with_past_model beside it.`,
+    `There is no ${merged}, and no pair of decoder_model and decoder_with_past_model beside it.`,
   );
 }
 
