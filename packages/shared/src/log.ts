@@ -1,8 +1,9 @@
 /**
- * One JSON line per event. Fields are named for what they hold; prompts never appear unless LEHR_LOG_PROMPTS
- * asks for them, and keys and secrets are redacted wherever they turn up. JSON encoding escapes control
- * characters, so user input cannot forge a line.
+ * One JSON line per event; every field is named after its value. A `prompt` is logged as its length and a short hash,
+ * unless LEHR_LOG_PROMPTS is set. Fields with the name of a key or a secret are redacted, at the top of a line and one
+ * level below. JSON escapes control characters, so that user input cannot forge a line.
  */
+import { createHash } from 'node:crypto';
 import pino from 'pino';
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
@@ -16,6 +17,13 @@ export interface Log {
   child(fields: Record<string, unknown>): Log;
 }
 
+export interface LogOptions {
+  /** LEHR_LOG_PROMPTS: prompts in clear. */
+  readonly logPrompts?: boolean;
+  /** Default: standard output. */
+  readonly destination?: { write(line: string): void };
+}
+
 const SECRETS = [
   '*.apiKey',
   '*.secret',
@@ -26,24 +34,36 @@ const SECRETS = [
   'secret',
   'password',
 ];
+/** Enough to find the jobs of one prompt in a log; SHA-256 in hexadecimal. */
+const PROMPT_HASH_LENGTH = 12;
 
-export function createLog(app: string, level: LogLevel): Log {
-  return pino({
+export function createLog(app: string, level: LogLevel, options: LogOptions = {}): Log {
+  const { logPrompts = false, destination } = options;
+  const settings = {
     level,
     base: { app, pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (label) => ({ level: label }) },
-    serializers: { error: pino.stdSerializers.errWithCause },
+    formatters: { level: (label: string) => ({ level: label }) },
+    serializers: {
+      error: pino.stdSerializers.errWithCause,
+      prompt: (prompt: unknown) => (logPrompts ? prompt : hiddenPrompt(String(prompt))),
+    },
     redact: { paths: SECRETS, censor: '[redacted]' },
-  });
+  };
+  return destination ? pino(settings, destination) : pino(settings);
 }
 
-const nothing = (): void => {};
-/** Says nothing; for tests. */
+const hiddenPrompt = (prompt: string): object => ({
+  length: prompt.length,
+  sha256: createHash('sha256').update(prompt).digest('hex').slice(0, PROMPT_HASH_LENGTH),
+});
+
+const ignore = (): void => {};
+/** Writes nothing; for tests. */
 export const silentLog: Log = {
-  debug: nothing,
-  info: nothing,
-  warn: nothing,
-  error: nothing,
+  debug: ignore,
+  info: ignore,
+  warn: ignore,
+  error: ignore,
   child: () => silentLog,
 };

@@ -244,7 +244,8 @@ export class Intake {
     } catch (error) {
       return giveUp(this.#options, claim, toPlainError(error));
     }
-    log.info({ job: record.id, queue: claim.queue, attempt: outcome.attempt }, 'job started');
+    const { prompt } = record.input;
+    log.info({ job: record.id, queue: claim.queue, attempt: outcome.attempt, prompt }, 'job started');
     if (record.parent) await workflows.begin(record.parent);
     runs.add(run);
     this.#options.onStarted(run, outcome);
