@@ -1,6 +1,6 @@
 /** The README's table of environment variables, made from the schema that reads them. */
 import { z } from 'zod';
-import { ENV } from '../../packages/shared/src/env.ts';
+import { ENV } from '../../packages/shared/src/config/env.ts';
 
 const BEGIN = '<!-- env: made by npm run docs -->';
 const END = '<!-- /env -->';

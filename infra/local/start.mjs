@@ -60,14 +60,14 @@ async function main() {
   say(greeting({ url, workerUrl, key, home: shown(home), seconds, redis: redisShown }));
 }
 
-/** Read with the schema that the API and the worker use, which only exists once it is built. */
+/**
+ * All variables, also those that only the API or the worker uses: their faults are reported before anything starts. The
+ * schema is theirs, and exists only once it is built.
+ */
 async function readSettings() {
-  const { ConfigError, envSchema, readConfig } = await shared();
-  const names = ['LEHR_HOME', 'LEHR_HOST', 'LEHR_PORT', 'LEHR_WORKER_PORT', 'LEHR_API_KEY', 'LEHR_DRAIN_S'];
-  // Its default is for an API or a worker that runs without this launcher.
-  if (process.env.LEHR_REDIS_URL) names.push('LEHR_REDIS_URL');
+  const { ConfigError, ENV, envSchema, readConfig } = await shared();
   try {
-    const env = readConfig(envSchema(...names), process.env);
+    const env = readConfig(envSchema(...Object.keys(ENV)), process.env);
     return {
       home: resolve(ROOT, env.LEHR_HOME),
       host: env.LEHR_HOST,
@@ -75,7 +75,8 @@ async function readSettings() {
       workerPort: env.LEHR_WORKER_PORT || (await anyFreePort(env.LEHR_HOST)),
       apiKey: env.LEHR_API_KEY,
       drainMs: env.LEHR_DRAIN_S * 1000,
-      redisUrl: env.LEHR_REDIS_URL,
+      // Its default is for an API or a worker that runs without this launcher.
+      redisUrl: process.env.LEHR_REDIS_URL ? env.LEHR_REDIS_URL : undefined,
     };
   } catch (error) {
     if (error instanceof ConfigError) throw new Problem(error.message);

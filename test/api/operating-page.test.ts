@@ -3,7 +3,7 @@ import { execFile, execFileSync } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { listen } from '../../apps/api/src/listen.ts';
-import { ENV } from '../../packages/shared/src/env.ts';
+import { ENV } from '../../packages/shared/src/config/env.ts';
 import { DEFAULT_LIMITS, ERROR_CODES, METRICS, SCOPES } from '../../packages/shared/src/index.ts';
 import { blocksOf, readText } from '../house/readme.ts';
 import { API_KEY, type ApiWorld, apiWorld } from '../support/api-world.ts';

@@ -9,9 +9,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Queue } from 'bullmq';
-import { API_ENV } from '../../apps/api/src/env.ts';
+import { readApiSettings } from '../../apps/api/src/env.ts';
 import { startApi } from '../../apps/api/src/start.ts';
-import { readConfig, silentLog } from '../../packages/shared/src/index.ts';
+import { silentLog } from '../../packages/shared/src/index.ts';
 import { openRedis, redisReady } from '../../packages/shared/src/redis/index.ts';
 import { EVERYSEC, startRedis } from '../support/redis-server.ts';
 import type { LoadOrder } from './post-load.ts';
@@ -51,15 +51,15 @@ export async function openPostRate({ jobs = 2000, connections = 32 }: RateOption
   const models = join(home, 'models.yaml');
   await writeFile(models, MODELS);
   const server = await startRedis(EVERYSEC);
-  const config = readConfig(API_ENV, {
+  const source = {
     LEHR_HOME: home,
     LEHR_PORT: '0',
     LEHR_REDIS_URL: server.url,
     LEHR_API_KEY: KEY,
     // Nothing works the jobs off.
     LEHR_MAX_WAIT_S: '1e9',
-  });
-  const api = await startApi(config, silentLog, models);
+  };
+  const api = await startApi(await readApiSettings(source, models), silentLog);
   const load = fork(fileURLToPath(new URL('./post-load.ts', import.meta.url)), {
     execArgv: process.execArgv,
   });

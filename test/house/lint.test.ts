@@ -264,7 +264,7 @@ test('a wrong door is found in every way to import', async () => {
 
 test('the environment is read in main.ts and nowhere else', async () => {
   const statement = "if (process.env.LEHR_HOME === undefined) throw new Error('no home');";
-  const paths = ['apps/api/src/main.ts', 'apps/api/src/start.ts', 'packages/shared/src/env.ts'];
+  const paths = ['apps/api/src/main.ts', 'apps/api/src/start.ts', 'packages/shared/src/config/env.ts'];
   const folder = plant(paths.map((path) => ({ path, source: '', statement })));
   const refused = (await lint(folder)).filter(({ category }) => category === 'lint/style/noProcessEnv');
   expect(refused.map(({ location }) => location.path).sort()).toEqual(paths.slice(1));

@@ -3,7 +3,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { envTable, withEnvTable } from '../../infra/local/env-table.ts';
-import { ENV } from '../../packages/shared/src/env.ts';
+import { ENV } from '../../packages/shared/src/config/env.ts';
 import { MOVES } from '../../packages/shared/src/records/index.ts';
 import { blocksOf, ROOT, readText, shellBlock } from './readme.ts';
 

@@ -1,9 +1,8 @@
-import { ConfigError, envSchema } from '@lehr/shared';
-import { parseAllowList } from '@lehr/shared/egress';
+/** The configuration of the API: the variables it reads, and the rules that go beyond one variable. */
+import { envSchema, readSettings, type Settings } from '@lehr/shared';
 import type { z } from 'zod';
 
-/** The variables the API reads. */
-export const API_ENV = envSchema(
+const API_ENV = envSchema(
   'LEHR_HOME',
   'LEHR_HOST',
   'LEHR_PORT',
@@ -33,23 +32,17 @@ export const API_ENV = envSchema(
 );
 export type ApiConfig = z.output<typeof API_ENV>;
 
-/** Checks variables that depend on each other. Throws ConfigError with every fault. */
-export function checkTogether(config: ApiConfig): void {
-  const faults: string[] = [];
-  if (!isLoopback(config.LEHR_HOST) && config.LEHR_API_KEY === undefined) {
-    faults.push(
-      `LEHR_HOST is "${config.LEHR_HOST}", which others can reach: set LEHR_API_KEY, or use 127.0.0.1`,
-    );
-  }
-  try {
-    parseAllowList(config.LEHR_EGRESS_ALLOW ?? '');
-  } catch (error) {
-    faults.push(`LEHR_EGRESS_ALLOW: ${(error as Error).message}`);
-  }
-  if (config.LEHR_STORE === 's3' && config.LEHR_S3_BUCKET === undefined) {
-    faults.push('LEHR_S3_BUCKET is missing: LEHR_STORE is "s3"');
-  }
-  if (faults.length > 0) throw new ConfigError(faults);
+/** Throws ConfigError with every fault of the environment and of the models file. */
+export const readApiSettings = (
+  source: Readonly<Record<string, string | undefined>>,
+  defaultModels: string,
+): Promise<Settings<ApiConfig>> => readSettings(API_ENV, source, { defaultModels, check: openHostFaults });
+
+/** A key that is generated on the first start must not protect an API that other machines can reach. */
+export function openHostFaults({ LEHR_HOST: host, ...config }: Partial<ApiConfig>): readonly string[] {
+  const hasNoKey = 'LEHR_API_KEY' in config && config.LEHR_API_KEY === undefined;
+  if (host === undefined || isLoopback(host) || !hasNoKey) return [];
+  return [`LEHR_HOST is "${host}", which others can reach: set LEHR_API_KEY, or use 127.0.0.1`];
 }
 
 export const isLoopback = (host: string): boolean =>

@@ -1,7 +1,7 @@
 /** The API as a process. Exit codes: 0 stopped, 1 internal error, 69 a dependency is unavailable, 78 bad configuration. */
 import { fileURLToPath } from 'node:url';
-import { ConfigError, createLog, type Log, readConfig } from '@lehr/shared';
-import { API_ENV } from './env.ts';
+import { ConfigError, createLog, type Log } from '@lehr/shared';
+import { readApiSettings } from './env.ts';
 import { type RunningApi, startApi } from './start.ts';
 import { EXIT_CODES, StartError } from './start-error.ts';
 
@@ -12,9 +12,9 @@ const DEMO_MODELS = fileURLToPath(
 
 let log: Log | undefined;
 try {
-  const config = readConfig(API_ENV, process.env);
-  log = createLog('api', config.LEHR_LOG_LEVEL);
-  stopOnSignals(await startApi(config, log, DEMO_MODELS), log);
+  const settings = await readApiSettings(process.env, DEMO_MODELS);
+  log = createLog('api', settings.config.LEHR_LOG_LEVEL);
+  stopOnSignals(await startApi(settings, log), log);
 } catch (error) {
   process.exitCode = report(error);
 }

@@ -1,14 +1,12 @@
 /** Builds the parts of the API, serves the app over them, and closes them. */
-import { readFile, stat } from 'node:fs/promises';
 import {
-  ConfigError,
   systemClock as clock,
   createMetrics,
   homeSecret,
   type Log,
+  type ModelsFile,
   objectsFolder,
-  parseRegistry,
-  type Registry,
+  type Settings,
 } from '@lehr/shared';
 import { type ObjectStore, openObjectStore } from '@lehr/shared/objects';
 import { GroupQueues, Janitor, WorkflowRunner } from '@lehr/shared/queue';
@@ -22,7 +20,7 @@ import { oneKey } from './auth/one-key.ts';
 import { StoredKeys } from './auth/stored-keys.ts';
 import { sweepAbandoned } from './calls/cancel-abandoned.ts';
 import { UnansweredRequests } from './calls/unanswered-requests.ts';
-import { type ApiConfig, checkTogether, isLoopback } from './env.ts';
+import { type ApiConfig, isLoopback } from './env.ts';
 import { Files } from './files/files.ts';
 import { sweepOutputs } from './files/sweep-outputs.ts';
 import { FleetView } from './fleet/fleet-view.ts';
@@ -54,10 +52,8 @@ export interface RunningApi {
   stop(): Promise<void>;
 }
 
-/** `defaultModels` is the path of models.yaml when none is configured. Throws ConfigError or StartError and leaves nothing open. */
-export async function startApi(config: ApiConfig, log: Log, defaultModels: string): Promise<RunningApi> {
-  checkTogether(config);
-  const models = await readModels(config.LEHR_MODELS ?? defaultModels);
+/** Throws ConfigError or StartError when it cannot start; nothing is left open then. */
+export async function startApi({ config, models }: Settings<ApiConfig>, log: Log): Promise<RunningApi> {
   const listener = await listen(config.LEHR_HOST, config.LEHR_PORT);
   const redis = openRedis(config.LEHR_REDIS_URL, 'api');
   const subscriber = openRedis(config.LEHR_REDIS_URL, 'subscriber', 'api-subscriber');
@@ -69,7 +65,7 @@ export async function startApi(config: ApiConfig, log: Log, defaultModels: strin
   try {
     await reachRedis(redis);
     const url = config.LEHR_PUBLIC_URL ?? localUrl(config.LEHR_HOST, listener, log);
-    const parts = await openParts(config, { ...models, redis, subscriber, publicUrl: url, log });
+    const parts = await openParts(config, { models, redis, subscriber, publicUrl: url, log });
     const janitor = new Janitor({
       ...parts,
       everyMs: JANITOR_EVERY_MS,
@@ -105,8 +101,7 @@ export async function startApi(config: ApiConfig, log: Log, defaultModels: strin
 }
 
 interface Opened {
-  readonly registry: Registry;
-  readonly registryChangedAtS: number;
+  readonly models: ModelsFile;
   readonly redis: Redis;
   readonly subscriber: Redis;
   readonly publicUrl: string;
@@ -114,7 +109,7 @@ interface Opened {
 }
 
 async function openParts(config: ApiConfig, opened: Opened): Promise<ApiParts> {
-  const { redis, subscriber, publicUrl, log } = opened;
+  const { models, redis, subscriber, publicUrl, log } = opened;
   const keys = keysOf(config.LEHR_NAMESPACE);
   const queues = await GroupQueues.open(redis, keys);
   const fleet = new FleetView(redis, keys, queues, clock);
@@ -140,7 +135,11 @@ async function openParts(config: ApiConfig, opened: Opened): Promise<ApiParts> {
   const maxUploadBytes = config.LEHR_MAX_UPLOAD_MB * MB;
   const { metrics, page } = createMetrics('api', { processMetrics: true });
   return {
-    ...opened,
+    registry: models.registry,
+    registryChangedAtS: models.changedAtS,
+    redis,
+    publicUrl,
+    log,
     keys,
     queues,
     workflows: new WorkflowRunner({ redis, keys, records, queues }),
@@ -185,7 +184,7 @@ async function openStore(config: ApiConfig, publicUrl: string, linkSecret: strin
   if (config.LEHR_STORE === 's3') {
     return openObjectStore({
       kind: 's3',
-      // checkTogether refuses a missing bucket.
+      // readSettings refuses a store without it.
       bucket: config.LEHR_S3_BUCKET ?? '',
       region: config.LEHR_S3_REGION,
       ...(config.LEHR_S3_ENDPOINT && { endpoint: config.LEHR_S3_ENDPOINT }),
@@ -193,15 +192,6 @@ async function openStore(config: ApiConfig, publicUrl: string, linkSecret: strin
     });
   }
   return openObjectStore({ kind: 'folder', root: objectsFolder(config.LEHR_HOME), publicUrl, linkSecret });
-}
-
-async function readModels(path: string): Promise<Pick<Opened, 'registry' | 'registryChangedAtS'>> {
-  try {
-    const registry = parseRegistry(await readFile(path, 'utf8'));
-    return { registry, registryChangedAtS: Math.floor((await stat(path)).mtimeMs / 1000) };
-  } catch (error) {
-    throw new ConfigError([`LEHR_MODELS is "${path}": ${(error as Error).message}`]);
-  }
 }
 
 async function reachRedis(redis: Redis): Promise<void> {

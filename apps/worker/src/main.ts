@@ -1,21 +1,16 @@
 /** Starts one worker from the environment and stops it cleanly: drain on SIGTERM, leave at once on the second one. */
-import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { dirname, resolve } from 'node:path';
+import { dirname } from 'node:path';
 import { demoModelsFile } from '@lehr/demo-models';
 import {
   ConfigError,
   createLog,
   createMetrics,
-  envSchema,
   homeSecret,
   LehrError,
   newWorkerId,
   objectsFolder,
-  parseRegistry,
-  readConfig,
   systemClock,
-  type Task,
 } from '@lehr/shared';
 import { createEgress, parseAllowList } from '@lehr/shared/egress';
 import { openObjectStore } from '@lehr/shared/objects';
@@ -23,6 +18,7 @@ import { GroupQueues } from '@lehr/shared/queue';
 import { RecordStore } from '@lehr/shared/records';
 import { assertNoEviction, keysOf, openRedis, redisReady } from '@lehr/shared/redis';
 import { AudioDesk } from './audio/audio-desk.ts';
+import { readWorkerSettings, tasksOf, type WorkerConfig } from './env.ts';
 import { serveHealth } from './health.ts';
 import { modelsToOpen } from './models-to-open.ts';
 import { observeWorker, readGaugesOf } from './observe.ts';
@@ -31,33 +27,6 @@ import { audioSource } from './runs/audio-source.ts';
 import { Worker } from './worker.ts';
 import { WORKER_TIMES } from './worker-parts.ts';
 
-const WorkerEnv = envSchema(
-  'LEHR_HOME',
-  'LEHR_REDIS_URL',
-  'LEHR_NAMESPACE',
-  'LEHR_LOG_LEVEL',
-  'LEHR_MODELS',
-  'LEHR_HOST',
-  'LEHR_PORT',
-  'LEHR_PUBLIC_URL',
-  'LEHR_RECORD_TTL_H',
-  'LEHR_STORE',
-  'LEHR_STORE_SECRET',
-  'LEHR_S3_BUCKET',
-  'LEHR_S3_REGION',
-  'LEHR_S3_ENDPOINT',
-  'LEHR_S3_PUBLIC_ENDPOINT',
-  'LEHR_EGRESS_ALLOW',
-  'LEHR_WEBHOOK_ALLOW_PRIVATE',
-  'LEHR_MAX_UPLOAD_MB',
-  'LEHR_DEVICE',
-  'LEHR_TASKS',
-  'LEHR_ROW_CAP',
-  'LEHR_THREADS',
-  'LEHR_WORKER_PORT',
-  'LEHR_LEASE_MS',
-  'LEHR_DRAIN_S',
-);
 /** A busy engine that says nothing for so long hangs inside a graph run. */
 const ENGINE_SILENCE_MS = 120_000;
 /** For decoding audio and making its windows. */
@@ -67,11 +36,9 @@ const MB = 1_000_000;
 const RENEWALS_PER_LEASE = 6;
 
 async function main(): Promise<void> {
-  const env = readConfig(WorkerEnv, process.env);
-  const log = createLog('worker', env.LEHR_LOG_LEVEL);
-  const modelsFile = resolve(env.LEHR_MODELS ?? demoModelsFile());
-  const registry = parseRegistry(await readFile(modelsFile, 'utf8'));
-  const tasks = env.LEHR_TASKS.split(',') as Task[];
+  const { config: env, models } = await readWorkerSettings(process.env, demoModelsFile());
+  const log = createLog('worker', env.LEHR_LOG_LEVEL, { logPrompts: env.LEHR_LOG_PROMPTS });
+  const tasks = tasksOf(env);
   const id = newWorkerId(hostname());
   const keys = keysOf(env.LEHR_NAMESPACE);
 
@@ -98,12 +65,12 @@ async function main(): Promise<void> {
     fetchAudio: audioSource({
       store,
       egress: createEgress({
-        allow: allowList(env.LEHR_EGRESS_ALLOW),
+        allow: parseAllowList(env.LEHR_EGRESS_ALLOW ?? ''),
         allowPrivate: env.LEHR_WEBHOOK_ALLOW_PRIVATE,
       }),
       maxBytes: env.LEHR_MAX_UPLOAD_MB * MB,
     }),
-    registry,
+    registry: models.registry,
     engine: {
       entry: new URL('./engine/process.js', import.meta.url),
       settings: {
@@ -111,7 +78,7 @@ async function main(): Promise<void> {
         rowCap: env.LEHR_ROW_CAP,
         threads: env.LEHR_THREADS,
       },
-      models: modelsToOpen(registry, tasks, dirname(modelsFile)),
+      models: modelsToOpen(models.registry, tasks, dirname(models.path)),
       silenceMs: ENGINE_SILENCE_MS,
     },
     clock: systemClock,
@@ -147,14 +114,12 @@ async function main(): Promise<void> {
   await worker.start();
 }
 
-type Env = ReturnType<typeof readConfig<(typeof WorkerEnv)['shape']>>;
-
-async function openStore(env: Env) {
+async function openStore(env: WorkerConfig) {
   if (env.LEHR_STORE === 's3') {
-    if (!env.LEHR_S3_BUCKET) throw new ConfigError(['LEHR_S3_BUCKET is missing: LEHR_STORE is s3']);
     return openObjectStore({
       kind: 's3',
-      bucket: env.LEHR_S3_BUCKET,
+      // readSettings refuses a store without it.
+      bucket: env.LEHR_S3_BUCKET ?? '',
       region: env.LEHR_S3_REGION,
       ...(env.LEHR_S3_ENDPOINT && { endpoint: env.LEHR_S3_ENDPOINT }),
       ...(env.LEHR_S3_PUBLIC_ENDPOINT && { publicEndpoint: env.LEHR_S3_PUBLIC_ENDPOINT }),
@@ -168,14 +133,6 @@ async function openStore(env: Env) {
     publicUrl,
     linkSecret: secret,
   });
-}
-
-function allowList(text: string | undefined) {
-  try {
-    return parseAllowList(text ?? '');
-  } catch (error) {
-    throw new ConfigError([`LEHR_EGRESS_ALLOW: ${(error as Error).message}`]);
-  }
 }
 
 main().catch((error: unknown) => {

@@ -5,7 +5,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { chmod, link, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ConfigError } from './config.ts';
+import { ConfigError } from './config/config-error.ts';
 
 /** By file name: how to generate the secret, and the shortest one that is accepted. */
 const SECRETS = {
@@ -19,26 +19,43 @@ const SECRETS = {
   'store-secret': { make: () => randomBytes(32).toString('base64url'), minLength: 32 },
 } as const;
 
+export type SecretName = keyof typeof SECRETS;
+
 export interface HomeSecret {
   readonly value: string;
   readonly path: string;
-  /** True only for the call that generated it. */
+  /** True for the one caller that generated it. */
   readonly created: boolean;
 }
 
-/** Reads `<home>/<name>`, or generates it. Throws ConfigError when the file holds no usable value. */
-export async function homeSecret(home: string, name: keyof typeof SECRETS): Promise<HomeSecret> {
+/** Reads `<home>/<name>`, or generates it. Throws ConfigError when the file has no usable value or cannot be written. */
+export async function homeSecret(home: string, name: SecretName): Promise<HomeSecret> {
   const path = join(home, name);
-  const { make, minLength } = SECRETS[name];
-  const created = await createOnce(home, path, make);
-  const value = (await readFile(path, 'utf8')).trim();
-  if (value.length < minLength) {
-    throw new ConfigError([
-      `${path} holds ${value.length} characters, wanted at least ${minLength}; delete it`,
-    ]);
+  let created: boolean;
+  try {
+    created = await createOnce(home, path, SECRETS[name].make);
+  } catch (error) {
+    throw new ConfigError([`LEHR_HOME is ${JSON.stringify(home)}: ${(error as Error).message}`]);
   }
+  const fault = await homeSecretFault(home, name);
+  if (fault !== undefined) throw new ConfigError([fault]);
+  const value = (await readFile(path, 'utf8')).trim();
   if (((await stat(path)).mode & 0o077) !== 0) await chmod(path, 0o600);
   return { value, path, created };
+}
+
+/** What is wrong with `<home>/<name>`; undefined when it can be used, or does not exist yet. */
+export async function homeSecretFault(home: string, name: SecretName): Promise<string | undefined> {
+  const path = join(home, name);
+  const { minLength } = SECRETS[name];
+  try {
+    const { length } = (await readFile(path, 'utf8')).trim();
+    if (length >= minLength) return undefined;
+    return `${path} holds ${length} characters, wanted at least ${minLength}; delete it`;
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    return code === 'ENOENT' ? undefined : `LEHR_HOME is ${JSON.stringify(home)}: ${message}`;
+  }
 }
 
 /** Root of the folder store; the API and the workers of one machine share it. */

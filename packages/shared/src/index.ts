@@ -1,5 +1,8 @@
 export { type Clock, systemClock } from './clock.ts';
-export { ConfigError, readConfig, SECRET } from './config.ts';
+export { ConfigError } from './config/config-error.ts';
+export { ENV, envSchema, OTHER_VARIABLES } from './config/env.ts';
+export { readConfig } from './config/read-config.ts';
+export { type ModelsFile, readSettings, type Settings, storeFaults } from './config/settings.ts';
 export * from './contracts/api-key.ts';
 export * from './contracts/job.ts';
 export * from './contracts/job-event.ts';
@@ -12,7 +15,6 @@ export * from './contracts/text-to-image.ts';
 export * from './contracts/webhook-request.ts';
 export * from './contracts/webhooks.ts';
 export * from './contracts/workflow.ts';
-export { ENV, envSchema } from './env.ts';
 export {
   ERROR_CODES,
   type ErrorCode,

@@ -1,0 +1,53 @@
+/** The configuration of a worker: the variables it reads, and the rules that go beyond one variable. */
+import { envSchema, type ModelsFile, readSettings, type Settings, type Task } from '@lehr/shared';
+import type { z } from 'zod';
+
+const WORKER_ENV = envSchema(
+  'LEHR_HOME',
+  'LEHR_REDIS_URL',
+  'LEHR_NAMESPACE',
+  'LEHR_LOG_LEVEL',
+  'LEHR_LOG_PROMPTS',
+  'LEHR_MODELS',
+  'LEHR_HOST',
+  'LEHR_PORT',
+  'LEHR_PUBLIC_URL',
+  'LEHR_RECORD_TTL_H',
+  'LEHR_STORE',
+  'LEHR_STORE_SECRET',
+  'LEHR_S3_BUCKET',
+  'LEHR_S3_REGION',
+  'LEHR_S3_ENDPOINT',
+  'LEHR_S3_PUBLIC_ENDPOINT',
+  'LEHR_EGRESS_ALLOW',
+  'LEHR_WEBHOOK_ALLOW_PRIVATE',
+  'LEHR_MAX_UPLOAD_MB',
+  'LEHR_DEVICE',
+  'LEHR_TASKS',
+  'LEHR_ROW_CAP',
+  'LEHR_THREADS',
+  'LEHR_WORKER_PORT',
+  'LEHR_LEASE_MS',
+  'LEHR_DRAIN_S',
+);
+export type WorkerConfig = z.output<typeof WORKER_ENV>;
+
+/** Throws ConfigError with every fault of the environment and of the models file. */
+export const readWorkerSettings = (
+  source: Readonly<Record<string, string | undefined>>,
+  defaultModels: string,
+): Promise<Settings<WorkerConfig>> => readSettings(WORKER_ENV, source, { defaultModels, check: taskFaults });
+
+export const tasksOf = ({ LEHR_TASKS }: Pick<WorkerConfig, 'LEHR_TASKS'>): readonly Task[] =>
+  LEHR_TASKS.split(',') as Task[];
+
+/** A worker without a single model would wait for ever. */
+function taskFaults(
+  { LEHR_TASKS }: Partial<WorkerConfig>,
+  models: ModelsFile | undefined,
+): readonly string[] {
+  if (LEHR_TASKS === undefined || !models) return [];
+  const tasks = tasksOf({ LEHR_TASKS });
+  if (models.registry.models.some(({ task }) => tasks.includes(task))) return [];
+  return [`LEHR_TASKS is "${LEHR_TASKS}": ${models.path} has no model of this task`];
+}

@@ -1,0 +1,191 @@
+/**
+ * Every environment variable that a Lehr process reads. The API, the worker, the launcher and the doctor each take the
+ * part they need, and the README's table is generated from here (npm run docs).
+ */
+import { z } from 'zod';
+import { parseAllowList } from '../egress/allow-list.ts';
+
+/** Marks a variable whose value must never be printed. */
+const SECRET = { secret: true } as const;
+
+const number = z.coerce.number('must be a number');
+const positive = number.positive('must be more than 0');
+const whole = number.int('must be a whole number');
+const port = whole.min(0, 'must be 0 to 65535').max(65_535, 'must be 0 to 65535');
+const flag = z.stringbool({ error: 'must be true or false' });
+const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http:// or https:// URL' });
+
+export const ENV = {
+  LEHR_HOME: z
+    .string()
+    .default('.lehr')
+    .meta({ description: 'Folder of the local installation: secrets, the Redis log, stored outputs.' }),
+  LEHR_REDIS_URL: z
+    .url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' })
+    .default('redis://127.0.0.1:6379')
+    .meta({
+      description:
+        'Redis 6.2 or newer, with `maxmemory-policy noeviction`. If it is not set, `npm start` runs a Redis of its own.',
+      ...SECRET,
+    }),
+  LEHR_NAMESPACE: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9-]{0,31}$/, 'must be lower-case letters, digits and dashes')
+    .default('lehr')
+    .meta({ description: 'Prefix of every Redis key, so that several installations can share a server.' }),
+  LEHR_LOG_LEVEL: z
+    .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
+    .default('info')
+    .meta({ description: 'The lowest level that is logged. Logs are JSON lines.' }),
+  LEHR_LOG_PROMPTS: flag.default(false).meta({
+    description:
+      "Log prompts in clear, in the worker's line `job started`. Off: only their length and a short hash.",
+  }),
+  LEHR_MODELS: z
+    .string()
+    .optional()
+    .meta({ description: 'Path of models.yaml. Default: the demo models that ship with Lehr.' }),
+
+  LEHR_HOST: z.string().default('127.0.0.1').meta({
+    description: 'Address the API listens on. Any address but loopback requires LEHR_API_KEY.',
+  }),
+  LEHR_PORT: port.default(8080).meta({ description: 'Port of the API.' }),
+  LEHR_PUBLIC_URL: httpUrl.optional().meta({
+    description: 'The base URL callers use; links are built from it. Default: http://host:port.',
+  }),
+  LEHR_API_KEY: z
+    .string()
+    .min(20, 'must have at least 20 characters')
+    .optional()
+    .meta({
+      description:
+        'The key callers send as a bearer token. Default: generated at the first start, in LEHR_HOME.',
+      ...SECRET,
+    }),
+  LEHR_KEY_PEPPER: z
+    .string()
+    .min(32, 'must have at least 32 characters')
+    .optional()
+    .meta({
+      description:
+        'Secret of the digests that created keys are stored as; the same for every API process. Default: generated in LEHR_HOME.',
+      ...SECRET,
+    }),
+  LEHR_MAX_WAIT_S: positive.default(600).meta({
+    description: 'A job with a longer estimated wait than this is refused with 503.',
+  }),
+  LEHR_MAX_UPLOAD_MB: positive.default(25).meta({
+    description: 'Largest audio file, uploaded or fetched, in megabytes.',
+  }),
+  LEHR_HOLD_S: positive.max(280, 'must be at most 280').default(120).meta({
+    description:
+      'Seconds that the OpenAI routes and /t2i hold a request until its job has ended; at most 280, because clients time out at 300.',
+  }),
+  LEHR_ROLES: z
+    .string()
+    .regex(/^(http|webhooks)(,(http|webhooks))*$/, 'must be http, webhooks, or both with a comma')
+    .default('http,webhooks')
+    .meta({ description: 'What this API process does: answer requests, deliver webhooks, or both.' }),
+  LEHR_SECRET_KEY: z
+    .string()
+    .min(32, 'must have at least 32 characters')
+    .optional()
+    .meta({
+      description:
+        'Encrypts the webhook secrets in Redis; the same for every API process. Default: generated in LEHR_HOME.',
+      ...SECRET,
+    }),
+  LEHR_EGRESS_ALLOW: z
+    .string()
+    .superRefine((list, context) => {
+      try {
+        parseAllowList(list);
+      } catch (error) {
+        context.addIssue({ code: 'custom', message: (error as Error).message });
+      }
+    })
+    .optional()
+    .meta({
+      description:
+        'Private hosts and address ranges that webhooks and inputs by URL may reach, with commas: `10.1.0.0/16,hooks.internal`. Metadata services stay blocked.',
+    }),
+  LEHR_WEBHOOK_ALLOW_PRIVATE: flag.default(false).meta({
+    description:
+      'For tests and development: webhooks and inputs by URL may reach any private address, over plain http.',
+  }),
+  LEHR_RECORD_TTL_H: positive
+    .default(24)
+    .meta({ description: 'Hours that the record of a finished job is kept.' }),
+  LEHR_OUTPUT_TTL_H: positive.default(168).meta({ description: 'Hours that a stored output is kept.' }),
+  LEHR_LINK_TTL_S: whole
+    .min(10, 'must be at least 10')
+    .max(604_800, 'must be at most 604800')
+    .default(900)
+    .meta({ description: 'Seconds that a link to an output stays valid; every response has new links.' }),
+
+  LEHR_STORE: z.enum(['folder', 's3']).default('folder').meta({ description: 'Where outputs are stored.' }),
+  LEHR_STORE_SECRET: z
+    .string()
+    .min(32, 'must have at least 32 characters')
+    .optional()
+    .meta({
+      description:
+        'Signs links to stored outputs and to event streams; the same for every API process. Default: generated in LEHR_HOME.',
+      ...SECRET,
+    }),
+  LEHR_S3_BUCKET: z
+    .string()
+    .min(3, 'must have at least 3 characters')
+    .optional()
+    .meta({ description: 'Bucket of the S3 store.' }),
+  LEHR_S3_REGION: z.string().default('us-east-1').meta({ description: 'Region of the bucket.' }),
+  LEHR_S3_ENDPOINT: httpUrl.optional().meta({ description: 'An S3 server other than AWS.' }),
+  LEHR_S3_PUBLIC_ENDPOINT: httpUrl.optional().meta({
+    description: 'The URL by which callers reach that server, if it is another one; links are signed for it.',
+  }),
+
+  LEHR_DEVICE: z.enum(['auto', 'cuda', 'tensorrt', 'webgpu', 'cpu']).default('auto').meta({
+    description:
+      'The device that runs the models. `auto` takes the best one there is; a named device that is missing is an error.',
+  }),
+  LEHR_TASKS: z
+    .string()
+    .regex(/^(diffusion|whisper)(,(diffusion|whisper))*$/, 'must be diffusion, whisper, or both with a comma')
+    .default('diffusion,whisper')
+    .meta({ description: 'Which tasks this worker serves.' }),
+  LEHR_ROW_CAP: z
+    .union([z.literal('auto'), whole.min(1).max(256)], {
+      error: 'must be auto or a whole number from 1 to 256',
+    })
+    .default('auto')
+    .meta({
+      description: 'Most rows in one UNet batch; `auto` measures from which count on more rows gain nothing.',
+    }),
+  LEHR_THREADS: whole
+    .min(1, 'must be at least 1')
+    .optional()
+    .meta({ description: 'Threads of a model that runs on the CPU. Default: all cores.' }),
+  LEHR_WORKER_PORT: port
+    .default(9464)
+    .meta({ description: "Port of the worker's /metrics and /healthz; 0 takes a free one." }),
+  LEHR_LEASE_MS: whole.min(500, 'must be at least 500').default(30_000).meta({
+    description: 'Milliseconds after which a job is taken from a worker that no longer renews its lease.',
+  }),
+  LEHR_DRAIN_S: whole.min(0, 'must be at least 0').default(25).meta({
+    description:
+      'Seconds that a stopping worker may spend on its running jobs; the others go back to the queue.',
+  }),
+} as const;
+
+/**
+ * Variables of Lehr's other programs, which an API or a worker may find in its environment: LEHR_URL is read by the client
+ * and the command `lehr`, the others by the tests.
+ */
+export const OTHER_VARIABLES: readonly string[] = ['LEHR_URL', 'LEHR_TEST_MARK', 'LEHR_TEST_S3'];
+
+/** A schema of the named variables, for readConfig. */
+export function envSchema<Name extends keyof typeof ENV>(
+  ...names: readonly Name[]
+): z.ZodObject<Pick<typeof ENV, Name>> {
+  return z.object(Object.fromEntries(names.map((name) => [name, ENV[name]])) as Pick<typeof ENV, Name>);
+}

@@ -1,0 +1,99 @@
+/** What an API or a worker is started with: its variables and its list of models, checked together before anything is opened. */
+import { readFile, stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { z } from 'zod';
+import { homeSecretFault } from '../home.ts';
+import { parseRegistry, type Registry } from '../registry.ts';
+import { ConfigError } from './config-error.ts';
+import type { ENV } from './env.ts';
+import { readVariables, type Source } from './read-config.ts';
+
+export interface ModelsFile {
+  /** Absolute. */
+  readonly path: string;
+  readonly registry: Registry;
+  /** Unix seconds. */
+  readonly changedAtS: number;
+}
+
+export interface Settings<Config> {
+  readonly config: Config;
+  readonly models: ModelsFile;
+}
+
+/** The variables that the checks of `readSettings` need. */
+type CheckedVariables = Pick<
+  typeof ENV,
+  'LEHR_HOME' | 'LEHR_MODELS' | 'LEHR_STORE' | 'LEHR_S3_BUCKET' | 'LEHR_STORE_SECRET'
+>;
+
+export interface SettingsOptions<Config> {
+  /** Path of models.yaml for when LEHR_MODELS is not set. */
+  readonly defaultModels: string;
+  /** The program's own faults that no single variable has; a variable that has a fault itself is absent. */
+  readonly check: (config: Partial<Config>, models: ModelsFile | undefined) => readonly string[];
+}
+
+/** Throws ConfigError with all faults of variables, models file and files of secrets. Writes nothing. */
+export async function readSettings<Shape extends z.core.$ZodLooseShape & CheckedVariables>(
+  schema: z.ZodObject<Shape>,
+  source: Source,
+  { defaultModels, check }: SettingsOptions<z.output<z.ZodObject<Shape>>>,
+): Promise<Settings<z.output<z.ZodObject<Shape>>>> {
+  const { values, faults } = readVariables(schema, source);
+  const known = values as Partial<z.output<z.ZodObject<CheckedVariables>>>;
+  const models = await readModels(known.LEHR_MODELS, defaultModels);
+  const isFault = typeof models === 'string';
+  const all = [
+    ...faults,
+    ...storeFaults(known),
+    ...(isFault ? [models] : []),
+    ...check(values, isFault ? undefined : models),
+    ...(await secretFaults(values, known.LEHR_HOME)),
+  ];
+  if (isFault || all.length > 0) throw new ConfigError(all);
+  return { config: values as z.output<z.ZodObject<Shape>>, models };
+}
+
+/** What is wrong with the store, that no single variable has. */
+export function storeFaults(config: {
+  readonly LEHR_STORE?: 'folder' | 's3' | undefined;
+  readonly LEHR_S3_BUCKET?: string | undefined;
+}): readonly string[] {
+  const isMissing = 'LEHR_S3_BUCKET' in config && config.LEHR_S3_BUCKET === undefined;
+  return config.LEHR_STORE === 's3' && isMissing ? ['LEHR_S3_BUCKET is missing: LEHR_STORE is "s3"'] : [];
+}
+
+/** The list of models, or what is wrong with it. */
+async function readModels(configured: string | undefined, standard: string): Promise<ModelsFile | string> {
+  const path = resolve(configured ?? standard);
+  try {
+    const [text, { mtimeMs }] = await Promise.all([readFile(path, 'utf8'), stat(path)]);
+    return { path, registry: parseRegistry(text), changedAtS: Math.floor(mtimeMs / 1000) };
+  } catch (error) {
+    const name =
+      configured === undefined
+        ? `The default of LEHR_MODELS, ${JSON.stringify(path)},`
+        : `LEHR_MODELS is ${JSON.stringify(configured)}: it`;
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return `${name} does not exist`;
+    return `${name} cannot be used: ${message}`;
+  }
+}
+
+/** A secret that is not configured is read from its file under LEHR_HOME, once that exists. */
+const SECRET_FILES = {
+  LEHR_API_KEY: 'api-key',
+  LEHR_KEY_PEPPER: 'key-pepper',
+  LEHR_SECRET_KEY: 'secret-key',
+  LEHR_STORE_SECRET: 'store-secret',
+} as const;
+
+async function secretFaults(values: object, home: string | undefined): Promise<readonly string[]> {
+  if (home === undefined) return [];
+  const wanted = Object.entries(SECRET_FILES).filter(
+    ([name]) => name in values && values[name as keyof typeof values] === undefined,
+  );
+  const faults = await Promise.all(wanted.map(([, file]) => homeSecretFault(home, file)));
+  return faults.filter((fault) => fault !== undefined);
+}

@@ -1,0 +1,49 @@
+/** Finds misspelt variables: a setting that no program reads would otherwise be ignored without a word. */
+import { ENV, OTHER_VARIABLES } from './env.ts';
+
+const PREFIX = 'LEHR_';
+/**
+ * For each service X, Kubernetes sets variables in every container, and a Docker link does the same: X_SERVICE_HOST,
+ * X_PORT=tcp://.., X_PORT_8080_TCP_ADDR. A service whose name begins with "lehr" must not stop us.
+ */
+const SERVICE_LINK = /_SERVICE_(HOST|PORT(_\w+)?)$|_PORT_\d+_(TCP|UDP)(_(ADDR|PORT|PROTO))?$/;
+const LINK_ADDRESS = /^(tcp|udp):\/\//;
+/** More edits than these give another word and not a misspelt one. */
+const MAX_EDITS = 3;
+
+/** One fault for each LEHR_ variable of `source` that no program reads. Its value may be a secret and is left out. */
+export function unknownVariables(source: Readonly<Record<string, string | undefined>>): string[] {
+  const known = [...Object.keys(ENV), ...OTHER_VARIABLES];
+  return Object.entries(source)
+    .filter(([name, value]) => name.startsWith(PREFIX) && value && !known.includes(name))
+    .filter(([name, value = '']) => !SERVICE_LINK.test(name) && !LINK_ADDRESS.test(value))
+    .map(([name]) => {
+      const closest = closestOf(name, known);
+      const advice = closest ? `did you mean ${closest}?` : 'README.md lists those there are.';
+      return `${name} is not a variable of Lehr: ${advice}`;
+    });
+}
+
+/** Undefined when no name comes close: at most half of what follows LEHR_ may differ. */
+function closestOf(name: string, known: readonly string[]): string | undefined {
+  const allowed = Math.min(MAX_EDITS, (name.length - PREFIX.length) / 2);
+  const [closest] = known
+    .map((each) => ({ each, edits: editDistance(name, each) }))
+    .filter(({ edits }) => edits <= allowed)
+    .sort((a, b) => a.edits - b.edits);
+  return closest?.each;
+}
+
+/** Levenshtein's distance: insertions, deletions and substitutions of one character. */
+function editDistance(a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const substituted = previous[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1);
+      row.push(Math.min(substituted, previous[j] + 1, row[j - 1] + 1));
+    }
+    previous = row;
+  }
+  return previous[b.length];
+}

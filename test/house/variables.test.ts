@@ -1,0 +1,42 @@
+/** The list of known variables against the tree: a name that is missing in it would stop the programs as a misspelt one. */
+import { execFileSync } from 'node:child_process';
+import { expect, test } from 'vitest';
+import { ENV, OTHER_VARIABLES } from '../../packages/shared/src/config/env.ts';
+import { ROOT, readText } from './readme.ts';
+
+const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
+  cwd: ROOT,
+  encoding: 'utf8',
+}).split('\n');
+/** Tests of the configuration name misspelt variables. */
+const read = files.filter(
+  (path) =>
+    /\.(ts|mjs|md|yaml|json|Dockerfile)$/.test(path) &&
+    !/confi[\w-]*\.test\.ts$|settings\.test\.ts$/.test(path),
+);
+const named = new Set(read.flatMap((path) => readText(path).match(/\bLEHR_[A-Z0-9_]*[A-Z0-9]\b/g) ?? []));
+
+test('Every variable that the code, the docs or the images name is known to the configuration', () => {
+  expect(named.size).toBeGreaterThan(30);
+  const known = [...Object.keys(ENV), ...OTHER_VARIABLES];
+  expect([...named].filter((name) => !known.includes(name))).toEqual([]);
+});
+
+test('Every variable of the other programs is read somewhere', () => {
+  for (const name of OTHER_VARIABLES) {
+    const users = read.filter((path) => !path.endsWith('config/env.ts') && readText(path).includes(name));
+    expect(users, name).not.toEqual([]);
+  }
+});
+
+test('Every variable in the schema is read by a program', () => {
+  const sources = read.filter(
+    (path) =>
+      /^(apps|infra|packages)\/.*\.(ts|mjs)$/.test(path) && !/\.test\.ts$|config\/env\.ts$/.test(path),
+  );
+  for (const name of Object.keys(ENV)) {
+    const use = new RegExp(`[.{] ?${name}\\b`);
+    const uses = sources.filter((path) => use.test(readText(path)));
+    expect(uses, `${name} is in the schema, and nothing uses it`).not.toEqual([]);
+  }
+});
