@@ -1,4 +1,4 @@
-/** Every command of `lehr`, as a process against a whole Lehr: what it writes, and what it exits with. */
+/** Every command of `lehr` as a process against a whole Lehr: its output and its exit code. */
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -19,17 +19,17 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 const PROMPT = 'a red circle';
-/** For tests that start API and worker. */
+/** Tests that start an API and a worker need more time. */
 const WHOLE = { timeout: 120_000 };
 
 describe('lehr submit', () => {
-  test('answers at once, or stays and saves the pictures', WHOLE, async () => {
+  test('lehr submit ends when the job is stored, or waits and saves the pictures', WHOLE, async () => {
     const stack = await startStack(server);
     const lehr = lehrFor(stack);
-    const left = await lehr(['submit', PROMPT, '--steps', '4', '--metadata', 'order=81']);
-    expect(left).toMatchObject({ code: 0, stderr: '' });
-    const [, id] = /^(job_\w+) queued, number 1 in line/.exec(left.stdout) ?? [];
-    expect(left.stdout).toContain(`lehr watch ${id}\n`);
+    const stored = await lehr(['submit', PROMPT, '--steps', '4', '--metadata', 'order=81']);
+    expect(stored).toMatchObject({ code: 0, stderr: '' });
+    const [, id] = /^(job_\w+) queued at position 1/.exec(stored.stdout) ?? [];
+    expect(stored.stdout).toContain(`lehr watch ${id}\n`);
     await stack.worker();
     const folder = await tempFolder('pictures');
     const saved = await lehr([
@@ -63,17 +63,17 @@ describe('lehr submit', () => {
       stdin: JSON.stringify(request),
     });
     expect(JSON.parse(file.stdout)).toMatchObject({ status: 'succeeded', metadata: { from: 'stdin' } });
-    // The last directory of the path is a file.
+    // A directory of this path is a file.
     const nowhere = await lehr(['submit', PROMPT, '-o', join(folder, 'a.webp', 'b.png')]);
     expect(nowhere).toMatchObject({ code: 73, stderr: expect.stringContaining('cannot be written') });
   });
 
-  test('says with its exit code how a job ended', WHOLE, async () => {
+  test('The exit code of lehr submit says how the job ended', WHOLE, async () => {
     const stack = await startStack(server);
     const lehr = lehrFor(stack);
     expect(await lehr(['submit', PROMPT, '--wait', '--timeout', '0.5'])).toMatchObject({
       code: 124,
-      stderr: expect.stringMatching(/^lehr: job_\w+ is not over after 0.5 s; it goes on\n$/),
+      stderr: expect.stringMatching(/^lehr: job_\w+ has not ended after 0.5 s; it continues\n$/),
     });
     expect((await lehr(['submit', PROMPT, '--wait', '--deadline', '0.2'])).code).toBe(4);
     const key = ['--idempotency-key', 'mine'];
@@ -82,27 +82,27 @@ describe('lehr submit', () => {
     expect((await lehr(['cancel', id])).stdout).toMatch(/^job_\w+ canceled/);
     expect((await waiting).code).toBe(3);
     await stack.worker();
-    // Taken, because only the sampler knows that it is one step too many.
+    // The API accepts it: only the sampler knows its largest number of steps.
     const failed = await lehr(['submit', PROMPT, '--steps', '1000', '--wait']);
     expect(failed.code).toBe(2);
     expect(failed.stdout).toMatch(/failed: .*steps.*\n[\s\S]*error +invalid-input\n/);
   });
 
-  test('Ctrl-C leaves the job alone', async () => {
+  test('Ctrl-C does not cancel the job', async () => {
     const api = await servedApi(server.url);
     const proxy = await faultyProxy(api.url);
     const { child, ended } = startLehrCommand(['submit', PROMPT, '--wait'], {
       env: { LEHR_URL: proxy.url, LEHR_API_KEY: api.key },
     });
-    await proxy.came(2);
+    await proxy.received(2);
     child.kill('SIGINT');
-    expect(await ended).toMatchObject({ code: 130, stderr: expect.stringContaining('goes on') });
+    expect(await ended).toMatchObject({ code: 130, stderr: expect.stringContaining('continues') });
     expect(JSON.parse((await lehrFor(api)(['jobs', '--json'])).stdout)).toMatchObject([{ status: 'queued' }]);
   });
 });
 
 describe('lehr watch', () => {
-  test('writes a line for each event, or each event as JSON', async () => {
+  test('lehr watch writes a line for each event, or each event as JSON', async () => {
     const api = await servedApi(server.url);
     const lehr = lehrFor(api);
     const { id } = await api.post();
@@ -112,8 +112,8 @@ describe('lehr watch', () => {
     await api.worker.succeed(claim);
     const { code, stdout, stderr } = await watching;
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    const said = stdout.split('\n').map((line) => line.replace(/^\d{4}-\d\d-\d\dT[\d:.]+Z /, ''));
-    expect(said.slice(0, 5)).toEqual([
+    const texts = stdout.split('\n').map((line) => line.replace(/^\d{4}-\d\d-\d\dT[\d:.]+Z /, ''));
+    expect(texts.slice(0, 5)).toEqual([
       'queued',
       'running',
       '37 % denoise 3/8',
@@ -144,7 +144,7 @@ describe('lehr watch', () => {
     }
   })();
 
-  test.skipIf(!script)('draws a bar on a terminal', async () => {
+  test.skipIf(!script)('lehr watch draws a progress bar on a terminal', async () => {
     const api = await servedApi(server.url);
     const { id } = await api.post();
     const claim = await api.worker.take();
@@ -152,7 +152,7 @@ describe('lehr watch', () => {
     await api.worker.fail(claim);
     const command = `"${process.execPath}" "${LEHR}" watch ${id}`;
     const env = { PATH: process.env.PATH, LEHR_URL: api.url, LEHR_API_KEY: api.key };
-    // It ends as the command does: the job failed.
+    // `script` exits with the code of the command: the job failed.
     const { code, stdout } = (await promisify(execFile)('script', ['-qec', command, '/dev/null'], {
       env,
     }).catch((error: { code: number; stdout: string }) => error)) as { code: number; stdout: string };
@@ -161,13 +161,13 @@ describe('lehr watch', () => {
       'queued     [------------------------]   0 %',
       'running    [------------------------]   0 %',
       'denoise    [#########---------------]  37 %  3/8',
-      // The bar is gone when the job is over.
+      // The bar is erased when the job has ended.
       expect.stringMatching(new RegExp(`^${id} failed: NaN at step 3\n[\\s\\S]*numeric-error\n$`)),
     ]);
   });
 });
 
-test('lehr jobs lists, filters and shows; lehr cancel calls off', async () => {
+test('lehr jobs lists, filters and shows jobs; lehr cancel cancels them', async () => {
   const api = await servedApi(server.url);
   const lehr = lehrFor(api);
   expect(await lehr(['jobs'])).toMatchObject({ code: 0, stdout: 'No jobs.\n' });
@@ -180,7 +180,7 @@ test('lehr jobs lists, filters and shows; lehr cancel calls off', async () => {
   expect(table[1]).toMatch(/text-to-image +tiny@1 +canceled/);
   const found = await lehr(['jobs', '--status', 'canceled', '--limit', '1', '--json']);
   expect(JSON.parse(found.stdout)).toMatchObject([{ id: ids[0] }]);
-  expect((await lehr(['jobs', ids[2]])).stdout).toMatch(/queued, number 1 in line\n[\s\S]*order +0\n/);
+  expect((await lehr(['jobs', ids[2]])).stdout).toMatch(/queued at position 1\n[\s\S]*order +0\n/);
   expect(await lehr(['jobs', ids[2], 'job_00000000000000000000000000'])).toMatchObject({
     code: 65,
     stdout: '',
@@ -188,7 +188,7 @@ test('lehr jobs lists, filters and shows; lehr cancel calls off', async () => {
   expect(await lehr(['jobs', '--status', 'nonsense', '--json'])).toMatchObject({ code: 65, stdout: '' });
 });
 
-test('lehr models and lehr queues', async () => {
+test('lehr models and lehr queues print tables or JSON', async () => {
   const api = await servedApi(server.url);
   const lehr = lehrFor(api);
   await api.post();
@@ -205,10 +205,10 @@ test('lehr models and lehr queues', async () => {
   expect(JSON.parse((await lehr(['queues', '--json'])).stdout)).toMatchObject({ data: [{ waiting: 1 }] });
 });
 
-test('lehr keys makes, lists and revokes; a key is shown once', async () => {
+test('lehr keys creates, lists and revokes keys, and shows a key only once', async () => {
   const api = await servedApi(server.url);
   const lehr = lehrFor(api);
-  const made = await lehr([
+  const created = await lehr([
     'keys',
     'create',
     'acme',
@@ -219,10 +219,10 @@ test('lehr keys makes, lists and revokes; a key is shown once', async () => {
     '--expires',
     '2099-01-31',
   ]);
-  expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(/^lehr_live_\w+\n$/) });
-  const key = made.stdout.trim();
+  expect(created).toMatchObject({ code: 0, stdout: expect.stringMatching(/^lehr_live_\w+\n$/) });
+  const key = created.stdout.trim();
   const id = key.split('_')[2];
-  expect(made.stderr).toContain(`${id} of acme may submit, read`);
+  expect(created.stderr).toContain(`${id} of acme may submit, read`);
   const listed = await lehr(['keys', 'list']);
   expect(listed.stdout).toMatch(
     new RegExp(`${id} +acme +render farm +submit,read +2099-01-31T00:00:00.000Z +never\n`),
@@ -241,13 +241,13 @@ test('lehr keys makes, lists and revokes; a key is shown once', async () => {
     key: expect.stringMatching(/^lehr_live_/),
     tenant: 'acme',
   });
-  // Neither key is anywhere else: not the caller's own, and the new one not a second time.
-  for (const { stdout, stderr } of [listed, made]) expect(`${stdout}${stderr}`).not.toContain(api.key);
-  expect(`${made.stderr}${listed.stdout}`).not.toContain(key);
+  // No output contains the caller's own key, and no other output contains the new key.
+  for (const { stdout, stderr } of [listed, created]) expect(`${stdout}${stderr}`).not.toContain(api.key);
+  expect(`${created.stderr}${listed.stdout}`).not.toContain(key);
 });
 
 describe('lehr doctor', () => {
-  test('finds nothing wrong where nothing is', WHOLE, async () => {
+  test('lehr doctor reports no problem in a working installation', WHOLE, async () => {
     const home = await tempFolder('home');
     const models = await tinyModels();
     const stack = await startStack(server, { LEHR_HOME: home, LEHR_MODELS: models });
@@ -274,12 +274,12 @@ describe('lehr doctor', () => {
       'opens tiny@1',
     ]);
     expect(checks.at(-1)?.detail).toMatch(/unet on cpu/);
-    const said = await lehrFor(stack)(['doctor', '--skip-models'], { env });
-    expect(said.stdout).toMatch(/^ok +API +http.* is ready .*, 1 worker alive\n/);
-    expect(said.stdout).not.toContain('opens');
+    const text = await lehrFor(stack)(['doctor', '--skip-models'], { env });
+    expect(text.stdout).toMatch(/^ok +API +http.* is ready .*, 1 worker alive\n/);
+    expect(text.stdout).not.toContain('opens');
   });
 
-  test('says what to do about each thing that is wrong', async () => {
+  test('lehr doctor advises how to fix each problem', async () => {
     const evicting = await startRedis([
       '--maxmemory-policy',
       'allkeys-lru',
@@ -307,9 +307,9 @@ describe('lehr doctor', () => {
       const { code, stdout } = await startLehrCommand(['doctor'], { env }).ended;
       expect(code).toBe(5);
       const lines = stdout.split('\n').filter(Boolean);
-      const wrong = lines.flatMap((line, i) => (/^(warn|fail)/.test(line) ? [[line, lines[i + 1]]] : []));
-      for (const [line, advice] of wrong) expect(advice, line).toMatch(/^ +-> \S/);
-      expect(wrong.map(([line]) => line.replace(/^(\w+) +(.+?) {2,}.*$/, '$1 $2'))).toEqual([
+      const problems = lines.flatMap((line, i) => (/^(warn|fail)/.test(line) ? [[line, lines[i + 1]]] : []));
+      for (const [line, advice] of problems) expect(advice, line).toMatch(/^ +-> \S/);
+      expect(problems.map(([line]) => line.replace(/^(\w+) +(.+?) {2,}.*$/, '$1 $2'))).toEqual([
         'fail API',
         'fail Redis policy',
         'warn Redis log',
@@ -325,7 +325,7 @@ describe('lehr doctor', () => {
   });
 });
 
-test('lehr doctor leaves nothing behind where nothing is installed', async () => {
+test('lehr doctor creates no files where nothing is installed', async () => {
   const cwd = await tempFolder('elsewhere');
   const env = { LEHR_URL: NOBODY };
   const { code, stdout } = await startLehrCommand(['doctor', '--skip-models'], { env, cwd }).ended;
@@ -334,38 +334,38 @@ test('lehr doctor leaves nothing behind where nothing is installed', async () =>
   expect(await readdir(cwd)).toEqual([]);
 });
 
-describe('whoever is asked wrongly', () => {
-  const usage: [args: string[], said: RegExp][] = [
+describe('A wrong call of lehr', () => {
+  const usage: [args: string[], message: RegExp][] = [
     [['draw'], /"draw" is not a command/],
     [['keys'], /lehr keys create TENANT/],
-    [['submit'], /Give a PROMPT, an --audio or a --file/],
-    [['submit', 'a', 'b'], /"b" is one too many; quote words that belong together/],
+    [['submit'], /give one of PROMPT, --audio and --file/],
+    [['submit', 'a', 'b'], /unexpected argument "b"; quote an argument that has spaces/],
     [['submit', 'a', '--stepz', '4'], /Unknown option '--stepz'/],
-    [['submit', 'a', '--steps', 'many'], /--steps is "many", wanted a number/],
-    [['submit', 'a', '--size', '512'], /--size is "512", wanted WxH/],
-    [['submit', 'a', '--metadata', 'order'], /wanted NAME=VALUE/],
+    [['submit', 'a', '--steps', 'many'], /--steps is "many", expected a number/],
+    [['submit', 'a', '--size', '512'], /--size is "512", expected WxH/],
+    [['submit', 'a', '--metadata', 'order'], /expected NAME=VALUE/],
     [['submit', '--file', '-'], /Standard input is not JSON/],
     [['jobs', '--limit', '0'], /whole number above 0/],
     [['watch'], /JOB is missing/],
-    [['transcribe', 'a.wav', '--format', 'docx'], /wanted text, srt, vtt, json/],
-    [['keys', 'create', 'acme', '--expires', 'soon'], /wanted a date/],
+    [['transcribe', 'a.wav', '--format', 'docx'], /expected text, srt, vtt, json/],
+    [['keys', 'create', 'acme', '--expires', 'soon'], /expected a date/],
   ];
-  test.each(usage)('%j is 64', async (args, said) => {
+  test.each(usage)('The arguments %j end with exit code 64', async (args, message) => {
     const env = { LEHR_URL: 'http://127.0.0.1:9', LEHR_API_KEY: 'none' };
     const { code, stdout, stderr } = await startLehrCommand(args, { env }).ended;
     expect({ code, stdout }).toEqual({ code: 64, stdout: '' });
-    expect(stderr).toMatch(said);
+    expect(stderr).toMatch(message);
   });
 
-  test('a server that is not there is 69, a wrong key 77, no key or no address 78, no file 66', async () => {
-    const away = { LEHR_URL: NOBODY, LEHR_API_KEY: 'none' };
+  test('The exit code is 69 without a server, 77 for a wrong key, 78 without a key or an address, 66 without a file', async () => {
+    const unreachable = { LEHR_URL: NOBODY, LEHR_API_KEY: 'none' };
     const ended = (args: string[], env: Record<string, string>, cwd?: string) =>
       startLehrCommand(args, { env, ...(cwd && { cwd }) }).ended;
-    const [unreachable, noFile] = await Promise.all([
-      ended(['models'], away),
-      ended(['transcribe', 'nowhere.wav'], away),
+    const [noServer, noFile] = await Promise.all([
+      ended(['models'], unreachable),
+      ended(['transcribe', 'nowhere.wav'], unreachable),
     ]);
-    expect(unreachable).toMatchObject({ code: 69, stderr: expect.stringContaining('Is Lehr running') });
+    expect(noServer).toMatchObject({ code: 69, stderr: expect.stringContaining('Is Lehr running') });
     expect(noFile).toMatchObject({ code: 66, stderr: expect.stringContaining('nowhere.wav cannot be read') });
     expect(await ended(['models'], { LEHR_URL: 'ftp://lehr.example' })).toMatchObject({ code: 78 });
     const folder = await tempFolder('empty');
@@ -384,7 +384,7 @@ describe('whoever is asked wrongly', () => {
     });
   });
 
-  test('the key of npm start is found under LEHR_HOME, and goes to this machine only', async () => {
+  test('lehr uses the key of npm start under LEHR_HOME, and sends it only to this machine', async () => {
     const api = await servedApi(server.url);
     const folder = await tempFolder('installed');
     await mkdir(join(folder, '.lehr'));
@@ -396,11 +396,11 @@ describe('whoever is asked wrongly', () => {
       env: { LEHR_URL: 'http://lehr.example', LEHR_HOME: join(folder, '.lehr') },
     }).ended;
     expect(elsewhere).toMatchObject({ code: 78, stderr: expect.stringContaining('no key for lehr.example') });
-    const said = await startLehrCommand(['models', '--url', api.url, '--api-key', api.key]).ended;
-    expect(said.code).toBe(0);
+    const byFlags = await startLehrCommand(['models', '--url', api.url, '--api-key', api.key]).ended;
+    expect(byFlags.code).toBe(0);
   });
 
-  test('every command explains itself and every option it has', async () => {
+  test('The help text of every command explains every option', async () => {
     const all = await startLehrCommand(['--help']).ended;
     const names = [...all.stdout.matchAll(/^ {2}lehr ((?:keys )?[a-z]+)/gm)].map(([, name]) => name);
     expect(names).toHaveLength(11);

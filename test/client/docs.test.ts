@@ -1,4 +1,4 @@
-/** docs/client.md and docs/cli.md do what they say: their blocks run as they stand. */
+/** The programs and commands of docs/client.md and docs/cli.md run as they are written. */
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -35,12 +35,12 @@ function blockOf(page: string, language: string, label: string): string {
   const [block, another] = blocksOf(page).filter(
     (each) => each.language === language && each.label === label,
   );
-  if (!block || another) throw new Error(`the page wants one block "${language} ${label}"`);
+  if (!block || another) throw new Error(`the page needs exactly one block "${language} ${label}"`);
   return block.text;
 }
 
 describe('docs/client.md', () => {
-  /** A program of the page, built; inside the repository, so that packages are found. */
+  /** Builds a program of the page. It lies inside the repository, where Node finds its packages. */
   async function programOf(label: string): Promise<string> {
     const cache = join(ROOT, 'node_modules/.cache');
     mkdirSync(cache, { recursive: true });
@@ -51,21 +51,21 @@ describe('docs/client.md', () => {
     return bundle(file, import.meta.url);
   }
 
-  test('its programs draw, follow, listen and are refused', { timeout: 120_000 }, async () => {
+  test('The programs create, follow and transcribe, and report an error', { timeout: 120_000 }, async () => {
     const stack = await startStack(server, { LEHR_MODELS: await speechModels() });
     await stack.worker();
     const env = { LEHR_URL: stack.url, LEHR_API_KEY: stack.key, RECORDING };
-    const said = async (label: string): Promise<string[]> => {
+    const outputOf = async (label: string): Promise<string[]> => {
       const { stdout } = await run(process.execPath, [await programOf(label)], { env });
       return stdout.trim().split('\n');
     };
-    expect(await said('picture')).toEqual([expect.stringMatching(/^64 64 \d+$/)]);
-    expect((await said('follow')).at(-1)).toMatch(/^http:.*\/0\.png\?/);
-    expect(await said('speech')).toEqual([expect.stringMatching(/a red circle on a blue background/i)]);
-    expect(await said('errors')).toEqual(['invalid-input 422 false', '/input/steps must be at least 1']);
+    expect(await outputOf('picture')).toEqual([expect.stringMatching(/^64 64 \d+$/)]);
+    expect((await outputOf('follow')).at(-1)).toMatch(/^http:.*\/0\.png\?/);
+    expect(await outputOf('speech')).toEqual([expect.stringMatching(/a red circle on a blue background/i)]);
+    expect(await outputOf('errors')).toEqual(['invalid-input 422 false', '/input/steps must be at least 1']);
   });
 
-  test('its receiver takes what is signed, and nothing else', async () => {
+  test('The webhook receiver accepts signed deliveries and refuses others', async () => {
     const port = await freePort();
     const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
     const receiver = startProgram(await programOf('webhook'), {
@@ -86,7 +86,7 @@ describe('docs/client.md', () => {
     expect((await post(`${body} `)).status).toBe(401);
   });
 
-  test('it names every method there is', async () => {
+  test('The page names every method of the client', async () => {
     const { Lehr } = await import('../../packages/client/src/index.ts');
     const methods = Object.getOwnPropertyNames(Lehr.prototype).filter((name) => name !== 'constructor');
     expect(methods.length).toBeGreaterThan(10);
@@ -95,7 +95,7 @@ describe('docs/client.md', () => {
 });
 
 describe('docs/cli.md', () => {
-  test('its commands, in their order', { timeout: 180_000 }, async () => {
+  test('The commands work in the order of the page', { timeout: 180_000 }, async () => {
     const home = await tempFolder('home');
     const models = await speechModels();
     const stack = await startStack(server, { LEHR_HOME: home, LEHR_MODELS: models });
@@ -129,7 +129,7 @@ describe('docs/cli.md', () => {
     expect(labels).toEqual(['picture', 'later', 'file', 'speech', 'script', 'keys', 'doctor']);
   });
 
-  test('its exit codes are those of the command', () => {
+  test('The table of exit codes is complete', () => {
     const codes = [...CLI.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => Number(code));
     expect(codes).toEqual(Object.values(EXIT));
   });

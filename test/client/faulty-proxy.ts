@@ -1,13 +1,14 @@
-/** What stands between a client and the API and loses things: answers, streams, or all connections. */
+/** A proxy between a client and the API that injects faults: lost answers, cut streams, refused connections. */
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 
 /**
- * What happens to one request: `lose-answer` lets the API answer in full and then hangs up; `refuse` hangs up before the API
- * hears of it; `cutAfter` passes that many events of a stream and hangs up; an object with a status is answered here.
+ * What happens to one request. `lose-answer` closes the connection after the API has answered in full; `refuse` closes it before the
+ * API receives the request; `hang` never answers; `cutAfter` closes it after that many events of a stream; an object with a status
+ * is the answer of the proxy itself.
  */
-export type Fate =
+export type Fault =
   | 'pass'
   | 'lose-answer'
   | 'refuse'
@@ -15,7 +16,7 @@ export type Fate =
   | { readonly cutAfter: number }
   | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string };
 
-export interface Passed {
+export interface ReceivedRequest {
   readonly method: string;
   readonly path: string;
   readonly headers: IncomingMessage['headers'];
@@ -25,22 +26,22 @@ export interface Passed {
 
 export interface FaultyProxy {
   readonly url: string;
-  readonly requests: readonly Passed[];
-  /** Of the next requests, in order; those after them pass. */
-  fate(...fates: Fate[]): void;
-  /** Resolves when so many requests have come. */
-  came(count: number): Promise<void>;
+  readonly requests: readonly ReceivedRequest[];
+  /** Injects these faults into the next requests, in order. Later requests pass. */
+  inject(...faults: Fault[]): void;
+  /** Resolves when the proxy has received this many requests. */
+  received(count: number): Promise<void>;
 }
 
 export async function faultyProxy(target: string): Promise<FaultyProxy> {
-  const fates: Fate[] = [];
-  const requests: Passed[] = [];
+  const faults: Fault[] = [];
+  const requests: ReceivedRequest[] = [];
   const waiting = new Set<() => void>();
   const server = createServer((incoming, outgoing) => {
     const { method = 'GET', url: path = '/', headers } = incoming;
     requests.push({ method, path, headers, at: performance.now() });
-    for (const look of waiting) look();
-    meet(fates.shift() ?? 'pass', target, incoming, outgoing);
+    for (const check of waiting) check();
+    handle(faults.shift() ?? 'pass', target, incoming, outgoing);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => {
@@ -50,27 +51,27 @@ export async function faultyProxy(target: string): Promise<FaultyProxy> {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
-    fate: (...next) => {
-      fates.push(...next);
+    inject: (...next) => {
+      faults.push(...next);
     },
-    came: (count) =>
+    received: (count) =>
       new Promise((resolve) => {
-        const look = (): void => {
+        const check = (): void => {
           if (requests.length < count) return;
-          waiting.delete(look);
+          waiting.delete(check);
           resolve();
         };
-        waiting.add(look);
-        look();
+        waiting.add(check);
+        check();
       }),
   };
 }
 
-function meet(fate: Fate, target: string, incoming: IncomingMessage, outgoing: ServerResponse): void {
-  if (fate === 'refuse') return void incoming.socket.destroy();
-  if (fate === 'hang') return;
-  if (typeof fate === 'object' && 'status' in fate) {
-    outgoing.writeHead(fate.status, fate.headers).end(fate.body);
+function handle(fault: Fault, target: string, incoming: IncomingMessage, outgoing: ServerResponse): void {
+  if (fault === 'refuse') return void incoming.socket.destroy();
+  if (fault === 'hang') return;
+  if (typeof fault === 'object' && 'status' in fault) {
+    outgoing.writeHead(fault.status, fault.headers).end(fault.body);
     return;
   }
   const onward = request(new URL(incoming.url ?? '/', target), {
@@ -81,12 +82,12 @@ function meet(fate: Fate, target: string, incoming: IncomingMessage, outgoing: S
   outgoing.once('close', () => onward.destroy());
   onward.once('error', () => outgoing.destroy());
   onward.once('response', (answer) => {
-    if (fate === 'lose-answer') {
+    if (fault === 'lose-answer') {
       answer.resume().once('end', () => outgoing.destroy());
       return;
     }
     outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
-    if (typeof fate === 'string') {
+    if (typeof fault === 'string') {
       answer.pipe(outgoing);
       return;
     }
@@ -94,7 +95,7 @@ function meet(fate: Fate, target: string, incoming: IncomingMessage, outgoing: S
     answer.on('data', (chunk: Buffer) => {
       outgoing.write(chunk);
       events += chunk.toString().split('\ndata: ').length - 1;
-      if (events >= fate.cutAfter) setImmediate(() => outgoing.destroy());
+      if (events >= fault.cutAfter) setImmediate(() => outgoing.destroy());
     });
     answer.once('end', () => outgoing.end());
   });

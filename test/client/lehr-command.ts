@@ -1,4 +1,4 @@
-/** The command `lehr` as people start it: a process of its own, from the build. */
+/** Runs the built command `lehr` in its own process, as a user does. */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
@@ -26,7 +26,7 @@ export interface Setting {
   readonly stdin?: string;
 }
 
-/** Starts it with no other LEHR_ variables than `env`; it is killed when the test that started it is over. */
+/** Starts the command with no LEHR_ variables except those in `env`. Kills it when the test ends. */
 export function startLehrCommand(args: readonly string[], { env = {}, cwd, stdin }: Setting = {}): Started {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('LEHR_'));
   const child = spawn(process.execPath, [LEHR, ...args], {
@@ -47,7 +47,7 @@ export function startLehrCommand(args: readonly string[], { env = {}, cwd, stdin
   return { child, ended };
 }
 
-/** For a stack: runs it to its end. */
+/** Returns a function that runs the command against a stack until it exits. */
 export const lehrFor =
   ({ url, key }: Pick<Stack, 'url' | 'key'>) =>
   (args: readonly string[], setting: Setting = {}): Promise<Ended> =>

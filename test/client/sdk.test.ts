@@ -1,4 +1,4 @@
-/** The SDK against the whole of Lehr: an API process, a worker on a tiny model, and a network that loses things. */
+/** The SDK against a whole Lehr: an API process, a worker with a tiny model, and a faulty network. */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type FollowedEvent, type Job, Lehr, LehrError } from '../../packages/client/src/index.ts';
 import { startLehr } from '../support/lehr-process.ts';
@@ -30,7 +30,7 @@ async function eventsOf(stream: AsyncIterable<FollowedEvent>): Promise<FollowedE
   return events;
 }
 
-const failure = async (promise: Promise<unknown>): Promise<LehrError> => {
+const errorOf = async (promise: Promise<unknown>): Promise<LehrError> => {
   const error = await promise.then(
     () => undefined,
     (reason) => reason,
@@ -39,16 +39,16 @@ const failure = async (promise: Promise<unknown>): Promise<LehrError> => {
   return error as LehrError;
 };
 
-describe('with a worker', { timeout: 120_000 }, () => {
-  test('a picture is asked for, followed over a cut connection, downloaded; then its job is forgotten', async () => {
+describe('The SDK with a worker', { timeout: 120_000 }, () => {
+  test('A job is created, followed over a cut connection, downloaded and deleted', async () => {
     const stack = await startStack(server);
     const proxy = await faultyProxy(stack.url);
     const lehr = clientOf({ ...stack, url: proxy.url });
     const job = await lehr.submit(PICTURE);
     expect(job).toMatchObject({ status: 'queued', type: 'text-to-image', input: { seed: 7 } });
-    proxy.fate({ cutAfter: 1 }, 'refuse');
+    proxy.inject({ cutAfter: 1 }, 'refuse');
     const followed = eventsOf(lehr.stream(job.id));
-    await proxy.came(4);
+    await proxy.received(4);
     await stack.worker();
     const types = (await followed).map(({ type }) => type);
     expect(types.slice(0, 2)).toEqual(['job.queued', 'job.started']);
@@ -60,9 +60,9 @@ describe('with a worker', { timeout: 120_000 }, () => {
     expect(Buffer.from(bytes.subarray(1, 4)).toString()).toBe('PNG');
     expect(bytes.byteLength).toBe(image!.bytes);
     const other = lehr.download({ ...image!, sha256: '0'.repeat(64) });
-    expect(await failure(other)).toMatchObject({ code: 'bad-answer' });
+    expect(await errorOf(other)).toMatchObject({ code: 'bad-answer' });
     expect(await lehr.delete(job.id)).toBeUndefined();
-    expect(await failure(lehr.get(job.id))).toMatchObject({
+    expect(await errorOf(lehr.get(job.id))).toMatchObject({
       code: 'not-found',
       status: 404,
       retryable: false,
@@ -72,13 +72,13 @@ describe('with a worker', { timeout: 120_000 }, () => {
     expect(output.images).toHaveLength(1);
   });
 
-  test('waits, submissions and streams survive a kill -9 and restart of the API', async () => {
+  test('wait, submit and stream survive a kill -9 and a restart of the API', async () => {
     const { stack, restart } = await restartable();
     const lehr = clientOf(stack);
     const { id } = await lehr.submit(PICTURE);
     const waiting = lehr.wait(id);
     const events: FollowedEvent[] = [];
-    const heard = (async () => {
+    const streaming = (async () => {
       for await (const event of lehr.stream(id)) events.push(event);
     })();
     stack.api.signal('SIGKILL');
@@ -89,17 +89,17 @@ describe('with a worker', { timeout: 120_000 }, () => {
     expect(await idsOf(lehr)).toEqual([second.id, id]);
     await stack.worker();
     expect(await waiting).toMatchObject({ id, status: 'succeeded' });
-    await heard;
+    await streaming;
     const types = events.map(({ type }) => type).filter((type) => !/progress|preview/.test(type));
     expect(types).toEqual(['job.queued', 'job.started', 'job.succeeded']);
   });
 });
 
-describe('without one', () => {
-  test('a lost answer costs no second job', async () => {
+describe('The SDK without a worker', () => {
+  test('A retry after a lost answer does not create a second job', async () => {
     const api = await servedApi(server.url);
     const proxy = await faultyProxy(api.url);
-    proxy.fate('lose-answer', 'lose-answer');
+    proxy.inject('lose-answer', 'lose-answer');
     const job = await clientOf({ ...api, url: proxy.url }).submit(PICTURE);
     const keys = proxy.requests.map(({ headers }) => headers['idempotency-key']);
     expect(keys).toHaveLength(3);
@@ -107,12 +107,12 @@ describe('without one', () => {
     expect(await idsOf(clientOf(api))).toEqual([job.id]);
   });
 
-  test('two submissions with one key of your own are one job; with none, they are two', async () => {
+  test('Two submissions with the same idempotency key create one job; without a key they create two', async () => {
     const lehr = clientOf(await servedApi(server.url));
     const first = await lehr.submit(PICTURE, { idempotencyKey: 'order-81' });
     expect((await lehr.submit(PICTURE, { idempotencyKey: 'order-81' })).id).toBe(first.id);
     const other = { ...PICTURE, input: { prompt: 'a blue circle' } };
-    expect(await failure(lehr.submit(other, { idempotencyKey: 'order-81' }))).toMatchObject({
+    expect(await errorOf(lehr.submit(other, { idempotencyKey: 'order-81' }))).toMatchObject({
       code: 'idempotency-mismatch',
       status: 422,
     });
@@ -120,19 +120,19 @@ describe('without one', () => {
     expect(await idsOf(lehr)).toHaveLength(3);
   });
 
-  test('a stream tells everything once, in order, over connections that break', async () => {
+  test('A stream yields every event once and in order, although its connection breaks', async () => {
     const api = await servedApi(server.url);
     const proxy = await faultyProxy(api.url);
     const lehr = clientOf({ ...api, url: proxy.url });
     const { id } = await lehr.submit(PICTURE);
-    proxy.fate({ cutAfter: 1 }, 'refuse', { cutAfter: 2 }, { cutAfter: 1 });
+    proxy.inject({ cutAfter: 1 }, 'refuse', { cutAfter: 2 }, { cutAfter: 1 });
     const followed = eventsOf(lehr.stream(id));
-    await proxy.came(4);
+    await proxy.received(4);
     const claim = await api.worker.take();
     await api.worker.progress(claim, 1);
-    await proxy.came(5);
+    await proxy.received(5);
     await api.worker.progress(claim, 2);
-    await proxy.came(6);
+    await proxy.received(6);
     await api.worker.progress(claim, 3);
     await api.worker.succeed(claim);
     const events = await followed;
@@ -148,7 +148,7 @@ describe('without one', () => {
       ids[0],
       ids[2],
     ]);
-    // A client that was never cut off hears the same, and one that comes later what it has not heard.
+    // A stream without faults yields the same events, and one with `after` only the later ones.
     expect((await eventsOf(lehr.stream(id))).map((event) => event.id)).toEqual(ids);
     expect((await eventsOf(lehr.stream(id, { after: ids.at(-2) }))).map(({ type }) => type)).toEqual([
       'job.succeeded',
@@ -156,7 +156,7 @@ describe('without one', () => {
     expect(await eventsOf(lehr.stream(id, { after: ids.at(-1) }))).toEqual([]);
   });
 
-  test('leaving a stream, or aborting it, hangs up; the job goes on until it is called off', async () => {
+  test('Leaving or aborting a stream closes its connection; the job continues until it is canceled', async () => {
     const api = await servedApi(server.url);
     const lehr = clientOf(api);
     const { id } = await lehr.submit(PICTURE);
@@ -174,7 +174,7 @@ describe('without one', () => {
     expect((await lehr.cancel(id)).id).toBe(id);
   });
 
-  test('an abort ends each call at once with its reason', async () => {
+  test('An abort ends every call at once with the reason of the signal', async () => {
     const api = await servedApi(server.url);
     const proxy = await faultyProxy(api.url);
     const { id } = await clientOf(api).submit(PICTURE);
@@ -194,38 +194,38 @@ describe('without one', () => {
     ];
     for (const [i, call] of calls.entries()) {
       const abort = new AbortController();
-      proxy.fate('hang');
+      proxy.inject('hang');
       const called = call(abort.signal);
-      await proxy.came(i + 1);
+      await proxy.received(i + 1);
       abort.abort(new Error('never mind'));
       await expect(called).rejects.toThrow('never mind');
     }
-    // Before it begins, and while it waits to try again.
+    // Also before the call starts, and during the delay before a retry.
     await expect(lehr.get(id, { signal: AbortSignal.abort(new Error('no')) })).rejects.toThrow('no');
     const abort = new AbortController();
-    proxy.fate({ status: 503, headers: { 'retry-after': '30' } });
+    proxy.inject({ status: 503, headers: { 'retry-after': '30' } });
     const called = lehr.get(id, { signal: abort.signal });
-    await proxy.came(calls.length + 1);
+    await proxy.received(calls.length + 1);
     abort.abort(new Error('too long'));
     await expect(called).rejects.toThrow('too long');
   });
 
-  test('a wait has an end when it is given one; the job goes on', async () => {
+  test('A wait ends at its timeout; the job continues', async () => {
     const lehr = clientOf(await servedApi(server.url));
     const { id } = await lehr.submit(PICTURE);
-    const error = await failure(lehr.wait(id, { timeoutMs: 300 }));
+    const error = await errorOf(lehr.wait(id, { timeoutMs: 300 }));
     expect(error).toMatchObject({ code: 'timed-out', jobId: id, retryable: true });
-    expect(await failure(lehr.submit(PICTURE, { wait: true, timeoutMs: 300 }))).toMatchObject({
+    expect(await errorOf(lehr.submit(PICTURE, { wait: true, timeoutMs: 300 }))).toMatchObject({
       code: 'timed-out',
     });
     expect((await lehr.get(id)).status).toBe('queued');
     const { id: canceled } = await lehr.submit(PICTURE, { idempotencyKey: 'mine' });
-    const running = failure(lehr.run(PICTURE, { idempotencyKey: 'mine' }));
+    const running = errorOf(lehr.run(PICTURE, { idempotencyKey: 'mine' }));
     await lehr.cancel(canceled);
     expect(await running).toMatchObject({ code: 'job-canceled', jobId: canceled });
   });
 
-  test('a list goes over its pages, newest first, and stops asking when nobody reads on', async () => {
+  test('A list returns all pages, newest first, and requests no page that is not read', async () => {
     const api = await servedApi(server.url);
     const proxy = await faultyProxy(api.url);
     const lehr = clientOf({ ...api, url: proxy.url });
@@ -243,11 +243,11 @@ describe('without one', () => {
     expect(proxy.requests.length - before).toBe(1);
   });
 
-  test('a refusal says what is wrong with which field, and is not tried again', async () => {
+  test('A refusal names the invalid field and is not retried', async () => {
     const api = await servedApi(server.url);
     const proxy = await faultyProxy(api.url);
     const lehr = clientOf({ ...api, url: proxy.url });
-    const error = await failure(lehr.submit({ type: 'text-to-image', input: { prompt: 'x', steps: 0 } }));
+    const error = await errorOf(lehr.submit({ type: 'text-to-image', input: { prompt: 'x', steps: 0 } }));
     expect(error).toMatchObject({
       code: 'invalid-input',
       status: 422,
@@ -257,12 +257,12 @@ describe('without one', () => {
     expect(error.problems).toEqual([{ pointer: '/input/steps', detail: 'must be at least 1' }]);
     expect(error.requestId).toMatch(/.{8}/);
     expect(proxy.requests).toHaveLength(1);
-    const nobody = new Lehr({ url: api.url, apiKey: 'lehr_test_nobody_knows_this_one' });
-    expect(await failure(nobody.models())).toMatchObject({ code: 'unauthenticated', status: 401 });
-    expect(await failure(lehr.get('job_00000000000000000000000000'))).toMatchObject({ code: 'not-found' });
+    const stranger = new Lehr({ url: api.url, apiKey: 'lehr_test_nobody_knows_this_one' });
+    expect(await errorOf(stranger.models())).toMatchObject({ code: 'unauthenticated', status: 401 });
+    expect(await errorOf(lehr.get('job_00000000000000000000000000'))).toMatchObject({ code: 'not-found' });
   });
 
-  test('models, queues and keys', async () => {
+  test('models, queues and keys return what the API lists', async () => {
     const lehr = clientOf(await servedApi(server.url));
     expect(await lehr.models()).toMatchObject([{ id: 'tiny', default: true }, { id: 'split' }]);
     await lehr.submit(PICTURE);
@@ -272,62 +272,62 @@ describe('without one', () => {
     expect(await lehr.keys.list()).toMatchObject([{ id: made.id, tenant: 'acme' }]);
     await lehr.keys.revoke(made.id);
     expect(await lehr.keys.list()).toEqual([]);
-    expect(await failure(lehr.keys.revoke(made.id))).toMatchObject({ code: 'not-found' });
+    expect(await errorOf(lehr.keys.revoke(made.id))).toMatchObject({ code: 'not-found' });
   });
 
-  test('a deletion whose answer was lost is done', async () => {
+  test('A deletion whose answer was lost counts as done', async () => {
     const api = await servedApi(server.url);
     const proxy = await faultyProxy(api.url);
     const lehr = clientOf({ ...api, url: proxy.url });
     const { id } = await lehr.submit(PICTURE);
     expect(await lehr.delete(id)).toMatchObject({ id, status: 'canceled' });
-    proxy.fate('lose-answer');
+    proxy.inject('lose-answer');
     expect(await lehr.delete(id)).toBeUndefined();
-    expect(await failure(lehr.delete(id))).toMatchObject({ code: 'not-found' });
-    // Of a key that was made and lost nobody would know, so this is not tried twice.
-    proxy.fate('lose-answer');
+    expect(await errorOf(lehr.delete(id))).toMatchObject({ code: 'not-found' });
+    // A retry would create a second key, so this call is not retried.
+    proxy.inject('lose-answer');
     const before = proxy.requests.length;
-    expect(await failure(lehr.keys.create({ tenant: 'acme' }))).toMatchObject({ code: 'connection-failed' });
+    expect(await errorOf(lehr.keys.create({ tenant: 'acme' }))).toMatchObject({ code: 'connection-failed' });
     expect(proxy.requests.length - before).toBe(1);
   });
 
-  test('Retry-After is obeyed to the second, and one that is too long is reported instead', async () => {
+  test('A retry waits for Retry-After to the second; one that is too long is an error', async () => {
     const api = await servedApi(server.url);
     const proxy = await faultyProxy(api.url);
     const lehr = clientOf({ ...api, url: proxy.url });
-    proxy.fate({ status: 429, headers: { 'retry-after': '1' } }, { status: 503 }, { status: 502 });
+    proxy.inject({ status: 429, headers: { 'retry-after': '1' } }, { status: 503 }, { status: 502 });
     await lehr.models();
     const [first, second] = proxy.requests;
     expect(second.at - first.at).toBeGreaterThanOrEqual(1000);
     expect(proxy.requests).toHaveLength(4);
-    proxy.fate({ status: 503, headers: { 'retry-after': '600' } });
-    expect(await failure(lehr.models())).toMatchObject({
+    proxy.inject({ status: 503, headers: { 'retry-after': '600' } });
+    expect(await errorOf(lehr.models())).toMatchObject({
       code: 'unavailable',
       status: 503,
       retryAfterMs: 600_000,
       retryable: true,
     });
-    proxy.fate({ status: 500, body: '<html>oops</html>' });
-    expect(await failure(lehr.models())).toMatchObject({ code: 'internal', status: 500 });
+    proxy.inject({ status: 500, body: '<html>oops</html>' });
+    expect(await errorOf(lehr.models())).toMatchObject({ code: 'internal', status: 500 });
     expect(proxy.requests).toHaveLength(6);
   });
 
-  test('what is not Lehr is told by its answers', async () => {
+  test('A server that is not Lehr is recognized by its answers', async () => {
     const api = await servedApi(server.url);
     const proxy = await faultyProxy(api.url);
     const lehr = clientOf({ ...api, url: proxy.url });
-    // Followed, this POST would become a GET.
-    proxy.fate({ status: 301, headers: { location: `${api.url}/v1/jobs` } });
-    expect(await failure(lehr.submit(PICTURE))).toMatchObject({
+    // fetch would follow this redirect with a GET.
+    proxy.inject({ status: 301, headers: { location: `${api.url}/v1/jobs` } });
+    expect(await errorOf(lehr.submit(PICTURE))).toMatchObject({
       code: 'bad-answer',
       message: expect.stringContaining(`redirects to ${api.url}`),
     });
-    proxy.fate({ status: 200, body: '<html>Welcome</html>' });
-    expect(await failure(lehr.models())).toMatchObject({ code: 'bad-answer', status: 200 });
+    proxy.inject({ status: 200, body: '<html>Welcome</html>' });
+    expect(await errorOf(lehr.models())).toMatchObject({ code: 'bad-answer', status: 200 });
   });
 });
 
-/** A stack whose API can be started again on its port. */
+/** A stack whose API can be restarted on the same port. */
 async function restartable(): Promise<{ stack: Stack; restart(): Promise<void> }> {
   const env = { LEHR_HOME: await tempFolder('home'), LEHR_MODELS: await tinyModels() };
   const stack = await startStack(server, env);

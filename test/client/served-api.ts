@@ -1,4 +1,4 @@
-/** The API behind a port of this process, with a worker whose moves the test makes: for what needs no process of its own. */
+/** An API that listens on a port of this process, with a simulated worker: for tests that need no separate processes. */
 import { onTestFinished } from 'vitest';
 import { listen } from '../../apps/api/src/listen.ts';
 import { API_KEY, type ApiWorld, apiWorld } from '../support/api-world.ts';

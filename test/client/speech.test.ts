@@ -1,4 +1,4 @@
-/** Recordings by way of the client: uploaded, written down, saved as subtitles. */
+/** Recordings through the client: upload, transcription, subtitles, and pictures of what they say. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -20,32 +20,32 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 const CIRCLE = fileURLToPath(new URL('en_circle.wav', SAMPLES));
-const SAID = /a red circle on a blue background/i;
+const TEXT = /a red circle on a blue background/i;
 
-test('a recording is uploaded, over a connection that loses the answer too, and written down', {
+test('The SDK uploads a recording, also when an answer is lost, and transcribes it', {
   timeout: 120_000,
 }, async () => {
   const stack = await startStack(server, { LEHR_MODELS: await speechModels() });
   const proxy = await faultyProxy(stack.url);
   const lehr = new Lehr({ url: proxy.url, apiKey: stack.key });
   const recording = (await readFile(CIRCLE)) as Buffer<ArrayBuffer>;
-  proxy.fate('refuse', 'lose-answer');
+  proxy.inject('refuse', 'lose-answer');
   const file = await lehr.upload(recording, { name: 'circle.wav' });
   expect(file).toMatchObject({ name: 'circle.wav', size: recording.byteLength });
   expect(proxy.requests).toHaveLength(3);
   await stack.worker();
   const job = await lehr.run({ type: 'speech-to-text', input: { audio: file.urls.get } });
-  expect(job.output).toMatchObject({ text: expect.stringMatching(SAID), language: 'en' });
+  expect(job.output).toMatchObject({ text: expect.stringMatching(TEXT), language: 'en' });
   const drawn = await lehr.run({ type: 'speech-to-image', input: { audio: file.urls.get, steps: 4 } });
-  expect(drawn.output).toMatchObject({ text: expect.stringMatching(SAID), images: [{ width: 64 }] });
+  expect(drawn.output).toMatchObject({ text: expect.stringMatching(TEXT), images: [{ width: 64 }] });
 });
 
-test('lehr transcribe writes the text, the subtitles, or the whole job', { timeout: 120_000 }, async () => {
+test('lehr transcribe writes the text, the subtitles or the whole job', { timeout: 120_000 }, async () => {
   const stack = await startStack(server, { LEHR_MODELS: await speechModels() });
   await stack.worker();
   const lehr = lehrFor(stack);
   const text = await lehr(['transcribe', CIRCLE]);
-  expect(text).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(SAID) });
+  expect(text).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(TEXT) });
   const folder = await tempFolder('subtitles');
   const srt = join(folder, 'circle.srt');
   expect(await lehr(['transcribe', CIRCLE, '--language', 'en', '-o', srt])).toMatchObject({
@@ -53,7 +53,7 @@ test('lehr transcribe writes the text, the subtitles, or the whole job', { timeo
     stdout: '',
   });
   const [cue] = parseSync(await readFile(srt, 'utf8'));
-  expect(cue).toMatchObject({ type: 'cue', data: { text: expect.stringMatching(SAID) } });
+  expect(cue).toMatchObject({ type: 'cue', data: { text: expect.stringMatching(TEXT) } });
   expect((await lehr(['transcribe', CIRCLE, '--format', 'vtt'])).stdout).toMatch(/^WEBVTT\n\n00:00:/);
   const again = ['transcribe', CIRCLE, '--json', '--metadata', 'order=81', '--idempotency-key', 'order-81'];
   const [first, second] = [await lehr(again), await lehr(again)].map(({ stdout }) => JSON.parse(stdout));
@@ -69,7 +69,7 @@ test('lehr transcribe writes the text, the subtitles, or the whole job', { timeo
   expect((await lehr(['transcribe', CIRCLE, '--temperature', '7'])).code).toBe(65);
 });
 
-test('lehr submit --audio draws what is said, and takes recordings of any size', {
+test('lehr submit --audio draws what a recording says, and accepts recordings of any size', {
   timeout: 120_000,
 }, async () => {
   const stack = await startStack(server, { LEHR_MODELS: await speechModels() });
@@ -82,6 +82,6 @@ test('lehr submit --audio draws what is said, and takes recordings of any size',
   await lehr(['cancel', uploaded.id]);
   await stack.worker();
   const drawn = await lehr(['submit', '--audio', CIRCLE, '--steps', '4', '-o', join(folder, 'drawn.png')]);
-  expect(drawn).toMatchObject({ code: 0, stdout: expect.stringMatching(SAID) });
+  expect(drawn).toMatchObject({ code: 0, stdout: expect.stringMatching(TEXT) });
   expect((await readFile(join(folder, 'drawn.png'))).readUInt32BE(16)).toBe(64);
 });

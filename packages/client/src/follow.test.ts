@@ -12,7 +12,7 @@ afterEach(() => {
 const event = (id: number, type: string) =>
   `id: ${id}\nevent: ${type}\ndata: {"type":"${type}","timestamp":"2026-11-20T08:00:00.000Z","data":{"id":"job_1"}}\n\n`;
 
-/** A stream that says these and then nothing more, unless it is asked to close. */
+/** A stream that sends these texts, and then closes or sends nothing more. */
 function streamOf(texts: readonly string[], then: 'silence' | 'close', signal: AbortSignal): Response {
   const body = new ReadableStream<Uint8Array>({
     start: (controller) => {
@@ -45,7 +45,7 @@ async function typesOf(events: AsyncIterable<{ readonly type: string }>): Promis
   return types;
 }
 
-test('a connection on which nothing comes for 45 s, not even a ping, is given up and made again', async () => {
+test('A stream reconnects when it has received nothing for 45 s, not even a comment', async () => {
   const { lehr, asked } = lehrOver([
     [[event(1, 'job.queued'), ': ping\n\n'], 'silence'],
     [[event(2, 'job.started'), event(3, 'job.succeeded')], 'close'],
@@ -58,7 +58,7 @@ test('a connection on which nothing comes for 45 s, not even a ping, is given up
   expect(asked).toEqual([null, '1']);
 });
 
-test('a stream that keeps closing without news is given up; one that brings news is not', async () => {
+test('A stream that closes repeatedly without an event fails; one that yields events does not', async () => {
   const news = [1, 2, 3, 4, 5].map((id) => [[event(id, 'job.progress')], 'close'] as const);
   const { lehr, asked } = lehrOver([...news, [[], 'close'], [[], 'close'], [[], 'close']]);
   const types = expect(typesOf(lehr.stream('job_1'))).rejects.toMatchObject({ code: 'connection-failed' });
@@ -67,7 +67,7 @@ test('a stream that keeps closing without news is given up; one that brings news
   expect(asked).toEqual([null, '1', '2', '3', '4', '5', '5']);
 });
 
-test('the server says after how long to come back', async () => {
+test('The server decides the delay before a reconnection', async () => {
   const { lehr, asked } = lehrOver([
     [['retry: 5000\n\n', event(1, 'job.queued')], 'close'],
     [[event(2, 'job.canceled')], 'close'],
@@ -79,7 +79,7 @@ test('the server says after how long to come back', async () => {
   expect(await types).toEqual(['job.queued', 'job.canceled']);
 });
 
-test('a server that takes a request and never answers is asked again after the timeout, and then given up', async () => {
+test('A call to a server that never answers is retried after the timeout, and then fails', async () => {
   let asked = 0;
   const lehr = new Lehr({
     url: 'http://lehr.test/',
@@ -98,7 +98,7 @@ test('a server that takes a request and never answers is asked again after the t
   await vi.advanceTimersByTimeAsync(11_000);
   await got;
   expect(asked).toBe(2);
-  // A held answer has its hold on top.
+  // The timeout of a held answer starts after its hold.
   const waited = expect(lehr.wait('job_1')).rejects.toMatchObject({ code: 'connection-failed' });
   await vi.advanceTimersByTimeAsync(39_000);
   expect(asked).toBe(3);
@@ -106,7 +106,7 @@ test('a server that takes a request and never answers is asked again after the t
   await waited;
 });
 
-test('one signal serves any number of calls: none leaves a listener on it', async () => {
+test('A signal can be used for many calls: each removes its listener', async () => {
   const { signal } = new AbortController();
   const lehr = new Lehr({
     url: 'http://lehr.test',
@@ -123,6 +123,6 @@ test('one signal serves any number of calls: none leaves a listener on it', asyn
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test.each(['lehr.example', '', 'ftp://lehr.example'])('%j is no address', (url) => {
+test.each(['lehr.example', '', 'ftp://lehr.example'])('The address %j is refused', (url) => {
   expect(() => new Lehr({ url })).toThrow(expect.objectContaining({ code: 'invalid-request' }));
 });

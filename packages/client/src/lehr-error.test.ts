@@ -3,7 +3,7 @@ import { errorOf } from './lehr-error.ts';
 
 const json = (body: unknown) => JSON.stringify(body);
 
-test('a problem document is taken at its word', async () => {
+test('A problem document becomes a LehrError with all of its fields', async () => {
   const problem = {
     type: 'urn:lehr:problem:model-not-found',
     title: 'Model not found',
@@ -38,26 +38,29 @@ test.each([
   [404, 'no such page', 'not-found', 'no such page', false],
   [418, '', 'bad-answer', 'The server answered 418', false],
   [500, json('a string'), 'internal', 'The server answered 500', true],
-])('%i with the body %j says what it can', async (status, body, code, message, retryable) => {
-  expect(await errorOf(new Response(body, { status }))).toMatchObject({
-    code,
-    message,
-    retryable,
-    problems: [],
-  });
-});
+])(
+  'An answer with the status %i and the body %j becomes a LehrError',
+  async (status, body, code, message, retryable) => {
+    expect(await errorOf(new Response(body, { status }))).toMatchObject({
+      code,
+      message,
+      retryable,
+      problems: [],
+    });
+  },
+);
 
 test.each([
   ['2', 2000],
   ['0.5', 500],
   ['Thu, 01 Jan 1970 00:00:00 GMT', 0],
   ['soon', undefined],
-])('Retry-After: %s is %s ms', async (value, ms) => {
+])('The header Retry-After: %s means %s ms', async (value, ms) => {
   const response = new Response('', { status: 503, headers: { 'retry-after': value } });
   expect((await errorOf(response)).retryAfterMs).toBe(ms);
 });
 
-test('a body that breaks off leaves the status to speak', async () => {
+test('An answer whose body breaks off becomes a LehrError by its status', async () => {
   const broken = new ReadableStream({ start: (controller) => controller.error(new Error('cut')) });
   expect(await errorOf(new Response(broken, { status: 503 }))).toMatchObject({
     code: 'unavailable',

@@ -1,18 +1,18 @@
-/** The one error of this package: what went wrong, what the server said of it, and whether trying again makes sense. */
+/** The only error class of this package: the code, the server's message, and whether a retry may succeed. */
 import type { JobError, Problem } from './wire.ts';
 
-/** Codes of the server's problems, and what only a client can notice. */
+/** The codes of the server's problem documents, and those of the client itself. */
 export type LehrErrorCode =
   | JobError['code']
-  /** No answer: the connection could not be made, or broke. */
+  /** No answer: the connection failed or broke. */
   | 'connection-failed'
-  /** The time you allowed is over. What was asked for may still happen. */
+  /** The timeout of the call has passed. The server may still complete the request. */
   | 'timed-out'
-  /** An answer that is none of Lehr's. */
+  /** The answer does not come from Lehr. */
   | 'bad-answer'
-  /** A webhook that was not signed with this secret, or is too old. */
+  /** A webhook that was not signed with this secret, or whose timestamp is too old. */
   | 'invalid-signature'
-  /** `run` waited for a job that was called off. */
+  /** `run` waited for a job that was canceled. */
   | 'job-canceled';
 
 export interface FieldProblem {
@@ -34,18 +34,18 @@ export interface LehrErrorOptions extends ErrorOptions {
 export class LehrError extends Error {
   override readonly name = 'LehrError';
   readonly code: LehrErrorCode;
-  /** HTTP status of the answer; undefined when there was none. */
+  /** The HTTP status of the answer; undefined when there was no answer. */
   readonly status: number | undefined;
   readonly title: string | undefined;
-  /** The fields that were refused, each with what is allowed there. */
+  /** The invalid fields, each with what is allowed. */
   readonly problems: readonly FieldProblem[];
-  /** May the same call succeed if it is made again unchanged? */
+  /** Whether the same call may succeed later. */
   readonly retryable: boolean;
-  /** How long the server asks to be left alone. */
+  /** The `Retry-After` of the answer. */
   readonly retryAfterMs: number | undefined;
-  /** What the server's log knows the request by. */
+  /** The id of the request in the server's log. */
   readonly requestId: string | undefined;
-  /** The job it is about, where that is known. */
+  /** The job that the call was about, where it is known. */
   readonly jobId: string | undefined;
 
   constructor(code: LehrErrorCode, message: string, options: LehrErrorOptions = {}) {
@@ -61,7 +61,7 @@ export class LehrError extends Error {
   }
 }
 
-/** Of answers that name no code: a proxy's, or another dialect's. */
+/** For answers without a code of Lehr, such as those of a proxy. */
 const CODE_OF_STATUS: Readonly<Record<number, LehrErrorCode>> = {
   400: 'invalid-request',
   401: 'unauthenticated',
@@ -81,30 +81,34 @@ const CODE_OF_STATUS: Readonly<Record<number, LehrErrorCode>> = {
 };
 const RETRYABLE = [408, 429, 500, 502, 503, 504];
 const URN = 'urn:lehr:problem:';
-/** A proxy's page is of no use in a message. */
+/** Keeps the text of an unknown server from filling the message. */
 const MAX_DETAIL_LENGTH = 500;
 
-/** What an answer of 400 and above says. Never rejects: an unreadable body leaves the status to speak. */
+/** The error of an answer with a status of 400 or above. Never rejects: without a readable body, it uses the status alone. */
 export async function errorOf(response: Response): Promise<LehrError> {
   const { status, headers } = response;
   const text = await response.text().catch(() => '');
-  const said = bodyOf(text);
+  const problem = problemOf(text);
   const code =
-    (said.type?.startsWith(URN) ? (said.type.slice(URN.length) as LehrErrorCode) : undefined) ??
+    (problem.type?.startsWith(URN) ? (problem.type.slice(URN.length) as LehrErrorCode) : undefined) ??
     CODE_OF_STATUS[status] ??
     'bad-answer';
-  return new LehrError(code, said.detail ?? `The server answered ${status} ${response.statusText}`.trim(), {
-    status,
-    title: said.title,
-    problems: said.errors,
-    retryable: RETRYABLE.includes(status),
-    retryAfterMs: retryAfterMs(headers.get('retry-after')),
-    requestId: headers.get('x-request-id') ?? undefined,
-  });
+  return new LehrError(
+    code,
+    problem.detail ?? `The server answered ${status} ${response.statusText}`.trim(),
+    {
+      status,
+      title: problem.title,
+      problems: problem.errors,
+      retryable: RETRYABLE.includes(status),
+      retryAfterMs: retryAfterMs(headers.get('retry-after')),
+      requestId: headers.get('x-request-id') ?? undefined,
+    },
+  );
 }
 
-/** Lehr's own problem document, or the `error` of its OpenAI dialect, which some paths share. */
-function bodyOf(text: string): Partial<Problem> {
+/** Reads Lehr's problem document, or the `error` of the OpenAI routes, which some paths share. A proxy's HTML page is ignored. */
+function problemOf(text: string): Partial<Problem> {
   try {
     const body = JSON.parse(text) as Partial<Problem> & { error?: { message?: string } };
     const message = body.detail ?? body.error?.message;
@@ -115,7 +119,7 @@ function bodyOf(text: string): Partial<Problem> {
   }
 }
 
-/** Seconds or a date (RFC 9110, 10.2.3), as ms from now. */
+/** Converts seconds or a date (RFC 9110, section 10.2.3) to ms from now. */
 function retryAfterMs(value: string | null): number | undefined {
   if (value === null) return undefined;
   const ms = /^\d+(\.\d+)?$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();

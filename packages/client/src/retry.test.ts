@@ -7,7 +7,7 @@ const refused = (status: number, retryAfterMs?: number) =>
 const unanswered = new LehrError('connection-failed', 'no answer');
 const middle = () => 0.5;
 
-test('pauses double up to a limit, and are spread by a quarter to either side', () => {
+test('The backoff doubles up to a limit, with a jitter of a quarter in both directions', () => {
   const delays = [1, 2, 3, 4, 5, 6].map((attempt) => retryDelayMs(unanswered, attempt, RETRY_POLICY, middle));
   expect(delays).toEqual([250, 500, 1000, 2000, 4000, 8000]);
   const patient = { ...RETRY_POLICY, maxRetries: 100 };
@@ -16,13 +16,13 @@ test('pauses double up to a limit, and are spread by a quarter to either side', 
   expect(retryDelayMs(unanswered, 1, RETRY_POLICY, () => 1)).toBe(312.5);
 });
 
-test('after the last retry it is over', () => {
+test('A call is not retried after the last retry', () => {
   expect(retryDelayMs(unanswered, RETRY_POLICY.maxRetries)).toBeDefined();
   expect(retryDelayMs(unanswered, RETRY_POLICY.maxRetries + 1)).toBeUndefined();
   expect(retryDelayMs(unanswered, 1, { ...RETRY_POLICY, maxRetries: 0 })).toBeUndefined();
 });
 
-test('only what passes by itself is tried again', () => {
+test('Only temporary failures are retried', () => {
   for (const status of [408, 429, 502, 503, 504]) expect(retryDelayMs(refused(status), 1)).toBeDefined();
   for (const status of [400, 401, 403, 404, 409, 410, 413, 422, 500]) {
     expect(retryDelayMs(refused(status), 1)).toBeUndefined();
@@ -31,13 +31,13 @@ test('only what passes by itself is tried again', () => {
   expect(retryDelayMs(new LehrError('bad-answer', 'not ours'), 1)).toBeUndefined();
 });
 
-test('a Retry-After is obeyed as it is, or not waited for at all', () => {
+test('The delay is exactly Retry-After, or the call is not retried when that is too long', () => {
   expect(retryDelayMs(refused(429, 1500), 1)).toBe(1500);
   expect(retryDelayMs(refused(503, 0), 5)).toBe(0);
   expect(retryDelayMs(refused(503, 60_001), 1)).toBeUndefined();
 });
 
-test('a pause ends with an abort, and leaves no listener behind', async () => {
+test('A pause ends at an abort and removes its listener', async () => {
   const abort = new AbortController();
   await pause(0, abort.signal);
   const paused = pause(60_000, abort.signal);

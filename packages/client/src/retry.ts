@@ -1,13 +1,13 @@
-/** When to make a call again, and when to give up. */
+/** When a failed call is retried. */
 import type { LehrError } from './lehr-error.ts';
 
 export interface RetryPolicy {
-  /** Calls after the first one. */
+  /** Attempts after the first one. */
   readonly maxRetries: number;
-  /** The first pause; each later one is twice as long. */
+  /** The first delay; each later one is twice as long. */
   readonly firstDelayMs: number;
   readonly maxDelayMs: number;
-  /** A server that asks for more than this is not waited for. */
+  /** A call is not retried when `Retry-After` is longer than this. */
   readonly maxRetryAfterMs: number;
 }
 
@@ -18,12 +18,13 @@ export const RETRY_POLICY: RetryPolicy = {
   maxRetryAfterMs: 60_000,
 };
 
-/** A refusal that will pass, or no answer at all. A 500 is a fault that would come again. */
-const PASSING: readonly (number | undefined)[] = [408, 429, 502, 503, 504];
+/** Temporary refusals. A 500 is not one of them: it is a fault that a retry would meet again. */
+const TEMPORARY: readonly (number | undefined)[] = [408, 429, 502, 503, 504];
 
 /**
- * The pause in ms before try `attempt + 1`, counted from 1, or undefined to give up. `Retry-After` is obeyed; other pauses
- * double and are spread by a quarter, so that clients of one outage do not come back together.
+ * Returns the delay in ms before attempt `attempt + 1`, or undefined when the call is not retried. `attempt` counts from 1.
+ * `Retry-After` decides the delay where the server sends it; otherwise the backoff is exponential, with a jitter of a quarter, so
+ * that the clients of one outage do not all retry at the same time.
  */
 export function retryDelayMs(
   error: LehrError,
@@ -32,19 +33,19 @@ export function retryDelayMs(
   random: () => number = Math.random,
 ): number | undefined {
   if (attempt > policy.maxRetries) return undefined;
-  const passes =
-    error.status === undefined ? error.code === 'connection-failed' : PASSING.includes(error.status);
-  if (!passes) return undefined;
+  const isTemporary =
+    error.status === undefined ? error.code === 'connection-failed' : TEMPORARY.includes(error.status);
+  if (!isTemporary) return undefined;
   const { retryAfterMs } = error;
   if (retryAfterMs !== undefined) return retryAfterMs <= policy.maxRetryAfterMs ? retryAfterMs : undefined;
   const delay = Math.min(policy.firstDelayMs * 2 ** (attempt - 1), policy.maxDelayMs);
   return delay * (0.75 + random() / 2);
 }
 
-/** Rejects with the signal's reason when it aborts. */
+/** Resolves after `ms`. Rejects with the signal's reason when the signal aborts. */
 export async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   signal?.throwIfAborted();
-  // Timers go by whole milliseconds, and may be early by a part of one: too early for a strict server.
+  // A timer counts whole milliseconds and may fire a fraction early: too early for a server that checks Retry-After.
   const wholeMs = Math.ceil(ms) + 1;
   await new Promise<void>((resolve, reject) => {
     const stop = (): void => {

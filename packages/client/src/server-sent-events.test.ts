@@ -4,7 +4,7 @@ import { readServerSentEvents, type ServerSentEvent } from './server-sent-events
 async function read(...chunks: readonly (string | Uint8Array)[]) {
   const encoder = new TextEncoder();
   const retries: number[] = [];
-  let heard = 0;
+  let chunkCount = 0;
   const body = new ReadableStream<Uint8Array>({
     start: (controller) => {
       for (const chunk of chunks) {
@@ -16,25 +16,25 @@ async function read(...chunks: readonly (string | Uint8Array)[]) {
   const events: ServerSentEvent[] = [];
   const handlers = {
     onBytes: () => {
-      heard += 1;
+      chunkCount += 1;
     },
     onRetry: (ms: number) => retries.push(ms),
   };
   for await (const event of readServerSentEvents(body, handlers)) events.push(event);
-  return { events, retries, heard };
+  return { events, retries, chunkCount };
 }
 
-test('an event has its id, its name and its data', async () => {
+test('An event has its id, its name and its data', async () => {
   const { events } = await read('id: 4\nevent: job.progress\ndata: {"step":2}\n\n');
   expect(events).toEqual([{ id: '4', event: 'job.progress', data: '{"step":2}' }]);
 });
 
-test.each(['\n', '\r\n', '\r'])('lines may end in %j', async (end) => {
+test.each(['\n', '\r\n', '\r'])('Lines that end in %j are read', async (end) => {
   const { events } = await read(['id: 1', 'data: a', 'data: b', '', 'data: c', '', ''].join(end), ' ');
   expect(events.map(({ data }) => data)).toEqual(['a\nb', 'c']);
 });
 
-test('where the chunks are cut makes no difference, be it inside a character or a line end', async () => {
+test('The events are the same wherever the chunks are cut, also inside a character or a line end', async () => {
   const whole = new TextEncoder().encode('id: 1\r\ndata: glühend 🔥\r\n\r\nevent: x\r\ndata\r\n\r\n');
   const { events: wanted } = await read(whole);
   expect(wanted).toMatchObject([
@@ -47,12 +47,12 @@ test('where the chunks are cut makes no difference, be it inside a character or 
   }
 });
 
-test('a comment is heard but no event; a time to come back is told; an event cut off by the end is none', async () => {
-  const { events, retries, heard } = await read(
+test('A comment counts as data but not as an event, a retry delay is reported, and a cut-off event is ignored', async () => {
+  const { events, retries, chunkCount } = await read(
     ': ping\n\n',
     'retry: 1500\n\n',
     'retry: soon\n\n',
     'data: cut',
   );
-  expect({ events, retries, heard }).toEqual({ events: [], retries: [1500], heard: 4 });
+  expect({ events, retries, chunkCount }).toEqual({ events: [], retries: [1500], chunkCount: 4 });
 });

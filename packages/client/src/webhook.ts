@@ -1,4 +1,4 @@
-/** Checks that a webhook comes from Lehr: Standard Webhooks, https://www.standardwebhooks.com. */
+/** Verifies the signature of a webhook: Standard Webhooks, https://www.standardwebhooks.com. */
 import { Webhook } from 'standardwebhooks';
 import { LehrError } from './lehr-error.ts';
 import type { WebhookBody } from './wire.ts';
@@ -6,9 +6,9 @@ import type { WebhookBody } from './wire.ts';
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /**
- * The event in a delivery, once its signature fits. `body` are the bytes as they came, before any parsing; `headers` may be
- * those of a Request or of node:http. Throws LehrError `invalid-signature` when the secret does not fit or the delivery
- * is more than five minutes off.
+ * Returns the event of a delivery after it has verified the signature. `body` is the body as received, before any parsing;
+ * `headers` are those of a Request or of node:http. Throws LehrError `invalid-signature` when the signature is wrong or its
+ * timestamp differs from the clock by more than five minutes.
  */
 export function verifyWebhook(
   secret: string,
@@ -22,8 +22,12 @@ export function verifyWebhook(
   try {
     return new Webhook(secret).verify(text, given) as WebhookBody;
   } catch (cause) {
-    throw new LehrError('invalid-signature', `Not a webhook of Lehr: ${(cause as Error).message}.`, {
-      cause,
-    });
+    throw new LehrError(
+      'invalid-signature',
+      `The webhook is not signed by Lehr: ${(cause as Error).message}.`,
+      {
+        cause,
+      },
+    );
   }
 }

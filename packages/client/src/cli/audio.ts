@@ -2,12 +2,12 @@ import { basename } from 'node:path';
 import type { Lehr } from '../lehr.ts';
 import { readInput } from './read-input.ts';
 
-/** The server takes some more inside a request. */
+/** The server's limit for a whole request is 15 MiB, and base64 adds a third. */
 const MAX_INLINE_BYTES = 10_000_000;
 
 /**
- * What goes into a job's `audio`. A link is left to Lehr to fetch. A file goes inside the request, so that the same command
- * makes the same request and an idempotency key holds; one that is too large for that is uploaded before.
+ * Returns the value of a job's `audio`. Lehr itself fetches a link. A file becomes a data URI inside the request, so that the same
+ * command sends the same request and its idempotency key matches. A file that is too large for that is uploaded first.
  */
 export async function audioOf(source: string, lehr: Lehr, signal: AbortSignal): Promise<string> {
   if (/^(?:https?|data):/.test(source)) return source;

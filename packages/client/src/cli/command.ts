@@ -1,4 +1,4 @@
-/** What a command is: options that parse and explain themselves, and what to do. */
+/** A command of `lehr`: its options, its help text and its function. */
 import { parseArgs } from 'node:util';
 import type { Lehr } from '../lehr.ts';
 import { type ExitCode, usageError } from './exit-codes.ts';
@@ -8,7 +8,7 @@ interface Option {
   readonly type: 'string' | 'boolean';
   readonly short?: string;
   readonly multiple?: boolean;
-  /** What stands for its value in the help. */
+  /** The placeholder of its value in the help text. */
   readonly value?: string;
   readonly help: string;
 }
@@ -26,29 +26,29 @@ export interface Call<O extends Options = Options> {
   readonly values: Values<O>;
   readonly positionals: readonly string[];
   readonly terminal: Terminal;
-  /** Whether to write for programs. */
+  /** Whether to write JSON. */
   readonly json: boolean;
-  /** Where Lehr is, and whether there is a key for it. */
+  /** The address of Lehr. */
   readonly url: string;
   /** Throws CliError when there is no key. */
   client(): Promise<Lehr>;
 }
 
 export interface Command {
-  /** One word, or two: `keys create`. */
+  /** One word, or two as in `keys create`. */
   readonly name: string;
-  /** What stands behind the options, as in `JOB...`. */
+  /** The arguments after the options in the help text, as in `JOB...`. */
   readonly operands: string;
-  /** How many of them there may be. */
-  readonly count: readonly [least: number, most: number];
+  /** The allowed number of these arguments. */
+  readonly count: readonly [min: number, max: number];
   readonly summary: string;
-  /** Lines below the options. */
+  /** Lines of the help text below the options. */
   readonly notes?: readonly string[];
   readonly options: Options;
   run(call: Call): Promise<ExitCode>;
 }
 
-/** Keeps the options' own types for `run`. */
+/** Gives `run` the types of the command's own options. */
 export function defineCommand<const O extends Options>(
   command: Omit<Command, 'options' | 'run'> & {
     readonly options: O;
@@ -59,10 +59,14 @@ export function defineCommand<const O extends Options>(
 }
 
 export const COMMON = {
-  url: { type: 'string', value: 'URL', help: 'Where Lehr is. Else LEHR_URL, else this machine.' },
-  'api-key': { type: 'string', value: 'KEY', help: 'Your key. Better LEHR_API_KEY: others can see this.' },
-  json: { type: 'boolean', help: 'Write JSON, for programs.' },
-  help: { type: 'boolean', short: 'h', help: 'Show this.' },
+  url: { type: 'string', value: 'URL', help: 'Address of Lehr. Default: LEHR_URL, else this machine.' },
+  'api-key': {
+    type: 'string',
+    value: 'KEY',
+    help: 'Your key. LEHR_API_KEY is safer: other users can see arguments.',
+  },
+  json: { type: 'boolean', help: 'Write JSON.' },
+  help: { type: 'boolean', short: 'h', help: 'Show this help.' },
 } as const satisfies Options;
 
 export interface Parsed {
@@ -70,7 +74,7 @@ export interface Parsed {
   readonly positionals: readonly string[];
 }
 
-/** Throws CliError for what the command does not take. */
+/** Throws CliError for an unknown option and for a missing value. */
 export function parseFor(command: Command, args: readonly string[]): Parsed {
   const options = Object.fromEntries(
     Object.entries({ ...command.options, ...COMMON }).map(
@@ -88,15 +92,11 @@ export function parseFor(command: Command, args: readonly string[]): Parsed {
   }
 }
 
-export function checkCount(
-  { count: [least, most], operands }: Command,
-  positionals: readonly string[],
-): void {
-  if (positionals.length < least) throw usageError(`${operands} is missing`);
-  if (positionals.length > most) {
-    throw usageError(
-      `${JSON.stringify(positionals[most])} is one too many${most === 1 ? '; quote words that belong together' : ''}`,
-    );
+export function checkCount({ count: [min, max], operands }: Command, positionals: readonly string[]): void {
+  if (positionals.length < min) throw usageError(`${operands} is missing`);
+  if (positionals.length > max) {
+    const hint = max === 1 ? '; quote an argument that has spaces' : '';
+    throw usageError(`unexpected argument ${JSON.stringify(positionals[max])}${hint}`);
   }
 }
 
@@ -113,11 +113,11 @@ export function helpOf({ name, operands, summary, notes = [], options }: Command
   return `${[`Usage: ${usage}`, '', summary, '', 'Options:', ...lines, ...(notes.length > 0 ? ['', ...notes] : [])].join('\n')}\n`;
 }
 
-/** The value of an option as a number. Throws CliError when it is none. */
+/** Parses the value of an option as a number. Throws CliError when it is not a number. */
 export function numberOf(name: string, value: string | undefined): number | undefined {
   if (value === undefined) return undefined;
   const number = Number(value);
   if (value.trim() === '' || !Number.isFinite(number))
-    throw usageError(`--${name} is ${JSON.stringify(value)}, wanted a number`);
+    throw usageError(`--${name} is ${JSON.stringify(value)}, expected a number`);
   return number;
 }

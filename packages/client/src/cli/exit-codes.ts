@@ -1,4 +1,4 @@
-/** What `lehr` ends with. 64 and above are those of sysexits.h; docs/cli.md has them as a table. */
+/** The exit codes of `lehr`. 64 to 78 are those of sysexits.h; docs/cli.md explains each. */
 import type { LehrError, LehrErrorCode } from '../lehr-error.ts';
 import type { Job } from '../wire.ts';
 
@@ -51,7 +51,7 @@ export function exitCodeOf(error: LehrError): ExitCode {
   return status >= 500 ? EXIT.fault : EXIT.refused;
 }
 
-/** What the user got wrong before anything was sent. */
+/** An error of the command line, the configuration or a file: not an answer of Lehr. */
 export class CliError extends Error {
   override readonly name = 'CliError';
   readonly exitCode: ExitCode;

@@ -1,13 +1,13 @@
-/** A job as people read it. */
+/** A job as text for people. */
 import type { Job } from '../wire.ts';
 import { durationText, plain, tableOf } from './table.ts';
 
-/** In one line: where it stands. */
+/** The state of a job in one line. */
 export function stateText({ status, queue, progress, metrics, error }: Job): string {
   switch (status) {
     case 'queued': {
-      const eta = queue?.eta_ms == null ? '' : `, about ${durationText(queue.eta_ms)}`;
-      return queue ? `queued, number ${queue.position} in line${eta}` : 'queued';
+      const eta = queue?.eta_ms == null ? '' : `, done in about ${durationText(queue.eta_ms)}`;
+      return queue ? `queued at position ${queue.position}${eta}` : 'queued';
     }
     case 'running':
       return progress ? `running, ${Math.floor(progress.fraction * 100)} %` : 'running';
@@ -18,7 +18,7 @@ export function stateText({ status, queue, progress, metrics, error }: Job): str
   }
 }
 
-/** In several: all that there is to know, with `files` in the place of links to what was saved. */
+/** A job in several lines. `files` are the paths of the saved pictures and replace their links. */
 export function jobText(job: Job, files: readonly string[] = []): string {
   const { id, type, model, attempt, output, error, metrics, metadata, nodes = [] } = job;
   const lines: [string, string][] = [[type, `${model}, attempt ${attempt}`]];
@@ -31,7 +31,7 @@ export function jobText(job: Job, files: readonly string[] = []): string {
     lines.push(['picture', `${width}x${height}, seed ${seed}: ${files[i] ?? url}`]);
   }
   if (output?.text !== undefined) lines.push(['text', plain(output.text)]);
-  if (error) lines.push(['error', `${error.code}${error.retryable ? ' (may work when tried again)' : ''}`]);
+  if (error) lines.push(['error', `${error.code}${error.retryable ? ' (a retry may succeed)' : ''}`]);
   for (const [name, value] of Object.entries(metadata)) lines.push([plain(name), plain(value)]);
   const width = Math.max(...lines.map(([name]) => name.length));
   const body = lines.map(([name, value]) => `  ${name.padEnd(width)}  ${value}\n`).join('');

@@ -1,4 +1,4 @@
-/** What happens to a job, shown while it happens: a bar on a terminal, else a line for each event. */
+/** Shows a job's events: as a progress bar on a terminal, otherwise as one line for each event. */
 import type { FollowedEvent } from '../follow.ts';
 import type { JobEvent } from '../wire.ts';
 import { stateText } from './job-text.ts';
@@ -6,7 +6,7 @@ import { plain } from './table.ts';
 
 export interface ProgressView {
   show(event: FollowedEvent): void;
-  /** Leaves the place as it was found. */
+  /** Erases the bar. */
   end(): void;
 }
 
@@ -31,7 +31,7 @@ export const progressLines = (write: (text: string) => void): ProgressView => ({
   end: () => {},
 });
 
-/** `denoise  [########----------------]  33 %  10/30`. Undefined for what does not show. */
+/** The bar, as in `denoise  [########----------------]  33 %  10/30`. Undefined for an event that does not change it. */
 export function barText(event: JobEvent): string | undefined {
   switch (event.type) {
     case 'job.queued':
@@ -53,7 +53,7 @@ function bar(fraction: number, stage: string, steps: string): string {
   return `${stage.padEnd(10)} [${drawn}] ${String(Math.floor(fraction * 100)).padStart(3)} %  ${steps}`.trimEnd();
 }
 
-/** Previews are for eyes, so they have no line. */
+/** One line of text for an event. Undefined for a preview, which is a picture. */
 export function lineText(event: JobEvent): string | undefined {
   switch (event.type) {
     case 'job.queued':
@@ -67,9 +67,9 @@ export function lineText(event: JobEvent): string | undefined {
     case 'job.preview':
       return undefined;
     case 'job.output':
-      return `said: ${plain(event.data.text)}`;
+      return `text: ${plain(event.data.text)}`;
     default:
-      // A newer server may say what this client does not know.
+      // A newer server may send events that this client does not know.
       return 'status' in event.data ? stateText(event.data) : undefined;
   }
 }

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { CliError, EXIT } from './exit-codes.ts';
 
-/** The bytes of a file that the command line names. Throws CliError when it cannot be read. */
+/** Reads a file that the command line names. Throws CliError when it cannot be read. */
 export async function readInput(path: string): Promise<Buffer<ArrayBuffer>> {
   try {
     return (await readFile(path)) as Buffer<ArrayBuffer>;

@@ -2,23 +2,33 @@ import type { JobRequest } from '../wire.ts';
 import { numberOf, type Options, type Values } from './command.ts';
 import { usageError } from './exit-codes.ts';
 
-/** What every kind of job may be asked with. */
+/** The options of every command that creates a job. */
 export const REQUEST_OPTIONS = {
-  model: { type: 'string', short: 'm', value: 'NAME', help: 'Model, or model@version. Else the default.' },
-  priority: { type: 'string', value: 'CLASS', help: 'interactive, standard or bulk.' },
-  deadline: { type: 'string', value: 'SECONDS', help: 'After which the result is worth nothing.' },
-  webhook: { type: 'string', value: 'URL', help: 'Whom to tell of the end.' },
-  metadata: { type: 'string', multiple: true, value: 'NAME=VALUE', help: 'Your own label; may be repeated.' },
-  'idempotency-key': { type: 'string', value: 'TEXT', help: 'Said again, it gets the same job.' },
-  timeout: { type: 'string', value: 'SECONDS', help: 'How long to wait at most; the job goes on.' },
+  model: {
+    type: 'string',
+    short: 'm',
+    value: 'NAME',
+    help: 'Model, or model@version. Default: the default model.',
+  },
+  priority: { type: 'string', value: 'CLASS', help: 'interactive, standard or bulk. Default: standard.' },
+  deadline: { type: 'string', value: 'SECONDS', help: 'The job expires when it has not ended by then.' },
+  webhook: { type: 'string', value: 'URL', help: 'URL that Lehr calls when the job has ended.' },
+  metadata: {
+    type: 'string',
+    multiple: true,
+    value: 'NAME=VALUE',
+    help: 'A label of your own. Can be repeated.',
+  },
+  'idempotency-key': { type: 'string', value: 'TEXT', help: 'The same key and request return the same job.' },
+  timeout: { type: 'string', value: 'SECONDS', help: 'The longest wait. The job continues after it.' },
 } as const satisfies Options;
 
-/** The fields that every kind of request has. */
+/** The request fields of these options. */
 export function requestFields(values: Values<typeof REQUEST_OPTIONS>) {
   const { model, priority, deadline, webhook, metadata } = values;
   return {
     model,
-    // What it may be is the server's to say, so that an older client takes what a newer server knows.
+    // The server validates it, so that an older client accepts the values of a newer server.
     priority: priority as JobRequest['priority'],
     deadline_s: numberOf('deadline', deadline),
     ...(webhook !== undefined && { webhook: { url: webhook } }),
@@ -28,6 +38,6 @@ export function requestFields(values: Values<typeof REQUEST_OPTIONS>) {
 
 function labelOf(text: string): [name: string, value: string] {
   const at = text.indexOf('=');
-  if (at < 1) throw usageError(`--metadata is ${JSON.stringify(text)}, wanted NAME=VALUE`);
+  if (at < 1) throw usageError(`--metadata is ${JSON.stringify(text)}, expected NAME=VALUE`);
   return [text.slice(0, at), text.slice(at + 1)];
 }

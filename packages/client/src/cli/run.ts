@@ -1,4 +1,4 @@
-/** From arguments to an exit code: finds the command, parses, runs, and says what went wrong. */
+/** Runs a command line: finds the command, parses its options, runs it, and reports its error. Returns the exit code. */
 import { Lehr } from '../lehr.ts';
 import { LehrError } from '../lehr-error.ts';
 import { type Command, checkCount, helpOf, parseFor } from './command.ts';
@@ -8,7 +8,7 @@ import { apiKeyOf, urlOf } from './settings.ts';
 import { plain, tableOf } from './table.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Some 8 s in all: an API that is started anew is back by then, and a person does not wait much longer. */
+/** About 8 s in all: enough for a restart of the API, and not too long for a person who waits. */
 const MAX_RETRIES = 5;
 const MAX_RETRY_AFTER_MS = 10_000;
 
@@ -30,7 +30,7 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
         apiKey: await apiKeyOf(values, terminal.env, url),
         maxRetries: MAX_RETRIES,
         maxRetryAfterMs: MAX_RETRY_AFTER_MS,
-        onRetry: sayOnce(terminal),
+        onRetry: reportFirstRetry(terminal),
       });
     return await command.run({ values, positionals, terminal, json: values.json ?? false, url, client });
   } catch (error) {
@@ -38,16 +38,16 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
   }
 }
 
-/** So that nobody stares at a silent terminal. */
-function sayOnce(terminal: Terminal): (error: LehrError) => void {
-  let said = !terminal.errIsTty;
+/** Explains the delay to a person at a terminal. */
+function reportFirstRetry(terminal: Terminal): (error: LehrError) => void {
+  let isReported = !terminal.errIsTty;
   return ({ message }) => {
-    if (!said) terminal.err(`lehr: ${plain(message)} Trying again.\n`);
-    said = true;
+    if (!isReported) terminal.err(`lehr: ${plain(message)} Retrying.\n`);
+    isReported = true;
   };
 }
 
-/** The longest name that the arguments begin with. */
+/** The command whose name the arguments begin with. */
 const findCommand = (args: readonly string[]): Command | undefined =>
   COMMANDS.find(({ name }) => name === args.slice(0, name.split(' ').length).join(' '));
 
@@ -56,38 +56,38 @@ function withoutCommand([first]: readonly string[], terminal: Terminal): ExitCod
   const shown = part.length > 0 ? part : COMMANDS;
   const rows = shown.map(({ name, operands, summary }) => [`  lehr ${name} ${operands}`.trimEnd(), summary]);
   const [head, ...lines] = tableOf(['', ''], rows).split('\n');
-  const help = `Usage: lehr COMMAND [options]${head}\n\n${lines.join('\n')}\nlehr COMMAND --help has the options of each.\n`;
+  const help = `Usage: lehr COMMAND [options]${head}\n\nCommands:\n${lines.join('\n')}\nRun lehr COMMAND --help for the options of a command.\n`;
   if (first === undefined || first === '--help' || first === '-h' || first === 'help') {
     terminal.out(help);
     return EXIT.ok;
   }
   terminal.err(
-    part.length > 0 ? help : `lehr: ${JSON.stringify(first)} is not a command; lehr --help lists them\n`,
+    part.length > 0 ? help : `lehr: ${JSON.stringify(first)} is not a command. Run lehr --help for a list.\n`,
   );
   return EXIT.usage;
 }
 
 function report(error: unknown, { name }: Command, json: boolean, terminal: Terminal): ExitCode {
   if (terminal.signal.aborted) {
-    terminal.err(`lehr: interrupted; a job that was submitted goes on\n`);
+    terminal.err(`lehr: interrupted; a submitted job continues\n`);
     return EXIT.interrupted;
   }
   if (error instanceof LehrError) {
-    terminal.err(json ? `${JSON.stringify({ error: shown(error) })}\n` : textOf(error));
+    terminal.err(json ? `${JSON.stringify({ error: errorJson(error) })}\n` : textOf(error));
     return exitCodeOf(error);
   }
   const { message, stack } = error as Error;
   const exitCode = error instanceof CliError ? error.exitCode : EXIT.fault;
   if (json) terminal.err(`${JSON.stringify({ error: { code: 'cli', message } })}\n`);
-  else if (exitCode === EXIT.fault) terminal.err(`lehr: a fault of this program: ${stack}\n`);
+  else if (exitCode === EXIT.fault) terminal.err(`lehr: this is a bug in lehr: ${stack}\n`);
   else
     terminal.err(
-      `lehr: ${message}\n${exitCode === EXIT.usage ? `lehr ${name} --help has its options\n` : ''}`,
+      `lehr: ${message}\n${exitCode === EXIT.usage ? `Run lehr ${name} --help for its options.\n` : ''}`,
     );
   return exitCode;
 }
 
-const shown = ({ code, status, message, problems, retryable, requestId, jobId }: LehrError) => ({
+const errorJson = ({ code, status, message, problems, retryable, requestId, jobId }: LehrError) => ({
   code,
   message,
   status,
@@ -98,9 +98,9 @@ const shown = ({ code, status, message, problems, retryable, requestId, jobId }:
 });
 
 const HINTS: Partial<Record<LehrError['code'], string>> = {
-  'connection-failed': 'Is Lehr running, and LEHR_URL its address? lehr doctor looks closer.',
-  unauthenticated: 'Which key is used: --api-key, then LEHR_API_KEY, then LEHR_HOME/api-key.',
-  forbidden: 'Another key may have the right; lehr keys list shows which have which.',
+  'connection-failed': 'Is Lehr running, and is LEHR_URL its address? Run lehr doctor for a check.',
+  unauthenticated: 'The key is --api-key, else LEHR_API_KEY, else the file LEHR_HOME/api-key.',
+  forbidden: 'Use a key that has this scope. lehr keys list shows the scopes of each key.',
 };
 
 function textOf({ code, message, requestId }: LehrError): string {

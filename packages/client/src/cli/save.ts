@@ -1,4 +1,4 @@
-/** Outputs as files. */
+/** Saves a job's outputs as files. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, extname, join } from 'node:path';
 import type { Lehr } from '../lehr.ts';
@@ -6,9 +6,9 @@ import type { Image, Job } from '../wire.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 
 /**
- * Writes a job's pictures and returns their paths. `target` that ends in a slash is a folder, where they are called after the
- * job; else it is the file of the first, and the others get a number before the extension. Throws CliError when a file
- * cannot be written.
+ * Saves a job's pictures and returns their paths. A `target` that ends in a slash is a folder, in which the files are named after
+ * the job. Any other `target` is the path of the first picture; the others get a number before the extension. Throws CliError when
+ * a file cannot be written.
  */
 export async function savePictures(
   lehr: Lehr,

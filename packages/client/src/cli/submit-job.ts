@@ -5,18 +5,18 @@ import { followToEnd } from './follow-to-end.ts';
 import { progressBar } from './progress.ts';
 import type { REQUEST_OPTIONS } from './request-options.ts';
 
-/** Posts it and, if asked to, stays with a bar until it is over. */
+/** Creates a job. With `wait`, shows a progress bar on a terminal and returns the job when it has ended. */
 export async function submitJob(
   lehr: Lehr,
   request: JobRequest,
   { values, terminal, json }: Call<typeof REQUEST_OPTIONS>,
-  then: 'leave' | 'stay',
+  { wait }: { readonly wait: boolean },
 ): Promise<Job> {
   const { signal } = terminal;
   const idempotencyKey = values['idempotency-key'];
   const seconds = numberOf('timeout', values.timeout);
   const job = await lehr.submit(request, { signal, idempotencyKey });
-  if (then === 'leave' || isOver(job)) return job;
+  if (!wait || isOver(job)) return job;
   const view =
     terminal.errIsTty && !json
       ? progressBar((text) => terminal.err(text), terminal.columns)

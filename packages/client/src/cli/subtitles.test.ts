@@ -7,18 +7,18 @@ const CUES = [
   { start: 3723.0405, end: 3724, text: ' Then wait.' },
 ];
 
-test('srt numbers its cues and writes milliseconds after a comma', () => {
+test('SRT numbers its cues and writes milliseconds after a comma', () => {
   expect(srtOf(CUES)).toBe(
     '1\n00:00:00,000 --> 00:00:01,600\nFire it slowly.\n\n2\n01:02:03,041 --> 01:02:04,000\nThen wait.\n',
   );
   expect(srtOf([])).toBe('');
 });
 
-test('vtt begins with its name and writes milliseconds after a point', () => {
+test('VTT starts with its name and writes milliseconds after a point', () => {
   expect(vttOf(CUES.slice(0, 1))).toBe('WEBVTT\n\n00:00:00.000 --> 00:00:01.600\nFire it slowly.\n');
 });
 
-test('a reader of subtitles reads both', () => {
+test('A subtitle parser reads both formats', () => {
   for (const text of [srtOf(CUES), vttOf(CUES)]) {
     const cues = parseSync(text).filter(({ type }) => type === 'cue');
     expect(cues).toMatchObject([

@@ -1,13 +1,13 @@
-/** Timed segments as subtitle files. */
+/** Formats timed segments as subtitles. */
 import type { Segment } from '../wire.ts';
 
 type Cue = Pick<Segment, 'start' | 'end' | 'text'>;
 
-/** SubRip: cues numbered from 1, a comma before the milliseconds. */
+/** SubRip (.srt): cues are numbered from 1, with a comma before the milliseconds. */
 export const srtOf = (segments: readonly Cue[]): string =>
   segments.map((cue, i) => `${i + 1}\n${timesOf(cue, ',')}\n${cue.text.trim()}\n`).join('\n');
 
-/** WebVTT. */
+/** WebVTT (.vtt): a point before the milliseconds. */
 export const vttOf = (segments: readonly Cue[]): string =>
   ['WEBVTT\n', ...segments.map((cue) => `${timesOf(cue, '.')}\n${cue.text.trim()}\n`)].join('\n');
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { durationText, plain, tableOf } from './table.ts';
 
-test('columns are as wide as their widest cell, and no line ends in blanks', () => {
+test('Columns are as wide as their widest cell, and no line ends in spaces', () => {
   expect(
     tableOf(
       ['A', 'LONG'],
@@ -13,7 +13,7 @@ test('columns are as wide as their widest cell, and no line ends in blanks', () 
   ).toBe('A          LONG\nwide cell\nb          c\n');
 });
 
-test('what comes from elsewhere cannot move the cursor', () => {
+test('Control characters in a cell cannot move the cursor', () => {
   expect(plain('a\u001b[2Jb\rc\nd\u009b1m')).toBe('a�[2Jb�c\nd�1m');
   expect(tableOf(['NAME'], [['\u001b[31mred']])).toBe('NAME\n�[31mred\n');
 });
@@ -26,6 +26,6 @@ test.each([
   [245_000, '4 min 5 s'],
   [3_600_000, '1 h 0 min'],
   [90_000_000, '25 h 0 min'],
-])('%d ms is %s', (ms, text) => {
+])('A duration of %d ms is written as %s', (ms, text) => {
   expect(durationText(ms)).toBe(text);
 });

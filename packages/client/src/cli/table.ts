@@ -1,4 +1,4 @@
-/** Rows under a head, each column as wide as its widest cell. Cells come from elsewhere, so control characters are left out. */
+/** Aligns rows under a header. Cells contain text of callers, so control characters are replaced. */
 export function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const all = [head, ...rows.map((row) => row.map(plain))];
   const widths = head.map((_, i) => Math.max(...all.map((row) => row[i].length)));
@@ -13,10 +13,10 @@ export function tableOf(head: readonly string[], rows: readonly (readonly string
     .join('');
 }
 
-/** Text that cannot move a terminal's cursor or change its colours; lines stay lines. */
+/** Replaces control characters, which could move a terminal's cursor or change its colours. Keeps line breaks. */
 export const plain = (text: string): string => text.replace(/(?!\n)\p{Cc}/gu, '�');
 
-/** 850 ms, 12.3 s, 4 min 5 s. */
+/** Formats a duration, as in 850 ms, 12.3 s or 4 min 5 s. */
 export function durationText(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;

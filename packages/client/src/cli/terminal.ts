@@ -1,15 +1,15 @@
-/** Where the CLI runs: everything it touches outside of itself but files and the network. */
+/** The process around the CLI: all of its I/O except files and the network. */
 export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Results. */
+  /** Writes results to standard output. */
   out(text: string): void;
-  /** Everything else: progress, complaints. */
+  /** Writes progress and errors to standard error. */
   err(text: string): void;
-  /** Whether a person sees what `out` and `err` write, and may be shown lines that change. */
+  /** Whether `out` and `err` write to a terminal, where a line can be overwritten. */
   readonly outIsTty: boolean;
   readonly errIsTty: boolean;
   readonly columns: number;
-  /** Aborts at Ctrl-C. */
+  /** Aborts on Ctrl-C and SIGTERM. */
   readonly signal: AbortSignal;
   readStdin(): Promise<string>;
 }

@@ -8,8 +8,8 @@ export const cancel = defineCommand({
   name: 'cancel',
   operands: 'JOB...',
   count: [1, Number.POSITIVE_INFINITY],
-  summary: 'Call jobs off. One that runs ends at its next step; one that is over stays as it is.',
-  options: { wait: { type: 'boolean', short: 'w', help: 'Stay until they are over.' } },
+  summary: 'Cancel jobs. A running job ends at its next step; a job that has ended does not change.',
+  options: { wait: { type: 'boolean', short: 'w', help: 'Wait until the jobs have ended.' } },
   run: async ({ values, positionals, terminal, json, client }) => {
     const lehr = await client();
     const { signal } = terminal;
@@ -21,7 +21,7 @@ export const cancel = defineCommand({
     if (json) terminal.out(`${JSON.stringify(shown)}\n`);
     else
       for (const job of shown)
-        terminal.out(`${job.id} ${isOver(job) ? stateText(job) : 'has been told to stop'}\n`);
+        terminal.out(`${job.id} ${isOver(job) ? stateText(job) : 'is being canceled'}\n`);
     return EXIT.ok;
   },
 });

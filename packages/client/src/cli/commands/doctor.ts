@@ -9,27 +9,27 @@ export const doctor = defineCommand({
   name: 'doctor',
   operands: '',
   count: [0, 0],
-  summary: 'Look at everything Lehr needs, and say what to do about what is wrong.',
+  summary: 'Check everything that Lehr needs, and say how to fix what is wrong.',
   notes: [
-    'Asks the API from wherever it runs. Where the server is installed, it also looks at Redis, the store, the models and the',
-    'providers, with the variables that the server is started with.',
+    'Checks the API over HTTP. Where the server is installed, it also checks Redis, the store, the models and the providers:',
+    'run it with the variables of the server.',
   ],
   options: {
     'skip-models': { type: 'boolean', help: 'Do not load models, which takes time and memory.' },
   },
   run: async ({ values, terminal, json, url, client }) => {
     const checks: Check[] = [];
-    const say = (check: Check): void => {
+    const report = (check: Check): void => {
       checks.push(check);
       if (!json) terminal.out(lineOf(check));
     };
-    for await (const check of checkApi(url, client, terminal.signal)) say(check);
-    const isServer = await checkServer(terminal, values['skip-models'] ?? false, say);
-    const worst = checks.some(({ state }) => state === 'fail') ? 'fail' : 'ok';
-    if (json) terminal.out(`${JSON.stringify({ ok: worst === 'ok', server: isServer, checks })}\n`);
+    for await (const check of checkApi(url, client, terminal.signal)) report(check);
+    const isServer = await checkServer(terminal, values['skip-models'] ?? false, report);
+    const ok = checks.every(({ state }) => state !== 'fail');
+    if (json) terminal.out(`${JSON.stringify({ ok, server: isServer, checks })}\n`);
     else if (!isServer)
-      terminal.out('The server is not installed here: Redis, store and models were not looked at.\n');
-    return worst === 'ok' ? EXIT.ok : EXIT.unhealthy;
+      terminal.out('The server is not installed here: Redis, the store and the models were not checked.\n');
+    return ok ? EXIT.ok : EXIT.unhealthy;
   },
 });
 

@@ -9,7 +9,7 @@ import { submit } from './submit.ts';
 import { transcribe } from './transcribe.ts';
 import { watch } from './watch.ts';
 
-/** In the order in which the help names them. */
+/** In the order of the help text. */
 export const COMMANDS: readonly Command[] = [
   submit,
   transcribe,

@@ -11,16 +11,20 @@ export const jobs = defineCommand({
   name: 'jobs',
   operands: '[JOB...]',
   count: [0, Number.POSITIVE_INFINITY],
-  summary: 'List your jobs, newest first, or show these.',
+  summary: 'List your jobs, newest first, or show the given jobs.',
   options: {
     status: {
       type: 'string',
       value: 'STATUS',
       help: 'queued, running, succeeded, failed, canceled or expired.',
     },
-    type: { type: 'string', value: 'TYPE', help: 'Such as text-to-image.' },
+    type: {
+      type: 'string',
+      value: 'TYPE',
+      help: 'text-to-image, speech-to-text, speech-to-image or workflow.',
+    },
     model: { type: 'string', short: 'm', value: 'NAME', help: 'Model, or model@version.' },
-    limit: { type: 'string', value: 'N', help: `How many at most; ${DEFAULT_LIMIT} unless said otherwise.` },
+    limit: { type: 'string', value: 'N', help: `The largest number of jobs. Default: ${DEFAULT_LIMIT}.` },
   },
   run: async ({ values, positionals, terminal, json, client }) => {
     const lehr = await client();
@@ -30,15 +34,16 @@ export const jobs = defineCommand({
       for (const id of positionals) shown.push(await lehr.get(id, { signal }));
     } else {
       const limit = numberOf('limit', values.limit) ?? DEFAULT_LIMIT;
-      if (limit < 1 || !Number.isInteger(limit)) throw usageError('--limit wants a whole number above 0');
-      const wanted = {
+      if (limit < 1 || !Number.isInteger(limit))
+        throw usageError(`--limit is ${JSON.stringify(values.limit)}, expected a whole number above 0`);
+      const filter = {
         status: values.status as ListOptions['status'],
         type: values.type as ListOptions['type'],
         model: values.model,
         limit: Math.min(limit, MAX_PAGE),
         signal,
       };
-      for await (const job of lehr.list(wanted)) {
+      for await (const job of lehr.list(filter)) {
         shown.push(job);
         if (shown.length === limit) break;
       }

@@ -7,20 +7,28 @@ export const createKey = defineCommand({
   name: 'keys create',
   operands: 'TENANT',
   count: [1, 1],
-  summary: 'Make a key. It is shown this once. Needs a key with the right admin.',
-  notes: ['In a pipe it writes the key alone: lehr keys create acme > key.txt'],
+  summary: 'Create a key and show it once. Needs a key with the scope admin.',
+  notes: ['Standard output is the key alone: lehr keys create acme > key.txt'],
   options: {
-    name: { type: 'string', value: 'TEXT', help: 'For people.' },
-    env: { type: 'string', value: 'WORD', help: 'Stands in the key; live unless said otherwise.' },
+    name: { type: 'string', value: 'TEXT', help: 'A name for people.' },
+    env: { type: 'string', value: 'WORD', help: 'A word inside the key. Default: live.' },
     scopes: {
       type: 'string',
       value: 'A,B',
-      help: 'Of submit, read, cancel, admin; the first three unless said.',
+      help: 'Of submit, read, cancel, admin. Default: submit,read,cancel.',
     },
-    expires: { type: 'string', value: 'DATE', help: 'When it stops working, such as 2027-01-31.' },
-    'max-jobs': { type: 'string', value: 'N', help: "The tenant's jobs without an end." },
-    'cost-per-minute': { type: 'string', value: 'SECONDS', help: 'Estimated engine seconds per minute.' },
-    weight: { type: 'string', value: 'N', help: "The tenant's share against others." },
+    expires: { type: 'string', value: 'DATE', help: 'When the key expires, such as 2027-01-31.' },
+    'max-jobs': { type: 'string', value: 'N', help: "The tenant's jobs that wait or run." },
+    'cost-per-minute': {
+      type: 'string',
+      value: 'SECONDS',
+      help: 'Estimated engine time that the key may use per minute.',
+    },
+    weight: {
+      type: 'string',
+      value: 'N',
+      help: "The tenant's share of the engine, against other tenants. Default: 1.",
+    },
   },
   run: async ({ values, positionals: [tenant], terminal, json, client }) => {
     const key = await (await client()).keys.create(
@@ -42,7 +50,7 @@ export const createKey = defineCommand({
     else {
       terminal.out(`${key.key}\n`);
       terminal.err(
-        `${key.id} of ${key.tenant} may ${key.scopes.join(', ')}. The key is shown this once: keep it.\n`,
+        `${key.id} of ${key.tenant} may ${key.scopes.join(', ')}. The key is shown only once: save it.\n`,
       );
     }
     return EXIT.ok;
@@ -53,12 +61,12 @@ export const listKeys = defineCommand({
   name: 'keys list',
   operands: '',
   count: [0, 0],
-  summary: 'List the keys of all tenants, without their secrets.',
+  summary: 'List the keys of all tenants, without the secrets.',
   options: {},
   run: async ({ terminal, json, client }) => {
     const keys = await (await client()).keys.list({ signal: terminal.signal });
     if (json) terminal.out(`${JSON.stringify(keys)}\n`);
-    else terminal.out(keys.length > 0 ? keysTable(keys) : 'No keys but the configured one.\n');
+    else terminal.out(keys.length > 0 ? keysTable(keys) : 'No keys except the configured one.\n');
     return EXIT.ok;
   },
 });
@@ -67,7 +75,7 @@ export const revokeKeys = defineCommand({
   name: 'keys revoke',
   operands: 'ID...',
   count: [1, Number.POSITIVE_INFINITY],
-  summary: 'Revoke keys. They work nowhere a second later; jobs made with them go on.',
+  summary: 'Revoke keys. Every API process refuses them within a second; their jobs continue.',
   options: {},
   run: async ({ positionals, terminal, json, client }) => {
     const { keys } = await client();
@@ -97,6 +105,6 @@ function dateOf(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
   const ms = Date.parse(text);
   if (Number.isNaN(ms))
-    throw usageError(`--expires is ${JSON.stringify(text)}, wanted a date such as 2027-01-31`);
+    throw usageError(`--expires is ${JSON.stringify(text)}, expected a date such as 2027-01-31`);
   return new Date(ms).toISOString();
 }

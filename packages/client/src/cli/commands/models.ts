@@ -6,7 +6,7 @@ export const models = defineCommand({
   name: 'models',
   operands: '',
   count: [0, 0],
-  summary: 'List the models on offer.',
+  summary: 'List the models.',
   options: {},
   run: async ({ terminal, json, client }) => {
     const list = await (await client()).models({ signal: terminal.signal });

@@ -6,7 +6,7 @@ export const queues = defineCommand({
   name: 'queues',
   operands: '',
   count: [0, 0],
-  summary: 'Show how full the queues are, and who serves them.',
+  summary: 'Show the length of each queue, its workers and its expected wait.',
   options: {},
   run: async ({ terminal, json, client }) => {
     const list = await (await client()).queues({ signal: terminal.signal });

@@ -1,4 +1,4 @@
-/** Pictures from words, pictures from speech, and whatever else a request in a file asks for. */
+/** Creates a job: a picture from a prompt or a recording, or the request in a file. */
 import type { Lehr } from '../../lehr.ts';
 import type { Job, JobRequest, TextToImageInput } from '../../wire.ts';
 import { audioOf } from '../audio.ts';
@@ -12,27 +12,27 @@ import { submitJob } from '../submit-job.ts';
 import type { Terminal } from '../terminal.ts';
 
 const PICTURE_OPTIONS = {
-  negative: { type: 'string', value: 'TEXT', help: 'What to keep out.' },
-  size: { type: 'string', short: 's', value: 'WxH', help: 'Pixels, such as 512x512.' },
-  steps: { type: 'string', value: 'N', help: 'Denoising steps.' },
+  negative: { type: 'string', value: 'TEXT', help: 'What the picture should not show.' },
+  size: { type: 'string', short: 's', value: 'WxH', help: 'Size in pixels, such as 512x512.' },
+  steps: { type: 'string', value: 'N', help: 'Number of denoising steps.' },
   guidance: { type: 'string', value: 'N', help: 'Guidance scale.' },
   seed: { type: 'string', value: 'N', help: 'Seed of the first picture.' },
-  sampler: { type: 'string', value: 'NAME', help: 'How steps are made, such as euler.' },
-  count: { type: 'string', short: 'n', value: 'N', help: 'How many pictures.' },
-  format: { type: 'string', value: 'NAME', help: 'png, webp or jpeg.' },
+  sampler: { type: 'string', value: 'NAME', help: 'Sampler, such as euler.' },
+  count: { type: 'string', short: 'n', value: 'N', help: 'Number of pictures.' },
+  format: { type: 'string', value: 'NAME', help: 'png, webp or jpeg. Default: png.' },
 } as const satisfies Options;
 
 const SUBMIT_OPTIONS = {
   ...PICTURE_OPTIONS,
   ...REQUEST_OPTIONS,
-  audio: { type: 'string', short: 'a', value: 'FILE|URL', help: 'A recording: what it says is drawn.' },
-  file: { type: 'string', short: 'f', value: 'PATH', help: 'A request in JSON instead of a prompt.' },
-  wait: { type: 'boolean', short: 'w', help: 'Stay until the job is over.' },
+  audio: { type: 'string', short: 'a', value: 'FILE|URL', help: 'A recording whose words are the prompt.' },
+  file: { type: 'string', short: 'f', value: 'PATH', help: 'A whole request in JSON; - is standard input.' },
+  wait: { type: 'boolean', short: 'w', help: 'Wait until the job has ended.' },
   output: {
     type: 'string',
     short: 'o',
     value: 'PATH',
-    help: 'Save the pictures: a file, or a folder/. Waits.',
+    help: 'Wait, then save the pictures to a file or a folder/.',
   },
 } as const satisfies Options;
 
@@ -40,20 +40,19 @@ export const submit = defineCommand({
   name: 'submit',
   operands: '[PROMPT]',
   count: [0, 1],
-  summary: 'Have a picture drawn, from words or from speech, or any job done with --file.',
+  summary: 'Create a job: a picture from a prompt or a recording, or any request in a file.',
   notes: [
-    '--audio draws what a recording says.',
-    'Without --wait or --output it answers as soon as the job is stored.',
-    '--file takes a whole request in JSON ("-" for standard input), as POST /v1/jobs does.',
+    'Give one of PROMPT, --audio and --file. --file takes the body of POST /v1/jobs.',
+    'Without --wait and --output, the command ends as soon as the job is stored.',
   ],
   options: SUBMIT_OPTIONS,
   run: async (call) => {
     const { values, terminal } = call;
     const request = requestOf(call);
-    const stays = values.wait || values.output !== undefined;
+    const wait = values.wait || values.output !== undefined;
     const lehr = await call.client();
-    const job = await submitJob(lehr, await request(lehr), call, stays ? 'stay' : 'leave');
-    if (!stays) return leave(job, call);
+    const job = await submitJob(lehr, await request(lehr), call, { wait });
+    if (!wait) return showStored(job, call);
     const files =
       values.output === undefined ? [] : await savePictures(lehr, job, values.output, terminal.signal);
     terminal.out(
@@ -63,7 +62,7 @@ export const submit = defineCommand({
   },
 });
 
-function leave(job: Job, { terminal, json }: Call): ExitCode {
+function showStored(job: Job, { terminal, json }: Call): ExitCode {
   if (json) terminal.out(`${JSON.stringify(job)}\n`);
   else terminal.out(`${job.id} ${stateText(job)}\nlehr watch ${job.id}\n`);
   return EXIT.ok;
@@ -71,7 +70,7 @@ function leave(job: Job, { terminal, json }: Call): ExitCode {
 
 type SubmitCall = Call<typeof SUBMIT_OPTIONS>;
 
-/** What is wrong with the words is said at once; what takes the network comes later. */
+/** Checks the arguments at once; the returned function may use the network. */
 function requestOf(call: SubmitCall): (lehr: Lehr) => Promise<JobRequest> {
   const {
     values,
@@ -80,7 +79,7 @@ function requestOf(call: SubmitCall): (lehr: Lehr) => Promise<JobRequest> {
   } = call;
   const { audio, file } = values;
   if ([prompt, audio, file].filter((each) => each !== undefined).length !== 1) {
-    throw usageError('Give a PROMPT, an --audio or a --file');
+    throw usageError('give one of PROMPT, --audio and --file');
   }
   if (file !== undefined) return () => requestFrom(file, terminal);
   const [input, fields] = [pictureInput(values), requestFields(values)];
@@ -97,7 +96,7 @@ function pictureInput(values: Values<typeof PICTURE_OPTIONS>): Omit<TextToImageI
   const { negative, size, sampler, format } = values;
   const [, width, height] = /^(\d+)x(\d+)$/.exec(size ?? '') ?? [];
   if (size !== undefined && width === undefined) {
-    throw usageError(`--size is ${JSON.stringify(size)}, wanted WxH such as 512x512`);
+    throw usageError(`--size is ${JSON.stringify(size)}, expected WxH such as 512x512`);
   }
   return {
     negative_prompt: negative,
@@ -112,7 +111,7 @@ function pictureInput(values: Values<typeof PICTURE_OPTIONS>): Omit<TextToImageI
   };
 }
 
-/** Whether it is a request at all is the server's to say. */
+/** Only parses the JSON: the server validates the request. */
 async function requestFrom(path: string, terminal: Terminal): Promise<JobRequest> {
   const text = path === '-' ? await terminal.readStdin() : (await readInput(path)).toString();
   try {

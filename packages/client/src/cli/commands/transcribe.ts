@@ -18,29 +18,34 @@ const FORMATS: Readonly<Record<string, (job: Job) => string>> = {
 };
 
 const SPEECH_OPTIONS = {
-  language: { type: 'string', short: 'l', value: 'CODE', help: 'Such as en. Else it is detected.' },
-  translate: { type: 'boolean', help: 'Write English, whatever is spoken.' },
-  prompt: { type: 'string', value: 'TEXT', help: 'What might have come before: names, spelling.' },
-  temperature: { type: 'string', value: 'N', help: '0 to 1.' },
-  words: { type: 'boolean', help: 'Time each word, for --format json.' },
-  fast: { type: 'boolean', help: 'Long recordings: cut at silences and run all windows at once.' },
+  language: {
+    type: 'string',
+    short: 'l',
+    value: 'CODE',
+    help: 'Spoken language, such as en. Default: detected.',
+  },
+  translate: { type: 'boolean', help: 'Translate into English.' },
+  prompt: { type: 'string', value: 'TEXT', help: 'Text before the recording: names, spelling, style.' },
+  temperature: { type: 'string', value: 'N', help: '0 to 1; 0 is greedy decoding.' },
+  words: { type: 'boolean', help: 'Add the time of each word, in --format json.' },
+  fast: { type: 'boolean', help: 'Cut a long recording at silences and decode its windows together.' },
 } as const satisfies Options;
 
 export const transcribe = defineCommand({
   name: 'transcribe',
   operands: 'FILE|URL',
   count: [1, 1],
-  summary: 'Write down what is said in a recording.',
-  notes: ['The text is all that it writes, so it can be piped; --json writes the whole job.'],
+  summary: 'Transcribe a recording.',
+  notes: ['Standard output is the text alone; with --json it is the whole job.'],
   options: {
     ...SPEECH_OPTIONS,
     ...REQUEST_OPTIONS,
     format: {
       type: 'string',
       value: 'NAME',
-      help: 'text, srt, vtt or json; else by the ending of --output.',
+      help: 'text, srt, vtt or json. Default: by the extension of --output, else text.',
     },
-    output: { type: 'string', short: 'o', value: 'PATH', help: 'Write into this file.' },
+    output: { type: 'string', short: 'o', value: 'PATH', help: 'Write to this file.' },
   },
   run: async (call) => {
     const {
@@ -53,12 +58,9 @@ export const transcribe = defineCommand({
     const options = inputOf(values);
     const lehr = await call.client();
     const input = { ...options, audio: await audioOf(source, lehr, terminal.signal) };
-    const job = await submitJob(
-      lehr,
-      { type: 'speech-to-text', input, ...requestFields(values) },
-      call,
-      'stay',
-    );
+    const job = await submitJob(lehr, { type: 'speech-to-text', input, ...requestFields(values) }, call, {
+      wait: true,
+    });
     if (job.status !== 'succeeded') {
       terminal.err(json ? '' : jobText(job));
       if (json) terminal.out(`${JSON.stringify(job)}\n`);
@@ -79,7 +81,7 @@ function formatOf(format: string | undefined, output: string | undefined): (job:
       .replace('txt', 'text');
   if (format === undefined && !FORMATS[name]) return FORMATS.text;
   if (!FORMATS[name])
-    throw usageError(`--format is ${JSON.stringify(name)}, wanted ${Object.keys(FORMATS).join(', ')}`);
+    throw usageError(`--format is ${JSON.stringify(name)}, expected ${Object.keys(FORMATS).join(', ')}`);
   return FORMATS[name];
 }
 

@@ -8,13 +8,13 @@ export const watch = defineCommand({
   name: 'watch',
   operands: 'JOB',
   count: [1, 1],
-  summary: 'Follow a job until it is over.',
+  summary: 'Follow a job until it has ended.',
   notes: [
-    'A bar on a terminal, else a line for each event; --json writes each event as one line.',
-    'A lost connection is made again, and nothing is missed.',
+    'Shows a progress bar on a terminal, otherwise a line for each event; --json writes each event as a line of JSON.',
+    'Reconnects when the connection breaks, and misses no event.',
   ],
   options: {
-    after: { type: 'string', value: 'ID', help: 'Only what came after this event.' },
+    after: { type: 'string', value: 'ID', help: 'Show only the events after this one.' },
   },
   run: async ({ values, positionals: [id], terminal, json, client }) => {
     const lehr = await client();
@@ -26,7 +26,7 @@ export const watch = defineCommand({
     } finally {
       view.end();
     }
-    // The stream of a job that was over already may be empty.
+    // The stream does not carry the job when --after names its last event.
     const job = await lehr.get(id, { signal }).catch((error) => {
       if (error instanceof LehrError && error.code === 'not-found') {
         throw new LehrError('not-found', `${id} was deleted.`, error);

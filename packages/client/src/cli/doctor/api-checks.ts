@@ -1,15 +1,15 @@
-/** What can be seen of Lehr over HTTP. */
+/** Checks of Lehr over HTTP. */
 import type { Lehr } from '../../lehr.ts';
 import { errorOf, LehrError } from '../../lehr-error.ts';
 import { durationText } from '../table.ts';
 import type { Check } from './check.ts';
 
-const PATIENCE_MS = 10_000;
-/** Signed links and webhooks are refused by who is more than this far off; HTTP tells whole seconds. */
+const TIMEOUT_MS = 10_000;
+/** Signed links and webhooks contain times, so the clocks must agree. The Date header has whole seconds. */
 const MAX_SKEW_MS = 30_000;
 const WARN_SKEW_MS = 5_000;
 
-/** Stops at the first check that makes the others pointless. */
+/** Ends after the first check when the API does not answer. */
 export async function* checkApi(
   url: string,
   client: () => Promise<Lehr>,
@@ -17,13 +17,13 @@ export async function* checkApi(
 ): AsyncGenerator<Check, undefined> {
   const startedAt = Date.now();
   const ready = await fetch(`${url.replace(/\/+$/, '')}/readyz`, {
-    signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]),
+    signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
   }).catch((error: Error & { cause?: Error }) => error);
   signal.throwIfAborted();
   if (ready instanceof Error) {
-    const why = (ready.cause as Error | undefined)?.message || ready.message;
-    const advice = 'Start it (npm start), or set LEHR_URL to where it is.';
-    return void (yield { name: 'API', state: 'fail', detail: `no answer at ${url}: ${why}`, advice });
+    const reason = (ready.cause as Error | undefined)?.message || ready.message;
+    const advice = 'Start it (npm start), or set LEHR_URL to its address.';
+    return void (yield { name: 'API', state: 'fail', detail: `no answer at ${url}: ${reason}`, advice });
   }
   const ms = Date.now() - startedAt;
   yield await readiness(url, ready, ms);
@@ -44,47 +44,54 @@ async function readiness(url: string, response: Response, ms: number): Promise<C
     name,
     state: 'fail',
     detail: message,
-    advice: 'See what is missing below, or in the log of the API.',
+    advice: 'See the checks below, or the log of the API.',
   };
 }
 
 function clockCheck({ headers }: Response, askedAt: number): Check {
   const name = 'clock of the API';
   const date = Date.parse(headers.get('date') ?? '');
-  if (Number.isNaN(date)) return { name, state: 'warn', detail: 'it does not tell the time' };
-  // A Date header is cut to whole seconds, so it is half a second late on average.
+  if (Number.isNaN(date)) return { name, state: 'warn', detail: 'its answers have no Date header' };
+  // The Date header drops the fraction of the second: half a second on average.
   const skewMs = date + 500 - askedAt;
   const detail = `${durationText(Math.abs(skewMs))} ${skewMs < 0 ? 'behind' : 'ahead of'} this machine`;
   if (Math.abs(skewMs) <= WARN_SKEW_MS) return { name, state: 'ok', detail: 'agrees with this machine' };
   const state = Math.abs(skewMs) > MAX_SKEW_MS ? 'fail' : 'warn';
-  return { name, state, detail, advice: 'Keep both by NTP: links and webhooks carry times.' };
+  return {
+    name,
+    state,
+    detail,
+    advice: 'Synchronize both clocks with NTP: signed links and webhooks contain times.',
+  };
 }
 
 async function* withKey(client: () => Promise<Lehr>, signal: AbortSignal): AsyncGenerator<Check, undefined> {
   try {
     const lehr = await client();
     const models = await lehr.models({ signal });
-    yield { name: 'key', state: 'ok', detail: 'it is known and may read' };
+    yield { name: 'key', state: 'ok', detail: 'it is valid and has the scope read' };
     const { data, models: served } = await lehr.queues({ signal });
     for (const { model, workers, breaker } of served) yield modelCheck(model, workers, breaker);
     if (models.length === 0) {
       yield {
         name: 'models',
         state: 'fail',
-        detail: 'none are on offer',
-        advice: 'Point LEHR_MODELS at a models.yaml.',
+        detail: 'there are none',
+        advice: 'Set LEHR_MODELS to the path of a models.yaml.',
       };
     }
     const waiting = data.reduce((sum, queue) => sum + queue.waiting, 0);
     const oldestMs = Math.max(0, ...data.map(({ oldest_age_ms }) => oldest_age_ms ?? 0));
     const detail =
-      waiting === 0 ? 'nobody waits' : `${waiting} jobs wait, the oldest for ${durationText(oldestMs)}`;
+      waiting === 0 ? 'no job waits' : `${waiting} jobs wait, the oldest for ${durationText(oldestMs)}`;
     yield { name: 'queues', state: 'ok', detail };
   } catch (error) {
     signal.throwIfAborted();
     const { message } = error as Error;
-    const isOurs = error instanceof LehrError && error.status !== 401 && error.status !== 403;
-    const advice = isOurs ? 'See the log of the API.' : 'Set LEHR_API_KEY to a key with the right read.';
+    const isServerError = error instanceof LehrError && error.status !== 401 && error.status !== 403;
+    const advice = isServerError
+      ? 'See the log of the API.'
+      : 'Set LEHR_API_KEY to a key with the scope read.';
     yield { name: 'key', state: 'fail', detail: message, advice };
   }
 }
@@ -92,11 +99,11 @@ async function* withKey(client: () => Promise<Lehr>, signal: AbortSignal): Async
 function modelCheck(model: string, workers: number, breaker: string): Check {
   const name = `model ${model}`;
   if (workers === 0) {
-    const advice = 'Start a worker with its task in LEHR_TASKS; jobs for it are taken and wait.';
+    const advice = 'Start a worker with its task in LEHR_TASKS. Its jobs are accepted and wait.';
     return { name, state: 'warn', detail: 'no worker serves it', advice };
   }
   const detail = `served by ${workers}`;
   if (breaker === 'closed') return { name, state: 'ok', detail };
-  const advice = 'Jobs are refused because they would wait too long: add workers, or raise LEHR_MAX_WAIT_S.';
+  const advice = 'Jobs are refused because they would wait too long. Add workers, or raise LEHR_MAX_WAIT_S.';
   return { name, state: 'warn', detail: `${detail}, breaker ${breaker}`, advice };
 }

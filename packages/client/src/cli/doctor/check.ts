@@ -1,9 +1,9 @@
-/** One thing that was looked at. The server's own checks (apps/worker/src/doctor) come as lines of the same JSON. */
+/** The result of one check. The checks of the server (apps/worker/src/doctor) print the same as JSON lines. */
 export interface Check {
   readonly name: string;
-  /** `warn`: it works, but not as well or not for as long as it should. */
+  /** `warn`: it works, but badly or not for long. */
   readonly state: 'ok' | 'warn' | 'fail';
   readonly detail: string;
-  /** What to do about it. */
+  /** How to fix it. */
   readonly advice?: string | undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * What only the server's own machine can see. The checks are a program of the worker, run as a process of its own: this
- * package knows neither Redis nor ONNX Runtime, and a graph that takes its process down must not take the doctor along.
+ * Checks that only the server's machine can make. They are a program of the worker and run in a separate process: this package
+ * contains neither Redis nor ONNX Runtime, and a graph that crashes its process must not crash the doctor.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,14 +10,14 @@ import { fileURLToPath } from 'node:url';
 import type { Terminal } from '../terminal.ts';
 import type { Check } from './check.ts';
 
-/** Seen from dist/cli/doctor/ and from src/cli/doctor/ alike. */
+/** The path is the same from dist/cli/doctor/ and from src/cli/doctor/. */
 const PROGRAM = fileURLToPath(new URL('../../../../../apps/worker/dist/doctor/main.js', import.meta.url));
 
-/** Says each check as it is made; false when the server is not installed here. */
+/** Reports each check when it is done. Returns false when the server is not installed here. */
 export async function checkServer(
   { env, signal }: Pick<Terminal, 'env' | 'signal'>,
   skipModels: boolean,
-  say: (check: Check) => void,
+  report: (check: Check) => void,
 ): Promise<boolean> {
   if (!existsSync(PROGRAM)) return false;
   const child = spawn(process.execPath, [PROGRAM, ...(skipModels ? ['--skip-models'] : [])], {
@@ -26,15 +26,20 @@ export async function checkServer(
     signal,
   });
   const ended = once(child, 'close') as Promise<[code: number | null, signal: string | null]>;
-  let complaints = '';
+  let stderr = '';
   child.stderr.on('data', (text: Buffer) => {
-    complaints = `${complaints}${text}`.slice(-1000);
+    stderr = `${stderr}${text}`.slice(-1000);
   });
-  for await (const line of createInterface({ input: child.stdout })) say(JSON.parse(line) as Check);
+  for await (const line of createInterface({ input: child.stdout })) report(JSON.parse(line) as Check);
   const [code, killedBy] = await ended;
   if (code !== 0) {
-    const detail = `the checks ended (${killedBy ?? code}): ${complaints.trim() || 'without a word'}`;
-    say({ name: 'server', state: 'fail', detail, advice: 'What was checked last is what took them down.' });
+    const detail = `the checks ended early (${killedBy ?? code}): ${stderr.trim() || 'no output'}`;
+    report({
+      name: 'server',
+      state: 'fail',
+      detail,
+      advice: 'The check after the last one above ended the process.',
+    });
   }
   return true;
 }
