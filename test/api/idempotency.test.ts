@@ -234,7 +234,7 @@ describe('a post whose answer gets lost', () => {
     const stranger = await jobOf(await ask('POST', '/v1/jobs', circle));
     const { redis, keys } = world.parts;
     const { duplicate } = await identityOf(world);
-    await redis.zadd(keys.twins(duplicate!.hash), 'XX', (await redisNow(redis)) - 1, id);
+    await redis.zadd(keys.unanswered(duplicate!.hash), 'XX', (await redisNow(redis)) - 1, id);
     const late = await world.post();
     expect([keyed.id, stranger.id, late.id]).not.toContain(id);
   });
@@ -307,8 +307,8 @@ describe('a held request, as the dialects hold them', () => {
     const left = (await submit(world, duplicate)).record.id;
     await unanswered.markUnanswered(duplicate, left, { cancel: true });
     expect(await unanswered.takeAbandoned()).toEqual([]);
-    for (const entry of await redis.zrange(keys.orphans, '0', '-1'))
-      await redis.zadd(keys.orphans, 'XX', 1, entry);
+    for (const entry of await redis.zrange(keys.abandoned, '0', '-1'))
+      await redis.zadd(keys.abandoned, 'XX', 1, entry);
     const given = await Promise.all([unanswered.takeAbandoned(), other.parts.unanswered.takeAbandoned()]);
     expect(given.flat()).toEqual([left]);
   });
@@ -322,7 +322,7 @@ describe('a held request, as the dialects hold them', () => {
     const waiting = (await submit(world, duplicate)).record.id;
     for (const id of [running, waiting]) {
       await unanswered.markUnanswered(duplicate, id, { cancel: true });
-      await redis.zadd(keys.orphans, 'XX', 1, `${duplicate.hash} ${id}`);
+      await redis.zadd(keys.abandoned, 'XX', 1, `${duplicate.hash} ${id}`);
     }
     await cancelAbandoned(world.parts);
     expect((await world.get(running)).status).toBe('running');

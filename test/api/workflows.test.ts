@@ -37,7 +37,7 @@ const keysOf = (record: JobRecord | undefined): string[] => {
 
 const speechWorld = (): Promise<ApiWorld> => apiWorld(server.url, { registry: parseRegistry(SPEECH) });
 
-test('a workflow is forgotten when its last part has stopped, and leaves nothing behind that counts', async () => {
+test('A workflow is forgotten when its last part has stopped, and leaves nothing behind that counts', async () => {
   const { ask, worker, parts } = await speechWorld();
   const nodes = ['a', 'b'].map((id) => ({ id, ...listening('https://x.example/a.wav') }));
   const { id } = await jobOf(await ask('POST', '/v1/jobs', { type: 'workflow', nodes }));
@@ -58,7 +58,7 @@ test('a workflow is forgotten when its last part has stopped, and leaves nothing
   expect(await redis.scard(keys.runningOf(tenant))).toBe(0);
 });
 
-test('a request may say graph, the older name of workflow, and the answer says workflow', async () => {
+test('A request may say graph, the older name of workflow, and the answer says workflow', async () => {
   const { ask } = await speechWorld();
   const nodes = [{ id: 'a', ...listening('https://x.example/a.wav') }];
   const made = [];
@@ -77,7 +77,7 @@ test('a request may say graph, the older name of workflow, and the answer says w
   }
 });
 
-test('a stored workflow of an older version, whose type is graph, is shown as a workflow', async () => {
+test('A stored workflow of an older version, whose type is graph, is shown as a workflow', async () => {
   const { ask, parts } = await speechWorld();
   const nodes = [{ id: 'a', ...listening('https://x.example/a.wav') }];
   const { id } = await jobOf(await ask('POST', '/v1/jobs', { type: 'workflow', nodes }));
@@ -98,7 +98,7 @@ test('a stored workflow of an older version, whose type is graph, is shown as a 
   });
 });
 
-test('audio in a data: URI is stored byte for byte, however it is written and whatever it is called', async () => {
+test('Audio in a data: URI is stored byte for byte, however it is written and whatever it is called', async () => {
   const { ask, parts } = await speechWorld();
   const bytes = Buffer.from([0, 0x2b, 0x80, 0xc3, 0xa9, 0xff, 0x25, 0x2c]);
   const percent = [...bytes].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('');
@@ -120,7 +120,7 @@ test('audio in a data: URI is stored byte for byte, however it is written and wh
   }
 });
 
-test('a job whose audio could not be stored costs its key nothing', async () => {
+test('A job whose audio could not be stored costs its key nothing', async () => {
   const world = await speechWorld();
   const { ask, key } = await keyHolder(world, 'acme', { limits: { cost_per_minute_s: 1000 } });
   const uri = 'data:audio/wav;base64,UklGRg==';
@@ -133,7 +133,7 @@ test('a job whose audio could not be stored costs its key nothing', async () => 
   expect(Number(taken.headers.get('ratelimit-reset'))).toBeGreaterThan(0);
 });
 
-test('what is wrong with a reference in a speech-to-image request is said in the fields that were posted', async () => {
+test('What is wrong with a reference in a speech-to-image request is said in the fields that were posted', async () => {
   const { ask } = await speechWorld();
   const input = { audio: 'https://x.example/a.wav', negative_prompt: '{{transcribe.mood}}' };
   const refused = await ask('POST', '/v1/jobs', { type: 'speech-to-image', input });
@@ -141,7 +141,7 @@ test('what is wrong with a reference in a speech-to-image request is said in the
   expect((await problemOf(refused)).errors).toMatchObject([{ pointer: '/input/negative_prompt' }]);
 });
 
-test('a list of predictions leaves the segments of long transcripts where they are stored', async () => {
+test('A list of predictions leaves the segments of long transcripts where they are stored', async () => {
   const { ask, worker, parts } = await speechWorld();
   const { id } = await jobOf(await ask('POST', '/v1/jobs', listening('https://x.example/a.wav')));
   const claim = await worker.take(EARS);

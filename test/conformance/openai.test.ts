@@ -392,13 +392,13 @@ describe('a call that is held too long', () => {
     hangUp.abort();
     await lost;
     // It waits a minute for somebody to come back, and is called off then.
-    await expect.poll(() => jobs.redis.zcard(jobs.keys.orphans), PATIENT).toBe(1);
+    await expect.poll(() => jobs.redis.zcard(jobs.keys.abandoned), PATIENT).toBe(1);
     const other = openai(stack)
       .client.images.generate({ ...CIRCLE, prompt: 'another' })
       .catch(() => {});
     await jobs.untilJobs(2);
     const again = client.images.generate(CIRCLE);
-    await expect.poll(() => jobs.redis.zcard(jobs.keys.orphans), PATIENT).toBe(0);
+    await expect.poll(() => jobs.redis.zcard(jobs.keys.abandoned), PATIENT).toBe(0);
     await stack.worker();
     expect((await again).data).toHaveLength(1);
     await other;

@@ -433,8 +433,8 @@ describe('a client that loses its connection', () => {
         const [id] = await jobs.untilJobs(1);
         hangUp.abort();
         await answer;
-        const twins = `${jobs.keys.twins('')}*`;
-        await expect.poll(async () => adoptable(jobs, twins, id!), PATIENT).toBe(true);
+        const unanswered = `${jobs.keys.unanswered('')}*`;
+        await expect.poll(async () => adoptable(jobs, unanswered, id!), PATIENT).toBe(true);
         await stack.worker();
         throw new TypeError('fetch failed');
       },
@@ -444,7 +444,7 @@ describe('a client that loses its connection', () => {
     expect(lost).toBe(1);
     expect(await jobs.jobs()).toHaveLength(1);
     // Whoever hangs up on a prediction calls nothing off.
-    expect(await jobs.redis.zcard(jobs.keys.orphans)).toBe(0);
+    expect(await jobs.redis.zcard(jobs.keys.abandoned)).toBe(0);
   });
 
   test('and overtakes its own end has at most four', async () => {

@@ -1,4 +1,4 @@
-/** A folder store whose process is killed, or whose disk is full: what is visible afterwards is whole. */
+/** A folder store whose process is killed, or whose disk is full: every visible object is complete. */
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -24,13 +24,13 @@ const freshRoot = () => mkdtemp(join(folder, 'root-'));
 const openStore = (root: string) =>
   openFolderStore({ root, publicUrl: 'http://localhost', linkSecret: 's'.repeat(32) });
 
-/** Reads every object there is; throws for one whose file is damaged. */
+/** Reads every stored object; throws for one whose file is damaged. */
 async function visibleObjects(root: string) {
   const store = await openStore(root);
   const objects: { readonly sha256: string; readonly bytes: Buffer }[] = [];
   for await (const key of store.list('outputs/')) {
     const object = await store.get(key);
-    if (!object) throw new Error(`${key} is listed but not there.`);
+    if (!object) throw new Error(`${key} is listed but cannot be read.`);
     objects.push({
       sha256: object.sha256,
       bytes: Buffer.from(await new Response(object.body).arrayBuffer()),
@@ -45,7 +45,7 @@ function expectWhole(objects: Awaited<ReturnType<typeof visibleObjects>>): void 
   }
 }
 
-/** Runs the program, kills it after so many puts, and says what was left half written. */
+/** Runs the program, kills it after so many puts, and returns the names of unfinished files. */
 async function killAfter(puts: number, root: string): Promise<readonly string[]> {
   const child = spawn(process.execPath, [program, root, '1000000'], { stdio: ['ignore', 'pipe', 'inherit'] });
   onTestFinished(() => void child.kill('SIGKILL'));
@@ -56,11 +56,11 @@ async function killAfter(puts: number, root: string): Promise<readonly string[]>
   return readdir(join(root, ',writing'));
 }
 
-test('after kill -9 in the middle of puts, every visible object is whole, and what was begun is swept', async () => {
+test('After kill -9 in the middle of puts every visible object is complete, and unfinished files are removed', async () => {
   const root = await freshRoot();
-  // A kill that happens to fall between two puts proves nothing, so it is done again.
-  let begun = await killAfter(40, root);
-  while (begun.length === 0) begun = await killAfter(40, root);
+  // A kill between two puts proves nothing, so it is repeated.
+  let unfinished = await killAfter(40, root);
+  while (unfinished.length === 0) unfinished = await killAfter(40, root);
 
   const objects = await visibleObjects(root);
   expect(objects).toHaveLength(12);
@@ -68,7 +68,7 @@ test('after kill -9 in the middle of puts, every visible object is whole, and wh
   expect(await readdir(join(root, ',writing'))).toEqual([]);
 });
 
-test('a process that may write no file so large fails its puts in words and leaves nothing of them', async () => {
+test('A put beyond the file size limit of the process fails with a clear message and leaves no file', async () => {
   const root = await freshRoot();
   const limited = `ulimit -f 512 && exec "$0" "$@"`;
   const child = spawn('sh', ['-c', limited, process.execPath, program, root, '12'], {
@@ -82,27 +82,30 @@ test('a process that may write no file so large fails its puts in words and leav
   expect(await readdir(join(root, ',writing'))).toEqual([]);
 });
 
-/** A disk of its own, seen by this process alone; it is gone with it. */
+/** Starts a program in its own mount namespace, so that a disk mounted there is visible only to it and ends with it. */
 const PRIVATE_DISK = ['unshare', process.getuid?.() === 0 ? '--mount' : '--map-root-user', '--mount'];
 const canMount =
   process.platform === 'linux' &&
   spawnSync(PRIVATE_DISK[0]!, [...PRIVATE_DISK.slice(1), 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status ===
     0;
 
-test.runIf(canMount)('a full disk fails puts in words, leaves nothing of them, and fails check', async () => {
-  const root = await freshRoot();
-  // After the program's own lines: what it left half written (nothing), then what it stored.
-  const script = 'mount -t tmpfs -o size=4m tmpfs "$2" && "$0" "$@"; ls "$2/,writing"; ls "$2/outputs"';
-  const words = [...PRIVATE_DISK.slice(1), 'sh', '-c', script, process.execPath, program, root, '24'];
-  const child = spawn(PRIVATE_DISK[0]!, words, { stdio: ['ignore', 'pipe', 'inherit'] });
-  const lines = (await text(child.stdout)).trim().split('\n');
-  expect(lines.filter((line) => line.endsWith(' stored')).length).toBeGreaterThan(0);
-  expect(lines.find((line) => line.includes('ENOSPC'))).toMatch(
-    /storage-failed .*: the disk is full \(ENOSPC\)\.$/,
-  );
-  expect(lines.find((line) => line.startsWith('check '))).toMatch(
-    /cannot take a write: \d+ bytes are free, wanted/,
-  );
-  const check = lines.findIndex((line) => line.startsWith('check '));
-  expect(lines.slice(check + 1).every((line) => /^job-\d+$/.test(line))).toBe(true);
-});
+test.runIf(canMount)(
+  'A full disk fails puts with a clear message and leaves no files of them, and check rejects',
+  async () => {
+    const root = await freshRoot();
+    // After the lines of the program: its unfinished files (none), then the stored objects.
+    const script = 'mount -t tmpfs -o size=4m tmpfs "$2" && "$0" "$@"; ls "$2/,writing"; ls "$2/outputs"';
+    const command = [...PRIVATE_DISK.slice(1), 'sh', '-c', script, process.execPath, program, root, '24'];
+    const child = spawn(PRIVATE_DISK[0]!, command, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const lines = (await text(child.stdout)).trim().split('\n');
+    expect(lines.filter((line) => line.endsWith(' stored')).length).toBeGreaterThan(0);
+    expect(lines.find((line) => line.includes('ENOSPC'))).toMatch(
+      /storage-failed .*: the disk is full \(ENOSPC\)\.$/,
+    );
+    expect(lines.find((line) => line.startsWith('check '))).toMatch(
+      /cannot take a write: \d+ bytes are free, wanted/,
+    );
+    const check = lines.findIndex((line) => line.startsWith('check '));
+    expect(lines.slice(check + 1).every((line) => /^job-\d+$/.test(line))).toBe(true);
+  },
+);

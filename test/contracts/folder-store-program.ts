@@ -1,4 +1,4 @@
-/** `node folder-store-program.mjs <root> <count>`: puts objects into a folder store and says which, one per line. */
+/** `node folder-store-program.mjs <root> <count>` puts objects into a folder store and prints one outcome per line. */
 import { toObjectKey } from '../../packages/shared/src/ids.ts';
 import { openFolderStore } from '../../packages/shared/src/objects/folder.ts';
 
@@ -9,7 +9,7 @@ const [root = '', count = ''] = process.argv.slice(2);
 const store = await openFolderStore({ root, publicUrl: 'http://localhost', linkSecret: 's'.repeat(32) });
 let next = 0;
 
-/** Each put has a length and content of its own, so that a mixture of two would show. */
+/** Every put has a different length and content, so that a mixture of two would be found. */
 async function write(): Promise<void> {
   for (let n = next++; n < Number(count); n = next++) {
     const body = Buffer.alloc(400_000 + (n % 7) * 100_000, n);

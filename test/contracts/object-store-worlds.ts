@@ -1,4 +1,4 @@
-/** The two fillings of the ObjectStore port, each with what the contract needs to know about it beyond the port. */
+/** The two implementations of ObjectStore, each with the facts that the contract test needs beyond the interface. */
 import { watch } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -16,15 +16,15 @@ import { startRadosgw } from '../support/radosgw.ts';
 
 export interface World {
   readonly store: ObjectStore;
-  /** What the store's links call these two. */
+  /** The names of these query parameters in the store's links. */
   readonly expiryParameter: string;
   readonly signatureParameter: string;
-  /** S3 cannot send the header; whoever serves a folder must. */
+  /** S3 cannot send the header; the server of a folder store must. */
   readonly sendsNosniff: boolean;
-  /** The same store, and a promise of the moment at which a put of many MB is half done. */
+  /** The same store, and a promise that resolves when a put of many MB is half done. */
   interruptible(): Promise<{ readonly store: ObjectStore; readonly midway: Promise<unknown> }>;
-  /** Stores that cannot take a write, and what their `check()` must say. */
-  broken(): Promise<readonly { readonly store: ObjectStore; readonly says: RegExp }[]>;
+  /** Stores that cannot take a write, with the message that their `check()` must reject with. */
+  broken(): Promise<readonly { readonly store: ObjectStore; readonly message: RegExp }[]>;
   close(): Promise<void>;
 }
 
@@ -36,7 +36,7 @@ export async function openFolderWorld(): Promise<World> {
   const openStore = (name: string) => openFolderStore({ root: join(folder, name), publicUrl, linkSecret });
   const store = await openStore('store');
 
-  /** What the API does, in its smallest form. */
+  /** Serves links as the API does, in the smallest form. */
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<unknown> {
     const { pathname, searchParams } = new URL(request.url ?? '', publicUrl);
     const verdict = verifyLink(linkSecret, pathname.replace('/objects/', ''), searchParams, Date.now());
@@ -62,7 +62,7 @@ export async function openFolderWorld(): Promise<World> {
       const broken = await openStore('broken');
       await rm(join(folder, 'broken'), { recursive: true });
       await writeFile(join(folder, 'broken'), '');
-      return [{ store: broken, says: /object folder cannot take a write: .*\(ENOTDIR\)/ }];
+      return [{ store: broken, message: /object folder cannot take a write: .*\(ENOTDIR\)/ }];
     },
     close: async () => {
       server.close();
@@ -95,14 +95,14 @@ export async function openS3World(): Promise<World> {
     },
     broken: async () => {
       const closed = createTcpServer();
-      const nobody = await listening(closed);
+      const closedUrl = await listening(closed);
       closed.close();
       return [
         {
           store: openS3Store({ bucket: 'no-such-bucket', region, endpoint }),
-          says: /NoSuchBucket \(HTTP 404\)/,
+          message: /NoSuchBucket \(HTTP 404\)/,
         },
-        { store: openS3Store({ bucket: 'lehr-test', region, endpoint: nobody }), says: /ECONNREFUSED/ },
+        { store: openS3Store({ bucket: 'lehr-test', region, endpoint: closedUrl }), message: /ECONNREFUSED/ },
       ];
     },
     close: async () => {
@@ -112,7 +112,7 @@ export async function openS3World(): Promise<World> {
   };
 }
 
-/** Passes the first MiB of what each client sends, and then nothing more until the client hangs up. */
+/** A proxy that passes on the first MiB of each client and then nothing until the client hangs up. */
 async function startStallingProxy(target: string) {
   const { hostname, port } = new URL(target);
   let stall: (value: unknown) => void;

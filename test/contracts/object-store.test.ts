@@ -1,6 +1,6 @@
 /**
- * What every ObjectStore keeps. The S3 half runs against a real server; where that can be neither found nor
- * installed it fails, unless LEHR_TEST_S3=off says that this is known.
+ * The contract of every ObjectStore. The S3 half runs against a real server and fails where that server can neither be found nor
+ * installed, unless LEHR_TEST_S3=off.
  */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -10,7 +10,7 @@ import { openFolderWorld, openS3World, type World } from './object-store-worlds.
 const MINUTES = 60_000;
 const PNG = { contentType: 'image/png' };
 
-const FILLINGS = [
+const STORES = [
   { name: 'a folder', open: openFolderWorld, off: false },
   { name: 'S3', open: openS3World, off: process.env.LEHR_TEST_S3 === 'off' },
 ];
@@ -19,7 +19,7 @@ const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest(
 const bytesOf = async (stream: ReadableStream<Uint8Array>) =>
   Buffer.from(await new Response(stream).arrayBuffer());
 
-/** Bytes that are nowhere the same, so that a piece in the wrong place shows. */
+/** Bytes that repeat nowhere, so that a piece in the wrong place is found. */
 function someBytes(length: number, seed = 0): Buffer {
   return Buffer.from(
     Uint32Array.from({ length: Math.ceil(length / 4) }, (_, i) => i + seed).buffer,
@@ -34,7 +34,7 @@ async function keysOf(keys: AsyncIterable<string>): Promise<string[]> {
   return all.sort();
 }
 
-describe.each(FILLINGS)('an object store in $name', ({ open, off }) => {
+describe.each(STORES)('an object store in $name', ({ open, off }) => {
   let world: World;
   let tests = 0;
   let prefix = '';
@@ -65,19 +65,19 @@ describe.each(FILLINGS)('an object store in $name', ({ open, off }) => {
   }
 
   describe('put and get', () => {
-    test('what was put comes back, with its type, length and SHA-256', async () => {
+    test('An object is read back with its body, type, length and SHA-256', async () => {
       const body = someBytes(5_001);
       const info = { key: keyOf('a.png'), bytes: 5_001, contentType: 'image/png', sha256: sha256(body) };
       expect(await world.store.put(info.key, body, PNG)).toEqual(info);
       expect(await read(info.key)).toEqual({ ...info, body });
     });
 
-    test('a view into a larger buffer is stored as the view', async () => {
+    test('Of a view into a larger buffer only the view is stored', async () => {
       const body = someBytes(5_000).subarray(100, 200);
       expect((await read(await stored('a', body)))?.body).toEqual(Buffer.from(body));
     });
 
-    test('putting again replaces body and type', async () => {
+    test('A second put replaces body and type', async () => {
       await stored('a', someBytes(9_000));
       const key = await stored('a', Buffer.from('{}'), { contentType: 'application/json' });
       expect(await read(key)).toMatchObject({
@@ -87,14 +87,14 @@ describe.each(FILLINGS)('an object store in $name', ({ open, off }) => {
       });
     });
 
-    test('there is nothing under a key that was never put, nor under half of one', async () => {
+    test('Nothing is found under a key that was never put, nor under a part of a key', async () => {
       await stored('a/b');
       expect(await world.store.get(keyOf('none'))).toBeUndefined();
       expect(await world.store.get(keyOf('a'))).toBeUndefined();
       expect(await world.store.get(keyOf('a/b/c'))).toBeUndefined();
     });
 
-    test('an empty body is an object like any other', async () => {
+    test('An empty body can be stored', async () => {
       expect(await read(await stored('empty', Buffer.alloc(0)))).toMatchObject({
         bytes: 0,
         body: Buffer.alloc(0),
@@ -102,14 +102,14 @@ describe.each(FILLINGS)('an object store in $name', ({ open, off }) => {
       });
     });
 
-    test('a body of 12 MB comes back whole', async () => {
+    test('A body of 12 MB is read back complete', async () => {
       const body = someBytes(12_000_000);
       const object = (await read(await stored('large', body)))!;
       expect(object.bytes).toBe(12_000_000);
       expect(sha256(object.body)).toBe(sha256(body));
     });
 
-    test('concurrent puts of one key leave one of them whole', async () => {
+    test('Concurrent puts of one key leave exactly one of them, complete', async () => {
       const key = keyOf('contended');
       const infos = await Promise.all(
         Array.from({ length: 8 }, (_, i) =>
@@ -122,7 +122,7 @@ describe.each(FILLINGS)('an object store in $name', ({ open, off }) => {
       expect(await keysOf(world.store.list(prefix))).toEqual([key]);
     });
 
-    test('an object that is replaced while it is read stays what it was', async () => {
+    test('An object that is replaced while it is read is read to its end unchanged', async () => {
       const before = someBytes(12_000_000);
       const key = await stored('a', before);
       const reader = (await world.store.get(key))?.body.getReader();
@@ -135,7 +135,7 @@ describe.each(FILLINGS)('an object store in $name', ({ open, off }) => {
   });
 
   describe('an aborted put', () => {
-    test('rejects with the reason and leaves nothing, when aborted before it began', async () => {
+    test('A put that is aborted before it starts rejects with the reason and stores nothing', async () => {
       const signal = AbortSignal.abort(new Error('lease lost'));
       await expect(world.store.put(keyOf('a'), someBytes(10), { ...PNG, signal })).rejects.toThrow(
         'lease lost',
@@ -143,7 +143,7 @@ describe.each(FILLINGS)('an object store in $name', ({ open, off }) => {
       expect(await world.store.get(keyOf('a'))).toBeUndefined();
     });
 
-    test('rejects with the reason and leaves what was there, when aborted half-way', async () => {
+    test('A put that is aborted half-way rejects with the reason and keeps the old object', async () => {
       const key = await stored('a', Buffer.from('before'));
       const { store, midway } = await world.interruptible();
       const abort = new AbortController();
@@ -159,7 +159,7 @@ describe.each(FILLINGS)('an object store in $name', ({ open, off }) => {
   });
 
   describe('delete', () => {
-    test('takes the object and nothing else, and may be repeated', async () => {
+    test('A delete removes one object and can be repeated', async () => {
       const [gone, kept] = [await stored('a/1'), await stored('a/2')];
       await world.store.delete(gone);
       await world.store.delete(gone);
@@ -170,32 +170,32 @@ describe.each(FILLINGS)('an object store in $name', ({ open, off }) => {
   });
 
   describe('list', () => {
-    test('gives every key below the prefix, and `a/` is not the beginning of `ab/`', async () => {
+    test('A list has every key below the prefix, and `a/` does not match `ab/`', async () => {
       await Promise.all(['a', 'a/1', 'a/2/3', 'ab/4', 'b/a/5'].map((name) => stored(name)));
       expect(await keysOf(world.store.list(`${prefix}a/`))).toEqual([keyOf('a/1'), keyOf('a/2/3')]);
       expect(await keysOf(world.store.list(`${prefix}none/`))).toEqual([]);
     });
 
-    test('goes on past the thousand keys of one S3 page', async () => {
+    test('A list continues past the thousand keys of one S3 page', async () => {
       const names = Array.from({ length: 1_050 }, (_, i) => `many/${i}`);
       while (names.length)
         await Promise.all(names.splice(0, 50).map((name) => stored(name, Buffer.alloc(0))));
       expect(await keysOf(world.store.list(`${prefix}many/`))).toHaveLength(1_050);
     });
 
-    test('can be deleted from as it goes', async () => {
+    test('Objects can be deleted while they are listed', async () => {
       for (const name of ['a/1', 'a/2', 'b/3']) await stored(name);
       for await (const key of world.store.list(prefix)) await world.store.delete(key);
       expect(await keysOf(world.store.list(prefix))).toEqual([]);
     });
 
-    test.each(['', '/', 'a', '../', 'a/../', '/a/'])('refuses the prefix %j', async (wanted) => {
+    test.each(['', '/', 'a', '../', 'a/../', '/a/'])('A list refuses the prefix %j', async (wanted) => {
       await expect(keysOf(world.store.list(wanted))).rejects.toThrow(/^Not (a prefix|an object key)/);
     });
   });
 
   test.each(['../a', 'a/../../b', '/etc/passwd', 'a//b', 'a/./b', 'a\\b', 'a\0b', ''])(
-    'the key %j is refused by every method, even when it was cast',
+    'Every method refuses the key %j, even when it was cast',
     async (name) => {
       const key = name as ObjectKey;
       const { store } = world;
@@ -211,7 +211,7 @@ describe.each(FILLINGS)('an object store in $name', ({ open, off }) => {
   );
 
   describe('a link', () => {
-    test('can be read without credentials, with the right bytes, type and name', async () => {
+    test('A link can be read without credentials, with the right bytes, type and name', async () => {
       const body = someBytes(5_000);
       const filename = 'café 写真 "1".png';
       const response = await fetch(await world.store.link(await stored('a.png', body), { filename }));
@@ -225,33 +225,33 @@ describe.each(FILLINGS)('an object store in $name', ({ open, off }) => {
       expect(Buffer.from(await response.arrayBuffer())).toEqual(body);
     });
 
-    test('without a file name asks for no Content-Disposition', async () => {
+    test('A link without a file name sends no Content-Disposition', async () => {
       const response = await fetch(await world.store.link(await stored('a.png')));
       expect(response.headers.get('content-disposition')).toBeNull();
     });
 
-    test('to an object that is gone is 404', async () => {
+    test('A link to a deleted object answers 404', async () => {
       const key = await stored('a.png');
       const link = await world.store.link(key);
       await world.store.delete(key);
       expect((await fetch(link)).status).toBe(404);
     });
 
-    test('lasts 15 minutes unless said otherwise, and is refused from then on', async () => {
+    test('A link lasts 15 minutes by default and is refused after that', async () => {
       const key = await stored('a.png');
-      const madeAgo = async (minutes: number, expiresInS?: number) => {
+      const statusOfLinkMadeAgo = async (minutes: number, expiresInS?: number) => {
         vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - minutes * MINUTES });
         onTestFinished(() => void vi.useRealTimers());
         const link = await world.store.link(key, { expiresInS });
         vi.useRealTimers();
         return (await fetch(link)).status;
       };
-      expect(await madeAgo(14)).toBe(200);
-      expect(await madeAgo(16)).toBe(403);
-      expect(await madeAgo(16, 3600)).toBe(200);
+      expect(await statusOfLinkMadeAgo(14)).toBe(200);
+      expect(await statusOfLinkMadeAgo(16)).toBe(403);
+      expect(await statusOfLinkMadeAgo(16, 3600)).toBe(200);
     });
 
-    test('of one key cannot be turned to another, to a later expiry or to another signature', async () => {
+    test('A link cannot be changed to another key, a later expiry or another signature', async () => {
       await stored('theirs.png');
       const link = await world.store.link(await stored('mine.png'), { expiresInS: 60 });
       const changed = (change: (url: URL) => void) => {
@@ -263,15 +263,15 @@ describe.each(FILLINGS)('an object store in $name', ({ open, off }) => {
       const { expiryParameter, signatureParameter } = world;
       const later = (value: string) => String(Number(value) + 3_600);
       const flipped = (value: string) => (value.startsWith('0') ? '1' : '0') + value.slice(1);
-      const turn = (parameter: string, to: (value: string) => string) =>
+      const replaced = (parameter: string, to: (value: string) => string) =>
         changed(({ searchParams }) => searchParams.set(parameter, to(searchParams.get(parameter) ?? '')));
 
       const refused = [
         await changed((url) => {
           url.pathname = url.pathname.replace('mine', 'theirs');
         }),
-        await turn(expiryParameter, later),
-        await turn(signatureParameter, flipped),
+        await replaced(expiryParameter, later),
+        await replaced(signatureParameter, flipped),
         await changed(({ searchParams }) => searchParams.delete(signatureParameter)),
         await changed((url) => {
           url.search = '';
@@ -281,25 +281,25 @@ describe.each(FILLINGS)('an object store in $name', ({ open, off }) => {
       expect((await fetch(link)).status).toBe(200);
     });
 
-    test.each([0, -1, 1.5, Number.NaN, 604_801])('for %d seconds is refused', async (expiresInS) => {
+    test.each([0, -1, 1.5, Number.NaN, 604_801])('A link for %d seconds is refused', async (expiresInS) => {
       await expect(world.store.link(keyOf('a'), { expiresInS })).rejects.toThrow('Not a link lifetime');
     });
   });
 
   describe('check', () => {
-    test('resolves for a healthy store, also many at once, and leaves nothing behind', async () => {
+    test('The check of a healthy store resolves, also many at once, and leaves no object', async () => {
       await Promise.all(Array.from({ length: 5 }, () => world.store.check()));
       expect(await keysOf(world.store.list('lehr-health/'))).toEqual([]);
     });
 
-    test('rejects and says why when the store cannot take a write, and then a put rejects as well', async () => {
+    test('The check of a store that cannot take a write rejects with the reason, and a put rejects as well', async () => {
       const broken = await world.broken();
       expect(broken.length).toBeGreaterThan(0);
-      for (const { store, says } of broken) {
+      for (const { store, message } of broken) {
         const failure = { name: 'LehrError', code: 'storage-failed', cause: expect.any(Error) };
         await expect(store.check()).rejects.toMatchObject({
           ...failure,
-          message: expect.stringMatching(says),
+          message: expect.stringMatching(message),
         });
         await expect(store.put(keyOf('a'), someBytes(1), PNG)).rejects.toMatchObject(failure);
       }

@@ -24,18 +24,18 @@ afterAll(() => server.stop());
 
 const tenant = (name: string): TenantId => name as TenantId;
 
-interface DeskWorld extends QueueWorld {
+interface AdmissionWorld extends QueueWorld {
   ask(fields?: Partial<AdmissionRequest>): Promise<Admission>;
-  /** Asks and, when admitted, stores the job in its place. */
+  /** Requests admission and stores the admitted job. */
   enter(fields?: Partial<AdmissionRequest>): Promise<string>;
-  /** Claims and starts jobs one by one; returns what `name` gives for each, in the order they ran. */
+  /** Claims, starts and ends jobs one by one; returns their tenants in the order they ran. */
   serve(count: number): Promise<string[]>;
 }
 
-async function deskWorld(): Promise<DeskWorld> {
+async function admissionWorld(): Promise<AdmissionWorld> {
   const world = await queueWorld(server.url);
   const desk = new AdmissionDesk(world.redis, world.keys, world.queues);
-  const applicant = (fields: Partial<AdmissionRequest>): AdmissionRequest => ({
+  const requestOf = (fields: Partial<AdmissionRequest>): AdmissionRequest => ({
     id: newJobId(),
     tenant: tenant('default'),
     queue: GROUP,
@@ -49,13 +49,13 @@ async function deskWorld(): Promise<DeskWorld> {
   });
   return {
     ...world,
-    ask: (fields = {}) => desk.ask(applicant(fields)),
+    ask: (fields = {}) => desk.ask(requestOf(fields)),
     enter: async (fields = {}) => {
-      const asked = applicant(fields);
-      const admission = await desk.ask(asked);
+      const request = requestOf(fields);
+      const admission = await desk.ask(request);
       if (admission.code !== 'admitted') throw new Error(JSON.stringify(admission));
-      const { id, priority, cost, queue } = asked;
-      const job = newJob({ id, tenant: asked.tenant, priority, cost, queue, fair_tag: admission.startTag });
+      const { id, priority, cost, queue } = request;
+      const job = newJob({ id, tenant: request.tenant, priority, cost, queue, fair_tag: admission.startTag });
       await world.records.create(job, () => world.queues.of(queue).add(job, admission.rank));
       return id;
     },
@@ -76,8 +76,8 @@ async function deskWorld(): Promise<DeskWorld> {
   };
 }
 
-test('a flood by one tenant does not keep another waiting: ten jobs behind ten thousand are among the next twenty', async () => {
-  const world = await deskWorld();
+test('A tenant that floods the queue does not delay another: ten jobs after ten thousand are among the next 21', async () => {
+  const world = await admissionWorld();
   const flood: Promise<string>[] = [];
   for (let i = 0; i < 10_000; i++) flood.push(world.enter({ tenant: tenant('a') }));
   await Promise.all(flood);
@@ -87,11 +87,11 @@ test('a flood by one tenant does not keep another waiting: ten jobs behind ten t
   expect(next.filter((name) => name === 'b')).toHaveLength(10);
 });
 
-test('tenants of equal weight share by cost, not by number of jobs', async () => {
-  const world = await deskWorld();
+test('Tenants of equal weight get equal shares of the cost, not of the number of jobs', async () => {
+  const world = await admissionWorld();
   for (let i = 0; i < 200; i++) await world.enter({ tenant: tenant('small'), cost: 1000 });
   for (let i = 0; i < 50; i++) await world.enter({ tenant: tenant('large'), cost: 4000 });
-  // Short jobs go first for a while; then the two take turns.
+  // Short jobs go first for a while; then the tenants alternate.
   await world.serve(60);
   const served = await world.serve(100);
   const small = served.filter((name) => name === 'small').length;
@@ -100,8 +100,8 @@ test('tenants of equal weight share by cost, not by number of jobs', async () =>
   expect(small / (large * 4)).toBeLessThan(1.33);
 });
 
-test('a tenant of double weight gets about double the share', async () => {
-  const world = await deskWorld();
+test('A tenant of double weight gets about double the share', async () => {
+  const world = await admissionWorld();
   for (let i = 0; i < 60; i++) {
     await world.enter({ tenant: tenant('double'), weight: 2 });
     await world.enter({ tenant: tenant('single') });
@@ -113,8 +113,8 @@ test('a tenant of double weight gets about double the share', async () => {
   expect(ratio).toBeLessThan(2.5);
 });
 
-test('a short job overtakes long ones that have not waited long, and a long one is not overtaken for ever', async () => {
-  const world = await deskWorld();
+test('A short job overtakes long ones that have not waited long, and a long one is not overtaken for ever', async () => {
+  const world = await admissionWorld();
   for (let i = 0; i < 3; i++) await world.enter({ tenant: tenant('long'), cost: 50_000 });
   await world.enter({ tenant: tenant('short'), cost: 1000 });
   expect(await world.serve(1)).toEqual(['short']);
@@ -126,15 +126,15 @@ test('a short job overtakes long ones that have not waited long, and a long one 
   }
 });
 
-test('a more urgent class goes first whatever its tenant has used', async () => {
-  const world = await deskWorld();
+test('Jobs of a more urgent class run first, however much their tenant has used', async () => {
+  const world = await admissionWorld();
   for (let i = 0; i < 20; i++) await world.enter({ tenant: tenant('a'), priority: 'interactive' });
   await world.enter({ tenant: tenant('b'), priority: 'bulk' });
   expect((await world.serve(20)).every((name) => name === 'a')).toBe(true);
 });
 
-test('ranks stay inside their class however long the line gets', async () => {
-  const world = await deskWorld();
+test('Ranks stay inside their class, however long the queue is', async () => {
+  const world = await admissionWorld();
   for (const priority of ['interactive', 'standard', 'bulk'] as const satisfies PriorityClass[]) {
     for (let i = 0; i < 5; i++) {
       const admission = await world.ask({ priority, cost: 10_000_000 });
@@ -143,8 +143,8 @@ test('ranks stay inside their class however long the line gets', async () => {
   }
 });
 
-test('a line that is never empty moves up as a whole before its ranks run out, and keeps its order', async () => {
-  const world = await deskWorld();
+test('A queue that is never empty is shifted before its ranks run out, and keeps its order', async () => {
+  const world = await admissionWorld();
   const cost = 600_000;
   for (let i = 0; i < 3; i++) await world.enter({ tenant: tenant(`t${i}`), cost });
   const order: string[] = [];
@@ -155,12 +155,12 @@ test('a line that is never empty moves up as a whole before its ranks run out, a
   for (const name of ['t0', 't1', 't2']) {
     expect(order.filter((each) => each === name).length).toBeGreaterThanOrEqual(18);
   }
-  const turn = Number(await world.redis.hget(world.keys.fair(GROUP), 'standard'));
-  expect(turn).toBeLessThan(699_050);
+  const virtualTime = Number(await world.redis.hget(world.keys.fair(GROUP), 'standard'));
+  expect(virtualTime).toBeLessThan(699_050);
 });
 
-test('a tenant with its share of jobs is refused until one of them ends', async () => {
-  const world = await deskWorld();
+test('A tenant at its limit of jobs is refused until one of them ends', async () => {
+  const world = await admissionWorld();
   for (let i = 0; i < 3; i++) await world.enter({ maxJobs: 3 });
   expect(await world.ask({ maxJobs: 3 })).toEqual({ code: 'too-many', jobs: 3, of: 'live' });
   expect(await world.ask({ maxJobs: 3, tenant: tenant('other') })).toMatchObject({ code: 'admitted' });
@@ -168,8 +168,8 @@ test('a tenant with its share of jobs is refused until one of them ends', async 
   expect(await world.ask({ maxJobs: 3 })).toMatchObject({ code: 'admitted' });
 });
 
-test('a place whose job was never stored is given back by the janitor', async () => {
-  const world = await deskWorld();
+test('The janitor frees a reservation whose job was never stored', async () => {
+  const world = await admissionWorld();
   await world.ask({ maxJobs: 1 });
   expect(await world.ask({ maxJobs: 1 })).toMatchObject({ code: 'too-many' });
   const later = (await redisNow(world.redis)) + 60_000;
@@ -177,14 +177,14 @@ test('a place whose job was never stored is given back by the janitor', async ()
   expect(await world.ask({ maxJobs: 1 })).toMatchObject({ code: 'admitted' });
 });
 
-test('fifty at once never get past the limit of ten', async () => {
-  const world = await deskWorld();
+test('Fifty concurrent requests never exceed the limit of ten jobs', async () => {
+  const world = await admissionWorld();
   const asked = await Promise.all(Array.from({ length: 50 }, () => world.ask({ maxJobs: 10 })));
   expect(asked.filter(({ code }) => code === 'admitted')).toHaveLength(10);
 });
 
-test('a job that would wait too long behind its own and more urgent classes is refused with the wait', async () => {
-  const world = await deskWorld();
+test('A job that would wait too long behind its own and more urgent classes is refused with the expected wait', async () => {
+  const world = await admissionWorld();
   for (let i = 0; i < 10; i++)
     await world.enter({ cost: 1000, priority: i < 5 ? 'interactive' : 'standard' });
   const limits = { maxWaitMs: 6000, workers: 1 };
@@ -196,8 +196,8 @@ test('a job that would wait too long behind its own and more urgent classes is r
   expect(await world.ask({ ...limits, workers: 2 })).toMatchObject({ code: 'admitted' });
 });
 
-test('what waits is counted down when jobs start, end or come back', async () => {
-  const world = await deskWorld();
+test('The load of a group follows its waiting jobs when they start, end or are requeued', async () => {
+  const world = await admissionWorld();
   const load = async (): Promise<number> =>
     Number(await world.redis.hget(world.keys.load(GROUP), 'standard'));
   await world.enter({ cost: 1500 });
@@ -215,30 +215,30 @@ test('what waits is counted down when jobs start, end or come back', async () =>
   expect(await load()).toBe(running);
 });
 
-test('of fifty requests with one idempotency key one is admitted and the others are told its id', async () => {
-  const world = await deskWorld();
+test('Of fifty requests with one idempotency key one is admitted and the others get its id', async () => {
+  const world = await admissionWorld();
   const idempotency = { hash: 'caller-and-key', fingerprint: 'route-and-body' };
   const asked = await Promise.all(Array.from({ length: 50 }, () => world.ask({ idempotency })));
   const admitted = asked.filter(({ code }) => code === 'admitted');
   expect(admitted).toHaveLength(1);
-  // The others came before its record was written.
-  const told = asked.flatMap((each) => (each.code === 'pending' ? [each.id] : []));
-  expect(told).toHaveLength(49);
-  expect(new Set(told)).toEqual(new Set(admitted.map((each) => each.code === 'admitted' && each.id)));
+  // The record is not written yet, so the others are pending.
+  const pending = asked.flatMap((each) => (each.code === 'pending' ? [each.id] : []));
+  expect(pending).toHaveLength(49);
+  expect(new Set(pending)).toEqual(new Set(admitted.map((each) => each.code === 'admitted' && each.id)));
   expect(await world.ask({ idempotency: { ...idempotency, fingerprint: 'other' } })).toEqual({
     code: 'mismatch',
   });
 });
 
-test('an event that somebody asked for lands in the outbox once, with the move that caused it', async () => {
+test('A requested webhook event is added to the outbox once, by the move that causes it', async () => {
   const world = await queueWorld(server.url);
   const id = await world.submit({ hook_events: 'job.started job.canceled' });
   const lease = newLeaseToken(world.worker);
-  const again = newLeaseToken(world.worker);
+  const second = newLeaseToken(world.worker);
   await world.records.apply([
     { move: 'start', id, lease, fields: { worker: 'w' } },
-    { move: 'start', id, lease: again, fields: { worker: 'w' } },
-    { move: 'cancel', id, lease: again },
+    { move: 'start', id, lease: second, fields: { worker: 'w' } },
+    { move: 'cancel', id, lease: second },
   ]);
   expect((await world.redis.zrange(world.keys.outbox, '0', '-1')).sort()).toEqual([
     `${id} job.canceled`,

@@ -1,7 +1,7 @@
 /**
- * What BullMQ 6.7 does and does not do for somebody who claims by hand. Lehr is built on these; when an upgrade changes
- * one, this file says which. Each is shown through Lehr's own queue layer where it guards against the fact, and
- * through BullMQ's classes where the fact is the reason to avoid them.
+ * What BullMQ 6.7 does and does not do for code that claims jobs itself. Lehr relies on these facts; when an upgrade changes
+ * one, a test here fails. A fact is tested through Lehr's queue layer where that layer guards against it, and through
+ * BullMQ's classes where the fact is the reason to avoid them.
  */
 import { FlowProducer, Queue, Worker } from 'bullmq';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
@@ -20,7 +20,7 @@ afterAll(() => server.stop());
 /** Shortest times that still leave a margin on a busy machine. */
 const SHORT = { leaseMs: 400, stalledCheckMs: 100 };
 
-/** Looks for stalled jobs until one turns up: BullMQ marks on one look and moves on a later one. */
+/** Checks for stalled jobs until one is found: BullMQ marks a job on one check and moves it on a later one. */
 async function recoverUntilFound(world: QueueWorld): Promise<string[]> {
   return vi.waitFor(async () => {
     const found = await recoverStalled(world.redis, world.keys, world.queues, world.records);
@@ -32,7 +32,7 @@ async function recoverUntilFound(world: QueueWorld): Promise<string[]> {
 const leaseKey = (world: QueueWorld, id: string): string => `${world.keys.prefix}:${GROUP}:${id}:lock`;
 const leaseTtl = (world: QueueWorld, id: string): Promise<number> => world.redis.pttl(leaseKey(world, id));
 
-test('a lease runs out unless its holder renews it', async () => {
+test('A lease runs out unless it is renewed', async () => {
   const world = await queueWorld(server.url, { leaseMs: 2000 });
   const [kept, left] = [await world.submit(), await world.submit()];
   const claims = await world.claimer.claim(GROUP, 2);
@@ -44,7 +44,7 @@ test('a lease runs out unless its holder renews it', async () => {
   expect(await leaseTtl(world, kept)).toBeGreaterThan(0);
 });
 
-test('a job whose worker vanished stays active for ever until somebody looks at its queue', async () => {
+test('A job whose worker died stays active until its queue is checked for stalled jobs', async () => {
   const world = await queueWorld(server.url, SHORT);
   const id = await world.submit();
   const [claim] = await world.claimer.claim(GROUP, 1);
@@ -57,7 +57,7 @@ test('a job whose worker vanished stays active for ever until somebody looks at 
   expect(await world.claimer.claim(GROUP, 1)).toMatchObject([{ jobId: id }]);
 });
 
-test('past the stall limit BullMQ hands the job out again, only marked with a deferred failure', async () => {
+test('Past the stall limit BullMQ hands the job out again, only marked with a deferred failure', async () => {
   const world = await queueWorld(server.url, SHORT);
   const id = await world.submit();
   const marks: (string | undefined)[] = [];
@@ -71,7 +71,7 @@ test('past the stall limit BullMQ hands the job out again, only marked with a de
   expect(marks[6]).toMatch(/stalled/);
 });
 
-test('only the holder of the lease can finish a job; the loser is told and changes nothing', async () => {
+test('Only the holder of the lease can finish a job; for a lost lease the call returns false and changes nothing', async () => {
   const world = await queueWorld(server.url, { stalledCheckMs: SHORT.stalledCheckMs });
   const id = await world.submit();
   const [first] = await world.claimer.claim(GROUP, 1);
@@ -85,7 +85,7 @@ test('only the holder of the lease can finish a job; the loser is told and chang
   expect(await queue.complete(second)).toBe(false);
 });
 
-test('finishing a job does not take the next one', async () => {
+test('Finishing a job does not claim the next one', async () => {
   const world = await queueWorld(server.url);
   await world.submit();
   await world.submit();
@@ -97,7 +97,7 @@ test('finishing a job does not take the next one', async () => {
   expect(await queue.getActiveCount()).toBe(0);
 });
 
-test('a job without a priority would overtake priority 1, so every job is given a rank', async () => {
+test('A job without a priority runs before priority 1, so every job has a rank', async () => {
   const world = await queueWorld(server.url);
   const queue = new Queue(GROUP, { connection: world.redis, prefix: world.keys.prefix });
   onTestFinished(() => queue.close());
@@ -113,7 +113,7 @@ test('a job without a priority would overtake priority 1, so every job is given 
   expect(next.options.priority).toBeGreaterThan(0);
 });
 
-test('priority classes go strictly before one another, and inside a class first come is first served', async () => {
+test('A more urgent class always runs first, and jobs of one class and rank run in order of arrival', async () => {
   const world = await queueWorld(server.url);
   const bulk = await world.submit({ priority: 'bulk' });
   const standard = [await world.submit(), await world.submit()];
@@ -122,15 +122,15 @@ test('priority classes go strictly before one another, and inside a class first 
   expect(claims.map((claim) => claim.jobId)).toEqual([urgent, ...standard, bulk]);
 });
 
-test('BullMQ takes progress from anybody, so progress goes through the record and its lease', async () => {
+test('BullMQ accepts progress without a lease, so progress goes through the record, which requires one', async () => {
   const world = await queueWorld(server.url);
   const id = await world.submit();
   const [claim] = await world.claimer.claim(GROUP, 1);
   await world.records.apply([{ move: 'start', id, lease: claim.token, fields: { worker: 'w' } }]);
   const queue = new Queue(GROUP, { connection: world.redis, prefix: world.keys.prefix });
   onTestFinished(() => queue.close());
-  const stranger = await queue.getJob(id);
-  await stranger?.updateProgress(99);
+  const withoutLease = await queue.getJob(id);
+  await withoutLease?.updateProgress(99);
   expect((await queue.getJob(id))?.progress).toBe(99);
 
   const progress = { fraction: 0.5, stage: 'denoise', step: 1, steps: 2 };
@@ -139,7 +139,7 @@ test('BullMQ takes progress from anybody, so progress goes through the record an
   expect(refused.code).toBe('stale');
 });
 
-test('a job handed back goes to the front, keeps its attempts and wakes a sleeping worker', async () => {
+test('A job handed back goes to the front, keeps its attempts and wakes an idle worker', async () => {
   const world = await queueWorld(server.url);
   const first = await world.submit();
   const later = await world.submit();
@@ -160,10 +160,10 @@ test('a job handed back goes to the front, keeps its attempts and wakes a sleepi
   expect(await queue.getJob(first)).toMatchObject({ attemptsMade: 0, stalledCounter: 0 });
 });
 
-test('a BullMQ worker closes without waiting for jobs claimed by hand', async () => {
+test('A BullMQ worker closes without waiting for jobs claimed with getNextJob', async () => {
   const keys = freshKeys();
-  const queue = new Queue('by-hand', { connection: testRedis(server.url), prefix: keys.prefix });
-  const worker = new Worker('by-hand', null, { connection: { url: server.url }, prefix: keys.prefix });
+  const queue = new Queue('direct-claim', { connection: testRedis(server.url), prefix: keys.prefix });
+  const worker = new Worker('direct-claim', null, { connection: { url: server.url }, prefix: keys.prefix });
   onTestFinished(() => queue.close());
   await queue.add('job', {});
   const job = await worker.getNextJob('token', { block: false });
@@ -172,7 +172,7 @@ test('a BullMQ worker closes without waiting for jobs claimed by hand', async ()
   await expect(job?.moveToCompleted('late', 'token', false)).rejects.toThrow(/closed/i);
 });
 
-test('with failParentOnFailure the parent is handed out with a deferred failure; without it, it waits for ever', async () => {
+test('A failed child releases its parent with a deferred failure if failParentOnFailure is set; otherwise the parent waits for ever', async () => {
   const world = await queueWorld(server.url);
   const flow = new FlowProducer({ connection: testRedis(server.url), prefix: world.keys.prefix });
   const parents = new Queue('parents', { connection: world.redis, prefix: world.keys.prefix });

@@ -10,7 +10,7 @@ afterAll(() => server.stop());
 
 const group = (i: number): string => `diffusion.tiny@1.${64 + 8 * i}x64`;
 
-test('one blocking connection waits for forty groups, and the right one wakes it', async () => {
+test('One blocking connection waits for forty groups, and a job in one of them wakes it with that group', async () => {
   const world = await queueWorld(server.url);
   const groups = Array.from({ length: 40 }, (_, i) => group(i));
   for (const target of [group(0), group(23), group(39)]) {
@@ -23,7 +23,7 @@ test('one blocking connection waits for forty groups, and the right one wakes it
   }
 });
 
-test('an interrupt ends the wait, also one that begins after it', async () => {
+test('An interrupt ends the wait under way, or the next one', async () => {
   const world = await queueWorld(server.url);
   const waiting = world.claimer.wait([GROUP]);
   await world.claimer.interrupt();
@@ -32,7 +32,7 @@ test('an interrupt ends the wait, also one that begins after it', async () => {
   expect(await world.claimer.wait([GROUP])).toBeUndefined();
 });
 
-test('a group that is passed on wakes the next worker', async () => {
+test('Passing a group on wakes the next worker', async () => {
   const world = await queueWorld(server.url);
   const other = await world.another();
   await world.submit();
@@ -42,7 +42,7 @@ test('a group that is passed on wakes the next worker', async () => {
   expect(await woken).toBe(GROUP);
 });
 
-test('claiming takes no more than asked for and no more than there is', async () => {
+test('A claim returns at most the requested number of jobs and at most those that wait', async () => {
   const world = await queueWorld(server.url);
   for (let i = 0; i < 5; i++) await world.submit();
   expect(await world.claimer.claim(GROUP, 3)).toHaveLength(3);
@@ -50,7 +50,7 @@ test('claiming takes no more than asked for and no more than there is', async ()
   expect(await world.claimer.claim(GROUP, 8)).toEqual([]);
 });
 
-test('two workers that claim at once never get the same job', async () => {
+test('Two workers that claim at once never get the same job', async () => {
   const world = await queueWorld(server.url);
   const other = await world.another();
   const ids = new Set<string>();
@@ -64,7 +64,7 @@ test('two workers that claim at once never get the same job', async () => {
   expect(new Set(claims.map((claim) => claim.jobId))).toEqual(ids);
 });
 
-test('the head of a group tells how many wait, how urgent the first is and since when', async () => {
+test('The head of a group has the number of waiting jobs, the class of the first one and when it was added', async () => {
   const world = await queueWorld(server.url);
   expect(await world.claimer.heads([GROUP])).toEqual([]);
   const before = Date.now();
@@ -75,7 +75,7 @@ test('the head of a group tells how many wait, how urgent the first is and since
   expect(head.since).toBeGreaterThanOrEqual(before);
 });
 
-test('a waiting job knows its place in line, a claimed one has none', async () => {
+test('A waiting job has a position in its queue, and a claimed one has none', async () => {
   const world = await queueWorld(server.url);
   const ids = [await world.submit(), await world.submit(), await world.submit()];
   const queue = world.queues.of(GROUP);

@@ -31,11 +31,11 @@ function leasesOf(
 
 const failureOf = (command: Promise<unknown>): Promise<unknown> =>
   command.then(
-    () => 'it went through',
+    () => 'it succeeded',
     (error: unknown) => error,
   );
 
-test('leases of many groups live on together as long as they are renewed', async () => {
+test('Leases of several groups are kept as long as they are renewed', async () => {
   const world = await queueWorld(server.url, { leaseMs: 3000 });
   const groups = ['diffusion.tiny@1.64x64', 'diffusion.tiny@1.128x64'];
   for (const queue of groups) for (let i = 0; i < 4; i++) await world.submit({ queue });
@@ -43,26 +43,26 @@ test('leases of many groups live on together as long as they are renewed', async
   const claims = (await Promise.all(groups.map((group) => world.claimer.claim(group, 4)))).flat();
   for (const claim of claims) leases.add(claim);
   leases.start();
-  // Longer than a lease lasts by itself.
+  // Longer than a lease lasts without renewal.
   await vi.waitFor(() => expect(renewed()).toBeGreaterThan(35), SOON);
   expect(lost).toEqual([]);
   for (const claim of claims) expect(await world.queues.of(claim.queue).complete(claim)).toBe(true);
 });
 
-test('a lease that somebody else took is reported lost once and renewed no more', async () => {
+test('A lease taken by another process is reported as lost once and no longer renewed', async () => {
   const world = await queueWorld(server.url);
   const id = await world.submit();
   const [claim] = await world.claimer.claim(GROUP, 1);
   const { leases, lost } = leasesOf(world);
   leases.add(claim);
-  await world.redis.set(`${world.keys.prefix}:${GROUP}:${id}:lock`, 'thief');
+  await world.redis.set(`${world.keys.prefix}:${GROUP}:${id}:lock`, 'another process');
   await leases.renew();
   await leases.renew();
   expect(lost).toEqual([id]);
   expect(leases.size).toBe(0);
 });
 
-test('a renewal that fails loses nothing, and the next one works', async () => {
+test('A failed renewal loses no lease, and the next one works', async () => {
   const own = await startRedis();
   onTestFinished(() => own.stop());
   const world = await queueWorld(own.url);
@@ -79,7 +79,7 @@ test('a renewal that fails loses nothing, and the next one works', async () => {
   expect([renewed(), lost]).toEqual([1, []]);
 });
 
-test('a record whose queued job is gone gets one again, once', async () => {
+test('A record without a queued job is requeued once', async () => {
   const world = await queueWorld(server.url);
   const job = newJob();
   await world.records.create(job, async () => {});
@@ -89,14 +89,14 @@ test('a record whose queued job is gone gets one again, once', async () => {
   expect(await world.claimer.claim(GROUP, 2)).toMatchObject([{ jobId: job.id }]);
 });
 
-test('a job too young to be called lost is left alone', async () => {
+test('A job that may still be on its way into the queue is not requeued', async () => {
   const world = await queueWorld(server.url);
   await world.records.create(newJob(), async () => {});
   const now = await redisNow(world.redis);
   expect(await requeueLost(world.redis, world.keys, world.queues, world.records, now)).toEqual([]);
 });
 
-test('of several janitors one does the rounds and tells what it ended, and another takes over when it stops', async () => {
+test('One of several janitors does the rounds and reports the jobs it expired, and another takes over when it stops', async () => {
   const world = await queueWorld(server.url);
   const expired: JobId[] = [];
   const janitorOf = (everyMs: number) =>
@@ -108,7 +108,7 @@ test('of several janitors one does the rounds and tells what it ended, and anoth
       reconcileEveryMs: 1000,
       onExpired: ({ id }) => expired.push(id),
     });
-  // Its lock outlives three of its rounds, and sixty of the other's.
+  // The first lock lasts three rounds of its janitor, which are sixty rounds of the second.
   const [first, second] = [janitorOf(2000), janitorOf(100)];
   onTestFinished(async () => {
     await first.stop();
@@ -133,7 +133,7 @@ test('of several janitors one does the rounds and tells what it ended, and anoth
   }, SOON);
 });
 
-test('every acknowledged job survives kill -9 of Redis', async () => {
+test('Every acknowledged job survives kill -9 of Redis', async () => {
   const own = await startRedis(['--appendfsync', 'always']);
   onTestFinished(() => own.stop());
   const world = await queueWorld(own.url);
@@ -143,7 +143,7 @@ test('every acknowledged job survives kill -9 of Redis', async () => {
   expect((await world.records.readMany(ids)).every((record) => record?.state === 'queued')).toBe(true);
 });
 
-test('a worker that waits for jobs while Redis is killed hears of those that come afterwards', async () => {
+test('A worker that waits for jobs while Redis is killed is woken by jobs that arrive afterwards', async () => {
   const own = await startRedis(['--appendfsync', 'always']);
   onTestFinished(() => own.stop());
   const world = await queueWorld(own.url);
@@ -155,7 +155,7 @@ test('a worker that waits for jobs while Redis is killed hears of those that com
   expect(await world.claimer.claim(GROUP, 1)).toHaveLength(1);
 });
 
-test('connections come back within seconds of Redis coming back, and an API command fails fast meanwhile', async () => {
+test('Connections resume within seconds after Redis is back, and an API command fails fast meanwhile', async () => {
   const own = await startRedis();
   onTestFinished(() => own.stop());
   const api = testRedis(own.url, 'api');
@@ -168,7 +168,7 @@ test('connections come back within seconds of Redis coming back, and an API comm
   expect(performance.now() - up).toBeLessThan(3000);
 });
 
-test('a Redis that is frozen costs an API command two seconds, not for ever', async () => {
+test('An API command to a frozen Redis fails after two seconds', async () => {
   const own = await startRedis();
   onTestFinished(() => own.stop());
   const api = testRedis(own.url, 'api');
@@ -179,7 +179,7 @@ test('a Redis that is frozen costs an API command two seconds, not for ever', as
   own.thaw();
 });
 
-test('a Redis that evicts keys is refused with the reason, whichever eviction it is set to', async () => {
+test('A Redis that evicts keys is refused with the reason', async () => {
   const own = await startRedis(['--maxmemory-policy', 'allkeys-lru']);
   onTestFinished(() => own.stop());
   const redis = testRedis(own.url);
@@ -188,7 +188,7 @@ test('a Redis that evicts keys is refused with the reason, whichever eviction it
   await expect(assertNoEviction(redis)).resolves.toBeUndefined();
 });
 
-test('a Redis that is not there is named by host and port, never with its password', async () => {
+test('The error for an unreachable Redis names host and port, never the password', async () => {
   const redis = openRedis('redis://:hush@127.0.0.1:1', 'worker');
   onTestFinished(() => redis.disconnect());
   const failure = redisReady(redis, 300).catch((error: Error) => error.message);

@@ -32,7 +32,7 @@ const FIELDS: Partial<Record<MoveName, Move['fields']>> = {
   fail: { error: ERROR },
 };
 
-/** Brings a fresh job into a state by legal moves; the lease is that of its one attempt, if it had one. */
+/** Brings a new job into a state by legal moves; the lease is that of its only attempt, if it has one. */
 async function jobIn(
   world: QueueWorld,
   state: JobState,
@@ -49,15 +49,15 @@ async function jobIn(
   return { id, lease };
 }
 
-test('every move from every state does what the table says and nothing else', async () => {
+test('Every move from every state does what the table of moves says and nothing else', async () => {
   const world = await queueWorld(server.url);
   for (const state of JOB_STATES) {
     for (const move of Object.keys(MOVES) as MoveName[]) {
       const { id, lease } = await jobIn(world, state);
       const before = await world.records.read(id);
-      const speaksForAttempt = state === 'running' && move !== 'start';
+      const namesItsLease = state === 'running' && move !== 'start';
       const [outcome] = await world.records.apply([
-        { move, id, lease: speaksForAttempt ? lease : newLeaseToken(world.worker), fields: FIELDS[move] },
+        { move, id, lease: namesItsLease ? lease : newLeaseToken(world.worker), fields: FIELDS[move] },
       ]);
       const after = await world.records.read(id);
       const legal = (MOVES[move].from as readonly JobState[]).includes(state);
@@ -72,7 +72,7 @@ test('every move from every state does what the table says and nothing else', as
   }
 });
 
-test('a record and its queued job appear together, once, however often the create is repeated', async () => {
+test('A record and its queued job are created together, once, even if the create is repeated', async () => {
   const world = await queueWorld(server.url);
   const job = newJob();
   const create = () => world.records.create(job, () => world.queues.of(job.queue).add(job, 5));
@@ -86,7 +86,7 @@ test('a record and its queued job appear together, once, however often the creat
   });
 });
 
-test('a move of an older attempt is refused after a new attempt began', async () => {
+test('A move of an older attempt is refused after a new attempt has started', async () => {
   const world = await queueWorld(server.url);
   const { id, lease } = await jobIn(world, 'running');
   const newer = newLeaseToken(world.worker);
@@ -101,7 +101,7 @@ test('a move of an older attempt is refused after a new attempt began', async ()
   expect(await world.records.read(id)).toMatchObject({ state: 'running', attempt: 2, lease: newer });
 });
 
-test('repeating a move whose reply was lost is recognised and changes nothing', async () => {
+test('A repeated move whose reply was lost is recognised and changes nothing', async () => {
   const world = await queueWorld(server.url);
   const id = await world.submit();
   const lease = newLeaseToken(world.worker);
@@ -113,7 +113,7 @@ test('repeating a move whose reply was lost is recognised and changes nothing', 
   expect((await world.records.read(id))?.rev).toBe(3);
 });
 
-test('cancelling a running job asks its worker, and the request outlives the attempt', async () => {
+test('Cancelling a running job asks its worker, and the request lasts beyond the attempt', async () => {
   const world = await queueWorld(server.url);
   const id = await world.submit();
   const [claim] = await world.claimer.claim('diffusion.tiny@1.64x64', 1);
@@ -126,21 +126,21 @@ test('cancelling a running job asks its worker, and the request outlives the att
   expect(requeued).toMatchObject({ code: 'overtaken', state: 'canceled' });
 });
 
-test('a job whose deadline passed while it waited expires instead of starting', async () => {
+test('A job whose deadline passed while it waited expires instead of starting', async () => {
   const world = await queueWorld(server.url);
   const id = await world.submit({ deadline_at: 1 });
   const [outcome] = await world.records.apply([{ move: 'start', id, lease: newLeaseToken(world.worker) }]);
   expect(outcome).toMatchObject({ code: 'overtaken', state: 'expired' });
 });
 
-test('handing a job back does not count as an attempt', async () => {
+test('An attempt that was handed back is not counted', async () => {
   const world = await queueWorld(server.url);
   const { id, lease } = await jobIn(world, 'running');
   const [back] = await world.records.apply([{ move: 'requeue', id, lease, refund: true }]);
   expect(back).toMatchObject({ code: 'ok', state: 'queued', attempt: 0 });
 });
 
-test('events are numbered by the revision and can be read from any point', async () => {
+test('Events are numbered by the rev of the record and can be read from any point', async () => {
   const world = await queueWorld(server.url);
   const { id } = await jobIn(world, 'succeeded');
   const events = await world.records.events(id, 0);
@@ -152,7 +152,7 @@ test('events are numbered by the revision and can be read from any point', async
   expect((await world.records.events(id, 2)).map(({ rev }) => rev)).toEqual([3]);
 });
 
-test('a finished record is forgotten after its retention, an unfinished one never', async () => {
+test('A finished record expires after its retention, an unfinished one never', async () => {
   const world = await queueWorld(server.url);
   const { id } = await jobIn(world, 'running');
   expect(await world.redis.pttl(world.keys.record(id))).toBe(-1);
@@ -161,7 +161,7 @@ test('a finished record is forgotten after its retention, an unfinished one neve
   expect(await world.redis.zscore(world.keys.live, id)).toBeNull();
 });
 
-test('a start and each progress say whether somebody follows the job, or the one it is a node of', async () => {
+test('A start and every progress report whether a caller follows the job or its workflow', async () => {
   const world = await queueWorld(server.url);
   const parent = await world.submit();
   const ids = [await world.submit(), await world.submit({ parent, node: 'picture' })];
@@ -179,7 +179,7 @@ test('a start and each progress say whether somebody follows the job, or the one
   expect(await world.redis.pttl(world.keys.watched(parent))).toBeGreaterThan(5000);
 });
 
-test('what happened since an event is read with where the record stands, so many at a time', async () => {
+test('The events after a rev are read together with the state of the record, up to a limit', async () => {
   const world = await queueWorld(server.url);
   const { id } = await jobIn(world, 'succeeded');
   const news = await world.records.news(id, 1, 1);

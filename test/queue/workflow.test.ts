@@ -24,8 +24,8 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-const EARS = 'whisper.ears@1';
-const BRUSH = 'diffusion.brush@1.64x64';
+const SPEECH_QUEUE = 'whisper.ears@1';
+const PICTURE_QUEUE = 'diffusion.brush@1.64x64';
 const METRICS = {
   queue_ms: 1,
   run_ms: 1,
@@ -36,21 +36,21 @@ const METRICS = {
 };
 const ERROR = { code: 'numeric-error', title: 'x', detail: 'black', retryable: false };
 
-const hear = (id: string, after: string[] = []): WorkflowState['nodes'][number] => ({
+const transcribe = (id: string, after: string[] = []): WorkflowState['nodes'][number] => ({
   id,
   job: newJobId(),
   type: 'speech-to-text',
   model: 'ears@1',
-  queue: EARS,
+  queue: SPEECH_QUEUE,
   cost: 1,
   input: { prompt: after.map((each) => `{{${each}.text}}`).join(' ') },
   after,
 });
 const draw = (id: string, after: string[] = []): WorkflowState['nodes'][number] => ({
-  ...hear(id, after),
+  ...transcribe(id, after),
   type: 'text-to-image',
   model: 'brush@1',
-  queue: BRUSH,
+  queue: PICTURE_QUEUE,
 });
 
 interface WorkflowWorld extends QueueWorld {
@@ -60,8 +60,8 @@ interface WorkflowWorld extends QueueWorld {
   begin(
     queue: string,
   ): Promise<{ record: JobRecord; end(move: Move['move'], fields?: Move['fields']): Promise<void> }>;
-  said(text: string): Move['fields'];
-  drawn(key: string): Move['fields'];
+  transcriptOf(text: string): Move['fields'];
+  imageOf(key: string): Move['fields'];
 }
 
 async function workflowWorld(): Promise<WorkflowWorld> {
@@ -98,29 +98,29 @@ async function workflowWorld(): Promise<WorkflowWorld> {
         },
       };
     },
-    said: (text) => {
+    transcriptOf: (text) => {
       const transcript = { text, language: 'en', duration: 1, task: 'transcribe', segments: [] };
       return { output: { transcript }, metrics: METRICS };
     },
-    drawn: (key) => {
+    imageOf: (key) => {
       const image = { key, content_type: 'image/png', width: 1, height: 1, bytes: 1, sha256: 'x', seed: 1 };
       return { output: { images: [image] }, metrics: METRICS };
     },
   };
 }
 
-test('words become a picture: each node runs in the queue of its model, the second with what the first heard', async () => {
+test('A two-node workflow runs each node in the queue of its model, the second with the transcript of the first', async () => {
   const world = await workflowWorld();
-  const id = await world.create([hear('listen'), draw('draw', ['listen'])]);
-  expect(await world.claimer.claim(BRUSH, 1)).toEqual([]);
+  const id = await world.create([transcribe('listen'), draw('draw', ['listen'])]);
+  expect(await world.claimer.claim(PICTURE_QUEUE, 1)).toEqual([]);
   expect(await world.records.read(id)).toMatchObject({ state: 'queued' });
 
-  const listening = await world.begin(EARS);
+  const listening = await world.begin(SPEECH_QUEUE);
   expect(await world.records.read(id)).toMatchObject({ state: 'running' });
-  await listening.end('succeed', world.said(' A red circle. '));
-  const drawing = await world.begin(BRUSH);
+  await listening.end('succeed', world.transcriptOf(' A red circle. '));
+  const drawing = await world.begin(PICTURE_QUEUE);
   expect(drawing.record).toMatchObject({ input: { prompt: 'A red circle.' }, parent: id, node: 'draw' });
-  await drawing.end('succeed', world.drawn('out/a.png'));
+  await drawing.end('succeed', world.imageOf('out/a.png'));
 
   expect(await world.records.read(id)).toMatchObject({
     state: 'succeeded',
@@ -129,20 +129,25 @@ test('words become a picture: each node runs in the queue of its model, the seco
   });
 });
 
-test('nodes that need nothing from one another run side by side, a node that needs two waits for both', async () => {
+test('Independent nodes run at the same time, and a node that refers to two others waits for both', async () => {
   const world = await workflowWorld();
-  const id = await world.create([hear('a'), hear('b'), draw('both', ['a', 'b']), draw('one', ['a'])]);
-  const [first, second] = [await world.begin(EARS), await world.begin(EARS)];
-  await first.end('succeed', world.said('left'));
-  const one = await world.begin(BRUSH);
+  const id = await world.create([
+    transcribe('a'),
+    transcribe('b'),
+    draw('both', ['a', 'b']),
+    draw('one', ['a']),
+  ]);
+  const [first, second] = [await world.begin(SPEECH_QUEUE), await world.begin(SPEECH_QUEUE)];
+  await first.end('succeed', world.transcriptOf('left'));
+  const one = await world.begin(PICTURE_QUEUE);
   expect(one.record.node).toBe('one');
-  expect(await world.claimer.claim(BRUSH, 1)).toEqual([]);
-  await second.end('succeed', world.said('right'));
-  const both = await world.begin(BRUSH);
+  expect(await world.claimer.claim(PICTURE_QUEUE, 1)).toEqual([]);
+  await second.end('succeed', world.transcriptOf('right'));
+  const both = await world.begin(PICTURE_QUEUE);
   expect(both.record.input).toEqual({ prompt: 'left right' });
-  await both.end('succeed', world.drawn('both.png'));
+  await both.end('succeed', world.imageOf('both.png'));
   expect((await world.records.read(id))?.state).toBe('running');
-  await one.end('succeed', world.drawn('one.png'));
+  await one.end('succeed', world.imageOf('one.png'));
   const record = await world.records.read(id);
   expect(record?.state === 'succeeded' && record.output.images.map(({ key }) => key)).toEqual([
     'both.png',
@@ -150,12 +155,12 @@ test('nodes that need nothing from one another run side by side, a node that nee
   ]);
 });
 
-test('a node that fails ends the whole with its error, stops the others, and leaves what was done readable', async () => {
+test('A failed node fails the workflow with its error and stops the other nodes; finished outputs stay readable', async () => {
   const world = await workflowWorld();
-  const nodes = [hear('a'), hear('b'), hear('c'), draw('d', ['b'])];
+  const nodes = [transcribe('a'), transcribe('b'), transcribe('c'), draw('d', ['b'])];
   const id = await world.create(nodes);
-  const [a, b] = [await world.begin(EARS), await world.begin(EARS)];
-  await a.end('succeed', world.said('kept'));
+  const [a, b] = [await world.begin(SPEECH_QUEUE), await world.begin(SPEECH_QUEUE)];
+  await a.end('succeed', world.transcriptOf('kept'));
   await b.end('fail', { error: ERROR });
   expect(await world.records.read(id)).toMatchObject({
     state: 'failed',
@@ -167,14 +172,14 @@ test('a node that fails ends the whole with its error, stops the others, and lea
   });
   expect(await world.records.read(nodes[2].job)).toMatchObject({ state: 'canceled' });
   expect(await world.records.read(nodes[3].job)).toBeUndefined();
-  expect(await world.claimer.claim(EARS, 1)).toEqual([]);
+  expect(await world.claimer.claim(SPEECH_QUEUE, 1)).toEqual([]);
 });
 
-test('cancelling the whole cancels waiting nodes and asks the workers of running ones', async () => {
+test('Cancelling a workflow cancels its waiting nodes and asks the workers of running ones', async () => {
   const world = await workflowWorld();
-  const nodes = [hear('a'), hear('b'), draw('c', ['a'])];
+  const nodes = [transcribe('a'), transcribe('b'), draw('c', ['a'])];
   const id = await world.create(nodes);
-  const running = await world.begin(EARS);
+  const running = await world.begin(SPEECH_QUEUE);
   expect(await world.records.apply([{ move: 'cancel', id }])).toMatchObject([
     { code: 'ok', state: 'canceled' },
   ]);
@@ -188,95 +193,95 @@ test('cancelling the whole cancels waiting nodes and asks the workers of running
   expect(await world.records.read(nodes[2].job)).toBeUndefined();
 });
 
-test('in BullMQ the whole is a flow, and it is closed there when its last node is', async () => {
+test('A workflow is a flow in BullMQ, and the flow is closed when the last node has ended', async () => {
   const world = await workflowWorld();
   const flows = new Queue(WORKFLOW_QUEUE, { connection: world.redis, prefix: world.keys.prefix });
   onTestFinished(() => flows.close());
-  const good = await world.create([hear('a'), draw('b', ['a'])]);
+  const good = await world.create([transcribe('a'), draw('b', ['a'])]);
   expect(await flows.getJobCounts('waiting-children', 'prioritized')).toMatchObject({
     'waiting-children': 1,
   });
-  await (await world.begin(EARS)).end('succeed', world.said('x'));
+  await (await world.begin(SPEECH_QUEUE)).end('succeed', world.transcriptOf('x'));
   expect(await flows.getJobCounts('waiting-children')).toEqual({ 'waiting-children': 1 });
-  await (await world.begin(BRUSH)).end('succeed', world.drawn('x'));
-  const bad = await world.create([hear('a')]);
-  await (await world.begin(EARS)).end('fail', { error: ERROR });
+  await (await world.begin(PICTURE_QUEUE)).end('succeed', world.imageOf('x'));
+  const bad = await world.create([transcribe('a')]);
+  await (await world.begin(SPEECH_QUEUE)).end('fail', { error: ERROR });
   await world.runner.sweep();
   expect(await flows.getJobState(good)).toBe('completed');
   expect(await flows.getJobState(bad)).toBe('failed');
 });
 
-test('a workflow whose worker died right after a node goes on at the next round of the janitor', async () => {
+test('A workflow whose worker died right after a node continues at the next round of the janitor', async () => {
   const world = await workflowWorld();
-  const id = await world.create([hear('a'), draw('b', ['a'])]);
-  const [claim] = await world.claimer.claim(EARS, 1);
+  const id = await world.create([transcribe('a'), draw('b', ['a'])]);
+  const [claim] = await world.claimer.claim(SPEECH_QUEUE, 1);
   const lease = newLeaseToken(world.worker);
   await world.records.apply([
     { move: 'start', id: claim.jobId, lease, fields: { worker: 'w' } },
-    { move: 'succeed', id: claim.jobId, lease, fields: world.said('late') },
+    { move: 'succeed', id: claim.jobId, lease, fields: world.transcriptOf('late') },
   ]);
-  // The worker is killed here: nobody advances the workflow.
+  // The worker is killed here, before it advances the workflow.
   const options = { everyMs: 60_000, reconcileEveryMs: 60_000, clock: systemClock, log: silentLog };
   await new Janitor({ ...world, ...options }).round();
-  const drawing = await world.begin(BRUSH);
+  const drawing = await world.begin(PICTURE_QUEUE);
   expect(drawing.record).toMatchObject({ parent: id, input: { prompt: 'late' } });
 });
 
-test('a workflow that nobody was told of is found by the reconciler, and a node that fell out of its queue comes back', async () => {
+test('The reconciler advances a workflow that was not marked as due, and requeues a node that is missing from its queue', async () => {
   const world = await workflowWorld();
-  const nodes = [hear('a')];
+  const nodes = [transcribe('a')];
   const id = await world.create(nodes);
   await world.redis.del(world.keys.workflows);
-  const [claim] = await world.claimer.claim(EARS, 1);
-  await world.queues.of(EARS).handBack(claim);
-  await world.queues.of(EARS).remove(nodes[0].job);
+  const [claim] = await world.claimer.claim(SPEECH_QUEUE, 1);
+  await world.queues.of(SPEECH_QUEUE).handBack(claim);
+  await world.queues.of(SPEECH_QUEUE).remove(nodes[0].job);
   const later = (await redisNow(world.redis)) + 60_000;
   expect(await requeueLost(world.redis, world.keys, world.queues, world.records, later)).toEqual([
     nodes[0].job,
   ]);
   await world.runner.sweep();
-  await (await world.begin(EARS)).end('succeed', world.said('found'));
+  await (await world.begin(SPEECH_QUEUE)).end('succeed', world.transcriptOf('found'));
   expect(await world.records.read(id)).toMatchObject({ state: 'succeeded' });
 });
 
-test('however many advance a workflow at once, every node is made once', async () => {
+test('Every node is made once, even if many processes advance the workflow at once', async () => {
   const world = await workflowWorld();
-  const id = await world.create([hear('a'), draw('b', ['a'])]);
-  await (await world.begin(EARS)).end('succeed', world.said('x'));
+  const id = await world.create([transcribe('a'), draw('b', ['a'])]);
+  await (await world.begin(SPEECH_QUEUE)).end('succeed', world.transcriptOf('x'));
   await Promise.all(Array.from({ length: 20 }, () => world.runner.advance(id)));
-  expect(await world.claimer.claim(BRUSH, 5)).toHaveLength(1);
+  expect(await world.claimer.claim(PICTURE_QUEUE, 5)).toHaveLength(1);
 });
 
-test('a workflow can be called off, and can end, in the moment in which its flow is being closed', async () => {
+test('A workflow can be cancelled, and can end, while its flow is being closed', async () => {
   const world = await workflowWorld();
-  const held: JobId[] = [];
-  for (const _ of ['called off', 'done']) {
-    const id = await world.create([hear('a')]);
+  const ids: JobId[] = [];
+  for (const _ of ['cancelled', 'done']) {
+    const id = await world.create([transcribe('a')]);
     await world.runner.begin(id);
-    held.push(id);
-    // Its flow is in the hands of a janitor.
+    ids.push(id);
+    // A janitor holds the lease on its flow.
     await world.redis.set(`${world.keys.prefix}:${WORKFLOW_QUEUE}:${id}:lock`, 'a janitor');
   }
-  const [calledOff, done] = held;
-  expect(await world.records.apply([{ move: 'cancel', id: calledOff }])).toMatchObject([
+  const [cancelled, done] = ids;
+  expect(await world.records.apply([{ move: 'cancel', id: cancelled }])).toMatchObject([
     { code: 'ok', state: 'canceled' },
   ]);
-  const [claim] = (await world.claimer.claim(EARS, 2)).slice(-1);
+  const [claim] = (await world.claimer.claim(SPEECH_QUEUE, 2)).slice(-1);
   const lease = { id: claim.jobId, lease: claim.token };
   await world.records.apply([
     { move: 'start', ...lease, fields: { worker: world.worker } },
-    { move: 'succeed', ...lease, fields: world.said('x') },
+    { move: 'succeed', ...lease, fields: world.transcriptOf('x') },
   ]);
   await world.runner.advance(done);
   expect(await world.records.read(done)).toMatchObject({ state: 'succeeded' });
 });
 
-test('the nodes of a workflow whose API died right after it was called off are stopped at the next round', async () => {
+test('The nodes of a workflow whose API died right after cancelling it are stopped at the next round of the janitor', async () => {
   const world = await workflowWorld();
-  const nodes = [hear('a'), hear('b')];
+  const nodes = [transcribe('a'), transcribe('b')];
   const id = await world.create(nodes);
   await world.runner.sweep();
-  // The API is killed here: nobody advances the workflow.
+  // The API is killed here, before it advances the workflow.
   await world.records.apply([{ move: 'cancel', id }]);
   await world.runner.sweep();
   expect(await world.records.readMany(nodes.map(({ job }) => job))).toMatchObject([
@@ -285,20 +290,20 @@ test('the nodes of a workflow whose API died right after it was called off are s
   ]);
 });
 
-test('a node that is started while its workflow is called off is stopped again', async () => {
+test('A node that is started while its workflow is cancelled is stopped again', async () => {
   const world = await workflowWorld();
-  const nodes = [hear('a'), draw('b', ['a'])];
+  const nodes = [transcribe('a'), draw('b', ['a'])];
   const id = await world.create(nodes);
-  const listening = await world.begin(EARS);
+  const listening = await world.begin(SPEECH_QUEUE);
   await world.records.apply([
     {
       move: 'succeed',
       id: listening.record.id,
       lease: listening.record.state === 'running' ? listening.record.lease : undefined,
-      fields: world.said('x'),
+      fields: world.transcriptOf('x'),
     },
   ]);
-  // It has read that the workflow goes on, and starts the node after somebody has called the workflow off.
+  // `advance` reads an unfinished workflow, and starts the node after the workflow was cancelled.
   const readMany = world.records.readMany.bind(world.records);
   world.records.readMany = async (ids) => {
     world.records.readMany = readMany;

@@ -13,7 +13,7 @@ async function home(): Promise<string> {
 
 const modeOf = async (path: string): Promise<number> => (await stat(path)).mode & 0o777;
 
-test('a secret is generated once, readable only by its owner, and read from then on', async () => {
+test('A secret is generated once, readable only by its owner, and read from then on', async () => {
   const folder = await home();
   const made = await homeSecret(folder, 'api-key');
   expect(made).toMatchObject({ created: true, path: join(folder, 'api-key') });
@@ -23,7 +23,7 @@ test('a secret is generated once, readable only by its owner, and read from then
   expect((await homeSecret(folder, 'store-secret')).value.length).toBeGreaterThanOrEqual(32);
 });
 
-test('of many processes that start at once exactly one generates the secret, and all get the same one', async () => {
+test('Of many processes that start at once exactly one generates the secret, and all get the same one', async () => {
   const folder = await home();
   const all = await Promise.all(Array.from({ length: 20 }, () => homeSecret(folder, 'api-key')));
   expect(new Set(all.map(({ value }) => value)).size).toBe(1);
@@ -31,7 +31,7 @@ test('of many processes that start at once exactly one generates the secret, and
   expect(await readdir(folder)).toEqual(['api-key']);
 });
 
-test('a secret file that other users can read is restricted to its owner', async () => {
+test('A secret file that other users can read is restricted to its owner', async () => {
   const folder = await home();
   const { path } = await homeSecret(folder, 'api-key');
   await chmod(path, 0o644);
@@ -39,7 +39,7 @@ test('a secret file that other users can read is restricted to its owner', async
   expect(await modeOf(path)).toBe(0o600);
 });
 
-test('the error for an unusable secret names the file and does not show its content', async () => {
+test('The error for an unusable secret names the file and does not show its content', async () => {
   const folder = await home();
   const { path } = await homeSecret(folder, 'api-key');
   await writeFile(path, 'hunter2');

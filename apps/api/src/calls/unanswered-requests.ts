@@ -27,34 +27,34 @@ export class UnansweredRequests {
 
   /** The request waits for its job. Only duplicates that say they are retries may take the job now (see DuplicateRequest). */
   async markHeld({ hash }: DuplicateRequest, id: JobId): Promise<void> {
-    const key = this.#keys.twins(hash);
+    const key = this.#keys.unanswered(hash);
     await this.#redis.multi().zadd(key, '+inf', id).pexpire(key, MAX_HELD_MS).exec();
   }
 
   /** The request was answered and is not retried. */
   async markAnswered({ hash }: DuplicateRequest, id: JobId): Promise<void> {
-    await this.#redis.zrem(this.#keys.twins(hash), id);
+    await this.#redis.zrem(this.#keys.unanswered(hash), id);
   }
 
   /** The request was not answered. With `cancel` its job counts as abandoned when no retry takes it in the retry window. */
   async markUnanswered({ hash }: DuplicateRequest, id: JobId, { cancel = false } = {}): Promise<void> {
-    const key = this.#keys.twins(hash);
+    const key = this.#keys.unanswered(hash);
     const until = (await redisNow(this.#redis)) + RETRY_WINDOW_MS;
     const writes = this.#redis.multi().zadd(key, until, id).pexpire(key, MAX_HELD_MS);
-    if (cancel) writes.zadd(this.#keys.orphans, until, `${hash} ${id}`);
+    if (cancel) writes.zadd(this.#keys.abandoned, until, `${hash} ${id}`);
     await writes.exec();
   }
 
   /** A retry has taken the job over. */
   async markAdopted({ hash }: DuplicateRequest, id: JobId): Promise<void> {
-    await this.#redis.zrem(this.#keys.orphans, `${hash} ${id}`);
+    await this.#redis.zrem(this.#keys.abandoned, `${hash} ${id}`);
   }
 
   /** Abandoned jobs. Each is returned once, to one API process. */
   async takeAbandoned(): Promise<JobId[]> {
     const due = (await redisNow(this.#redis)) - ADOPTION_GRACE_MS;
-    const entries = await this.#redis.zrangebyscore(this.#keys.orphans, '-inf', due, 'LIMIT', 0, BATCH);
-    const taken = await Promise.all(entries.map((entry) => this.#redis.zrem(this.#keys.orphans, entry)));
+    const entries = await this.#redis.zrangebyscore(this.#keys.abandoned, '-inf', due, 'LIMIT', 0, BATCH);
+    const taken = await Promise.all(entries.map((entry) => this.#redis.zrem(this.#keys.abandoned, entry)));
     return entries.filter((_, i) => taken[i] > 0).map((entry) => entry.split(' ')[1] as JobId);
   }
 }

@@ -1,12 +1,12 @@
-/** What kind of place an IP address is. The only importer of ipaddr.js. */
+/** Classifies IP addresses. The only importer of ipaddr.js. */
 import ipaddr from 'ipaddr.js';
 
 export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 export type Range = readonly [address: Address, prefixLength: number];
 
 /**
- * Nobody may connect here, whatever an operator allows: this host and its link, groups, and the services of clouds that
- * hand out credentials to whoever asks from inside (AWS, ECS, EKS, GCP, Azure, Alibaba, Oracle).
+ * Always forbidden, whatever an operator allows: this host and its link, multicast, and the metadata services of clouds, which
+ * give credentials to every caller inside (AWS, ECS, EKS, GCP, Azure, Alibaba, Oracle).
  */
 const NEVER: readonly Range[] = [
   '0.0.0.0/8',
@@ -23,11 +23,11 @@ const NEVER: readonly Range[] = [
   'fd20:ce::/32',
 ].map((text) => ipaddr.parseCIDR(text));
 
-/** The only part of IPv6 that is handed out for the public Internet (RFC 4291, IANA). */
+/** The only part of IPv6 that is assigned to the public Internet (RFC 4291, IANA). */
 const GLOBAL_IPV6: Range = ipaddr.parseCIDR('2000::/3');
 
-/** IPv6 ranges that carry an IPv4 address, and the byte where it starts (RFC 4291, 2765, 6052, 8215, 3056). */
-const CARRIERS: readonly (readonly [Range, number])[] = (
+/** IPv6 ranges that embed an IPv4 address, and the byte where it starts (RFC 4291, 2765, 6052, 8215, 3056). */
+const EMBEDDING_RANGES: readonly (readonly [Range, number])[] = (
   [
     ['::/96', 12],
     ['::ffff:0:0/96', 12],
@@ -44,7 +44,7 @@ export function parseAddress(text: string): Address | undefined {
   return ipaddr.IPv6.isValid(text) && !text.includes('%') ? ipaddr.IPv6.parse(text) : undefined;
 }
 
-/** `10.1.0.0/16`, or one address alone. Undefined when it is neither. */
+/** Parses `10.1.0.0/16` or a single address; undefined when the text is neither. */
 export function parseRange(text: string): Range | undefined {
   if (ipaddr.isValidCIDR(text)) return ipaddr.parseCIDR(text);
   const address = parseAddress(text);
@@ -54,21 +54,21 @@ export function parseRange(text: string): Range | undefined {
 export const isIn = (address: Address, [network, prefixLength]: Range): boolean =>
   address.kind() === network.kind() && address.match(network, prefixLength);
 
-/** True also for an IPv6 address that carries a forbidden IPv4 one. */
+/** True also for an IPv6 address that embeds a forbidden IPv4 address. */
 export function isForbidden(address: Address): boolean {
-  const carried = carriedIpv4(address);
-  return NEVER.some((range) => isIn(address, range) || (carried !== undefined && isIn(carried, range)));
+  const embedded = embeddedIpv4(address);
+  return NEVER.some((range) => isIn(address, range) || (embedded !== undefined && isIn(embedded, range)));
 }
 
-/** An ordinary address of the public Internet: neither private nor special, and no tunnel into such. */
+/** An ordinary address of the public Internet: neither private nor special, and not tunnelled to such an address. */
 export function isPublic(address: Address): boolean {
   if (address.range() !== 'unicast' || isForbidden(address)) return false;
   return address.kind() === 'ipv4' || isIn(address, GLOBAL_IPV6);
 }
 
-function carriedIpv4(address: Address): Address | undefined {
+function embeddedIpv4(address: Address): Address | undefined {
   if (address.kind() === 'ipv4' || address.range() === 'loopback') return undefined;
-  const carrier = CARRIERS.find(([range]) => isIn(address, range));
-  if (!carrier) return undefined;
-  return ipaddr.fromByteArray(address.toByteArray().slice(carrier[1], carrier[1] + 4));
+  const embedding = EMBEDDING_RANGES.find(([range]) => isIn(address, range));
+  if (!embedding) return undefined;
+  return ipaddr.fromByteArray(address.toByteArray().slice(embedding[1], embedding[1] + 4));
 }

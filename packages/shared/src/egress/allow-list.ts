@@ -1,18 +1,18 @@
-/** What an operator vouches for: hosts and ranges that requests may go to although they are not public. */
+/** The operator's allow-list: hosts and ranges that requests may go to although they are not public. */
 import { type Address, isIn, parseRange, type Range } from './addresses.ts';
 
 export interface AllowList {
-  /** An entry names this host. `name` is in lower case, without a dot at its end. */
+  /** Whether an entry names this host. `name` is in lower case, without a dot at its end. */
   coversHost(name: string): boolean;
   coversAddress(address: Address): boolean;
-  /** Some entry is a range or an address: a name may turn out to be covered once its addresses are known. */
+  /** Whether an entry is a range or an address; then a host name may be covered once its addresses are known. */
   readonly hasRanges: boolean;
 }
 
 const HOST_NAME =
   /^(?=.{1,253}$)(?!.*\.\d+$)[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)*$/;
 
-/** `10.1.0.0/16, hooks.internal`: ranges, addresses and whole host names. Throws with the entry that is none of these. */
+/** Parses `10.1.0.0/16, hooks.internal`: ranges, addresses and whole host names. Throws for any other entry. */
 export function parseAllowList(text: string): AllowList {
   const hosts = new Set<string>();
   const ranges: Range[] = [];

@@ -1,4 +1,4 @@
-/** One HTTP request over a connection that can only go to addresses that were checked. */
+/** Sends one HTTP request over a connection that can only go to the checked addresses. */
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
@@ -13,8 +13,8 @@ export interface Outgoing {
 const MAX_HEADER_BYTES = 16 * 1024;
 
 /**
- * Resolves with the answer's head. No redirect is followed, no proxy asked, no connection kept: the next request is checked
- * anew. `host` and the name in TLS stay those of the URL.
+ * Resolves with the head of the answer. Follows no redirect, uses no proxy and keeps no connection, so that every request is
+ * checked. The Host header and the TLS name are those of the URL.
  */
 export function send(
   { url, host }: Target,
@@ -38,14 +38,14 @@ export function send(
       signal,
     });
     request.once('response', resolve);
-    // Stays on: an abort while the body is read is an error of the request, too.
+    // This listener stays: an abort while the body is read is also an error of the request.
     request.on('error', reject);
     request.once('close', () => reject(new Error('closed without an answer')));
     request.end(body);
   });
 }
 
-/** Answers every look-up of a connection with the checked addresses: nobody is asked a second time. */
+/** Answers every DNS lookup of a connection with the checked addresses, so that the name is not resolved a second time. */
 function pinned(addresses: readonly string[]): LookupFunction {
   const all = addresses.map((address) => ({ address, family: isIP(address) }));
   return (_host, options, callback) => {

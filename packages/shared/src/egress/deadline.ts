@@ -1,4 +1,4 @@
-/** One time limit over all parts of a request: finding the address, connecting, and reading the answer to its end. */
+/** One time limit for a whole request: resolving the name, connecting, and reading the complete answer. */
 import { EgressError } from './egress-error.ts';
 
 export class Deadline {
@@ -8,7 +8,7 @@ export class Deadline {
   readonly #abort = (): void => this.#controller.abort();
   #expired = false;
 
-  /** `outer` ends the request early; its reason is what the caller then gets. */
+  /** Aborting `outer` ends the request early; it then rejects with the reason of `outer`. */
   constructor(ms: number, outer?: AbortSignal) {
     this.#timer = setTimeout(() => {
       this.#expired = true;
@@ -23,13 +23,13 @@ export class Deadline {
     return this.#controller.signal;
   }
 
-  /** Call when the request is over, however it ended. */
+  /** Must be called when the request is over, also after a failure. */
   clear(): void {
     clearTimeout(this.#timer);
     this.#outer?.removeEventListener('abort', this.#abort);
   }
 
-  /** Waits for what cannot be aborted, but no longer than the time that is left. */
+  /** Waits for work that cannot be aborted, but no longer than the time left. */
   async race<T>(work: Promise<T>): Promise<T> {
     this.signal.throwIfAborted();
     let stop: () => void = () => {};
@@ -44,7 +44,7 @@ export class Deadline {
     }
   }
 
-  /** What a failure amounts to: ours as it is, a passed deadline, the caller's own wish, or a broken connection. */
+  /** The error to report: an EgressError as it is, else a timeout, the caller's abort reason, or a broken connection. */
   explain(error: unknown): unknown {
     if (error instanceof EgressError) return error;
     if (this.#expired) return new EgressError('timeout', error);

@@ -1,9 +1,8 @@
-/** Why a request to an address somebody else chose did not go through. */
-
+/** Why a request to a caller's address failed. */
 const MESSAGES = {
-  /** The rules forbid it, or its name has no address: one text for both, so that nobody learns what lies inside. */
+  /** Forbidden by the rules, or the name has no address. One text for both, so that it reveals nothing about the network. */
   refused: 'Lehr does not connect to this address.',
-  /** No connection, no secure one, or it broke. */
+  /** The connection or its TLS failed, or it broke. */
   unreachable: 'The connection failed.',
   timeout: 'There was no complete answer in time.',
   'too-large': 'The answer is larger than allowed.',
@@ -11,7 +10,7 @@ const MESSAGES = {
 
 export type EgressFault = keyof typeof MESSAGES;
 
-/** The message never says more than the fault; what happened stands in `cause`, for our own log. */
+/** The message reveals only the kind of fault; `cause` has the details, for Lehr's log. */
 export class EgressError extends Error {
   override readonly name = 'EgressError';
   readonly fault: EgressFault;

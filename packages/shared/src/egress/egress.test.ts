@@ -7,7 +7,7 @@ import { createEgress, type Egress, parseAllowList, systemResolve } from './inde
 
 const limits = { timeoutMs: 5000, maxAnswerBytes: 64 * 1024, body: Buffer.from('{}') };
 
-/** A server on one loopback address; `connections` counts who came. */
+/** A server on one loopback address; `connections` counts its connections. */
 async function serve(
   listener: RequestListener,
 ): Promise<{ url: string; port: number; connections: () => number }> {
@@ -25,7 +25,7 @@ async function serve(
   return { url: `http://127.0.0.1:${port}`, port, connections: () => connections };
 }
 
-/** Every connection that is tried from now on, as `address:port`. */
+/** Records every connection that is tried from now on, as `address:port`. */
 function watchConnects(): string[] {
   const tried: string[] = [];
   const connect = Socket.prototype.connect;
@@ -42,7 +42,7 @@ function watchConnects(): string[] {
 const open = (): Egress => createEgress({ allowPrivate: true });
 
 describe('no connection is made', () => {
-  test('to any way of writing an inner address, or to anything but a plain https URL', async () => {
+  test('No connection is made to an inner address in any spelling, or to a URL that is not plain https', async () => {
     const server = await serve((_, response) => response.end());
     const tried = watchConnects();
     const asked: string[] = [];
@@ -63,7 +63,7 @@ describe('no connection is made', () => {
     expect([tried, asked, server.connections()]).toEqual([[], [], 0]);
   });
 
-  test('to a name with one inner address among public ones, an unknown name or a broken one', async () => {
+  test('No connection is made to a name with one inner address among public ones, an unknown name or a name whose lookup fails', async () => {
     const tried = watchConnects();
     const answers: Record<string, () => Promise<string[]>> = {
       'mixed.example': async () => ['93.184.215.14', '127.0.0.1'],
@@ -83,7 +83,7 @@ describe('no connection is made', () => {
     expect(tried).toEqual([]);
   });
 
-  test('to where a name points after it was checked', async () => {
+  test('No connection is made to the new address of a name that changed after its check', async () => {
     const server = await serve((_, response) => response.end());
     const tried = watchConnects();
     const answers = [['127.0.0.1'], ['10.0.0.1']];
@@ -91,7 +91,7 @@ describe('no connection is made', () => {
       allow: parseAllowList('127.0.0.1'),
       resolve: async () => answers.shift() ?? [],
     });
-    // TLS against a plain server fails, but whom it was tried with is seen.
+    // TLS against a plain server fails, but the recorded addresses show where it was tried.
     const url = `https://rebind.example:${server.port}/`;
     await expect(egress.post(url, limits)).rejects.toMatchObject({ fault: 'unreachable' });
     await expect(egress.post(url, limits)).rejects.toMatchObject({ fault: 'refused' });
@@ -100,7 +100,7 @@ describe('no connection is made', () => {
   });
 
   test.each(['http://169.254.169.254/latest/meta-data/', 'http://127.0.0.1:1/', '/elsewhere'])(
-    'to where a redirect leads: %s',
+    'No connection is made to the target of a redirect: %s',
     async (location) => {
       const server = await serve((_, response) => response.writeHead(302, { location }).end('moved'));
       const tried = watchConnects();
@@ -111,7 +111,7 @@ describe('no connection is made', () => {
     },
   );
 
-  test('to a proxy that the environment names', async () => {
+  test('No connection is made to a proxy from the environment', async () => {
     const proxy = await serve((_, response) => response.end('proxy'));
     const server = await serve((_, response) => response.end('direct'));
     for (const name of ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'ALL_PROXY']) vi.stubEnv(name, proxy.url);
@@ -125,7 +125,7 @@ describe('no connection is made', () => {
 });
 
 describe('a request', () => {
-  test('carries the exact bytes, the headers given, the host of its URL and nothing of ours', async () => {
+  test('A request has exactly the given body and headers and the host of its URL', async () => {
     const seen: unknown[] = [];
     const server = await serve((request, response) => {
       const chunks: Buffer[] = [];
@@ -166,7 +166,7 @@ describe('a request', () => {
     ]);
   });
 
-  test('names the host in TLS, not its address', async () => {
+  test('A request names the host in TLS, not its address', async () => {
     const server = createTcpServer();
     const hello = new Promise<string>((resolve) => {
       server.once('connection', (socket) => {
@@ -188,20 +188,20 @@ describe('a request', () => {
     expect(await hello).toContain('hooks.example');
   });
 
-  test('takes the next checked address when one does not answer', async () => {
+  test('A request uses the next checked address when one does not answer', async () => {
     const server = await serve((_, response) => response.end('here'));
     const egress = createEgress({ allowPrivate: true, resolve: async () => ['127.0.0.9', '127.0.0.1'] });
     const answer = await egress.post(`http://hooks.example:${server.port}/`, limits);
     expect(answer.body.toString()).toBe('here');
   });
 
-  test('reads no more of an answer than allowed', async () => {
+  test('A POST reads no more of an answer than allowed', async () => {
     const server = await serve((_, response) => response.end(Buffer.alloc(1_000_000, 'a')));
     const { status, body } = await open().post(server.url, { ...limits, maxAnswerBytes: 1000 });
     expect([status, body.byteLength]).toEqual([200, 1000]);
   });
 
-  test('hands a body on as it comes, and cuts one that is too large', async () => {
+  test('A GET streams the body and rejects when it is too large', async () => {
     const server = await serve((_, response) => response.end(Buffer.alloc(300_000, 'a')));
     const read = async (maxBytes: number): Promise<number> => {
       let bytes = 0;
@@ -214,45 +214,48 @@ describe('a request', () => {
   });
 
   test.each([
-    ['says nothing', () => {}],
+    ['sends nothing', () => {}],
     ['stops within its headers', (_, response) => response.socket?.write('HTTP/1.1 200 OK\r\nx: ')],
     ['stops within its body', (_, response) => response.writeHead(200).write('a')],
     [
-      'drips',
+      'sends one byte at a time',
       (_, response) => {
         const drip = setInterval(() => response.write('a'), 20);
         response.once('close', () => clearInterval(drip));
       },
     ],
-  ] satisfies [string, RequestListener][])('ends in time when the receiver %s', async (_, listener) => {
-    const server = await serve(listener);
-    const startedAt = performance.now();
-    await expect(open().post(server.url, { ...limits, timeoutMs: 200 })).rejects.toMatchObject({
-      fault: 'timeout',
-    });
-    const reading = async (): Promise<void> => {
-      const { body } = await open().get(server.url, { timeoutMs: 200, maxBytes: 1000 });
-      for await (const chunk of body) expect(chunk.byteLength).toBeGreaterThan(0);
-    };
-    await expect(reading()).rejects.toMatchObject({ fault: 'timeout' });
-    expect(performance.now() - startedAt).toBeLessThan(2000);
-  });
+  ] satisfies [string, RequestListener][])(
+    'A request times out when the receiver %s',
+    async (_, listener) => {
+      const server = await serve(listener);
+      const startedAt = performance.now();
+      await expect(open().post(server.url, { ...limits, timeoutMs: 200 })).rejects.toMatchObject({
+        fault: 'timeout',
+      });
+      const reading = async (): Promise<void> => {
+        const { body } = await open().get(server.url, { timeoutMs: 200, maxBytes: 1000 });
+        for await (const chunk of body) expect(chunk.byteLength).toBeGreaterThan(0);
+      };
+      await expect(reading()).rejects.toMatchObject({ fault: 'timeout' });
+      expect(performance.now() - startedAt).toBeLessThan(2000);
+    },
+  );
 
-  test('ends in time when the name server says nothing', async () => {
+  test('A request times out when the name server does not answer', async () => {
     const egress = createEgress({ resolve: () => new Promise(() => {}) });
     const asked = egress.post('https://hooks.example/', { ...limits, timeoutMs: 100 });
     await expect(asked).rejects.toMatchObject({ fault: 'timeout' });
   });
 
   test.each([
-    ['ends the connection', (_, response) => response.socket?.destroy()],
+    ['closes the connection', (_, response) => response.socket?.destroy()],
     [
-      'breaks its body off',
+      'closes the connection within its body',
       (_, response) => {
         response.writeHead(200, { 'content-length': 100 }).write('a', () => response.socket?.destroy());
       },
     ],
-    ['speaks something else', (_, response) => response.socket?.end('220 smtp ready\r\n')],
+    ['speaks another protocol', (_, response) => response.socket?.end('220 smtp ready\r\n')],
     [
       'changes the protocol',
       (_, response) => {
@@ -263,12 +266,15 @@ describe('a request', () => {
       'sends endless headers',
       (_, response) => response.socket?.write(`HTTP/1.1 200 OK\r\nx: ${'a'.repeat(1e6)}`),
     ],
-  ] satisfies [string, RequestListener][])('fails when the receiver %s', async (_, listener) => {
-    const server = await serve(listener);
-    await expect(open().post(server.url, limits)).rejects.toMatchObject({ fault: 'unreachable' });
-  });
+  ] satisfies [string, RequestListener][])(
+    'A request is unreachable when the receiver %s',
+    async (_, listener) => {
+      const server = await serve(listener);
+      await expect(open().post(server.url, limits)).rejects.toMatchObject({ fault: 'unreachable' });
+    },
+  );
 
-  test('ends when its caller goes', async () => {
+  test('A request ends with the reason of its signal when the signal aborts', async () => {
     const server = await serve(() => {});
     const stop = new AbortController();
     const asked = open().post(server.url, { ...limits, signal: stop.signal });
@@ -283,7 +289,7 @@ describe('a request', () => {
 });
 
 describe('names', () => {
-  /** A name server that knows one IPv4 address for every name, or keeps silent. */
+  /** A name server that answers one IPv4 address for every name, or does not answer. */
   async function nameServer(address: string | undefined): Promise<string> {
     const socket = createSocket('udp4');
     socket.on('message', (query, { port, address: from }) => {
@@ -301,18 +307,18 @@ describe('names', () => {
     return `127.0.0.1:${socket.address().port}`;
   }
 
-  test('are asked from the name servers, one family being enough', async () => {
+  test('Names are resolved by the name servers, and one address family is enough', async () => {
     const resolve = systemResolve([await nameServer('93.184.215.14')]);
     const { signal } = new AbortController();
     expect(await resolve('hooks.example', false, signal)).toEqual(['93.184.215.14']);
   });
 
-  test('that an inner address hides behind are refused', async () => {
+  test('A name with an inner address is refused', async () => {
     const egress = createEgress({ resolve: systemResolve([await nameServer('10.0.0.1')]) });
     await expect(egress.post('https://hooks.example/', limits)).rejects.toMatchObject({ fault: 'refused' });
   });
 
-  test('whose server keeps silent hold up nobody else', async () => {
+  test('Names whose server does not answer delay no other request', async () => {
     const silent = createEgress({ resolve: systemResolve([await nameServer(undefined)]) });
     const server = await serve((_, response) => response.end());
     const stuck = Array.from({ length: 20 }, () =>
@@ -327,7 +333,7 @@ describe('names', () => {
     for (const outcome of await outcomes) expect(outcome).toMatchObject({ reason: { fault: 'timeout' } });
   });
 
-  test('of the operator may stand in /etc/hosts', async () => {
+  test('A trusted name may come from /etc/hosts', async () => {
     const { signal } = new AbortController();
     expect(await systemResolve()('localhost', true, signal)).toContain('127.0.0.1');
   });

@@ -1,6 +1,6 @@
 /**
- * Requests to addresses that somebody else chose: webhooks, and inputs by URL. Every request is checked anew, from the URL's
- * text to the address of its socket, and bounded in time and size. Whatever fails, fails closed.
+ * Requests to addresses that callers choose: webhooks, and inputs by URL. Every request is checked, from the text of the URL to
+ * the address of the socket, and limited in time and size. A check that cannot be made refuses the request.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { type AllowList, parseAllowList } from './allow-list.ts';
@@ -19,17 +19,17 @@ export interface EgressOptions {
 }
 
 export interface RequestLimits {
-  /** For everything together: finding the address, connecting, the whole answer. */
+  /** For the whole request: resolving the name, connecting, the complete answer. */
   readonly timeoutMs: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Ends the request; it then rejects with the signal's reason. */
+  /** Aborting it ends the request, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
 export interface PostOptions extends RequestLimits {
-  /** Sent as it is. */
+  /** Sent unchanged. */
   readonly body: Uint8Array;
-  /** More of the answer is not read. */
+  /** The rest of a longer answer is not read. */
   readonly maxAnswerBytes: number;
 }
 
@@ -39,19 +39,19 @@ export interface GetOptions extends RequestLimits {
 }
 
 export interface Answer {
-  /** Any status: a redirect is an answer like others, and not followed. */
+  /** Any status; a redirect is returned and not followed. */
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
 }
 
 export interface Egress {
-  /** Throws EgressError `refused` for a URL that no request would be made to; asks nobody. */
+  /** Throws EgressError `refused` for a URL that requests may not go to. Makes no DNS lookup. */
   check(url: string): void;
   /** Rejects with EgressError. */
   post(url: string, options: PostOptions): Promise<Answer & { readonly body: Buffer }>;
   /**
-   * Resolves with the head; the body is read as it comes and rejects with EgressError like the call itself. A body nobody
-   * reads is cut off when the time is up.
+   * Resolves with the head. The body is read as it arrives and rejects with EgressError, like the call itself. A body that is
+   * not read is cut off when the time is up.
    */
   get(url: string, options: GetOptions): Promise<Answer & { readonly body: AsyncIterable<Uint8Array> }>;
 }
@@ -101,7 +101,7 @@ export function createEgress({ allow, allowPrivate = false, resolve }: EgressOpt
   };
 }
 
-/** A name nobody knows is refused like one that is forbidden. */
+/** An unknown name is refused in the same way as a forbidden one. */
 async function resolved(
   { host, literal, trusted }: Target,
   allowPrivate: boolean,

@@ -23,11 +23,11 @@ const REFUSED = new EgressError('refused').message;
 const PUBLIC = ['93.184.215.14', '2606:2800:21f:cb07:6820:80da:af6b:8b2c'];
 
 describe('a URL is refused when it', () => {
-  test.each(INNER_URLS)('leads inside: %s', (url) => {
+  test.each(INNER_URLS)('Points to an inner address: %s', (url) => {
     expect(faultOf(guardOf(), url, PUBLIC)).toBe(REFUSED);
   });
 
-  test.each(MALFORMED_URLS)('is not a plain https URL: %s', (url) => {
+  test.each(MALFORMED_URLS)('Is not a plain https URL: %s', (url) => {
     expect(faultOf(guardOf(), url, PUBLIC)).toBe(REFUSED);
   });
 
@@ -40,7 +40,7 @@ describe('a URL is refused when it', () => {
     [['93.184.215.14\0']],
     [['example.com']],
     [[]],
-  ])('has a name that means %j', (addresses) => {
+  ])('Has a name that resolves to %j', (addresses) => {
     expect(faultOf(guardOf(), 'https://hooks.example/', addresses)).toBe(REFUSED);
   });
 });
@@ -50,12 +50,12 @@ test.each([
   'https://hooks.example:443/',
   'https://93.184.215.14/',
   'https://[2606:2800:21f:cb07:6820:80da:af6b:8b2c]/',
-])('a public address may be connected to: %s', (url) => {
+])('A URL with a public address is allowed: %s', (url) => {
   expect(faultOf(guardOf(), url, PUBLIC)).toBeUndefined();
 });
 
 describe('the allow-list', () => {
-  test('lets ranges and hosts be private, on any port', () => {
+  test('The allow-list allows its private ranges and hosts on any port', () => {
     const guard = guardOf('10.1.0.0/16, fd12::/48, hooks.internal, 127.0.0.9');
     for (const url of ['https://10.1.2.3:8443/', 'https://[fd12::5]/', 'https://127.0.0.9:9/']) {
       expect(faultOf(guard, url), url).toBeUndefined();
@@ -65,7 +65,7 @@ describe('the allow-list', () => {
     expect(faultOf(guard, 'https://other.example:8443/', ['10.1.9.9'])).toBeUndefined();
   });
 
-  test('lets nothing else be so', () => {
+  test('The allow-list allows no other private address', () => {
     const guard = guardOf('10.1.0.0/16,hooks.internal');
     expect(faultOf(guard, 'https://10.2.0.1/')).toBe(REFUSED);
     expect(faultOf(guard, 'https://x.hooks.internal/', ['192.168.3.4'])).toBe(REFUSED);
@@ -74,7 +74,7 @@ describe('the allow-list', () => {
     expect(faultOf(guard, 'http://hooks.internal/', ['192.168.3.4'])).toBe(REFUSED);
   });
 
-  test('can never cover a link-local or metadata address, however it is written', () => {
+  test('The allow-list never covers a link-local or metadata address, in any spelling', () => {
     const guard = guardOf('0.0.0.0/0,::/0,metadata.google.internal');
     expect(faultOf(guard, 'https://127.0.0.1/')).toBeUndefined();
     for (const address of [
@@ -94,7 +94,7 @@ describe('the allow-list', () => {
   });
 
   test.each(['10.0.0.0/33', '10.1', 'https://hooks.internal', 'a b', '*.internal', 'hooks.internal:8443'])(
-    'refuses an entry it does not understand: %s',
+    'An allow-list entry that is no range, address or host name is refused: %s',
     (entry) => {
       expect(() => parseAllowList(`10.1.0.0/16,${entry}`)).toThrow(`"${entry}"`);
     },
@@ -102,7 +102,7 @@ describe('the allow-list', () => {
 });
 
 describe('the switch for tests and development', () => {
-  test('lets loopback, private ranges, any port and plain http be', () => {
+  test('The switch for tests allows loopback, private ranges, any port and plain http', () => {
     const guard = guardOf('', true);
     for (const url of ['http://127.0.0.1:5000/', 'https://10.0.0.1/', 'http://[::1]:80/']) {
       expect(faultOf(guard, url), url).toBeUndefined();
@@ -115,11 +115,11 @@ describe('the switch for tests and development', () => {
     'http://[fe80::1]/',
     'http://[::ffff:a9fe:a9fe]/',
     'http://0.0.0.0/',
-  ])('does not let %s be', (url) => {
+  ])('The switch for tests does not allow %s', (url) => {
     expect(faultOf(guardOf('', true), url)).toBe(REFUSED);
   });
 
-  test('still wants a URL of http without a user name', () => {
+  test('The switch for tests still requires an http URL without a user name', () => {
     expect(faultOf(guardOf('', true), 'http://me@127.0.0.1/')).toBe(REFUSED);
     expect(faultOf(guardOf('', true), 'ftp://127.0.0.1/')).toBe(REFUSED);
   });

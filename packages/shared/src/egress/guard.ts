@@ -1,4 +1,4 @@
-/** The rules for addresses that somebody else chose: what may be asked for, and which of its addresses may be connected to. */
+/** The rules for addresses that callers choose: which URLs are allowed, and which of their addresses. */
 import { type Address, isForbidden, isPublic, parseAddress } from './addresses.ts';
 import type { AllowList } from './allow-list.ts';
 import { EgressError } from './egress-error.ts';
@@ -18,7 +18,7 @@ export interface Target {
   readonly host: string;
   /** Set when the host is an address itself. */
   readonly literal: Address | undefined;
-  /** The operator vouches for this host by its name. */
+  /** The operator's allow-list covers this host. */
   readonly trusted: boolean;
 }
 
@@ -32,8 +32,8 @@ export class Guard {
   }
 
   /**
-   * Everything that can be said without asking for addresses. URL has brought the many ways to write an IPv4 address
-   * (decimal, octal, hexadecimal, short) into one by then. Throws EgressError `refused`.
+   * Checks everything that needs no DNS lookup. `URL` has already turned the many ways to write an IPv4 address (decimal,
+   * octal, hexadecimal, short) into one. Throws EgressError `refused`.
    */
   target(text: string): Target {
     if (text.length > MAX_URL_LENGTH || !URL.canParse(text)) throw refused('is not a URL');
@@ -52,7 +52,7 @@ export class Guard {
     return target;
   }
 
-  /** Throws EgressError `refused` unless every address may be connected to: which one is taken is not ours to choose. */
+  /** Throws EgressError `refused` unless all addresses are allowed, because the connection may use any of them. */
   check(target: Target, addresses: readonly string[]): void {
     if (addresses.length === 0) throw refused('no address');
     const { allow } = this.#options;
@@ -64,7 +64,7 @@ export class Guard {
   }
 
   #mayUsePort({ url, trusted }: Target): boolean {
-    // URL leaves out the port that is the scheme's own.
+    // `URL` leaves the default port of the scheme empty.
     return trusted || this.#options.allowPrivate || url.port === '';
   }
 
@@ -78,5 +78,5 @@ export class Guard {
 const refused = (why: string): EgressError => new EgressError('refused', new Error(why));
 
 const nameOf = (host: string): string => host.toLowerCase().replace(/\.$/, '');
-/** Loopback by definition (RFC 6761), whatever a name server says. */
+/** Loopback by definition (RFC 6761), whatever a name server answers. */
 const isLocalName = (name: string): boolean => name === 'localhost' || name.endsWith('.localhost');

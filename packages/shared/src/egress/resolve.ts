@@ -1,16 +1,16 @@
-/** From a name to its addresses. */
+/** Resolves host names to addresses. */
 import { lookup, Resolver } from 'node:dns/promises';
 
-/** All addresses of a name; rejects when it has none. `trusted` names are the operator's own. */
+/** All addresses of a name; rejects when there is none. `trusted`: the name is in the operator's allow-list. */
 export type Resolve = (name: string, trusted: boolean, signal: AbortSignal) => Promise<readonly string[]>;
 
 const QUERY_TIMEOUT_MS = 2000;
 const TRIES = 2;
 
 /**
- * The operator's own names are looked up as every program does it, /etc/hosts included. Anybody else's are asked from the name
- * servers directly: the system's lookup holds one of Node's four threads for as long as a hostile name server likes.
- * `servers` replaces the name servers of the system.
+ * Trusted names use the system's lookup, /etc/hosts included. All other names are sent to the name servers directly, because
+ * the system's lookup would block one of Node's four threads for as long as a hostile name server wants. `servers` replaces
+ * the name servers of the system.
  */
 export function systemResolve(servers?: readonly string[]): Resolve {
   return async (name, trusted, signal) => {
@@ -27,7 +27,7 @@ export function systemResolve(servers?: readonly string[]): Resolve {
   };
 }
 
-/** One family is enough: many hosts have no other, and some name servers answer an error instead of "none". */
+/** One address family is enough: many hosts have only one, and some name servers answer with an error instead of "none". */
 async function bothFamilies(resolver: Resolver, name: string): Promise<string[]> {
   const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
   const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));

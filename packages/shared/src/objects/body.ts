@@ -7,8 +7,8 @@ export function sha256Hex(body: Uint8Array): string {
 }
 
 /**
- * A Node stream as a web stream that reads nothing before it is asked to, frees the source when it is cancelled
- * (also before its first read) and rejects with `failed(error)`, so that no caller meets a bare file or socket error.
+ * A Node stream as a web stream. It reads nothing before its first pull, destroys the source when it is cancelled (also
+ * before the first pull), and rejects with `failed(error)` instead of a plain file or socket error.
  */
 export function readableBody(
   source: Readable,

@@ -1,21 +1,21 @@
-/** What every store asks of its arguments before it touches anything. */
+/** Checks of the arguments of every store, before it does any I/O. */
 import { type ObjectKey, toObjectKey } from '../ids.ts';
 import type { LinkOptions, PutOptions } from './store.ts';
 
-/** Written and deleted again by `check()`. */
+/** The object that `check()` writes and deletes. */
 export const HEALTH_KEY = toObjectKey('lehr-health/probe');
 
 const DEFAULT_LINK_LIFETIME_S = 15 * 60;
 const MAX_LINK_LIFETIME_S = 7 * 24 * 3600;
-/** `type/subtype` with optional parameters: it is sent as a header, so no control characters. */
+/** `type/subtype` with optional parameters. Without control characters, because it is sent as a header. */
 const CONTENT_TYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?:; ?[\x20-\x7e]+)?$/;
 
-/** The brand is only a promise of the compiler; this also holds for a key that was cast. */
+/** Throws for a string that was cast to ObjectKey without being one. */
 export function checkKey(key: ObjectKey): void {
   toObjectKey(key);
 }
 
-/** Whether a store takes it. */
+/** Whether a store accepts this content type. */
 export const isContentType = (text: string): boolean => text.length <= 255 && CONTENT_TYPE.test(text);
 
 export function checkContentType({ contentType }: PutOptions): void {
@@ -24,7 +24,7 @@ export function checkContentType({ contentType }: PutOptions): void {
   }
 }
 
-/** The prefix's segments. */
+/** Returns the segments of the prefix. */
 export function checkPrefix(prefix: string): readonly string[] {
   if (!prefix.endsWith('/'))
     throw new Error(`Not a prefix: ${JSON.stringify(prefix)}. Wanted a key and "/".`);
@@ -40,7 +40,7 @@ export function checkLifetimeS({ expiresInS = DEFAULT_LINK_LIFETIME_S }: LinkOpt
   return expiresInS;
 }
 
-/** Undefined for a name that Lehr cannot have written, so that listing a shared bucket or folder goes on. */
+/** Undefined for a name that no store wrote, so that a shared bucket or folder can still be listed. */
 export function asObjectKey(value: string): ObjectKey | undefined {
   try {
     return toObjectKey(value);

@@ -1,7 +1,7 @@
-/** What the file system said, as the house's error. */
+/** Errors of the file system as LehrErrors. */
 import { LehrError } from '../errors.ts';
 
-const WORDS: Readonly<Record<string, string>> = {
+const REASONS: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full',
   EDQUOT: 'the disk quota is used up',
   EFBIG: 'the file would be larger than allowed',
@@ -9,25 +9,25 @@ const WORDS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EPERM: 'permission denied',
   ENOENT: 'the folder is gone',
-  ENOTDIR: 'a file stands where a folder belongs',
-  EEXIST: 'a file stands where a folder belongs',
+  ENOTDIR: 'a file is in the place of a folder',
+  EEXIST: 'a file is in the place of a folder',
   ENAMETOOLONG: 'a segment of the key is too long for this file system',
 };
 
-/** A job's owner may read the message, so it holds no path; the cause does. */
+/** The message may be shown to the job's caller, so it has no path; the cause has it. */
 export function storageFailed(what: string, error: unknown): LehrError {
   const code = codeOf(error);
-  const said = error instanceof Error ? error.message : String(error);
-  const why = code ? `${WORDS[code] ?? 'the file system refused'} (${code}).` : said;
+  const text = error instanceof Error ? error.message : String(error);
+  const why = code ? `${REASONS[code] ?? 'the file system refused'} (${code}).` : text;
   return new LehrError('storage-failed', `${what}: ${why}`, { cause: error });
 }
 
-/** The system's name for an error of `node:fs`, undefined for any other error. */
+/** The system's code for an error of `node:fs`; undefined for any other error. */
 export function codeOf(error: unknown): string | undefined {
   return error instanceof Error && 'errno' in error && 'code' in error ? String(error.code) : undefined;
 }
 
-/** For `catch`: undefined for these codes, the error again for any other. */
+/** For `catch`: resolves with undefined for these codes and throws every other error again. */
 export function ignore(...codes: readonly string[]): (error: unknown) => undefined {
   return (error) => {
     if (!codes.includes(codeOf(error) ?? '')) throw error;

@@ -45,7 +45,7 @@ async function keysOf(keys: AsyncIterable<string>): Promise<string[]> {
   return all.sort();
 }
 
-test('an object and a directory of the same name live side by side', async () => {
+test('An object and a directory of the same name exist side by side', async () => {
   const { store } = await openStore();
   await store.put(toObjectKey('t/a'), BODY, PNG);
   await store.put(toObjectKey('t/a/b'), BODY, PNG);
@@ -54,14 +54,14 @@ test('an object and a directory of the same name live side by side', async () =>
   expect(await textOf((await store.get(toObjectKey('t/a/b')))?.body)).toBe('a picture');
 });
 
-test('the body can be had back from the file with ordinary tools', async () => {
+test('The body of a stored object can be read from its file with ordinary tools', async () => {
   const { root, store } = await openStore();
   await store.put(toObjectKey('t/a.png'), BODY, PNG);
   const [, body] = (await readFile(join(root, 't/a.png,object'), 'utf8')).split('\n');
   expect(body).toBe('a picture');
 });
 
-test('deleting the last object of a directory removes it and its empty parents, but nothing that is in use', async () => {
+test('Deleting the last object of a directory removes the directory and its empty parents, and no directory in use', async () => {
   const { root, store } = await openStore();
   await store.put(toObjectKey('t/job/1/0.png'), BODY, PNG);
   await store.put(toObjectKey('t/other/0.png'), BODY, PNG);
@@ -71,7 +71,7 @@ test('deleting the last object of a directory removes it and its empty parents, 
   expect(await readdir(root)).toEqual([',writing']);
 });
 
-test('puts win against deletes that remove their directories at the same time', async () => {
+test('Puts succeed while deletes remove their directories at the same time', async () => {
   const { store } = await openStore();
   const rounds = Array.from({ length: 40 }, (_, round) => round);
   await Promise.all(
@@ -84,7 +84,7 @@ test('puts win against deletes that remove their directories at the same time', 
   expect(await keysOf(store.list('t/'))).toHaveLength(40);
 });
 
-test('links inside the tree lead nowhere: not read, listed, written through or deleted through', async () => {
+test('Symbolic links inside the folder are not read, listed, written through or deleted through', async () => {
   const { root, store } = await openStore();
   const outside = await temporaryFolder();
   const stranger = await openFolderStore({ root: join(outside, 'objects'), ...OPTIONS });
@@ -99,13 +99,13 @@ test('links inside the tree lead nowhere: not read, listed, written through or d
   expect(await keysOf(store.list('t/dir/'))).toEqual([]);
   await expect(store.put(toObjectKey('t/dir/new'), BODY, PNG)).rejects.toMatchObject({
     code: 'storage-failed',
-    message: expect.stringContaining('a link or a file stands where a directory belongs'),
+    message: expect.stringContaining('a link or a file is in the place of a directory'),
   });
   await store.delete(toObjectKey('t/dir/secret'));
   expect(await keysOf(stranger.list('dir/'))).toEqual(['dir/secret']);
 });
 
-test('a put over a link replaces the link, not what it points to', async () => {
+test('A put over a symbolic link replaces the link, not its target', async () => {
   const { root, store } = await openStore();
   const outside = join(await temporaryFolder(), 'precious');
   await writeFile(outside, 'untouched');
@@ -115,7 +115,7 @@ test('a put over a link replaces the link, not what it points to', async () => {
   expect(await textOf((await store.get(toObjectKey('a')))?.body)).toBe('a picture');
 });
 
-test('files that no store wrote are passed over by list', async () => {
+test('List skips files that no store wrote', async () => {
   const { root, store } = await openStore();
   await store.put(toObjectKey('t/a'), BODY, PNG);
   await writeFile(join(root, 't/.DS_Store'), '');
@@ -132,7 +132,7 @@ test.each([
   ['has grown', 'body has 10 bytes', (file: string) => appendFile(file, '!')],
   ['is empty', 'does not begin like an object', (file: string) => truncate(file, 0)],
   ['has another header', 'header is damaged', (file: string) => writeFile(file, 'lehr-object-1 {}\n')],
-])('an object whose file %s is a storage failure, not a picture', async (_, says, damage) => {
+])('Reading an object whose file %s fails with storage-failed', async (_, says, damage) => {
   const { root, store } = await openStore();
   await store.put(toObjectKey('t/a'), BODY, PNG);
   await damage(join(root, 't/a,object'));
@@ -142,29 +142,34 @@ test.each([
   });
 });
 
-test("another key's object under this name is not given out", async () => {
+test("The file of another key's object under this name is not returned", async () => {
   const { root, store } = await openStore();
   await store.put(toObjectKey('t/a'), BODY, PNG);
   await writeFile(join(root, 't/b,object'), await readFile(join(root, 't/a,object')));
   expect(await store.get(toObjectKey('t/b'))).toBeUndefined();
 });
 
-test.runIf(process.platform === 'linux')('a body that is cancelled or read frees its file', async () => {
-  const { root, store } = await openStore();
-  const key = toObjectKey('t/a');
-  await store.put(key, BODY, PNG);
-  await (await store.get(key))?.body.cancel();
-  await textOf((await store.get(key))?.body);
-  const open = async (): Promise<string[]> => {
-    const descriptors = await readdir('/proc/self/fd');
-    const paths = await Promise.all(descriptors.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')));
-    return paths.filter((path) => path.startsWith(root));
-  };
-  // A thread closes it; the garbage collector, which would in the end, does not count.
-  await expect.poll(open, { timeout: 3000 }).toEqual([]);
-});
+test.runIf(process.platform === 'linux')(
+  'a body that is cancelled or read to its end closes its file',
+  async () => {
+    const { root, store } = await openStore();
+    const key = toObjectKey('t/a');
+    await store.put(key, BODY, PNG);
+    await (await store.get(key))?.body.cancel();
+    await textOf((await store.get(key))?.body);
+    const open = async (): Promise<string[]> => {
+      const descriptors = await readdir('/proc/self/fd');
+      const paths = await Promise.all(
+        descriptors.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')),
+      );
+      return paths.filter((path) => path.startsWith(root));
+    };
+    // A thread pool closes the file soon; the garbage collector would only do so much later.
+    await expect.poll(open, { timeout: 3000 }).toEqual([]);
+  },
+);
 
-test('opening sweeps what dead writers left and spares what live ones are writing', async () => {
+test('Opening a folder removes the unfinished files of dead processes and keeps those of live ones', async () => {
   const root = join(await temporaryFolder(), 'objects');
   const host = hostname().replace(/[^A-Za-z0-9-]/g, '-');
   const child = spawn(process.execPath, ['-e', '']);
@@ -184,28 +189,28 @@ test('opening sweeps what dead writers left and spares what live ones are writin
   expect((await readdir(join(root, ',writing'))).sort()).toEqual([names.liveProcess, names.otherHost].sort());
 });
 
-test('a root that is a file cannot be opened, and the error says which', async () => {
+test('A root that is a file cannot be opened, and the error names it', async () => {
   const root = join(await temporaryFolder(), 'objects');
   await writeFile(root, '');
   await expect(openFolderStore({ root, ...OPTIONS })).rejects.toMatchObject({
     code: 'storage-failed',
-    message: `Could not open the object folder ${root}: a file stands where a folder belongs (EEXIST).`,
+    message: `Could not open the object folder ${root}: a file is in the place of a folder (EEXIST).`,
   });
 });
 
-test('a folder that goes away is not made again in its place', async () => {
+test('A folder that was removed is not created again by a put', async () => {
   const { root, store } = await openStore();
   await rm(root, { recursive: true });
   await expect(store.put(toObjectKey('t/a'), BODY, PNG)).rejects.toThrow('the folder is gone (ENOENT)');
   await expect(readdir(root)).rejects.toMatchObject({ code: 'ENOENT' });
 });
 
-test('check rejects while less space is free than asked for', async () => {
+test('Check rejects while less space is free than required', async () => {
   const { store } = await openStore({ minFreeBytes: Number.MAX_SAFE_INTEGER });
   await expect(store.check()).rejects.toThrow(/cannot take a write: \d+ bytes are free/);
 });
 
-test('a key segment as long as keys may be fits into a file name, a longer one is refused in words', async () => {
+test('The longest allowed key segment fits into a file name, and a longer one is refused with a clear message', async () => {
   const { store } = await openStore();
   const longest = toObjectKey('k'.repeat(200));
   expect((await store.put(longest, BODY, PNG)).bytes).toBe(BODY.byteLength);
@@ -213,7 +218,7 @@ test('a key segment as long as keys may be fits into a file name, a longer one i
   await expect(store.put(longer, BODY, PNG)).rejects.toThrow('Wanted segments of up to 200');
 });
 
-test('a content type that could break out of a header is refused', async () => {
+test('A content type with a line break is refused', async () => {
   const { store } = await openStore();
   const contentType = 'text/plain\r\nset-cookie: a=b';
   await expect(store.put(toObjectKey('a'), BODY, { contentType })).rejects.toThrow('Not a content type');

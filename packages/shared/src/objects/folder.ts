@@ -1,12 +1,12 @@
 /**
- * An ObjectStore in a local folder: the embedded default, and what several processes of one machine may share.
+ * An ObjectStore in a local folder: the default, and usable by several processes of one machine at once.
  *
- *     <root>/,writing/            what is being written; renamed from here, so it is the same file system
- *     <root>/<segment>/...        one directory for each segment of a key but the last
+ *     <root>/,writing/            files being written, on the same file system so that they can be renamed
+ *     <root>/<segment>/...        one directory for each segment of a key except the last
  *     <root>/.../<last>,object    the object (object-file.ts)
  *
- * No key holds a comma, so an object `a` and a directory `a/` live side by side and nothing meets `,writing`.
- * Links inside the tree are nobody's objects: they are neither followed nor listed.
+ * No key contains a comma, so an object `a` and a directory `a/` can exist side by side, and no key collides with `,writing`.
+ * Symbolic links inside the folder are no objects: they are neither followed nor listed.
  */
 import { mkdir, realpath, statfs, unlink } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
@@ -29,23 +29,23 @@ import type { LinkOptions, ObjectInfo, ObjectStore, PutOptions, StoredObject } f
 import { isInside, moveInto, openInside, removeEmpty, syncDirectory, walk } from './tree.ts';
 
 export interface FolderStoreOptions {
-  /** Made if it is missing. */
+  /** Created if it is missing. */
   readonly root: string;
-  /** Where readers reach the API, which serves `/objects/` below it. */
+  /** The public URL of the API, which serves `/objects/` below it. */
   readonly publicUrl: string;
-  /** Signs the links, at least 32 characters; every API process needs the same. */
+  /** Signs the links; at least 32 characters, the same for all API processes. */
   readonly linkSecret: string;
   /**
-   * Whether a put waits until the disk has the bytes and their name (default true; some ms). Without it a power cut
-   * can take what was stored in the last seconds. A killed process takes nothing either way.
+   * Whether a put waits until the bytes and their name are on the disk (default true; takes some ms). Without it a power cut
+   * can lose the objects of the last seconds. A killed process loses none either way.
    */
   readonly fsync?: boolean;
-  /** `check()` rejects below this much free space (default 64 MiB), before puts start to fail. */
+  /** `check()` rejects when less space is free (default 64 MiB), before puts start to fail. */
   readonly minFreeBytes?: number;
   readonly clock?: Pick<Clock, 'now'>;
 }
 
-/** Rejects with `storage-failed` when the folder cannot be made or read. */
+/** Rejects with `storage-failed` when the folder cannot be created or read. */
 export async function openFolderStore(options: FolderStoreOptions): Promise<ObjectStore> {
   checkLinkSecret(options.linkSecret);
   try {
@@ -162,7 +162,7 @@ class FolderStore implements ObjectStore {
     let body: StoredObject['body'] | undefined;
     try {
       const { info, bodyOffset } = await readObjectFile(handle);
-      // On a disk that takes A and a for one name, this may be another key's object.
+      // On a file system that ignores case, this may be the object of another key.
       if (info.key !== key) return undefined;
       body = readableBody(handle.createReadStream({ start: bodyOffset }), unreadable);
       return { ...info, body };
@@ -175,7 +175,7 @@ class FolderStore implements ObjectStore {
     return this.#inside(join(this.#root, ...`${key}${SUFFIX}`.split('/')));
   }
 
-  /** A second look after `checkKey`, at what the key became. */
+  /** A second check after `checkKey`, of the path made from the key. */
   #inside(path: string): string {
     if (path.startsWith(this.#root + sep)) return path;
     throw new Error(`${JSON.stringify(path)} is outside the object folder. This is a bug in Lehr.`);

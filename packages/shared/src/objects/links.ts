@@ -1,7 +1,7 @@
 /**
- * Links to objects in a folder store. They carry their own right to be read, because the clients that follow them
- * send no key: `<publicUrl>/objects/<key>?expires=<unix s>&name=<file name>&sig=<base64url>`, where `sig` is
- * HMAC-SHA256 over key, expiry and name. The method is not signed, so HEAD works on the link of a GET.
+ * Signed links to objects in a folder store. The signature alone gives access, because clients that follow links send no API
+ * key: `<publicUrl>/objects/<key>?expires=<unix s>&name=<file name>&sig=<base64url>`, where `sig` is HMAC-SHA256 over key,
+ * expiry and name. The method is not signed, so HEAD works on the link of a GET.
  */
 import type { ObjectKey } from '../ids.ts';
 import { asObjectKey } from './checks.ts';
@@ -27,7 +27,7 @@ export function checkLinkSecret(secret: string): void {
   throw new Error(`The link secret has ${secret.length} characters. Wanted at least ${MIN_SECRET_LENGTH}.`);
 }
 
-/** The link, absolute; `publicUrl` may have a path of its own. */
+/** The absolute link; `publicUrl` may have a path. */
 export function signLink(publicUrl: string, secret: string, claims: LinkClaims): string {
   const url = new URL(`objects/${claims.key}`, publicUrl.endsWith('/') ? publicUrl : `${publicUrl}/`);
   url.searchParams.set('expires', String(claims.expiresAtS));
@@ -37,7 +37,7 @@ export function signLink(publicUrl: string, secret: string, claims: LinkClaims):
 }
 
 /**
- * Whether a request for `key` (the path behind `/objects/`, as it came) may be answered.
+ * Whether a request for `key` (the path after `/objects/`, as received) may be answered.
  * `nowMs` is ms since the epoch.
  */
 export function verifyLink(secret: string, key: string, query: URLSearchParams, nowMs: number): LinkVerdict {
@@ -50,8 +50,8 @@ export function verifyLink(secret: string, key: string, query: URLSearchParams, 
 }
 
 /**
- * The headers of a 200 for an object read through a link. Its bytes may come from a user, so no browser may guess
- * a type for them, run them, or keep them where others read.
+ * The headers of a 200 for an object read through a link. Its bytes may come from a user, so no browser may guess their type,
+ * run them, or store them in a shared cache.
  */
 export function objectHeaders(object: ObjectInfo, filename: string | undefined): Record<string, string> {
   return {
@@ -65,7 +65,7 @@ export function objectHeaders(object: ObjectInfo, filename: string | undefined):
   };
 }
 
-/** RFC 6266: an ASCII name for old clients, the whole one as RFC 5987 percent-encoded UTF-8. */
+/** RFC 6266: an ASCII name for old clients, and the full name as RFC 5987 percent-encoded UTF-8. */
 export function contentDisposition(filename: string): string {
   // Through a Buffer, because a lone surrogate would make encodeURIComponent throw.
   const name = Buffer.from(filename.slice(0, 200)).toString();
@@ -77,7 +77,7 @@ export function contentDisposition(filename: string): string {
   return `attachment; filename="${ascii}"; filename*=UTF-8''${encoded}`;
 }
 
-/** The name comes last, so that no other split of the same text gives the same claims. */
+/** The name comes last, because only it can contain a line break: so the lines can be split in one way only. */
 const linesOf = ({ key, expiresAtS, filename = '' }: LinkClaims) => [
   'lehr-link-1',
   key,

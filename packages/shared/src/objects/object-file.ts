@@ -1,10 +1,10 @@
 /**
- * One object as one file, so that a single rename makes body and facts visible together and no crash can part them:
+ * One object as one file, so that a single rename makes body and metadata visible together, even in a crash:
  *
  *     lehr-object-1 {"key":"...","bytes":1234,"contentType":"image/png","sha256":"..."}\n
  *     <the body>
  *
- * `tail -n +2 <file>` gives the body back to whoever must do without Lehr.
+ * `tail -n +2 <file>` prints the body, without Lehr.
  */
 import type { FileHandle } from 'node:fs/promises';
 import { z } from 'zod';
@@ -33,11 +33,11 @@ export function encodeHeader({ key, bytes, contentType, sha256 }: ObjectInfo): B
 
 export interface ObjectFile {
   readonly info: ObjectInfo;
-  /** Where the body begins. */
+  /** The byte where the body begins. */
   readonly bodyOffset: number;
 }
 
-/** Throws for a file that is no object, or not a whole one. */
+/** Throws for a file that is not a complete object. */
 export async function readObjectFile(handle: FileHandle): Promise<ObjectFile> {
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(MAX_HEADER_BYTES), 0, MAX_HEADER_BYTES, 0);
   const end = buffer.subarray(0, bytesRead).indexOf('\n');

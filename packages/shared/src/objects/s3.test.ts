@@ -17,7 +17,7 @@ beforeEach(() => {
 });
 afterEach(() => vi.unstubAllEnvs());
 
-/** A port that answers as a troubled S3 does; the contract suite talks to a healthy one. */
+/** A server that answers like an S3 server with faults; the contract suite uses a healthy one. */
 async function listen(answer: RequestListener): Promise<string> {
   const server = createServer(answer).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -37,7 +37,7 @@ async function read(request: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-test('opening prints no warning about the Node version and switches no other warning off', async () => {
+test('Opening an S3 store silences the warning about the Node version and no other warning', async () => {
   vi.stubEnv('AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED', undefined);
   const emitted = vi.spyOn(process, 'emitWarning');
   onTestFinished(() => emitted.mockRestore());
@@ -47,7 +47,7 @@ test('opening prints no warning about the Node version and switches no other war
   expect(process.env.NODE_NO_WARNINGS).toBeUndefined();
 });
 
-test('a put goes through when the server is slow down twice, and sends the same bytes each time', async () => {
+test('A put is retried when the server answers SlowDown, with the same bytes each time', async () => {
   const bodies: string[] = [];
   const endpoint = await listen(async (request, response) => {
     bodies.push((await read(request)).toString());
@@ -58,7 +58,7 @@ test('a put goes through when the server is slow down twice, and sends the same 
   expect(bodies).toEqual(['a picture', 'a picture', 'a picture']);
 });
 
-test('a server that fails for good is given up after the attempts allowed', async () => {
+test('A put to a server that always fails is given up after the configured attempts', async () => {
   let attempts = 0;
   const endpoint = await listen(async (request, response) => {
     attempts++;
@@ -73,7 +73,7 @@ test('a server that fails for good is given up after the attempts allowed', asyn
   expect(attempts).toBe(3);
 });
 
-test('a server that takes the bytes and never answers is given up after the time allowed', async () => {
+test('A put to a server that never answers is given up after the configured time', async () => {
   const endpoint = await listen((request) => request.resume());
   const store = open({ endpoint, requestTimeoutMs: 100, maxAttempts: 2 });
   await expect(store.put(KEY, BODY, PNG)).rejects.toMatchObject({
@@ -82,7 +82,7 @@ test('a server that takes the bytes and never answers is given up after the time
   });
 });
 
-test('an answer that stops in the middle rejects its reader', async () => {
+test('Reading an answer that stops in the middle rejects with storage-failed', async () => {
   const endpoint = await listen((_, response) => {
     response.writeHead(200, FOUND).write('half');
   });
@@ -90,7 +90,7 @@ test('an answer that stops in the middle rejects its reader', async () => {
   await expect(new Response(object?.body).text()).rejects.toMatchObject({ code: 'storage-failed' });
 });
 
-test('a body that is cancelled frees its socket', async () => {
+test('A cancelled body closes its socket', async () => {
   let closed: Promise<unknown> | undefined;
   const endpoint = await listen((_, response) => {
     response.writeHead(200, FOUND).write('half');
@@ -100,12 +100,12 @@ test('a body that is cancelled frees its socket', async () => {
   await expect(closed).resolves.toBeDefined();
 });
 
-test('an object that Lehr did not store is a failure, not a guess', async () => {
+test('Reading an object that Lehr did not store fails', async () => {
   const endpoint = await listen((_, response) => response.end('anything'));
   await expect(open({ endpoint }).get(KEY)).rejects.toThrow('it was not stored by Lehr');
 });
 
-test('check gives up on a silent server long before the attempts run out', async () => {
+test('Check gives up on a server that does not answer before the attempts run out', async () => {
   const endpoint = await listen((request) => request.resume());
   await expect(open({ endpoint, checkTimeoutMs: 100 }).check()).rejects.toMatchObject({
     code: 'storage-failed',
@@ -113,7 +113,7 @@ test('check gives up on a silent server long before the attempts run out', async
   });
 });
 
-test('a server other than AWS is sent neither checksums nor chunks, and the body with its signed SHA-256', async () => {
+test('A put to a server other than AWS has a signed SHA-256 of the body, no checksum headers and no chunks', async () => {
   let headers: IncomingMessage['headers'] = {};
   const endpoint = await listen(async (request, response) => {
     headers = request.headers;
@@ -126,7 +126,7 @@ test('a server other than AWS is sent neither checksums nor chunks, and the body
   expect(Object.keys(headers).filter((name) => /checksum|trailer|encoding/.test(name))).toEqual([]);
 });
 
-test('links are signed for the public endpoint, for 15 minutes, and ask for no checksum', async () => {
+test('Links are signed for the public endpoint and for 15 minutes, without checksum parameters', async () => {
   const store = open({ endpoint: 'http://minio:9000', publicEndpoint: 'https://files.example' });
   const link = new URL(await store.link(KEY));
   expect(link.origin + link.pathname).toBe(`https://files.example/lehr/${KEY}`);
@@ -135,7 +135,7 @@ test('links are signed for the public endpoint, for 15 minutes, and ask for no c
   expect(link.href).not.toContain(SECRET);
 });
 
-test('without an endpoint links lead to AWS, with the bucket in the host name', async () => {
+test('Without an endpoint links point to AWS, with the bucket in the host name', async () => {
   const link = new URL(await open({}).link(KEY));
   expect(link.host).toBe('lehr.s3.eu-central-1.amazonaws.com');
 });

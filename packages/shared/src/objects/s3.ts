@@ -1,8 +1,8 @@
 /**
- * An ObjectStore in an S3 bucket, of AWS or of anything that speaks its protocol. The SDK's one doorway.
+ * An ObjectStore in an S3 bucket, on AWS or any compatible server. The only importer of the AWS SDK.
  *
- * Rights it needs: s3:PutObject, s3:GetObject, s3:DeleteObject on the objects and s3:ListBucket on the bucket;
- * without the last, S3 answers 403 for a missing object, which reads as a failure.
+ * Permissions: s3:PutObject, s3:GetObject, s3:DeleteObject on the objects and s3:ListBucket on the bucket. Without the
+ * last one, S3 answers 403 for a missing object, which counts as a failure.
  */
 import { Readable } from 'node:stream';
 import {
@@ -32,23 +32,23 @@ import { contentDisposition } from './links.ts';
 import type { LinkOptions, ObjectInfo, ObjectStore, PutOptions, StoredObject } from './store.ts';
 
 /**
- * Credentials come from the SDK's default chain: environment, shared files, container or instance role. A link dies
- * with the session of the role that signed it, whatever its lifetime.
+ * Credentials come from the SDK's default chain: environment, shared files, container or instance role. A link expires with
+ * the session of the role that signed it, even if its own lifetime is longer.
  */
 export interface S3StoreOptions {
   readonly bucket: string;
   readonly region: string;
-  /** Of a server that is not AWS. */
+  /** For a server other than AWS. */
   readonly endpoint?: string;
-  /** Under which the readers of links reach it, where that differs: the host name is part of the signature. */
+  /** The endpoint for readers of links, if it differs: the host name is part of the signature. */
   readonly publicEndpoint?: string;
-  /** Bucket in the path and not in the host name; default true with an endpoint. */
+  /** The bucket is in the path and not in the host name; default true with an endpoint. */
   readonly forcePathStyle?: boolean;
-  /** For one attempt, from its first byte to the answer's headers, and for each silence after (default 20,000). */
+  /** For one attempt, from its first byte to the headers of the answer, and for each pause after that (default 20,000). */
   readonly requestTimeoutMs?: number;
-  /** Of one call, the first included, with the SDK's jittered exponential backoff between them (default 5). */
+  /** Attempts of one call, the first included, with the SDK's exponential backoff and jitter between them (default 5). */
   readonly maxAttempts?: number;
-  /** For all of `check()` (default 5,000): a probe is asked again before all attempts at a slow server run out. */
+  /** For the whole `check()` (default 5,000): shorter than all attempts at a slow server, because probes are repeated. */
   readonly checkTimeoutMs?: number;
 }
 
@@ -57,7 +57,7 @@ const DEFAULT_MAX_ATTEMPTS = 5;
 const CONNECTION_TIMEOUT_MS = 3_000;
 const DEFAULT_CHECK_TIMEOUT_MS = 5_000;
 
-/** Opens nothing yet: the first call connects. */
+/** Does not connect; the first call does. */
 export function openS3Store(options: S3StoreOptions): ObjectStore {
   silenceNodeVersionWarning();
   return new S3Store(options);
@@ -67,7 +67,7 @@ class S3Store implements ObjectStore {
   readonly #bucket: string;
   readonly #checkTimeoutMs: number;
   readonly #client: S3Client;
-  /** Signs for the public host name. It never connects. */
+  /** Signs links for the public host name; it never connects. */
   readonly #signer: S3Client;
 
   constructor(options: S3StoreOptions) {
@@ -91,7 +91,7 @@ class S3Store implements ObjectStore {
     const command = new PutObjectCommand({
       Bucket: this.#bucket,
       Key: key,
-      // A Buffer, because a stream would be sent in chunks with a trailer, which not every server can read.
+      // A Buffer, because a stream would be sent in chunks with a trailer, which some servers cannot read.
       Body: Buffer.from(body.buffer, body.byteOffset, body.byteLength),
       ContentType: contentType,
       Metadata: { sha256: info.sha256 },
@@ -175,7 +175,7 @@ class S3Store implements ObjectStore {
 
 function clientConfig(options: S3StoreOptions): S3ClientConfig {
   const timeout = options.requestTimeoutMs ?? DEFAULT_REQUEST_TIMEOUT_MS;
-  // Servers other than AWS's stumble over checksums they were not asked for; SigV4 covers the body's SHA-256 anyway.
+  // Other servers than AWS may refuse checksums that are not required; SigV4 covers the SHA-256 of the body anyway.
   const checksums = options.endpoint ? 'WHEN_REQUIRED' : 'WHEN_SUPPORTED';
   return {
     region: options.region,
@@ -189,7 +189,7 @@ function clientConfig(options: S3StoreOptions): S3ClientConfig {
       connectionTimeout: CONNECTION_TIMEOUT_MS,
       requestTimeout: timeout,
       socketTimeout: timeout,
-      // Without it the SDK only warns and waits on.
+      // Without this the SDK only logs a warning and keeps waiting.
       throwOnRequestTimeout: true,
     },
   };
@@ -216,8 +216,8 @@ function storedObject(
 }
 
 /**
- * Says what the server or the socket said, but never in its own words: those can name the access key. The cause
- * holds them.
+ * The message names the server's or the socket's error but does not quote its text, which can contain the access key. The
+ * cause has the text.
  */
 function storageFailed(what: string, error: unknown): LehrError {
   return new LehrError('storage-failed', `${what}: ${reason(error)}`, { cause: error });
@@ -231,10 +231,10 @@ function reason(error: unknown): string {
 }
 
 /**
- * The SDK asks for Node 22 at every start. The versions pinned in package.json still run on 20, and this switch
- * (aws/aws-sdk-js-v3#7983) silences that one warning and no other.
+ * At every start on Node 20 the SDK warns that it wants Node 22. The versions pinned in package.json still run on 20, and
+ * this variable (aws/aws-sdk-js-v3#7983) silences only that warning.
  */
 function silenceNodeVersionWarning(): void {
-  // biome-ignore lint/style/noProcessEnv: written, not read; the SDK looks for its switch nowhere else.
+  // biome-ignore lint/style/noProcessEnv: written, not read; the SDK reads this setting only from the environment.
   process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';
 }

@@ -1,18 +1,19 @@
 /**
- * Where a folder store writes before it renames. Each file's name says who writes it, so that the next store to open
- * the folder can sweep what a dead process left behind and spare what a live one is still writing. (Containers that
- * share a host name but not their pids can take each other for dead: the put that lost its file rejects, retryable.)
+ * The files that a folder store writes before it renames them. The name of each file identifies the process that writes it,
+ * so that the next store to open the folder can remove the files of dead processes and keep those of live ones. (Containers
+ * with the same host name but separate pids can take each other for dead: then the put that lost its file rejects and can be
+ * retried.)
  */
 import { randomBytes } from 'node:crypto';
 import { mkdir, open, readdir, stat, unlink } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 
-/** A pid on another host, or one given out again, proves nothing; no put lasts this long. */
+/** For processes whose pid proves nothing (another host, or the pid was reused): no put takes this long. */
 const SURELY_DEAD_MS = 3_600_000;
 
 const HOST = hostname().replace(/[^A-Za-z0-9-]/g, '-');
-/** Tells this process from an earlier one with the same pid, as in a container that was started again. */
+/** Tells this process from an earlier one with the same pid, as in a restarted container. */
 const INSTANCE = randomBytes(4).toString('hex');
 const NAME = /^(?<host>[A-Za-z0-9-]+)\.(?<pid>\d+)\.(?<instance>[0-9a-f]{8})\.\d+$/;
 
@@ -23,7 +24,7 @@ export interface StageOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Writes the parts one after another into a new file and returns its path; on failure nothing is left of it. */
+/** Writes the parts in order into a new file and returns its path; on failure the file is removed. */
 export async function stage(
   directory: string,
   parts: readonly Uint8Array[],
@@ -45,12 +46,12 @@ export async function stage(
   return path;
 }
 
-/** Never rejects: it follows a failure that is worth more than its own. */
+/** Never rejects: it runs after a failure, which is the one to report. */
 export async function discard(path: string): Promise<void> {
   await unlink(path).catch(() => {});
 }
 
-/** Makes the directory if need be and removes what nobody will finish. */
+/** Creates the directory if needed, and removes abandoned files from it. */
 export async function sweep(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true });
   for (const name of await readdir(directory)) {
@@ -73,7 +74,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // EPERM: it lives, under another user.
+    // EPERM: the process exists and belongs to another user.
     return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
 }

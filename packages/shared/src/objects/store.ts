@@ -1,9 +1,10 @@
 /**
- * Where outputs live: the port that `folder.ts` and `s3.ts` fill. test/contracts/object-store.test.ts holds both to it.
+ * The interface of object stores, which hold inputs and outputs. `folder.ts` and `s3.ts` implement it, and
+ * test/contracts/object-store.test.ts tests both.
  *
  * A key is a relative path of segments `[A-Za-z0-9._-]+` joined by `/`, without `.` or `..` segments. Every method
- * checks its key again and rejects a bad one before anything is touched. Whatever else goes wrong is a LehrError
- * `storage-failed`, which keeps its cause.
+ * checks its key again and rejects a bad one before it does any I/O. Every other failure is a LehrError `storage-failed` with
+ * its cause.
  */
 import type { ObjectKey } from '../ids.ts';
 
@@ -11,7 +12,7 @@ export interface ObjectInfo {
   readonly key: ObjectKey;
   readonly bytes: number;
   readonly contentType: string;
-  /** Of the body, lower-case hex. */
+  /** SHA-256 of the body, lower-case hex. */
   readonly sha256: string;
 }
 
@@ -22,28 +23,28 @@ export interface PutOptions {
 }
 
 export interface LinkOptions {
-  /** 15 minutes unless said otherwise, at most 7 days (S3 signs no longer). */
+  /** Default 15 minutes, at most 7 days (the limit of S3). */
   readonly expiresInS?: number;
-  /** Sent back as Content-Disposition, so that a browser saves under this name. Any Unicode. */
+  /** Returned as Content-Disposition, so that a browser saves the file under this name. Any Unicode. */
   readonly filename?: string;
 }
 
 export interface StoredObject extends ObjectInfo {
-  /** Holds a file or a socket open until it is read to its end or cancelled: do one of the two. */
+  /** Keeps a file or a socket open until it is read to its end or cancelled; the caller must do one of them. */
   readonly body: ReadableStream<Uint8Array>;
 }
 
 export interface ObjectStore {
   /** Stores the bytes whole or not at all; storing the same key again replaces it. */
   put(key: ObjectKey, body: Uint8Array, options: PutOptions): Promise<ObjectInfo>;
-  /** Undefined when there is no such object. */
+  /** Undefined when the object does not exist. */
   get(key: ObjectKey): Promise<StoredObject | undefined>;
-  /** A link that carries its own right to be read, until it expires. Whether the object exists is not asked. */
+  /** A signed link that gives read access until it expires. Does not check that the object exists. */
   link(key: ObjectKey, options?: LinkOptions): Promise<string>;
-  /** Deleting what is not there succeeds. */
+  /** Deleting a missing object succeeds. */
   delete(key: ObjectKey): Promise<void>;
-  /** Every key below a prefix that ends in `/`, in no particular order. What no store wrote is passed over. */
+  /** Every key below a prefix that ends in `/`, in no particular order. Names that no store wrote are skipped. */
   list(prefix: string): AsyncIterable<ObjectKey>;
-  /** Rejects when the store cannot take a write now; /readyz asks this. */
+  /** Rejects when the store cannot take a write now; /readyz calls this. */
   check(): Promise<void>;
 }

@@ -8,7 +8,7 @@ import { openObjectStore } from './index.ts';
 import type { ObjectStore } from './store.ts';
 import { sweepObjects } from './sweep.ts';
 
-test('outputs and uploads are removed by the age of their job or file, and nothing else is', async () => {
+test('A sweep removes outputs and uploads by the age of their job or file, and nothing else', async () => {
   const root = await mkdtemp(join(tmpdir(), 'lehr-sweep-'));
   onTestFinished(() => rm(root, { recursive: true, force: true }));
   const store = await openObjectStore({
@@ -39,7 +39,7 @@ test('outputs and uploads are removed by the age of their job or file, and nothi
   expect(left.sort()).toEqual([...kept].sort());
 });
 
-test('one object that cannot be removed keeps none of the others, and is told of', async () => {
+test('A sweep removes all other objects when one cannot be removed, and then rejects with that failure', async () => {
   const key = (kind: string, name: string): ObjectKey =>
     toObjectKey(`${kind}/acme/job_${ulid(1000).toLowerCase()}/${name}`);
   const keys = new Set([key('out', 'stuck'), key('out', 'b'), key('in', 'c')]);

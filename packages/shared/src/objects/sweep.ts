@@ -1,4 +1,4 @@
-/** Removes what has been stored for long enough. Every key carries the id of its job or file, and with it the time it was made. */
+/** Removes old outputs and uploads. Every key contains the id of its job or file, and the id contains its time. */
 import { madeAt, type ObjectKey, toObjectKey } from '../ids.ts';
 import type { ObjectStore } from './store.ts';
 
@@ -7,8 +7,8 @@ const PREFIXES = ['out/', 'in/'] as const;
 const MADE_AT = /^(?:out|in)\/[^/]+\/((?:job|file)_[0-9a-hjkmnp-tv-z]{26})(?:\/|$)/;
 
 /**
- * Deletes outputs and uploads made before `before` (unix ms); returns how many. What somebody else put there stays. Rejects
- * with the first reason why one could not be deleted, after it has tried all others.
+ * Deletes outputs and uploads made before `before` (unix ms); returns how many. Objects with other keys stay. If some cannot be
+ * deleted, it deletes all others and then rejects with the first failure.
  */
 export async function sweepObjects(
   store: ObjectStore,

@@ -1,22 +1,22 @@
 /**
- * The directories of a folder store. Links inside the tree are neither followed nor listed.
+ * The directories of a folder store. Symbolic links inside the folder are neither followed nor listed.
  *
- * That is asked before use, not held: it guards against links that were put there, not against somebody who swaps
- * them in while we work; who can do that can write the objects as well.
+ * The check happens before use and is not atomic: it protects against existing links, not against a process that replaces a
+ * directory by a link in between. Such a process could change the objects directly.
  */
 import { constants } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, readdir, rename, rmdir } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import { codeOf, ignore } from './errno.ts';
 
-/** A delete next door may remove a directory between our mkdir and our rename; it cannot win for ever. */
+/** A concurrent delete may remove the directory between mkdir and rename, but not this many times in a row. */
 const MAX_RENAMES = 10;
 
 /**
- * Whether every step from the root down to `directory` is a directory of its own, some step is still missing, or
- * something else stands there.
+ * Whether every step from the root to `directory` is a real directory (`whole`), one does not exist (`missing`), or one is
+ * a file or a link (`blocked`).
  */
-async function standing(root: string, directory: string): Promise<'whole' | 'missing' | 'blocked'> {
+async function directoryState(root: string, directory: string): Promise<'whole' | 'missing' | 'blocked'> {
   let path = root;
   for (const step of directory.slice(root.length).split(sep).filter(Boolean)) {
     path = join(path, step);
@@ -27,11 +27,11 @@ async function standing(root: string, directory: string): Promise<'whole' | 'mis
   return 'whole';
 }
 
-/** Renames `from` to `to`, making the directories it needs. */
+/** Renames `from` to `to` and creates the directories it needs. */
 export async function moveInto(root: string, from: string, to: string): Promise<void> {
   for (let left = MAX_RENAMES; ; left--) {
-    if ((await standing(root, dirname(to))) === 'blocked') {
-      throw new Error('a link or a file stands where a directory belongs');
+    if ((await directoryState(root, dirname(to))) === 'blocked') {
+      throw new Error('a link or a file is in the place of a directory');
     }
     try {
       await mkdir(dirname(to), { recursive: true });
@@ -43,20 +43,20 @@ export async function moveInto(root: string, from: string, to: string): Promise<
   }
 }
 
-/** Undefined where there is no file, or only a link to one. */
+/** Undefined when the file does not exist or is a link. */
 export async function openInside(root: string, path: string): Promise<FileHandle | undefined> {
-  if ((await standing(root, dirname(path))) !== 'whole') return undefined;
+  if ((await directoryState(root, dirname(path))) !== 'whole') return undefined;
   return open(path, constants.O_RDONLY | constants.O_NOFOLLOW).catch(ignore('ENOENT', 'ELOOP'));
 }
 
-/** True unless a step on the way is missing or a link. */
+/** False when a directory on the way is missing or a link. */
 export async function isInside(root: string, directory: string): Promise<boolean> {
-  return (await standing(root, directory)) === 'whole';
+  return (await directoryState(root, directory)) === 'whole';
 }
 
 /** Every file at or below `directory`, as a path with `/` from there. */
 export async function* walk(directory: string, below = ''): AsyncIterable<string> {
-  // A sweeper deletes while it lists, so a directory may be gone by the time it is reached.
+  // A sweep deletes while it lists, so a directory may be gone when the walk reaches it.
   const entries = (await readdir(directory, { withFileTypes: true }).catch(ignore('ENOENT'))) ?? [];
   for (const entry of entries) {
     if (entry.isFile()) yield below + entry.name;
@@ -64,19 +64,19 @@ export async function* walk(directory: string, below = ''): AsyncIterable<string
   }
 }
 
-/** Removes `directory` and those above it, up to the root or the first that still holds something. */
+/** Removes `directory` and its parents, up to the root or the first one that is not empty. */
 export async function removeEmpty(root: string, directory: string): Promise<void> {
   for (let empty = directory; empty !== root; empty = dirname(empty)) {
     try {
       await rmdir(empty);
     } catch (error) {
-      // ENOENT: somebody else removed it and goes on upwards.
+      // ENOENT: a concurrent call removed it and continues with its parents.
       return ignore('ENOTEMPTY', 'EEXIST', 'ENOENT')(error);
     }
   }
 }
 
-/** Puts a rename on the disk; the directories above were made earlier in the same journal. */
+/** Makes a rename durable; the directories above were created earlier in the same journal. */
 export async function syncDirectory(directory: string): Promise<void> {
   const handle = await open(directory, constants.O_RDONLY).catch(ignore('ENOENT'));
   try {

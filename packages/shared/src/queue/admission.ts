@@ -1,4 +1,4 @@
-/** The door of the queue: may this job be stored, and where in line? Asked before anything is stored. */
+/** Admission: decides whether a job may be stored and where in line, before anything is stored (admit.lua). */
 import { readFileSync } from 'node:fs';
 import { PRIORITY_CLASSES, type PriorityClass } from '../contracts/job.ts';
 import type { JobId, TenantId } from '../ids.ts';
@@ -9,7 +9,7 @@ import { CLASS_WIDTH, firstRank } from './rank.ts';
 const ADMIT_LUA = readFileSync(new URL('./admit.lua', import.meta.url), 'utf8');
 /** How long an idempotency key is remembered. */
 const IDEMPOTENCY_MS = 24 * 3_600_000;
-/** No limit; Lua's numbers hold it exactly. */
+/** Stands for no limit; Lua's numbers hold it exactly. */
 const UNLIMITED = Number.MAX_SAFE_INTEGER;
 
 export interface AdmissionRequest {
@@ -19,16 +19,16 @@ export interface AdmissionRequest {
   readonly priority: PriorityClass;
   /** Estimated engine ms. */
   readonly cost: number;
-  /** Jobs the tenant may have without an end, and how many of these may wait; absent or null: any number. */
+  /** How many unfinished jobs the tenant may have, and how many of them may wait; absent or null: any number. */
   readonly maxJobs?: number | null;
   readonly maxQueued?: number | null;
-  /** The tenant's share against others of its class; 1 is usual. */
+  /** The tenant's share against other tenants in the same class; 1 by default. */
   readonly weight: number;
   /** Refuse when the job would wait longer than this. */
   readonly maxWaitMs: number;
   /** Workers that serve the group now. */
   readonly workers: number;
-  /** Estimated engine ms of other groups that these workers do before it. */
+  /** Estimated engine ms of other groups that these workers run first. */
   readonly elsewhereMs?: number;
   readonly idempotency?: Idempotency | undefined;
   /** The request takes over the job of an equal request that got no answer; not together with `idempotency`. */
@@ -36,25 +36,27 @@ export interface AdmissionRequest {
 }
 
 export interface Idempotency {
-  /** Of the caller and its key; never the key itself. */
+  /** Hash of the caller and its idempotency key; the key itself is not stored. */
   readonly hash: string;
-  /** Of route and body: the same key with another one is refused. No spaces. */
+  /** Hash of route and body, without spaces: the same key with another fingerprint is refused. */
   readonly fingerprint: string;
 }
 
+/** Recognises equal requests without an idempotency key. */
 export interface DuplicateRequest {
-  /** Of caller, route and body. */
+  /** Hash of caller, route and body. */
   readonly hash: string;
-  /** The caller says that it asks again: it also takes a job whose request seems to wait for its answer still. */
+  /** The request says that it is a retry: it may also adopt the job of an equal request that still counts as held. */
   readonly isRetry?: boolean;
-  /** Requests like this one that may wait for their answers at once; the next one joins the oldest. Absent: any number. */
+  /** How many equal requests may be held at once; the next one adopts the job of the oldest. Absent: any number. */
   readonly maxHeld?: number;
 }
 
 export type Admission =
   /**
-   * `rank` is the job's place in its queue; `startTag` goes into its record, so that its start moves the line on. `id` is the
-   * request's, or that of an earlier request with its idempotency key that never became a job. `now` is Redis's clock, ms.
+   * `rank` is the job's place in its queue. `startTag` goes into the record, so that the job's start advances the virtual time
+   * of its class. `id` is the request's, or that of an earlier request with the same idempotency key that never became a job.
+   * `now` is Redis's clock, ms.
    */
   | {
       readonly code: 'admitted';
@@ -82,7 +84,7 @@ export class AdmissionDesk {
     this.#script = defineScript(redis, 'lehrAdmit', ADMIT_LUA);
   }
 
-  /** One round trip. An admitted job holds a place among its tenant's jobs until its record is written or the janitor looks. */
+  /** One round trip. An admitted job counts among its tenant's jobs; the janitor frees the place if no record follows. */
   async ask(job: AdmissionRequest): Promise<Admission> {
     const { tenant, queue, priority, idempotency, duplicate } = job;
     const reply = await this.#script.run(
@@ -95,7 +97,7 @@ export class AdmissionDesk {
         this.#keys.live,
         this.#keys.reserved,
         this.#keys.runningOf(tenant),
-        this.#keys.twins(duplicate?.hash ?? 'none'),
+        this.#keys.unanswered(duplicate?.hash ?? 'none'),
       ],
       [
         job.id,
@@ -112,7 +114,7 @@ export class AdmissionDesk {
         job.weight,
         job.maxQueued ?? UNLIMITED,
         job.elsewhereMs ?? 0,
-        duplicate ? (duplicate.isRetry ? 'held' : 'lost') : '',
+        duplicate ? (duplicate.isRetry ? 'held' : 'unanswered') : '',
         duplicate?.maxHeld ?? UNLIMITED,
       ],
     );
@@ -120,7 +122,7 @@ export class AdmissionDesk {
   }
 }
 
-/** A class and those that go before it. */
+/** Each class, followed by the more urgent ones. */
 const CLASSES_AHEAD = Object.fromEntries(
   PRIORITY_CLASSES.map((priority, i) => [priority, [priority, ...PRIORITY_CLASSES.slice(0, i)].join(' ')]),
 ) as Record<PriorityClass, string>;

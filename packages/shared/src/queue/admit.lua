@@ -8,7 +8,7 @@
 -- KEYS[6]  <prefix>:live            all unfinished jobs
 -- KEYS[7]  <prefix>:reserved        admitted jobs whose record is not written yet: tenant and idempotency key, by id
 -- KEYS[8]  <prefix>:running:<tenant>   the tenant's running jobs
--- KEYS[9]  <prefix>:twins:<hash>    jobs of equal requests that got no answer; only when ARGV[15] is given
+-- KEYS[9]  <prefix>:unanswered:<hash>   jobs of equal requests that got no answer; only when ARGV[15] is given
 -- ARGV[1]  job id
 -- ARGV[2]  tenant
 -- ARGV[3]  class, then the more urgent classes, separated by spaces: 'standard interactive'
@@ -21,7 +21,7 @@
 -- ARGV[10] first rank of the class, ARGV[11] ranks in a class, ARGV[12] weight of the tenant
 -- ARGV[13] how many of the tenant's jobs may wait
 -- ARGV[14] estimated engine ms of other groups that these workers run first
--- ARGV[15] '': the request adopts no job; 'lost': the job of an equal request that got no answer; 'held': also the job of an
+-- ARGV[15] '': the request adopts no job; 'unanswered': the job of an equal request that got no answer; 'held': also that of an
 --          equal request that still waits for its answer
 -- ARGV[16] how many equal requests may wait for their answers; the next one adopts the job of the oldest
 --

@@ -27,10 +27,10 @@ export interface Keys {
   idempotency(hash: string): string;
   /** By job id, for admitted jobs whose record is not written yet: `<tenant>`, or `<tenant> <idempotency key>`. */
   readonly reserved: string;
-  /** Jobs whose request got no answer, for the next request like it, by until when they wait for it; `inf` while held. */
-  twins(hash: string): string;
-  /** `<twin hash> <job id>` of the lost ones that are called off when nobody came, by until when they wait. */
-  readonly orphans: string;
+  /** Jobs of requests that got no answer, for the next duplicate of the request; scored by expiry, `inf` while held. */
+  unanswered(hash: string): string;
+  /** `<request hash> <job id>` of unanswered jobs that are cancelled if no duplicate adopts them; scored by expiry. */
+  readonly abandoned: string;
   /** Facts about an uploaded file. */
   file(tenant: TenantId, id: FileId): string;
   /** An API key. */
@@ -95,8 +95,8 @@ export function keysOf(namespace: string): Keys {
     fair: (queue) => `${prefix}:fair:${queue}`,
     idempotency: (hash) => `${prefix}:idem:${hash}`,
     reserved: `${prefix}:reserved`,
-    twins: (hash) => `${prefix}:twins:${hash}`,
-    orphans: `${prefix}:orphans`,
+    unanswered: (hash) => `${prefix}:unanswered:${hash}`,
+    abandoned: `${prefix}:abandoned`,
     file: (tenant, id) => `${prefix}:file:${tenant}:${id}`,
     apiKey: (id) => `${prefix}:key:${id}`,
     apiKeys: `${prefix}:keys`,

@@ -30,19 +30,19 @@ const transcript = (segments: Segment[], fields: Partial<Transcript> = {}): Tran
 
 const FIRE = segment(0, 1.6, ' Fire it slowly.');
 
-test('text is the transcript and a newline', () => {
+test('The text format is the transcript and a newline', () => {
   const { contentType, body } = formatTranscript(transcript([FIRE]), 'text');
   expect(contentType).toBe('text/plain; charset=utf-8');
   expect(body).toBe('Fire it slowly.\n');
 });
 
-test('json has the text and the seconds that were heard', () => {
+test('The json format has the text and the seconds of audio', () => {
   const { contentType, body } = formatTranscript(transcript([FIRE]), 'json');
   expect(contentType).toBe('application/json');
   expect(JSON.parse(body)).toEqual({ text: 'Fire it slowly.', usage: { type: 'duration', seconds: 2 } });
 });
 
-test('verbose_json has every field, the language by its English name', () => {
+test('The verbose_json format has every field and names the language in English', () => {
   const words = [{ word: 'Fire', start: 0, end: 0.4 }];
   const body = (fields: Partial<Transcript>) =>
     JSON.parse(formatTranscript(transcript([FIRE], fields), 'verbose_json').body);
@@ -62,7 +62,7 @@ test('verbose_json has every field, the language by its English name', () => {
   expect(body({})).not.toHaveProperty('words');
 });
 
-test('srt numbers its cues and writes milliseconds after a comma', () => {
+test('The srt format numbers its cues and writes milliseconds after a comma', () => {
   const { contentType, body } = formatTranscript(
     transcript([FIRE, segment(3723.0405, 3724, ' Then wait.')]),
     'srt',
@@ -73,23 +73,23 @@ test('srt numbers its cues and writes milliseconds after a comma', () => {
   );
 });
 
-test('vtt begins with its name and writes milliseconds after a point', () => {
+test('The vtt format begins with WEBVTT and writes milliseconds after a point', () => {
   const { contentType, body } = formatTranscript(transcript([FIRE]), 'vtt');
   expect(contentType).toBe('text/vtt; charset=utf-8');
   expect(body).toBe('WEBVTT\n\n00:00:00.000 --> 00:00:01.600\nFire it slowly.\n');
 });
 
-test('silence is an empty srt and a vtt without cues', () => {
+test('A transcript without text is an empty srt and a vtt without cues', () => {
   expect(toSrt([])).toBe('');
   expect(toVtt([])).toBe('WEBVTT\n');
   expect(toSrt([segment(0, 1, ' \n ')])).toBe('');
 });
 
-test('milliseconds round to the nearest and carry into seconds, minutes and hours', () => {
+test('Cue times are rounded to milliseconds and carry into seconds, minutes and hours', () => {
   expect(toSrt([segment(59.9994, 3599.9996, 'a')])).toContain('00:00:59,999 --> 01:00:00,000');
 });
 
-test('text cannot break out of its cue', () => {
+test('Text with arrows, tags and line breaks stays inside its cue', () => {
   const hostile = segment(0, 1, 'a --> b\r\n\r\n2\n<b>&amp;\u0000</b>');
   expect(toSrt([hostile])).toBe('1\n00:00:00,000 --> 00:00:01,000\na -> b 2 <b>&amp; </b>\n');
   expect(toVtt([hostile])).toBe(
@@ -114,7 +114,7 @@ const PIECES = [
   ' ',
 ];
 
-/** Segments as bad models make them: overlapping, empty, instantaneous, out of order. */
+/** Segments of bad models: overlapping, empty, without duration, out of order. */
 function randomSegments(seed: number): Segment[] {
   const random = new Random(seed);
   let at = random.next() * 5000;
@@ -131,7 +131,7 @@ const oneLine = (text: string): string => text.replace(/[\r\n]+/g, ' ').trim();
 const withoutEscapes = (text: string): string =>
   text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
 
-test('a thousand transcripts are read back by a parser: all text, in time order, no cue over another', () => {
+test('A parser reads back a thousand random transcripts: all text, in order of time, no overlapping cues', () => {
   for (let seed = 0; seed < 1000; seed++) {
     const segments = randomSegments(seed);
     const wanted = [...segments]
@@ -155,7 +155,7 @@ test('a thousand transcripts are read back by a parser: all text, in time order,
   }
 });
 
-test('times that do not touch come through to the millisecond', () => {
+test('Times of cues that do not touch are kept to the millisecond', () => {
   const segments = [segment(0.0004, 1.2346, 'a'), segment(1.5, 2, 'b')];
   const cues = parseSync(toSrt(segments)).map(({ data }) => data);
   expect(cues).toMatchObject([

@@ -1,4 +1,4 @@
-/** A transcript as the formats of OpenAI's audio endpoints: text, json, verbose_json, srt, vtt. Pure. */
+/** Formats a transcript as OpenAI's audio endpoints do: text, json, verbose_json, srt, vtt. Pure. */
 import type { Segment, Transcript } from '../contracts/speech-to-text.ts';
 import { LANGUAGE_NAMES } from './language-names.ts';
 
@@ -32,7 +32,7 @@ const json = (value: object): FormattedTranscript => ({
 
 const usageOf = ({ duration }: Transcript) => ({ type: 'duration', seconds: duration });
 
-/** The object that OpenAI calls verbose_json: the language by its English name. */
+/** The object that OpenAI calls verbose_json; it names the language in English. */
 export function toVerboseJson(transcript: Transcript): object {
   const { task, language, duration, text, segments, words } = transcript;
   return {
@@ -46,12 +46,12 @@ export function toVerboseJson(transcript: Transcript): object {
   };
 }
 
-/** Cues numbered from 1; an empty string when nothing was said. */
+/** Cues numbered from 1; an empty string when there is no text. */
 export const toSrt = (segments: readonly TimedText[]): string =>
   cuesOf(segments)
     .map(({ start, end, line }, i) => {
       const times = `${clockTime(start, ',')} --> ${clockTime(end, ',')}`;
-      // SubRip knows no escape; an arrow in the text would read as a line of times.
+      // SubRip has no escapes, and an arrow in the text would be read as a line of times.
       return `${i + 1}\n${times}\n${line.replaceAll('-->', '->')}\n`;
     })
     .join('\n');
@@ -71,11 +71,11 @@ interface Cue {
   /** Milliseconds. */
   readonly start: number;
   readonly end: number;
-  /** One, because a blank line would end the cue. */
+  /** One line, because a blank line would end the cue. */
   readonly line: string;
 }
 
-/** Whole milliseconds, in time order: each cue takes some time, and the next begins when it is over or later. */
+/** In order of time, in whole milliseconds: each cue lasts at least 1 ms, and none overlaps the next. */
 function cuesOf(segments: readonly TimedText[]): Cue[] {
   const cues: Cue[] = [];
   const spoken = segments
@@ -100,7 +100,7 @@ const BREAKS_AND_CONTROLS = /[\u0000-\u001f\u007f\u0085\u2028\u2029]+/g;
 const escapeVtt = (line: string): string =>
   line.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
-/** `HH:MM:SS,mmm` with the given mark before the milliseconds. */
+/** `HH:MM:SS,mmm`, with `mark` before the milliseconds. */
 function clockTime(ms: number, mark: ',' | '.'): string {
   const pad = (value: number, digits: number): string => String(value).padStart(digits, '0');
   const seconds = Math.floor(ms / 1000);

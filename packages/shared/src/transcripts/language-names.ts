@@ -1,4 +1,4 @@
-/** English names of the languages that Whisper knows, by its codes, as verbose_json gives them. */
+/** English names of the languages that Whisper knows, by code; used in verbose_json. */
 export const LANGUAGE_NAMES: Readonly<Record<string, string>> = {
   en: 'english',
   zh: 'chinese',

@@ -13,7 +13,7 @@ const draw = (id: string, prompt: string): WorkflowNode => ({ id, type: 'text-to
 const order = (nodes: readonly WorkflowNode[]): string[] =>
   planWorkflow(nodes).nodes.map(({ node }) => node.id);
 
-test('speech-to-image is planned as two nodes, transcription before drawing', () => {
+test('Speech-to-image is planned as two nodes, transcription before drawing', () => {
   const nodes = speechToImageNodes({ audio: 'https://x.example/a.wav', width: 256 }, 'ears+brush');
   expect(planWorkflow(nodes)).toMatchObject({
     nodes: [
@@ -27,7 +27,7 @@ test('speech-to-image is planned as two nodes, transcription before drawing', ()
   });
 });
 
-test('a node is planned after the nodes it refers to, in whatever order they are listed', () => {
+test('A node is planned after the nodes it refers to, in whatever order they are listed', () => {
   const nodes = [
     draw('both', '{{a.text}} and {{ b.text }}'),
     listen('a'),
@@ -39,7 +39,7 @@ test('a node is planned after the nodes it refers to, in whatever order they are
   expect(ran.indexOf('one')).toBeGreaterThan(ran.indexOf('a'));
 });
 
-test('an unknown node, an unknown field and a repeated id are each reported with their pointer', () => {
+test('An unknown node, an unknown field and a repeated id are each reported with their pointer', () => {
   const { problems } = planWorkflow([listen('a'), draw('a', '{{ghost.text}} {{a.images}}')]);
   expect(problems).toEqual([
     { pointer: '/nodes/1/id', detail: 'a is the id of another node too' },
@@ -48,7 +48,7 @@ test('an unknown node, an unknown field and a repeated id are each reported with
   ]);
 });
 
-test('a cycle is refused and its nodes are named, also a node that refers to itself', () => {
+test('A cycle is refused and its nodes are named, also a node that refers to itself', () => {
   const cycle: WorkflowNode[] = [
     { id: 'a', type: 'speech-to-text', input: { audio: 'https://x.example/a.wav', prompt: '{{b.text}}' } },
     { id: 'b', type: 'speech-to-text', input: { audio: 'https://x.example/b.wav', prompt: '{{a.text}}' } },
@@ -63,7 +63,7 @@ test('a cycle is refused and its nodes are named, also a node that refers to its
   expect(planWorkflow([selfReference]).problems).toHaveLength(1);
 });
 
-test('a reference is refused in the audio field, so a transcript is never fetched as a URL', () => {
+test('A reference is refused in the audio field, so a transcript is never fetched as a URL', () => {
   const nodes: WorkflowNode[] = [
     listen('a'),
     { id: 'b', type: 'speech-to-text', input: { audio: '{{a.text}}' } },
@@ -71,7 +71,7 @@ test('a reference is refused in the audio field, so a transcript is never fetche
   expect(planWorkflow(nodes).problems).toMatchObject([{ pointer: '/nodes/1/input/audio' }]);
 });
 
-test('references are filled in at any depth, and the inserted text is not searched again', () => {
+test('References are filled in at any depth, and the inserted text is not searched again', () => {
   const input = {
     prompt: 'draw {{a.text}}',
     list: ['{{a.language}}', 3],
@@ -91,7 +91,7 @@ test('references are filled in at any depth, and the inserted text is not search
   ]);
 });
 
-test('inserted text is cut so that a string stays within the longest allowed prompt', () => {
+test('Inserted text is cut so that a string stays within the longest allowed prompt', () => {
   const said = 'a long talk '.repeat(10_000);
   const { prompt } = fillReferences({ prompt: `{{a.text}} | ${'{{a.text}}'.repeat(3_000)}` }, () => said);
   expect(prompt).toHaveLength(MAX_PROMPT_LENGTH);
