@@ -282,7 +282,7 @@ export interface components {
             readonly type: "job.queued" | "job.started" | "job.succeeded" | "job.failed" | "job.canceled" | "job.expired";
             /**
              * Format: date-time
-             * @description When it happened, not when it was sent.
+             * @description When the event happened, not when it was sent.
              */
             readonly timestamp: string;
             readonly data: {
@@ -297,7 +297,7 @@ export interface components {
                 readonly status: "queued" | "running" | "succeeded" | "failed" | "canceled" | "expired";
                 /** @enum {string} */
                 readonly priority: "interactive" | "standard" | "bulk";
-                /** @description Tries begun so far; a crashed worker costs one. */
+                /** @description Attempts started so far; a crash of a worker costs one. */
                 readonly attempt: number;
                 /** Format: date-time */
                 readonly created_at: string;
@@ -307,12 +307,12 @@ export interface components {
                 readonly finished_at: string | null;
                 /**
                  * Format: date-time
-                 * @description When the record of a finished job is forgotten.
+                 * @description When the record of a finished job is deleted.
                  */
                 readonly expires_at: string | null;
                 /** Format: date-time */
                 readonly deadline_at: string | null;
-                /** @description While the job waits: its place in line, and when it should be done if a worker serves it. */
+                /** @description While the job waits: its place in line, and the estimated ms until it is done, if a worker serves it. */
                 readonly queue: {
                     readonly position: number;
                     readonly eta_ms: number | null;
@@ -325,7 +325,7 @@ export interface components {
                 readonly error: components["schemas"]["JobError"];
                 readonly metrics: components["schemas"]["JobMetrics"];
                 readonly webhook: components["schemas"]["Webhook"];
-                /** @description Your own labels, at most 32; handed back untouched. */
+                /** @description Your own labels, at most 32; returned unchanged. */
                 readonly metadata: {
                     readonly [key: string]: string;
                 };
@@ -336,18 +336,18 @@ export interface components {
                     readonly self: string;
                     /**
                      * Format: uri
-                     * @description Server-sent events, read with your key.
+                     * @description Server-sent events, read with your API key.
                      */
                     readonly events: string;
                     /**
                      * Format: uri
-                     * @description The same for who sends no key, such as a browser; the link itself is the right, and expires.
+                     * @description The same for clients that send no key, such as browsers: the link is signed and expires.
                      */
                     readonly events_signed: string;
                     /** Format: uri */
                     readonly cancel: string;
                 };
-                /** @description Fields emptied to keep the body small; `links.self` has them. */
+                /** @description Fields that were emptied to keep the body small; `links.self` has them. */
                 readonly left_out?: readonly string[] | undefined;
             };
         };
@@ -373,7 +373,7 @@ export interface components {
         readonly Image: {
             /**
              * Format: uri
-             * @description Carries its own right to be read until `expires_at`; ask for the job again for a new one.
+             * @description Signed: gives read access until `expires_at`. Get the job again for a new link.
              */
             readonly url: string;
             readonly content_type: string;
@@ -387,7 +387,7 @@ export interface components {
         };
         readonly Segment: {
             readonly id: number;
-            /** @description Where its window began, in frames of 10 ms. */
+            /** @description Start of its window, in frames of 10 ms. */
             readonly seek: number;
             readonly start: number;
             readonly end: number;
@@ -408,7 +408,7 @@ export interface components {
             readonly code: "invalid-request" | "unauthenticated" | "forbidden" | "not-found" | "model-not-found" | "method-not-allowed" | "conflict" | "gone" | "too-large" | "unsupported-media" | "invalid-input" | "idempotency-mismatch" | "rate-limited" | "overloaded" | "unavailable" | "hold-expired" | "internal" | "engine-crashed" | "engine-failed" | "numeric-error" | "out-of-memory" | "model-unavailable" | "storage-failed" | "attempts-exhausted" | "deadline-exceeded" | "invalid-audio" | "node-failed";
             readonly title: string;
             readonly detail: string;
-            /** @description May the same job succeed when it is posted again? */
+            /** @description Whether the same job may succeed when it is posted again. */
             readonly retryable: boolean;
         } | null;
         readonly JobMetrics: {
@@ -425,15 +425,15 @@ export interface components {
         readonly Timings: {
             /** @description From the request until a worker took the job. */
             readonly queued: number;
-            /** @description Then until its first step, less the text encoding. */
+            /** @description From then until its first step, without the text encoding. */
             readonly admitted: number;
             /** @description Encoding the prompts. */
             readonly text: number;
             /** @description From the first step of the first picture to the last step of the last. */
             readonly denoise: number;
-            /** @description Turning latents into pixels, waiting for the decoder included. */
+            /** @description Decoding latents into pixels, including the wait for the decoder. */
             readonly decode: number;
-            /** @description Turning pixels into files. */
+            /** @description Encoding pixels into files. */
             readonly encode: number;
             /** @description Writing the files to the store. */
             readonly upload: number;
@@ -441,11 +441,11 @@ export interface components {
         readonly SpeechTimings: {
             /** @description From the request until a worker took the job. */
             readonly queued: number;
-            /** @description Getting the audio. */
+            /** @description Fetching the audio. */
             readonly fetch: number;
-            /** @description Turning it into a waveform. */
+            /** @description Decoding it into a waveform. */
             readonly decode: number;
-            /** @description From the first window to the last segment, waiting included. */
+            /** @description From the first window to the last segment, including waits. */
             readonly transcribe: number;
             /** @description Writing the transcript. */
             readonly store: number;
@@ -453,7 +453,7 @@ export interface components {
         readonly WorkflowTimings: {
             /** @description Until the first node started. */
             readonly queued: number;
-            /** @description From then until the last node had ended. */
+            /** @description From then until the last node ended. */
             readonly nodes: number;
         };
         readonly Webhook: {
@@ -485,7 +485,7 @@ export interface components {
             readonly status: "queued" | "running" | "succeeded" | "failed" | "canceled" | "expired";
             /** @enum {string} */
             readonly priority: "interactive" | "standard" | "bulk";
-            /** @description Tries begun so far; a crashed worker costs one. */
+            /** @description Attempts started so far; a crash of a worker costs one. */
             readonly attempt: number;
             /** Format: date-time */
             readonly created_at: string;
@@ -495,12 +495,12 @@ export interface components {
             readonly finished_at: string | null;
             /**
              * Format: date-time
-             * @description When the record of a finished job is forgotten.
+             * @description When the record of a finished job is deleted.
              */
             readonly expires_at: string | null;
             /** Format: date-time */
             readonly deadline_at: string | null;
-            /** @description While the job waits: its place in line, and when it should be done if a worker serves it. */
+            /** @description While the job waits: its place in line, and the estimated ms until it is done, if a worker serves it. */
             readonly queue: {
                 readonly position: number;
                 readonly eta_ms: number | null;
@@ -513,7 +513,7 @@ export interface components {
             readonly error: components["schemas"]["JobError"];
             readonly metrics: components["schemas"]["JobMetrics"];
             readonly webhook: components["schemas"]["Webhook"];
-            /** @description Your own labels, at most 32; handed back untouched. */
+            /** @description Your own labels, at most 32; returned unchanged. */
             readonly metadata: {
                 readonly [key: string]: string;
             };
@@ -524,12 +524,12 @@ export interface components {
                 readonly self: string;
                 /**
                  * Format: uri
-                 * @description Server-sent events, read with your key.
+                 * @description Server-sent events, read with your API key.
                  */
                 readonly events: string;
                 /**
                  * Format: uri
-                 * @description The same for who sends no key, such as a browser; the link itself is the right, and expires.
+                 * @description The same for clients that send no key, such as browsers: the link is signed and expires.
                  */
                 readonly events_signed: string;
                 /** Format: uri */
@@ -555,16 +555,16 @@ export interface components {
             readonly model?: string | undefined;
             readonly input: components["schemas"]["TextToImageInput"];
             /**
-             * @description Jobs of a more urgent class always go first.
+             * @description Jobs of a more urgent class always run first.
              * @default standard
              * @enum {string}
              */
             readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
-            /** @description Seconds from now after which the result is worth nothing: the job then ends as `expired`. */
+            /** @description Seconds from now. A job that is not finished by then ends as `expired`. */
             readonly deadline_s?: number | undefined;
             readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
             /**
-             * @description Your own labels, at most 32; handed back untouched.
+             * @description Your own labels, at most 32; returned unchanged.
              * @default {}
              */
             readonly metadata?: {
@@ -577,16 +577,16 @@ export interface components {
             readonly model?: string | undefined;
             readonly input: components["schemas"]["SpeechToTextInput"];
             /**
-             * @description Jobs of a more urgent class always go first.
+             * @description Jobs of a more urgent class always run first.
              * @default standard
              * @enum {string}
              */
             readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
-            /** @description Seconds from now after which the result is worth nothing: the job then ends as `expired`. */
+            /** @description Seconds from now. A job that is not finished by then ends as `expired`. */
             readonly deadline_s?: number | undefined;
             readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
             /**
-             * @description Your own labels, at most 32; handed back untouched.
+             * @description Your own labels, at most 32; returned unchanged.
              * @default {}
              */
             readonly metadata?: {
@@ -595,20 +595,20 @@ export interface components {
         } | {
             /** @enum {string} */
             readonly type: "speech-to-image";
-            /** @description Whisper and diffusion model joined by `+`; either may be left out. */
+            /** @description Whisper model and diffusion model joined by `+`; either may be left out. */
             readonly model?: string | undefined;
             readonly input: components["schemas"]["SpeechToImageInput"];
             /**
-             * @description Jobs of a more urgent class always go first.
+             * @description Jobs of a more urgent class always run first.
              * @default standard
              * @enum {string}
              */
             readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
-            /** @description Seconds from now after which the result is worth nothing: the job then ends as `expired`. */
+            /** @description Seconds from now. A job that is not finished by then ends as `expired`. */
             readonly deadline_s?: number | undefined;
             readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
             /**
-             * @description Your own labels, at most 32; handed back untouched.
+             * @description Your own labels, at most 32; returned unchanged.
              * @default {}
              */
             readonly metadata?: {
@@ -622,16 +622,16 @@ export interface components {
             readonly type: "workflow";
             readonly nodes: readonly components["schemas"]["WorkflowNode"][];
             /**
-             * @description Jobs of a more urgent class always go first.
+             * @description Jobs of a more urgent class always run first.
              * @default standard
              * @enum {string}
              */
             readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
-            /** @description Seconds from now after which the result is worth nothing: the job then ends as `expired`. */
+            /** @description Seconds from now. A job that is not finished by then ends as `expired`. */
             readonly deadline_s?: number | undefined;
             readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
             /**
-             * @description Your own labels, at most 32; handed back untouched.
+             * @description Your own labels, at most 32; returned unchanged.
              * @default {}
              */
             readonly metadata?: {
@@ -641,7 +641,7 @@ export interface components {
         readonly TextToImageInput: {
             /** @description What to draw. */
             readonly prompt: string;
-            /** @description What to keep out; needs guidance above 1. */
+            /** @description What the picture should not show; needs guidance above 1. */
             readonly negative_prompt?: string | undefined;
             /** @description Pixels, a multiple of the model's size step. */
             readonly width?: number | undefined;
@@ -655,46 +655,46 @@ export interface components {
             readonly seed?: number | undefined;
             /** @enum {string} */
             readonly sampler?: ("ddim" | "euler" | "euler_a" | "dpmpp_2m" | "dpmpp_2m_karras" | "dpmpp_2m_sde_karras" | "lcm" | "pndm" | "unipc") | undefined;
-            /** @description How many pictures, each its own seed. */
+            /** @description How many pictures, each with its own seed. */
             readonly n?: number | undefined;
             /** @enum {string} */
             readonly output_format?: ("png" | "webp" | "jpeg") | undefined;
-            /** @description Write the prompt into the file's metadata too. */
+            /** @description Also write the prompt into the file's metadata. */
             readonly embed_prompt?: boolean | undefined;
         };
         readonly WebhookRequest: {
             /** @description An https URL that the public Internet can reach, on port 443, without a user name. */
             readonly url: string;
-            /** @description What to be told of. Absent: the end, whichever it is. */
+            /** @description The events to send. Absent: the end of the job, whichever it is. */
             readonly events?: readonly ("job.queued" | "job.started" | "job.succeeded" | "job.failed" | "job.canceled" | "job.expired")[] | undefined;
         };
         readonly SpeechToTextInput: {
-            /** @description An http(s) URL, a `data:` URI, or the link of a file uploaded before. */
+            /** @description An http(s) URL, a `data:` URI, or the link of an uploaded file. */
             readonly audio: string;
             /** @description Spoken language, ISO 639-1. Absent: detected. */
             readonly language?: string | undefined;
             /**
-             * @description `translate` writes English whatever is spoken; needs a multilingual model.
+             * @description `translate` writes English, whatever language is spoken; needs a multilingual model.
              * @enum {string}
              */
             readonly task?: ("transcribe" | "translate") | undefined;
-            /** @description Text that might have come before: names, spelling, style. */
+            /** @description Text that could precede the audio; sets names, spelling and style. */
             readonly prompt?: string | undefined;
-            /** @description 0 decodes greedily and falls back to sampling where that fails. */
+            /** @description 0 decodes greedily, with sampling as the fallback. */
             readonly temperature?: number | undefined;
             /**
-             * @description How finely the text is timed.
+             * @description Granularity of the timestamps.
              * @enum {string}
              */
             readonly timestamps?: ("segment" | "word") | undefined;
             /**
-             * @description Long audio: `sequential` window after window, each led by the text before it; `fast` cuts at silences and runs all windows at once.
+             * @description Long audio. `sequential`: one window after the other, each prompted with the text before it. `fast`: cuts at silences and runs all windows at once.
              * @enum {string}
              */
             readonly mode?: ("sequential" | "fast") | undefined;
         };
         readonly SpeechToImageInput: {
-            /** @description What to keep out; needs guidance above 1. */
+            /** @description What the picture should not show; needs guidance above 1. */
             readonly negative_prompt?: string | undefined;
             /** @description Pixels, a multiple of the model's size step. */
             readonly width?: number | undefined;
@@ -708,18 +708,18 @@ export interface components {
             readonly seed?: number | undefined;
             /** @enum {string} */
             readonly sampler?: ("ddim" | "euler" | "euler_a" | "dpmpp_2m" | "dpmpp_2m_karras" | "dpmpp_2m_sde_karras" | "lcm" | "pndm" | "unipc") | undefined;
-            /** @description How many pictures, each its own seed. */
+            /** @description How many pictures, each with its own seed. */
             readonly n?: number | undefined;
             /** @enum {string} */
             readonly output_format?: ("png" | "webp" | "jpeg") | undefined;
-            /** @description Write the prompt into the file's metadata too. */
+            /** @description Also write the prompt into the file's metadata. */
             readonly embed_prompt?: boolean | undefined;
-            /** @description An http(s) URL, a `data:` URI, or the link of a file uploaded before. */
+            /** @description An http(s) URL, a `data:` URI, or the link of an uploaded file. */
             readonly audio: string;
             /** @description Spoken language, ISO 639-1. Absent: detected. */
             readonly language?: string | undefined;
             /**
-             * @description `translate` writes English whatever is spoken; needs a multilingual model.
+             * @description `translate` writes English, whatever language is spoken; needs a multilingual model.
              * @enum {string}
              */
             readonly task?: ("transcribe" | "translate") | undefined;
@@ -791,9 +791,9 @@ export interface components {
             readonly timestamp: string;
             readonly data: {
                 readonly id: string;
-                /** @description What is new of it; all of them joined are the whole text. */
+                /** @description The new part; all parts joined are the whole text. */
                 readonly text: string;
-                /** @description Characters that came before. It falls back when a lost worker has the job begun anew. */
+                /** @description Characters before this part. It falls back when the job starts again after its worker was lost. */
                 readonly offset: number;
             };
         } | {
@@ -822,14 +822,14 @@ export interface components {
             readonly data: components["schemas"]["Job"];
         };
         readonly Preview: {
-            /** @description The job whose picture it is: this one, or a node of it. */
+            /** @description The job of the picture: this one, or one of its nodes. */
             readonly id: string;
             readonly step: number;
             readonly steps: number;
             /** @description Which picture of the job. */
             readonly index: number;
             readonly content_type: string;
-            /** @description An image of at most 64 x 64 pixels, for a page to enlarge. */
+            /** @description An image of at most 64 x 64 pixels. */
             readonly data: string;
         };
         readonly ModelList: {
@@ -851,7 +851,7 @@ export interface components {
             readonly id: string;
             /** @enum {string} */
             readonly object: "model";
-            /** @description Unix seconds: when the list of models was last changed. */
+            /** @description Unix seconds: when the list of models last changed. */
             readonly created: number;
             /** @enum {string} */
             readonly owned_by: "lehr";
@@ -888,7 +888,7 @@ export interface components {
             readonly id: string;
             /** @enum {string} */
             readonly object: "model";
-            /** @description Unix seconds: when the list of models was last changed. */
+            /** @description Unix seconds: when the list of models last changed. */
             readonly created: number;
             /** @enum {string} */
             readonly owned_by: "lehr";
@@ -902,7 +902,7 @@ export interface components {
             /** @enum {string} */
             readonly task: "speech-to-text";
             readonly limits: {
-                /** @description Seconds of one file, decoded. */
+                /** @description Seconds of audio in one file. */
                 readonly max_audio_s: number;
             };
         };
@@ -934,7 +934,7 @@ export interface components {
             /** @enum {string} */
             readonly object: "list";
             readonly data: readonly components["schemas"]["Queue"][];
-            /** @description Every model version on offer, with the worst of its groups. */
+            /** @description Every offered model version, with the worst breaker of its groups. */
             readonly models: readonly {
                 readonly model: string;
                 readonly workers: number;
@@ -953,11 +953,11 @@ export interface components {
             readonly model: string;
             readonly waiting: number;
             readonly running: number;
-            /** @description How long the job that has waited longest has waited. */
+            /** @description Age of the oldest waiting job. */
             readonly oldest_age_ms: number | null;
             /** @description Live workers that serve the group. */
             readonly workers: number;
-            /** @description How long a new job of each class would wait, about; null without workers. */
+            /** @description Estimated wait of a new job of each class; null without workers. */
             readonly wait_ms: {
                 readonly interactive?: number | undefined;
                 readonly standard?: number | undefined;
@@ -996,33 +996,33 @@ export interface components {
              * @description To the minute.
              */
             readonly last_used_at: string | null;
-            /** @description The key itself. It is shown this once and stored nowhere. */
+            /** @description The key itself. It is shown only this once and not stored. */
             readonly key: string;
         };
         readonly KeyLimits: {
-            /** @description The tenant's jobs without an end, waiting and running together. */
+            /** @description The tenant's unfinished jobs, waiting and running together. */
             readonly max_jobs: number | null;
-            /** @description Of these, the ones that wait. */
+            /** @description Those of them that wait. */
             readonly max_queued: number | null;
-            /** @description Estimated engine seconds that the jobs of this key may cost per minute. It fills up steadily; a job that costs more than is left is taken and the rest owed. */
+            /** @description Estimated engine seconds that the jobs of this key may cost per minute. The budget refills steadily; a job that costs more than is left is accepted and the rest is owed. */
             readonly cost_per_minute_s: number | null;
-            /** @description Requests for a job and uploads, counted by each API process for itself before it reads their body. */
+            /** @description Job requests and uploads, counted by each API process separately before it reads their body. */
             readonly requests_per_minute: number | null;
-            /** @description Streams of job events open at once, counted by each API process for itself. */
+            /** @description Open streams of job events, counted by each API process separately. */
             readonly max_streams: number | null;
-            /** @description The tenant's share against others whose jobs of the same class wait in the same group. */
+            /** @description The tenant's share against other tenants with waiting jobs of the same class and group. */
             readonly weight: number;
         };
         readonly KeyRequest: {
-            /** @description Whose jobs the key makes and sees. */
+            /** @description The tenant whose jobs the key creates and reads. */
             readonly tenant: string;
             /**
-             * @description For people.
+             * @description A label for people.
              * @default
              */
             readonly name?: string | undefined;
             /**
-             * @description Stands in the key, so that people see what it is for.
+             * @description A part of the key, so that people see what it is for.
              * @default live
              */
             readonly env?: string | undefined;
@@ -1036,23 +1036,23 @@ export interface components {
             readonly scopes?: readonly ("submit" | "read" | "cancel" | "admin")[] | undefined;
             /**
              * Format: date-time
-             * @description When it stops working by itself.
+             * @description When the key expires.
              * @default null
              */
             readonly expires_at?: (string | null) | undefined;
             /** @default {} */
             readonly limits?: {
-                /** @description The tenant's jobs without an end, waiting and running together. */
+                /** @description The tenant's unfinished jobs, waiting and running together. */
                 readonly max_jobs?: (number | null) | undefined;
-                /** @description Of these, the ones that wait. */
+                /** @description Those of them that wait. */
                 readonly max_queued?: (number | null) | undefined;
-                /** @description Estimated engine seconds that the jobs of this key may cost per minute. It fills up steadily; a job that costs more than is left is taken and the rest owed. */
+                /** @description Estimated engine seconds that the jobs of this key may cost per minute. The budget refills steadily; a job that costs more than is left is accepted and the rest is owed. */
                 readonly cost_per_minute_s?: (number | null) | undefined;
-                /** @description Requests for a job and uploads, counted by each API process for itself before it reads their body. */
+                /** @description Job requests and uploads, counted by each API process separately before it reads their body. */
                 readonly requests_per_minute?: (number | null) | undefined;
-                /** @description Streams of job events open at once, counted by each API process for itself. */
+                /** @description Open streams of job events, counted by each API process separately. */
                 readonly max_streams?: (number | null) | undefined;
-                /** @description The tenant's share against others whose jobs of the same class wait in the same group. */
+                /** @description The tenant's share against other tenants with waiting jobs of the same class and group. */
                 readonly weight?: number | undefined;
             } | undefined;
         };
@@ -1082,26 +1082,26 @@ export interface components {
             readonly last_used_at: string | null;
         };
         readonly KeyChange: {
-            /** @description For people. */
+            /** @description A label for people. */
             readonly name?: string | undefined;
             readonly scopes?: readonly ("submit" | "read" | "cancel" | "admin")[] | undefined;
             /**
              * Format: date-time
-             * @description When it stops working by itself.
+             * @description When the key expires.
              */
             readonly expires_at?: (string | null) | undefined;
             readonly limits?: {
-                /** @description The tenant's jobs without an end, waiting and running together. */
+                /** @description The tenant's unfinished jobs, waiting and running together. */
                 readonly max_jobs?: (number | null) | undefined;
-                /** @description Of these, the ones that wait. */
+                /** @description Those of them that wait. */
                 readonly max_queued?: (number | null) | undefined;
-                /** @description Estimated engine seconds that the jobs of this key may cost per minute. It fills up steadily; a job that costs more than is left is taken and the rest owed. */
+                /** @description Estimated engine seconds that the jobs of this key may cost per minute. The budget refills steadily; a job that costs more than is left is accepted and the rest is owed. */
                 readonly cost_per_minute_s?: (number | null) | undefined;
-                /** @description Requests for a job and uploads, counted by each API process for itself before it reads their body. */
+                /** @description Job requests and uploads, counted by each API process separately before it reads their body. */
                 readonly requests_per_minute?: (number | null) | undefined;
-                /** @description Streams of job events open at once, counted by each API process for itself. */
+                /** @description Open streams of job events, counted by each API process separately. */
                 readonly max_streams?: (number | null) | undefined;
-                /** @description The tenant's share against others whose jobs of the same class wait in the same group. */
+                /** @description The tenant's share against other tenants with waiting jobs of the same class and group. */
                 readonly weight?: number | undefined;
             } | undefined;
         };

@@ -1,27 +1,27 @@
-/** Keys as an administrator makes and sees them. */
+/** API keys, as an administrator creates and reads them. */
 import { z } from 'zod';
 
-/** What a key may do. `admin` is for the whole installation: keys of any tenant, the admin pages. */
+/** What a key may do. `admin` covers the whole installation: keys of any tenant, and the admin pages. */
 export const SCOPES = ['submit', 'read', 'cancel', 'admin'] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** A tenant's name stands in Redis keys and in object keys. */
+/** The name of a tenant is a part of Redis keys and object keys. */
 export const TenantSchema = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'must match [a-z0-9][a-z0-9-]{0,62}')
-  .meta({ description: 'Whose jobs the key makes and sees.', example: 'acme' });
+  .meta({ description: 'The tenant whose jobs the key creates and reads.', example: 'acme' });
 
-/** A budget below this would be none; one above it could not be counted exactly. */
+/** Larger budgets could not be counted exactly. */
 const MAX_COST_S = 1_000_000;
 const MAX_COUNT = 1_000_000;
 
 const bound = (description: string) => z.int().min(1).max(MAX_COUNT).meta({ description });
 
-/** Null is no limit. */
+/** Null means no limit. */
 export const KeyLimitsSchema = z
   .strictObject({
-    max_jobs: bound("The tenant's jobs without an end, waiting and running together.").nullable(),
-    max_queued: bound('Of these, the ones that wait.').nullable(),
+    max_jobs: bound("The tenant's unfinished jobs, waiting and running together.").nullable(),
+    max_queued: bound('Those of them that wait.').nullable(),
     cost_per_minute_s: z
       .number()
       .min(0.001)
@@ -29,23 +29,21 @@ export const KeyLimitsSchema = z
       .nullable()
       .meta({
         description:
-          'Estimated engine seconds that the jobs of this key may cost per minute. It fills up steadily; a job that costs more ' +
-          'than is left is taken and the rest owed.',
+          'Estimated engine seconds that the jobs of this key may cost per minute. The budget refills steadily; a job that costs ' +
+          'more than is left is accepted and the rest is owed.',
       }),
     requests_per_minute: bound(
-      'Requests for a job and uploads, counted by each API process for itself before it reads their body.',
+      'Job requests and uploads, counted by each API process separately before it reads their body.',
     ).nullable(),
-    max_streams: bound(
-      'Streams of job events open at once, counted by each API process for itself.',
-    ).nullable(),
+    max_streams: bound('Open streams of job events, counted by each API process separately.').nullable(),
     weight: z.number().min(0.01).max(100).meta({
-      description: "The tenant's share against others whose jobs of the same class wait in the same group.",
+      description: "The tenant's share against other tenants with waiting jobs of the same class and group.",
     }),
   })
   .meta({ id: 'KeyLimits' });
 export type KeyLimits = z.output<typeof KeyLimitsSchema>;
 
-/** Of a key that says nothing else. */
+/** The limits of a key that sets none. */
 export const DEFAULT_LIMITS: KeyLimits = {
   max_jobs: 10_000,
   max_queued: null,
@@ -55,9 +53,9 @@ export const DEFAULT_LIMITS: KeyLimits = {
   weight: 1,
 };
 
-const name = z.string().max(100).meta({ description: 'For people.', example: 'render farm' });
+const name = z.string().max(100).meta({ description: 'A label for people.', example: 'render farm' });
 const scopes = z.array(z.enum(SCOPES)).min(1).max(SCOPES.length);
-const expiry = z.iso.datetime().nullable().meta({ description: 'When it stops working by itself.' });
+const expiry = z.iso.datetime().nullable().meta({ description: 'When the key expires.' });
 
 export const KeyRequestSchema = z
   .strictObject({
@@ -67,7 +65,7 @@ export const KeyRequestSchema = z
       .string()
       .regex(/^[a-z0-9]{1,16}$/, 'must match [a-z0-9]{1,16}')
       .default('live')
-      .meta({ description: 'Stands in the key, so that people see what it is for.' }),
+      .meta({ description: 'A part of the key, so that people see what it is for.' }),
     scopes: scopes.default(['submit', 'read', 'cancel']),
     expires_at: expiry.default(null),
     limits: KeyLimitsSchema.partial().default({}),
@@ -75,7 +73,7 @@ export const KeyRequestSchema = z
   .meta({ id: 'KeyRequest' });
 export type KeyRequest = z.output<typeof KeyRequestSchema>;
 
-/** Fields that are absent stay as they are. */
+/** Absent fields stay unchanged. */
 export const KeyChangeSchema = z
   .strictObject({
     name: name.optional(),
@@ -103,7 +101,7 @@ export const ApiKeySchema = z
 export type ApiKey = z.output<typeof ApiKeySchema>;
 
 export const NewApiKeySchema = ApiKeySchema.extend({
-  key: z.string().meta({ description: 'The key itself. It is shown this once and stored nowhere.' }),
+  key: z.string().meta({ description: 'The key itself. It is shown only this once and not stored.' }),
 }).meta({ id: 'NewKey' });
 export type NewApiKey = z.output<typeof NewApiKeySchema>;
 

@@ -1,4 +1,4 @@
-/** What a caller hears of a job while it happens. */
+/** The events of a job that callers can follow while it runs. */
 import { z } from 'zod';
 import { JobSchema, ProgressSchema } from './job.ts';
 
@@ -7,28 +7,29 @@ const event = <Type extends string, Data extends z.ZodType>(type: Type, data: Da
 
 const id = z.string();
 
-/** A thumbnail of a picture as it is now. Never stored and never numbered: one that is missed is gone. */
+/** A thumbnail of an unfinished picture. Previews are not stored and not numbered: a missed one cannot be read later. */
 export const PreviewSchema = z
   .object({
-    id: id.meta({ description: 'The job whose picture it is: this one, or a node of it.' }),
+    id: id.meta({ description: 'The job of the picture: this one, or one of its nodes.' }),
     step: z.int().nonnegative(),
     steps: z.int().positive(),
     index: z.int().nonnegative().meta({ description: 'Which picture of the job.' }),
     content_type: z.string(),
-    data: z.base64().meta({ description: 'An image of at most 64 x 64 pixels, for a page to enlarge.' }),
+    data: z.base64().meta({ description: 'An image of at most 64 x 64 pixels.' }),
   })
   .meta({ id: 'Preview' });
 export type Preview = z.output<typeof PreviewSchema>;
 
-/** A part of a job's text that is final while the rest is still to come. */
+/** A part of a job's text that is final while the job still runs. */
 export const OutputPartSchema = z.object({
-  text: z.string().meta({ description: 'What is new of it; all of them joined are the whole text.' }),
+  text: z.string().meta({ description: 'The new part; all parts joined are the whole text.' }),
   offset: z.int().nonnegative().meta({
-    description: 'Characters that came before. It falls back when a lost worker has the job begun anew.',
+    description:
+      'Characters before this part. It falls back when the job starts again after its worker was lost.',
   }),
 });
 
-/** `job.queued` may come again: a job whose worker is lost goes back into its queue. */
+/** `job.queued` can be repeated: a job whose worker is lost goes back into its queue. */
 export const JobEventSchema = z
   .discriminatedUnion('type', [
     event('job.queued', z.object({ id, status: z.literal('queued') })),

@@ -1,4 +1,4 @@
-/** What a caller posts to have a job made. */
+/** The request that creates a job. */
 import { z } from 'zod';
 import { MetadataSchema, OLDER_WORKFLOW_TYPE, PRIORITY_CLASSES } from './job.ts';
 import { SpeechToTextRequestSchema } from './speech-to-text.ts';
@@ -10,10 +10,10 @@ const WEEK_S = 7 * 24 * 3600;
 
 const common = {
   priority: z.enum(PRIORITY_CLASSES).default('standard').meta({
-    description: 'Jobs of a more urgent class always go first.',
+    description: 'Jobs of a more urgent class always run first.',
   }),
   deadline_s: z.number().positive().max(WEEK_S).optional().meta({
-    description: 'Seconds from now after which the result is worth nothing: the job then ends as `expired`.',
+    description: 'Seconds from now. A job that is not finished by then ends as `expired`.',
   }),
   webhook: WebhookRequestSchema.optional(),
   metadata: MetadataSchema.default({}),
@@ -34,7 +34,7 @@ export const JobRequestSchema = z
     z.strictObject({
       type: z.literal('speech-to-image'),
       model: model.meta({
-        description: 'Whisper and diffusion model joined by `+`; either may be left out.',
+        description: 'Whisper model and diffusion model joined by `+`; either may be left out.',
         example: 'whisper-tiny+sd-turbo',
       }),
       input: SpeechToImageRequestSchema,

@@ -1,4 +1,4 @@
-/** The job as its owner sees it. The API serves these shapes and its OpenAPI document is made from them. */
+/** The job as a caller sees it. The API serves these schemas, and its OpenAPI document is made from them. */
 import { z } from 'zod';
 import { ERROR_CODES, type ErrorCode } from '../errors.ts';
 import { TranscriptSchema } from './speech-to-text.ts';
@@ -19,7 +19,7 @@ export const JOB_STATES = ['queued', 'running', 'succeeded', 'failed', 'canceled
 export type JobState = (typeof JOB_STATES)[number];
 export const JobStateSchema = z.enum(JOB_STATES);
 
-/** Most urgent first. Inside a class, tenants share. */
+/** Most urgent first. Tenants share the workers inside a class. */
 export const PRIORITY_CLASSES = ['interactive', 'standard', 'bulk'] as const;
 export type PriorityClass = (typeof PRIORITY_CLASSES)[number];
 
@@ -29,49 +29,49 @@ const label = (max: number) =>
     .max(max)
     .refine((text) => !text.includes('\0'), 'must not contain a null byte');
 
-/** A caller's own labels: short strings, handed back untouched. */
+/** Labels of the caller: short strings, returned unchanged. */
 export const MetadataSchema = z
   .record(label(64).min(1), label(512))
   .refine((metadata) => Object.keys(metadata).length <= 32, 'must have at most 32 keys')
-  .meta({ description: 'Your own labels, at most 32; handed back untouched.', example: { order: '81' } });
+  .meta({ description: 'Your own labels, at most 32; returned unchanged.', example: { order: '81' } });
 
-/** Where the time of a text-to-image job went, ms. The parts sum to `total_ms`. */
+/** How long each part of a text-to-image job took, ms. They sum to `total_ms`. */
 export const TimingsSchema = z
   .object({
     queued: z.number().meta({ description: 'From the request until a worker took the job.' }),
-    admitted: z.number().meta({ description: 'Then until its first step, less the text encoding.' }),
+    admitted: z.number().meta({ description: 'From then until its first step, without the text encoding.' }),
     text: z.number().meta({ description: 'Encoding the prompts.' }),
     denoise: z
       .number()
       .meta({ description: 'From the first step of the first picture to the last step of the last.' }),
     decode: z
       .number()
-      .meta({ description: 'Turning latents into pixels, waiting for the decoder included.' }),
-    encode: z.number().meta({ description: 'Turning pixels into files.' }),
+      .meta({ description: 'Decoding latents into pixels, including the wait for the decoder.' }),
+    encode: z.number().meta({ description: 'Encoding pixels into files.' }),
     upload: z.number().meta({ description: 'Writing the files to the store.' }),
   })
   .meta({ id: 'Timings' });
 export type Timings = z.output<typeof TimingsSchema>;
 
-/** Where the time of a speech-to-text job went, ms. The parts sum to `total_ms`. */
+/** How long each part of a speech-to-text job took, ms. They sum to `total_ms`. */
 export const SpeechTimingsSchema = z
   .object({
     queued: z.number().meta({ description: 'From the request until a worker took the job.' }),
-    fetch: z.number().meta({ description: 'Getting the audio.' }),
-    decode: z.number().meta({ description: 'Turning it into a waveform.' }),
+    fetch: z.number().meta({ description: 'Fetching the audio.' }),
+    decode: z.number().meta({ description: 'Decoding it into a waveform.' }),
     transcribe: z
       .number()
-      .meta({ description: 'From the first window to the last segment, waiting included.' }),
+      .meta({ description: 'From the first window to the last segment, including waits.' }),
     store: z.number().meta({ description: 'Writing the transcript.' }),
   })
   .meta({ id: 'SpeechTimings' });
 export type SpeechTimings = z.output<typeof SpeechTimingsSchema>;
 
-/** Of a workflow; its nodes have their own. The parts sum to `total_ms`. */
+/** How long each part of a workflow took, ms; its nodes have their own timings. They sum to `total_ms`. */
 export const WorkflowTimingsSchema = z
   .object({
     queued: z.number().meta({ description: 'Until the first node started.' }),
-    nodes: z.number().meta({ description: 'From then until the last node had ended.' }),
+    nodes: z.number().meta({ description: 'From then until the last node ended.' }),
   })
   .meta({ id: 'WorkflowTimings' });
 
@@ -106,7 +106,7 @@ export const JobErrorSchema = z
     code: z.enum(Object.keys(ERROR_CODES) as [ErrorCode, ...ErrorCode[]]),
     title: z.string(),
     detail: z.string(),
-    retryable: z.boolean().meta({ description: 'May the same job succeed when it is posted again?' }),
+    retryable: z.boolean().meta({ description: 'Whether the same job may succeed when it is posted again.' }),
   })
   .meta({ id: 'JobError' });
 export type JobError = z.output<typeof JobErrorSchema>;
@@ -114,8 +114,7 @@ export type JobError = z.output<typeof JobErrorSchema>;
 export const ImageSchema = z
   .object({
     url: z.url().meta({
-      description:
-        'Carries its own right to be read until `expires_at`; ask for the job again for a new one.',
+      description: 'Signed: gives read access until `expires_at`. Get the job again for a new link.',
     }),
     content_type: z.string(),
     width: z.int(),
@@ -127,13 +126,13 @@ export const ImageSchema = z
   })
   .meta({ id: 'Image' });
 
-/** What a job made: pictures, a transcript, or both. */
+/** The output of a job: images, a transcript, or both. */
 export const JobOutputsSchema = z
   .object({ images: z.array(ImageSchema).optional(), ...TranscriptSchema.partial().shape })
   .meta({ id: 'JobOutputs' });
 export type JobOutputs = z.output<typeof JobOutputsSchema>;
 
-/** One node of a workflow. A node that has not begun has no job yet. */
+/** One node of a workflow. A node that has not started has no job yet. */
 export const NodeStateSchema = z
   .object({
     id: z.string(),
@@ -157,21 +156,24 @@ export const JobSchema = z
     model: z.string().meta({ description: '`name@version` that runs the job.' }),
     status: JobStateSchema,
     priority: z.enum(PRIORITY_CLASSES),
-    attempt: z.int().nonnegative().meta({ description: 'Tries begun so far; a crashed worker costs one.' }),
+    attempt: z
+      .int()
+      .nonnegative()
+      .meta({ description: 'Attempts started so far; a crash of a worker costs one.' }),
     created_at: z.iso.datetime(),
     started_at: z.iso.datetime().nullable(),
     finished_at: z.iso.datetime().nullable(),
     expires_at: z.iso
       .datetime()
       .nullable()
-      .meta({ description: 'When the record of a finished job is forgotten.' }),
+      .meta({ description: 'When the record of a finished job is deleted.' }),
     deadline_at: z.iso.datetime().nullable(),
     queue: z
       .object({ position: z.int().positive(), eta_ms: z.int().nonnegative().nullable() })
       .nullable()
       .meta({
         description:
-          'While the job waits: its place in line, and when it should be done if a worker serves it.',
+          'While the job waits: its place in line, and the estimated ms until it is done, if a worker serves it.',
       }),
     progress: ProgressSchema.nullable(),
     input: z.record(z.string(), z.unknown()),
@@ -183,10 +185,10 @@ export const JobSchema = z
     nodes: z.array(NodeStateSchema).optional().meta({ description: 'Of a workflow.' }),
     links: z.object({
       self: z.url(),
-      events: z.url().meta({ description: 'Server-sent events, read with your key.' }),
+      events: z.url().meta({ description: 'Server-sent events, read with your API key.' }),
       events_signed: z.url().meta({
         description:
-          'The same for who sends no key, such as a browser; the link itself is the right, and expires.',
+          'The same for clients that send no key, such as browsers: the link is signed and expires.',
       }),
       cancel: z.url(),
     }),

@@ -1,11 +1,11 @@
-/** A model on offer, in the words of two worlds at once: OpenAI clients read `data`, Replicate clients `results`. */
+/** An offered model. The list serves two dialects at once: OpenAI clients read `data`, Replicate clients `results`. */
 import { z } from 'zod';
 import { SamplerNameSchema } from './text-to-image.ts';
 
 const model = {
   id: z.string(),
   object: z.literal('model'),
-  created: z.int().meta({ description: 'Unix seconds: when the list of models was last changed.' }),
+  created: z.int().meta({ description: 'Unix seconds: when the list of models last changed.' }),
   owned_by: z.literal('lehr'),
   default: z.boolean().meta({ description: 'Runs the jobs of its task that name no model.' }),
   versions: z.array(
@@ -41,7 +41,7 @@ const PictureModelSchema = z.object({
 const SpeechModelSchema = z.object({
   ...model,
   task: z.literal('speech-to-text'),
-  limits: z.object({ max_audio_s: z.number().meta({ description: 'Seconds of one file, decoded.' }) }),
+  limits: z.object({ max_audio_s: z.number().meta({ description: 'Seconds of audio in one file.' }) }),
 });
 
 export const ModelSchema = z

@@ -1,4 +1,4 @@
-/** Errors on the wire: RFC 9457 problem details, one shape for every route of the native API. */
+/** Errors of the native API: RFC 9457 problem details, the same schema on every route. */
 import { z } from 'zod';
 import type { LehrError } from '../errors.ts';
 

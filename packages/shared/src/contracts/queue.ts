@@ -1,8 +1,8 @@
-/** How full the group queues are, who serves them, and who still gets in. */
+/** The group queues: how full they are, which workers serve them, and whether new jobs are taken. */
 import { z } from 'zod';
 import { PRIORITY_CLASSES } from './job.ts';
 
-/** `closed`: jobs of every class are taken; `partly-open`: only the more urgent ones; `open`: none. */
+/** A circuit breaker. `closed`: jobs of every class are taken; `partly-open`: only of the more urgent ones; `open`: none. */
 export const BREAKER_STATES = ['closed', 'partly-open', 'open'] as const;
 export type BreakerState = (typeof BREAKER_STATES)[number];
 const breaker = z.enum(BREAKER_STATES).meta({
@@ -19,13 +19,13 @@ export const QueueSchema = z
     waiting: z.int().nonnegative(),
     running: z.int().nonnegative(),
     oldest_age_ms: z.int().nonnegative().nullable().meta({
-      description: 'How long the job that has waited longest has waited.',
+      description: 'Age of the oldest waiting job.',
     }),
     workers: z.int().nonnegative().meta({ description: 'Live workers that serve the group.' }),
     wait_ms: z
       .record(z.enum(PRIORITY_CLASSES), z.int().nonnegative())
       .nullable()
-      .meta({ description: 'How long a new job of each class would wait, about; null without workers.' }),
+      .meta({ description: 'Estimated wait of a new job of each class; null without workers.' }),
     breaker,
     lanes: z
       .array(
@@ -48,7 +48,7 @@ export const QueueListSchema = z
     data: z.array(QueueSchema),
     models: z
       .array(z.object({ model: z.string(), workers: z.int().nonnegative(), breaker }))
-      .meta({ description: 'Every model version on offer, with the worst of its groups.' }),
+      .meta({ description: 'Every offered model version, with the worst breaker of its groups.' }),
   })
   .meta({ id: 'QueueList' });
 export type QueueList = z.output<typeof QueueListSchema>;

@@ -1,15 +1,15 @@
-/** What a caller may ask of a speech-to-text job, what a worker gets, and the transcript that comes back. */
+/** The request of a speech-to-text job, the complete input that the worker gets, and the transcript. */
 import { z } from 'zod';
 
-/** As many characters as fit half of Whisper's context many times over; the model keeps the end of it. */
+/** Far more characters than fit into half of Whisper's context; the model uses the end of the prompt. */
 const MAX_PROMPT_LENGTH = 4_000;
-/** A data URI of this length holds about 10 MB of audio; larger files are uploaded or linked. */
+/** A data URI of this length holds about 10 MB of audio; larger files must be uploaded or linked. */
 const MAX_AUDIO_REFERENCE = 14_000_000;
 
 export const TIMESTAMPS = ['segment', 'word'] as const;
 export const LONG_FORM_MODES = ['sequential', 'fast'] as const;
 
-/** Everything but the audio. */
+/** All fields but the audio. */
 export const transcriptionOptions = {
   language: z
     .string()
@@ -17,28 +17,28 @@ export const transcriptionOptions = {
     .optional()
     .meta({ description: 'Spoken language, ISO 639-1. Absent: detected.' }),
   task: z.enum(['transcribe', 'translate']).optional().meta({
-    description: '`translate` writes English whatever is spoken; needs a multilingual model.',
+    description: '`translate` writes English, whatever language is spoken; needs a multilingual model.',
   }),
   prompt: z
     .string()
     .max(MAX_PROMPT_LENGTH)
     .refine((text) => !text.includes('\0'), 'must not contain a null byte')
     .optional()
-    .meta({ description: 'Text that might have come before: names, spelling, style.' }),
+    .meta({ description: 'Text that could precede the audio; sets names, spelling and style.' }),
   temperature: z.number().min(0).max(1).optional().meta({
-    description: '0 decodes greedily and falls back to sampling where that fails.',
+    description: '0 decodes greedily, with sampling as the fallback.',
   }),
-  timestamps: z.enum(TIMESTAMPS).optional().meta({ description: 'How finely the text is timed.' }),
+  timestamps: z.enum(TIMESTAMPS).optional().meta({ description: 'Granularity of the timestamps.' }),
   mode: z.enum(LONG_FORM_MODES).optional().meta({
     description:
-      'Long audio: `sequential` window after window, each led by the text before it; `fast` cuts at silences and runs all windows at once.',
+      'Long audio. `sequential`: one window after the other, each prompted with the text before it. `fast`: cuts at silences and runs all windows at once.',
   }),
 } as const;
 
 export const SpeechToTextRequestSchema = z
   .strictObject({
     audio: z.string().min(1).max(MAX_AUDIO_REFERENCE).meta({
-      description: 'An http(s) URL, a `data:` URI, or the link of a file uploaded before.',
+      description: 'An http(s) URL, a `data:` URI, or the link of an uploaded file.',
       example: 'https://app.example/memo.wav',
     }),
     ...transcriptionOptions,
@@ -46,14 +46,14 @@ export const SpeechToTextRequestSchema = z
   .meta({ id: 'SpeechToTextInput' });
 export type SpeechToTextRequest = z.output<typeof SpeechToTextRequestSchema>;
 
-/** Where the bytes are: in the store already, or to be fetched by the worker through the egress guard. */
+/** Where the audio is: in the object store, or at a URL that the worker fetches through the egress guard. */
 export const AudioSourceSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('object'), key: z.string() }),
   z.strictObject({ kind: z.literal('url'), url: z.string() }),
 ]);
 export type AudioSource = z.output<typeof AudioSourceSchema>;
 
-/** Every field decided. */
+/** The input with every default filled in. */
 export const SpeechToTextInputSchema = z.strictObject({
   audio: AudioSourceSchema,
   language: z.string().nullable(),
@@ -68,7 +68,7 @@ export type SpeechToTextInput = z.output<typeof SpeechToTextInputSchema>;
 export const SegmentSchema = z
   .object({
     id: z.int().nonnegative(),
-    seek: z.int().nonnegative().meta({ description: 'Where its window began, in frames of 10 ms.' }),
+    seek: z.int().nonnegative().meta({ description: 'Start of its window, in frames of 10 ms.' }),
     start: z.number(),
     end: z.number(),
     text: z.string(),

@@ -1,7 +1,7 @@
-/** What a caller may ask of a text-to-image job, and what a worker gets: the same fields with every default filled in. */
+/** The request of a text-to-image job, and the input that the worker gets: the same fields with all defaults filled in. */
 import { z } from 'zod';
 
-/** The samplers of the house. Which of them a model offers is written in the registry. */
+/** All samplers of Lehr. The registry says which of them a model offers. */
 export const SAMPLER_NAMES = [
   'ddim',
   'euler',
@@ -21,7 +21,7 @@ export type ImageFormat = (typeof IMAGE_FORMATS)[number];
 
 export const MAX_PROMPT_LENGTH = 32_000;
 export const MAX_SAMPLES = 8;
-/** Seeds are taken modulo 2^32 by the noise generator, as torch's CPU generator does. */
+/** The noise generator takes seeds modulo 2^32, like torch's CPU generator. */
 export const MAX_SEED = 2 ** 32 - 1;
 
 const prompt = z
@@ -35,7 +35,9 @@ export const TextToImageRequestSchema = z
     prompt: prompt
       .min(1)
       .meta({ description: 'What to draw.', example: 'a red circle on a blue background' }),
-    negative_prompt: prompt.optional().meta({ description: 'What to keep out; needs guidance above 1.' }),
+    negative_prompt: prompt
+      .optional()
+      .meta({ description: 'What the picture should not show; needs guidance above 1.' }),
     width: z
       .int()
       .min(8)
@@ -61,17 +63,17 @@ export const TextToImageRequestSchema = z
       .min(1)
       .max(MAX_SAMPLES)
       .optional()
-      .meta({ description: 'How many pictures, each its own seed.' }),
+      .meta({ description: 'How many pictures, each with its own seed.' }),
     output_format: z.enum(IMAGE_FORMATS).optional(),
     embed_prompt: z
       .boolean()
       .optional()
-      .meta({ description: "Write the prompt into the file's metadata too." }),
+      .meta({ description: "Also write the prompt into the file's metadata." }),
   })
   .meta({ id: 'TextToImageInput' });
 export type TextToImageRequest = z.output<typeof TextToImageRequestSchema>;
 
-/** Every field decided: what the record keeps and the worker runs. */
+/** The input with every default filled in: the record keeps it and the worker runs it. */
 export const TextToImageInputSchema = z.strictObject({
   prompt: z.string(),
   negative_prompt: z.string(),

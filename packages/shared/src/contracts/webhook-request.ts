@@ -1,4 +1,4 @@
-/** Whom to call back, and when: as a caller asks for it and as the job shows it. */
+/** The webhook of a job: as a caller requests it, and as the job shows it. */
 import { z } from 'zod';
 
 export const WEBHOOK_EVENTS = [
@@ -11,7 +11,7 @@ export const WEBHOOK_EVENTS = [
 ] as const;
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number];
 
-/** Of these a job has exactly one. */
+/** A job has exactly one of these. */
 export const END_EVENTS = [
   'job.succeeded',
   'job.failed',
@@ -30,13 +30,13 @@ export const WebhookRequestSchema = z
   .strictObject({
     url: WebhookUrlSchema,
     events: z.array(z.enum(WEBHOOK_EVENTS)).min(1).max(WEBHOOK_EVENTS.length).optional().meta({
-      description: 'What to be told of. Absent: the end, whichever it is.',
+      description: 'The events to send. Absent: the end of the job, whichever it is.',
     }),
   })
   .meta({ id: 'WebhookRequest' });
 export type WebhookRequest = z.output<typeof WebhookRequestSchema>;
 
-/** As the job shows it. */
+/** As shown in the job. */
 export const WebhookSchema = z
   .object({ url: z.string(), events: z.array(z.string()) })
   .meta({ id: 'Webhook' });

@@ -1,4 +1,4 @@
-/** Being called back: what a receiver gets, and what the owner can read about it afterwards. */
+/** Webhooks: what a receiver gets, and what the tenant can read about deliveries. */
 import { z } from 'zod';
 import { JobSchema } from './job.ts';
 import { WEBHOOK_EVENTS, WebhookUrlSchema } from './webhook-request.ts';
@@ -7,12 +7,12 @@ import { WEBHOOK_EVENTS, WebhookUrlSchema } from './webhook-request.ts';
 export const WebhookBodySchema = z
   .object({
     type: z.enum(WEBHOOK_EVENTS),
-    timestamp: z.iso.datetime().meta({ description: 'When it happened, not when it was sent.' }),
+    timestamp: z.iso.datetime().meta({ description: 'When the event happened, not when it was sent.' }),
     data: JobSchema.extend({
       left_out: z
         .array(z.string())
         .optional()
-        .meta({ description: 'Fields emptied to keep the body small; `links.self` has them.' }),
+        .meta({ description: 'Fields that were emptied to keep the body small; `links.self` has them.' }),
     }),
   })
   .meta({ id: 'WebhookBody' });
@@ -25,9 +25,9 @@ export const DeliveryAttemptSchema = z
     webhook_id: z.string(),
     event: z.string(),
     at: z.iso.datetime(),
-    status: z.int().nullable().meta({ description: 'Of the answer; null when there was none.' }),
+    status: z.int().nullable().meta({ description: 'HTTP status of the answer; null when there was none.' }),
     ms: z.int(),
-    answer: z.string().meta({ description: 'The first 1 kB of its body.' }),
+    answer: z.string().meta({ description: 'The first 1 kB of the body.' }),
     error: z.string().nullable().meta({ description: 'Why there was no answer.' }),
   })
   .meta({ id: 'DeliveryAttempt' });
@@ -40,10 +40,13 @@ export const DeliverySchema = z
     url: z.string(),
     state: z.enum(DELIVERY_STATES).meta({
       description:
-        '`failed`: every attempt was used; `gone`: the receiver answered 410 and gets nothing more.',
+        '`failed`: every attempt was used; `gone`: the receiver answered 410 and gets no more deliveries.',
     }),
     created_at: z.iso.datetime(),
-    attempts: z.int().nonnegative().meta({ description: 'Since it was made or sent again.' }),
+    attempts: z
+      .int()
+      .nonnegative()
+      .meta({ description: 'Attempts since the delivery was created or sent again.' }),
     next_attempt_at: z.iso.datetime().nullable(),
   })
   .meta({ id: 'Delivery' });
@@ -62,7 +65,7 @@ export const WebhookSecretSchema = z
     expires_at: z.iso
       .datetime()
       .nullable()
-      .meta({ description: 'When it stops signing; null for the current one.' }),
+      .meta({ description: 'When the secret stops signing; null for the current one.' }),
   })
   .meta({ id: 'WebhookSecret' });
 

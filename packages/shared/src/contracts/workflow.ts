@@ -1,4 +1,4 @@
-/** A workflow: nodes that run on whichever workers serve their models, each fed by the ones before it. */
+/** A workflow: a DAG of nodes. Each node is a job on a worker that serves its model, and can use the results of earlier nodes. */
 import { z } from 'zod';
 import { SpeechToTextRequestSchema, transcriptionOptions } from './speech-to-text.ts';
 import { TextToImageRequestSchema } from './text-to-image.ts';
@@ -13,7 +13,7 @@ const node = {
   model: z.string().min(1).max(200).optional(),
 };
 
-/** A node's strings may hold `{{node.field}}`: filled in when that node has succeeded. */
+/** Strings of a node's input may contain `{{node.field}}`, which is filled in when that node has succeeded. */
 export const WorkflowNodeSchema = z
   .discriminatedUnion('type', [
     z.strictObject({ ...node, type: z.literal('text-to-image'), input: TextToImageRequestSchema }),
@@ -24,7 +24,7 @@ export type WorkflowNode = z.output<typeof WorkflowNodeSchema>;
 
 export const WorkflowNodesSchema = z.array(WorkflowNodeSchema).min(1).max(MAX_NODES);
 
-/** Speech to picture: both sets of fields; what was said becomes the prompt. */
+/** Speech to picture: the fields of both tasks; the transcript becomes the prompt. */
 export const SpeechToImageRequestSchema = TextToImageRequestSchema.omit({ prompt: true })
   .extend({
     audio: SpeechToTextRequestSchema.shape.audio,
@@ -34,7 +34,7 @@ export const SpeechToImageRequestSchema = TextToImageRequestSchema.omit({ prompt
   .meta({ id: 'SpeechToImageInput' });
 export type SpeechToImageRequest = z.output<typeof SpeechToImageRequestSchema>;
 
-/** Names of the two nodes a speech-to-image job is made of. */
+/** The ids of the two nodes of a speech-to-image job. */
 export const SPEECH_TO_IMAGE_NODES = { listen: 'transcribe', draw: 'draw' } as const;
 
 /** The workflow that a speech-to-image request stands for; `model` is `whisper+diffusion`, either half may be missing. */
