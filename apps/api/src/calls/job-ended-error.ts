@@ -1,8 +1,8 @@
-/** Why a request that was held for its job has nothing to show. */
+/** Why a request that was held for its job has no result. */
 import { type JobId, LehrError } from '@lehr/shared';
 import type { JobRecord } from '@lehr/shared/records';
 
-/** `late`: not over within the hold; `stopping`: this server goes down, and the job goes on. */
+/** `late`: the hold ended before the job; `stopping`: the server stops. In both cases the job continues. */
 export type JobEnd = 'failed' | 'canceled' | 'expired' | 'late' | 'stopping';
 
 export class JobEndedError extends LehrError {
@@ -25,12 +25,15 @@ function codeOf(end: JobEnd, record: JobRecord): [LehrError['code'], string] {
         ? [record.error.code, `The job failed: ${record.error.detail}`]
         : ['internal', 'The job failed.'];
     case 'canceled':
-      return ['conflict', 'The job was called off meanwhile.'];
+      return ['conflict', 'The job was canceled.'];
     case 'expired':
-      return ['deadline-exceeded', 'The job’s deadline passed before it was done.'];
+      return ['deadline-exceeded', 'The deadline of the job passed before it was finished.'];
     case 'late':
-      return ['hold-expired', 'The job is not done yet; it goes on. Ask again, or ask for the job.'];
+      return [
+        'hold-expired',
+        'The job is not finished yet and continues. Repeat the request to wait for the same job, or get the job.',
+      ];
     case 'stopping':
-      return ['unavailable', 'This server is stopping; ask again.'];
+      return ['unavailable', 'This server is stopping. Retry the request.'];
   }
 }

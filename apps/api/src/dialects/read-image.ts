@@ -2,12 +2,12 @@ import { LehrError, toObjectKey } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
 import type { StoredImage } from '@lehr/shared/records';
 
-/** The bytes of a picture. Throws `gone` when it is not kept any more, `storage-failed` when the store does not answer. */
+/** The bytes of a picture. Throws `gone` when it was deleted, and `storage-failed` when the store fails. */
 export async function readImage(
   store: ObjectStore,
   { key }: Pick<StoredImage, 'key'>,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const object = await store.get(toObjectKey(key));
-  if (!object) throw new LehrError('gone', 'The picture is not kept any more.');
+  if (!object) throw new LehrError('gone', 'The picture has been deleted.');
   return new Uint8Array(await new Response(object.body).arrayBuffer());
 }

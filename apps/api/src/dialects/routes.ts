@@ -1,4 +1,4 @@
-/** Clients of other APIs, over the same jobs. */
+/** The routes for clients of other APIs; they make the same jobs as the native routes. */
 import type { Api, ApiParts } from '../api.ts';
 import { classicRoutes } from './classic/draw.ts';
 import { audioRoutes } from './openai/audio.ts';

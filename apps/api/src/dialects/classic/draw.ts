@@ -1,4 +1,4 @@
-/** POST /t2i, the endpoint of the classic micro-batching server: one picture's bytes as one plain answer. */
+/** POST /t2i, the endpoint of the classic micro-batching server: answers with the bytes of one picture. */
 import { createRoute, z } from '@hono/zod-openapi';
 import { TextToImageRequestSchema } from '@lehr/shared';
 import type { Api, ApiParts } from '../../api.ts';
@@ -29,7 +29,10 @@ const RequestSchema = z
       inference_steps: steps,
       guidance_scale: guidance,
       seed,
-      n: n.meta({ description: 'Pictures to draw; the answer is the first, `Link` leads to the others.' }),
+      n: n.meta({
+        description:
+          'Number of pictures. The answer is the first one; its `Link` header has the links of the others.',
+      }),
     }),
   )
   .meta({ id: 'ClassicRequest' });
@@ -41,8 +44,8 @@ const route = createRoute({
   tags: ['classic'],
   summary: 'Draw a picture and get its bytes',
   description:
-    'A text-to-image job of the default model; the answer is held until it is done. Unknown fields are ignored. A request ' +
-    'that is held too long ends with 504 and goes on as a job: the same request again joins it.',
+    'Makes a text-to-image job of the default model and holds the request until it is finished. Unknown fields are ignored. ' +
+    'When the hold ends first, the answer is 504 and the job continues; the same request again waits for the same job.',
   security: BEARER,
   request: {
     headers: z.object(IDEMPOTENCY_HEADER),
@@ -108,7 +111,7 @@ export function classicRoutes(app: Api, parts: ApiParts): void {
     const [first] = record.output.images;
     if (!first) throw new Error(`Job ${record.id} succeeded without a picture. This is a bug in Lehr.`);
     const others = ((await presenter.job(record)).output?.images ?? []).slice(1);
-    // Only JSON has a type here.
+    // The types of zod-openapi know JSON answers only.
     return c.body(await readImage(store, first), 200, {
       ...made.headers,
       'content-type': first.content_type,

@@ -24,11 +24,11 @@ const transcribed = (text: string): Job => ({
   output: { text, language: 'en', duration: 200, segments } as Job['output'],
 });
 
-test('a job that fits stays whole', () => {
+test('A job that fits is sent complete', () => {
   expect(fitted(SUCCEEDED_JOB)).toEqual(SUCCEEDED_JOB);
 });
 
-test('of a long transcript the segments go, and the text stays', () => {
+test('The segments of a long transcript are left out, and the text stays', () => {
   const job = fitted(transcribed('Fire it slowly. '.repeat(200)));
   expect(bytesOf(job)).toBeLessThanOrEqual(20_000);
   expect(job.left_out).toEqual(['output.segments']);
@@ -36,7 +36,7 @@ test('of a long transcript the segments go, and the text stays', () => {
   expect(job.input).toEqual(SUCCEEDED_JOB.input);
 });
 
-test('of a very long one the text goes too, after what the caller has himself; links and labels stay', () => {
+test('The text of a very long transcript is left out after the input; links and metadata stay', () => {
   const job = fitted(transcribed('Fire it slowly. '.repeat(5000)));
   expect(bytesOf(job)).toBeLessThanOrEqual(20_000);
   expect(job.left_out).toEqual(['output.segments', 'input', 'output.text']);
@@ -48,7 +48,7 @@ test('of a very long one the text goes too, after what the caller has himself; l
   });
 });
 
-test('what is not there is not named', () => {
+test('`left_out` names only fields that the job had', () => {
   const metadata = Object.fromEntries(Array.from({ length: 32 }, (_, i) => [`${i}`, '☕'.repeat(500)]));
   const job = fitted({ ...SUCCEEDED_JOB, metadata });
   expect(job.left_out).toEqual(['input']);

@@ -1,10 +1,10 @@
-/** Native webhooks: `{type, timestamp, data}` with the whole job, less what makes it too large. */
+/** Webhooks in the native dialect: `{type, timestamp, data}` with the job, less what makes it too large. */
 import type { Job } from '@lehr/shared';
 import type { Presenter } from '../../jobs/present.ts';
 import { happenedAt } from '../../webhooks/record-at-event.ts';
 import type { Renderer } from '../../webhooks/renderer.ts';
 
-/** Standard Webhooks asks for less; many receivers refuse much more. */
+/** Standard Webhooks recommends small bodies; many receivers refuse larger ones. */
 const MAX_BODY_BYTES = 20_000;
 
 export function nativeRenderer(presenter: Presenter): Renderer {
@@ -20,7 +20,7 @@ export function nativeRenderer(presenter: Presenter): Renderer {
 
 type Fitted = Job & { readonly left_out?: readonly string[] };
 
-/** In this order: what the caller has already or can fetch goes first; links and labels always stay. */
+/** In the order of leaving out: first what the receiver has already or can fetch. Links and metadata always stay. */
 const CUTS: readonly (readonly [field: string, cut: (job: Job) => Job])[] = [
   ['output.segments', (job) => ({ ...job, output: job.output && { ...job.output, segments: undefined } })],
   ['nodes', (job) => ({ ...job, nodes: undefined })],
@@ -28,7 +28,7 @@ const CUTS: readonly (readonly [field: string, cut: (job: Job) => Job])[] = [
   ['output.text', (job) => ({ ...job, output: job.output && { ...job.output, text: undefined } })],
 ];
 
-/** The job, with as few fields left out as make it small enough, and their names. */
+/** The job with as few fields left out as fit the limit, and their names in `left_out`. */
 export function fitted(job: Job, maxBytes = MAX_BODY_BYTES): Fitted {
   let cut = job;
   const leftOut: string[] = [];

@@ -1,4 +1,4 @@
-/** Transcripts as OpenAI clients get them. */
+/** Transcripts as OpenAI's clients read them. */
 import { z } from '@hono/zod-openapi';
 import { SegmentSchema, WordSchema } from '@lehr/shared';
 
@@ -8,7 +8,7 @@ export const TranscriptionSchema = z
   .union([
     z.object({
       task: z.enum(['transcribe', 'translate']),
-      language: z.string().meta({ description: 'Its English name.' }),
+      language: z.string().meta({ description: 'English name of the language.' }),
       duration: z.number().meta({ description: 'Seconds.' }),
       text: z.string(),
       segments: z.array(SegmentSchema),

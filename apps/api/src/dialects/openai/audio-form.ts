@@ -1,4 +1,4 @@
-/** The parts of an audio call, in whatever order they came. */
+/** The multipart fields and the file of an audio call, in any order. */
 import { z } from '@hono/zod-openapi';
 import { SpeechToTextRequestSchema, TIMESTAMPS, TRANSCRIPT_FORMATS } from '@lehr/shared';
 import { inNames, type Names } from '../../calls/names.ts';
@@ -6,11 +6,12 @@ import { refusal } from '../../field-problems.ts';
 import type { Multipart, ReceivedFile } from '../../files/multipart.ts';
 import { bodyRefusal } from '../../middleware/validation.ts';
 
-/** Lists are sent as repeated parts with this ending. */
+/** The name of a repeated part ends with this. */
 const LIST = '[]';
 const GRANULARITIES_PART = `timestamp_granularities${LIST}`;
 
-const PARTS: Names = (pointer) => pointer.replace(/^\/timestamp_granularities.*/, `/${GRANULARITIES_PART}`);
+const PART_NAMES: Names = (pointer) =>
+  pointer.replace(/^\/timestamp_granularities.*/, `/${GRANULARITIES_PART}`);
 
 const { language, prompt } = SpeechToTextRequestSchema.shape;
 
@@ -18,7 +19,7 @@ const common = {
   model: z.string().min(1).max(200).meta({ example: 'demo-whisper' }),
   prompt,
   response_format: z.enum(TRANSCRIPT_FORMATS).default('json'),
-  // Parts are text.
+  // Parts are strings.
   temperature: z
     .string()
     .transform(Number)
@@ -27,7 +28,7 @@ const common = {
     .meta({ description: 'From 0 to 1.', type: 'number', minimum: 0, maximum: 1 }),
   stream: z.enum(['true', 'false']).default('false'),
   timestamp_granularities: z.array(z.enum(TIMESTAMPS)).default([]).meta({
-    description: 'With `verbose_json`; `word` needs a model that can time words.',
+    description: 'Needs `verbose_json`; `word` needs a model that can time words.',
   }),
 };
 
@@ -35,7 +36,7 @@ export const TranscriptionFieldsSchema = z.object({ ...common, language });
 export const TranslationFieldsSchema = z.object({ ...common, stream: z.enum(['false']).default('false') });
 export type AudioFields = z.output<typeof TranscriptionFieldsSchema>;
 
-/** Throws `invalid-input` for the first thing wrong with it. */
+/** Throws `invalid-input` when the file is missing or empty. */
 export function audioFile({ files }: Multipart): ReceivedFile {
   const file = files.find(({ field }) => field === 'file');
   if (!file) {
@@ -47,7 +48,7 @@ export function audioFile({ files }: Multipart): ReceivedFile {
   return file;
 }
 
-/** Parts that are empty or unknown say nothing. Throws `invalid-input`. */
+/** Ignores parts that are empty or unknown. Throws `invalid-input`. */
 export function audioFields(
   schema: typeof TranscriptionFieldsSchema | typeof TranslationFieldsSchema,
   { fields }: Multipart,
@@ -60,7 +61,7 @@ export function audioFields(
     else given[name] = [...(given[name] ?? []), value];
   }
   const parsed = schema.safeParse(given);
-  if (!parsed.success) throw inNames(bodyRefusal(parsed.error), PARTS);
+  if (!parsed.success) throw inNames(bodyRefusal(parsed.error), PART_NAMES);
   if (parsed.data.timestamp_granularities.length > 0 && parsed.data.response_format !== 'verbose_json') {
     const detail = 'needs response_format verbose_json';
     throw refusal('invalid-input', [{ pointer: `/${GRANULARITIES_PART}`, detail }]);

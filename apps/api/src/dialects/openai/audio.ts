@@ -1,6 +1,6 @@
 /**
- * POST /v1/audio/transcriptions and /v1/audio/translations over a speech-to-text job. The upload is kept as a file of its caller
- * until the job is over.
+ * POST /v1/audio/transcriptions and /v1/audio/translations: make a speech-to-text job. The upload is stored as a file of the
+ * caller and deleted when the call is answered.
  */
 import { type RouteConfig, z } from '@hono/zod-openapi';
 import { formatTranscript, LehrError, type Transcript, TranscriptSchema } from '@lehr/shared';
@@ -28,7 +28,7 @@ import {
 } from './audio-form.ts';
 import { transcriptEventMapper } from './call-event-mapper.ts';
 import { callEvents } from './call-events.ts';
-import { askedAgain, CALL_HEADERS, type CallHeaders, holdMsOf } from './call-headers.ts';
+import { CALL_HEADERS, type CallHeaders, holdMsOf, repeatOf } from './call-headers.ts';
 import { callErrors } from './errors.ts';
 
 interface AudioCall {
@@ -43,22 +43,23 @@ const CALLS: readonly AudioCall[] = [
   {
     path: '/v1/audio/transcriptions',
     operationId: 'createTranscription',
-    summary: 'Write down what is said, as OpenAI clients ask for it',
+    summary: 'Transcribe audio, for OpenAI clients',
     task: 'transcribe',
     fields: TranscriptionFieldsSchema,
   },
   {
     path: '/v1/audio/translations',
     operationId: 'createTranslation',
-    summary: 'Write down in English what is said, as OpenAI clients ask for it',
+    summary: 'Translate audio into English text, for OpenAI clients',
     task: 'translate',
     fields: TranslationFieldsSchema,
   },
 ];
 
 const DESCRIPTION =
-  'A speech-to-text job whose answer is held until the text is there, or streamed with `stream`. The format of the audio is told by ' +
-  'its bytes; unknown parts are ignored. A call that is held too long ends with 504 and goes on as a job: the same call again joins it.';
+  'Makes a speech-to-text job and holds the call until the text is complete, or streams it with `stream`. The audio format is ' +
+  'detected from the bytes; unknown parts are ignored. When the hold ends first, the answer is 504 and the job continues; the ' +
+  'same call again waits for the same job.';
 
 const NAMES: Names = atTheTop({
   '/input/audio': '/file',
@@ -67,7 +68,7 @@ const NAMES: Names = atTheTop({
 
 export function audioRoutes(app: Api, parts: ApiParts): void {
   for (const call of CALLS) {
-    // Not by app.openapi: its validator would read the whole body before we can count it.
+    // Not app.openapi: its validator would read the whole body before its size can be checked.
     app.openAPIRegistry.registerPath(routeOf(call));
     app.on('POST', call.path, countRefusals(parts.metrics), requires('submit'), guardQuota(parts.quotas));
     app.post(call.path, (c) => answerCall(c, parts, call));
@@ -95,7 +96,7 @@ function routeOf({ path, operationId, summary, fields }: AudioCall): RouteConfig
     },
     responses: {
       200: {
-        description: 'The transcript in the format asked for.',
+        description: 'The transcript, in the requested format.',
         content: {
           'application/json': { schema: TranscriptionSchema },
           'text/plain': text,
@@ -137,14 +138,14 @@ interface Received {
   readonly file: StoredFile;
 }
 
-/** Reads the body to its end and stores its file, when all of it is as it should be. */
+/** Reads the whole body, checks it, and stores its file. */
 async function receive(c: Context<ApiEnv>, { files, streams }: ApiParts, call: AudioCall): Promise<Received> {
   const { tenant } = c.var.caller;
   try {
     return await files.receive(tenant, c.req.raw, async (body) => {
       const { filename: name, contentType, bytes } = audioFile(body);
       const fields = audioFields(call.fields, body);
-      // Before there is a job that nobody would hear of.
+      // Checked before the job is made, whose id a refused caller would not learn.
       if (fields.stream === 'true') streams.check(holderOf(c.var.caller));
       return { fields, file: await files.create(tenant, { name, contentType, bytes }) };
     });
@@ -155,7 +156,7 @@ async function receive(c: Context<ApiEnv>, { files, streams }: ApiParts, call: A
   }
 }
 
-/** The job reads the stored file, which goes when the job is over, or at once when the job has another. */
+/** The job reads the stored file. The file is deleted after the answer, or at once if an earlier call made the job. */
 async function makeAudioJob(
   c: Context<ApiEnv>,
   parts: ApiParts,
@@ -165,10 +166,10 @@ async function makeAudioJob(
   const { model, language, prompt, temperature, timestamp_granularities } = fields;
   const timestamps = timestamp_granularities.includes('word') ? ('word' as const) : ('segment' as const);
   const input = { audio: file.id, task, language, prompt, temperature, timestamps };
-  const forget = () =>
+  const deleteFile = () =>
     parts.files
       .delete(c.var.caller.tenant, file)
-      .catch((error) => parts.log.warn({ error, file: file.id }, 'an upload was not deleted'));
+      .catch((error) => parts.log.warn({ error, file: file.id }, 'could not delete an upload'));
   try {
     const made = await makeJob(c, parts, {
       route: `POST ${path}`,
@@ -176,27 +177,27 @@ async function makeAudioJob(
       request: nativeRequest({ type: 'speech-to-text', model, input }, NAMES),
       names: NAMES,
       cancelIfAbandoned: true,
-      ...askedAgain(headers),
+      ...repeatOf(headers),
     });
     if (!made.isNew) {
-      await forget();
+      await deleteFile();
       return made;
     }
     const markAnswered = async (): Promise<void> => {
       await made.markAnswered();
-      await forget();
+      await deleteFile();
     };
     return { ...made, markAnswered };
   } catch (error) {
-    await forget();
+    await deleteFile();
     throw error;
   }
 }
 
-/** Throws `gone` for a long one whose segments are not kept any more. */
+/** Throws `gone` for a long transcript whose stored segments have been deleted. */
 async function transcriptOf({ presenter }: ApiParts, record: SucceededRecord): Promise<Transcript> {
   const { output } = await presenter.job(record);
   const parsed = TranscriptSchema.safeParse(output);
   if (parsed.success) return parsed.data;
-  throw new LehrError('gone', 'The transcript is not kept any more.', { cause: parsed.error });
+  throw new LehrError('gone', 'The transcript has been deleted.', { cause: parsed.error });
 }

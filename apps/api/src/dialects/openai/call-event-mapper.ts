@@ -1,16 +1,16 @@
-/** What a streamed transcription hears: each piece of text as it becomes final, then all of it. */
+/** The events of a streamed transcription: each piece of text when it is final, then the whole text. */
 import type { JobEvent } from '@lehr/shared';
 import type { SucceededRecord } from '../../calls/hold.ts';
 import type { TranscriptEvent } from './audio-contract.ts';
 import type { CallEventMapper } from './call-events.ts';
 
-/** `textOf`: the whole text of a job that succeeded. */
+/** `textOf` reads the whole text of a succeeded job. */
 export function transcriptEventMapper(textOf: (record: SucceededRecord) => Promise<string>): CallEventMapper {
-  let said = '';
-  /** A job begun anew says again what was said. */
+  let sentText = '';
+  /** A new attempt produces the text from the start again: what was sent is not repeated. */
   const delta = (text: string, offset: number): TranscriptEvent | undefined => {
-    const more = text.slice(Math.max(0, said.length - offset));
-    said += more;
+    const more = text.slice(Math.max(0, sentText.length - offset));
+    sentText += more;
     return more === '' ? undefined : { type: 'transcript.text.delta', delta: more };
   };
   return {

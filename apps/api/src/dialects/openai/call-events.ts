@@ -1,4 +1,4 @@
-/** A call that is streamed: what the job tells meanwhile, then its result or why there is none. */
+/** The events of a streamed call: those of the running job, then its result or its error. */
 import { type JobEvent, LehrError, toLehrError } from '@lehr/shared';
 import { isRedisOutage } from '@lehr/shared/redis';
 import type { ApiParts } from '../../api.ts';
@@ -10,10 +10,11 @@ import { isOver } from '../../jobs/present.ts';
 import { openaiRefusal } from './errors.ts';
 
 export interface CallEventMapper {
-  /** Whether to have previews made. */
+  /** Whether the call needs previews. */
   readonly previews: boolean;
-  /** What the client hears of an event; undefined: nothing. */
+  /** The call's event for an event of the running job; undefined when there is none. */
   during(event: JobEvent): object | undefined;
+  /** The events for the result. */
   after(record: SucceededRecord): AsyncIterable<object>;
 }
 
@@ -30,20 +31,21 @@ export async function* callEvents(
   try {
     for await (const item of feeds.follow({ id, after: 0, previews: mapper.previews, gone })) {
       if (item === 'ping') yield PING;
-      const told = item === 'ping' ? undefined : mapper.during(item.event);
-      if (told) yield formatEvent({ data: JSON.stringify(told) });
+      const event = item === 'ping' ? undefined : mapper.during(item.event);
+      if (event) yield formatEvent({ data: JSON.stringify(event) });
     }
     if (gone.aborted) return;
     const record = await records.read(id);
-    if (!record) throw new LehrError('gone', 'The job was deleted meanwhile.');
+    if (!record) throw new LehrError('gone', 'The job was deleted before its result was sent.');
     if (!isOver(record)) throw new JobEndedError('stopping', record);
     await made.markAnswered();
-    for await (const told of mapper.after(succeeded(record))) {
-      yield formatEvent({ data: JSON.stringify(told) });
+    for await (const event of mapper.after(succeeded(record))) {
+      yield formatEvent({ data: JSON.stringify(event) });
     }
   } catch (cause) {
     const error = toLehrError(cause, isRedisOutage(cause) ? 'unavailable' : 'internal');
-    if (error.code === 'internal') log.error({ error, job: id }, 'a streamed call failed by a fault of ours');
+    if (error.code === 'internal')
+      log.error({ error, job: id }, 'a streamed call failed with an internal error');
     if (!(error instanceof JobEndedError) || error.end === 'stopping') await made.markUnanswered();
     yield errorEvent(error);
   }

@@ -1,4 +1,4 @@
-/** Pictures as OpenAI clients ask for them and get them. */
+/** Picture requests and answers of OpenAI's clients. */
 import { z } from '@hono/zod-openapi';
 import { IMAGE_FORMATS, TextToImageRequestSchema } from '@lehr/shared';
 import { withoutNulls } from '../without-nulls.ts';
@@ -18,16 +18,16 @@ export const ImageRequestSchema = z
         .regex(/^(?:auto|[1-9]\d{0,4}x[1-9]\d{0,4})$/, 'must be auto or WIDTHxHEIGHT, such as 512x512')
         .optional(),
       response_format: z.enum(['url', 'b64_json']).optional().meta({
-        description: 'Absent: both stand in the answer.',
+        description: 'Absent: the answer has both.',
       }),
       output_format: z.enum(IMAGE_FORMATS).optional(),
       output_compression: z.int().min(0).max(100).optional().meta({
-        description: 'Of jpeg and webp; accepted and without effect.',
+        description: 'For jpeg and webp. Accepted, but has no effect.',
       }),
       background: z.enum(['opaque', 'auto']).optional(),
       stream: z.boolean().optional(),
       partial_images: z.int().min(0).max(3).optional().meta({
-        description: 'With `stream`: at most so many thumbnails of the picture in the making.',
+        description: 'With `stream`: the most previews of the unfinished picture that are sent.',
       }),
       negative_prompt,
       steps,

@@ -1,4 +1,4 @@
-/** What a streamed call hears of its pictures: thumbnails in the making, then each picture whole. */
+/** The events of a streamed picture call: previews, then each finished picture. */
 import { type Clock, IMAGE_FORMATS, type JobEvent } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
 import type { JobRecord } from '@lehr/shared/records';
@@ -8,7 +8,7 @@ import type { CallEventMapper } from './call-events.ts';
 import type { ImageEvent } from './image-contract.ts';
 import { pictureOf } from './picture.ts';
 
-/** Tokens are not what Lehr counts. */
+/** OpenAI's clients require the fields; Lehr counts no tokens. */
 const NO_USAGE = {
   input_tokens: 0,
   output_tokens: 0,
@@ -16,7 +16,7 @@ const NO_USAGE = {
   input_tokens_details: { image_tokens: 0, text_tokens: 0 },
 };
 
-/** `partials`: how many thumbnails at most. */
+/** `partials` is the most previews that are sent. */
 export function imageEventMapper(
   { store, clock }: { readonly store: ObjectStore; readonly clock: Clock },
   record: JobRecord,
@@ -29,7 +29,7 @@ export function imageEventMapper(
     during: (event: JobEvent): ImageEvent | undefined => {
       if (event.type !== 'job.preview') return undefined;
       const { step, steps, content_type, data } = event.data;
-      // The first as soon as there is one, the others evenly over what is left.
+      // The first preview is sent at once, the others spread evenly over the steps.
       if (sent === partials || step / steps < sent / partials) return undefined;
       return {
         type: 'image_generation.partial_image',

@@ -1,4 +1,4 @@
-/** POST /v1/images/generations over a text-to-image job: the answer is held until its pictures are there, or streamed. */
+/** POST /v1/images/generations: makes a text-to-image job and holds or streams the answer. */
 import { createRoute } from '@hono/zod-openapi';
 import type { Api, ApiParts } from '../../api.ts';
 import { holdUntilDone, type SucceededRecord } from '../../calls/hold.ts';
@@ -13,7 +13,7 @@ import { answerJson } from '../../middleware/own-headers.ts';
 import { BEARER } from '../../responses.ts';
 import { readImage } from '../read-image.ts';
 import { callEvents } from './call-events.ts';
-import { askedAgain, CALL_HEADERS, holdMsOf } from './call-headers.ts';
+import { CALL_HEADERS, holdMsOf, repeatOf } from './call-headers.ts';
 import { callErrors } from './errors.ts';
 import {
   ImageEventSchema,
@@ -32,11 +32,11 @@ const route = createRoute({
   path: PATH,
   operationId: 'createImage',
   tags: ['openai'],
-  summary: 'Draw pictures, as OpenAI clients ask for them',
+  summary: 'Create pictures, for OpenAI clients',
   description:
-    'A text-to-image job whose answer is held until the pictures are there, or streamed with `stream: true`. Fields that are ' +
-    'null or unknown are ignored; `quality`, `style`, `moderation` and `user` are without effect. A call that is held too ' +
-    'long ends with 504 and goes on as a job: the same call again joins it.',
+    'Makes a text-to-image job and holds the call until the pictures are finished, or streams them with `stream: true`. Fields ' +
+    'that are null or unknown are ignored; `quality`, `style`, `moderation` and `user` have no effect. When the hold ends ' +
+    'first, the answer is 504 and the job continues; the same call again waits for the same job.',
   security: BEARER,
   request: {
     headers: CALL_HEADERS,
@@ -74,7 +74,7 @@ export function imageRoutes(app: Api, parts: ApiParts): void {
   app.openapi(route, async (c) => {
     const body = c.req.valid('json');
     const headers = c.req.valid('header');
-    // Before there is a job that nobody would hear of.
+    // Checked before the job is made, whose id a refused caller would not learn.
     if (body.stream) parts.streams.check(holderOf(c.var.caller));
     const made = await makeJob(c, parts, {
       route: `POST ${PATH}`,
@@ -82,14 +82,14 @@ export function imageRoutes(app: Api, parts: ApiParts): void {
       request: nativeRequest(requestOf(body), NAMES),
       names: NAMES,
       cancelIfAbandoned: true,
-      ...askedAgain(headers),
+      ...repeatOf(headers),
     });
     if (body.stream) {
       const mapper = imageEventMapper(parts, made.record, body.partial_images ?? 0);
       const stream = countedStream(parts.streams, holderOf(c.var.caller), (gone) =>
         callEvents(parts, made, mapper, gone),
       );
-      // Only JSON has a type here.
+      // The types of zod-openapi know JSON answers only.
       return c.body(stream, 200, { ...made.headers, ...SSE_HEADERS }) as never;
     }
     const record = await holdUntilDone(c, parts, made, holdMsOf(parts, headers));

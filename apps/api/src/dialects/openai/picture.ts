@@ -7,7 +7,7 @@ export interface Picture {
   readonly background: 'opaque';
 }
 
-/** What OpenAI's answers say of every picture of a text-to-image job. */
+/** The facts that OpenAI's answers give about every picture of a job. */
 export function pictureOf({ input }: JobRecord): Picture {
   const { width, height, output_format } = TextToImageInputSchema.parse(input);
   return { size: `${width}x${height}`, output_format, background: 'opaque' };

@@ -1,4 +1,4 @@
-/** Predictions by model and by version, over jobs: held on `Prefer: wait`, else answered at once. */
+/** Creates predictions, by model and by version. The request is held on `Prefer: wait`, and else answered at once. */
 import { createRoute, z } from '@hono/zod-openapi';
 import { END_EVENTS } from '@lehr/shared';
 import type { Context } from 'hono';
@@ -30,16 +30,20 @@ import { type WantedModel, wantedByPath, wantedByVersion } from './wanted-model.
 const BY_MODEL = '/v1/models/{owner}/{name}/predictions';
 const BY_VERSION = '/v1/predictions';
 
-/** Clients wait without end, so every prediction has one. */
+/** Clients wait without a limit, so every prediction has a deadline. */
 const DEADLINE_S = 3600;
-/** A client that loses its connection sends its request six times over; as many are made of it at most. */
-const MAX_TWINS = 4;
+/** A client that loses its connection retries up to six times. Its retries are answered by at most this many jobs. */
+const MAX_HELD = 4;
 
 const HEADERS = z.object({
   ...IDEMPOTENCY_HEADER,
-  prefer: z.string().optional().meta({ description: '`wait=N` or `wait` (60 s): held until it is over.' }),
+  prefer: z
+    .string()
+    .optional()
+    .meta({ description: '`wait=N` or `wait` (60 s) holds the request until the prediction is over.' }),
   'cancel-after': z.string().optional().meta({
-    description: 'How long it may take before it is canceled, such as `90s` or `1h30m`. Absent: an hour.',
+    description:
+      'How long the prediction may take before it is canceled, such as `90s` or `1h30m`. Absent: an hour.',
   }),
 });
 type Headers = z.output<typeof HEADERS>;
@@ -53,12 +57,12 @@ const shared = {
   method: 'post' as const,
   tags: ['replicate'],
   description:
-    'A job under its Replicate name. It goes on when you hang up. The answer says `starting` while it is not over, also when ' +
-    'it runs already: that is how the published clients know to go on asking.',
+    'Makes a job in the form of a Replicate prediction; it continues when you hang up. The answer has the status `starting` ' +
+    'until the prediction is over, even while it runs: the published clients stop polling at any other status.',
   security: BEARER,
   responses: {
-    201: answer('It is over.'),
-    202: answer('It is not; ask again at `urls.get`.'),
+    201: answer('The prediction is over.'),
+    202: answer('The prediction is not over yet; poll `urls.get`.'),
     ...problemsWithKey(
       'invalid-request',
       'model-not-found',
@@ -77,7 +81,7 @@ const byModelRoute = createRoute({
   ...shared,
   path: BY_MODEL,
   operationId: 'createPredictionByModel',
-  summary: 'Have a model make a prediction',
+  summary: 'Create a prediction by model',
   request: {
     params: z.object({
       owner: z.string().meta({ example: 'lehr' }),
@@ -92,14 +96,14 @@ const byVersionRoute = createRoute({
   ...shared,
   path: BY_VERSION,
   operationId: 'createPrediction',
-  summary: 'Have a version of a model make a prediction',
+  summary: 'Create a prediction by version',
   request: {
     headers: HEADERS,
     body: { required: true, content: { 'application/json': { schema: VersionedRequestSchema } } },
   },
 });
 
-interface Asked {
+interface PredictionCall {
   readonly route: string;
   readonly wanted: WantedModel;
   readonly body: PredictionRequest;
@@ -116,11 +120,11 @@ export function createPredictionRoutes(app: Api, parts: ApiParts): void {
   app.openapi(byModelRoute, (c) => {
     const { owner, name } = c.req.valid('param');
     const wanted = wantedByPath(registry, owner, name);
-    const asked = { body: c.req.valid('json'), headers: c.req.valid('header') };
+    const sent = { body: c.req.valid('json'), headers: c.req.valid('header') };
     return answerPrediction(c, parts, view, {
       route: `POST /v1/models/${owner}/${name}/predictions`,
       wanted,
-      ...asked,
+      ...sent,
     });
   });
 
@@ -136,11 +140,11 @@ async function answerPrediction(
   c: Context<ApiEnv>,
   parts: ApiParts,
   view: PredictionsView,
-  { route, wanted: { type, model }, body, headers }: Asked,
+  { route, wanted: { type, model }, body, headers }: PredictionCall,
 ) {
-  const after = headers['cancel-after'];
-  const deadline_s = after === undefined ? DEADLINE_S : cancelAfterS(after);
-  // Each type checks its own input.
+  const cancelAfter = headers['cancel-after'];
+  const deadline_s = cancelAfter === undefined ? DEADLINE_S : cancelAfterS(cancelAfter);
+  // The schema of each type checks the input.
   const fields = { type, model, input: nativeInput(body.input, type), deadline_s } as never;
   const waitS = preferredWaitS(headers.prefer);
   const made = await makeJob(c, parts, {
@@ -150,11 +154,11 @@ async function answerPrediction(
     names: NAMES,
     idempotencyKey: headers['idempotency-key'],
     hook: hookOf(body),
-    maxHeld: MAX_TWINS,
+    maxHeld: MAX_HELD,
     cancelIfAbandoned: false,
   });
   const record = waitS === undefined ? made.record : await hold(c, parts, made, waitS * 1000);
-  // Whatever its state: this client goes on with what it is told.
+  // In any state: the client has an id and polls from here on.
   if (waitS !== undefined && !c.req.raw.signal.aborted) await made.markAnswered();
   return answerJson(c, await view.created(record), isOver(record) ? 201 : 202, {
     ...made.headers,
@@ -162,7 +166,7 @@ async function answerPrediction(
   });
 }
 
-/** Without `completed`, the end is told to those who want outputs, when there is one. */
+/** Replicate's filters in native events. `output` without `completed` is sent only when the job succeeds. */
 const EVENTS: Readonly<Record<WebhookFilter, readonly string[]>> = {
   start: ['job.started'],
   output: ['job.succeeded'],

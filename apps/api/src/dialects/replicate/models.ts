@@ -22,7 +22,7 @@ const route = createRoute({
   path: '/v1/models/{owner}/{name}',
   operationId: 'getReplicateModel',
   tags: ['replicate'],
-  summary: 'Look at a model by its Replicate name',
+  summary: 'Get a model by its Replicate name',
   security: BEARER,
   middleware: requires('read'),
   request: {
@@ -33,7 +33,7 @@ const route = createRoute({
   },
   responses: {
     200: {
-      description: 'The model; `latest_version` is the last one of models.yaml.',
+      description: 'The model; `latest_version` is the last version listed in models.yaml.',
       content: { 'application/json': { schema: ModelSchema } },
     },
     ...problemsWithKey('model-not-found'),

@@ -1,4 +1,4 @@
-/** Predictions as Replicate's clients ask for them and read them. */
+/** Predictions as Replicate's clients send and read them. */
 import { z } from '@hono/zod-openapi';
 import { WebhookUrlSchema } from '@lehr/shared';
 import { withoutNulls } from '../without-nulls.ts';
@@ -6,7 +6,7 @@ import { withoutNulls } from '../without-nulls.ts';
 export const WEBHOOK_FILTERS = ['start', 'output', 'logs', 'completed'] as const;
 export type WebhookFilter = (typeof WEBHOOK_FILTERS)[number];
 
-const wish = {
+const requestFields = {
   input: z.record(z.string(), z.unknown()).meta({
     description:
       'Pictures: `prompt`, `negative_prompt`, `width`, `height`, `num_outputs`, `num_inference_steps`, `guidance_scale`, ' +
@@ -21,9 +21,9 @@ const wish = {
 
 const EXAMPLE = { input: { prompt: 'a red circle on a blue background', num_inference_steps: 8 } };
 
-/** The model stands in the path. */
+/** The model is in the path. */
 export const PredictionRequestSchema = z
-  .preprocess(withoutNulls, z.looseObject(wish))
+  .preprocess(withoutNulls, z.looseObject(requestFields))
   .meta({ id: 'PredictionRequest', example: EXAMPLE });
 export type PredictionRequest = z.output<typeof PredictionRequestSchema>;
 
@@ -31,7 +31,7 @@ export const VersionedRequestSchema = z
   .preprocess(
     withoutNulls,
     z.looseObject({
-      ...wish,
+      ...requestFields,
       version: z.string().min(1).max(200).meta({
         description: '`lehr/model`, `lehr/model:version`, or a version’s id, `model@version`.',
         example: 'lehr/tiny-diffusion',

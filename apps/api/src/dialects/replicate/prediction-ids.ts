@@ -1,8 +1,8 @@
-/** A prediction is a job: its id is the job's without the prefix. */
+/** A prediction's id is its job's id without the prefix. */
 import type { JobId } from '@lehr/shared';
 
 const PREFIX = 'job_';
 
 export const predictionIdOf = (job: JobId): string => job.slice(PREFIX.length);
-/** Of any text; whether there is such a job, findJob says. */
+/** Does not check the id; findJob does. */
 export const jobIdOf = (prediction: string): string => `${PREFIX}${prediction}`;

@@ -1,4 +1,4 @@
-/** Inputs under Replicate's names, into native requests and back. */
+/** Maps inputs between Replicate's field names and the native ones. */
 import type { JobRecord } from '@lehr/shared/records';
 import type { Names } from '../../calls/names.ts';
 import { refusal } from '../../field-problems.ts';
@@ -23,17 +23,19 @@ const SPEECH = {
   prompt: 'prompt',
   temperature: 'temperature',
 };
-/** Replicate's name to the native one: all that may be asked for. */
+/** Native field name by Replicate's name: every field that a request may have. */
 const NATIVE: Readonly<Record<WantedModel['type'], Readonly<Record<string, string>>>> = {
   'text-to-image': PICTURE,
   'speech-to-text': SPEECH,
   'speech-to-image': { ...PICTURE, ...SPEECH },
 };
-const SHOWN = new Map(Object.entries({ ...PICTURE, ...SPEECH }).map(([theirs, native]) => [native, theirs]));
+const REPLICATE_NAMES = new Map(
+  Object.entries({ ...PICTURE, ...SPEECH }).map(([name, native]) => [native, name]),
+);
 
 /**
- * Throws `invalid-input` for every unknown name, without a word of its value: a client with a bug sends itself as the input, its
- * key included.
+ * Throws `invalid-input` with every unknown name and without its value: a known client bug sends the client object, API key
+ * included, as the input.
  */
 export function nativeInput(
   input: Readonly<Record<string, unknown>>,
@@ -53,14 +55,14 @@ export function nativeInput(
 
 export const NAMES: Names = (pointer) => {
   const [, field, rest = ''] = /^\/input\/([^/]*)(.*)$/.exec(pointer) ?? [];
-  return field === undefined ? pointer : `/input/${SHOWN.get(field) ?? field}${rest}`;
+  return field === undefined ? pointer : `/input/${REPLICATE_NAMES.get(field) ?? field}${rest}`;
 };
 
-/** As the prediction shows it: every field decided, links made with `url`. */
+/** The input as a prediction shows it, defaults included; `url` makes the links. */
 export function shownInput({ input }: JobRecord, url: (path: string) => string): Record<string, unknown> {
   const fields = Object.entries(presentInput(input, url)).flatMap(([native, value]) => {
-    const theirs = SHOWN.get(native);
-    return theirs === undefined || value === null ? [] : [[theirs, value] as const];
+    const name = REPLICATE_NAMES.get(native);
+    return name === undefined || value === null ? [] : [[name, value] as const];
   });
   return Object.fromEntries(fields);
 }

@@ -1,4 +1,4 @@
-/** A job's record as a prediction. */
+/** Presents a job's record as a prediction. */
 import type { Clock, Job } from '@lehr/shared';
 import type { JobRecord } from '@lehr/shared/records';
 import type { EventLinks } from '../../follow/event-links.ts';
@@ -24,8 +24,8 @@ export class PredictionsView {
   }
 
   /**
-   * As GET and webhooks show it. Clients poll this without end, so it asks Redis for nothing. `brief` leaves out what would have
-   * to be read from the store, as lists do.
+   * The prediction as GET and webhooks show it. Clients poll often, so only a succeeded job costs more than its record: its
+   * outputs are presented. `brief`, for lists, leaves out what must be read from the store.
    */
   async of(record: JobRecord, { brief = false } = {}): Promise<Prediction> {
     const { presenter, clock, outputTtlMs } = this.#options;
@@ -53,8 +53,8 @@ export class PredictionsView {
   }
 
   /**
-   * As the answer to its creation: clients that are told `processing` there take the prediction for finished and return
-   * nothing, so one that runs is still starting.
+   * The answer to a creation. Published clients take `processing` in it for the end and return without output, so a running
+   * prediction is `starting` here.
    */
   async created(record: JobRecord): Promise<Prediction> {
     const prediction = await this.of(record);
@@ -74,11 +74,11 @@ export class PredictionsView {
   }
 }
 
-/** Never `aborted`: clients that wait do not know it and go on waiting. */
+/** Never `aborted`: published clients do not know it and would wait forever. */
 function statusOf(record: JobRecord): Prediction['status'] {
   switch (record.state) {
     case 'queued':
-      // Its worker was lost: a status does not run backwards.
+      // Waiting for another attempt: a status does not go back to `starting`.
       return record.attempt > 0 ? 'processing' : 'starting';
     case 'running':
       return 'processing';

@@ -1,4 +1,4 @@
-/** Looking at predictions, listing them and calling them off. Never refused for load: a refused poll ends its caller's run. */
+/** Get, list and cancel predictions. They have no quota: the published clients give up a prediction when a poll is refused. */
 
 import { createRoute, z } from '@hono/zod-openapi';
 import { isJobId, type JobId } from '@lehr/shared';
@@ -28,10 +28,10 @@ const getRoute = createRoute({
   method: 'get',
   path: '/v1/predictions/{id}',
   operationId: 'getPrediction',
-  summary: 'Look at a prediction',
+  summary: 'Get a prediction',
   middleware: requires('read'),
   request: { params },
-  responses: { ...prediction('The prediction, its links signed now.'), ...problemsWithKey('not-found') },
+  responses: { ...prediction('The prediction, with freshly signed links.'), ...problemsWithKey('not-found') },
 });
 
 const cancelRoute = createRoute({
@@ -39,8 +39,8 @@ const cancelRoute = createRoute({
   method: 'post',
   path: '/v1/predictions/{id}/cancel',
   operationId: 'cancelPrediction',
-  summary: 'Call a prediction off',
-  description: 'Takes no body. One that runs stops at its next step; one that is over stays as it is.',
+  summary: 'Cancel a prediction',
+  description: 'Takes no body. A running prediction stops at its next step; one that is over is not changed.',
   middleware: requires('cancel'),
   request: { params },
   responses: { ...prediction('The prediction as it is now.'), ...problemsWithKey('not-found') },
@@ -52,11 +52,11 @@ const listRoute = createRoute({
   path: '/v1/predictions',
   operationId: 'listPredictions',
   summary: 'List your predictions, newest first',
-  description: 'All your jobs, whichever way they were asked for, a hundred a page.',
+  description: 'All your jobs, made by any route, a hundred per page.',
   middleware: requires('read'),
   request: {
     query: z.object({
-      cursor: z.string().max(200).optional().meta({ description: 'As in `next` of a page.' }),
+      cursor: z.string().max(200).optional().meta({ description: 'From `next` of a page.' }),
     }),
   },
   responses: {
@@ -91,7 +91,7 @@ export function predictionRoutes(app: Api, parts: ApiParts): void {
       ...(cursor !== undefined && { cursor: decodeCursor(cursor) }),
     });
     const results = await Promise.all(page.records.map((record) => view.of(record, { brief: true })));
-    // Absolute: clients resolve it against a base that ends in /v1.
+    // An absolute link, because clients resolve relative ones against a base that ends in /v1.
     const next =
       page.next === undefined ? null : presenter.url(`/v1/predictions?cursor=${encodeCursor(page.next)}`);
     return answerJson(c, { results, next, previous: null }, 200, PRIVATE);

@@ -1,11 +1,10 @@
-/** Webhooks on Replicate's wire: the prediction as GET shows it. */
-
+/** Webhooks in Replicate's dialect: the prediction as GET shows it, less what makes it too large. */
 import { isEnd } from '../../webhooks/message-id.ts';
 import type { Renderer } from '../../webhooks/renderer.ts';
 import type { Prediction } from './prediction-contract.ts';
 import { PredictionsView, type PredictionsViewOptions } from './predictions-view.ts';
 
-/** Links, never bytes; a long transcript can be asked for. */
+/** Many receivers refuse larger bodies; GET has what is left out. */
 const MAX_BODY_BYTES = 20_000;
 
 export function replicateRenderer(options: PredictionsViewOptions): Renderer {

@@ -1,4 +1,4 @@
-/** `urls.stream`: a prediction's outputs and logs as events, read without a key. The link is the right to it. */
+/** `urls.stream`: a prediction's outputs and logs as server-sent events. The signed link replaces the key. */
 import { createRoute, z } from '@hono/zod-openapi';
 import { isJobId, type JobEvent, LehrError } from '@lehr/shared';
 import { secureHeaders } from 'hono/secure-headers';
@@ -17,8 +17,8 @@ const route = createRoute({
   tags: ['replicate'],
   summary: 'Follow a prediction without a key',
   description:
-    '`urls.stream` of a prediction leads here: `output` for every picture’s link and every piece of text, `logs` for progress, ' +
-    '`error` with its message, and `done` at the end.',
+    '`urls.stream` of a prediction leads here. Events: `output` for the link of each picture and each piece of text, `logs` ' +
+    'for progress, `error` with its message, and `done` at the end.',
   request: {
     params: z.object({ id: z.string() }),
     query: z.object({ expires: z.string(), sig: z.string() }),
@@ -44,48 +44,48 @@ export function predictionStreamRoute(app: Api, { records, eventLinks, feeds, st
     const { outcome } = eventLinks.verdict(id, new URL(c.req.url).searchParams);
     if (outcome === 'invalid') throw new LehrError('forbidden', 'This link is not valid.');
     if (outcome === 'expired') {
-      throw new LehrError('gone', 'This link has expired; ask for the prediction again for a new one.');
+      throw new LehrError('gone', 'This link has expired. Get the prediction again for a new link.');
     }
     const record = isJobId(id) ? await records.read(id) : undefined;
-    if (!record) throw new LehrError('not-found', 'There is no such prediction any more.');
+    if (!record) throw new LehrError('not-found', 'There is no such prediction. It may have been deleted.');
     c.header('access-control-allow-origin', '*');
     const body = countedStream(streams, linkHolderOf(record.tenant), (gone) =>
       predictionEvents(feeds.follow({ id: record.id, after: 0, previews: false, gone })),
     );
-    // Only JSON has a type here.
+    // The types of zod-openapi know JSON answers only.
     return c.body(body, 200, SSE_HEADERS) as never;
   });
 }
 
 async function* predictionEvents(feed: AsyncGenerator<FeedItem>): AsyncGenerator<string> {
-  let said = '';
+  let sentText = '';
   for await (const item of feed) {
     if (item === 'ping') {
       yield PING;
       continue;
     }
-    for (const [event, data] of told(item.event, said)) {
-      if (event === 'output') said += data;
+    for (const [event, data] of toStreamEvents(item.event, sentText)) {
+      if (event === 'output') sentText += data;
       yield formatEvent({ event, data, ...(item.rev !== undefined && { id: String(item.rev) }) });
     }
   }
 }
 
-/** `said`: all the text told so far. */
-function told(event: JobEvent, said: string): [event: string, data: string][] {
+/** `sentText` is all the text sent so far. */
+function toStreamEvents(event: JobEvent, sentText: string): [event: string, data: string][] {
   switch (event.type) {
     case 'job.progress':
       return [['logs', progressLine(event.data).trimEnd()]];
     case 'job.output': {
-      // A job begun anew says again what was said.
+      // A new attempt produces the text from the start again.
       const { text, offset } = event.data;
-      const more = text.slice(Math.max(0, said.length - offset));
+      const more = text.slice(Math.max(0, sentText.length - offset));
       return more === '' ? [] : [['output', more]];
     }
     case 'job.succeeded': {
       const { text, images = [] } = event.data.output ?? {};
       const links = images.map(({ url }): [string, string] => ['output', url]);
-      const rest = text?.slice(said.length) ?? '';
+      const rest = text?.slice(sentText.length) ?? '';
       return [...(rest === '' ? [] : [['output', rest] as [string, string]]), ...links, ['done', '{}']];
     }
     case 'job.failed':

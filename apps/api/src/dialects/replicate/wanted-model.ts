@@ -1,4 +1,4 @@
-/** Which model a prediction is of, as Replicate's clients name it. */
+/** Finds the model of a prediction by the names that Replicate's clients use. */
 import { LehrError, type Registry } from '@lehr/shared';
 import { refusal } from '../../field-problems.ts';
 
@@ -10,15 +10,16 @@ export interface WantedModel {
   readonly type: 'text-to-image' | 'speech-to-text' | 'speech-to-image';
 }
 
-/** From `/v1/models/{owner}/{name}`. Throws `model-not-found`. */
+/** The model in the path `/v1/models/{owner}/{name}`. Throws `model-not-found`. */
 export function wantedByPath(registry: Registry, owner: string, name: string): WantedModel {
   if (owner !== OWNER) throw notFound(`${owner}/${name}`);
   return typed(registry, name);
 }
 
 /**
- * From `version`: `lehr/name`, `lehr/name:version`, a version's id as predictions show it (`name@version`), or a version alone,
- * which is all that clients send of `lehr/name:version`: it must be of one model only. Throws `model-not-found` and `invalid-input`.
+ * The model in `version`: `lehr/name`, `lehr/name:version`, a version's id as predictions show it (`name@version`), or a version
+ * alone, which is what clients send for `lehr/name:version` and which must belong to one model only. Throws `model-not-found`
+ * and `invalid-input`.
  */
 export function wantedByVersion(registry: Registry, wanted: string): WantedModel {
   const [, owner, name, version] = /^([^/]+)\/([^/:]+)(?::(.+))?$/.exec(wanted) ?? [];
@@ -31,13 +32,15 @@ export function wantedByVersion(registry: Registry, wanted: string): WantedModel
     );
   }
   if (wanted.includes('@')) return typed(registry, wanted);
-  const having = registry.models.filter(({ versions }) => versions.some((each) => each.version === wanted));
-  if (having.length > 1) {
-    const ids = having.map((model) => `${model.name}@${wanted}`).join(' or ');
-    throw refusal('invalid-input', [{ pointer: '/version', detail: `is of several models: say ${ids}` }]);
+  const owners = registry.models.filter(({ versions }) => versions.some((each) => each.version === wanted));
+  if (owners.length > 1) {
+    const ids = owners.map((model) => `${model.name}@${wanted}`).join(' or ');
+    throw refusal('invalid-input', [
+      { pointer: '/version', detail: `belongs to several models: use ${ids}` },
+    ]);
   }
-  if (!having[0]) throw notFound(wanted);
-  return typed(registry, `${having[0].name}@${wanted}`);
+  if (!owners[0]) throw notFound(wanted);
+  return typed(registry, `${owners[0].name}@${wanted}`);
 }
 
 function typed(registry: Registry, model: string): WantedModel {

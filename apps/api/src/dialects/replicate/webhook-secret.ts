@@ -1,4 +1,4 @@
-/** The secret that signs your webhooks, as Replicate's clients ask for it: as often as they like. */
+/** The webhook secret for Replicate's clients. Unlike the native route, it can be read any number of times. */
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Api, ApiParts } from '../../api.ts';
 import { requires } from '../../middleware/auth.ts';
@@ -10,7 +10,7 @@ const route = createRoute({
   operationId: 'getDefaultWebhookSecret',
   tags: ['replicate'],
   summary: 'Get the secret that signs your webhooks',
-  description: 'The current one, the same as on the native routes; needs the right to submit.',
+  description: 'The current secret, the same as on the native routes. Needs a key with the scope `submit`.',
   security: BEARER,
   middleware: requires('submit'),
   responses: {
