@@ -6,9 +6,12 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { LaneSample } from '../../apps/worker/src/engine/lane-sample.ts';
+import { LaneSample } from '../../apps/worker/src/engine/diffusion/lane-sample.ts';
 import type { DiffusionSample, SampleId } from '../../apps/worker/src/engine/protocol.ts';
-import { type DiffusionModel, openDiffusionModel } from '../../apps/worker/src/models/diffusion/diffusion-folder.ts';
+import {
+  type DiffusionModel,
+  openDiffusionModel,
+} from '../../apps/worker/src/models/diffusion/diffusion-folder.ts';
 import { onnxRuntime } from '../../apps/worker/src/runtime/onnx.ts';
 import type { SamplerName } from '../../packages/shared/src/index.ts';
 
@@ -69,11 +72,11 @@ async function newSample(fixture: Fixture): Promise<LaneSample> {
     negativePrompt,
     maxBatchMates: 1,
   };
-  const [prompt, negative] = await model.textEncoder.encode([fixture.prompt, negativePrompt]);
   const { latentChannels, scaleFactor } = model.vae;
   const length = latentChannels * (width / scaleFactor) * (height / scaleFactor);
-  const marks = { arrivedAt: 0, textMs: 0, startedAt: 0, denoisedAt: 0 };
-  return new LaneSample(request, { prompt, negative }, model.schedulerConfig, length, marks);
+  const sample = new LaneSample(request, model.schedulerConfig, length, 0);
+  sample.setEmbeddings(await model.textEncoder.encode(sample.prompts));
+  return sample;
 }
 
 describe.each(fixtures)('$prompt', (fixture) => {

@@ -7,8 +7,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { correlation, shrinkPixels } from '../../../../test/support/correlation.ts';
 import { sd15Config } from '../../../../test/support/sampler-golden.ts';
 import { onnxRuntime } from '../runtime/onnx.ts';
-import { foretellClean } from './foretell.ts';
 import { fitLatentRgb, type LatentDecoder, LatentRgb } from './latent-rgb.ts';
+import { predictedClean } from './predicted-clean.ts';
 import { openVae } from './vae.ts';
 
 /** Per colour: what four channels add, and the bias. Small enough that nothing is clamped. */
@@ -130,7 +130,7 @@ test('at Stable Diffusion’s size two a second take less than a hundredth of th
   const [input, output] = [latentOf(4 * 64 * 64), latentOf(4 * 64 * 64)];
   const times = Array.from({ length: 50 }, () => {
     const startedAt = performance.now();
-    rgb.thumbnail(foretellClean(config, 500, input, output), size);
+    rgb.thumbnail(predictedClean(config, 500, input, output), size);
     return performance.now() - startedAt;
   });
   const median = times.sort((a, b) => a - b)[25];

@@ -1,45 +1,46 @@
 /**
- * Who joins the running batch at a step boundary: a pure choice over the waiting samples.
+ * Chooses the samples that join the running batch at a step boundary. A pure function.
  *
- * Shortest remaining work first, so a 4-step sample does not wait behind 50-step ones; ageing, so that a long one
- * does not wait for ever: every `AGEING_STEPS_PER_S` worth of waiting counts like steps already done.
+ * Shortest remaining work first, so that a 4-step sample does not wait behind 50-step ones; with ageing, so that a long
+ * sample does not wait for ever: waiting lowers its rank as if it had fewer steps to go.
  */
 
-export interface Waiting {
+export interface LaneMember {
   readonly rows: number;
   readonly steps: number;
-  readonly waitedMs: number;
-  /** At most this many samples may be in the lane together with it, itself included. */
+  /** On the clock of `LaneState.now`, in ms. */
+  readonly arrivedAt: number;
+  /** The most samples that may be in the lane at once, this one included. */
   readonly maxBatchMates: number;
 }
 
-export interface LaneRoom {
+export interface LaneState<Sample> {
+  readonly waiting: readonly Sample[];
+  readonly running: readonly Sample[];
   readonly rowCap: number;
-  readonly rows: number;
-  readonly samples: number;
-  /** The smallest `maxBatchMates` of the samples in the lane. */
-  readonly maxBatchMates: number;
+  readonly now: number;
 }
 
-/** A sample that waited one second is treated as if it had this many steps fewer to go. */
+/** A sample that has waited one second is ranked as if it had this many steps fewer. */
 export const AGEING_STEPS_PER_S = 10;
 
-const urgency = (sample: Waiting): number => sample.steps - (sample.waitedMs / 1000) * AGEING_STEPS_PER_S;
-
 /**
- * The samples that join now, in the order they join. A sample too wide for the cap still runs when the lane is
- * empty: a cap must never starve anybody. A sample that does not fit yet holds back those behind it, or a stream of
- * narrow ones would keep a wide one out for ever.
+ * The samples that join now, in order. A sample with more rows than the cap still joins an empty lane, or it would never
+ * run. A sample that does not fit yet blocks those behind it, or a stream of narrow samples would keep a wide one out.
  */
-export function admit<Sample extends Waiting>(waiting: readonly Sample[], lane: LaneRoom): Sample[] {
-  let { rows, samples, maxBatchMates } = lane;
+export function admit<Sample extends LaneMember>(lane: LaneState<Sample>): Sample[] {
+  const { waiting, running, rowCap, now } = lane;
+  const rank = ({ steps, arrivedAt }: Sample): number =>
+    steps - ((now - arrivedAt) / 1000) * AGEING_STEPS_PER_S;
+  let rows = running.reduce((sum, sample) => sum + sample.rows, 0);
+  let maxBatchMates = Math.min(...running.map((sample) => sample.maxBatchMates));
   const joining: Sample[] = [];
-  for (const sample of [...waiting].sort((a, b) => urgency(a) - urgency(b))) {
-    const fits = rows + sample.rows <= lane.rowCap || samples === 0;
-    if (!fits || samples + 1 > Math.min(maxBatchMates, sample.maxBatchMates)) break;
+  for (const sample of [...waiting].sort((a, b) => rank(a) - rank(b))) {
+    const samples = running.length + joining.length + 1;
+    const fits = samples === 1 || rows + sample.rows <= rowCap;
+    if (!fits || samples > Math.min(maxBatchMates, sample.maxBatchMates)) break;
     joining.push(sample);
     rows += sample.rows;
-    samples += 1;
     maxBatchMates = Math.min(maxBatchMates, sample.maxBatchMates);
   }
   return joining;

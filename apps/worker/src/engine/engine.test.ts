@@ -7,9 +7,9 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { correlation, shrinkPixels } from '../../../../test/support/correlation.ts';
 import { type DiffusionModel, openDiffusionModel } from '../models/diffusion/diffusion-folder.ts';
 import { onnxRuntime } from '../runtime/onnx.ts';
+import { Lane } from './diffusion/lane.ts';
+import { LaneSample } from './diffusion/lane-sample.ts';
 import { Engine } from './engine.ts';
-import { Lane } from './lane.ts';
-import { LaneSample } from './lane-sample.ts';
 import type { DiffusionSample, FromEngine, OpenedModel, SampleId } from './protocol.ts';
 import { RowCap } from './row-cap.ts';
 
@@ -113,16 +113,15 @@ async function latentsOf(samples: readonly DiffusionSample[]): Promise<Map<numbe
     ladder: [],
     clock: systemClock,
     post: () => {},
-    onRetired: (sample) => latents.set(sample.request.seed, sample.latent),
-    isCongested: () => false,
+    onDenoised: (sample) => latents.set(sample.request.seed, sample.latent),
+    isDecodeCongested: () => false,
   });
-  const marks = { arrivedAt: 0, textMs: 0, startedAt: 0, denoisedAt: 0 };
-  for (const sample of samples) {
-    const [prompt, negative] = await model.textEncoder.encode([sample.prompt, sample.negativePrompt]);
-    const embeddings = { prompt, negative: sample.guidance > 1 ? negative : undefined };
-    lane.submit(new LaneSample(sample, embeddings, model.schedulerConfig, 4 * 8 * 8, { ...marks }));
+  for (const request of samples) {
+    const sample = new LaneSample(request, model.schedulerConfig, 4 * 8 * 8, 0);
+    sample.setEmbeddings(await model.textEncoder.encode(sample.prompts));
+    lane.submit(sample);
   }
-  while (lane.hasWork) await lane.turn();
+  while (lane.hasWork) await lane.takeTurn();
   return latents;
 }
 

@@ -1,4 +1,4 @@
-/** Entry of the engine's process: messages in, engine, messages out. Lives and dies with the worker that forked it. */
+/** Entry of the engine process: connects the engine to the messages of the worker that forked it. */
 import { systemClock, toPlainError } from '@lehr/shared';
 import { onnxRuntime } from '../runtime/onnx.ts';
 import { createSimulatedRuntime } from '../runtime/simulated.ts';
@@ -47,7 +47,7 @@ process.on('message', (message: ToEngine) => {
   }
 });
 
-// The parent is gone, with or without a word; nobody is left to draw for.
+// The worker has ended or crashed.
 process.on('disconnect', () => process.exit(0));
-// The parent decides when to stop: a signal to the whole group must not take the engine away from a draining worker.
+// The worker decides when the engine stops: a signal to the whole process group must not end it while the worker drains.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {});

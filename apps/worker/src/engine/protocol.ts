@@ -3,22 +3,16 @@
  * Node's IPC channel. protocol.test.ts snapshots one message of each type, so a change of the wire shows in review. No
  * message carries a tensor: pixels travel as bytes, a log-mel window as floats.
  */
-import type { PlainError, SamplerName } from '@lehr/shared';
-import type { Placement, Provider } from '../runtime/runtime.ts';
+import type { PlainError } from '@lehr/shared';
+import type { GraphReport, Provider } from '../runtime/runtime.ts';
 import type { LatencyModel } from '../runtime/simulated.ts';
-import type {
-  DecoderProgressMessage,
-  SegmentMessage,
-  TranscribedMessage,
-  WhisperAbilities,
-  WhisperSample,
-} from './whisper-messages.ts';
+import type { FrontEnd } from '../whisper/front-end.ts';
+import type { WindowSegment } from '../whisper/segments.ts';
+import type { WindowWord } from '../whisper/word-times.ts';
+import type { EngineSample, SampleId } from './samples.ts';
 
-export type * from './whisper-messages.ts';
-
-declare const brand: unique symbol;
-/** One sample of one attempt of a job. Never reused, so that a late message cannot be taken for another attempt. */
-export type SampleId = string & { readonly [brand]: 'SampleId' };
+export type * from './samples.ts';
+export type { FrontEnd, GraphReport, WindowSegment, WindowWord };
 
 interface FolderToOpen {
   /** `name@version`. */
@@ -28,79 +22,57 @@ interface FolderToOpen {
 
 export interface DiffusionToOpen extends FolderToOpen {
   readonly task: 'diffusion';
-  /** The shape that is warmed up, and measured, before the engine says ready. Pixels. */
+  /** Picture size of the warm-up and its measurements, in pixels. */
   readonly warmUp: { readonly width: number; readonly height: number };
 }
 
 export interface WhisperToOpen extends FolderToOpen {
   readonly task: 'whisper';
-  /** Which of several exports in the folder: the ending of its graphs' names, as `_quantized`. */
+  /** Which of several exports in the folder: the suffix of its graph files, such as `_quantized`. */
   readonly variant?: string;
 }
 
 export type ModelToOpen = DiffusionToOpen | WhisperToOpen;
 
-/** Which graph runs where, as the runtime reported it after loading and running it. */
-export interface GraphReport {
-  readonly graph: string;
-  readonly provider: Provider | 'simulated';
-  /** Nodes by provider, on a GPU: some may have stayed on the CPU. */
-  readonly placement?: Placement;
-  /** Why the providers before it in the list did not take the graph. */
-  readonly refusals?: readonly string[];
-}
-
 export interface OpenedModel {
   readonly ref: string;
   /**
-   * `step`: every row is at its own step, or its own token. `aligned`: only samples of equal steps, sampler and guidance
-   * share a batch, or windows that have written equally much.
+   * `step`: each row of a batch is at its own step or token. `aligned`: only samples with equal steps, sampler and guidance
+   * share a batch, or windows with equally many tokens.
    */
   readonly batching: 'step' | 'aligned';
-  /** Why it is aligned. */
+  /** Why the batching is `aligned`. */
   readonly reason?: string;
   readonly graphs: readonly GraphReport[];
-  /** Measured at warm-up: milliseconds of one step by row count. */
+  /** Milliseconds of one step by row count, measured at warm-up. */
   readonly stepMs: readonly (readonly [rows: number, ms: number])[];
-  /** The row cap that follows from it; a lane of another shape starts from this one. */
+  /** The row cap that follows from `stepMs`; lanes of other shapes start from it too. */
   readonly rowCap: number;
   /** Set for a Whisper model. */
   readonly whisper?: WhisperAbilities;
 }
 
-export interface DiffusionSample {
-  readonly id: SampleId;
-  readonly task: 'diffusion';
-  readonly model: string;
-  /** The group's queue name; samples of one lane share batches. */
-  readonly lane: string;
-  readonly prompt: string;
-  readonly negativePrompt: string;
-  readonly width: number;
-  readonly height: number;
-  readonly steps: number;
-  readonly guidance: number;
-  readonly seed: number;
-  readonly sampler: SamplerName;
-  /** The most samples that may be in its lane at once, this one included. Reduced for a job that was in a batch that crashed. */
-  readonly maxBatchMates: number;
+/** What the worker must know of an open Whisper model. */
+export interface WhisperAbilities {
+  readonly frontEnd: FrontEnd;
+  /** Language codes it accepts; null for an English-only model. */
+  readonly languages: readonly string[] | null;
+  /** Whether it can time words. */
+  readonly timesWords: boolean;
 }
-
-/** One unit of work in flight: a picture, or a window of audio. */
-export type EngineSample = DiffusionSample | WhisperSample;
 
 export interface EngineSettings {
   readonly providers: readonly Provider[];
-  /** A device that only takes its time instead of running graphs; for benchmarks and queue tests. */
+  /** Use a simulated device with these durations in place of ONNX Runtime; for benchmarks and queue tests. */
   readonly simulated?: LatencyModel;
   readonly threads?: number;
-  /** Rows of one step at most, however well the device scales; `auto` measures the knee. */
+  /** The most rows of one step; `auto` measures the device (row-cap.ts). */
   readonly rowCap: number | 'auto';
 }
 
 export type ToEngine =
   | { readonly type: 'open'; readonly settings: EngineSettings; readonly models: readonly ModelToOpen[] }
-  /** Samples that may start together: all pictures of a job. */
+  /** Samples that may start together, such as all pictures of a job. */
   | { readonly type: 'submit'; readonly samples: readonly EngineSample[] }
   | { readonly type: 'cancel'; readonly sample: SampleId }
   /** Asks for one preview of this sample after its next step; ignored when the sample has no step left. */
@@ -108,12 +80,61 @@ export type ToEngine =
   | { readonly type: 'close' };
 
 export interface SampleTimings {
-  /** All in ms of the engine's monotonic clock since the sample arrived. */
+  /** How long its prompts took to encode. */
   readonly textMs: number;
-  /** When its first step began, its last ended, and its picture was decoded. */
+  /** When its first step began, its last step ended, and its picture was decoded: ms since the sample arrived. */
   readonly startedAt: number;
   readonly denoisedAt: number;
   readonly decodedAt: number;
+}
+
+/** In ms since the window arrived. */
+export interface WindowTimings {
+  readonly encodedAt: number;
+  readonly startedAt: number;
+  readonly decodedAt: number;
+}
+
+/** A segment of a window is complete while the decoder continues. */
+export interface SegmentMessage {
+  readonly type: 'segment';
+  readonly sample: SampleId;
+  readonly segment: WindowSegment;
+  /** The window may still be decoded again at a higher temperature, or be found silent; the text then changes. */
+  readonly provisional: boolean;
+}
+
+/** What the decoder did since the last such message; sent a few times a second. */
+export interface DecoderProgressMessage {
+  readonly type: 'decoder-progress';
+  readonly lane: string;
+  /** Decoder calls, the tokens they wrote, and how long they took. */
+  readonly calls: number;
+  readonly tokens: number;
+  readonly ms: number;
+  readonly samples: readonly { readonly id: SampleId; readonly tokens: number }[];
+}
+
+/** A window is done. */
+export interface TranscribedMessage {
+  readonly type: 'transcribed';
+  readonly sample: SampleId;
+  /** Empty when there is no speech. */
+  readonly segments: readonly WindowSegment[];
+  /** Present if the request has `timestamps: 'word'`. */
+  readonly words?: readonly WindowWord[];
+  /** All tokens of the segments; the next window gets them as `previousTokens`. */
+  readonly tokens: readonly number[];
+  readonly language: string;
+  /** Frames from this window's start to the start of the next. */
+  readonly advanceFrames: number;
+  readonly temperature: number;
+  readonly avgLogProbability: number;
+  readonly compressionRatio: number;
+  readonly noSpeechProbability: number;
+  /** Mean number of windows that shared this one's decoder calls, itself included. */
+  readonly batchSize: number;
+  readonly timings: WindowTimings;
 }
 
 export type FromEngine =

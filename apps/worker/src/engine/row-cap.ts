@@ -1,32 +1,32 @@
 /**
- * How many rows a step should have at most, learned from the device itself.
+ * The most rows that a step should have, measured on the device.
  *
- * Batching helps until the device is busy with one row after the other; past that knee more rows only make every step
- * longer for everybody (a T4 gains 4 % from 4 to 16 rows of SD1.5 at 512x512, and each step takes four times as long).
- * So: the fewest rows whose throughput is within TOLERANCE of the best seen.
+ * Batching increases the throughput until the device is fully used. Past that knee more rows only make every step longer:
+ * a T4 gains 4 % from 4 to 16 rows of SD1.5 at 512x512, and each step takes four times as long. So the cap is the fewest
+ * rows whose throughput is within TOLERANCE of the best measured.
  */
 
-/** Rows tried at warm-up; also the shapes that providers tuning per shape are padded to. */
+/** Row counts measured at warm-up, and the ones that runs are padded to on providers that tune per shape. */
 export const ROW_LADDER: readonly number[] = [1, 2, 4, 8, 16, 32];
 const WIDEST = ROW_LADDER[ROW_LADDER.length - 1];
 /** Providers that compile or tune for every new shape. */
 const TUNES_PER_SHAPE = new Set(['cuda', 'tensorrt', 'webgpu']);
-/** The row counts that runs on this provider are filled up to; empty for any. */
+/** The row counts that runs on this provider are padded to; empty for none. */
 export const ladderFor = (provider: string): readonly number[] =>
   TUNES_PER_SHAPE.has(provider) ? ROW_LADDER : [];
-/** A cap may give away this share of the best throughput. */
+/** The share of the best throughput that a smaller cap may give up. */
 const TOLERANCE = 0.03;
-/** Weight of a new measurement against what was known for that row count: neighbours come and go on a shared host. */
+/** Weight of a new measurement against the earlier ones of that row count: the load of a shared host varies. */
 const SMOOTHING = 0.1;
-/** Steps after which the batch sizes above the cap are given another chance. */
+/** After so many steps the row counts above the cap are tried again. */
 const REVISIT_AFTER = 500;
 
 export interface RowCapOptions {
-  /** Never more rows than this. */
+  /** The cap never exceeds it. */
   readonly ceiling?: number;
-  /** The operator chose: always the ceiling, whatever is measured. */
+  /** The cap is always the ceiling, because the operator set it. */
   readonly fixed?: boolean;
-  /** Rows to allow until something is measured. */
+  /** The cap until something is measured. */
   readonly guess?: number;
 }
 
@@ -43,7 +43,7 @@ export class RowCap {
     this.#guess = guess;
   }
 
-  /** The most rows there may ever be. */
+  /** The upper limit of the cap. */
   get ceiling(): number {
     return this.#ceiling;
   }
@@ -53,48 +53,48 @@ export class RowCap {
     const measured = this.measurements;
     const cap = knee(measured);
     const isStillGaining = cap === measured.at(-1)?.[0];
-    // The widest batch seen so far is the best one: twice as wide may be better still.
+    // The widest measured batch is the best one: one twice as wide may be better still.
     return Math.min(this.#ceiling, isStillGaining ? Math.max(this.#guess, 2 * (cap ?? 0)) : (cap ?? 1));
   }
 
-  /** What is known, by rising row count: [rows, ms of one step]. */
+  /** By increasing row count: [rows, ms of one step]. */
   get measurements(): [rows: number, ms: number][] {
     return [...this.#msByRows].sort(([a], [b]) => a - b);
   }
 
-  /** Notes that a step of so many rows took so long. */
+  /** Records the duration of a step. */
   observe(rows: number, ms: number): void {
     const known = this.#msByRows.get(rows);
     this.#msByRows.set(rows, known === undefined ? ms : known + SMOOTHING * (ms - known));
     if (++this.#steps % REVISIT_AFTER === 0) this.#forgetWider();
   }
 
-  /** What was measured above the cap grows old; without it the next wider batch is tried again. */
+  /** Deletes outdated measurements above the cap, so that the next wider batch is tried again. */
   #forgetWider(): void {
     const cap = this.rows;
     this.#guess = 0;
     for (const rows of this.#msByRows.keys()) if (rows > cap) this.#msByRows.delete(rows);
   }
 
-  /** More rows than this do not fit on the device: not tried again. */
+  /** Lowers the ceiling for good: more rows do not fit into the device's memory. */
   limit(rows: number): void {
     this.#ceiling = Math.max(1, Math.min(this.#ceiling, rows));
   }
 
-  /** A cap for another latent shape of the same model: starts from this one and learns its own. */
+  /** A cap for another latent shape of the same model: starts at this cap and measures for itself. */
   forAnotherShape(): RowCap {
     return new RowCap({ ceiling: this.#ceiling, fixed: this.#fixed, guess: this.rows });
   }
 }
 
-/** The fewest rows whose throughput comes within TOLERANCE of the best; undefined without measurements. */
+/** The fewest rows whose throughput is within TOLERANCE of the best; undefined without measurements. */
 export function knee(measurements: readonly (readonly [rows: number, ms: number])[]): number | undefined {
   const throughput = measurements.map(([rows, ms]) => rows / ms);
   const wanted = Math.max(...throughput) * (1 - TOLERANCE);
   return measurements[throughput.findIndex((each) => each >= wanted)]?.[0];
 }
 
-/** Whether measuring the next, wider rung of the ladder is worth it: the last doubling still gained something. */
+/** Whether to measure the next rung of the ladder: only if the last doubling increased the throughput. */
 export function worthWidening(measurements: readonly (readonly [rows: number, ms: number])[]): boolean {
   if (measurements.length < 2) return true;
   const [before, last] = measurements.slice(-2).map(([rows, ms]) => rows / ms);

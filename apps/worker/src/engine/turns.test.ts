@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest';
-import { type Station, Turns } from './turns.ts';
+import { Turns, type TurnTaker } from './turns.ts';
 
-const station = (hasWork = true): Station & { hasWork: boolean } => ({ hasWork, turn: async () => {} });
+const taker = (hasWork = true): TurnTaker & { hasWork: boolean } => ({ hasWork, takeTurn: async () => {} });
 
-test('nobody with work means no turn', () => {
-  expect(new Turns().next([station(false)])).toBeUndefined();
+test('No turn is given when none has work', () => {
+  expect(new Turns().next([taker(false)])).toBeUndefined();
 });
 
-test('device time is shared equally however long each turn takes', () => {
+test('Device time is shared equally, however long each turn takes', () => {
   const turns = new Turns();
-  const slow = station();
-  const fast = station();
+  const slow = taker();
+  const fast = taker();
   const usedMs = new Map([
     [slow, 0],
     [fast, 0],
@@ -24,17 +24,17 @@ test('device time is shared equally however long each turn takes', () => {
   expect(Math.abs((usedMs.get(slow) ?? 0) - (usedMs.get(fast) ?? 0))).toBeLessThanOrEqual(40);
 });
 
-test('a station that slept is not owed the time it slept', () => {
+test('Time spent idle gives no claim to more turns later', () => {
   const turns = new Turns();
-  const busy = station();
-  const sleeper = station(false);
-  for (let i = 0; i < 100; i++) turns.charge(turns.next([busy, sleeper]) as Station, 10);
-  sleeper.hasWork = true;
+  const busy = taker();
+  const idle = taker(false);
+  for (let i = 0; i < 100; i++) turns.charge(turns.next([busy, idle]) as TurnTaker, 10);
+  idle.hasWork = true;
   const order = [];
   for (let i = 0; i < 6; i++) {
-    const chosen = turns.next([busy, sleeper]) as Station;
+    const chosen = turns.next([busy, idle]) as TurnTaker;
     turns.charge(chosen, 10);
-    order.push(chosen === busy ? 'busy' : 'sleeper');
+    order.push(chosen === busy ? 'busy' : 'idle');
   }
   expect(order.filter((name) => name === 'busy').length).toBeGreaterThanOrEqual(2);
 });

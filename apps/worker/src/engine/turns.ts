@@ -1,41 +1,41 @@
 /**
- * One device, several kinds of work: lanes of different shapes, and decoding finished latents. Each takes turns of one
- * step or one picture; whoever has used the least device time goes next, so a full lane is never stalled by a pile
- * of pictures to decode, and the other way round.
+ * Shares one device between several kinds of work: lanes of different shapes, encoding prompts and decoding latents. A turn
+ * is one step, or one picture. The next turn goes to the kind that has used the least device time, so a pile of pictures
+ * to decode never stalls a lane, and a full lane never stalls them.
  */
 
-export interface Station {
+export interface TurnTaker {
   readonly hasWork: boolean;
   /** One short, bounded piece of work. */
-  turn(): Promise<void>;
+  takeTurn(): Promise<void>;
 }
 
 export class Turns {
-  readonly #usedMs = new Map<Station, number>();
-  /** The device time of whoever went last; somebody who was idle is not owed the time it slept. */
-  #level = 0;
+  readonly #usedMs = new Map<TurnTaker, number>();
+  /** Device time of the last one chosen. A newcomer starts here, so that time spent idle gives no claim to more turns. */
+  #levelMs = 0;
 
-  /** The station to go next; undefined when nobody has work. */
-  next(stations: Iterable<Station>): Station | undefined {
-    let chosen: Station | undefined;
-    for (const station of stations) {
-      if (!station.hasWork) {
-        this.#usedMs.delete(station);
+  /** The one to take the next turn; undefined when none has work. */
+  next(takers: Iterable<TurnTaker>): TurnTaker | undefined {
+    let chosen: TurnTaker | undefined;
+    for (const taker of takers) {
+      if (!taker.hasWork) {
+        this.#usedMs.delete(taker);
         continue;
       }
-      if (!this.#usedMs.has(station)) this.#usedMs.set(station, this.#level);
-      if (!chosen || this.#used(station) < this.#used(chosen)) chosen = station;
+      if (!this.#usedMs.has(taker)) this.#usedMs.set(taker, this.#levelMs);
+      if (!chosen || this.#used(taker) < this.#used(chosen)) chosen = taker;
     }
-    if (chosen) this.#level = Math.max(this.#level, this.#used(chosen));
+    if (chosen) this.#levelMs = Math.max(this.#levelMs, this.#used(chosen));
     return chosen;
   }
 
-  /** Charges a station for device time it used. */
-  charge(station: Station, ms: number): void {
-    if (this.#usedMs.has(station)) this.#usedMs.set(station, this.#used(station) + ms);
+  /** Adds the device time of a turn. */
+  charge(taker: TurnTaker, ms: number): void {
+    if (this.#usedMs.has(taker)) this.#usedMs.set(taker, this.#used(taker) + ms);
   }
 
-  #used(station: Station): number {
-    return this.#usedMs.get(station) ?? 0;
+  #used(taker: TurnTaker): number {
+    return this.#usedMs.get(taker) ?? 0;
   }
 }

@@ -1,7 +1,7 @@
 /** Timed segments from a window's tokens, and where the next window begins (openai/whisper, transcribe.py). */
 import { type SpecialTokens, TIMESTAMP_FRAMES, TIMESTAMP_S } from './special-tokens.ts';
 
-export interface TimedSegment {
+export interface WindowSegment {
   /** Seconds from the start of the window. */
   readonly start: number;
   readonly end: number;
@@ -11,7 +11,7 @@ export interface TimedSegment {
 }
 
 export interface WindowReading {
-  readonly segments: readonly TimedSegment[];
+  readonly segments: readonly WindowSegment[];
   /** Mel frames from the start of this window to the start of the next; at least one. */
   readonly advanceFrames: number;
 }
@@ -47,7 +47,7 @@ export function readWindow(tokens: readonly number[], options: ReadingOptions): 
 }
 
 /** The segment that the newest token ended; undefined when it ended none. */
-export function justEnded(tokens: readonly number[], options: ReadingOptions): TimedSegment | undefined {
+export function justEnded(tokens: readonly number[], options: ReadingOptions): WindowSegment | undefined {
   const { special, timestamps } = options;
   const isTime = (id: number | undefined): boolean => id !== undefined && id >= special.timestampBegin;
   if (!timestamps || !isTime(tokens.at(-1)) || isTime(tokens.at(-2))) return undefined;
@@ -56,7 +56,7 @@ export function justEnded(tokens: readonly number[], options: ReadingOptions): T
 }
 
 /** The segment of these tokens, cut to the window's sound; none when it has no text or no length. */
-function segmentOf(tokens: readonly number[], options: ReadingOptions): TimedSegment[] {
+function segmentOf(tokens: readonly number[], options: ReadingOptions): WindowSegment[] {
   const { special, contentFrames, frameSeconds, timestamps, decode } = options;
   const text = decode(tokens);
   if (text.trim() === '') return [];

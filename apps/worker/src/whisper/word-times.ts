@@ -5,7 +5,7 @@
 import { beginnings, mean, standardise } from './alignment.ts';
 import type { Decoder } from './decoder.ts';
 import type { FloatData } from './row-buffer.ts';
-import type { TimedSegment } from './segments.ts';
+import type { WindowSegment } from './segments.ts';
 import { TIMESTAMP_FRAMES, TIMESTAMP_S } from './special-tokens.ts';
 import type { WhisperTokenizer } from './tokenizer.ts';
 
@@ -29,10 +29,10 @@ export interface TextToTime {
   readonly language: string;
   /** The tokens before the text: start, language, task. */
   readonly prompt: readonly number[];
-  readonly segments: readonly TimedSegment[];
+  readonly segments: readonly WindowSegment[];
 }
 
-export interface TimedWord {
+export interface WindowWord {
   /** Without the blank before it. */
   readonly word: string;
   /** Seconds from the start of the window. */
@@ -41,16 +41,16 @@ export interface TimedWord {
 }
 
 /** Words in time order and without overlap. Throws what a session throws. */
-export async function timeWords(timer: WordTimer, text: TextToTime): Promise<TimedWord[]> {
+export async function timeWords(timer: WordTimer, text: TextToTime): Promise<WindowWord[]> {
   const { special } = timer.tokenizer;
   const perSegment = text.segments.map(({ tokens }) => tokens.filter((id) => id < special.end));
   const tokens = perSegment.flat();
   const begins = await tokenBeginnings(timer, text, tokens);
-  const words: TimedWord[] = [];
+  const words: WindowWord[] = [];
   let at = 0;
   for (const [i, segment] of text.segments.entries()) {
     const split = timer.tokenizer.splitWords(perSegment[i], text.language);
-    const timed = split.map(({ word, tokens: own }): TimedWord => {
+    const timed = split.map(({ word, tokens: own }): WindowWord => {
       const start = begins[at];
       at += own.length;
       return { word, start, end: begins[at] };
@@ -90,9 +90,9 @@ const JOINS_NEXT = new Set([...'"\'“¿([{-']);
 const JOINS_LAST = new Set([...'"\'.。,，!！?？:：”)]}、']);
 
 /** Joins punctuation marks with the word they belong to. */
-export function joinPunctuation(words: readonly TimedWord[]): TimedWord[] {
-  const joined: TimedWord[] = [];
-  let opening: TimedWord | undefined;
+export function joinPunctuation(words: readonly WindowWord[]): WindowWord[] {
+  const joined: WindowWord[] = [];
+  let opening: WindowWord | undefined;
   for (const each of words) {
     const mark = each.word.trim();
     const last = joined.at(-1);
@@ -114,7 +114,7 @@ const MAX_MEDIAN_S = 0.7;
 /** How far a word may reach beyond its segment; past that the segment's own times are used. */
 const SLACK_S = 0.5;
 
-function insideSegment(words: readonly TimedWord[], segment: TimedSegment): TimedWord[] {
+function insideSegment(words: readonly WindowWord[], segment: WindowSegment): WindowWord[] {
   const durations = words.map(({ start, end }) => end - start).filter((duration) => duration > 0);
   const usualS = Math.min(MAX_MEDIAN_S, median(durations));
   return words.map(({ word, start, end }, i) => {
@@ -127,7 +127,7 @@ function insideSegment(words: readonly TimedWord[], segment: TimedSegment): Time
   });
 }
 
-function inOrder(words: readonly TimedWord[]): TimedWord[] {
+function inOrder(words: readonly WindowWord[]): WindowWord[] {
   const hundredths = (seconds: number): number => Math.round(seconds * 100) / 100;
   let last = 0;
   return words.flatMap(({ word, start, end }) => {

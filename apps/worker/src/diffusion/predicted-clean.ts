@@ -4,11 +4,11 @@ import type { SchedulerConfig } from './scheduler-config.ts';
 import { sigmaAt } from './timesteps.ts';
 
 /**
- * The clean latent that a model's output foretells: what the picture would be if every later step agreed with this one. From
- * the very first steps on it shows more than the running latent, which is mostly noise then. `input` is what the model
- * saw, so samplers with latents of another scale need no case of their own.
+ * The clean latent that a model output predicts: the result if every later step agreed with this one. It shows the picture
+ * from the first steps on, while the running latent is still mostly noise. `input` is the model's input, so samplers with
+ * latents of another scale need no special case.
  */
-export function foretellClean(
+export function predictedClean(
   config: SchedulerConfig,
   timestep: number,
   input: Float32Array,

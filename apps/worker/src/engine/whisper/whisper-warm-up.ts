@@ -1,22 +1,23 @@
 /**
- * Runs every graph of a Whisper model before anybody waits for it, and measures how long a call takes with how many
- * windows, as far up as more of them still pay: for the encoder and for the decoder, whose knees lie far apart.
+ * Warm-up of a Whisper model, before it serves any job: runs every graph and measures the duration of a call by its number
+ * of windows, for as long as more windows increase the throughput. Encoder and decoder are measured apart, because their
+ * knees differ a lot.
  */
 import type { Clock } from '@lehr/shared';
-import type { WhisperModel } from '../models/whisper/whisper-folder.ts';
-import { ROW_LADDER, RowCap, worthWidening } from './row-cap.ts';
+import type { WhisperModel } from '../../models/whisper/whisper-folder.ts';
+import { ROW_LADDER, RowCap, worthWidening } from '../row-cap.ts';
 
 export interface WhisperCaps {
   readonly encoder: RowCap;
   readonly decoder: RowCap;
 }
 
-/** A ladder that would take longer is cut short; what was not measured is learned while serving. */
+/** A ladder stops after this time; the rest is measured while serving. */
 const BUDGET_MS = 60_000;
-/** Keys and values of the audio weigh much more than anything else a row has; this is for all rows of a batch. */
+/** Memory for the keys and values of the audio of all rows of a batch: they are by far the largest part of a row. */
 const MAX_BATCH_BYTES = 2 * 2 ** 30;
-/** More windows in one encoder call would hold up the decoder for too long, whatever they gain. */
-const MAX_ENCODED = 8;
+/** Encoder calls with more windows would delay the decoder for too long. */
+const MAX_ENCODER_ROWS = 8;
 
 export async function warmUpWhisper(
   model: WhisperModel,
@@ -26,25 +27,25 @@ export async function warmUpWhisper(
   const ceiling = Math.max(1, Math.floor(MAX_BATCH_BYTES / bytesPerRow(model)));
   const decoder =
     rowCap === 'auto'
-      ? new RowCap({ ceiling: Math.min(ceiling, MOST_ROWS) })
+      ? new RowCap({ ceiling: Math.min(ceiling, MAX_DECODER_ROWS) })
       : new RowCap({ ceiling: rowCap, fixed: true });
-  const encoder = new RowCap({ ceiling: Math.min(MAX_ENCODED, decoder.ceiling) });
+  const encoder = new RowCap({ ceiling: Math.min(MAX_ENCODER_ROWS, decoder.ceiling) });
   const { melBins, windowFrames } = model.frontEnd;
   const mel = new Float32Array(melBins * windowFrames);
   const { floatType } = model.decoder.sizes;
   await climb(encoder, clock, (rows) => model.encoder.encode(new Array(rows).fill(mel), floatType));
-  await climb(decoder, clock, stepper(model, await model.encoder.encode([mel], floatType)));
+  await climb(decoder, clock, decoderStepper(model, await model.encoder.encode([mel], floatType)));
   return { encoder, decoder };
 }
-const MOST_ROWS = ROW_LADDER[ROW_LADDER.length - 1];
+const MAX_DECODER_ROWS = ROW_LADDER[ROW_LADDER.length - 1];
 
 function bytesPerRow({ decoder: { sizes } }: WhisperModel): number {
   const { layers, heads, headSize, audioPositions, floatType } = sizes;
   return 2 * layers * heads * headSize * audioPositions * (floatType === 'float32' ? 4 : 2);
 }
 
-/** Writes a token for so many copies of one window. */
-function stepper(
+/** A function that writes one token for so many copies of one window. */
+function decoderStepper(
   { decoder, tokenizer }: WhisperModel,
   [features]: Awaited<ReturnType<WhisperModel['encoder']['encode']>>,
 ) {
@@ -53,7 +54,7 @@ function stepper(
   return async (rows: number): Promise<void> => {
     if (batch.rows < rows) {
       const state = (await decoder.start([[start]], [features])).state(0);
-      // Rows that came earlier have written more; an aligned batch takes only equals.
+      // The earlier rows are longer by now, and all rows of an aligned batch must be of equal length.
       while (batch.rows > 0) batch.remove(0);
       while (batch.rows < rows) batch.push(state);
     }
@@ -62,7 +63,7 @@ function stepper(
   };
 }
 
-/** Measures one rung after the other while each gains something; the first rung that fails is the device's limit. */
+/** Measures rung after rung while the throughput increases; a rung that fails exceeds the device's memory. */
 async function climb(cap: RowCap, clock: Clock, run: (rows: number) => Promise<unknown>): Promise<void> {
   const startedAt = clock.monotonic();
   for (const rows of ROW_LADDER) {

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { correlation } from '../../../../test/support/correlation.ts';
 import { sd15Config } from '../../../../test/support/sampler-golden.ts';
-import { foretellClean } from './foretell.ts';
 import { SeededNoise } from './noise.ts';
 import { levelOfSigma, noiseSchedule } from './noise-schedule.ts';
+import { predictedClean } from './predicted-clean.ts';
 import { createSamplerRun } from './samplers/index.ts';
 import { SAMPLER_NAMES } from './samplers/sampler.ts';
 import { parseSchedulerConfig } from './scheduler-config.ts';
@@ -21,8 +21,8 @@ test.each(['epsilon', 'v_prediction'])('a perfect %s gives the clean latent at e
     const { alpha, sigma } = levelOfSigma(sigmaAt(noiseSchedule(config), timestep));
     const input = CLEAN.map((value, i) => alpha * value + sigma * noise[i]);
     const output = type === 'epsilon' ? noise : CLEAN.map((value, i) => alpha * noise[i] - sigma * value);
-    const predictedClean = foretellClean(config, timestep, input, output);
-    for (let i = 0; i < LENGTH; i++) expect(predictedClean[i]).toBeCloseTo(CLEAN[i], 4);
+    const clean = predictedClean(config, timestep, input, output);
+    for (let i = 0; i < LENGTH; i++) expect(clean[i]).toBeCloseTo(CLEAN[i], 4);
   }
 });
 
@@ -34,7 +34,7 @@ test.each([...SAMPLER_NAMES])(
     const noise = new SeededNoise(7);
     const latent = noise.draw(LENGTH).map((value) => value * run.initNoiseSigma);
     const input = new Float32Array(LENGTH);
-    let predictedClean: Float32Array = input;
+    let clean: Float32Array = input;
     while (run.call < run.timesteps.length) {
       run.scaleModelInput(latent, input);
       const timestep = run.timesteps[run.call];
@@ -43,9 +43,9 @@ test.each([...SAMPLER_NAMES])(
       const output = input.map(
         (value, i) => (value - alpha * CLEAN[i]) / sigma + 0.2 * Math.sin(timestep + i * 0.7),
       );
-      predictedClean = foretellClean(config, timestep, input, output);
+      clean = predictedClean(config, timestep, input, output);
       run.step(output, latent, noise.draw);
     }
-    expect(correlation(predictedClean, latent)).toBeGreaterThan(0.98);
+    expect(correlation(clean, latent)).toBeGreaterThan(0.98);
   },
 );

@@ -1,55 +1,35 @@
 /** The Whisper half of the engine: its open models and a lane for each. */
-import type { Clock } from '@lehr/shared';
-import { openWhisperModel, type WhisperModel } from '../models/whisper/whisper-folder.ts';
-import type { InferenceRuntime } from '../runtime/runtime.ts';
-import type {
-  EngineSettings,
-  FromEngine,
-  OpenedModel,
-  SampleId,
-  WhisperSample,
-  WhisperToOpen,
-} from './protocol.ts';
-import { ladderFor } from './row-cap.ts';
+import { openWhisperModel, type WhisperModel } from '../../models/whisper/whisper-folder.ts';
+import { type EngineParts, isNotOpen, openedModel } from '../engine-parts.ts';
+import type { OpenedModel, SampleId, WhisperSample, WhisperToOpen } from '../protocol.ts';
+import { ladderFor } from '../row-cap.ts';
+import type { TurnTaker } from '../turns.ts';
 import { WhisperLane } from './whisper-lane.ts';
 import { type WhisperCaps, warmUpWhisper } from './whisper-warm-up.ts';
 
-export interface WhisperLanesOptions {
-  readonly runtime: InferenceRuntime;
-  readonly settings: EngineSettings;
-  readonly clock: Clock;
-  readonly post: (message: FromEngine) => void;
-}
-
-interface Opened {
+interface OpenModel {
   readonly model: WhisperModel;
   readonly caps: WhisperCaps;
 }
 
 export class WhisperLanes {
-  readonly #options: WhisperLanesOptions;
-  readonly #models = new Map<string, Opened>();
+  readonly #parts: EngineParts;
+  readonly #models = new Map<string, OpenModel>();
   readonly #lanes = new Map<string, WhisperLane>();
 
-  constructor(options: WhisperLanesOptions) {
-    this.#options = options;
+  constructor(parts: EngineParts) {
+    this.#parts = parts;
   }
 
   /** Loads a model and warms it up; rejects with `model-unavailable` and the reason. */
   async open({ ref, folder, variant }: WhisperToOpen): Promise<OpenedModel> {
-    const { runtime, settings, clock } = this.#options;
+    const { runtime, settings, clock } = this.#parts;
     const model = await openWhisperModel(folder, runtime, { ...settings, ...(variant && { variant }) });
     const caps = await warmUpWhisper(model, settings.rowCap, clock);
     this.#models.set(ref, { model, caps });
-    const { batching } = model.decoder;
     const { multilingual } = model.tokenizer.special;
     return {
-      ref,
-      batching: batching.mode === 'rows' ? 'step' : 'aligned',
-      ...(batching.mode === 'aligned' && { reason: batching.reason }),
-      graphs: model.graphs,
-      stepMs: caps.decoder.measurements,
-      rowCap: caps.decoder.rows,
+      ...openedModel(ref, model.decoder.batching, model.graphs, caps.decoder),
       whisper: {
         frontEnd: model.frontEnd,
         languages: multilingual ? [...multilingual.languages.keys()] : null,
@@ -63,12 +43,12 @@ export class WhisperLanes {
     this.#lane(request).submit(request);
   }
 
-  /** True when the window was here; nothing of it is written any more. */
+  /** True when the window was here; nothing more of it is posted. */
   cancel(id: SampleId): boolean {
-    return this.stations().some((lane) => lane.cancel(id));
+    return [...this.#lanes.values()].some((lane) => lane.cancel(id));
   }
 
-  stations(): WhisperLane[] {
+  turnTakers(): TurnTaker[] {
     return [...this.#lanes.values()];
   }
 
@@ -79,15 +59,15 @@ export class WhisperLanes {
   #lane({ lane: name, model: ref }: WhisperSample): WhisperLane {
     const known = this.#lanes.get(name);
     if (known) return known;
-    const opened = this.#models.get(ref);
-    if (!opened) throw new Error(`Model ${ref} is not open in this engine. This is a bug in Lehr.`);
-    const { clock, post } = this.#options;
+    const open = this.#models.get(ref);
+    if (!open) throw isNotOpen(ref);
+    const { clock, post } = this.#parts;
     const lane = new WhisperLane({
       name,
-      model: opened.model,
-      encoderCap: opened.caps.encoder,
-      cap: opened.caps.decoder,
-      ladder: ladderFor(decoderProvider(opened.model)),
+      model: open.model,
+      encoderCap: open.caps.encoder,
+      cap: open.caps.decoder,
+      ladder: ladderFor(decoderProvider(open.model)),
       clock,
       post,
     });

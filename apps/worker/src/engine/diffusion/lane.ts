@@ -1,23 +1,23 @@
 /**
- * The running batch of one latent shape. Every turn is one step: who waits may join, every sample moves one step on, who
- * is done leaves. A sample neither waits for a batch to form nor for one to end.
+ * The running batch of one latent shape. Each turn is one step: waiting samples may join, every running sample makes a step,
+ * and samples that made their last step leave. No sample waits for a batch to form or to end.
  *
- *   waiting -> running -> retired     a sample's way; each turn admits, runs, advances, retires
+ *   waiting -> running -> denoised     the states of a sample
  *
- * A model whose graph takes one timestep for all rows (`aligned`) fills the lane only while it is empty, with samples
- * of equal steps, sampler and guidance.
+ * A model whose graph takes one timestep for all rows (`aligned`) admits samples only to an empty lane, and only samples
+ * with equal steps, sampler and guidance.
  */
 import { type Clock, LehrError, toLehrError, toPlainError } from '@lehr/shared';
-import type { LatentRgb } from '../diffusion/latent-rgb.ts';
-import type { LatentSize, NoisePredictions, UnetRow } from '../diffusion/unet.ts';
-import type { Batching } from '../runtime/runtime.ts';
-import { admit } from './admit.ts';
+import type { LatentRgb } from '../../diffusion/latent-rgb.ts';
+import type { LatentSize, NoisePredictions, UnetRow } from '../../diffusion/unet.ts';
+import type { Batching } from '../../runtime/runtime.ts';
+import { admit } from '../admit.ts';
+import type { FromEngine, SampleId } from '../protocol.ts';
+import type { RowCap } from '../row-cap.ts';
+import type { TurnTaker } from '../turns.ts';
 import type { LaneSample } from './lane-sample.ts';
-import type { FromEngine, SampleId } from './protocol.ts';
-import type { RowCap } from './row-cap.ts';
-import type { Station } from './turns.ts';
 
-/** The part of a UNet a lane needs. */
+/** The part of Unet that a lane needs. */
 export interface Denoiser {
   readonly batching: Batching;
   predict(rows: readonly UnetRow[], size: LatentSize, padTo?: number): Promise<NoisePredictions>;
@@ -27,20 +27,20 @@ export interface LaneOptions {
   readonly name: string;
   readonly unet: Denoiser;
   readonly size: LatentSize;
-  /** Makes previews; without it there are none. */
+  /** Makes previews; when undefined, there are none. */
   readonly latentRgb?: LatentRgb | undefined;
   readonly cap: RowCap;
-  /** Row counts a run is padded to, for providers that tune per shape; empty for none. */
+  /** Row counts that runs are padded to, for providers that tune per shape; empty for none. */
   readonly ladder: readonly number[];
   readonly clock: Clock;
   readonly post: (message: FromEngine) => void;
-  /** A sample made its last step; its latent is final. */
-  readonly onRetired: (sample: LaneSample) => void;
-  /** Whether a sample that retires now would have to queue for long behind others; its place is then kept. */
-  readonly isCongested: () => boolean;
+  /** A sample has made its last step; its latent is final. */
+  readonly onDenoised: (sample: LaneSample) => void;
+  /** Whether many latents wait to be decoded already; free rows are then not announced before they are free. */
+  readonly isDecodeCongested: () => boolean;
 }
 
-export class Lane implements Station {
+export class Lane implements TurnTaker {
   readonly #options: LaneOptions;
   #waiting: LaneSample[] = [];
   #running: LaneSample[] = [];
@@ -72,25 +72,25 @@ export class Lane implements Station {
     return this.samples < before;
   }
 
-  /** A preview of this sample is posted after its next step. True when the sample is here. */
+  /** Posts a preview of this sample after its next step. True when the sample is here. */
   preview(id: SampleId): boolean {
     const sample = [...this.#running, ...this.#waiting].find(({ request }) => request.id === id);
     if (sample && this.#options.latentRgb) sample.wantsPreview = true;
     return sample !== undefined;
   }
 
-  /** One step of everybody in the lane. Never rejects: a failure is the failure of samples. */
-  async turn(): Promise<void> {
+  /** One step of all samples in the lane. Never rejects: an error fails samples. */
+  async takeTurn(): Promise<void> {
     this.#admit();
     const samples = this.#running;
     if (samples.length === 0) return;
     this.#options.post({ type: 'running', samples: samples.map((sample) => sample.request.id) });
-    this.#announceLeavers(samples);
+    this.#announceLastSteps(samples);
     const startedAt = this.#options.clock.monotonic();
     const rows = samples.reduce((sum, sample) => sum + sample.rows, 0);
     const whole = await this.#step(samples);
     const ms = this.#options.clock.monotonic() - startedAt;
-    // A step that had to be split says nothing about what a whole one takes.
+    // The time of a step that had to be split is no measure of a whole one.
     if (whole) this.#options.cap.observe(rows, ms);
     this.#reportCap();
     this.#options.post({
@@ -101,7 +101,7 @@ export class Lane implements Station {
       samples: samples.map(({ request, step }) => ({ id: request.id, step, steps: request.steps })),
     });
     this.#postPreviews();
-    this.#retire();
+    this.#finish();
   }
 
   #admit(): void {
@@ -110,35 +110,23 @@ export class Lane implements Station {
     const aligned = unet.batching.mode === 'aligned';
     if (aligned && this.#running.length > 0) return;
     const now = clock.monotonic();
-    const candidates = this.#waiting.map((sample) => ({
-      sample,
-      rows: sample.rows,
-      steps: sample.request.steps,
-      maxBatchMates: sample.request.maxBatchMates,
-      waitedMs: now - sample.marks.arrivedAt,
-    }));
-    const joining = admit(candidates, {
-      rowCap: cap.rows,
-      rows: this.#running.reduce((sum, sample) => sum + sample.rows, 0),
-      samples: this.#running.length,
-      maxBatchMates: Math.min(...this.#running.map((sample) => sample.request.maxBatchMates)),
-    }).map(({ sample }) => sample);
+    const joining = admit({ waiting: this.#waiting, running: this.#running, rowCap: cap.rows, now });
     const joined = aligned ? joining.filter((sample) => canShareTimesteps(sample, joining[0])) : joining;
-    for (const sample of joined) sample.marks.startedAt = now;
+    for (const sample of joined) sample.startedAt = now;
     this.#waiting = this.#waiting.filter((sample) => !joined.includes(sample));
     this.#running = [...this.#running, ...joined];
   }
 
-  /** Says before the step whose last one it is, so that the intake can fill their rows for the next. */
-  #announceLeavers(samples: readonly LaneSample[]): void {
-    if (this.#options.isCongested()) return;
+  /** Posted before a sample's last step, so that the worker can claim a job for its rows in time for the next step. */
+  #announceLastSteps(samples: readonly LaneSample[]): void {
+    if (this.#options.isDecodeCongested()) return;
     for (const sample of samples) {
       if (sample.callsLeft === 1) this.#options.post({ type: 'last-step', sample: sample.request.id });
     }
   }
 
   /**
-   * Runs one step of the samples together; false when it had to be split. A run that fails is tried again in halves, so
+   * Runs one step of the samples together; returns false when it had to be split. A failed run is retried in halves, so
    * that only the samples that cannot run fail.
    */
   async #step(samples: readonly LaneSample[]): Promise<boolean> {
@@ -176,7 +164,7 @@ export class Lane implements Station {
   }
 
   #fail(sample: LaneSample, error: LehrError): void {
-    // A cancel may have taken it out while the step ran.
+    // A cancel may have removed the sample during the run.
     if (!this.cancel(sample.request.id)) return;
     this.#options.post({ type: 'failed', sample: sample.request.id, failure: toPlainError(error) });
   }
@@ -184,21 +172,21 @@ export class Lane implements Station {
   #postPreviews(): void {
     const { latentRgb, size, post } = this.#options;
     for (const sample of this.#running) {
-      const predictedClean = sample.takeForetold();
+      const predictedClean = sample.takePredictedClean();
       if (!predictedClean || !latentRgb) continue;
       const { id } = sample.request;
       post({ type: 'preview', sample: id, step: sample.step, ...latentRgb.thumbnail(predictedClean, size) });
     }
   }
 
-  #retire(): void {
+  #finish(): void {
     const now = this.#options.clock.monotonic();
     const done = this.#running.filter((sample) => sample.callsLeft === 0);
     if (done.length === 0) return;
     this.#running = this.#running.filter((sample) => sample.callsLeft > 0);
     for (const sample of done) {
-      sample.marks.denoisedAt = now;
-      this.#options.onRetired(sample);
+      sample.denoisedAt = now;
+      this.#options.onDenoised(sample);
     }
   }
 
@@ -210,7 +198,7 @@ export class Lane implements Station {
   }
 }
 
-/** Equal steps and sampler give equal timesteps at every step; equal guidance gives equal rows per sample. */
+/** Equal steps and sampler mean equal timesteps at every step; equal guidance means equal rows per sample. */
 function canShareTimesteps({ request: a }: LaneSample, { request: b }: LaneSample): boolean {
   return a.steps === b.steps && a.sampler === b.sampler && a.guidance === b.guidance;
 }
@@ -218,5 +206,5 @@ function canShareTimesteps({ request: a }: LaneSample, { request: b }: LaneSampl
 const notANumber = (sample: LaneSample): LehrError =>
   new LehrError(
     'numeric-error',
-    `The model's prediction at step ${sample.step + 1} of ${sample.request.steps} was not a number.`,
+    `The model's prediction at step ${sample.step + 1} of ${sample.request.steps} is not finite.`,
   );

@@ -1,11 +1,11 @@
-/** Tells how far windows are, a few times a second: a message for each token would cost more than the token. */
+/** Posts how far windows are, a few times per second: a message for every token would cost more than the token. */
 import type { Clock } from '@lehr/shared';
-import type { FromEngine } from './protocol.ts';
+import type { FromEngine } from '../protocol.ts';
 import type { WhisperWindow } from './whisper-window.ts';
 
-const EVERY_MS = 200;
+const INTERVAL_MS = 200;
 
-export class WritingReport {
+export class DecoderProgress {
   readonly #lane: string;
   readonly #clock: Clock;
   readonly #post: (message: FromEngine) => void;
@@ -20,14 +20,14 @@ export class WritingReport {
     this.#post = post;
   }
 
-  /** These windows took part in a decoder call, which took so long. */
-  called(windows: readonly WhisperWindow[], ms: number): void {
+  /** Counts a decoder call, and posts when the interval has passed or a window has ended. */
+  addCall(windows: readonly WhisperWindow[], ms: number): void {
     this.#calls += 1;
     this.#tokens += windows.length;
     this.#ms += ms;
     const now = this.#clock.monotonic();
-    const someoneEnded = windows.some(({ hasEnded }) => hasEnded);
-    if (now - this.#postedAt < EVERY_MS && !someoneEnded) return;
+    const hasEnded = windows.some((window) => window.hasEnded);
+    if (now - this.#postedAt < INTERVAL_MS && !hasEnded) return;
     const samples = windows.map(({ request, tokens }) => ({ id: request.id, tokens }));
     this.#post({
       type: 'decoder-progress',

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { writeTinyDiffusion, writeTinyWhisper } from '@lehr/demo-models';
 import { type Clock, systemClock } from '@lehr/shared';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { whisperWindow } from '../../../../test/support/whisper-window.ts';
-import { onnxRuntime } from '../runtime/onnx.ts';
-import { Engine } from './engine.ts';
-import type { DiffusionSample, FromEngine, SampleId, WhisperSample } from './protocol.ts';
+import { whisperWindow } from '../../../../../test/support/whisper-window.ts';
+import { onnxRuntime } from '../../runtime/onnx.ts';
+import { Engine } from '../engine.ts';
+import type { DiffusionSample, FromEngine, SampleId, WhisperSample } from '../protocol.ts';
 
 let folder: string;
 beforeAll(async () => {

@@ -1,13 +1,13 @@
 import { LehrError, type SamplerName, systemClock } from '@lehr/shared';
 import { expect, test } from 'vitest';
-import { LatentRgb } from '../diffusion/latent-rgb.ts';
-import { parseSchedulerConfig } from '../diffusion/scheduler-config.ts';
-import type { NoisePredictions, UnetRow } from '../diffusion/unet.ts';
-import type { Batching } from '../runtime/runtime.ts';
+import { LatentRgb } from '../../diffusion/latent-rgb.ts';
+import { parseSchedulerConfig } from '../../diffusion/scheduler-config.ts';
+import type { NoisePredictions, UnetRow } from '../../diffusion/unet.ts';
+import type { Batching } from '../../runtime/runtime.ts';
+import type { DiffusionSample, FromEngine, SampleId } from '../protocol.ts';
+import { RowCap } from '../row-cap.ts';
 import { Lane } from './lane.ts';
 import { LaneSample } from './lane-sample.ts';
-import type { DiffusionSample, FromEngine, SampleId } from './protocol.ts';
-import { RowCap } from './row-cap.ts';
 
 const CONFIG = parseSchedulerConfig(
   JSON.stringify({
@@ -74,16 +74,9 @@ function sampleOf({
     sampler,
     maxBatchMates,
   };
-  const embeddings = {
-    prompt: Float32Array.of(0.5),
-    negative: guidance > 1 ? Float32Array.of(0.1) : undefined,
-  };
-  return new LaneSample(request, embeddings, CONFIG, LENGTH, {
-    arrivedAt: systemClock.monotonic(),
-    textMs: 1,
-    startedAt: 0,
-    denoisedAt: 0,
-  });
+  const sample = new LaneSample(request, CONFIG, LENGTH, systemClock.monotonic());
+  sample.setEmbeddings([Float32Array.of(0.5), Float32Array.of(0.1)].slice(0, sample.prompts.length));
+  return sample;
 }
 
 function laneOf(rowCap = 64) {
@@ -103,11 +96,11 @@ function laneOf(rowCap = 64) {
     ladder: [],
     clock: systemClock,
     post: (message) => posted.push(message),
-    onRetired: (sample) => retired.push(sample),
-    isCongested: () => false,
+    onDenoised: (sample) => retired.push(sample),
+    isDecodeCongested: () => false,
   });
   const runDry = async (): Promise<void> => {
-    while (lane.hasWork) await lane.turn();
+    while (lane.hasWork) await lane.takeTurn();
   };
   const ofType = <Type extends FromEngine['type']>(type: Type) =>
     posted.filter((message): message is Extract<FromEngine, { type: Type }> => message.type === type);
@@ -145,9 +138,9 @@ test('samples of different steps, samplers, guidance and seeds share calls, and 
 test('a newcomer makes its first step together with the next step of those who run', async () => {
   const { lane, unet } = laneOf();
   lane.submit(sampleOf({ steps: 30 }));
-  await lane.turn();
+  await lane.takeTurn();
   lane.submit(sampleOf({ steps: 4, guidance: 1 }));
-  await lane.turn();
+  await lane.takeTurn();
   expect(unet.calls.map((rows) => rows.length)).toEqual([2, 3]);
 });
 
@@ -156,7 +149,7 @@ test('a sample that is done leaves while the others go on, and is announced befo
   const [short, long] = [sampleOf({ steps: 4 }), sampleOf({ steps: 9 })];
   lane.submit(long);
   lane.submit(short);
-  for (let turn = 0; turn < 4; turn++) await lane.turn();
+  for (let turn = 0; turn < 4; turn++) await lane.takeTurn();
   expect(retired).toEqual([short]);
   const leaving = posted.findIndex((message) => message.type === 'last-step');
   const thirdStep = posted.findIndex(
@@ -172,7 +165,7 @@ test('a cancelled sample takes no further step, running or waiting', async () =>
   const { lane, unet, retired, runDry } = laneOf(2);
   const [running, waiting] = [sampleOf({ steps: 20 }), sampleOf({ steps: 30 })];
   lane.submit(running);
-  await lane.turn();
+  await lane.takeTurn();
   lane.submit(waiting);
   expect(lane.cancel(running.request.id)).toBe(true);
   expect(lane.cancel(waiting.request.id)).toBe(true);
@@ -228,7 +221,7 @@ test('an aligned graph runs only samples of equal steps, sampler and guidance to
   const { lane, unet, retired, runDry } = laneOf();
   unet.batching = { mode: 'aligned', reason: 'test' };
   for (const wish of [{}, { steps: 6 }, {}]) lane.submit(sampleOf(wish));
-  await lane.turn();
+  await lane.takeTurn();
   lane.submit(sampleOf());
   await runDry();
   expect(retired).toHaveLength(4);
@@ -249,10 +242,10 @@ test('nobody asks, so no preview is made; one that is asked for comes after the 
   const [watched, other] = [sampleOf({ steps: 6 }), sampleOf({ steps: 6 })];
   lane.submit(watched);
   lane.submit(other);
-  await lane.turn();
+  await lane.takeTurn();
   expect(lane.preview(watched.request.id)).toBe(true);
   expect(lane.preview('nobody' as SampleId)).toBe(false);
-  await lane.turn();
+  await lane.takeTurn();
   expect(posted.at(-1)).toEqual({
     type: 'preview',
     sample: watched.request.id,
@@ -271,7 +264,7 @@ test('a preview shows the picture a step foretells and changes nothing about it'
   lane.submit(sample);
   for (let turn = 0; turn < 5; turn++) {
     lane.preview(sample.request.id);
-    await lane.turn();
+    await lane.takeTurn();
   }
   await runDry();
   expect(ofType('preview').map(({ step }) => step)).toEqual([1, 2, 3, 4, 5]);
@@ -288,7 +281,7 @@ test('a sample that waits is shown after its first step, one that is cancelled n
   const { lane, runDry, ofType } = laneOf(2);
   const [running, waiting] = [sampleOf({ steps: 3 }), sampleOf({ steps: 3 })];
   lane.submit(running);
-  await lane.turn();
+  await lane.takeTurn();
   lane.submit(waiting);
   for (const { request } of [running, waiting]) lane.preview(request.id);
   lane.cancel(running.request.id);

@@ -1,13 +1,13 @@
 /**
- * Runs every graph of a model once before anybody waits for it, measures how long a step takes at each rung of the row
- * ladder, as far up as more rows still pay, and learns from the VAE how to make previews.
+ * Warm-up of a diffusion model, before it serves any job: runs every graph once, measures the duration of a step at each
+ * rung of the row ladder for as long as more rows increase the throughput, and fits the map that makes previews.
  */
 import { type Clock, LehrError } from '@lehr/shared';
-import { fitLatentRgb, type LatentRgb } from '../diffusion/latent-rgb.ts';
-import type { DiffusionModel } from '../models/diffusion/diffusion-folder.ts';
-import { ROW_LADDER, type RowCap, worthWidening } from './row-cap.ts';
+import { fitLatentRgb, type LatentRgb } from '../../diffusion/latent-rgb.ts';
+import type { DiffusionModel } from '../../models/diffusion/diffusion-folder.ts';
+import { ROW_LADDER, type RowCap, worthWidening } from '../row-cap.ts';
 
-/** A ladder that would take longer is cut short; what was not measured is learned while serving. */
+/** The ladder stops after this time; the rest is measured while serving. */
 const BUDGET_MS = 60_000;
 
 export async function warmUp(
@@ -22,7 +22,7 @@ export async function warmUp(
   const [promptEmbedding] = await textEncoder.encode(['']);
   const latent = new Float32Array(unet.latentChannels * size.width * size.height);
   const row = { latent, promptEmbedding, timestep: 1 };
-  // An aligned graph of a fixed batch size has nothing to choose.
+  // A graph with a fixed batch size has only one row count.
   const rungs = unet.fixedRows === undefined ? ROW_LADDER : [unet.fixedRows];
   for (const rows of rungs) {
     const isOverBudget = clock.monotonic() - startedAt > BUDGET_MS;
@@ -36,7 +36,7 @@ export async function warmUp(
       cap.observe(rows, clock.monotonic() - measuredFrom);
     } catch (error) {
       if (rows === 1 || unet.fixedRows !== undefined) throw error;
-      // The ladder found the device's limit.
+      // So many rows exceed the device's memory.
       cap.limit(rows / 2);
       break;
     }
@@ -44,7 +44,7 @@ export async function warmUp(
   try {
     return await fitLatentRgb(vae, picture, clock);
   } catch (error) {
-    // A VAE that cannot decode made-up latents may still decode real ones; previews are not worth a model.
+    // A VAE that cannot decode synthetic latents may still decode real ones; missing previews must not refuse the model.
     if (error instanceof LehrError && error.code === 'numeric-error') return undefined;
     throw error;
   }

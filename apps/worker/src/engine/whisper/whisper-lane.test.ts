@@ -4,15 +4,15 @@ import { join } from 'node:path';
 import { writeTinyWhisper } from '@lehr/demo-models';
 import { type Clock, LehrError, systemClock } from '@lehr/shared';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { whisperWindow } from '../../../../test/support/whisper-window.ts';
-import { readWhisperConfig } from '../models/whisper/whisper-config.ts';
-import { openWhisperModel, type WhisperModel } from '../models/whisper/whisper-folder.ts';
-import { onnxRuntime } from '../runtime/onnx.ts';
-import { Decoder } from '../whisper/decoder.ts';
-import { readDecoderSizes } from '../whisper/decoder-graphs.ts';
-import { SeededUniform } from '../whisper/token-choice.ts';
-import type { FromEngine, SampleId, TranscribedMessage, WhisperSample } from './protocol.ts';
-import { RowCap } from './row-cap.ts';
+import { whisperWindow } from '../../../../../test/support/whisper-window.ts';
+import { readWhisperConfig } from '../../models/whisper/whisper-config.ts';
+import { openWhisperModel, type WhisperModel } from '../../models/whisper/whisper-folder.ts';
+import { onnxRuntime } from '../../runtime/onnx.ts';
+import { Decoder } from '../../whisper/decoder.ts';
+import { readDecoderSizes } from '../../whisper/decoder-graphs.ts';
+import { SeededUniform } from '../../whisper/token-choice.ts';
+import type { FromEngine, SampleId, TranscribedMessage, WhisperSample } from '../protocol.ts';
+import { RowCap } from '../row-cap.ts';
 import { WhisperLane } from './whisper-lane.ts';
 
 const CPU = { providers: ['cpu'], threads: 1 } as const;
@@ -94,7 +94,7 @@ function laneOf({
   const ofType = <Type extends FromEngine['type']>(type: Type) =>
     posted.filter((message): message is Extract<FromEngine, { type: Type }> => message.type === type);
   const runDry = async (): Promise<void> => {
-    while (lane.hasWork) await lane.turn();
+    while (lane.hasWork) await lane.takeTurn();
   };
   return { lane, posted, ofType, runDry, cap };
 }
@@ -127,7 +127,7 @@ describe('windows that come at different times', () => {
     const { lane, ofType, runDry } = laneOf({ model: chosen() });
     for (const sample of samples) {
       lane.submit(sample);
-      for (let turn = 0; turn < 3; turn++) await lane.turn();
+      for (let turn = 0; turn < 3; turn++) await lane.takeTurn();
     }
     await runDry();
     const results = ofType('transcribed');
@@ -147,10 +147,10 @@ test('a newcomer writes its first token with the next call of those who write al
   const { lane, ofType, posted } = laneOf();
   const [early, late] = [request({ seed: 1, maxTokens: 60 }), request({ seed: 2 })];
   lane.submit(early);
-  for (let turn = 0; turn < 5; turn++) await lane.turn();
+  for (let turn = 0; turn < 5; turn++) await lane.takeTurn();
   lane.submit(late);
   // Encoded, started, and in the batch.
-  for (let turn = 0; turn < 3; turn++) await lane.turn();
+  for (let turn = 0; turn < 3; turn++) await lane.takeTurn();
   const turns = ofType('running').map(({ samples }) => samples);
   expect(turns.slice(-3)).toEqual([[late.id], [late.id], [early.id, late.id]]);
   expect(posted.filter(({ type }) => type === 'transcribed')).toEqual([]);
@@ -240,7 +240,7 @@ test('a cancelled window is written no further, wherever it was', async () => {
   const samples = [1, 2, 3].map((seed) => request({ seed, maxTokens: 60 }));
   for (const sample of samples) lane.submit(sample);
   expect(lane.cancel(samples[2].id)).toBe(true);
-  for (let turn = 0; turn < 8; turn++) await lane.turn();
+  for (let turn = 0; turn < 8; turn++) await lane.takeTurn();
   expect(lane.cancel(samples[0].id)).toBe(true);
   expect(lane.cancel(samples[0].id)).toBe(false);
   const before = ofType('running').length;
@@ -368,9 +368,9 @@ test('a pile of windows to encode holds up those who write only for so long', as
     clock: { ...systemClock, monotonic: () => now },
   });
   lane.submit(request({ seed: 11, maxTokens: 90 }));
-  for (let turn = 0; turn < 3; turn++) await lane.turn();
+  for (let turn = 0; turn < 3; turn++) await lane.takeTurn();
   for (let seed = 0; seed < 9; seed++) lane.submit(request({ seed, maxTokens: 90 }));
-  for (let turn = 0; turn < 16; turn++) await lane.turn();
+  for (let turn = 0; turn < 16; turn++) await lane.takeTurn();
   const sizes = ofType('running').map(({ samples }) => samples.length);
   // Three windows are encoded and started (2.7 s), then all four write, until at most 2 s are owed.
   expect(sizes.slice(3)).toEqual([...new Array(6).fill(1), ...new Array(10).fill(4)]);

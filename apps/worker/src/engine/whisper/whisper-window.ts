@@ -1,16 +1,16 @@
 /**
- * One window of audio in flight: what is known of its sound, what it has written, and what it does next. Nothing is shared
- * with its batch mates.
+ * One window of audio in the engine: its audio features, its text so far and its next token. It shares nothing with the
+ * other windows of a batch.
  *
- *   waiting -> encoded -> started -> writing -> [timing words] -> over
+ *   waiting -> encoded -> started -> decoding -> [timing words] -> done
  *                 ^                     |
- *                 +--- badly written ---+     again at the next temperature
+ *                 +------ bad text -----+     decoded again at the next temperature
  *
- * A window whose language nobody told starts with `<|startoftranscript|>` alone, which tells it; the rest of its prompt
- * then goes through the batch token by token.
+ * A window without a given language starts with `<|startoftranscript|>` alone, whose logits give the language; the rest of
+ * its prompt then goes through the batch token by token.
  */
 import { LehrError } from '@lehr/shared';
-import type { WhisperModel } from '../models/whisper/whisper-folder.ts';
+import type { WhisperModel } from '../../models/whisper/whisper-folder.ts';
 import {
   compressionRatio,
   isSilence,
@@ -18,33 +18,29 @@ import {
   needsFallback,
   type Quality,
   temperatureLadder,
-} from '../whisper/fallback.ts';
-import { likeliestLanguage } from '../whisper/language.ts';
-import type { FloatData } from '../whisper/row-buffer.ts';
-import { justEnded, type ReadingOptions, readWindow } from '../whisper/segments.ts';
-import { taskTokens } from '../whisper/special-tokens.ts';
+} from '../../whisper/fallback.ts';
+import { likeliestLanguage } from '../../whisper/language.ts';
+import type { FloatData } from '../../whisper/row-buffer.ts';
+import { justEnded, type ReadingOptions, readWindow, type WindowSegment } from '../../whisper/segments.ts';
+import { taskTokens } from '../../whisper/special-tokens.ts';
 import {
   type Choice,
   chooseLikeliest,
   drawToken,
   probabilityOf,
   SeededUniform,
-} from '../whisper/token-choice.ts';
-import type { TextToTime } from '../whisper/word-times.ts';
-import type { TranscribedMessage, WhisperSample, WindowSegment, WindowWord } from './whisper-messages.ts';
-
-/** When things happened to a window, on the engine's monotonic clock. */
-export interface WindowMarks {
-  readonly arrivedAt: number;
-  encodedAt: number;
-  startedAt: number;
-  decodedAt: number;
-}
+} from '../../whisper/token-choice.ts';
+import type { TextToTime, WindowWord } from '../../whisper/word-times.ts';
+import type { TranscribedMessage, WhisperSample } from '../protocol.ts';
 
 export class WhisperWindow {
   readonly request: WhisperSample;
-  readonly marks: WindowMarks;
-  /** A cancel took it out; whoever still has it drops it. */
+  /** This and the other times are on the engine's monotonic clock. */
+  readonly arrivedAt: number;
+  encodedAt = 0;
+  startedAt = 0;
+  decodedAt = 0;
+  /** Cancelled or failed: nothing more of it is posted, and the lane removes it at the next turn. */
   isDropped = false;
   readonly #model: WhisperModel;
   #features: FloatData | undefined;
@@ -54,11 +50,11 @@ export class WhisperWindow {
   #attempt = 0;
   #language: string | undefined;
   #prompt: readonly number[] = [];
-  /** Tokens of the prompt that still go through the batch. */
+  /** Tokens of the prompt that the batch has not read yet. */
   #pending: number[] = [];
   #written: number[] = [];
   #next = 0;
-  /** Tokens chosen in this attempt, the end included, and the sum of their log-probabilities. */
+  /** Number of tokens chosen in this attempt, end token included, and the sum of their log-probabilities. */
   #choices = 0;
   #logProbabilities = 0;
   #noSpeechProbability = 0;
@@ -71,7 +67,7 @@ export class WhisperWindow {
   constructor(request: WhisperSample, model: WhisperModel, arrivedAt: number) {
     const { special } = model.tokenizer;
     this.request = request;
-    this.marks = { arrivedAt, encodedAt: 0, startedAt: 0, decodedAt: 0 };
+    this.arrivedAt = arrivedAt;
     this.#model = model;
     this.#temperatures = temperatureLadder(request.temperature, request.fallback);
     this.#uniform = new SeededUniform(request.seed);
@@ -86,33 +82,37 @@ export class WhisperWindow {
     const context = model.decoder.sizes.maxTokens;
     this.#maxTokens = request.maxTokens ?? Math.floor(context / 2);
     this.#previous = previousTokens(request, model, context);
-    // Asked now, so that a wish that cannot be met is refused before the encoder runs.
+    // Throws now what the model cannot do, before the encoder runs.
     this.#taskTokens(this.#language ?? [...(special.multilingual?.languages.keys() ?? [])][0]);
   }
 
+  get maxBatchMates(): number {
+    return this.request.maxBatchMates;
+  }
+
   get features(): FloatData {
-    if (!this.#features) throw new Error('A window was not encoded yet. This is a bug in Lehr.');
+    if (!this.#features) throw new Error('A window has not been encoded yet. This is a bug in Lehr.');
     return this.#features;
   }
 
-  encoded(features: FloatData, at: number): void {
+  setFeatures(features: FloatData, encodedAt: number): void {
     this.#features = features;
-    this.marks.encodedAt = at;
+    this.encodedAt = encodedAt;
   }
 
-  /** What the decoder reads before this window's first word; as far as it is known. */
+  /** The tokens that the decoder reads before it writes; only the first one while the language is unknown. */
   get prompt(): readonly number[] {
     const { start } = this.#model.tokenizer.special;
     if (this.#language === undefined) return [start];
     return [...this.#previous, start, ...this.#taskTokens(this.#language)];
   }
 
-  /** Tokens written so far. */
+  /** Number of tokens written so far. */
   get tokens(): number {
     return this.#written.length;
   }
 
-  /** The token it takes into the next call. */
+  /** The token that the next call reads. */
   get nextToken(): number {
     return this.#next;
   }
@@ -122,8 +122,8 @@ export class WhisperWindow {
   }
 
   /**
-   * The prompt was read; `logits` tells what may follow one of its tokens. False when the window is to start anew: its
-   * language is known now, and it has a longer prompt than the one that told it.
+   * The decoder has read the prompt; `logits` are those after one of its tokens. False when the window must start again,
+   * because its language is known only now and its prompt has more tokens before `<|startoftranscript|>`.
    */
   start(prompt: readonly number[], logits: (position: number) => Float32Array): boolean {
     const { special } = this.#model.tokenizer;
@@ -133,7 +133,7 @@ export class WhisperWindow {
     if (this.#language === undefined && special.multilingual) {
       this.#language = likeliestLanguage(logits(position), special.multilingual);
       if (this.#language === undefined)
-        throw new LehrError('numeric-error', 'No language has a probability.');
+        throw new LehrError('numeric-error', 'The logits of all languages are NaN.');
       if (this.#previous.length > 0) return false;
       this.#prompt = this.prompt;
       this.#pending = [...this.#taskTokens(this.#language)];
@@ -144,7 +144,7 @@ export class WhisperWindow {
     return true;
   }
 
-  /** A call took the next token in; `logits` tells what may follow it. */
+  /** A call has read the next token; `logits` are those after it. */
   advance(logits: Float32Array, batchSize: number): void {
     this.#batchSizeSum += batchSize;
     this.#calls += 1;
@@ -153,7 +153,7 @@ export class WhisperWindow {
     else this.#next = pending;
   }
 
-  /** Whether the decoder has ended its text, or has no room for more. */
+  /** Whether the text has ended, or has reached its limit. */
   get hasEnded(): boolean {
     if (this.#choices === 0) return false;
     const { tokenizer, decoder } = this.#model;
@@ -161,8 +161,8 @@ export class WhisperWindow {
     return this.#next === tokenizer.special.end || isFull || this.#written.length >= this.#maxTokens;
   }
 
-  /** True when the text is to be written again, at the next temperature; everything is set for it. */
-  triesAgain(): boolean {
+  /** True when the text is bad and a higher temperature is left; the window is then reset for it. */
+  retry(): boolean {
     if (this.#attempt + 1 >= this.#temperatures.length || !needsFallback(this.#quality())) return false;
     this.#attempt += 1;
     this.#written = [];
@@ -173,18 +173,18 @@ export class WhisperWindow {
 
   /** The segment that the newest token ended. */
   justEnded(): { readonly segment: WindowSegment; readonly provisional: boolean } | undefined {
-    // Unless the last call wrote a token, it ended none.
-    const segment = this.#next === this.#written.at(-1) && justEnded(this.#written, this.#reading());
+    // A call that read a token of the prompt has not written one.
+    const segment = this.#next === this.#written.at(-1) && justEnded(this.#written, this.#readingOptions());
     if (!segment) return undefined;
     const isLast = this.#attempt + 1 === this.#temperatures.length;
     return { segment, provisional: !isLast || mayBeSilence(this.#noSpeechProbability) };
   }
 
-  /** Only when it has ended. */
+  /** To be called when the window has ended. */
   result(words?: readonly WindowWord[]): TranscribedMessage {
     const quality = this.#quality();
-    const { arrivedAt, encodedAt, startedAt, decodedAt } = this.marks;
-    const { segments, advanceFrames } = this.#heard();
+    const { arrivedAt, encodedAt, startedAt, decodedAt } = this;
+    const { segments, advanceFrames } = this.#read();
     return {
       type: 'transcribed',
       sample: this.request.id,
@@ -204,14 +204,14 @@ export class WhisperWindow {
     };
   }
 
-  /** Only once it has started. */
+  /** Known once the window has started. */
   get language(): string {
     return this.#language ?? 'en';
   }
 
-  /** The text whose words are to be timed; undefined when nobody asked, or nobody speaks. */
+  /** The text whose words must be timed; undefined when the request wants no word times, or there is no speech. */
   get textToTime(): TextToTime | undefined {
-    const { segments } = this.#heard();
+    const { segments } = this.#read();
     if (this.request.timestamps !== 'word' || segments.length === 0) return undefined;
     const { features, language } = this;
     const { start, noTimestamps } = this.#model.tokenizer.special;
@@ -220,10 +220,10 @@ export class WhisperWindow {
     return { features, contentFrames, language, prompt: [start, ...task], segments };
   }
 
-  #heard(): { readonly segments: readonly WindowSegment[]; readonly advanceFrames: number } {
+  #read(): { readonly segments: readonly WindowSegment[]; readonly advanceFrames: number } {
     const { contentFrames } = this.request;
     if (isSilence(this.#quality())) return { segments: [], advanceFrames: contentFrames };
-    return readWindow(this.#written, this.#reading());
+    return readWindow(this.#written, this.#readingOptions());
   }
 
   #write(logits: Float32Array): void {
@@ -250,7 +250,7 @@ export class WhisperWindow {
     };
   }
 
-  #reading(): ReadingOptions {
+  #readingOptions(): ReadingOptions {
     const { tokenizer, frontEnd } = this.#model;
     return {
       special: tokenizer.special,
@@ -271,7 +271,7 @@ export class WhisperWindow {
   }
 }
 
-/** `<|startofprev|>` and the end of what came before, at most half of the decoder's context; empty without any. */
+/** `<|startofprev|>` and the end of the text before the window, at most half of the decoder's context; may be empty. */
 function previousTokens(
   request: WhisperSample,
   { tokenizer, conditionsOnPrevious }: WhisperModel,

@@ -1,14 +1,14 @@
-/** Windows that share decoder calls: each has a row of the decoder's batch, and the two lists never differ. */
+/** Windows that share decoder calls: window i has row i of the decoder's batch. */
 import { type LehrError, toLehrError } from '@lehr/shared';
-import type { Decoder } from '../whisper/decoder.ts';
-import type { DecoderBatch, RowState } from '../whisper/decoder-batch.ts';
+import type { Decoder } from '../../whisper/decoder.ts';
+import type { DecoderBatch, RowState } from '../../whisper/decoder-batch.ts';
 import type { WhisperWindow } from './whisper-window.ts';
 
 export interface StepOutcome {
-  /** False when the call had to be split: then it tells nothing about what a whole one takes. */
+  /** False when the call had to be split: its time is then no measure of a whole call. */
   readonly whole: boolean;
   readonly failures: readonly { readonly window: WhisperWindow; readonly error: LehrError }[];
-  /** The fewest rows of a call that did not fit into the device's memory. */
+  /** The fewest rows of a call that did not fit into the device's memory; undefined when all calls fit. */
   readonly tooMany: number | undefined;
 }
 
@@ -18,7 +18,7 @@ export class WindowBatch {
   readonly #rows: DecoderBatch;
   readonly #windows: WhisperWindow[] = [];
 
-  /** `ladder`: row counts that calls are filled up to, for providers that tune per shape; empty for none. */
+  /** `ladder`: row counts that calls are padded to, for providers that tune per shape; empty for none. */
   constructor(decoder: Decoder, ladder: readonly number[]) {
     this.#decoder = decoder;
     this.#ladder = ladder;
@@ -39,30 +39,30 @@ export class WindowBatch {
     this.#windows.push(window);
   }
 
-  /** Takes out every window that `leaves` says, and gives them back. */
+  /** Removes the windows for which `leaves` is true, and returns them. */
   removeWhere(leaves: (window: WhisperWindow) => boolean): WhisperWindow[] {
-    const gone: WhisperWindow[] = [];
-    // From the end: the last row takes the place of the one that leaves.
+    const removed: WhisperWindow[] = [];
+    // Backwards, because the last row moves into the place of the removed one.
     for (let row = this.#windows.length - 1; row >= 0; row--) {
       const window = this.#windows[row];
       if (!leaves(window)) continue;
-      gone.push(window);
+      removed.push(window);
       this.#rows.remove(row);
       const last = this.#windows.pop();
       if (last && row < this.#windows.length) this.#windows[row] = last;
     }
-    return gone.reverse();
+    return removed.reverse();
   }
 
-  /** Takes over the rows of an aligned batch that has come to the same length. */
+  /** Adds the rows of another aligned batch of the same length. */
   merge(other: WindowBatch): void {
     this.#rows.takeOver(other.#rows);
     this.#windows.push(...other.#windows);
   }
 
   /**
-   * One token for every window. A call that fails is tried again in halves, so that only the windows that cannot run
-   * fail; these are taken out. Never rejects.
+   * Writes one token for every window. A failed call is retried in halves, so that only the windows that cannot run fail;
+   * they are removed. Never rejects.
    */
   async step(): Promise<StepOutcome> {
     const tokens = this.#windows.map((window) => window.nextToken);

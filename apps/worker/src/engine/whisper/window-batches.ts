@@ -1,18 +1,19 @@
 /**
- * All windows that write, in as few decoder calls as the graph allows: one batch for everybody, or for an aligned graph one
- * batch for each length of text. There the batch that is furthest behind goes first; once it has caught up with another
- * they are one. Catching up costs no work, as those tokens have to be written anyway, only the patience of those ahead.
+ * All windows that are decoding, in as few batches as the graph allows: one batch in all, or for an aligned graph one batch
+ * for each length of text. There the batch with the shortest texts goes first, until it reaches the length of another one and
+ * they merge. That costs no extra work, because its tokens must be written anyway, but it delays the longer batches.
  */
-import type { Decoder } from '../whisper/decoder.ts';
+import type { Decoder } from '../../whisper/decoder.ts';
 import type { WhisperWindow } from './whisper-window.ts';
 import { WindowBatch } from './window-batch.ts';
 
-/** Calls a batch lets those behind it go first, in all; after that it takes turns with them. */
-const PATIENCE = 32;
+/** How many calls of shorter batches a batch waits for in all; after that they take turns. */
+const MAX_WAITED_CALLS = 32;
 
 interface Running {
   readonly batch: WindowBatch;
-  patience: number;
+  /** How many more calls of shorter batches it waits for. */
+  waitsLeft: number;
   /** Number of its last call. */
   lastCall: number;
 }
@@ -36,34 +37,34 @@ export class WindowBatches {
     return this.#running.flatMap(({ batch }) => batch.windows);
   }
 
-  /** The batch for a window that has read so many tokens. */
+  /** The batch for a window that has so many tokens. */
   batchFor(length: number): WindowBatch {
     const isShared = this.#decoder.batching.mode === 'rows';
     const open = this.#running.find(({ batch }) => isShared || batch.length === length);
     if (open) return open.batch;
     const batch = new WindowBatch(this.#decoder, this.#ladder);
-    this.#running.push({ batch, patience: PATIENCE, lastCall: this.#calls });
+    this.#running.push({ batch, waitsLeft: MAX_WAITED_CALLS, lastCall: this.#calls });
     return batch;
   }
 
-  /** The batch whose turn it is to write a token. */
+  /** The batch that writes the next token. */
   next(): WindowBatch {
-    const [behind, ...ahead] = [...this.#running].sort((a, b) => a.batch.length - b.batch.length);
-    const impatient = ahead.filter(({ patience }) => patience <= 0);
-    const [chosen] = [behind, ...impatient].sort((a, b) => a.lastCall - b.lastCall);
-    for (const each of ahead) if (each !== chosen) each.patience -= 1;
+    const [shortest, ...longer] = [...this.#running].sort((a, b) => a.batch.length - b.batch.length);
+    const overdue = longer.filter(({ waitsLeft }) => waitsLeft <= 0);
+    const [chosen] = [shortest, ...overdue].sort((a, b) => a.lastCall - b.lastCall);
+    for (const each of longer) if (each !== chosen) each.waitsLeft -= 1;
     chosen.lastCall = ++this.#calls;
     return chosen.batch;
   }
 
-  /** Takes out every window that `leaves` says, and gives them back. */
+  /** Removes the windows for which `leaves` is true, and returns them. */
   removeWhere(leaves: (window: WhisperWindow) => boolean): WhisperWindow[] {
-    const gone = this.#running.flatMap(({ batch }) => batch.removeWhere(leaves));
+    const removed = this.#running.flatMap(({ batch }) => batch.removeWhere(leaves));
     this.settle();
-    return gone;
+    return removed;
   }
 
-  /** Lets go of empty batches and joins those that have come to the same length. */
+  /** Removes empty batches and merges batches of equal length. */
   settle(): void {
     const settled: Running[] = [];
     for (const each of this.#running) {
@@ -71,7 +72,7 @@ export class WindowBatches {
       if (each.batch.windows.length === 0) continue;
       if (same) {
         same.batch.merge(each.batch);
-        same.patience = Math.min(same.patience, each.patience);
+        same.waitsLeft = Math.min(same.waitsLeft, each.waitsLeft);
       } else {
         settled.push(each);
       }

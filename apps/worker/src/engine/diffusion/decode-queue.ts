@@ -1,0 +1,67 @@
+/** Decodes final latents to pixels, one picture per turn, so that many finished pictures do not stall the lanes. */
+import { type Clock, toPlainError } from '@lehr/shared';
+import type { Vae } from '../../diffusion/vae.ts';
+import type { FromEngine, SampleId } from '../protocol.ts';
+import type { TurnTaker } from '../turns.ts';
+import type { LaneSample } from './lane-sample.ts';
+
+export interface DecodeQueueOptions {
+  readonly clock: Clock;
+  readonly post: (message: FromEngine) => void;
+  readonly vaeOf: (model: string) => Vae;
+}
+
+/** With so many latents waiting, lanes stop announcing free rows early: the queue must not grow without limit. */
+const CONGESTED_AT = 8;
+
+export class DecodeQueue implements TurnTaker {
+  readonly #options: DecodeQueueOptions;
+  #waiting: LaneSample[] = [];
+
+  constructor(options: DecodeQueueOptions) {
+    this.#options = options;
+  }
+
+  get hasWork(): boolean {
+    return this.#waiting.length > 0;
+  }
+
+  get isCongested(): boolean {
+    return this.#waiting.length >= CONGESTED_AT;
+  }
+
+  submit(sample: LaneSample): void {
+    this.#waiting.push(sample);
+  }
+
+  /** True when the sample was here; no picture of it is posted. */
+  cancel(id: SampleId): boolean {
+    const before = this.#waiting.length;
+    this.#waiting = this.#waiting.filter(({ request }) => request.id !== id);
+    return this.#waiting.length < before;
+  }
+
+  /** Never rejects: a picture that cannot be decoded is a failure of its sample. */
+  async takeTurn(): Promise<void> {
+    const { clock, post, vaeOf } = this.#options;
+    const [sample] = this.#waiting;
+    const { id, width, height, model } = sample.request;
+    post({ type: 'running', samples: [id] });
+    try {
+      const pixels = await vaeOf(model).decode(sample.latent, { width, height });
+      // A cancel may have arrived during the run.
+      if (!this.cancel(id)) return;
+      const { arrivedAt, textMs, startedAt, denoisedAt, batchSize } = sample;
+      const timings = {
+        textMs,
+        startedAt: startedAt - arrivedAt,
+        denoisedAt: denoisedAt - arrivedAt,
+        decodedAt: clock.monotonic() - arrivedAt,
+      };
+      post({ type: 'finished', sample: id, pixels, width, height, batchSize, timings });
+    } catch (error) {
+      if (!this.cancel(id)) return;
+      post({ type: 'failed', sample: id, failure: toPlainError(error, 'engine-failed') });
+    }
+  }
+}

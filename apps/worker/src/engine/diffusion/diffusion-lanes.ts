@@ -1,0 +1,112 @@
+/** The diffusion half of the engine: its open models, a lane for each picture size, prompts before and latents after them. */
+
+import type { LatentRgb } from '../../diffusion/latent-rgb.ts';
+import { type DiffusionModel, openDiffusionModel } from '../../models/diffusion/diffusion-folder.ts';
+import { type EngineParts, isNotOpen, openedModel } from '../engine-parts.ts';
+import type { DiffusionSample, DiffusionToOpen, OpenedModel, SampleId } from '../protocol.ts';
+import { ladderFor, RowCap } from '../row-cap.ts';
+import type { TurnTaker } from '../turns.ts';
+import { DecodeQueue } from './decode-queue.ts';
+import { Lane } from './lane.ts';
+import { LaneSample } from './lane-sample.ts';
+import { PromptQueue } from './prompt-queue.ts';
+import { warmUp } from './warm-up.ts';
+
+interface OpenModel {
+  readonly model: DiffusionModel;
+  readonly cap: RowCap;
+  readonly latentRgb: LatentRgb | undefined;
+  /** Picture size of the warm-up. */
+  readonly warm: { readonly width: number; readonly height: number };
+}
+
+export class DiffusionLanes {
+  readonly #parts: EngineParts;
+  readonly #models = new Map<string, OpenModel>();
+  readonly #lanes = new Map<string, Lane>();
+  readonly #prompts: PromptQueue;
+  readonly #decodes: DecodeQueue;
+
+  constructor(parts: EngineParts) {
+    const { clock, post } = parts;
+    this.#parts = parts;
+    this.#prompts = new PromptQueue({
+      clock,
+      post,
+      encoderOf: (ref) => this.#open(ref).model.textEncoder,
+      onEncoded: (sample) => this.#lane(sample.request).submit(sample),
+    });
+    this.#decodes = new DecodeQueue({ clock, post, vaeOf: (ref) => this.#open(ref).model.vae });
+  }
+
+  /** Loads a model and warms it up; rejects with `model-unavailable` and the reason. */
+  async open(spec: DiffusionToOpen): Promise<OpenedModel> {
+    const { runtime, settings, clock } = this.#parts;
+    const model = await openDiffusionModel(spec.folder, runtime, settings);
+    const cap = new RowCap(settings.rowCap === 'auto' ? {} : { ceiling: settings.rowCap, fixed: true });
+    const latentRgb = await warmUp(model, spec.warmUp, cap, clock);
+    this.#models.set(spec.ref, { model, cap, latentRgb, warm: spec.warmUp });
+    return openedModel(spec.ref, model.batching, model.graphs, cap);
+  }
+
+  /** Throws LehrError `invalid-input` for what the model's sampler cannot do. */
+  submit(request: DiffusionSample): void {
+    const { model } = this.#open(request.model);
+    const { width, height } = latentSize(model, request);
+    const latentLength = model.unet.latentChannels * width * height;
+    const arrivedAt = this.#parts.clock.monotonic();
+    this.#prompts.submit(new LaneSample(request, model.schedulerConfig, latentLength, arrivedAt));
+  }
+
+  /** True when the sample was here; it takes no further step. */
+  cancel(id: SampleId): boolean {
+    return [this.#prompts, ...this.#lanes.values(), this.#decodes].some((place) => place.cancel(id));
+  }
+
+  /** Posts a preview of a running sample after its next step. */
+  preview(id: SampleId): void {
+    for (const lane of this.#lanes.values()) if (lane.preview(id)) return;
+  }
+
+  /** Prompts come first, because Turns prefers the first among equals: a new sample can then join the next step. */
+  turnTakers(): TurnTaker[] {
+    return [this.#prompts, ...this.#lanes.values(), this.#decodes];
+  }
+
+  async close(): Promise<void> {
+    for (const { model } of this.#models.values()) await model.close();
+  }
+
+  #open(ref: string): OpenModel {
+    const open = this.#models.get(ref);
+    if (!open) throw isNotOpen(ref);
+    return open;
+  }
+
+  #lane(request: DiffusionSample): Lane {
+    const known = this.#lanes.get(request.lane);
+    if (known) return known;
+    const { model, cap, latentRgb, warm } = this.#open(request.model);
+    const { clock, post } = this.#parts;
+    const isWarm = request.width === warm.width && request.height === warm.height;
+    const lane = new Lane({
+      name: request.lane,
+      unet: model.unet,
+      size: latentSize(model, request),
+      latentRgb,
+      cap: isWarm ? cap : cap.forAnotherShape(),
+      ladder: ladderFor(model.unetProvider),
+      clock,
+      post,
+      onDenoised: (sample) => this.#decodes.submit(sample),
+      isDecodeCongested: () => this.#decodes.isCongested,
+    });
+    this.#lanes.set(request.lane, lane);
+    return lane;
+  }
+}
+
+const latentSize = (model: DiffusionModel, { width, height }: DiffusionSample) => ({
+  width: width / model.vae.scaleFactor,
+  height: height / model.vae.scaleFactor,
+});

@@ -1,0 +1,120 @@
+/** One picture in the engine: its latent, its sampler's state and its prompt embeddings. It shares nothing with other samples. */
+import { rowsPerSample } from '@lehr/shared';
+import { applyGuidance } from '../../diffusion/guidance.ts';
+import { SeededNoise } from '../../diffusion/noise.ts';
+import { predictedClean } from '../../diffusion/predicted-clean.ts';
+import { createSamplerRun } from '../../diffusion/samplers/index.ts';
+import type { SamplerRun } from '../../diffusion/samplers/sampler.ts';
+import type { SchedulerConfig } from '../../diffusion/scheduler-config.ts';
+import type { UnetRow } from '../../diffusion/unet.ts';
+import type { LaneMember } from '../admit.ts';
+import type { DiffusionSample } from '../protocol.ts';
+
+/** `[tokens, embeddingDim]` each; `negative` only with guidance. */
+interface PromptEmbeddings {
+  readonly prompt: Float32Array;
+  readonly negative: Float32Array | undefined;
+}
+
+export class LaneSample implements LaneMember {
+  readonly request: DiffusionSample;
+  /** This and the other times are on the engine's monotonic clock. */
+  readonly arrivedAt: number;
+  textMs = 0;
+  startedAt = 0;
+  denoisedAt = 0;
+  /** `[channels, height, width]`; the final latent once the sample has made its last step. */
+  readonly latent: Float32Array;
+  /** When set, the next step keeps its predicted clean latent. */
+  wantsPreview = false;
+  readonly #run: SamplerRun;
+  readonly #noise: SeededNoise;
+  readonly #input: Float32Array;
+  readonly #config: SchedulerConfig;
+  #embeddings: PromptEmbeddings | undefined;
+  #preview: Float32Array | undefined;
+  /** Sum of the batch sizes of this sample's steps. */
+  #batchSizeSum = 0;
+
+  /** Throws LehrError `invalid-input` when the sampler cannot make so many steps. */
+  constructor(request: DiffusionSample, config: SchedulerConfig, latentLength: number, arrivedAt: number) {
+    this.request = request;
+    this.arrivedAt = arrivedAt;
+    this.#config = config;
+    this.#run = createSamplerRun({ name: request.sampler, config, steps: request.steps, latentLength });
+    this.#noise = new SeededNoise(request.seed);
+    this.latent = this.#noise.draw(latentLength);
+    for (let i = 0; i < latentLength; i++) this.latent[i] *= this.#run.initNoiseSigma;
+    this.#input = new Float32Array(latentLength);
+  }
+
+  get rows(): 1 | 2 {
+    return rowsPerSample(this.request.guidance);
+  }
+
+  get steps(): number {
+    return this.request.steps;
+  }
+
+  get maxBatchMates(): number {
+    return this.request.maxBatchMates;
+  }
+
+  /** Steps made, as the caller counts them: a sampler may make one more model call than steps. */
+  get step(): number {
+    return Math.min(this.#run.call, this.request.steps);
+  }
+
+  get callsLeft(): number {
+    return this.#run.timesteps.length - this.#run.call;
+  }
+
+  get batchSize(): number {
+    return this.#run.call === 0 ? 0 : this.#batchSizeSum / this.#run.call;
+  }
+
+  /** The texts to encode: the prompt and, with guidance, the negative prompt. */
+  get prompts(): readonly string[] {
+    const { guidance, prompt, negativePrompt } = this.request;
+    return guidance > 1 ? [prompt, negativePrompt] : [prompt];
+  }
+
+  /** Takes the embeddings of `prompts`, in order. */
+  setEmbeddings([prompt, negative]: readonly Float32Array[]): void {
+    this.#embeddings = { prompt, negative };
+  }
+
+  /** This sample's rows of the next batch: with guidance, the negative prompt's row and then the prompt's. */
+  nextRows(): UnetRow[] {
+    if (!this.#embeddings) throw new Error('A sample has no prompt embeddings yet. This is a bug in Lehr.');
+    this.#run.scaleModelInput(this.latent, this.#input);
+    const timestep = this.#run.timesteps[this.#run.call];
+    const row = (promptEmbedding: Float32Array): UnetRow => ({
+      latent: this.#input,
+      timestep,
+      promptEmbedding,
+    });
+    const { prompt, negative } = this.#embeddings;
+    return negative ? [row(negative), row(prompt)] : [row(prompt)];
+  }
+
+  /** Makes a step from the predictions for `nextRows`, in the same order. */
+  advance(predictions: readonly Float32Array[], batchSize: number): void {
+    const prediction = predictions[predictions.length - 1];
+    if (predictions.length === 2) applyGuidance(predictions[0], prediction, this.request.guidance);
+    if (this.wantsPreview) {
+      const timestep = this.#run.timesteps[this.#run.call];
+      this.#preview = predictedClean(this.#config, timestep, this.#input, prediction);
+      this.wantsPreview = false;
+    }
+    this.#run.step(prediction, this.latent, (length) => this.#noise.draw(length));
+    this.#batchSizeSum += batchSize;
+  }
+
+  /** The clean latent that the last step predicted, if a preview was asked for; returned once. */
+  takePredictedClean(): Float32Array | undefined {
+    const preview = this.#preview;
+    this.#preview = undefined;
+    return preview;
+  }
+}

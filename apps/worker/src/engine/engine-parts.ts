@@ -1,0 +1,30 @@
+import type { Clock } from '@lehr/shared';
+import type { Batching, InferenceRuntime } from '../runtime/runtime.ts';
+import type { EngineSettings, FromEngine, GraphReport, OpenedModel } from './protocol.ts';
+import type { RowCap } from './row-cap.ts';
+
+/** What the engine and its two halves, DiffusionLanes and WhisperLanes, are built from. */
+export interface EngineParts {
+  readonly runtime: InferenceRuntime;
+  readonly settings: EngineSettings;
+  readonly clock: Clock;
+  readonly post: (message: FromEngine) => void;
+}
+
+/** The answer to opening a model, as far as both halves have it. `cap` is the row cap of its steps, or of its decoder calls. */
+export const openedModel = (
+  ref: string,
+  batching: Batching,
+  graphs: readonly GraphReport[],
+  cap: RowCap,
+): OpenedModel => ({
+  ref,
+  batching: batching.mode === 'rows' ? 'step' : 'aligned',
+  ...(batching.mode === 'aligned' && { reason: batching.reason }),
+  graphs,
+  stepMs: cap.measurements,
+  rowCap: cap.rows,
+});
+
+export const isNotOpen = (ref: string): Error =>
+  new Error(`Model ${ref} is not open in this engine. This is a bug in Lehr.`);

@@ -1,0 +1,57 @@
+/** What the worker submits to its engine: one picture, or one window of audio. */
+import type { SamplerName } from '@lehr/shared';
+
+declare const brand: unique symbol;
+/** One sample of one attempt of a job. Never reused, so that a late message cannot be taken for another attempt. */
+export type SampleId = string & { readonly [brand]: 'SampleId' };
+
+interface SampleBase {
+  readonly id: SampleId;
+  /** `name@version`. */
+  readonly model: string;
+  /** The group's queue name; samples of one lane share batches. */
+  readonly lane: string;
+  /** The most samples that may be in its lane at once, this one included. Reduced for a job that was in a batch that crashed. */
+  readonly maxBatchMates: number;
+}
+
+export interface DiffusionSample extends SampleBase {
+  readonly task: 'diffusion';
+  readonly prompt: string;
+  readonly negativePrompt: string;
+  readonly width: number;
+  readonly height: number;
+  readonly steps: number;
+  readonly guidance: number;
+  readonly seed: number;
+  readonly sampler: SamplerName;
+}
+
+/** One window of one file. The worker decides where each window begins; the engine sees one window at a time. */
+export interface WhisperSample extends SampleBase {
+  readonly task: 'whisper';
+  /** `[melBins, windowFrames]`, row-major: what the model's FrontEnd describes, padded to a whole window. */
+  readonly mel: Float32Array;
+  /** Frames of `mel` that hold sound; the rest is padding. */
+  readonly contentFrames: number;
+  /** Whisper's code; null to detect the language. */
+  readonly language: string | null;
+  readonly translate: boolean;
+  /** The caller's text before the window; may be empty. */
+  readonly prompt: string;
+  /**
+   * Tokens of earlier windows of the same file, which follow `prompt`; the decoder keeps the end of both. Ignored by a model
+   * whose generation_config.json says `condition_on_prev_tokens: false`.
+   */
+  readonly previousTokens: readonly number[];
+  readonly temperature: number;
+  /** Whether a bad text is decoded again at higher temperatures. */
+  readonly fallback: boolean;
+  /** For temperatures above 0. */
+  readonly seed: number;
+  readonly timestamps: 'none' | 'segment' | 'word';
+  /** The most tokens to write; when absent, half of the decoder's context, as in openai's code. */
+  readonly maxTokens?: number;
+}
+
+export type EngineSample = DiffusionSample | WhisperSample;
