@@ -1,4 +1,4 @@
-/** The programs and commands of docs/client.md and docs/cli.md run as they are written. */
+/** The programs and commands of docs/client.md, docs/cli.md and docs/events.md run as they are written. */
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -19,9 +19,11 @@ import { SAMPLES } from '../support/spoken.ts';
 import { startStack } from '../support/stack.ts';
 import { tempFolder } from '../support/tiny-models.ts';
 import { LEHR } from './lehr-command.ts';
+import { servedApi } from './served-api.ts';
 
 const CLIENT = readText('docs/client.md');
 const CLI = readText('docs/cli.md');
+const EVENTS = readText('docs/events.md');
 const RECORDING = fileURLToPath(new URL('en_circle.wav', SAMPLES));
 const run = promisify(execFile);
 
@@ -132,5 +134,38 @@ describe('docs/cli.md', () => {
   test('The table of exit codes is complete', () => {
     const codes = [...CLI.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => Number(code));
     expect(codes).toEqual(Object.values(EXIT));
+  });
+});
+
+describe('docs/events.md', () => {
+  const TYPES = ['job.queued', 'job.started', 'job.succeeded'];
+
+  async function finishedJob() {
+    const api = await servedApi(server.url);
+    const { id } = await api.post();
+    await api.worker.succeed(await api.worker.take());
+    return { api, id };
+  }
+
+  test('The command follows a job to its end', async () => {
+    const { api, id } = await finishedJob();
+    const env = { PATH: process.env.PATH, LEHR_URL: api.url, LEHR_API_KEY: api.key, ID: id };
+    const { stdout } = await run('sh', ['-eu', '-c', blockOf(EVENTS, 'sh', 'follow')], { env });
+    expect([...stdout.matchAll(/^event: (.*)$/gm)].map(([, type]) => type)).toEqual(TYPES);
+  });
+
+  test('The function with fetch yields the events, and continues after an id', async () => {
+    const { api, id } = await finishedJob();
+    const program = `${blockOf(EVENTS, 'js', 'fetch')}; return eventsOf;`;
+    const eventsOf = new Function('LEHR_URL', 'LEHR_API_KEY', program)(api.url, api.key) as (
+      id: string,
+      after?: string,
+    ) => AsyncIterable<{ id: string; type: string }>;
+    const events: { id: string; type: string }[] = [];
+    for await (const event of eventsOf(id)) events.push(event);
+    expect(events.map(({ type }) => type)).toEqual(TYPES);
+    const later: string[] = [];
+    for await (const { type } of eventsOf(id, events[1].id)) later.push(type);
+    expect(later).toEqual(['job.succeeded']);
   });
 });

@@ -1,4 +1,4 @@
-/** docs/openai.md and docs/replicate.md do what they say: their programs run as they stand. */
+/** The programs of docs/openai.md and docs/replicate.md run as they are written. */
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { speechModels } from '../support/speech-models.ts';
 import { type Stack, startStack } from '../support/stack.ts';
 
 const RECORDING = fileURLToPath(new URL('../golden/samples/speech/en_circle.wav', import.meta.url));
-const run = promisify(execFile);
+const runFile = promisify(execFile);
 
 let server: TestRedis;
 beforeAll(async () => {
@@ -22,10 +22,10 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** A program of the page, built; inside the repository, so that packages are found. `models` stand for those it names. */
+/** Builds a program of the page, inside the repository, where Node finds its packages. `models` replace those of the page. */
 async function programOf(page: string, label: string, models: Readonly<Record<string, string>> = {}) {
   const [block, another] = blocksOf(readText(page)).filter((each) => each.label === label);
-  if (!block || another) throw new Error(`${page} wants one block "${label}"`);
+  if (!block || another) throw new Error(`${page} needs exactly one block "${label}"`);
   const cache = join(ROOT, 'node_modules/.cache');
   mkdirSync(cache, { recursive: true });
   const folder = mkdtempSync(join(cache, 'lehr-docs-'));
@@ -43,35 +43,40 @@ const envOf = ({ url, key }: Stack, more: Record<string, string> = {}) => ({
   ...more,
 });
 
-async function saying(program: string, env: Record<string, string>): Promise<string[]> {
-  const { stdout } = await run(process.execPath, [program], { env });
+async function outputOf(program: string, env: Record<string, string>): Promise<string[]> {
+  const { stdout } = await runFile(process.execPath, [program], { env });
   return stdout.trim().split('\n');
 }
 
 const isLink = (text: string | undefined): boolean =>
   /^http:\/\/127\.0\.0\.1:\d+\/objects\//.test(text ?? '');
 
-test('docs/openai.md: its programs draw, stream and listen', { timeout: 120_000 }, async () => {
+test('The programs of docs/openai.md draw, stream and transcribe', { timeout: 120_000 }, async () => {
   const stack = await startStack(server, { LEHR_MODELS: await speechModels() });
   await stack.worker();
   const env = envOf(stack, { SPEECH_MODEL: 'ears' });
-  const said = async (label: string) => saying(await programOf('docs/openai.md', label), env);
-  expect((await said('openai')).map(isLink)).toEqual([true]);
-  expect((await said('fields')).map(isLink)).toEqual([true, true]);
-  expect((await said('stream')).at(-1)).toMatch(/^image_generation\.completed \d+$/);
-  expect(await said('speech')).toEqual([expect.stringMatching(/a red circle on a blue background/i)]);
+  const run = async (label: string) => outputOf(await programOf('docs/openai.md', label), env);
+  expect((await run('openai')).map(isLink)).toEqual([true]);
+  expect((await run('fields')).map(isLink)).toEqual([true, true]);
+  expect((await run('stream')).at(-1)).toMatch(/^image_generation\.completed \d+$/);
+  expect(await run('speech')).toEqual([expect.stringMatching(/a red circle on a blue background/i)]);
   expect(labelsOf('docs/openai.md')).toEqual(['openai', 'fields', 'stream', 'speech']);
 });
 
-test('docs/replicate.md: its programs draw, listen and take deliveries', { timeout: 120_000 }, async () => {
+test('The programs of docs/replicate.md draw, transcribe and receive webhooks', {
+  timeout: 120_000,
+}, async () => {
   const env = { LEHR_MODELS: await speechModels(), LEHR_WEBHOOK_ALLOW_PRIVATE: 'true' };
   const stack = await startStack(server, env);
   await stack.worker();
   const models = { 'lehr/demo-diffusion': 'lehr/brush' };
-  const said = async (label: string) =>
-    saying(await programOf('docs/replicate.md', label, models), envOf(stack, { SPEECH_MODEL: 'lehr/ears' }));
-  expect((await said('replicate')).map(isLink)).toEqual([true]);
-  expect(await said('speech')).toEqual([expect.stringMatching(/a red circle on a blue background/i)]);
+  const run = async (label: string) =>
+    outputOf(
+      await programOf('docs/replicate.md', label, models),
+      envOf(stack, { SPEECH_MODEL: 'lehr/ears' }),
+    );
+  expect((await run('replicate')).map(isLink)).toEqual([true]);
+  expect(await run('speech')).toEqual([expect.stringMatching(/a red circle on a blue background/i)]);
 
   const port = await freePort();
   const receiver = startProgram(

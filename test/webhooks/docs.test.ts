@@ -1,4 +1,4 @@
-/** docs/webhooks.md does what it says: its receivers run and take deliveries, its commands run in their order. */
+/** The receivers and commands of docs/webhooks.md run as they are written. */
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ const TEXT = readText('docs/webhooks.md');
 const BLOCKS = blocksOf(TEXT);
 const blockOf = (language: string, label: string): string => {
   const [block, another] = BLOCKS.filter((each) => each.language === language && each.label === label);
-  if (!block || another) throw new Error(`docs/webhooks.md wants one block "${language} ${label}"`);
+  if (!block || another) throw new Error(`docs/webhooks.md needs exactly one block "${language} ${label}"`);
   return block.text;
 };
 
@@ -32,7 +32,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-async function hookedApi(): Promise<{ world: ApiWorld; url: string }> {
+async function apiWithWebhooks(): Promise<{ world: ApiWorld; url: string }> {
   const keys = freshKeys();
   const webhooks = openWebhooks(testRedis(server.url, 'api'), webhookOptions(keys));
   const world = await apiWorld(server.url, { keys, webhooks });
@@ -45,15 +45,15 @@ async function hookedApi(): Promise<{ world: ApiWorld; url: string }> {
   return { world, url: `http://127.0.0.1:${listener.port}` };
 }
 
-/** Runs a shell block as it stands and returns the JSON that it prints. */
+/** Runs a shell block as it is written and returns the JSON that it prints. */
 async function run(label: string, env: Readonly<Record<string, string>>): Promise<Record<string, unknown>> {
   const options = { env: { PATH: process.env.PATH, LEHR_API_KEY: API_KEY, ...env } };
   const { stdout } = await promisify(execFile)('sh', ['-eu', '-c', blockOf('sh', label)], options);
   return JSON.parse(stdout);
 }
 
-test('its commands, in their order', async () => {
-  const { world, url: LEHR_URL } = await hookedApi();
+test('The commands of docs/webhooks.md work in their order', async () => {
+  const { world, url: LEHR_URL } = await apiWithWebhooks();
   const receiver = await webhookReceiver();
   const HOOK_URL = receiver.url;
   const { key } = await run('secret', { LEHR_URL });
@@ -77,7 +77,7 @@ test('its commands, in their order', async () => {
   expect(labels).toEqual(['secret', 'ask', 'test', 'log', 'again', 'rotate', 'secrets']);
 });
 
-/** The receiver of the page, as a program; resolves when it listens. */
+/** Starts the receiver of the page as a program. */
 type Receiver = (secret: string, port: number) => Promise<LehrProcess>;
 
 const hasPython = (() => {
@@ -89,7 +89,7 @@ const hasPython = (() => {
   }
 })();
 
-/** Inside the repository, so that packages are found; removed with the test. */
+/** Writes a file inside the repository, where Node finds its packages. Removes it after the test. */
 function written(name: string, text: string): string {
   const cache = join(ROOT, 'node_modules/.cache');
   mkdirSync(cache, { recursive: true });
@@ -110,20 +110,20 @@ const inPython: Receiver = async (secret, port) => {
   return startCommand('python3', [file], { WEBHOOK_SECRET: secret, PORT: String(port) });
 };
 
-async function takesDeliveries(receiver: Receiver): Promise<void> {
-  const { world } = await hookedApi();
+async function checkReceiver(receiver: Receiver): Promise<void> {
+  const { world } = await apiWithWebhooks();
   const { key } = await world.parts.webhooks.secrets.show('default' as never);
   const port = await freePort();
   const program = await receiver(key, port);
   const url = `http://127.0.0.1:${port}/`;
-  const tried = async () => (await world.ask('POST', '/v1/webhooks/test', { url })).json();
-  await vi.waitFor(async () => expect(await tried()).toMatchObject({ delivered: true }), SOON);
+  const testDelivery = async () => (await world.ask('POST', '/v1/webhooks/test', { url })).json();
+  await vi.waitFor(async () => expect(await testDelivery()).toMatchObject({ delivered: true }), SOON);
   const job = await world.post({}, { webhook: { url } });
   await world.worker.succeed(await world.worker.take());
   await program.line(({ msg }) => msg === `job.succeeded ${job.id}`);
-  // After a rotation the old secret still does.
+  // After a rotation, the old secret is still valid.
   await world.parts.webhooks.secrets.rotate('default' as never);
-  expect(await tried()).toMatchObject({ delivered: true });
+  expect(await testDelivery()).toMatchObject({ delivered: true });
   const logged = (attempts: object[]) =>
     vi.waitFor(async () => {
       const log = await (await world.ask('GET', `/v1/jobs/${job.id}/webhook`)).json();
@@ -140,10 +140,13 @@ async function takesDeliveries(receiver: Receiver): Promise<void> {
   await program.stop();
 }
 
-test('its receiver in TypeScript', () => takesDeliveries(inTypeScript));
-test.skipIf(!hasPython)('its receiver in Python', () => takesDeliveries(inPython));
+test('The receiver in TypeScript accepts signed deliveries once and refuses forged ones', () =>
+  checkReceiver(inTypeScript));
+test.skipIf(!hasPython)('The receiver in Python accepts signed deliveries once and refuses forged ones', () =>
+  checkReceiver(inPython),
+);
 
-test('it names every event and every metric', () => {
+test('docs/webhooks.md names every event and every metric of webhooks', () => {
   for (const event of WEBHOOK_EVENTS) expect(TEXT).toContain(`\`${event}\``);
   for (const { name } of Object.values(METRICS)) {
     if (name.startsWith('lehr_webhook')) expect(TEXT).toContain(name);
