@@ -284,18 +284,18 @@ test('a quiet stream pings every 15 seconds', async () => {
 test('a reader that does not read holds no more than one look, and has everything when it reads on', async () => {
   const world = await apiWorld(server.url);
   const { records } = world.parts;
-  const news = vi.spyOn(records, 'news');
+  const changes = vi.spyOn(records, 'changes');
   const { id } = await world.post();
   const events = readEvents(await open(world, id));
   await events.next();
   const claim = await world.worker.take();
   for (let step = 1; step <= 300; step++) await world.worker.progress(claim, step, 300);
   await world.worker.succeed(claim);
-  expect(news.mock.calls.length).toBeLessThanOrEqual(2);
+  expect(changes.mock.calls.length).toBeLessThanOrEqual(2);
   const revs: number[] = [];
   for await (const event of events) revs.push(Number(event.id));
   expect(revs).toEqual(Array.from({ length: 302 }, (_, i) => i + 2));
-  const held = await Promise.all(news.mock.results.map(({ value }) => value));
+  const held = await Promise.all(changes.mock.results.map(({ value }) => value));
   expect(Math.max(...held.map(({ events }) => events.length))).toBeLessThanOrEqual(64);
   await expectNothingLeft(world);
 });

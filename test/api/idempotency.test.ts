@@ -176,7 +176,7 @@ const identityOf = async (world: ApiWorld, idempotencyKey?: string): Promise<Req
 async function admittedAndDead(world: ApiWorld, key: string): Promise<JobId> {
   const id = newJobId();
   const { idempotency } = await identityOf(world, key);
-  const admission = await world.parts.desk.ask({
+  const admission = await world.parts.admitter.admit({
     id,
     tenant: 'default' as never,
     queue: QUEUE,

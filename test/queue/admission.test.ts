@@ -7,8 +7,8 @@ import {
 } from '../../packages/shared/src/index.ts';
 import {
   type Admission,
-  AdmissionDesk,
   type AdmissionRequest,
+  Admitter,
   classOfRank,
   requeueLost,
 } from '../../packages/shared/src/queue/index.ts';
@@ -34,7 +34,7 @@ interface AdmissionWorld extends QueueWorld {
 
 async function admissionWorld(): Promise<AdmissionWorld> {
   const world = await queueWorld(server.url);
-  const desk = new AdmissionDesk(world.redis, world.keys, world.queues);
+  const admitter = new Admitter(world.redis, world.keys, world.queues);
   const requestOf = (fields: Partial<AdmissionRequest>): AdmissionRequest => ({
     id: newJobId(),
     tenant: tenant('default'),
@@ -49,10 +49,10 @@ async function admissionWorld(): Promise<AdmissionWorld> {
   });
   return {
     ...world,
-    ask: (fields = {}) => desk.ask(requestOf(fields)),
+    ask: (fields = {}) => admitter.admit(requestOf(fields)),
     enter: async (fields = {}) => {
       const request = requestOf(fields);
-      const admission = await desk.ask(request);
+      const admission = await admitter.admit(request);
       if (admission.code !== 'admitted') throw new Error(JSON.stringify(admission));
       const { id, priority, cost, queue } = request;
       const job = newJob({ id, tenant: request.tenant, priority, cost, queue, fair_tag: admission.startTag });

@@ -182,8 +182,8 @@ test('A start and every progress report whether a caller follows the job or its 
 test('The events after a rev are read together with the state of the record, up to a limit', async () => {
   const world = await queueWorld(server.url);
   const { id } = await jobIn(world, 'succeeded');
-  const news = await world.records.news(id, 1, 1);
-  expect(news).toMatchObject({ state: 'succeeded', rev: 3, events: [{ rev: 2, type: 'job.started' }] });
-  expect(await world.records.news(id, 3, 10)).toMatchObject({ rev: 3, events: [] });
-  expect(await world.records.news('job_01jd3v9s6w0000000000000000' as JobId, 0, 10)).toBeUndefined();
+  const changes = await world.records.changes(id, 1, 1);
+  expect(changes).toMatchObject({ state: 'succeeded', rev: 3, events: [{ rev: 2, type: 'job.started' }] });
+  expect(await world.records.changes(id, 3, 10)).toMatchObject({ rev: 3, events: [] });
+  expect(await world.records.changes('job_01jd3v9s6w0000000000000000' as JobId, 0, 10)).toBeUndefined();
 });

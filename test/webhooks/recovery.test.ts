@@ -160,8 +160,8 @@ test('a queue that is early, by a clock that runs ahead, leads to no early attem
   await receiver.until(1);
   await vi.waitFor(async () => expect(await world.hooks.deliveries.attempts(job)).toHaveLength(1), SOON);
   const ref = { job, event: 'job.failed', id: webhookId(job, 'job.failed') };
-  const hurry = (): Promise<void> => world.hooks.queue.hurry(queueName(ref.job, ref.event, ref.id), ref);
-  for (let i = 0; i < 5; i++) await hurry();
+  const addNow = (): Promise<void> => world.hooks.queue.addNow(queueName(ref.job, ref.event, ref.id), ref);
+  for (let i = 0; i < 5; i++) await addNow();
   const [first, second] = await receiver.until(2);
   expect(second.at - first.at).toBeGreaterThan(800 * 0.9 - 10);
 });

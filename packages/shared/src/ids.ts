@@ -42,7 +42,7 @@ export const JobIdSchema = z.custom<JobId>(
 export const DEFAULT_TENANT = 'default' as TenantId;
 
 /** When the id of a job or file was made, Unix ms. */
-export const madeAt = (id: string): number => decodeTime(id.slice(id.indexOf('_') + 1).toUpperCase());
+export const timeOfId = (id: string): number => decodeTime(id.slice(id.indexOf('_') + 1).toUpperCase());
 
 /** Throws for every text that could lead outside the store's folder. */
 export function toObjectKey(value: string): ObjectKey {

@@ -18,7 +18,7 @@ import {
 import {
   isTerminal,
   type JobRecord,
-  type News,
+  type RecordChanges,
   type RecordStore,
   type StoredEvent,
 } from '@lehr/shared/records';
@@ -149,11 +149,11 @@ export class EventFeeds {
   async #read(reader: Reader): Promise<Read> {
     const { records, log } = this.#options;
     try {
-      const [news] = await Promise.all([
-        records.news(reader.id, reader.after, BATCH),
+      const [changes] = await Promise.all([
+        records.changes(reader.id, reader.after, BATCH),
         this.#refreshWatch(reader),
       ]);
-      return news ? await this.#toRead(reader, news) : { items: [], next: 'end' };
+      return changes ? await this.#toRead(reader, changes) : { items: [], next: 'end' };
     } catch (error) {
       if (isRedisOutage(error)) return { items: [], next: 'wait' };
       log.error({ job: reader.id, error }, 'could not read the events of a job');
@@ -161,7 +161,7 @@ export class EventFeeds {
     }
   }
 
-  async #toRead(reader: Reader, { state, events }: News): Promise<Read> {
+  async #toRead(reader: Reader, { state, events }: RecordChanges): Promise<Read> {
     const items = events.flatMap((event): NumberedEvent[] => {
       const jobEvent = toJobEvent(reader.id, event);
       return jobEvent ? [{ rev: event.rev, event: jobEvent }] : [];

@@ -1,6 +1,6 @@
 /** Builds the parts that decide whether a job is admitted, and how many streams a caller may open. */
 import type { Clock } from '@lehr/shared';
-import { AdmissionDesk, type GroupQueues } from '@lehr/shared/queue';
+import { Admitter, type GroupQueues } from '@lehr/shared/queue';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import { Backlog } from '../fleet/backlog.ts';
 import type { FleetView } from '../fleet/fleet-view.ts';
@@ -24,7 +24,7 @@ export interface AdmissionOptions {
 export const admissionParts = (options: AdmissionOptions): AdmissionParts => {
   const { redis, keys, queues, fleet, clock, maxWaitMs } = options;
   return {
-    desk: new AdmissionDesk(redis, keys, queues),
+    admitter: new Admitter(redis, keys, queues),
     quotas: new Quotas(redis, keys, clock),
     backlog: new Backlog(redis, keys, fleet, clock),
     streams: new Streams(),

@@ -1,6 +1,6 @@
 /** Decides whether a job may be made and where it stands in line. Every route that makes jobs comes here. */
 import { type Clock, type JobId, LehrError, type PriorityClass } from '@lehr/shared';
-import type { Admission, AdmissionDesk, AdmissionRequest } from '@lehr/shared/queue';
+import type { Admission, AdmissionRequest, Admitter } from '@lehr/shared/queue';
 import type { Caller } from '../auth/authenticator.ts';
 import type { Ahead, Backlog } from '../fleet/backlog.ts';
 import { type Quota, randomRetryAfterS } from '../limits/quota.ts';
@@ -8,7 +8,7 @@ import type { Quotas } from '../limits/quotas.ts';
 import type { RequestIdentity } from './identity.ts';
 
 export interface AdmitParts {
-  readonly desk: AdmissionDesk;
+  readonly admitter: Admitter;
   readonly quotas: Quotas;
   readonly backlog: Backlog;
   /** A job that would wait longer is refused. */
@@ -98,11 +98,11 @@ async function aheadOf(backlog: Backlog, { queue, model, priority, entries }: Pr
 
 /** Ends: within a second the pending job is stored, or this request takes its place (admit.lua). */
 async function askUntilSettled(
-  { desk, clock }: AdmitParts,
+  { admitter, clock }: AdmitParts,
   request: AdmissionRequest,
 ): Promise<Exclude<Admission, { code: 'pending' }>> {
   for (;;) {
-    const admission = await desk.ask(request);
+    const admission = await admitter.admit(request);
     if (admission.code !== 'pending') return admission;
     await clock.sleep(PENDING_POLL_MS);
   }

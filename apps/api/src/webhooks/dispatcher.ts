@@ -155,7 +155,7 @@ export class Dispatcher {
         const found = await deliveries.read(ref);
         if (found?.delivery.state !== 'pending') return deliveries.forgetLate(ref);
         const { id } = found.delivery;
-        return queue.hurry(queueName(ref.job, ref.event, id), { ...ref, id });
+        return queue.addNow(queueName(ref.job, ref.event, id), { ...ref, id });
       }),
     );
   }

@@ -11,7 +11,7 @@ export async function redeliver(parts: WebhookParts, job: JobId): Promise<Stored
   await receivers.reopen(last);
   await deliveries.settle(last, { state: 'pending', anew: true });
   const { event, id } = last;
-  await queue.hurry(queueName(job, event, id), { job, event, id });
+  await queue.addNow(queueName(job, event, id), { job, event, id });
   return (await deliveries.read(last))?.delivery ?? last;
 }
 

@@ -69,7 +69,7 @@ describe('no connection is made', () => {
       'mixed.example': async () => ['93.184.215.14', '127.0.0.1'],
       'meta.example': async () => ['169.254.169.254'],
       'mapped.example': async () => ['::ffff:10.0.0.1'],
-      'nobody.example': async () => [],
+      'unknown.example': async () => [],
       'broken.example': () => Promise.reject(new Error('ESERVFAIL')),
     };
     const egress = createEgress({ resolve: (name) => answers[name]() });

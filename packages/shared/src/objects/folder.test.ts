@@ -87,8 +87,8 @@ test('Puts succeed while deletes remove their directories at the same time', asy
 test('Symbolic links inside the folder are not read, listed, written through or deleted through', async () => {
   const { root, store } = await openStore();
   const outside = await temporaryFolder();
-  const stranger = await openFolderStore({ root: join(outside, 'objects'), ...OPTIONS });
-  await stranger.put(toObjectKey('dir/secret'), BODY, PNG);
+  const outsideStore = await openFolderStore({ root: join(outside, 'objects'), ...OPTIONS });
+  await outsideStore.put(toObjectKey('dir/secret'), BODY, PNG);
   await mkdir(join(root, 't'));
   await symlink(join(outside, 'objects/dir'), join(root, 't/dir'));
   await symlink(join(outside, 'objects/dir/secret,object'), join(root, 't/file,object'));
@@ -102,7 +102,7 @@ test('Symbolic links inside the folder are not read, listed, written through or 
     message: expect.stringContaining('a link or a file is in the place of a directory'),
   });
   await store.delete(toObjectKey('t/dir/secret'));
-  expect(await keysOf(stranger.list('dir/'))).toEqual(['dir/secret']);
+  expect(await keysOf(outsideStore.list('dir/'))).toEqual(['dir/secret']);
 });
 
 test('A put over a symbolic link replaces the link, not its target', async () => {

@@ -1,10 +1,10 @@
 /** Removes old outputs and uploads. Every key contains the id of its job or file, and the id contains its time. */
-import { madeAt, type ObjectKey, toObjectKey } from '../ids.ts';
+import { type ObjectKey, timeOfId, toObjectKey } from '../ids.ts';
 import type { ObjectStore } from './store.ts';
 
 const PREFIXES = ['out/', 'in/'] as const;
 /** `<prefix>/<tenant>/<job_ or file_><ULID>...` */
-const MADE_AT = /^(?:out|in)\/[^/]+\/((?:job|file)_[0-9a-hjkmnp-tv-z]{26})(?:\/|$)/;
+const JOB_OR_FILE_ID = /^(?:out|in)\/[^/]+\/((?:job|file)_[0-9a-hjkmnp-tv-z]{26})(?:\/|$)/;
 
 /**
  * Deletes outputs and uploads made before `before` (unix ms); returns how many. Objects with other keys stay. If some cannot be
@@ -21,8 +21,8 @@ export async function sweepObjects(
     const old: ObjectKey[] = [];
     for await (const key of store.list(prefix)) {
       if (signal?.aborted) return removed;
-      const id = MADE_AT.exec(key)?.[1];
-      if (id !== undefined && madeAt(id) < before) old.push(toObjectKey(key));
+      const id = JOB_OR_FILE_ID.exec(key)?.[1];
+      if (id !== undefined && timeOfId(id) < before) old.push(toObjectKey(key));
     }
     for (const key of old) {
       if (signal?.aborted) return removed;

@@ -73,7 +73,7 @@ export type Admission =
   | { readonly code: 'too-many'; readonly jobs: number; readonly of: 'live' | 'queued' }
   | { readonly code: 'overloaded'; readonly waitMs: number };
 
-export class AdmissionDesk {
+export class Admitter {
   readonly #keys: Keys;
   readonly #queues: GroupQueues;
   readonly #script: Script;
@@ -85,7 +85,7 @@ export class AdmissionDesk {
   }
 
   /** One round trip. An admitted job counts among its tenant's jobs; the janitor frees the place if no record follows. */
-  async ask(job: AdmissionRequest): Promise<Admission> {
+  async admit(job: AdmissionRequest): Promise<Admission> {
     const { tenant, queue, priority, idempotency, duplicate } = job;
     const reply = await this.#script.run(
       [

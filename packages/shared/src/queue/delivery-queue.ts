@@ -42,7 +42,7 @@ export class DeliveryQueue {
   }
 
   /** As `add`, but a delivery that waits for its next attempt is handled now. */
-  async hurry(name: string, delivery: QueuedDelivery): Promise<void> {
+  async addNow(name: string, delivery: QueuedDelivery): Promise<void> {
     await this.add(name, delivery);
     const job = await this.#queue.getJob(name);
     // It fails when the delivery has left the delayed set meanwhile, which is what is wanted.

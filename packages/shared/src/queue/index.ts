@@ -1,7 +1,7 @@
 export {
   type Admission,
-  AdmissionDesk,
   type AdmissionRequest,
+  Admitter,
   type DuplicateRequest,
   type Idempotency,
 } from './admission.ts';

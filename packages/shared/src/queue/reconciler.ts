@@ -35,7 +35,7 @@ export async function requeueLost(
     )) as JobId[];
     const live = await records.readMany(ids);
     const gone = ids.filter((_, i) => live[i] === undefined);
-    if (gone.length > 0) await forget(redis, keys, gone);
+    if (gone.length > 0) await dropWithoutRecord(redis, keys, gone);
     const unfinished = live.filter((record) => record && !isTerminal(record.state)) as JobRecord[];
     const [workflows, jobs] = [
       unfinished.filter(({ workflow }) => workflow),
@@ -54,7 +54,7 @@ export async function requeueLost(
 }
 
 /** Drops live ids without a record: it was deleted, or its process died between admission and writing it. */
-async function forget(redis: Redis, keys: Keys, ids: readonly JobId[]): Promise<void> {
+async function dropWithoutRecord(redis: Redis, keys: Keys, ids: readonly JobId[]): Promise<void> {
   const reserved = await redis.hmget(keys.reserved, ...ids);
   const pipeline = redis
     .pipeline()

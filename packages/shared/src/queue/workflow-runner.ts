@@ -21,7 +21,7 @@ import {
 } from '../records/index.ts';
 import { type Keys, type Redis, redisNow } from '../redis/index.ts';
 import { nextMove, type WorkflowNodeState } from '../workflow/next.ts';
-import { AdmissionDesk } from './admission.ts';
+import { Admitter } from './admission.ts';
 import type { Claim, GroupQueue } from './group-queue.ts';
 import type { GroupQueues } from './group-queues.ts';
 import { firstRank } from './rank.ts';
@@ -39,13 +39,13 @@ export interface WorkflowRunnerOptions {
 
 export class WorkflowRunner {
   readonly #options: WorkflowRunnerOptions;
-  readonly #desk: AdmissionDesk;
+  readonly #admitter: Admitter;
   /** The lease under which a finished flow is closed. */
   readonly #token = `workflows.${randomUUID()}` as LeaseToken;
 
   constructor(options: WorkflowRunnerOptions) {
     this.#options = options;
-    this.#desk = new AdmissionDesk(options.redis, options.keys, options.queues);
+    this.#admitter = new Admitter(options.redis, options.keys, options.queues);
   }
 
   /** Stores a workflow and starts its first nodes. */
@@ -124,7 +124,7 @@ export class WorkflowRunner {
   /** A node is admitted to the end of its own queue with its tenant's share, as if it were requested alone. */
   async #start(parent: JobRecord, weight: number, node: WorkflowNodeState): Promise<void> {
     const { records, queues } = this.#options;
-    const admission = await this.#desk.ask({
+    const admission = await this.#admitter.admit({
       id: node.job,
       tenant: parent.tenant,
       queue: node.queue,

@@ -17,8 +17,8 @@ export {
 } from './record.ts';
 export {
   type Move,
-  type News,
   type Outcome,
+  type RecordChanges,
   RecordStore,
   type RecordStoreOptions,
   type StoredEvent,

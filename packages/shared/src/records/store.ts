@@ -47,7 +47,7 @@ export interface StoredEvent {
 }
 
 /** The state of a job, and its events since a given rev. */
-export interface News {
+export interface RecordChanges {
   readonly state: JobState;
   readonly rev: number;
   readonly events: readonly StoredEvent[];
@@ -125,7 +125,7 @@ export class RecordStore {
    * At most `count` events after `afterRev`, oldest first, and the state of the record just before they were read; one
    * round trip. Undefined when the record does not exist (any more).
    */
-  async news(id: JobId, afterRev: number, count: number): Promise<News | undefined> {
+  async changes(id: JobId, afterRev: number, count: number): Promise<RecordChanges | undefined> {
     const [record, events] = await Promise.all([
       this.#redis.hmget(this.#keys.record(id), 'state', 'rev'),
       this.#redis.xrange(this.#keys.events(id), `(${afterRev}-0`, '+', 'COUNT', count),

@@ -92,8 +92,11 @@ test('References are filled in at any depth, and the inserted text is not search
 });
 
 test('Inserted text is cut so that a string stays within the longest allowed prompt', () => {
-  const said = 'a long talk '.repeat(10_000);
-  const { prompt } = fillReferences({ prompt: `{{a.text}} | ${'{{a.text}}'.repeat(3_000)}` }, () => said);
+  const transcript = 'a long talk '.repeat(10_000);
+  const { prompt } = fillReferences(
+    { prompt: `{{a.text}} | ${'{{a.text}}'.repeat(3_000)}` },
+    () => transcript,
+  );
   expect(prompt).toHaveLength(MAX_PROMPT_LENGTH);
   expect(prompt.endsWith(' | ')).toBe(true);
   expect(fillReferences({ prompt: '{{a.text}} | {{b.text}}' }, (node) => node)).toEqual({ prompt: 'a | b' });
