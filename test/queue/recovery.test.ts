@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { type JobId, silentLog, systemClock } from '../../packages/shared/src/index.ts';
+import { type JobId, newLeaseToken, silentLog, systemClock } from '../../packages/shared/src/index.ts';
 import { Janitor, Leases, requeueLost } from '../../packages/shared/src/queue/index.ts';
 import { assertNoEviction, openRedis, redisNow, redisReady } from '../../packages/shared/src/redis/index.ts';
 import { SOON, within } from '../support/patience.ts';
@@ -59,6 +59,21 @@ test('A lease taken by another process is reported as lost once and no longer re
   await leases.renew();
   await leases.renew();
   expect(lost).toEqual([id]);
+  expect(leases.size).toBe(0);
+});
+
+test('A job that is claimed again loses its earlier lease, which can no longer remove the later one', async () => {
+  const world = await queueWorld(server.url);
+  const id = await world.submit();
+  const [earlier] = await world.claimer.claim(GROUP, 1);
+  const later = { ...earlier, token: newLeaseToken(world.worker) };
+  const { leases, lost } = leasesOf(world);
+  leases.add(earlier);
+  leases.add(later);
+  expect(lost).toEqual([id]);
+  leases.remove(earlier);
+  expect(leases.size).toBe(1);
+  leases.remove(later);
   expect(leases.size).toBe(0);
 });
 

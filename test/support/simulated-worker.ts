@@ -1,4 +1,4 @@
-/** A worker program like the real one, on a simulated device and with a choice of engine; its settings come as JSON. */
+/** A worker program on a simulated device, with a choice of engine. Its settings come as JSON. */
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { AudioDesk } from '../../apps/worker/src/audio/audio-desk.ts';
@@ -62,21 +62,21 @@ const worker = new Worker({
     threads: 1,
     entry: new URL('../../apps/worker/dist/audio/audio-thread.js', import.meta.url),
   }),
-  fetchAudio: () => Promise.reject(new Error('A simulated worker hears nothing.')),
+  fetchAudio: () => Promise.reject(new Error('A simulated worker fetches no audio.')),
   clock: systemClock,
   log,
   times: { ...WORKER_TIMES, ...settings.times },
-  onHopeless: () => process.exit(1),
+  onEngineLost: () => process.exit(1),
   observe: {
     stepped: () => {},
-    wrote: () => {},
-    over: () => {},
-    unrun: () => {},
+    decoderProgress: () => {},
+    ended: () => {},
+    endedAtClaim: () => {},
     expired: () => {},
-    lost: () => {
+    leaseLost: () => {
       leasesLost += 1;
     },
-    restarted: () => {},
+    engineDied: () => {},
   },
 });
 process.on('SIGTERM', () => {

@@ -1,10 +1,10 @@
-/** What the intake takes out of a queue, and what it lets go of, over a real Redis and with no engine behind it. */
+/** What the intake claims from a real Redis, and which leases it keeps. No engine runs behind it. */
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import type { WhisperAbilities } from '../../apps/worker/src/engine/protocol.ts';
 import { Intake, MAX_ATTEMPTS } from '../../apps/worker/src/intake/intake.ts';
-import { Ledger } from '../../apps/worker/src/intake/ledger.ts';
 import type { JobRun, StopReason } from '../../apps/worker/src/runs/job-run.ts';
-import type { Runs } from '../../apps/worker/src/runs/runs.ts';
+import { LaneRows } from '../../apps/worker/src/runs/lane-rows.ts';
+import { Runs } from '../../apps/worker/src/runs/runs.ts';
 import { type SpeechParts, SpeechRun } from '../../apps/worker/src/runs/speech-run.ts';
 import {
   type JobId,
@@ -34,37 +34,37 @@ const INPUT = SpeechToTextInputSchema.parse({
   timestamps: 'segment',
   mode: 'sequential',
 });
-/** Rows the lane takes. */
+/** The row cap of the lane. */
 const CAP = 4;
 
 interface IntakeWorld extends QueueWorld {
   readonly intake: Intake;
   readonly leases: Leases;
-  readonly inHand: ReadonlyMap<JobId, JobRun>;
+  readonly inHand: ReadonlySet<JobRun>;
   /** Runs that it stopped, and why. */
   readonly stopped: readonly [JobId, StopReason][];
-  /** Ends it wrote of jobs that it did not run. */
-  readonly unrun: readonly JobState[];
-  /** Resolves when there is nothing more that it would take. */
-  rests(): Promise<void>;
+  /** The ends of jobs that ended when they were claimed. */
+  readonly endedAtClaim: readonly JobState[];
+  /** Resolves when it sleeps: it would claim no more jobs. */
+  sleeps(): Promise<void>;
 }
 
-/** The audio of its jobs never comes. */
+/** The audio of its jobs never arrives. */
 async function intakeWorld(): Promise<IntakeWorld> {
   const world = await queueWorld(server.url);
-  const inHand = new Map<JobId, JobRun>();
+  const inHand = new Set<JobRun>();
   const stopped: [JobId, StopReason][] = [];
-  const unrun: JobState[] = [];
+  const endedAtClaim: JobState[] = [];
   const leases = new Leases({ ...world, log: silentLog, renewEveryMs: 60_000, onLost: () => {} });
-  const runs: Pick<Runs, 'add' | 'all' | 'find' | 'stop'> = {
-    add: (run) => {
-      inHand.set(run.record.id, run);
-      void run.begin();
-    },
-    all: () => [...inHand.values()],
-    find: (id) => inHand.get(id),
-    stop: (run, reason) => stopped.push([run.record.id, reason]),
-  };
+  const laneRows = new LaneRows({ firstCap: () => CAP, usualRows: () => 1 }, () => {});
+  const runs = new Runs({
+    laneRows,
+    progress: { note: () => {}, forget: () => {} },
+    previews: { stepped: () => {}, publish: async () => {} },
+    clock: systemClock,
+    log: silentLog,
+    send: () => {},
+  });
   const parts: Partial<SpeechParts> = {
     clock: systemClock,
     fetchAudio: () => new Promise(() => {}),
@@ -74,44 +74,49 @@ async function intakeWorld(): Promise<IntakeWorld> {
     ...world,
     workflows: new WorkflowRunner(world),
     leases,
-    ledger: new Ledger(() => CAP),
-    runs: runs as Runs,
+    runner: {
+      room: (group) => laneRows.room(group),
+      usualJobs: (group, rows) => laneRows.usualJobs(group, rows),
+      newRun: (claim, record, at) => new SpeechRun(claim, record, at, INPUT, parts as SpeechParts),
+      stop: (run, reason) => stopped.push([run.record.id, reason]),
+    },
     clock: systemClock,
     log: silentLog,
     groups: () => [EARS],
     mayClaim: () => true,
-    usualRows: () => 1,
-    runFor: (claim, record, at) => new SpeechRun(claim, record, at, INPUT, parts as SpeechParts),
-    onStarted: () => {},
-    onUnrun: (_queue, end) => unrun.push(end),
+    onStarted: (run) => {
+      inHand.add(run);
+      void runs.run(run);
+    },
+    onEndedAtClaim: (_queue, end) => endedAtClaim.push(end),
   });
   const wait = vi.spyOn(world.claimer, 'wait');
   onTestFinished(() => intake.stop());
-  const rests = () => vi.waitFor(() => expect(wait).toHaveBeenCalled(), SOON);
-  return { ...world, intake, leases, inHand, stopped, unrun, rests };
+  const sleeps = () => vi.waitFor(() => expect(wait).toHaveBeenCalled(), SOON);
+  return { ...world, intake, leases, inHand, stopped, endedAtClaim, sleeps };
 }
 
 const speech = { type: 'speech-to-text', model: 'ears@1', queue: EARS, input: INPUT } as const;
 
-test('jobs whose audio is still on its way take the places that they will need: others wait in the queue', async () => {
+test('Jobs whose audio is still being fetched reserve the rows that they will need: other jobs stay in the queue', async () => {
   const world = await intakeWorld();
   for (let i = 0; i < 5 * CAP; i += 1) await world.submit(speech);
   world.intake.start();
-  await world.rests();
+  await world.sleeps();
   expect(world.inHand.size).toBe(CAP);
 });
 
-test('a job that was claimed and could not be begun is not held: its lease runs out', async () => {
+test('The lease of a claimed job that could not be started is not renewed', async () => {
   const world = await intakeWorld();
   const id = await world.submit(speech);
   vi.spyOn(world.records, 'apply').mockRejectedValueOnce(new Error('OOM command not allowed'));
   world.intake.start();
-  await world.rests();
+  await world.sleeps();
   expect(await world.queues.of(EARS).position(id)).toBeUndefined();
   expect([world.inHand.size, world.leases.size]).toEqual([0, 0]);
 });
 
-test('a job that is called off while it is being begun is stopped once it is in hand', async () => {
+test('A job that is cancelled while it is being started is stopped as soon as it has started', async () => {
   const world = await intakeWorld();
   const id = await world.submit(speech);
   const apply = world.records.apply.bind(world.records);
@@ -124,18 +129,18 @@ test('a job that is called off while it is being begun is stopped once it is in 
     return outcomes;
   });
   world.intake.start();
-  await world.rests();
+  await world.sleeps();
   expect(world.stopped).toEqual([[id, { kind: 'canceled' }]]);
 });
 
-test('a job whose deadline passed before it was claimed, and one given up, are each told of once', async () => {
+test('A job whose deadline passed before its claim and a job that was started too often are each reported once', async () => {
   const world = await intakeWorld();
   await world.submit({ ...speech, deadline_at: 1 });
   const tried = await world.submit(speech);
   await world.redis.hset(world.keys.record(tried), 'attempt', MAX_ATTEMPTS);
   world.intake.start();
-  await world.rests();
-  expect([...world.unrun].sort()).toEqual(['expired', 'failed']);
+  await world.sleeps();
+  expect([...world.endedAtClaim].sort()).toEqual(['expired', 'failed']);
   expect(await world.records.read(tried)).toMatchObject({ error: { code: 'attempts-exhausted' } });
 });
 
@@ -152,7 +157,7 @@ test('A job whose attempts are used up fails with a whole sentence of ours, not 
     })),
   );
   world.intake.start();
-  await world.rests();
+  await world.sleeps();
   const detailOf = async (id: JobId): Promise<unknown> => {
     const record = await world.records.read(id);
     return record?.state === 'failed' ? record.error.detail : record?.state;

@@ -1,14 +1,14 @@
 import type { Log } from '@lehr/shared';
 import type { OpenedModel } from './engine/protocol.ts';
 
-/** Says which provider really runs each graph, and what was refused on the way there. */
+/** Logs the provider that runs each graph, and the providers that refused it. */
 export function logModel(log: Log, { ref, batching, reason, graphs, stepMs, rowCap }: OpenedModel): void {
-  log.info({ model: ref, batching, graphs, stepMs, rowCap }, 'model open');
+  log.info({ model: ref, batching, graphs, stepMs, rowCap }, 'model opened');
   for (const { graph, provider, refusals } of graphs) {
     if (refusals)
-      log.warn({ model: ref, graph, provider, refusals }, 'a better provider did not take this graph');
+      log.warn({ model: ref, graph, provider, refusals }, 'a preferred provider refused this graph');
   }
   if (batching === 'aligned') {
-    log.warn({ model: ref, reason }, 'this graph takes one timestep for all rows: its batches are aligned');
+    log.warn({ model: ref, reason }, 'this model takes one timestep for all rows: its batches are aligned');
   }
 }

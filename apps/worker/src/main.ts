@@ -84,7 +84,7 @@ async function main(): Promise<void> {
     clock: systemClock,
     log,
     times: { ...WORKER_TIMES, renewEveryMs: Math.ceil(env.LEHR_LEASE_MS / RENEWALS_PER_LEASE) },
-    onHopeless: () => void stop(1),
+    onEngineLost: () => void stop(1),
     observe: observeWorker(metrics),
   });
   readGaugesOf(worker, metrics, page, env.LEHR_DEVICE, id);

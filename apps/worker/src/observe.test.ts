@@ -3,7 +3,7 @@ import type { JobRecord } from '@lehr/shared/records';
 import { expect, test } from 'vitest';
 import { observeWorker } from './observe.ts';
 
-test('jobs that expired in the queue are counted as the API counts them: by model, workflows by type', async () => {
+test('Jobs that expire in the queue are counted as in the API: by model, and workflows by type', async () => {
   const { metrics, page } = createMetrics('worker');
   const { expired } = observeWorker(metrics);
   const work = { type: 'text-to-image', queue: 'diffusion.tiny@1.64x64' };

@@ -1,4 +1,4 @@
-/** The worker's metrics, fed by what happens in it. */
+/** The worker's metrics, made from its events. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Metrics, MetricsPage } from '@lehr/shared';
 import { type JobState, parseGroupQueueName } from '@lehr/shared';
@@ -19,23 +19,23 @@ export function observeWorker(metrics: Metrics<'worker'>): WorkerObserver {
       metrics.batchSize.observe(labels, samples.length);
       metrics.inferenceCompute.observe({ ...labels, stage: 'denoise' }, ms / 1000);
     },
-    wrote: ({ lane, calls, tokens, ms, samples }) => {
+    decoderProgress: ({ lane, calls, tokens, ms, samples }) => {
       const labels = labelsOfQueue(lane);
       metrics.tokens.inc(labels, tokens);
       metrics.windowsPerBatch.observe(labels, samples.length);
       if (calls > 0) metrics.inferenceCompute.observe({ ...labels, stage: 'write' }, ms / calls / 1000);
     },
-    over: (run, end) => {
+    ended: (run, end) => {
       if (end) countEnd(metrics, run, end);
     },
-    unrun: (queue, end) => metrics.requests.inc({ ...labelsOfQueue(queue), outcome: end }),
-    // As the API counts it: a workflow by its type.
+    endedAtClaim: (queue, end) => metrics.requests.inc({ ...labelsOfQueue(queue), outcome: end }),
+    // A workflow is counted by its type, as in the API.
     expired: ({ queue, workflow, type }) => {
       const labels = workflow ? { model: type, version: '' } : labelsOfQueue(queue);
       metrics.requests.inc({ ...labels, outcome: 'expired' });
     },
-    lost: () => metrics.leasesLost.inc(),
-    restarted: ({ hung, signal, code }) =>
+    leaseLost: () => metrics.leasesLost.inc(),
+    engineDied: ({ hung, signal, code }) =>
       metrics.engineRestarts.inc({ reason: hung ? 'hung' : (signal ?? `code ${code}`) }),
   };
 }
@@ -81,7 +81,7 @@ function countPictures(
   metrics.requestDuration.observe({ ...labels, outcome: 'succeeded' }, totalMs / 1000);
 }
 
-/** Gauges that are read at a scrape. */
+/** Sets the gauges whose values are read at each scrape. */
 export function readGaugesOf(
   worker: Worker,
   metrics: Metrics<'worker'>,

@@ -1,11 +1,11 @@
-/** What a worker is built from, and whom it tells what happens in it. */
+/** The parts that a worker is built from. */
 import type { Clock, JobState, Log, Registry, Task, WorkerId } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
 import type { GroupQueues } from '@lehr/shared/queue';
 import type { JobRecord, RecordStore } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import type { AudioDesk } from './audio/audio-desk.ts';
-import type { FromEngine } from './engine/protocol.ts';
+import type { DecoderProgressMessage, FromEngine } from './engine/protocol.ts';
 import type { FetchAudio } from './runs/audio-source.ts';
 import type { JobRun } from './runs/job-run.ts';
 import type { EngineExit, EngineOptions } from './supervisor/engine-process.ts';
@@ -27,8 +27,8 @@ export interface WorkerParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly times: WorkerTimes;
-  /** The engine cannot be brought back: the process should leave, its jobs are handed back first. */
-  readonly onHopeless: () => void;
+  /** The engine cannot be restarted: the worker should be stopped. */
+  readonly onEngineLost: () => void;
   readonly observe: WorkerObserver;
 }
 
@@ -50,15 +50,16 @@ export const WORKER_TIMES: WorkerTimes = {
   storePatienceMs: 60_000,
 };
 
-/** What the metrics of a worker are made from. */
+/** The events that the metrics of a worker are made from. */
 export interface WorkerObserver {
   stepped(message: Extract<FromEngine, { type: 'stepped' }>): void;
-  wrote(message: Extract<FromEngine, { type: 'decoder-progress' }>): void;
-  over(run: JobRun, end: JobState | undefined): void;
-  /** A job came to its end in its claim, and was never run here. */
-  unrun(queue: string, end: JobState): void;
-  /** The deadline of a job that waited passed. */
+  decoderProgress(message: DecoderProgressMessage): void;
+  /** `end` is the end that this worker wrote; undefined when it wrote none. */
+  ended(run: JobRun, end: JobState | undefined): void;
+  /** A job ended when it was claimed; it did not run here. */
+  endedAtClaim(queue: string, end: JobState): void;
+  /** A job's deadline passed while it waited. */
   expired(job: JobRecord): void;
-  lost(): void;
-  restarted(exit: EngineExit): void;
+  leaseLost(): void;
+  engineDied(exit: EngineExit): void;
 }

@@ -10,12 +10,12 @@ export interface GiveUpParts {
   readonly workflows: WorkflowRunner;
   readonly leases: Leases;
   readonly log: Log;
-  readonly onUnrun: (queue: string, end: JobState) => void;
+  readonly onEndedAtClaim: (queue: string, end: JobState) => void;
 }
 
 /** Fails the job under the lease of its claim. `error` is what its caller reads. */
 export async function giveUp(
-  { worker, queues, records, workflows, leases, log, onUnrun }: GiveUpParts,
+  { worker, queues, records, workflows, leases, log, onEndedAtClaim }: GiveUpParts,
   claim: Claim,
   error: PlainError,
 ): Promise<void> {
@@ -25,8 +25,8 @@ export async function giveUp(
     { move: 'start', id: claim.jobId, lease: claim.token, fields: { worker } },
     { move: 'fail', id: claim.jobId, lease: claim.token, fields: { error: toStoredError(error) } },
   ]);
-  if (failed.code === 'ok') onUnrun(claim.queue, 'failed');
-  leases.remove(claim.jobId);
+  if (failed.code === 'ok') onEndedAtClaim(claim.queue, 'failed');
+  leases.remove(claim);
   const parent = started.record?.parent;
   if (parent) await workflows.advance(parent);
   await queues.of(claim.queue).fail(claim, `${error.code}: ${error.message}`);

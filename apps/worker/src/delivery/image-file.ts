@@ -1,12 +1,12 @@
 /**
- * Pixels to the bytes of an image file, by sharp, off this thread. What made the picture is written into the file, so
- * that a picture found later can be made again; the prompt only when its owner asked for it.
+ * Encodes pixels as an image file, with sharp, off this thread. The file's metadata says how the picture was made, so that it
+ * can be made again; the prompt is included only when the caller asked for it.
  */
 import type { ImageFormat } from '@lehr/shared';
 import sharp from 'sharp';
 import { withPngText } from './png-text.ts';
 
-/** Keyword of the PNG's iTXt chunk; the same JSON stands in the EXIF ImageDescription of WebP and JPEG. */
+/** Keyword of the PNG's iTXt chunk; WebP and JPEG have the same JSON in the EXIF field ImageDescription. */
 export const PROVENANCE_KEYWORD = 'lehr';
 
 export interface Provenance {
@@ -36,7 +36,7 @@ export interface ImageFile {
 /** A 512x512 PNG takes 13 ms at level 3 and 21 ms at 6, for a few percent of size. */
 const PNG_LEVEL = 3;
 const LOSSY_QUALITY = 92;
-/** A preview is looked at for half a second. */
+/** Low, because a preview is shown for half a second. */
 const PREVIEW_QUALITY = 70;
 
 export async function encodeImage(
@@ -68,7 +68,7 @@ export async function encodeImage(
   }
 }
 
-/** A thumbnail of a picture in the making: about a kilobyte, without any metadata. */
+/** A thumbnail of an unfinished picture: about a kilobyte, without metadata. */
 export async function encodePreview({
   data,
   width,

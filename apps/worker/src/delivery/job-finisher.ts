@@ -1,6 +1,7 @@
 /**
- * The end of a job, in this order: object, then record, then the BullMQ job. Each step may be repeated; a crash between any
- * two leaves a job whose lease runs out, and whoever claims it next finds the record ended and only closes it.
+ * Writes the end of a job: first the record, then the BullMQ job. Its outputs were stored before (output-store.ts). Each step may be
+ * repeated. A crash between the two leaves a job whose lease expires; the worker that claims it next finds the record ended
+ * and only closes the BullMQ job.
  */
 import type { Clock, JobState, Log } from '@lehr/shared';
 import type { GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
@@ -16,7 +17,7 @@ export interface JobFinisherOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly worker: string;
-  /** The lease is about to be given up and need not be renewed any more. */
+  /** Called before the lease is released: it need not be renewed any more. */
   readonly onClosing: (run: JobRun) => void;
 }
 
@@ -30,12 +31,12 @@ export class JobFinisher {
     this.#options = options;
   }
 
-  /** Ends a job that is done. Returns the end we wrote; undefined when the job was not ours any more. */
+  /** Ends a job that is done. Returns the end that was written; undefined when the lease was lost. */
   succeed(run: JobRun): Promise<JobState | undefined> {
-    return this.#end(run, { move: 'succeed', fields: run.result(this.#options.worker) });
+    return this.#end(run, { move: 'succeed', fields: run.successFields(this.#options.worker) });
   }
 
-  /** Ends, or hands back, a job that stopped early; removes what this attempt had stored. Returns as `succeed` does. */
+  /** Ends or hands back a job that was stopped, and removes the outputs of this attempt. Returns as `succeed` does. */
   async stop(run: JobRun, reason: StopReason): Promise<JobState | undefined> {
     const state = await this.#endEarly(run, reason);
     await this.#options.outputs.remove(run, (key) => key.includes(`/${run.lease}/`));
@@ -49,7 +50,7 @@ export class JobFinisher {
       case 'handed-back':
         return this.#handBack(run);
       case 'canceled':
-        return this.#end(run, { move: 'cancel' }, 'canceled by its owner');
+        return this.#end(run, { move: 'cancel' }, 'cancelled by its caller');
       case 'expired':
         return this.#end(run, { move: 'expire' }, 'deadline passed');
       case 'failed': {
@@ -59,19 +60,19 @@ export class JobFinisher {
     }
   }
 
-  /** Returns the end that its owner or its deadline had decided meanwhile. */
+  /** Returns the job's end when a cancel or its deadline ended it meanwhile. */
   async #handBack(run: JobRun): Promise<JobState | undefined> {
     const { records, queues } = this.#options;
     const { id } = run.record;
     this.#options.onClosing(run);
-    const [outcome] = await this.#persistently(() =>
+    const [outcome] = await this.#retryUntilWritten(() =>
       records.apply([{ move: 'requeue', id, lease: run.lease, refund: true }]),
     );
-    await this.#persistently(() => queues.of(run.claim.queue).handBack(run.claim));
+    await this.#retryUntilWritten(() => queues.of(run.claim.queue).handBack(run.claim));
     return outcome.code === 'overtaken' && outcome.state ? outcome.state : undefined;
   }
 
-  /** Writes the record's end, then closes the BullMQ job. `reason` marks it failed there, for the admin page. */
+  /** Writes the record's end, then closes the BullMQ job. With a `reason` the BullMQ job is failed, for the admin page. */
   async #end(
     run: JobRun,
     end: Pick<Move, 'move' | 'fields'>,
@@ -79,36 +80,39 @@ export class JobFinisher {
   ): Promise<JobState | undefined> {
     const { records, queues, workflows, outputs, log } = this.#options;
     const move = { ...end, id: run.record.id, lease: run.lease };
-    const [outcome] = await this.#persistently(() => records.apply([move]));
+    const [outcome] = await this.#retryUntilWritten(() => records.apply([move]));
     const isOurs = outcome.code === 'ok' || outcome.code === 'same';
     log[isOurs ? 'info' : 'warn'](
       { job: run.record.id, state: outcome.state, code: outcome.code, attempt: outcome.attempt },
-      isOurs ? `job ${outcome.state}` : 'job had ended or moved on; this result is dropped',
+      isOurs ? `job ${outcome.state}` : 'job had already ended or has another lease; this result is dropped',
     );
     if (!isOurs) await outputs.remove(run, (key) => key.includes(`/${run.lease}/`));
     if (outcome.code === 'stale') return undefined;
     this.#options.onClosing(run);
     const { parent } = run.record;
-    // The next nodes join the flow before this one leaves it, so that it does not look complete in between.
-    if (parent) await this.#persistently(() => workflows.advance(parent));
+    // The next nodes are added to the BullMQ flow before this one leaves it, or the flow would look complete in between.
+    if (parent) await this.#retryUntilWritten(() => workflows.advance(parent));
     const queue = queues.of(run.claim.queue);
-    await this.#persistently(() =>
+    await this.#retryUntilWritten(() =>
       reason === undefined ? queue.complete(run.claim) : queue.fail(run.claim, reason),
     );
-    // An earlier attempt may have died after storing something.
+    // An earlier attempt may have stored outputs before it died.
     if (isOurs && end.move === 'succeed' && outcome.attempt > 1) {
       await outputs.remove(run, (key) => !key.includes(`/${run.lease}/`));
     }
     return isOurs && outcome.state !== '' ? outcome.state : undefined;
   }
 
-  /** Ends are written through a Redis outage of any length; what must not happen twice is fenced by the lease. */
-  async #persistently<T>(write: () => Promise<T>): Promise<T> {
+  /** Retries through a Redis outage of any length. The lease fences what must not happen twice. */
+  async #retryUntilWritten<T>(write: () => Promise<T>): Promise<T> {
     for (let delayMs = FIRST_RETRY_MS; ; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
       try {
         return await write();
       } catch (error) {
-        this.#options.log.warn({ error, retryInMs: delayMs }, 'Redis refused the end of a job; trying again');
+        this.#options.log.warn(
+          { error, retryInMs: delayMs },
+          'the end of a job could not be written; retrying',
+        );
         await this.#options.clock.sleep(delayMs);
       }
     }

@@ -1,6 +1,6 @@
 /**
- * Where finished outputs go, patiently: the engine's work is in these bytes, so a store that is away for a while costs time
- * and not a second run.
+ * Stores the outputs of jobs, with retries: the bytes are the result of the engine's work, so an outage of the store must not
+ * cost a second run.
  */
 import { type Clock, LehrError, type Log, type ObjectKey } from '@lehr/shared';
 import type { ObjectInfo, ObjectStore } from '@lehr/shared/objects';
@@ -13,28 +13,28 @@ export interface OutputStoreOptions {
   readonly store: ObjectStore;
   readonly clock: Clock;
   readonly log: Log;
-  /** How long bytes are held and offered to a store that refuses them. */
+  /** How long a write is retried. */
   readonly patienceMs: number;
 }
 
 export class OutputStore {
   readonly #options: OutputStoreOptions;
-  #struggling = 0;
+  #failing = 0;
 
   constructor(options: OutputStoreOptions) {
     this.#options = options;
   }
 
-  /** Puts are failing and being tried again: while there are any, no new job should be taken. */
+  /** Whether a write has failed and is being retried; meanwhile no further job should be claimed. */
   get isFailing(): boolean {
-    return this.#struggling > 0;
+    return this.#failing > 0;
   }
 
-  /** Rejects with `storage-failed` when patience runs out, and at once when the job stops. */
+  /** Rejects with `storage-failed` after `patienceMs`, and at once when the job stops. */
   async put(run: JobRun, key: ObjectKey, bytes: Uint8Array, contentType: string): Promise<ObjectInfo> {
     const { store, clock, log, patienceMs } = this.#options;
     const giveUpAt = clock.monotonic() + patienceMs;
-    let struggling = 0;
+    let hasFailed = false;
     try {
       for (let delayMs = FIRST_RETRY_MS; ; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
         try {
@@ -46,29 +46,26 @@ export class OutputStore {
               cause: error,
             });
           }
-          if (struggling === 0) {
-            struggling = 1;
-            this.#struggling += 1;
+          if (!hasFailed) {
+            hasFailed = true;
+            this.#failing += 1;
           }
-          log.warn(
-            { job: run.record.id, error, retryInMs: delayMs },
-            'store refused an output; trying again',
-          );
+          log.warn({ job: run.record.id, error, retryInMs: delayMs }, 'output could not be stored; retrying');
           await clock.sleep(delayMs * (0.5 + Math.random() / 2), run.signal);
         }
       }
     } finally {
-      this.#struggling -= struggling;
+      if (hasFailed) this.#failing -= 1;
     }
   }
 
-  /** Removes outputs of a job that nobody will see. Never rejects: retention removes what this could not. */
-  async remove(run: JobRun, which: (key: ObjectKey) => boolean): Promise<void> {
+  /** Removes outputs that no record names. Never rejects: retention removes what is left. */
+  async remove(run: JobRun, isUnused: (key: ObjectKey) => boolean): Promise<void> {
     const { store, log } = this.#options;
     try {
-      for await (const key of store.list(run.outputFolder)) if (which(key)) await store.delete(key);
+      for await (const key of store.list(run.outputFolder)) if (isUnused(key)) await store.delete(key);
     } catch (error) {
-      log.warn({ job: run.record.id, error }, 'outputs nobody will see could not be removed');
+      log.warn({ job: run.record.id, error }, 'unused outputs could not be removed');
     }
   }
 }

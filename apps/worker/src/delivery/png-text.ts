@@ -22,7 +22,7 @@ export function withPngText(png: Uint8Array, keyword: string, text: string): Uin
   return Buffer.concat([source.subarray(0, headerEnd), chunk, source.subarray(headerEnd)]);
 }
 
-/** The text of a keyword's iTXt chunk, uncompressed ones only; undefined when there is none. */
+/** The text of a keyword's uncompressed iTXt chunk; undefined when there is none. */
 export function readPngText(png: Uint8Array, keyword: string): string | undefined {
   const source = Buffer.from(png.buffer, png.byteOffset, png.byteLength);
   for (let at = SIGNATURE_LENGTH; at + CHUNK_OVERHEAD <= source.length; ) {

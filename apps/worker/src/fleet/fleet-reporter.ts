@@ -1,4 +1,4 @@
-/** Tells the fleet every couple of seconds that this worker lives, what it serves and how full it is. */
+/** Reports this worker's models, lanes and load to Redis every few seconds; the API reads the reports of all workers. */
 import { forgetWorker, type Log, reportWorker, type WorkerStatus } from '@lehr/shared';
 import type { Keys, Redis } from '@lehr/shared/redis';
 
@@ -23,7 +23,7 @@ export class FleetReporter {
     this.#timer = setInterval(() => void this.report(), this.#options.everyMs);
   }
 
-  /** Never rejects: a missed report is made good by the next. */
+  /** Never rejects: the next report replaces one that failed. */
   async report(): Promise<void> {
     const { commands, keys, log, status } = this.#options;
     try {
@@ -33,7 +33,7 @@ export class FleetReporter {
     }
   }
 
-  /** Leaves the fleet. */
+  /** Removes this worker from the fleet. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     const { commands, keys, status } = this.#options;

@@ -9,7 +9,7 @@ import { Previews } from './previews.ts';
 
 const KEYS = keysOf('previews');
 
-/** Takes down what would be published; its replies come when the test lets them. */
+/** Records what is published and stored. */
 function fakeRedis() {
   const published: string[] = [];
   const kept = new Map<string, string>();
@@ -38,17 +38,17 @@ function worldOf() {
   };
 }
 
-/** The part of a job that previews look at. */
+/** The part of a run that previews read. */
 function runOf(pictures: number, parent?: string): JobRun {
   const samples = Array.from({ length: pictures }, (_, index) => ({
     request: { id: `sample-${index}` as SampleId, task: 'diffusion', steps: 8 },
     step: 1,
   }));
   const record = { id: 'job_1' as JobId, ...(parent && { parent: parent as JobId }) };
-  return { record, samples, inEngine: samples } as unknown as JobRun;
+  return { record, samples, samplesInEngine: samples } as unknown as JobRun;
 }
 
-const answerFor = (sample: SampleRun, side = 4) => ({
+const previewOf = (sample: SampleRun, side = 4) => ({
   type: 'preview' as const,
   sample: sample.request.id,
   step: 3,
@@ -57,7 +57,7 @@ const answerFor = (sample: SampleRun, side = 4) => ({
   height: side,
 });
 
-test('of a job nobody follows nothing is asked and nothing is shown', async () => {
+test('For a job that no client follows, no preview is requested or published', async () => {
   const { previews, sent, published, pass } = worldOf();
   const run = runOf(1);
   previews.follow(run, false);
@@ -65,12 +65,12 @@ test('of a job nobody follows nothing is asked and nothing is shown', async () =
     pass(100);
     previews.stepped(run);
   }
-  await previews.show(run, run.samples[0], answerFor(run.samples[0]));
+  await previews.publish(run, run.samples[0], previewOf(run.samples[0]));
   expect(sent).toEqual([]);
   expect(published).toEqual([]);
 });
 
-test('a job that is followed is asked for at most every half second, its pictures in turn', () => {
+test('Previews of a followed job are requested at most every half second, its pictures in turn', () => {
   const { previews, sent, pass } = worldOf();
   const run = runOf(3);
   previews.follow(run, true);
@@ -79,19 +79,19 @@ test('a job that is followed is asked for at most every half second, its picture
     previews.follow(run, true);
     pass(50);
   }
-  const asked = sent.map((message) => message.type === 'preview' && message.sample);
-  expect(asked).toEqual([0, 1, 2, 0, 1, 2, 0, 1, 2, 0].map((index) => `sample-${index}`));
+  const requested = sent.map((message) => message.type === 'preview' && message.sample);
+  expect(requested).toEqual([0, 1, 2, 0, 1, 2, 0, 1, 2, 0].map((index) => `sample-${index}`));
   previews.follow(run, false);
   pass(1000);
   previews.stepped(run);
   expect(sent).toHaveLength(10);
 });
 
-test('a preview is a small WebP in one key, with a message on its channel, under the job and what it is a node of', async () => {
+test('A preview is a small WebP in one key with a message on its channel, for the job and for its workflow', async () => {
   const { previews, published, kept } = worldOf();
   const run = runOf(2, 'job_0');
   previews.follow(run, true);
-  await previews.show(run, run.samples[1], answerFor(run.samples[1], 64));
+  await previews.publish(run, run.samples[1], previewOf(run.samples[1], 64));
   const channels = ['job_1', 'job_0'].map((id) => KEYS.preview(id as JobId));
   expect(published).toEqual(channels);
   const [preview, same] = channels.map((key) => JSON.parse(kept.get(key) ?? ''));
@@ -109,23 +109,23 @@ test('a preview is a small WebP in one key, with a message on its channel, under
   expect(bytes.length).toBeLessThan(2048);
 });
 
-test('two that the engine made at once are one, and the next half second begins when it is out', async () => {
+test('Of two previews that arrive together one is published, and the next half second begins with it', async () => {
   const { previews, published, sent, pass } = worldOf();
   const run = runOf(2);
   previews.follow(run, true);
-  await Promise.all(run.samples.map((sample) => previews.show(run, sample, answerFor(sample))));
+  await Promise.all(run.samples.map((sample) => previews.publish(run, sample, previewOf(sample))));
   expect(published).toHaveLength(1);
   pass(499);
   previews.stepped(run);
-  await previews.show(run, run.samples[1], answerFor(run.samples[1]));
+  await previews.publish(run, run.samples[1], previewOf(run.samples[1]));
   expect([sent.length, published.length]).toEqual([0, 1]);
   pass(1);
   previews.stepped(run);
-  await previews.show(run, run.samples[1], answerFor(run.samples[1]));
+  await previews.publish(run, run.samples[1], previewOf(run.samples[1]));
   expect([sent.length, published.length]).toEqual([1, 2]);
 });
 
-test('a Redis that refuses costs the preview and nothing else', async () => {
+test('A Redis that refuses writes costs the preview and nothing else', async () => {
   const refuse = vi.fn(async () => {
     throw new Error('OOM');
   });
@@ -133,6 +133,6 @@ test('a Redis that refuses costs the preview and nothing else', async () => {
   const previews = new Previews({ redis, keys: KEYS, clock: systemClock, log: silentLog, send: () => {} });
   const run = runOf(1);
   previews.follow(run, true);
-  await previews.show(run, run.samples[0], answerFor(run.samples[0]));
+  await previews.publish(run, run.samples[0], previewOf(run.samples[0]));
   expect(refuse).toHaveBeenCalled();
 });

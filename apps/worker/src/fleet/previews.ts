@@ -1,6 +1,6 @@
 /**
- * Previews of running pictures, for jobs that somebody follows: asks the engine for one, turns it into a small image and
- * publishes it. Of a job nobody follows nothing is asked, encoded or sent.
+ * Previews of running pictures: requests one from the engine, encodes it as a small image and publishes it. Only for jobs that a
+ * client follows; other jobs cost nothing.
  */
 import { type Clock, type Log, showPreview } from '@lehr/shared';
 import type { Keys, Redis } from '@lehr/shared/redis';
@@ -16,20 +16,25 @@ export interface PreviewsOptions {
   readonly send: (message: ToEngine) => void;
 }
 
-/** From one preview of a job to the next, however many pictures it has. */
+/** The time between two previews of a job, whatever its number of pictures. */
 const EVERY_MS = 500;
 
-/** A job that is followed. Times are the parent's monotonic clock. */
+/** A job that a client follows. Times are of the monotonic clock. */
 interface Followed {
-  askedAt: number;
-  shownAt: number;
-  /** One is being encoded and published. */
+  requestedAt: number;
+  publishedAt: number;
+  /** A preview is being encoded and published. */
   isBusy: boolean;
-  /** Whose turn it is among its pictures. */
-  turn: number;
+  /** Previews requested so far: its pictures take turns. */
+  requests: number;
 }
 
-const NEVER_SHOWN: Followed = { askedAt: -EVERY_MS, shownAt: -EVERY_MS, isBusy: false, turn: 0 };
+const NEVER_PUBLISHED: Followed = {
+  requestedAt: -EVERY_MS,
+  publishedAt: -EVERY_MS,
+  isBusy: false,
+  requests: 0,
+};
 
 export class Previews {
   readonly #options: PreviewsOptions;
@@ -39,27 +44,29 @@ export class Previews {
     this.#options = options;
   }
 
-  /** Whether somebody follows this job, as its record said just now. */
-  follow(run: JobRun, watched: boolean): void {
-    if (!watched) this.#followed.delete(run);
-    else if (!this.#followed.has(run)) this.#followed.set(run, { ...NEVER_SHOWN });
+  /** Sets whether a client follows this job. */
+  follow(run: JobRun, isWatched: boolean): void {
+    if (!isWatched) this.#followed.delete(run);
+    else if (!this.#followed.has(run)) this.#followed.set(run, { ...NEVER_PUBLISHED });
   }
 
-  /** A sample of the job made a step: asks for a preview of the next one, if one is due. */
+  /** A sample of the job finished a step: requests a preview of the next step when one is due. */
   stepped(run: JobRun): void {
     const followed = this.#followed.get(run);
     const now = this.#options.clock.monotonic();
-    if (!followed || now - Math.max(followed.askedAt, followed.shownAt) < EVERY_MS) return;
-    const running = run.inEngine.filter(({ request, step }) => request.task === 'diffusion' && step > 0);
+    if (!followed || now - Math.max(followed.requestedAt, followed.publishedAt) < EVERY_MS) return;
+    const running = run.samplesInEngine.filter(
+      ({ request, step }) => request.task === 'diffusion' && step > 0,
+    );
     if (running.length === 0) return;
-    const { request } = running[followed.turn % running.length];
-    followed.turn += 1;
-    followed.askedAt = now;
+    const { request } = running[followed.requests % running.length];
+    followed.requests += 1;
+    followed.requestedAt = now;
     this.#options.send({ type: 'preview', sample: request.id });
   }
 
-  /** Publishes a preview, unless one has just been: the engine may answer two requests in one go. Never rejects. */
-  async show(
+  /** Publishes a preview, unless another was published just before: the engine may answer two requests at once. Never rejects. */
+  async publish(
     run: JobRun,
     sample: SampleRun,
     message: Extract<FromEngine, { type: 'preview' }>,
@@ -69,7 +76,7 @@ export class Previews {
     const { request } = sample;
     const followed = this.#followed.get(run);
     if (!followed || followed.isBusy || request.task !== 'diffusion') return;
-    if (clock.monotonic() - followed.shownAt < EVERY_MS) return;
+    if (clock.monotonic() - followed.publishedAt < EVERY_MS) return;
     followed.isBusy = true;
     try {
       const { pixels, width, height, step } = message;
@@ -84,9 +91,9 @@ export class Previews {
         data: Buffer.from(bytes).toString('base64'),
       });
     } catch (error) {
-      log.debug({ job: record.id, error }, 'a preview could not be shown');
+      log.debug({ job: record.id, error }, 'a preview could not be published');
     } finally {
-      followed.shownAt = clock.monotonic();
+      followed.publishedAt = clock.monotonic();
       followed.isBusy = false;
     }
   }

@@ -1,5 +1,5 @@
-/** Progress of all running jobs, written together at most every `everyMs`, in one command however many jobs run. */
-import type { Clock, JobId, Log } from '@lehr/shared';
+/** Writes the progress of all running jobs in one command, at most every `everyMs`. */
+import type { Clock, Log } from '@lehr/shared';
 import type { Move, Outcome, RecordStore } from '@lehr/shared/records';
 import type { JobRun } from '../runs/job-run.ts';
 
@@ -8,27 +8,33 @@ export interface ProgressOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly everyMs: number;
-  /** What the record said: a job may be gone, or its cancel asked for. */
-  readonly onOutcome: (run: JobRun, outcome: Outcome) => void;
 }
+
+/** `outcome` may say that the job has ended, moved to another worker, or is to be cancelled. */
+export type OnProgressWritten = (run: JobRun, outcome: Outcome) => void;
 
 export class ProgressWriter {
   readonly #options: ProgressOptions;
-  readonly #changed = new Map<JobId, JobRun>();
+  readonly #changed = new Set<JobRun>();
+  #onWritten: OnProgressWritten = () => {};
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: ProgressOptions) {
     this.#options = options;
   }
 
-  /** Notes that a job has got further. Jobs shorter than the interval never cost a write. */
+  start(onWritten: OnProgressWritten): void {
+    this.#onWritten = onWritten;
+  }
+
+  /** Notes that a job made progress. A job that is shorter than the interval costs no write. */
   note(run: JobRun): void {
-    this.#changed.set(run.record.id, run);
+    this.#changed.add(run);
     this.#timer ??= setTimeout(() => void this.#flush(), this.#options.everyMs);
   }
 
   forget(run: JobRun): void {
-    this.#changed.delete(run.record.id);
+    this.#changed.delete(run);
   }
 
   stop(): void {
@@ -38,11 +44,11 @@ export class ProgressWriter {
 
   async #flush(): Promise<void> {
     this.#timer = undefined;
-    const runs = [...this.#changed.values()].filter((run) => !run.stopReason);
+    const runs = [...this.#changed].filter((run) => !run.stopReason);
     this.#changed.clear();
     try {
       const outcomes = await this.#options.records.apply(runs.map(progressMove));
-      for (const [i, outcome] of outcomes.entries()) this.#options.onOutcome(runs[i], outcome);
+      for (const [i, outcome] of outcomes.entries()) this.#onWritten(runs[i], outcome);
     } catch (error) {
       this.#options.log.debug({ error }, 'progress could not be written');
     }

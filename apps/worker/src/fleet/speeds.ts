@@ -1,12 +1,12 @@
-/** How fast each lane goes, measured from its own steps: what the API estimates waits with. */
+/** The speed of each lane, measured from its steps. The API estimates waits from it. */
 import type { TranscribedMessage } from '../engine/protocol.ts';
 
-/** Of a log-mel. */
+/** Log-mel frames. */
 const FRAMES_PER_S = 100;
 /** Weight of the newest step. */
 const SMOOTHING = 0.1;
-/** Lanes remembered; the ones that ran longest ago are forgotten. */
-const KEPT = 64;
+/** The most lanes remembered; the lane that ran longest ago is dropped first. */
+const MAX_LANES_KEPT = 64;
 
 export class LaneSpeeds {
   readonly #rowStepsPerS = new Map<string, number>();
@@ -16,12 +16,12 @@ export class LaneSpeeds {
     const before = this.#rowStepsPerS.get(lane) ?? now;
     this.#rowStepsPerS.delete(lane);
     this.#rowStepsPerS.set(lane, before + SMOOTHING * (now - before));
-    if (this.#rowStepsPerS.size > KEPT)
+    if (this.#rowStepsPerS.size > MAX_LANES_KEPT)
       this.#rowStepsPerS.delete(this.#rowStepsPerS.keys().next().value as string);
   }
 
-  /** A row-step of speech is a second of audio (jobs/price.ts of the API counts on it). */
-  heard(lane: string | undefined, { advanceFrames, batchSize, timings }: TranscribedMessage): void {
+  /** A row-step of speech is a second of audio; the prices of the API (jobs/price.ts) rely on it. */
+  transcribed(lane: string | undefined, { advanceFrames, batchSize, timings }: TranscribedMessage): void {
     if (lane === undefined) return;
     const seconds = advanceFrames / FRAMES_PER_S;
     this.stepped(lane, seconds * batchSize, timings.decodedAt - timings.encodedAt);

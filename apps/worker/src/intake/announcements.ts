@@ -1,4 +1,4 @@
-/** What Redis tells a worker unasked: a new group queue, and that a job it runs should be cancelled. */
+/** The announcements that a worker subscribes to: new group queues, and cancels of jobs that it runs. */
 import type { JobId, WorkerId } from '@lehr/shared';
 import type { Keys, Redis } from '@lehr/shared/redis';
 
@@ -8,17 +8,17 @@ export interface AnnouncementsOptions {
   readonly worker: WorkerId;
   readonly onGroup: (queue: string) => void;
   readonly onCancel: (job: JobId) => void;
-  /** The connection is back; what was announced meanwhile was missed. */
-  readonly onBack: () => void;
+  /** The connection was lost and is up again; announcements in between were missed. */
+  readonly onReconnect: () => void;
 }
 
-/** Resolves when the worker hears them. */
-export async function hearAnnouncements(options: AnnouncementsOptions): Promise<void> {
-  const { subscriber, keys, worker, onGroup, onCancel, onBack } = options;
+/** Resolves when the subscription is active. */
+export async function subscribeToAnnouncements(options: AnnouncementsOptions): Promise<void> {
+  const { subscriber, keys, worker, onGroup, onCancel, onReconnect } = options;
   subscriber.on('message', (channel: string, text: string) => {
     if (channel === keys.groups) onGroup(text);
     else onCancel(text as JobId);
   });
-  subscriber.on('ready', onBack);
+  subscriber.on('ready', onReconnect);
   await subscriber.subscribe(keys.groups, keys.cancel(worker));
 }

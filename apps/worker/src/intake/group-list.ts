@@ -1,4 +1,4 @@
-/** The group queues this worker serves, of all that exist; a new one is announced by whoever adds the first job to it. */
+/** The group queues that this worker serves. A new group is announced when its first job is added. */
 import type { Keys, Redis } from '@lehr/shared/redis';
 
 export class GroupList {
@@ -17,13 +17,13 @@ export class GroupList {
     return this.#names;
   }
 
-  /** Reads the whole list; also after a reconnect, since announcements may have been missed. */
+  /** Reads the whole list: at the start, and after a reconnect, since announcements may have been missed. */
   async load(): Promise<void> {
     this.#names = (await this.#redis.smembers(this.#keys.groups)).filter(this.#serves);
   }
 
-  /** True when the group is new here and served. */
-  learn(group: string): boolean {
+  /** Returns true when the group is new here and served. */
+  add(group: string): boolean {
     if (this.#names.includes(group) || !this.#serves(group)) return false;
     this.#names = [...this.#names, group];
     return true;

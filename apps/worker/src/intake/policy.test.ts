@@ -1,6 +1,7 @@
 import type { GroupHead } from '@lehr/shared/queue';
 import { expect, test } from 'vitest';
-import { chooseGroup, type Room } from './policy.ts';
+import type { Room } from '../runs/lane-rows.ts';
+import { chooseGroup } from './policy.ts';
 
 const NOW = 100_000;
 const head = (queue: string, waitedMs: number, priority: GroupHead['priority'] = 'standard'): GroupHead => ({
@@ -14,20 +15,20 @@ const rooms =
   (queue: string): Room =>
     by[queue] ?? { freeRows: 8, running: false };
 
-test('nothing waiting means nothing to take', () => {
+test('No group is chosen when no job waits', () => {
   expect(chooseGroup([], rooms({}), NOW)).toBeUndefined();
 });
 
-test('an idle worker takes the oldest head, and all the rows its lane can have', () => {
+test('An idle worker chooses the group with the oldest head, and all the rows of its lane', () => {
   expect(chooseGroup([head('b', 10), head('a', 500)], rooms({}), NOW)).toEqual({ queue: 'a', rows: 8 });
 });
 
-test('a more urgent class goes before an older job', () => {
+test('A more urgent class goes before an older job', () => {
   const heads = [head('old', 9000, 'bulk'), head('urgent', 1, 'interactive')];
   expect(chooseGroup(heads, rooms({}), NOW)?.queue).toBe('urgent');
 });
 
-test('the running lane is fed although another group has waited a little longer', () => {
+test('The running lane is filled although another group has waited a little longer', () => {
   const room = rooms({ warm: { freeRows: 2, running: true } });
   expect(chooseGroup([head('other', 1500), head('warm', 100)], room, NOW)).toEqual({
     queue: 'warm',
@@ -35,22 +36,22 @@ test('the running lane is fed although another group has waited a little longer'
   });
 });
 
-test('a group that has waited longer than the limit is served before the running lane', () => {
+test('A group that has waited longer than the limit is served before the running lane', () => {
   const room = rooms({ warm: { freeRows: 2, running: true } });
   expect(chooseGroup([head('other', 2500), head('warm', 100)], room, NOW)?.queue).toBe('other');
 });
 
-test('a full running lane does not keep another group waiting', () => {
+test('A full running lane does not keep another group waiting', () => {
   const room = rooms({ warm: { freeRows: 0, running: true } });
   expect(chooseGroup([head('warm', 5000), head('other', 1)], room, NOW)?.queue).toBe('other');
 });
 
-test('an urgent newcomer is not put behind the running lane', () => {
+test('A new job of a more urgent class goes before the running lane', () => {
   const room = rooms({ warm: { freeRows: 2, running: true } });
   expect(chooseGroup([head('warm', 900), head('urgent', 1, 'interactive')], room, NOW)?.queue).toBe('urgent');
 });
 
-test('when every lane is taken and somebody without one waits too long, the emptiest lane is left to run dry', () => {
+test('When a group without a lane has waited too long, the lane with the most free rows gets no more jobs', () => {
   const room = rooms({
     a: { freeRows: 2, running: true },
     b: { freeRows: 6, running: true },

@@ -1,18 +1,11 @@
 /**
- * Which group a worker takes jobs from next: a pure choice over the heads of the group queues and the room in the
- * engine. Jobs are taken just in time: as many as start at the next step, and no more, because a job that waits in a
- * worker could have run on another one.
+ * Which group a worker claims from next: a pure choice over the heads of the group queues and the room in the engine. Jobs are
+ * claimed just in time: only as many as start at the next step, because a job that waits inside a worker could have run
+ * on another one.
  */
 import { PRIORITY_CLASSES } from '@lehr/shared';
 import type { GroupHead } from '@lehr/shared/queue';
-
-/** A lane that is running, or would be if we took a job for it. */
-export interface Room {
-  /** Rows the lane could take at its next step. */
-  readonly freeRows: number;
-  /** Samples are in it now. */
-  readonly running: boolean;
-}
+import type { Room } from '../runs/lane-rows.ts';
 
 export interface Choice {
   readonly queue: string;
@@ -20,20 +13,20 @@ export interface Choice {
   readonly rows: number;
 }
 
-/** Feed a running lane only while nobody else has waited longer than this. */
+/** A group whose oldest job has waited longer than this is no longer passed over in favour of a running lane. */
 export const MAX_GROUP_WAIT_MS = 2000;
 
 const urgency = (head: GroupHead): number => PRIORITY_CLASSES.indexOf(head.priority);
 
-/** More urgent class first, then whoever has waited longest. */
+/** The more urgent class first, then the group that has waited longest. */
 const byUrgencyThenAge = (a: GroupHead, b: GroupHead): number => urgency(a) - urgency(b) || a.since - b.since;
 
 /**
- * The group to take from and the rows to fill; undefined when nobody can be served now.
+ * The group to claim from and the rows to fill; undefined when no group can be served now.
  *
- * A running lane is fed while it has free rows and nobody as urgent has waited too long; else whoever is most urgent,
- * then oldest, is served, in a lane of its own. When every lane is taken and somebody without one has waited too
- * long, the emptiest lane is fed no more: it runs dry and makes place.
+ * A running lane is filled while it has free rows and no group of the same urgency has waited too long. Otherwise the most
+ * urgent group, then the oldest, is served in a new lane. When all lanes are in use and a group without one has waited too
+ * long, the lane with the most free rows gets no more jobs, so that it runs empty and frees its place.
  */
 export function chooseGroup(
   heads: readonly GroupHead[],

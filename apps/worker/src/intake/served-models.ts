@@ -1,11 +1,12 @@
-/** Which group queues this worker can serve, and what to expect of their jobs before one is claimed. */
+/** Which group queues this worker can serve, and what is assumed of their jobs before one is claimed. */
 import { formatModelRef, parseGroupQueueName, type Registry, rowsPerSample, type Task } from '@lehr/shared';
 import type { OpenedModel } from '../engine/protocol.ts';
+import type { LaneDefaults } from '../runs/lane-rows.ts';
 
-/** Rows assumed for a lane when nothing of its model was measured. */
+/** The row cap assumed for a lane whose model was not measured. */
 const UNMEASURED_ROWS = 8;
 
-export class ServedModels {
+export class ServedModels implements LaneDefaults {
   readonly #opened: () => readonly OpenedModel[];
   readonly #registry: Registry;
   readonly #tasks: readonly Task[];
@@ -17,20 +18,20 @@ export class ServedModels {
   }
 
   /**
-   * An aligned model serves the groups that are not split by steps too: a job may have been posted before anybody knew, and
-   * its lane keeps apart what cannot share a batch.
+   * An aligned model also serves groups that are not split by steps: their jobs may have been posted before the model was known
+   * to be aligned, and the lane itself batches only samples that can share a step.
    */
   serves(queue: string): boolean {
     const group = parseGroupQueueName(queue);
     return group !== undefined && this.#tasks.includes(group.task) && this.#find(queue) !== undefined;
   }
 
-  /** Rows a lane may have before it was measured itself. */
+  /** The row cap of a lane until it is measured. */
   firstCap(queue: string): number {
     return this.#find(queue)?.rowCap ?? UNMEASURED_ROWS;
   }
 
-  /** Rows a job of this group usually takes; what it really takes is known once it is claimed. */
+  /** The rows of a job with the model's default guidance; the real number is known once the job is claimed. */
   usualRows(queue: string): number {
     const group = parseGroupQueueName(queue);
     const model = group && this.#registry.find(group.model)?.model;

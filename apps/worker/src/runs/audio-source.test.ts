@@ -6,10 +6,10 @@ import type { ObjectStore } from '@lehr/shared/objects';
 import { expect, onTestFinished, test } from 'vitest';
 import { audioSource } from './audio-source.ts';
 
-test('an address that answers with no audio is hung up on, however long its answer would be', async () => {
+test('The connection to a URL that answers without audio is closed, however long its answer is', async () => {
   const server = createServer((_, response) => {
     response.writeHead(404);
-    response.write('nothing here, and there is more to come');
+    response.write('not found, and the answer goes on');
   });
   onTestFinished(() => {
     server.closeAllConnections();

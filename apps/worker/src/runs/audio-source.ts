@@ -1,9 +1,9 @@
-/** Where the bytes of a job's audio come from: the store, or an address of the caller's, through the egress guard. */
+/** Fetches the bytes of a job's audio: from the store, or from the caller's URL through the egress guard. */
 import { type AudioSource, LehrError, toObjectKey } from '@lehr/shared';
 import { type Egress, EgressError } from '@lehr/shared/egress';
 import type { ObjectStore } from '@lehr/shared/objects';
 
-/** Rejects with a LehrError that says why there are none: `invalid-input`, `too-large`, `storage-failed`. */
+/** Rejects with a LehrError: `invalid-input`, `too-large` or `storage-failed`. */
 export type FetchAudio = (audio: AudioSource, signal: AbortSignal) => Promise<Uint8Array>;
 
 export interface AudioSourceOptions {
@@ -19,7 +19,7 @@ export const audioSource =
   async (audio, signal) => {
     if (audio.kind === 'url') return fetchUrl(egress, audio.url, maxBytes, signal);
     const object = await store.get(toObjectKey(audio.key));
-    if (!object) throw unfetched('the file that was uploaded is not kept any more');
+    if (!object) throw unfetched('the uploaded file has been deleted');
     return collect(object.body, signal);
   };
 
@@ -29,27 +29,25 @@ async function fetchUrl(
   maxBytes: number,
   signal: AbortSignal,
 ): Promise<Uint8Array> {
-  // A body that is not read would hold its connection until the time is up.
-  const hangUp = new AbortController();
+  // The connection of a body that is not read would stay open until the timeout.
+  const closing = new AbortController();
   try {
     const answer = await egress.get(url, {
       timeoutMs: FETCH_TIMEOUT_MS,
       maxBytes,
-      signal: AbortSignal.any([signal, hangUp.signal]),
+      signal: AbortSignal.any([signal, closing.signal]),
     });
     if (answer.status === 200) return await collect(answer.body, signal);
     const isRedirect = answer.status >= 300 && answer.status < 400;
-    throw unfetched(
-      `its address answered ${answer.status}${isRedirect ? '; redirects are not followed' : ''}`,
-    );
+    throw unfetched(`its URL answered ${answer.status}${isRedirect ? '; redirects are not followed' : ''}`);
   } catch (error) {
     if (!(error instanceof EgressError)) throw error;
     if (error.fault !== 'too-large') throw unfetched(error.message, error);
-    throw new LehrError('too-large', `The audio has more than the ${maxBytes} bytes that are allowed.`, {
+    throw new LehrError('too-large', `The audio has more than the ${maxBytes} bytes allowed.`, {
       cause: error,
     });
   } finally {
-    hangUp.abort();
+    closing.abort();
   }
 }
 

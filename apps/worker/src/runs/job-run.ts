@@ -1,10 +1,10 @@
 /**
- * A claimed job while this worker has it. It gives the engine samples (one per picture, one per audio window), takes what
- * becomes of them, and knows when there is nothing left to do:
+ * One attempt of a job on this worker: it makes the engine's samples (one per picture, one per audio window) and takes their
+ * results, until its end can be written:
  *
- *   working    the engine has samples of it, or their results are being stored
- *   stopping   cancelled, expired or failed: waiting until the engine has dropped what is left
- *   over       its end is decided and being written, or the lease was lost and nothing may be written
+ *   working    the engine has samples of it, or its inputs or outputs are being fetched or stored
+ *   stopping   cancelled, expired, failed, handed back or lost: the engine has not dropped all its samples yet
+ *   over       done or stopped, and the engine has no sample of it
  *
  * picture-run.ts and speech-run.ts are the two kinds.
  */
@@ -13,34 +13,34 @@ import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord, Move } from '@lehr/shared/records';
 import type { EngineSample, FromEngine, SegmentMessage } from '../engine/protocol.ts';
 
-/** Why a job stops before it is done. */
+/** Why an attempt stops before it is done. */
 export type StopReason =
   | { readonly kind: 'canceled' }
   | { readonly kind: 'expired' }
   | ({ readonly kind: 'failed' } & PlainError)
-  /** Handed back for another worker: this one is draining. */
+  /** Goes back to its queue for another worker: this one is draining. */
   | { readonly kind: 'handed-back' }
-  /** Somebody else has the job now; nothing may be written. */
+  /** The lease is gone and another worker may have the job: nothing may be written. */
   | { readonly kind: 'lost' };
 
-/** What the engine has, or had, of a job. */
+/** A sample of a job, whether the engine has it or had it. */
 export interface SampleRun {
   readonly request: EngineSample;
-  /** Rows it takes in its lane's batch. */
+  /** Rows that it takes in its lane. */
   readonly rows: number;
-  /** Parent's monotonic clock, at the last time it was sent to an engine. */
+  /** This process's monotonic clock, when the sample was last sent to an engine. */
   submittedAt: number;
   step: number;
   inEngine: boolean;
 }
 
-/** The engine's last word on a sample that went well. */
+/** The last message about a sample that succeeded. */
 export type SampleResult = Extract<FromEngine, { type: 'finished' | 'transcribed' }>;
 
 export abstract class JobRun {
   readonly claim: Claim;
   readonly record: JobRecord;
-  /** Parent's monotonic clock: when the record said running. */
+  /** This process's monotonic clock, when the record became running. */
   readonly claimedAt: number;
   readonly #abort = new AbortController();
   #stop: StopReason | undefined;
@@ -51,34 +51,31 @@ export abstract class JobRun {
     this.claimedAt = claimedAt;
   }
 
-  /** What the engine has of it, and possibly what it had. */
+  /** The samples that the engine has, and possibly those that it had. */
   abstract readonly samples: readonly SampleRun[];
-  /** Nothing is left to do but to write the end. */
+  /** All outputs are stored; only the end is left to write. */
   abstract readonly isDone: boolean;
   abstract readonly progress: Progress;
+  /** Rows of the samples that `begin` returns. Reserved until then, since their inputs may take long to fetch. */
+  abstract readonly firstRows: number;
 
-  /** What the engine can begin with. Rejects when the job cannot be done. */
+  /** Fetches what the job needs; returns its first samples. Rejects when the job cannot be done. */
   abstract begin(): Promise<readonly SampleRun[]>;
 
-  /** Takes a result of the engine; returns what the engine has to do next. Rejects when the job cannot be done. */
-  abstract take(sample: SampleRun, result: SampleResult): Promise<readonly SampleRun[]>;
+  /** Takes the result of a sample; returns the samples to run next. Rejects when the job cannot be done. */
+  abstract addResult(sample: SampleRun, result: SampleResult): Promise<readonly SampleRun[]>;
 
-  /** A part of a sample is final while the rest is still under way. */
-  hear(_sample: SampleRun, _message: SegmentMessage): void {}
+  /** Takes a segment of an audio window whose end is not reached yet. */
+  addSegment(_sample: SampleRun, _message: SegmentMessage): void {}
 
-  /** What a `succeed` writes into the record, once the job is done. */
-  abstract result(worker: string): Move['fields'];
-
-  /** Rows that it has none of yet and is about to ask for: what they wait for takes a while. */
-  get rowsToCome(): number {
-    return 0;
-  }
+  /** The fields that `succeed` writes into the record, once the job is done. */
+  abstract successFields(worker: string): Move['fields'];
 
   get lease(): LeaseToken {
     return this.claim.token;
   }
 
-  /** Aborts whatever of the job is under way outside the engine. */
+  /** Aborts the work of this attempt outside the engine. */
   get signal(): AbortSignal {
     return this.#abort.signal;
   }
@@ -87,28 +84,28 @@ export abstract class JobRun {
     return this.#stop;
   }
 
-  /** Decides how the job ends; the first reason stands, but a lost lease overrules all: nothing may be written then. */
+  /** Decides how the attempt ends. The first reason stands, except that a lost lease overrides it: nothing may be written then. */
   stop(reason: StopReason): void {
     if (this.#stop && reason.kind !== 'lost') return;
     this.#stop = reason;
     this.#abort.abort();
   }
 
-  get inEngine(): readonly SampleRun[] {
+  get samplesInEngine(): readonly SampleRun[] {
     return this.samples.filter((sample) => sample.inEngine);
   }
 
-  /** From the request until this attempt was claimed, by Redis's clock. */
+  /** From the creation of the job until this attempt started, by Redis's clock. */
   get queuedMs(): number {
     return this.record.state === 'running' ? this.record.started_at - this.record.created_at : 0;
   }
 
-  /** Where this attempt's outputs go. The key carries the lease, so a losing attempt never overwrites a winner's file. */
+  /** The key of an output. It holds the lease token, so that an attempt that lost its lease never overwrites another's file. */
   outputKey(name: string): ObjectKey {
     return toObjectKey(`${this.outputFolder}${this.lease}/${name}`);
   }
 
-  /** Outputs of all attempts of this job lie below it. */
+  /** The common prefix of the outputs of all attempts of this job. */
   get outputFolder(): string {
     return `out/${this.record.tenant}/${this.record.id}/`;
   }

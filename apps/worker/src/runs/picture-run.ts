@@ -1,4 +1,4 @@
-/** A text-to-image job in hand: one sample per picture, each encoded and stored as soon as the engine is done with it. */
+/** An attempt of a text-to-image job: one sample per picture, each encoded and stored as soon as the engine returns it. */
 import { randomUUID } from 'node:crypto';
 import {
   type Clock,
@@ -53,6 +53,10 @@ export class PictureRun extends JobRun {
     }));
   }
 
+  get firstRows(): number {
+    return this.samples.reduce((sum, { rows }) => sum + rows, 0);
+  }
+
   get isDone(): boolean {
     return this.samples.every(({ picture }) => picture);
   }
@@ -64,7 +68,7 @@ export class PictureRun extends JobRun {
     return { fraction, stage: step < steps ? 'denoise' : 'decode', step, steps };
   }
 
-  /** The pictures stored so far, with where their time went. */
+  /** The pictures stored so far, with their times. */
   get pictures(): readonly Picture[] {
     return this.samples.flatMap(({ picture }) => (picture ? [picture] : []));
   }
@@ -73,7 +77,7 @@ export class PictureRun extends JobRun {
     return this.samples;
   }
 
-  async take(sample: SampleRun, result: SampleResult): Promise<readonly SampleRun[]> {
+  async addResult(sample: SampleRun, result: SampleResult): Promise<readonly SampleRun[]> {
     if (result.type !== 'finished')
       throw new Error(`A picture ended as ${result.type}. This is a bug in Lehr.`);
     const index = this.samples.indexOf(sample as PictureSample);
@@ -100,7 +104,7 @@ export class PictureRun extends JobRun {
     return [];
   }
 
-  result(worker: string): Move['fields'] {
+  successFields(worker: string): Move['fields'] {
     const { pictures } = this;
     const timings = timingsOf(
       this.queuedMs,

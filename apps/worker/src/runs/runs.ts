@@ -1,43 +1,42 @@
 /**
- * The jobs this worker has in hand. Hands their samples to the engine, hears what becomes of them, and sees every job to
- * its end, whatever happens on the way: a cancel, a deadline, a lost lease, a dead engine.
+ * The jobs that run on this worker's engine: submits their samples, takes what the engine returns, and follows every job to
+ * the moment when its end can be written, through a cancel, a deadline, a lost lease and a dead engine.
+ *
+ * Jobs are told apart by their run, never by their id: a worker that lost a lease may claim the same job again while the
+ * earlier run is still stopping.
  */
-import { type Clock, type JobId, type JobState, type Log, toPlainError } from '@lehr/shared';
-import type { JobFinisher } from '../delivery/job-finisher.ts';
+import { type Clock, type Log, toPlainError } from '@lehr/shared';
 import type { FromEngine, SampleId, SegmentMessage, ToEngine } from '../engine/protocol.ts';
 import type { Previews } from '../fleet/previews.ts';
 import type { ProgressWriter } from '../fleet/progress.ts';
-import type { Ledger } from '../intake/ledger.ts';
 import type { EngineExit } from '../supervisor/engine-process.ts';
+import { CrashSuspects } from './crash-suspects.ts';
 import type { JobRun, SampleRun, StopReason } from './job-run.ts';
-import { Suspicion } from './suspicion.ts';
+import type { LaneRows } from './lane-rows.ts';
 
 export interface RunsOptions {
-  readonly ledger: Ledger;
-  readonly finisher: JobFinisher;
-  readonly progress: ProgressWriter;
-  readonly previews: Previews;
+  readonly laneRows: LaneRows;
+  readonly progress: Pick<ProgressWriter, 'note' | 'forget'>;
+  readonly previews: Pick<Previews, 'stepped' | 'publish'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly send: (message: ToEngine) => void;
-  /** Rows became free, or a job left: there may be room for another one. */
-  readonly onRoom: () => void;
-  /** `end` is the end this worker wrote; undefined when it wrote none. */
-  readonly onOver: (run: JobRun, end: JobState | undefined) => void;
 }
 
-interface Placed {
+/** The messages after which the engine has nothing left of a sample. */
+export type SampleEnd = Extract<FromEngine, { type: 'finished' | 'transcribed' | 'failed' | 'canceled' }>;
+
+interface SubmittedSample {
   readonly run: JobRun;
   readonly sample: SampleRun;
 }
 
 export class Runs {
   readonly #options: RunsOptions;
-  readonly #runs = new Map<JobId, JobRun>();
-  /** Jobs whose end is being written. */
-  readonly #ending = new Set<JobRun>();
-  readonly #samples = new Map<SampleId, Placed>();
-  readonly #suspicion = new Suspicion();
+  /** Runs in hand, each with the function that resolves its `run` call. */
+  readonly #runs = new Map<JobRun, () => void>();
+  readonly #samples = new Map<SampleId, SubmittedSample>();
+  readonly #suspects = new CrashSuspects();
   /** The samples of the last `running` message. */
   #running: readonly SampleId[] = [];
 
@@ -45,148 +44,132 @@ export class Runs {
     this.#options = options;
   }
 
-  /** Jobs in hand, those whose end is being written included. */
-  get size(): number {
-    return this.#runs.size + this.#ending.size;
-  }
-
-  /** Whether the engine owes us the end of a sample. */
+  /** Whether the engine has samples that have not ended. */
   get engineIsBusy(): boolean {
     return this.#samples.size > 0;
   }
 
-  find(id: JobId): JobRun | undefined {
-    return this.#runs.get(id);
+  /** Runs a job. Resolves when its end can be written: it is done or stopped, and the engine has no sample of it. Never rejects. */
+  run(run: JobRun): Promise<void> {
+    this.#options.laneRows.reserve(run.lease, run.claim.queue, run.firstRows);
+    return new Promise((resolve) => {
+      this.#runs.set(run, resolve);
+      void this.#work(run, () => run.begin());
+    });
   }
 
-  all(): readonly JobRun[] {
-    return [...this.#runs.values()];
-  }
-
-  add(run: JobRun): void {
-    this.#runs.set(run.record.id, run);
-    void this.#work(run, () => run.begin());
-  }
-
-  /** Ends a job early. What the engine still has of it is dropped within a step; then its end is written. */
+  /** Ends a job early. The engine drops its samples within a step; then `run` resolves. */
   stop(run: JobRun, reason: StopReason): void {
-    if (this.#runs.get(run.record.id) !== run) return;
+    if (!this.#runs.has(run)) return;
     run.stop(reason);
     this.#options.progress.forget(run);
-    for (const { request } of run.inEngine) this.#options.send({ type: 'cancel', sample: request.id });
-    this.#settle(run);
+    for (const { request } of run.samplesInEngine) this.#options.send({ type: 'cancel', sample: request.id });
+    this.#finishIfOver(run);
   }
 
-  hear(message: Exclude<FromEngine, { type: 'ready' | 'open-failed' }>): void {
-    switch (message.type) {
-      case 'running':
-        this.#running = message.samples;
-        return;
-      case 'row-cap':
-        this.#options.ledger.setCap(message.lane, message.rows);
-        this.#options.onRoom();
-        return;
-      case 'last-step':
-        if (this.#options.ledger.release(message.sample)) this.#options.onRoom();
-        return;
-      case 'stepped':
-        for (const { id, step } of message.samples) this.#advanced(id, step);
-        return;
-      case 'preview': {
-        const placed = this.#samples.get(message.sample);
-        if (placed && !placed.run.stopReason)
-          void this.#options.previews.show(placed.run, placed.sample, message);
-        return;
-      }
-      case 'segment':
-        this.#heard(message);
-        return;
-      case 'decoder-progress':
-        return;
-      case 'finished':
-      case 'transcribed':
-        this.#left(message.sample, (run, sample) => void this.#work(run, () => run.take(sample, message)));
-        return;
-      case 'failed':
-        this.#left(message.sample, (run) => this.stop(run, { kind: 'failed', ...message.failure }));
-        return;
-      case 'canceled':
-        this.#left(message.sample, () => {});
-        return;
-    }
+  laneOf(sample: SampleId): string | undefined {
+    return this.#samples.get(sample)?.sample.request.lane;
   }
 
-  /** The engine died: finds out who may be to blame, gives up the guilty, and forgets what was under way. */
+  /** The engine now works on these samples. */
+  engineRuns(samples: readonly SampleId[]): void {
+    this.#running = samples;
+  }
+
+  sampleStepped(id: SampleId, step: number): void {
+    const submitted = this.#samples.get(id);
+    if (!submitted) return;
+    submitted.sample.step = step;
+    if (submitted.run.stopReason) return;
+    this.#options.progress.note(submitted.run);
+    this.#options.previews.stepped(submitted.run);
+  }
+
+  addSegment(message: SegmentMessage): void {
+    const submitted = this.#samples.get(message.sample);
+    if (!submitted || submitted.run.stopReason) return;
+    submitted.run.addSegment(submitted.sample, message);
+    this.#options.progress.note(submitted.run);
+  }
+
+  publishPreview(message: Extract<FromEngine, { type: 'preview' }>): void {
+    const submitted = this.#samples.get(message.sample);
+    if (!submitted || submitted.run.stopReason) return;
+    void this.#options.previews.publish(submitted.run, submitted.sample, message);
+  }
+
+  endSample(message: SampleEnd): void {
+    const submitted = this.#removeSample(message.sample);
+    if (!submitted) return;
+    const { run, sample } = submitted;
+    if (message.type === 'finished' || message.type === 'transcribed')
+      void this.#work(run, () => run.addResult(sample, message));
+    if (message.type === 'failed') this.stop(run, { kind: 'failed', ...message.failure });
+    this.#finishIfOver(run);
+  }
+
+  /** Fails the jobs that made the engine crash. The others wait for `resubmit`. */
   engineDied(exit: EngineExit): void {
     const running = this.#running.filter((id) => this.#samples.has(id));
-    const { guilty } = this.#suspicion.crashed(running, exit.hung ? null : exit.signal);
+    const failing = this.#suspects.crashed(running, exit.hung ? null : exit.signal);
     this.#running = [];
-    this.#options.ledger.clear();
+    this.#options.laneRows.releaseAll();
     this.#options.log.error(
-      { exit, inTurn: running.length, inHand: this.#samples.size, guilty },
+      { exit, running: running.length, submitted: this.#samples.size, failing },
       'engine died',
     );
     const how = exit.hung ? 'hung' : `died (${exit.signal ?? `code ${exit.code}`})`;
-    for (const id of guilty) {
-      const run = this.#samples.get(id)?.run;
-      const message = `The engine ${how} every time it ran this job, at last with nothing else in the batch.`;
-      if (run) run.stop({ kind: 'failed', code: 'engine-crashed', message });
+    const message = `The engine ${how} every time it ran this job, at last with nothing else in the batch.`;
+    for (const id of failing) {
+      this.#samples.get(id)?.run.stop({ kind: 'failed', code: 'engine-crashed', message });
     }
-    for (const { run, sample } of [...this.#samples.values()]) {
-      if (run.stopReason) this.#left(sample.request.id, () => {});
-    }
+    this.#removeStopped();
   }
 
-  /** A new engine is ready: hands it everything the old one took along, suspects with fewer batch mates. */
+  /** A new engine is ready: submits every sample that the old one had, suspects with fewer batch mates. */
   resubmit(): void {
-    for (const run of this.all()) {
-      if (!run.stopReason) this.#submit(run, run.inEngine);
-      else for (const { request } of run.inEngine) this.#left(request.id, () => {});
+    this.#removeStopped();
+    for (const run of this.#runs.keys()) {
+      if (run.samplesInEngine.length > 0) this.#submit(run, run.samplesInEngine);
     }
   }
 
   #submit(run: JobRun, samples: readonly SampleRun[]): void {
+    const { laneRows, clock, send } = this.#options;
+    laneRows.unreserve(run.lease);
     const requests = samples.map((sample) => {
       const { id, lane } = sample.request;
-      sample.submittedAt = this.#options.clock.monotonic();
+      sample.submittedAt = clock.monotonic();
       sample.step = 0;
       sample.inEngine = true;
       this.#samples.set(id, { run, sample });
-      this.#options.ledger.spend(id, lane, sample.rows);
-      return { ...sample.request, maxBatchMates: this.#suspicion.maxBatchMates(id) };
+      laneRows.take(id, lane, sample.rows);
+      return { ...sample.request, maxBatchMates: this.#suspects.maxBatchMates(id) };
     });
-    this.#options.send({ type: 'submit', samples: requests });
+    send({ type: 'submit', samples: requests });
   }
 
-  #advanced(id: SampleId, step: number): void {
-    const placed = this.#samples.get(id);
-    if (!placed) return;
-    placed.sample.step = step;
-    if (placed.run.stopReason) return;
-    this.#options.progress.note(placed.run);
-    this.#options.previews.stepped(placed.run);
-  }
-
-  #heard(message: SegmentMessage): void {
-    const placed = this.#samples.get(message.sample);
-    if (!placed || placed.run.stopReason) return;
-    placed.run.hear(placed.sample, message);
-    this.#options.progress.note(placed.run);
-  }
-
-  /** The engine is through with a sample, one way or another. */
-  #left(id: SampleId, then: (run: JobRun, sample: SampleRun) => void): void {
-    const placed = this.#samples.get(id);
-    if (!placed) return;
+  /** The engine has nothing left of this sample. */
+  #removeSample(id: SampleId): SubmittedSample | undefined {
+    const submitted = this.#samples.get(id);
+    if (!submitted) return undefined;
     this.#samples.delete(id);
-    this.#suspicion.forget(id);
-    if (this.#options.ledger.release(id)) this.#options.onRoom();
-    placed.sample.inEngine = false;
-    then(placed.run, placed.sample);
-    this.#settle(placed.run);
+    this.#suspects.forget(id);
+    this.#options.laneRows.release(id);
+    submitted.sample.inEngine = false;
+    return submitted;
   }
 
-  /** Something of a job outside the engine; what comes of it goes to the engine, a failure is the job's. */
+  /** A dead engine answers no cancel: the samples of stopped jobs end here. */
+  #removeStopped(): void {
+    for (const { run, sample } of [...this.#samples.values()]) {
+      if (!run.stopReason) continue;
+      this.#removeSample(sample.request.id);
+      this.#finishIfOver(run);
+    }
+  }
+
+  /** Work of a job outside the engine. Submits the samples that it returns; when it rejects, the job fails. */
   async #work(run: JobRun, work: () => Promise<readonly SampleRun[]>): Promise<void> {
     if (run.stopReason) return;
     try {
@@ -194,30 +177,19 @@ export class Runs {
       if (!run.stopReason && next.length > 0) this.#submit(run, next);
       if (!run.stopReason && !run.isDone) this.#options.progress.note(run);
     } catch (error) {
-      // Whoever stopped the job aborted this.
-      if (!run.stopReason) {
-        this.stop(run, { kind: 'failed', ...toPlainError(error) });
-      }
+      // A job that was stopped aborts its own work; the rejection is then expected.
+      if (!run.stopReason) this.stop(run, { kind: 'failed', ...toPlainError(error) });
     }
-    this.#settle(run);
+    this.#finishIfOver(run);
   }
 
-  /** Writes the job's end once nothing of it is with the engine any more. */
-  #settle(run: JobRun): void {
-    if (!this.#runs.has(run.record.id) || run.inEngine.length > 0) return;
+  #finishIfOver(run: JobRun): void {
+    const resolve = this.#runs.get(run);
+    if (!resolve || run.samplesInEngine.length > 0) return;
     if (!run.stopReason && !run.isDone) return;
-    this.#runs.delete(run.record.id);
-    this.#ending.add(run);
+    this.#runs.delete(run);
+    this.#options.laneRows.unreserve(run.lease);
     this.#options.progress.forget(run);
-    const { finisher, log, onOver } = this.#options;
-    void (run.stopReason ? finisher.stop(run, run.stopReason) : finisher.succeed(run))
-      .catch((error: unknown) => {
-        log.error({ job: run.record.id, error }, 'a job could not be ended; its lease will run out');
-        return undefined;
-      })
-      .then((end) => {
-        this.#ending.delete(run);
-        onOver(run, end);
-      });
+    resolve();
   }
 }

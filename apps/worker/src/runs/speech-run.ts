@@ -1,8 +1,8 @@
 /**
- * A speech-to-text job in hand: the audio is fetched and decoded, then goes to the engine window by window.
+ * An attempt of a speech-to-text job: the audio is fetched and decoded, then goes to the engine window by window.
  *
- *   sequential   one window at a time; where the next begins, and what it is told of the text before, follows from the last
- *   fast         cut at silences, all windows at once, told nothing of one another
+ *   sequential   one window at a time; each result decides where the next window begins and which tokens it is given
+ *   fast         cut at silences; all windows at once, independent of one another
  */
 import { randomUUID } from 'node:crypto';
 import {
@@ -27,7 +27,7 @@ import type {
 } from '../engine/protocol.ts';
 import type { FetchAudio } from './audio-source.ts';
 import { JobRun, type SampleResult, type SampleRun } from './job-run.ts';
-import { type Said, TranscriptBuilder } from './transcript-builder.ts';
+import { type TextPart, TranscriptBuilder } from './transcript-builder.ts';
 
 export interface SpeechParts {
   readonly store: OutputStore;
@@ -35,10 +35,10 @@ export interface SpeechParts {
   readonly audio: AudioDesk;
   readonly fetchAudio: FetchAudio;
   readonly abilities: WhisperAbilities;
-  /** Seconds of audio at most. */
+  /** The longest audio that the model takes, in seconds. */
   readonly maxAudioS: number;
-  /** A part of the text is final; `offset` characters of it came before. */
-  readonly onText: (run: JobRun, text: string, offset: number) => void;
+  /** Called for each part of the text that is final. */
+  readonly onText: (run: JobRun, part: TextPart) => void;
 }
 
 interface WindowRun extends SampleRun {
@@ -48,23 +48,23 @@ interface WindowRun extends SampleRun {
   readonly end: number;
 }
 
-/** Text before a window is not passed on when it came out at a higher temperature: it would lead the next one astray. */
-const MAX_TEMPERATURE_PASSED_ON = 0.5;
-/** A rest shorter than this holds no word. */
+/** Tokens of a window decoded above this temperature are not given to the next window: they are often wrong. As openai/whisper. */
+const MAX_TEMPERATURE_FOR_NEXT = 0.5;
+/** A rest of a window shorter than this holds no word. */
 const MIN_REST_S = 0.1;
 /** An hour of sound takes a few seconds; this ends what is made to take for ever. */
 const DECODE_TIMEOUT_MS = 60_000;
-/** Windows of one file that are with the engine at once: enough for a full batch, and few enough to hold in memory. */
+/** The most windows of one file in the engine at once: enough for a full batch, and few enough to hold in memory. */
 const MAX_WINDOWS = 16;
-/** Above it a transcript is an object of its own, and the record keeps its text. */
+/** A longer transcript is stored as an object; the record then keeps only its text. */
 const MAX_INLINE_BYTES = 16_384;
 
 export class SpeechRun extends JobRun {
   readonly #input: SpeechToTextInput;
   readonly #parts: SpeechParts;
-  /** Those the engine has. */
+  /** The windows that the engine has. */
   readonly #windows = new Set<WindowRun>();
-  /** Of the fast mode: what has not been given to the engine yet. */
+  /** Fast mode: the ranges that have not been submitted yet. */
   #ahead: SampleRange[] = [];
   #begun = 0;
   #ended = 0;
@@ -94,9 +94,8 @@ export class SpeechRun extends JobRun {
     return this.#output !== undefined;
   }
 
-  /** Until its audio is there. */
-  override get rowsToCome(): number {
-    return this.#begun === 0 && !this.isDone ? 1 : 0;
+  get firstRows(): number {
+    return 1;
   }
 
   get audioSeconds(): number {
@@ -110,7 +109,7 @@ export class SpeechRun extends JobRun {
 
   get progress(): Progress {
     const steps = Math.max(1, Math.ceil(this.audioSeconds));
-    const step = Math.min(steps, Math.floor(this.#builder?.heardSeconds ?? 0));
+    const step = Math.min(steps, Math.floor(this.#builder?.transcribedSeconds ?? 0));
     return {
       fraction: Math.round((step / steps) * 1000) / 1000,
       stage: this.#builder ? 'transcribe' : 'audio',
@@ -133,10 +132,10 @@ export class SpeechRun extends JobRun {
     if (this.#input.mode === 'sequential') return [await this.#window(0, windowSamples, [])];
     this.#ahead = [...(await audio.cut(this.#waveform, windowSamples))];
     this.#builder.plan(this.#ahead.map(({ start }) => start / abilities.frontEnd.sampleRate));
-    return this.#more();
+    return this.#nextWindows();
   }
 
-  async take(sample: SampleRun, result: SampleResult): Promise<readonly SampleRun[]> {
+  async addResult(sample: SampleRun, result: SampleResult): Promise<readonly SampleRun[]> {
     if (result.type !== 'transcribed')
       throw new Error(`A window ended as ${result.type}. This is a bug in Lehr.`);
     const window = sample as WindowRun;
@@ -146,30 +145,29 @@ export class SpeechRun extends JobRun {
     const { sampleRate, hopLength, windowSamples } = this.#parts.abilities.frontEnd;
     const next = window.start + result.advanceFrames * hopLength;
     const end = this.#input.mode === 'fast' ? window.end : (this.#waveform?.length ?? 0);
-    const isHeard = end - next < MIN_REST_S * sampleRate;
-    if (this.#input.mode === 'fast' && !isHeard) {
-      // The decoder stops before speech that it takes for cut off. Planned before the text before it is given out: what
-      // comes after it may be waiting for that.
+    const isComplete = end - next < MIN_REST_S * sampleRate;
+    if (this.#input.mode === 'fast' && !isComplete) {
+      // The decoder stops before speech that it takes for cut off. The rest is planned before the text of this window is sent,
+      // because the text of later windows waits for it.
       this.#ahead.unshift({ start: next, end });
       this.#built.planAlso(next / sampleRate);
     }
-    this.#say(this.#built.add(window.start / sampleRate, result));
+    this.#sendText(this.#built.add(window.start / sampleRate, result));
     if (this.#input.mode === 'fast') {
       const isLast = this.#ahead.length === 0 && this.#ended === this.#begun;
-      return isLast ? this.#finish() : this.#more();
+      return isLast ? this.#finish() : this.#nextWindows();
     }
-    if (isHeard) return this.#finish();
-    return [await this.#window(next, windowSamples, passedOn(result))];
+    if (isComplete) return this.#finish();
+    return [await this.#window(next, windowSamples, tokensForNext(result))];
   }
 
-  /** A segment ended while its window goes on. */
-  override hear(sample: SampleRun, message: SegmentMessage): void {
+  override addSegment(sample: SampleRun, message: SegmentMessage): void {
     if (message.provisional) return;
     const { sampleRate } = this.#parts.abilities.frontEnd;
-    this.#say(this.#built.preview((sample as WindowRun).start / sampleRate, message.segment));
+    this.#sendText(this.#built.addSegment((sample as WindowRun).start / sampleRate, message.segment));
   }
 
-  result(worker: string): Move['fields'] {
+  successFields(worker: string): Move['fields'] {
     const { fetched, decoded, transcribed, stored } = this.#marks;
     const ms = (from: number, to: number): number => Math.max(0, Math.round(to) - Math.round(from));
     const timings: SpeechTimings = {
@@ -193,7 +191,8 @@ export class SpeechRun extends JobRun {
   }
 
   get #built(): TranscriptBuilder {
-    if (!this.#builder) throw new Error('A window came back before there was audio. This is a bug in Lehr.');
+    if (!this.#builder)
+      throw new Error('A window ended before its audio was decoded. This is a bug in Lehr.');
     return this.#builder;
   }
 
@@ -213,12 +212,12 @@ export class SpeechRun extends JobRun {
     }
   }
 
-  #say({ text, offset }: Said): void {
-    if (text !== '') this.#parts.onText(this, text, offset);
+  #sendText(part: TextPart): void {
+    if (part.text !== '') this.#parts.onText(this, part);
   }
 
-  /** The next windows of the fast mode, as many as may be with the engine at once. */
-  #more(): Promise<readonly WindowRun[]> {
+  /** Fast mode: the next windows, as many as the engine may have at once. */
+  #nextWindows(): Promise<readonly WindowRun[]> {
     const ranges = this.#ahead.splice(0, MAX_WINDOWS - (this.#begun - this.#ended));
     return Promise.all(ranges.map(({ start, end }) => this.#window(start, end - start, [])));
   }
@@ -260,7 +259,7 @@ export class SpeechRun extends JobRun {
     return window;
   }
 
-  /** Writes a long transcript as an object of its own; nothing is left to do then. */
+  /** Stores the transcript: a long one as an object, a short one in the record. */
   async #finish(): Promise<readonly SampleRun[]> {
     const { clock, store } = this.#parts;
     this.#marks.transcribed = clock.monotonic();
@@ -280,9 +279,9 @@ export class SpeechRun extends JobRun {
   }
 }
 
-/** What the next window is told, as openai's transcribe does by default. */
-const passedOn = (result: TranscribedMessage): readonly number[] =>
-  result.temperature > MAX_TEMPERATURE_PASSED_ON ? [] : result.tokens;
+/** The tokens that the next window is given, as openai/whisper's `transcribe` does by default. */
+const tokensForNext = (result: TranscribedMessage): readonly number[] =>
+  result.temperature > MAX_TEMPERATURE_FOR_NEXT ? [] : result.tokens;
 
 const refused = (field: string, detail: string): LehrError =>
   new LehrError('invalid-input', `input.${field}: ${detail}.`, {

@@ -13,7 +13,7 @@ const picture = (
   uploadedAt,
 });
 
-test('the parts of one picture follow one another and sum to the whole time', () => {
+test('The parts of one picture follow one another and sum to the total time', () => {
   const timings = timingsOf(250, 1000, [picture(1001, [20, 520, 780], 1790.4, 1830.6)]);
   expect(timings).toEqual({
     queued: 250,
@@ -27,14 +27,14 @@ test('the parts of one picture follow one another and sum to the whole time', ()
   expect(totalOf(timings)).toBe(250 + 831);
 });
 
-test('with several pictures a part lasts until the last one is through it', () => {
+test('With several pictures a part lasts until the last picture has passed it', () => {
   const pictures = [picture(1001, [20, 520, 780], 1790, 1830), picture(1001, [100, 900, 1200], 2210, 2240)];
   const timings = timingsOf(0, 1000, pictures);
   expect(timings).toMatchObject({ denoise: 880, decode: 300, upload: 30 });
   expect(totalOf(timings)).toBe(1240);
 });
 
-test('parts are never negative, even when a later picture was encoded before an earlier one was decoded', () => {
+test('Parts are never negative, even when a later picture was encoded before an earlier one was decoded', () => {
   const pictures = [picture(1000, [1, 2, 3], 1004, 1005), picture(1000, [1, 500, 501], 1502, 1503)];
   expect(Math.min(...Object.values(timingsOf(-3, 1000, pictures)))).toBeGreaterThanOrEqual(0);
 });

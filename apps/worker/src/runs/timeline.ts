@@ -1,8 +1,8 @@
-/** Where a job's time went: consecutive parts of one clock, so that they sum to the total. */
+/** The timings of a text-to-image job: consecutive parts on one clock, so that they sum to the total. */
 import type { Timings } from '@lehr/shared';
 import type { SampleTimings } from '../engine/protocol.ts';
 
-/** When the parts of one picture ended, ms of the parent's monotonic clock. */
+/** When the parts of one picture ended, in ms of this process's monotonic clock. */
 export interface PictureTimes {
   /** When the sample was sent to the engine; the engine's times count from there. */
   readonly submittedAt: number;
@@ -13,7 +13,7 @@ export interface PictureTimes {
 
 /**
  * `queuedMs` by Redis's clock; `claimedAt` on the clock of `pictures`. With several pictures a part lasts until the last
- * of them is through it. Whole milliseconds, each at least 0.
+ * of them has passed it. Whole milliseconds, each at least 0.
  */
 export function timingsOf(queuedMs: number, claimedAt: number, pictures: readonly PictureTimes[]): Timings {
   const latest = (at: (picture: PictureTimes) => number): number => Math.max(...pictures.map(at));

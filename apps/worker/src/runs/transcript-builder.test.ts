@@ -37,23 +37,23 @@ const input = (changes: Partial<SpeechToTextInput> = {}): SpeechToTextInput => (
   ...changes,
 });
 
-describe('what is given out', () => {
-  test('is the text of the whole, each part once, whether it came as a preview or with its window', () => {
+describe('partial text', () => {
+  test('The parts of the text, joined, are the text of the transcript, whether a segment came before its window ended or with it', () => {
     const builder = new TranscriptBuilder(20, input());
-    const said = [
-      builder.preview(0, segment(0, 2, ' Fire')),
+    const parts = [
+      builder.addSegment(0, segment(0, 2, ' Fire')),
       builder.add(0, windowOf(segment(0, 2, ' Fire'), segment(2, 4, ' it '))),
       builder.add(10, windowOf(segment(0, 2, ' slowly. '))),
     ];
-    expect(said).toEqual([
+    expect(parts).toEqual([
       { text: 'Fire', offset: 0 },
       { text: ' it', offset: 4 },
       { text: '  slowly.', offset: 7 },
     ]);
-    expect(said.map(({ text }) => text).join('')).toBe(builder.transcript().text);
+    expect(parts.map(({ text }) => text).join('')).toBe(builder.transcript().text);
   });
 
-  test('has what is left of a window that was not heard to its end before the next window', () => {
+  test('The text of the rest of a window comes before the text of the next window', () => {
     const builder = new TranscriptBuilder(20, input({ mode: 'fast' }));
     builder.plan([0, 10]);
     builder.planAlso(6.5);
@@ -63,7 +63,7 @@ describe('what is given out', () => {
     expect(builder.transcript().segments.map(({ start }) => start)).toEqual([0, 6.5, 10]);
   });
 
-  test('comes in the order of the file when the windows of the fast mode end in another', () => {
+  test('The text comes in the order of the file when the windows of the fast mode end in another order', () => {
     const builder = new TranscriptBuilder(30, input({ mode: 'fast' }));
     builder.plan([0, 9.5, 21]);
     expect(builder.add(21, windowOf(segment(0, 1, ' three'))).text).toBe('');
@@ -74,7 +74,7 @@ describe('what is given out', () => {
 });
 
 describe('the transcript', () => {
-  test('has the times of the file, in hundredths, and none after its end', () => {
+  test('Times are counted from the start of the file, rounded to 0.01 s, and never after its end', () => {
     const builder = new TranscriptBuilder(11.239, input({ timestamps: 'word' }));
     builder.add(9.5, windowOf(segment(0.333, 30, ' end')));
     const { segments, words, language } = builder.transcript();
@@ -83,7 +83,7 @@ describe('the transcript', () => {
     expect(language).toBe('es');
   });
 
-  test('of a translation is in English, and of silence is empty', () => {
+  test('A translation is in English, and the transcript of silence is empty', () => {
     const builder = new TranscriptBuilder(3, input({ task: 'translate' }));
     builder.add(0, windowOf());
     expect(builder.transcript()).toEqual({

@@ -1,4 +1,4 @@
-/** Puts the windows of a file together, in order, whatever order they are done in. */
+/** Joins the windows of a file into one transcript, in the order of the file, whatever order they end in. */
 import type { Segment, SpeechToTextInput, Transcript, Word } from '@lehr/shared';
 import type { TranscribedMessage, WindowSegment } from '../engine/protocol.ts';
 
@@ -7,13 +7,13 @@ interface Window {
   readonly result: TranscribedMessage;
 }
 
-/** What can be given out of the text now, and how many characters of it were given out before. */
-export interface Said {
+/** A part of the transcript's text that is final; `offset` characters of the text came before it. */
+export interface TextPart {
   readonly text: string;
   readonly offset: number;
 }
 
-/** Frames of 10 ms, in which OpenAI's `seek` counts. */
+/** Log-mel frames, the unit of OpenAI's `seek`. */
 const FRAMES_PER_S = 100;
 
 export class TranscriptBuilder {
@@ -21,78 +21,79 @@ export class TranscriptBuilder {
   readonly duration: number;
   readonly #input: SpeechToTextInput;
   readonly #windows: Window[] = [];
-  /** Where the windows of the fast mode begin; those before `#toldUpTo` have been given out. */
+  /** Starts of the windows of the fast mode; the text of the first `#sentWindows` of them is sent. */
   #planned: readonly number[] = [];
-  #toldUpTo = 0;
-  #said = 0;
-  /** Blanks at the end of what was said: the text may end here, and a text does not end in blanks. */
-  #blanks = '';
-  /** Segments of the window under way that were given out before it ended. */
-  #shown: { startS: number; segments: number } | undefined;
+  #sentWindows = 0;
+  #sentChars = 0;
+  /** White space at the end of the text so far. Held back, because the text may end here and must not end in white space. */
+  #heldSpace = '';
+  /** Segments of the current window that were sent before the window ended. */
+  #sentSegments: { startS: number; count: number } | undefined;
 
   constructor(duration: number, input: SpeechToTextInput) {
     this.duration = duration;
     this.#input = input;
   }
 
-  /** Of the first window; the ones after it are not asked again. */
+  /** The language of the first window; later windows are decoded in it. */
   get language(): string | undefined {
     return this.#windows[0]?.result.language;
   }
 
-  get heardSeconds(): number {
+  get transcribedSeconds(): number {
     return this.#windows.reduce((latest, { startS, result }) => {
       const end = result.segments.at(-1)?.end ?? result.advanceFrames / FRAMES_PER_S;
       return Math.max(latest, Math.min(this.duration, startS + end));
     }, 0);
   }
 
-  /** All windows of the fast mode, known from the start. */
+  /** Sets the windows of the fast mode, which are known from the start. */
   plan(startsS: readonly number[]): void {
     this.#planned = startsS;
   }
 
-  /** One more, inside of a planned one that was not heard to its end. */
+  /** Adds a window for the end of a planned one that the decoder did not reach. */
   planAlso(startS: number): void {
     this.#planned = [...this.#planned, startS].sort((a, b) => a - b);
   }
 
-  /** Takes a window that is over; the texts it returns, one after the other, are the text of the whole. */
-  add(startS: number, result: TranscribedMessage): Said {
+  /** Takes a window that has ended. The returned parts of all calls, joined, are the text of the transcript. */
+  add(startS: number, result: TranscribedMessage): TextPart {
     this.#windows.push({ startS, result });
     this.#windows.sort((a, b) => a.startS - b.startS);
-    if (this.#input.mode === 'fast') return this.#say(this.#nextTexts());
-    const shown = this.#shown?.startS === startS ? this.#shown.segments : 0;
-    this.#shown = undefined;
-    return this.#say(textOf(result, shown));
+    if (this.#input.mode === 'fast') return this.#nextPart(this.#textsInOrder());
+    const sent = this.#sentSegments?.startS === startS ? this.#sentSegments.count : 0;
+    this.#sentSegments = undefined;
+    return this.#nextPart(textOf(result, sent));
   }
 
-  /** Takes a segment of a window that goes on. */
-  preview(startS: number, segment: WindowSegment): Said {
-    if (this.#input.mode === 'fast') return this.#say('');
-    const before = this.#shown?.startS === startS ? this.#shown.segments : 0;
-    this.#shown = { startS, segments: before + 1 };
-    return this.#say(segment.text);
+  /** Takes a segment of a window that has not ended. */
+  addSegment(startS: number, segment: WindowSegment): TextPart {
+    if (this.#input.mode === 'fast') return this.#nextPart('');
+    const before = this.#sentSegments?.startS === startS ? this.#sentSegments.count : 0;
+    this.#sentSegments = { startS, count: before + 1 };
+    return this.#nextPart(segment.text);
   }
 
-  /** Windows of the fast mode are done in any order and told in theirs. */
-  #nextTexts(): string {
+  /** The windows of the fast mode end in any order; their text is sent in the order of the file. */
+  #textsInOrder(): string {
     let text = '';
-    for (; this.#toldUpTo < this.#planned.length; this.#toldUpTo += 1) {
-      const window = this.#windows.find(({ startS }) => startS === this.#planned[this.#toldUpTo]);
+    for (; this.#sentWindows < this.#planned.length; this.#sentWindows += 1) {
+      const window = this.#windows.find(({ startS }) => startS === this.#planned[this.#sentWindows]);
       if (!window) break;
       text += textOf(window.result);
     }
     return text;
   }
 
-  #say(more: string): Said {
-    const text = this.#said === 0 ? (this.#blanks + more).trimStart() : this.#blanks + more;
-    const told = text.trimEnd();
-    this.#blanks = text.slice(told.length);
-    const offset = this.#said;
-    this.#said += told.length;
-    return { text: told, offset };
+  #nextPart(more: string): TextPart {
+    const isFirst = this.#sentChars === 0;
+    const pending = isFirst ? (this.#heldSpace + more).trimStart() : this.#heldSpace + more;
+    const text = pending.trimEnd();
+    this.#heldSpace = pending.slice(text.length);
+    const offset = this.#sentChars;
+    this.#sentChars += text.length;
+    return { text, offset };
   }
 
   transcript(): Transcript {
@@ -134,7 +135,7 @@ export class TranscriptBuilder {
     }));
   }
 
-  /** The decoder may hear the silence after the end; hundredths are all it knows. */
+  /** The decoder may place a time in the padding after the end of the file. Its times are exact to 0.01 s. */
   #within = (seconds: number): number => Math.round(Math.min(seconds, this.duration) * 100) / 100;
 }
 

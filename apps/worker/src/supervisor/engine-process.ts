@@ -1,18 +1,21 @@
 /**
- * The engine as the parent sees it: a child process that takes messages, sends messages, and may die.
+ * Starts the engine as a child process and watches it.
  *
- * A child, because a graph run blocks its JavaScript thread for as long as it lasts, and because a segfault, a sticky
- * CUDA error or the OOM killer takes the process it happens in.
+ * It is a process of its own because a graph run blocks its JavaScript thread, and because a segfault, a sticky CUDA error or
+ * the OOM killer ends the whole process in which it happens.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { LehrError } from '@lehr/shared';
 import type { EngineSettings, FromEngine, ModelToOpen, OpenedModel, ToEngine } from '../engine/protocol.ts';
 
-/** How an engine ended. */
+/** What an engine reports once its models are open. */
+export type EngineEvent = Exclude<FromEngine, { type: 'ready' | 'open-failed' }>;
+
+/** How an engine process ended. */
 export interface EngineExit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** Killed by the watchdog because it went silent. */
+  /** Whether the watchdog killed it because it was silent for too long. */
   readonly hung: boolean;
 }
 
@@ -20,28 +23,28 @@ export interface EngineProcess {
   readonly pid: number;
   readonly models: readonly OpenedModel[];
   send(message: ToEngine): void;
-  /** Lets it finish its turn and leave; kills it when it does not within the grace. */
+  /** Lets the engine finish its current step and exit; kills it when it has not exited after `graceMs`. */
   close(graceMs: number): Promise<void>;
 }
 
 export interface EngineListener {
-  onMessage(message: FromEngine): void;
+  onMessage(message: EngineEvent): void;
   /** Not called after `close`. */
   onExit(exit: EngineExit): void;
-  /** Whether the engine owes us anything: silence of an idle engine is not a hang. */
+  /** Whether the engine has work. Only the silence of a busy engine is a hang. */
   isBusy(): boolean;
 }
 
 export interface EngineOptions {
   readonly settings: EngineSettings;
   readonly models: readonly ModelToOpen[];
-  /** A busy engine that says nothing for so long hangs inside a graph run and is killed. */
+  /** A busy engine that sends no message for so long hangs inside a graph run and is killed. */
   readonly silenceMs: number;
-  /** The entry module; tests start others. */
+  /** The engine's entry module. */
   readonly entry: URL;
 }
 
-const LOOKS_PER_SILENCE = 4;
+const CHECKS_PER_SILENCE = 4;
 
 /** Starts an engine; resolves when it has loaded and warmed up every model. Rejects with the reason when it cannot. */
 export async function startEngine(options: EngineOptions, listener: EngineListener): Promise<EngineProcess> {
@@ -51,26 +54,26 @@ export async function startEngine(options: EngineOptions, listener: EngineListen
   });
   const models = await opened(child, options);
 
-  let silentLooks = 0;
+  let silentChecks = 0;
   let hung = false;
   let closing = false;
-  // Looks are counted, not time: when this process has stood still itself (frozen, swapped out), that is one look. And what the
-  // engine said meanwhile is read before it is killed.
+  // Checks are counted instead of time: when this process itself was frozen or swapped out, that is one check. Messages that
+  // arrived meanwhile are read before the engine is killed (setImmediate).
   const watchdog = setInterval(() => {
-    silentLooks = listener.isBusy() ? silentLooks + 1 : 0;
-    if (silentLooks <= LOOKS_PER_SILENCE) return;
+    silentChecks = listener.isBusy() ? silentChecks + 1 : 0;
+    if (silentChecks <= CHECKS_PER_SILENCE) return;
     setImmediate(() => {
-      if (silentLooks <= LOOKS_PER_SILENCE) return;
+      if (silentChecks <= CHECKS_PER_SILENCE) return;
       hung = true;
       child.kill('SIGKILL');
     });
-  }, options.silenceMs / LOOKS_PER_SILENCE);
+  }, options.silenceMs / CHECKS_PER_SILENCE);
 
   child.on('message', (message) => {
-    silentLooks = 0;
-    listener.onMessage(message as FromEngine);
+    silentChecks = 0;
+    listener.onMessage(message as EngineEvent);
   });
-  // A send to a child that has just died fails; the exit event tells the story.
+  // Sending to a child that has just died fails; its exit event reports the death.
   child.on('error', () => {});
   child.once('exit', (code, signal) => {
     clearInterval(watchdog);
@@ -95,7 +98,7 @@ export async function startEngine(options: EngineOptions, listener: EngineListen
   };
 }
 
-/** The first word of a child: ready, unusable, or its death. */
+/** Resolves or rejects with the first message of the child; rejects when it exits before that. */
 function opened(child: ChildProcess, options: EngineOptions): Promise<readonly OpenedModel[]> {
   return new Promise((resolve, reject) => {
     const settle = (): void => {

@@ -1,25 +1,35 @@
-/** Keeps an engine running: starts it, tells of its death, starts the next one with a growing pause between failures. */
+/** Keeps an engine running: starts it, and after each death starts the next one, with a backoff when deaths follow quickly. */
 import { type Clock, LehrError, type Log } from '@lehr/shared';
-import type { FromEngine, OpenedModel, ToEngine } from '../engine/protocol.ts';
-import { type EngineExit, type EngineOptions, type EngineProcess, startEngine } from './engine-process.ts';
+import type { OpenedModel, ToEngine } from '../engine/protocol.ts';
+import {
+  type EngineEvent,
+  type EngineExit,
+  type EngineOptions,
+  type EngineProcess,
+  startEngine,
+} from './engine-process.ts';
 
 export interface SupervisorOptions {
   readonly engine: EngineOptions;
   readonly clock: Clock;
   readonly log: Log;
-  readonly onMessage: (message: FromEngine) => void;
-  readonly onDied: (exit: EngineExit) => void;
-  /** A new engine is ready after one died. */
-  readonly onBack: () => void;
-  /** It cannot be brought back; the worker should hand its jobs back and leave. */
-  readonly onHopeless: (error: LehrError) => void;
-  readonly isBusy: () => boolean;
 }
 
-/** Failed starts in a row before giving up. */
+export interface SupervisorListener {
+  onMessage(message: EngineEvent): void;
+  onDied(exit: EngineExit): void;
+  /** A new engine is ready after one died. */
+  onRestarted(): void;
+  /** The engine cannot be restarted; no further start is tried. */
+  onGivenUp(error: LehrError): void;
+  /** Whether the engine has work. */
+  isBusy(): boolean;
+}
+
+/** Failed starts in a row after which the supervisor gives up. */
 const MAX_FAILED_STARTS = 5;
 const MAX_PAUSE_MS = 30_000;
-/** An engine that ran this long was healthy; the next restart is immediate again. */
+/** An engine that ran this long was healthy; the restart after it is immediate. */
 const HEALTHY_MS = 60_000;
 
 export class EngineSupervisor {
@@ -50,14 +60,18 @@ export class EngineSupervisor {
     return this.#engine?.models ?? [];
   }
 
-  /** The first start; rejects with the reason when the models cannot be opened. */
-  async start(): Promise<void> {
-    const { engine, onMessage, isBusy, clock } = this.#options;
-    this.#engine = await startEngine(engine, { onMessage, isBusy, onExit: (exit) => void this.#died(exit) });
+  /** Rejects with the reason when the models cannot be opened. */
+  async start(listener: SupervisorListener): Promise<void> {
+    const { engine, clock } = this.#options;
+    this.#engine = await startEngine(engine, {
+      onMessage: listener.onMessage,
+      isBusy: listener.isBusy,
+      onExit: (exit) => void this.#restart(exit, listener),
+    });
     this.#startedAt = clock.monotonic();
   }
 
-  /** Messages to an engine that is down are dropped: it gets its samples anew when it is back. */
+  /** Messages to a dead engine are dropped: the next one gets all samples again. */
   send(message: ToEngine): void {
     this.#engine?.send(message);
   }
@@ -67,28 +81,30 @@ export class EngineSupervisor {
     await this.#engine?.close(graceMs);
   }
 
-  async #died(exit: EngineExit): Promise<void> {
-    const { clock, log, onDied, onBack, onHopeless } = this.#options;
+  async #restart(exit: EngineExit, listener: SupervisorListener): Promise<void> {
+    const { clock, log } = this.#options;
     this.#engine = undefined;
-    onDied(exit);
+    listener.onDied(exit);
     this.#quickDeaths = clock.monotonic() - this.#startedAt < HEALTHY_MS ? this.#quickDeaths + 1 : 0;
-    // The first restarts are immediate: most crashes are one bad job, and halving the batch that it was in takes a few.
+    // The first restarts are immediate: most crashes come from one bad job, and halving its batch takes a few of them.
     let pauseMs = this.#quickDeaths > MAX_FAILED_STARTS ? 1000 : 0;
     for (let failed = 0; !this.#stopping.signal.aborted; ) {
       await clock.sleep(pauseMs, this.#stopping.signal);
       if (this.#stopping.signal.aborted) return;
       try {
-        await this.start();
+        await this.start(listener);
         this.#restarts += 1;
-        log.info({ engine: this.pid, restarts: this.#restarts }, 'engine is back');
-        onBack();
+        log.info({ engine: this.pid, restarts: this.#restarts }, 'engine restarted');
+        listener.onRestarted();
         return;
       } catch (error) {
         failed += 1;
         pauseMs = Math.min(500 * 2 ** failed, MAX_PAUSE_MS);
         log.error({ error, failed, retryInMs: pauseMs }, 'engine could not be restarted');
         if (failed < MAX_FAILED_STARTS) continue;
-        onHopeless(new LehrError('engine-failed', 'The engine could not be restarted', { cause: error }));
+        listener.onGivenUp(
+          new LehrError('engine-failed', 'The engine could not be restarted', { cause: error }),
+        );
         return;
       }
     }

@@ -45,11 +45,15 @@ export class Leases {
   }
 
   add(lease: Lease): void {
+    const earlier = this.#held.get(lease.jobId);
     this.#held.set(lease.jobId, lease);
+    // A job has one lease at a time: that it was claimed again proves that the earlier lease was lost.
+    if (earlier) this.#lost(earlier);
   }
 
-  remove(jobId: JobId): void {
-    this.#held.delete(jobId);
+  /** Does nothing when a later lease of the job is held. */
+  remove(lease: Lease): void {
+    if (this.#held.get(lease.jobId)?.token === lease.token) this.#held.delete(lease.jobId);
   }
 
   /** Renews all leases now. Never rejects. */
@@ -82,6 +86,10 @@ export class Leases {
     // The job may have ended during the renewal; then no lease was lost.
     if (!lease || this.#held.get(lease.jobId) !== lease) return;
     this.#held.delete(lease.jobId);
+    this.#lost(lease);
+  }
+
+  #lost(lease: Lease): void {
     this.#options.log.warn({ job: lease.jobId, queue: lease.queue }, 'lease lost');
     this.#options.onLost(lease);
   }

@@ -1,4 +1,4 @@
-/** The claimed job in hand, by its type. */
+/** Makes the run of a claimed job, by the type of the job. */
 import {
   type Clock,
   LehrError,
@@ -16,6 +16,7 @@ import type { FetchAudio } from './audio-source.ts';
 import type { JobRun } from './job-run.ts';
 import { PictureRun } from './picture-run.ts';
 import { SpeechRun } from './speech-run.ts';
+import type { TextPart } from './transcript-builder.ts';
 
 export interface RunParts {
   readonly store: OutputStore;
@@ -23,24 +24,24 @@ export interface RunParts {
   readonly audio: AudioDesk;
   readonly fetchAudio: FetchAudio;
   readonly registry: Registry;
-  /** The models this worker has open. */
-  readonly opened: () => readonly OpenedModel[];
-  /** A part of a job's text is final; `offset` characters of it came before. */
-  readonly onText: (run: JobRun, text: string, offset: number) => void;
+  /** The models that this worker has open. */
+  readonly models: readonly OpenedModel[];
+  /** Called for each part of a job's text that is final. */
+  readonly onText: (run: JobRun, part: TextPart) => void;
 }
 
 /**
- * Throws LehrError `invalid-input` when the input does not fit: one written by a newer API, or a node of a workflow into
- * which another node's output was filled.
+ * Throws LehrError `invalid-input` when the input does not fit the schema: a newer API may have written it, or it may be the input
+ * of a workflow's node, which holds another node's output.
  */
-export function runFor(claim: Claim, record: JobRecord, claimedAt: number, parts: RunParts): JobRun {
+export function newRun(claim: Claim, record: JobRecord, claimedAt: number, parts: RunParts): JobRun {
   if (record.type === 'text-to-image') {
     const input = inputOf(record, TextToImageInputSchema);
     return new PictureRun(claim, record, claimedAt, input, parts);
   }
   if (record.type === 'speech-to-text') {
     const input = inputOf(record, SpeechToTextInputSchema);
-    const whisper = parts.opened().find(({ ref }) => ref === record.model)?.whisper;
+    const whisper = parts.models.find(({ ref }) => ref === record.model)?.whisper;
     if (!whisper) throw new LehrError('model-unavailable', `This worker does not have ${record.model} open.`);
     return new SpeechRun(claim, record, claimedAt, input, {
       ...parts,
@@ -48,7 +49,7 @@ export function runFor(claim: Claim, record: JobRecord, claimedAt: number, parts
       maxAudioS: maxAudioS(parts.registry, record.model),
     });
   }
-  throw new LehrError('invalid-input', `No worker runs a job of type ${record.type}.`);
+  throw new LehrError('invalid-input', `No worker runs jobs of type ${record.type}.`);
 }
 
 function inputOf<Schema extends z.ZodType>(record: JobRecord, schema: Schema): z.output<Schema> {

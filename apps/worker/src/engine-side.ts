@@ -1,0 +1,193 @@
+/**
+ * The engine side of a worker: the engine process, the jobs that run on it, and what is reported about them. Every message of
+ * the engine is dispatched here. It knows nothing of queues and leases; it reports room to its listener.
+ */
+import type { Claim } from '@lehr/shared/queue';
+import type { JobRecord, Outcome } from '@lehr/shared/records';
+import type { OutputStore } from './delivery/output-store.ts';
+import type { OpenedModel } from './engine/protocol.ts';
+import { PartialTextWriter } from './fleet/partial-text.ts';
+import { Previews } from './fleet/previews.ts';
+import { ProgressWriter } from './fleet/progress.ts';
+import { LaneSpeeds } from './fleet/speeds.ts';
+import { type LaneStatus, laneStatus } from './fleet/worker-status.ts';
+import { ServedModels } from './intake/served-models.ts';
+import { logModel } from './log-model.ts';
+import type { JobRun, StopReason } from './runs/job-run.ts';
+import type { JobRunner, JobRunnerListener } from './runs/job-runner.ts';
+import { LaneRows, type Room } from './runs/lane-rows.ts';
+import { newRun } from './runs/new-run.ts';
+import { Runs } from './runs/runs.ts';
+import type { EngineEvent, EngineExit } from './supervisor/engine-process.ts';
+import { EngineSupervisor } from './supervisor/engine-supervisor.ts';
+import type { WorkerParts } from './worker-parts.ts';
+
+export interface EngineSideParts extends WorkerParts {
+  readonly outputs: OutputStore;
+}
+
+/** Time for the engine to finish its current step when it is closed. */
+const CLOSE_GRACE_MS = 5_000;
+
+export class EngineSide implements JobRunner {
+  readonly #parts: EngineSideParts;
+  readonly #supervisor: EngineSupervisor;
+  readonly #served: ServedModels;
+  readonly #laneRows: LaneRows;
+  readonly #previews: Previews;
+  readonly #progress: ProgressWriter;
+  readonly #partialText: PartialTextWriter;
+  readonly #runs: Runs;
+  readonly #speeds = new LaneSpeeds();
+  #listener: JobRunnerListener | undefined;
+
+  constructor(parts: EngineSideParts) {
+    const { clock, log, records, times } = parts;
+    const supervisor = new EngineSupervisor({ engine: parts.engine, clock, log });
+    const send = supervisor.send.bind(supervisor);
+    this.#parts = parts;
+    this.#supervisor = supervisor;
+    this.#served = new ServedModels(() => supervisor.models, parts.registry, parts.tasks);
+    this.#laneRows = new LaneRows(this.#served, () => this.#listener?.onRoom());
+    this.#previews = new Previews({ redis: parts.commands, keys: parts.keys, clock, log, send });
+    this.#progress = new ProgressWriter({ records, clock, log, everyMs: times.progressEveryMs });
+    this.#partialText = new PartialTextWriter(records, log);
+    this.#runs = new Runs({
+      laneRows: this.#laneRows,
+      progress: this.#progress,
+      previews: this.#previews,
+      clock,
+      log,
+      send,
+    });
+  }
+
+  get isUp(): boolean {
+    return this.#supervisor.isUp;
+  }
+
+  get pid(): number | undefined {
+    return this.#supervisor.pid;
+  }
+
+  get restarts(): number {
+    return this.#supervisor.restarts;
+  }
+
+  get models(): readonly OpenedModel[] {
+    return this.#supervisor.models;
+  }
+
+  get lanes(): LaneStatus[] {
+    return laneStatus(this.#laneRows, this.#speeds);
+  }
+
+  serves(group: string): boolean {
+    return this.#served.serves(group);
+  }
+
+  room(group: string): Room {
+    return this.#laneRows.room(group);
+  }
+
+  usualJobs(group: string, rows: number): number {
+    return this.#laneRows.usualJobs(group, rows);
+  }
+
+  newRun(claim: Claim, record: JobRecord, claimedAt: number): JobRun {
+    return newRun(claim, record, claimedAt, {
+      ...this.#parts,
+      store: this.#parts.outputs,
+      models: this.models,
+      onText: (run, part) => this.#partialText.write(run, part),
+    });
+  }
+
+  run(run: JobRun, { isWatched }: { readonly isWatched: boolean }): Promise<void> {
+    this.#previews.follow(run, isWatched);
+    return this.#runs.run(run);
+  }
+
+  stop(run: JobRun, reason: StopReason): void {
+    this.#runs.stop(run, reason);
+  }
+
+  /** Opens the models. Rejects with the reason when they cannot be opened. */
+  async start(listener: JobRunnerListener): Promise<void> {
+    const { audio, log } = this.#parts;
+    this.#listener = listener;
+    this.#progress.start((run, outcome) => this.#progressWritten(run, outcome));
+    await this.#supervisor.start({
+      isBusy: () => this.#runs.engineIsBusy,
+      onMessage: (message) => this.#dispatch(message),
+      onDied: (exit) => this.#engineDied(exit),
+      onRestarted: () => this.#engineRestarted(),
+      onGivenUp: (error) => {
+        log.error({ error }, 'the engine cannot be restarted; the worker hands its jobs back');
+        listener.onEngineLost();
+      },
+    });
+    for (const model of this.models) logModel(log, model);
+    if (this.models.some(({ whisper }) => whisper)) await audio.warmUp();
+  }
+
+  /** No job may be running any more. */
+  async close(): Promise<void> {
+    this.#progress.stop();
+    await Promise.all([this.#supervisor.close(CLOSE_GRACE_MS), this.#parts.audio.close()]);
+  }
+
+  #dispatch(message: EngineEvent): void {
+    switch (message.type) {
+      case 'running':
+        this.#runs.engineRuns(message.samples);
+        return;
+      case 'row-cap':
+        this.#laneRows.setCap(message.lane, message.rows);
+        return;
+      case 'last-step':
+        this.#laneRows.release(message.sample);
+        return;
+      case 'stepped':
+        this.#speeds.stepped(message.lane, message.rows, message.ms);
+        this.#parts.observe.stepped(message);
+        for (const { id, step } of message.samples) this.#runs.sampleStepped(id, step);
+        return;
+      case 'decoder-progress':
+        this.#parts.observe.decoderProgress(message);
+        return;
+      case 'preview':
+        this.#runs.publishPreview(message);
+        return;
+      case 'segment':
+        this.#runs.addSegment(message);
+        return;
+      case 'transcribed':
+        this.#speeds.transcribed(this.#runs.laneOf(message.sample), message);
+        this.#runs.endSample(message);
+        return;
+      case 'finished':
+      case 'failed':
+      case 'canceled':
+        this.#runs.endSample(message);
+        return;
+    }
+  }
+
+  #engineDied(exit: EngineExit): void {
+    this.#parts.observe.engineDied(exit);
+    this.#runs.engineDied(exit);
+  }
+
+  #engineRestarted(): void {
+    this.#runs.resubmit();
+    this.#listener?.onRoom();
+  }
+
+  /** The outcome of a progress write is also how a worker learns of a cancel or a lost lease that it was not told of. */
+  #progressWritten(run: JobRun, { code, cancelRequested, watched }: Outcome): void {
+    this.#previews.follow(run, watched);
+    if (code === 'stale' || code === 'ended' || code === 'missing') this.#runs.stop(run, { kind: 'lost' });
+    else if (cancelRequested) this.#runs.stop(run, { kind: 'canceled' });
+  }
+}

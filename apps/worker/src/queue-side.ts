@@ -1,0 +1,207 @@
+/**
+ * The queue side of a worker: finds and claims jobs, keeps their leases and deadlines, and writes their ends. The engine side
+ * runs the jobs in between; it is reached only through `JobRunner`.
+ *
+ * Jobs in hand are told apart by lease token, because a job whose lease was lost may be claimed here again.
+ */
+import type { JobId, JobState, LeaseToken } from '@lehr/shared';
+import { Claimer, Janitor, Leases, WorkflowRunner } from '@lehr/shared/queue';
+import { JobFinisher } from './delivery/job-finisher.ts';
+import type { OutputStore } from './delivery/output-store.ts';
+import { subscribeToAnnouncements } from './intake/announcements.ts';
+import { Deadlines } from './intake/deadlines.ts';
+import { GroupList } from './intake/group-list.ts';
+import { Intake } from './intake/intake.ts';
+import type { JobRun, StopReason } from './runs/job-run.ts';
+import type { JobRunner } from './runs/job-runner.ts';
+import type { WorkerParts } from './worker-parts.ts';
+
+export interface QueueSideParts extends WorkerParts {
+  readonly outputs: OutputStore;
+}
+
+/** Time to hand jobs back after the drain: the engine drops their samples within a step, then their ends are written. */
+const HAND_BACK_MS = 10_000;
+
+export class QueueSide {
+  readonly #parts: QueueSideParts;
+  readonly #runner: JobRunner;
+  readonly #leases: Leases;
+  readonly #deadlines: Deadlines;
+  readonly #finisher: JobFinisher;
+  readonly #groups: GroupList;
+  readonly #intake: Intake;
+  readonly #janitor: Janitor;
+  /** From the claim of a job until its end is written. */
+  readonly #inHand = new Map<LeaseToken, JobRun>();
+  /** Ends the current wait of `drain`. */
+  #jobEnded: (() => void) | undefined;
+
+  constructor(parts: QueueSideParts, runner: JobRunner) {
+    const { clock, log, keys, queues, records, outputs, times, commands: redis, id: worker } = parts;
+    this.#parts = parts;
+    this.#runner = runner;
+    const workflows = new WorkflowRunner({ redis, keys, records, queues });
+    const leases = new Leases({
+      queues,
+      log,
+      renewEveryMs: times.renewEveryMs,
+      onLost: ({ token }) => this.#leaseLost(token),
+    });
+    this.#leases = leases;
+    this.#deadlines = new Deadlines((lease) => this.#stop(lease, { kind: 'expired' }));
+    this.#finisher = new JobFinisher({
+      outputs,
+      records,
+      queues,
+      workflows,
+      clock,
+      log,
+      worker,
+      onClosing: (run) => leases.remove(run.claim),
+    });
+    this.#groups = new GroupList(redis, keys, (group) => runner.serves(group));
+    this.#intake = new Intake({
+      ...parts,
+      worker,
+      claimer: new Claimer({ commands: redis, blocking: parts.blocking, keys, queues, worker }),
+      workflows,
+      leases,
+      runner,
+      groups: () => this.#groups.names,
+      mayClaim: () => runner.isUp && !outputs.isFailing,
+      onStarted: (run, { watched }) => void this.#runToEnd(run, watched),
+      onEndedAtClaim: (queue, end) => parts.observe.endedAtClaim(queue, end),
+    });
+    this.#janitor = new Janitor({
+      redis,
+      keys,
+      queues,
+      records,
+      clock,
+      log,
+      everyMs: times.janitorEveryMs,
+      reconcileEveryMs: times.reconcileEveryMs,
+      onExpired: (job) => parts.observe.expired(job),
+    });
+  }
+
+  get jobsInHand(): number {
+    return this.#inHand.size;
+  }
+
+  get leases(): number {
+    return this.#leases.size;
+  }
+
+  get groups(): readonly string[] {
+    return this.#groups.names;
+  }
+
+  /** Starts everything but the claiming. The runner must be up. */
+  async start(): Promise<void> {
+    const { subscriber, keys, id } = this.#parts;
+    await subscribeToAnnouncements({
+      subscriber,
+      keys,
+      worker: id,
+      onGroup: (queue) => this.#groups.add(queue) && this.#intake.look(),
+      onCancel: (job) => this.#cancel(job),
+      onReconnect: () => void this.#reloadGroups(),
+    });
+    await this.#groups.load();
+    this.#leases.start();
+    this.#janitor.start();
+  }
+
+  startClaiming(): void {
+    this.#intake.start();
+  }
+
+  /** Looks for jobs again: there may be room for one. */
+  look(): void {
+    this.#intake.look();
+  }
+
+  /** Resolves when a claim under way has been started. */
+  async stopClaiming(): Promise<void> {
+    await this.#intake.stop();
+  }
+
+  /** Lets running jobs finish for `graceMs`, then hands the rest back to their queues. */
+  async drain(graceMs: number): Promise<void> {
+    this.#parts.log.info({ inHand: this.#inHand.size, graceMs }, 'draining');
+    await this.#waitUntilEmpty(graceMs);
+    for (const run of this.#inHand.values()) this.#runner.stop(run, { kind: 'handed-back' });
+    await this.#waitUntilEmpty(HAND_BACK_MS);
+  }
+
+  async close(): Promise<void> {
+    this.#leases.stop();
+    await this.#janitor.stop();
+  }
+
+  async #waitUntilEmpty(ms: number): Promise<void> {
+    const { clock } = this.#parts;
+    const giveUpAt = clock.monotonic() + ms;
+    while (this.#inHand.size > 0 && clock.monotonic() < giveUpAt) {
+      const waiting = new AbortController();
+      this.#jobEnded = () => waiting.abort();
+      await clock.sleep(giveUpAt - clock.monotonic(), waiting.signal);
+    }
+  }
+
+  /** Never rejects. */
+  async #runToEnd(run: JobRun, isWatched: boolean): Promise<void> {
+    this.#inHand.set(run.lease, run);
+    this.#deadlines.watch(run);
+    await this.#runner.run(run, { isWatched });
+    const end = await this.#finish(run);
+    this.#inHand.delete(run.lease);
+    this.#leases.remove(run.claim);
+    this.#deadlines.forget(run.lease);
+    this.#parts.observe.ended(run, end);
+    this.#jobEnded?.();
+    this.#intake.look();
+  }
+
+  /** Returns the end that this worker wrote; undefined when it wrote none. */
+  async #finish(run: JobRun): Promise<JobState | undefined> {
+    try {
+      return await (run.stopReason ? this.#finisher.stop(run, run.stopReason) : this.#finisher.succeed(run));
+    } catch (error) {
+      this.#parts.log.error(
+        { job: run.record.id, error },
+        'the end of a job could not be written; its lease will expire',
+      );
+      return undefined;
+    }
+  }
+
+  #stop(lease: LeaseToken, reason: StopReason): void {
+    const run = this.#inHand.get(lease);
+    if (run) this.#runner.stop(run, reason);
+  }
+
+  #leaseLost(lease: LeaseToken): void {
+    this.#parts.observe.leaseLost();
+    this.#stop(lease, { kind: 'lost' });
+  }
+
+  #cancel(job: JobId): void {
+    this.#intake.cancel(job);
+    for (const run of this.#inHand.values()) {
+      if (run.record.id === job) this.#runner.stop(run, { kind: 'canceled' });
+    }
+  }
+
+  /** Groups that were announced while the connection was down. */
+  async #reloadGroups(): Promise<void> {
+    try {
+      await this.#groups.load();
+      this.#intake.look();
+    } catch {
+      // The connection is down again; the next reconnect reloads.
+    }
+  }
+}

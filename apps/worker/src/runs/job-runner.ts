@@ -1,0 +1,31 @@
+/**
+ * The interface between the two halves of a worker. The queue side claims jobs and writes their ends; the engine side, which
+ * implements this, runs them.
+ */
+import type { Claim } from '@lehr/shared/queue';
+import type { JobRecord } from '@lehr/shared/records';
+import type { JobRun, StopReason } from './job-run.ts';
+import type { Room } from './lane-rows.ts';
+
+export interface JobRunner {
+  /** False while a dead engine is being restarted. */
+  readonly isUp: boolean;
+  /** Whether a model that the engine has open runs the jobs of this group. */
+  serves(group: string): boolean;
+  room(group: string): Room;
+  /** How many jobs of the usual size fit into so many rows; at least one. */
+  usualJobs(group: string, rows: number): number;
+  /** Throws LehrError when this worker cannot run the job. */
+  newRun(claim: Claim, record: JobRecord, claimedAt: number): JobRun;
+  /** Runs a job. Resolves when its end can be written; `run.stopReason` then says whether it was stopped. Never rejects. */
+  run(run: JobRun, options: { readonly isWatched: boolean }): Promise<void>;
+  /** Ends a job early; `run` resolves within a step. Does nothing when it has resolved already. */
+  stop(run: JobRun, reason: StopReason): void;
+}
+
+export interface JobRunnerListener {
+  /** There may be room for another job: rows are free, or a new engine is ready. */
+  onRoom(): void;
+  /** The engine died and cannot be restarted. */
+  onEngineLost(): void;
+}

@@ -1,0 +1,76 @@
+import type { LeaseToken } from '@lehr/shared';
+import { expect, test } from 'vitest';
+import type { SampleId } from '../engine/protocol.ts';
+import { LaneRows, MAX_LANES } from './lane-rows.ts';
+
+const LANE = 'diffusion.tiny@1.64x64';
+const sample = (n: number): SampleId => `sample-${n}` as SampleId;
+const lease = (n: number): LeaseToken => `lease-${n}` as LeaseToken;
+
+function laneRows({ cap = 8, usualRows = 1 } = {}): { rows: LaneRows; freed: () => number } {
+  let freed = 0;
+  const defaults = { firstCap: () => cap, usualRows: () => usualRows };
+  const rows = new LaneRows(defaults, () => {
+    freed += 1;
+  });
+  return { rows, freed: () => freed };
+}
+
+test('A lane has the room that its samples and its reservations leave', () => {
+  const { rows } = laneRows();
+  expect(rows.room(LANE)).toEqual({ running: false, freeRows: 8 });
+  rows.take(sample(1), LANE, 2);
+  rows.reserve(lease(1), LANE, 1);
+  expect(rows.room(LANE)).toEqual({ running: true, freeRows: 5 });
+});
+
+test('A lane with nothing but reserved rows is running', () => {
+  const { rows } = laneRows();
+  rows.reserve(lease(1), LANE, 1);
+  expect(rows.room(LANE)).toEqual({ running: true, freeRows: 7 });
+  rows.unreserve(lease(1));
+  expect(rows.room(LANE)).toEqual({ running: false, freeRows: 8 });
+});
+
+test('A running lane counts as full when the usual job does not fit into it', () => {
+  const { rows } = laneRows({ cap: 3, usualRows: 2 });
+  rows.take(sample(1), LANE, 2);
+  expect(rows.room(LANE)).toEqual({ running: true, freeRows: 0 });
+});
+
+test('An empty lane has room for a job that is wider than its row cap', () => {
+  const { rows } = laneRows({ cap: 1, usualRows: 2 });
+  expect(rows.room(LANE).freeRows).toBe(1);
+  expect(rows.usualJobs(LANE, 1)).toBe(1);
+});
+
+test('No further lane has room while the most lanes are running', () => {
+  const { rows } = laneRows();
+  for (let n = 0; n < MAX_LANES - 1; n += 1) rows.take(sample(n), `lane-${n}`, 1);
+  rows.reserve(lease(1), 'lane-reserved', 1);
+  expect(rows.room(LANE)).toEqual({ running: false, freeRows: 0 });
+  expect(rows.room('lane-0')).toEqual({ running: true, freeRows: 7 });
+});
+
+test('The rows of a sample are freed once, and the listener is told once', () => {
+  const { rows, freed } = laneRows();
+  rows.take(sample(1), LANE, 2);
+  rows.release(sample(1));
+  rows.release(sample(1));
+  expect(freed()).toBe(1);
+  expect(rows.room(LANE).freeRows).toBe(8);
+});
+
+test('A dead engine frees the rows of its samples and keeps the reservations', () => {
+  const { rows } = laneRows();
+  rows.take(sample(1), LANE, 4);
+  rows.reserve(lease(1), LANE, 1);
+  rows.releaseAll();
+  expect(rows.room(LANE)).toEqual({ running: true, freeRows: 7 });
+});
+
+test('A measured row cap replaces the assumed one', () => {
+  const { rows, freed } = laneRows();
+  rows.setCap(LANE, 2);
+  expect([rows.cap(LANE), rows.cap('another'), freed()]).toEqual([2, 8, 1]);
+});

@@ -1,0 +1,101 @@
+/**
+ * The rows of each lane of the engine: its row cap, the rows that samples have taken, and the rows that are reserved for
+ * jobs whose samples do not exist yet. The only place that answers whether there is room for a job of a group.
+ *
+ *   reserved   for a job in hand, under its lease, until its first samples are submitted
+ *   taken      by a sample, from its submission until its last step begins, so that the rows are filled for the next step
+ */
+import type { LeaseToken } from '@lehr/shared';
+import type { SampleId } from '../engine/protocol.ts';
+
+/** The room of a lane that is running, or that would run if a job of its group were claimed. */
+export interface Room {
+  /** Rows that the lane can take at its next step. */
+  readonly freeRows: number;
+  /** Whether the lane has samples, or rows reserved for samples to come. */
+  readonly running: boolean;
+}
+
+/** What is assumed of a lane before the engine has measured it, and of a job before it is claimed. */
+export interface LaneDefaults {
+  firstCap(lane: string): number;
+  /** Rows that a job of the group usually takes. */
+  usualRows(lane: string): number;
+}
+
+/** The most lanes on one device: each further lane makes every step of the others wait longer. */
+export const MAX_LANES = 4;
+
+interface LaneShare {
+  readonly lane: string;
+  readonly rows: number;
+}
+
+export class LaneRows {
+  readonly #reserved = new Map<LeaseToken, LaneShare>();
+  readonly #taken = new Map<SampleId, LaneShare>();
+  readonly #caps = new Map<string, number>();
+  readonly #defaults: LaneDefaults;
+  readonly #onFreed: () => void;
+
+  /** `onFreed` is called when a lane may have got more room. */
+  constructor(defaults: LaneDefaults, onFreed: () => void) {
+    this.#defaults = defaults;
+    this.#onFreed = onFreed;
+  }
+
+  cap(lane: string): number {
+    return this.#caps.get(lane) ?? this.#defaults.firstCap(lane);
+  }
+
+  setCap(lane: string, rows: number): void {
+    this.#caps.set(lane, rows);
+    this.#onFreed();
+  }
+
+  reserve(lease: LeaseToken, lane: string, rows: number): void {
+    this.#reserved.set(lease, { lane, rows });
+  }
+
+  unreserve(lease: LeaseToken): void {
+    this.#reserved.delete(lease);
+  }
+
+  take(sample: SampleId, lane: string, rows: number): void {
+    this.#taken.set(sample, { lane, rows });
+  }
+
+  /** Does nothing when the rows of this sample are free already. */
+  release(sample: SampleId): void {
+    if (this.#taken.delete(sample)) this.#onFreed();
+  }
+
+  /** Frees the rows of all samples: their engine died. */
+  releaseAll(): void {
+    this.#taken.clear();
+  }
+
+  /** The samples in a lane and the rows that they have taken. */
+  usage(lane: string): { rows: number; samples: number } {
+    const shares = [...this.#taken.values()].filter((share) => share.lane === lane);
+    return { rows: rowsOf(shares), samples: shares.length };
+  }
+
+  room(lane: string): Room {
+    const shares = [...this.#taken.values(), ...this.#reserved.values()];
+    const ofLane = shares.filter((share) => share.lane === lane);
+    const running = ofLane.length > 0;
+    const freeRows = Math.max(0, this.cap(lane) - rowsOf(ofLane));
+    const hasRoom = running
+      ? freeRows >= this.#defaults.usualRows(lane)
+      : new Set(shares.map((share) => share.lane)).size < MAX_LANES;
+    return { running, freeRows: hasRoom ? freeRows : 0 };
+  }
+
+  /** How many jobs of the usual size fit into so many rows of the lane; at least one. */
+  usualJobs(lane: string, rows: number): number {
+    return Math.max(1, Math.floor(rows / this.#defaults.usualRows(lane)));
+  }
+}
+
+const rowsOf = (shares: readonly LaneShare[]): number => shares.reduce((sum, { rows }) => sum + rows, 0);
