@@ -1,4 +1,4 @@
-/** An audio thread that dies of a file in the way its first byte names. Other tasks are done. */
+/** An audio thread that fails on a file in the way that the file's first byte names. It answers other tasks. */
 import { parentPort } from 'node:worker_threads';
 import {
   AUDIO_THREAD_READY,

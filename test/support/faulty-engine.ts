@@ -1,6 +1,6 @@
 /**
- * The real engine on a simulated device, in the real child slot, that misbehaves on marked prompts:
- * `CRASH` dies of SIGSEGV whenever a turn has such a sample in it, `HANG` blocks its thread for ever.
+ * The real engine on a simulated device, as a child process, with faults for marked prompts: `CRASH` ends the process with
+ * SIGSEGV whenever the engine runs such a sample, `HANG` blocks its thread for ever.
  */
 import { Engine } from '../../apps/worker/src/engine/engine.ts';
 import type { FromEngine, SampleId, ToEngine } from '../../apps/worker/src/engine/protocol.ts';
@@ -9,7 +9,7 @@ import { systemClock } from '../../packages/shared/src/index.ts';
 
 const marked = new Map<SampleId, 'CRASH' | 'HANG'>();
 
-/** The parent hears which turn it was before the fault strikes, as it would from inside a graph run. */
+/** The fault follows after the parent has received `running`, as it would inside a graph run. */
 function post(message: FromEngine): void {
   const fault =
     message.type === 'running' && message.samples.map((id) => marked.get(id)).find((each) => each);

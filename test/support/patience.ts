@@ -1,11 +1,11 @@
-/** How long tests wait, on a machine that may stand still for a while. */
+/** How long tests wait, on a machine that may stall for a while. */
 
-/** For `vi.waitFor` of what takes some ms: a machine may stand still for longer than the second that it waits by itself. */
+/** For `vi.waitFor` of conditions that take some ms: a machine may stall for longer than its default of one second. */
 export const SOON = { timeout: 20_000 };
 
 /**
- * Rejects when it is not settled after `ms`. A timer beside it, not a look at the clock afterwards: when this process stands still,
- * timers of what is waited for are late with it, and still come in their order.
+ * Rejects when `settles` is not settled after `ms`. It uses a timer and not the clock: when this process stalls, the timers of the
+ * awaited code are late as well, and all timers still fire in their order.
  */
 export async function within<T>(ms: number, what: string, settles: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;

@@ -1,4 +1,4 @@
-/** Lehr's engine with one Whisper model, in this process: windows in, what was heard out. */
+/** Lehr's engine with one Whisper model, in this process: windows in, transcripts out. */
 import { Engine } from '../../apps/worker/src/engine/engine.ts';
 import type {
   FromEngine,
@@ -13,7 +13,7 @@ import { whisperWindow } from './whisper-window.ts';
 
 export interface WhisperEngine {
   readonly abilities: WhisperAbilities;
-  /** All of them at once; resolves with the results in the order of the windows, rejects when one fails. */
+  /** Submits all windows at once; resolves with their results in the same order, rejects when one fails. */
   write(windows: readonly WindowWish[]): Promise<TranscribedMessage[]>;
   close(): Promise<void>;
 }
@@ -37,13 +37,13 @@ export async function openWhisperEngine(
   const { whisper: abilities } = await engine.open({ ref: MODEL, task: 'whisper', folder });
   if (!abilities) throw new Error(`${folder} is no Whisper model.`);
   const running = engine.run();
-  const writeOne = (wish: WindowWish): Promise<TranscribedMessage> =>
+  const transcribeOne = (input: WindowWish): Promise<TranscribedMessage> =>
     new Promise((resolve, reject) => {
       const window = whisperWindow({
         model: MODEL,
         contentFrames: abilities.frontEnd.windowFrames,
         seed: 0,
-        ...wish,
+        ...input,
       });
       waiting.set(window.id, (end) => {
         waiting.delete(window.id);
@@ -54,7 +54,7 @@ export async function openWhisperEngine(
     });
   return {
     abilities,
-    write: (windows) => Promise.all(windows.map(writeOne)),
+    write: (windows) => Promise.all(windows.map(transcribeOne)),
     close: async () => {
       engine.close();
       await running;

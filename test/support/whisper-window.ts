@@ -1,4 +1,4 @@
-/** One window of sound as the engine gets it: English, greedy, no times, alone with itself, unless told otherwise. */
+/** One window of audio as the engine gets it. The defaults: English, greedy decoding, no timestamps, no limit on batch mates. */
 import type { SampleId, WhisperSample } from '../../apps/worker/src/engine/protocol.ts';
 
 export type WindowFields = Pick<WhisperSample, 'model' | 'mel' | 'contentFrames'> & Partial<WhisperSample>;

@@ -1,4 +1,4 @@
-/** Workers as real processes on a real Redis, with jobs put straight into their queues. */
+/** Workers as real processes on a real Redis, with jobs added directly to their queues. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -15,10 +15,10 @@ import { TINY, tempFolder, tinyModels } from './tiny-models.ts';
 export interface WorkerWorld extends Omit<QueueWorld, 'worker'> {
   readonly home: string;
   worker(env?: Record<string, string>): Promise<LehrProcess>;
-  /** A worker on a simulated device; `faulty` gives it an engine that misbehaves on marked prompts. */
+  /** A worker on a simulated device; with `faulty`, its engine crashes or hangs on marked prompts. */
   simulated(settings?: Partial<SimulatedWorkerSettings> & { faulty?: boolean }): Promise<LehrProcess>;
   draw(input?: Partial<TextToImageInput>, fields?: Parameters<QueueWorld['submit']>[0]): Promise<JobId>;
-  /** The record once it has an end, or is in the state asked for. */
+  /** The record once it is in `state`; without one, once it has ended. */
   reached(id: JobId, state?: JobState): Promise<JobRecord>;
   readObject(key: string): Promise<Uint8Array>;
 }
@@ -92,14 +92,14 @@ export async function workerWorld(redisUrl: string, models?: string): Promise<Wo
       vi.waitFor(
         async () => {
           const record = await world.records.read(id);
-          const there = record && (state ? record.state === state : isTerminal(record.state));
-          if (!there) throw new Error(`job ${id} is ${record?.state}`);
+          const isReached = record && (state ? record.state === state : isTerminal(record.state));
+          if (!isReached) throw new Error(`job ${id} is ${record?.state}`);
           return record;
         },
         { timeout: 30_000, interval: 20 },
       ),
     readObject: async (key) => {
-      // The folder store keeps one header line before the body.
+      // The folder store writes one header line before the body.
       const file = await readFile(join(home, 'objects', `${key},object`));
       return file.subarray(file.indexOf(10) + 1);
     },

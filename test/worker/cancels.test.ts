@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { END_EVENTS, type JobId } from '../../packages/shared/src/index.ts';
 import { apiWorld } from '../support/api-world.ts';
-import { happenings } from '../support/happenings.ts';
+import { jobChanges } from '../support/job-changes.ts';
 import { Random } from '../support/random.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { workerWorld } from '../support/worker-world.ts';
@@ -13,9 +13,9 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 const CANCELS = 1000;
-/** Jobs under way at once; twice what the worker takes, so that some are called off while they wait. */
+/** Jobs that are active at once: twice as many as the worker takes, so that some are cancelled while they wait. */
 const ACTORS = 32;
-/** Changes of all jobs in the life of one: every actor's job is stored, started and ended in it. */
+/** Changes of all jobs during the life of one: the job of each actor is stored, started and ended once. */
 const LIFE = 3 * ACTORS;
 const SEED = 24;
 const job = {
@@ -26,46 +26,46 @@ const job = {
 
 const isEnd = (type: string): boolean => (END_EVENTS as readonly string[]).includes(type);
 
-test('a thousand cancels at any moment of a job leave each with exactly one end, told once, and nothing behind', async () => {
+test('After a thousand cancels at random moments each job has exactly one end, reported once, and nothing is left in Redis', async () => {
   const workers = await workerWorld(server.url);
   const world = await apiWorld(server.url, { keys: workers.keys });
   const { redis, keys, records, queues } = world.parts;
   await workers.simulated({ latency: { stepBaseMs: 2, stepPerRowMs: 0.2, pictureMs: 1, textMs: 1 } });
-  const { pass } = await happenings(server.url, world.parts);
+  const { pass } = await jobChanges(server.url, world.parts);
 
-  // A moment is a number of changes of any jobs after the request, so that they fall over all of a life on any machine.
+  // A moment is a number of changes of any job after the request, so that cancels cover a job's whole life on any machine.
   const random = new Random(SEED);
-  const answers = new Map<JobId, number>();
+  const statuses = new Map<JobId, number>();
   const actor = async (): Promise<void> => {
-    while (answers.size < CANCELS) {
+    while (statuses.size < CANCELS) {
       const { id } = (await (await world.ask('POST', '/v1/jobs', job)).json()) as { id: JobId };
       await pass(Math.floor(random.next() * LIFE), id);
-      answers.set(id, (await world.ask('POST', `/v1/jobs/${id}/cancel`)).status);
+      statuses.set(id, (await world.ask('POST', `/v1/jobs/${id}/cancel`)).status);
       await workers.reached(id);
     }
   };
   await Promise.all(Array.from({ length: ACTORS }, actor));
 
-  const ids = [...answers.keys()];
+  const ids = [...statuses.keys()];
   const ends = new Map<string, number>();
-  const told = await redis.zrange(keys.outbox, '0', '-1');
+  const reported = await redis.zrange(keys.outbox, '0', '-1');
   for (const id of ids) {
     const record = await records.read(id);
     const events = (await records.events(id, 0)).map(({ type }) => type);
     expect(events.filter(isEnd), id).toEqual([`job.${record?.state}`]);
     expect(events.at(-1), id).toBe(`job.${record?.state}`);
-    expect(told.filter((entry) => entry.startsWith(id))).toEqual([`${id} job.${record?.state}`]);
+    expect(reported.filter((entry) => entry.startsWith(id))).toEqual([`${id} job.${record?.state}`]);
     expect((await world.ask('POST', `/v1/jobs/${id}/cancel`)).status).toBe(200);
     expect((await records.read(id))?.rev, `${id} changed after its end`).toBe(record?.rev);
     ends.set(record?.state ?? '', (ends.get(record?.state ?? '') ?? 0) + 1);
   }
 
-  // The moments were of every kind: before the claim, while it ran, and after the end.
+  // Cancels came before the claim, during the run and after the end.
   expect([...ends.keys()].sort()).toEqual(['canceled', 'succeeded']);
   expect(Math.min(...ends.values())).toBeGreaterThan(CANCELS / 20);
-  const asked = [...answers.values()].filter((status) => status === 202).length;
-  expect(asked).toBeGreaterThan(CANCELS / 20);
-  expect(ids.length - asked).toBeGreaterThan(CANCELS / 20);
+  const accepted = [...statuses.values()].filter((status) => status === 202).length;
+  expect(accepted).toBeGreaterThan(CANCELS / 20);
+  expect(ids.length - accepted).toBeGreaterThan(CANCELS / 20);
 
   const queue = queues.of('diffusion.tiny@1.64x64');
   await expect.poll(() => redis.llen(queue.activeKey)).toBe(0);

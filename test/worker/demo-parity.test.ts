@@ -1,6 +1,6 @@
 /**
- * The demo model draws through Lehr what it draws through torch. The fixtures are what the Python pipeline beside the
- * training code makes of the exported weights (export.py --fixtures), in float32.
+ * The demo model gives the same results in Lehr as in torch. The fixtures were made by the Python pipeline next to the training
+ * code from the exported weights (export.py --fixtures), in float32.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -80,13 +80,13 @@ async function newSample(fixture: Fixture): Promise<LaneSample> {
 }
 
 describe.each(fixtures)('$prompt', (fixture) => {
-  test('has the same tokens and the same prompt embedding', async () => {
+  test('A prompt has the same tokens and the same embedding as in torch', async () => {
     expect(model.tokenizer.encode(fixture.prompt)).toEqual(fixture.input_ids);
     const [embedding] = await model.textEncoder.encode([fixture.prompt]);
     expect(distance(embedding, floatsOf(fixture.embeddings))).toBeLessThanOrEqual(1e-4);
   });
 
-  test('starts from the same noise and ends in the same latent and the same picture', async () => {
+  test('A picture has the same noise, the same final latent and the same pixels as in torch', async () => {
     const { width, height, steps } = fixture;
     const sample = await newSample(fixture);
     expect(distance(sample.latent, floatsOf(fixture.initial_latent))).toBeLessThanOrEqual(1e-6);
@@ -103,7 +103,7 @@ describe.each(fixtures)('$prompt', (fixture) => {
   });
 });
 
-test('the model is stepped row by row, as the fleet wants it', () => {
+test('The rows of the demo model can be at different steps', () => {
   expect(model.batching).toEqual({ mode: 'rows' });
   expect(model.nativeSize).toEqual({ width: 256, height: 256 });
 });

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test('a queued job becomes stored pictures, each with its own seed, and an honest account of where the time went', async () => {
+test('A queued job becomes stored pictures, each with its own seed, and timings that sum to the total time', async () => {
   const world = await workerWorld(server.url);
   await world.worker();
   const id = await world.draw({ n: 3, seed: 7, width: 128 });
@@ -49,7 +49,7 @@ test.each([
   ['webp', 'webp'],
   ['jpeg', 'jpeg'],
 ] as const)(
-  'a picture can be had as %s, with what made it in its metadata',
+  'A picture can be stored as %s, with its parameters in its metadata',
   async (output_format, format) => {
     const world = await workerWorld(server.url);
     await world.worker();
@@ -64,17 +64,17 @@ test.each([
   },
 );
 
-test('24 jobs at once, of many steps, samplers and scales, share batches and draw what they draw alone', async () => {
+test('24 jobs with different steps, samplers and guidance share batches and draw the same pictures as alone', async () => {
   const world = await workerWorld(server.url);
   const samplers = ['ddim', 'euler', 'euler_a', 'dpmpp_2m', 'pndm'] as const;
-  const wishes = Array.from({ length: 24 }, (_, i) => ({
+  const inputs = Array.from({ length: 24 }, (_, i) => ({
     prompt: `picture ${i}`,
     steps: 4 + ((i * 7) % 27),
     sampler: samplers[i % samplers.length],
     guidance: [1, 3, 7.5, 12][i % 4],
     seed: 100 + i,
   }));
-  const together = await Promise.all(wishes.map((wish) => world.draw(wish)));
+  const together = await Promise.all(inputs.map((input) => world.draw(input)));
   await world.worker();
   const pixelsOf = async (id: (typeof together)[number]) => {
     const record = await world.reached(id);
@@ -86,14 +86,14 @@ test('24 jobs at once, of many steps, samplers and scales, share batches and dra
   };
   const shared = await Promise.all(together.map(pixelsOf));
   expect(shared.reduce((sum, { batchSize }) => sum + batchSize, 0) / 24).toBeGreaterThan(3);
-  for (const [i, wish] of wishes.entries()) {
-    const alone = await pixelsOf(await world.draw(wish));
+  for (const [i, input] of inputs.entries()) {
+    const alone = await pixelsOf(await world.draw(input));
     expect(alone.batchSize).toBe(1);
     expect(alone.pixels).toBe(shared[i].pixels);
   }
 });
 
-test('a job of a size nobody has asked for before is found by a worker that is already asleep', async () => {
+test('A sleeping worker finds a job of a size that was never requested before', async () => {
   const world = await workerWorld(server.url);
   await world.worker();
   await world.reached(await world.draw());

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Without guidance a sample is one row: as many jobs share a batch. */
+/** Without guidance a sample has one row, so that this many jobs share a batch. */
 const ROW_CAP = 16;
 const FLOOD = 10_000;
 const LATE = 10;
@@ -34,7 +34,7 @@ async function postMany({ ask }: KeyHolder, count: number): Promise<JobId[]> {
   return ids;
 }
 
-test('ten jobs posted behind ten thousand of another tenant wait for two batches at most', async () => {
+test('Ten jobs posted after ten thousand of another tenant wait for two batches at most', async () => {
   const workers = await workerWorld(server.url);
   const world = await apiWorld(server.url, { keys: workers.keys, maxWaitMs: 1e9 });
   const a = await keyHolder(world, 'a', { limits: { max_jobs: null } });
@@ -44,7 +44,7 @@ test('ten jobs posted behind ten thousand of another tenant wait for two batches
   await workers.simulated({
     rowCap: ROW_CAP,
     latency: { stepBaseMs: 9, stepPerRowMs: 1, pictureMs: 0, textMs: 0 },
-    // Prices stay what they were: a speed measured on a busy machine would make the late jobs dearer than the early ones.
+    // No speed is reported: prices made from speeds of a busy machine would make the late jobs cost more than the early ones.
     times: { reportEveryMs: 3_600_000 },
   });
   await workers.reached(flood[0]);
@@ -55,12 +55,14 @@ test('ten jobs posted behind ten thousand of another tenant wait for two batches
   const startOf = (record: JobRecord | undefined): number =>
     record && 'started_at' in record ? (record.started_at ?? 0) : 0;
   const before = (await world.parts.records.readMany(flood)).map(startOf);
-  expect(before.filter((start) => start === 0).length, 'the flood still waits').toBeGreaterThan(FLOOD / 2);
+  expect(before.filter((start) => start === 0).length, 'most of the first jobs still wait').toBeGreaterThan(
+    FLOOD / 2,
+  );
   const starts = [...before, ...ended.map(startOf)];
-  // Of each for itself: ten requests on a busy machine are not made at one moment.
+  // Counted for each late job from its own creation: ten requests on a busy machine are not simultaneous.
   const batches = ended.map((record) => {
-    const meanwhile = starts.filter((start) => start > record.created_at && start <= startOf(record));
-    return meanwhile.length / ROW_CAP;
+    const startedBefore = starts.filter((start) => start > record.created_at && start <= startOf(record));
+    return startedBefore.length / ROW_CAP;
   });
   expect(Math.max(...batches)).toBeLessThanOrEqual(2);
 }, 180_000);

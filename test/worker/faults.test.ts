@@ -1,4 +1,4 @@
-/** Faults injected for real: processes are killed, frozen and drained, and every job still ends once. */
+/** Real faults: processes are killed, frozen and drained, and every job still ends exactly once. */
 import { readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -14,21 +14,21 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Steps of 40 ms: long enough to strike in the middle of a batch. */
+/** Steps of 40 ms: long enough for a fault in the middle of a batch. */
 const SLOW = { stepBaseMs: 30, stepPerRowMs: 2, pictureMs: 5, textMs: 1 };
 const SHORT_LEASES = {
   leaseMs: 1500,
   stalledCheckMs: 300,
   times: { renewEveryMs: 250, janitorEveryMs: 300 },
 };
-/** Takes over what others lost, at once, and does not lose it itself when the machine stands still for a while. */
+/** Requeues the jobs of lost leases at once, and keeps its own leases when the machine stalls for a while. */
 const RESCUER = {
   latency: { stepBaseMs: 1, stepPerRowMs: 0, pictureMs: 1, textMs: 1 },
   stalledCheckMs: 300,
   times: SHORT_LEASES.times,
 };
 
-/** Every job succeeded with one visible set of outputs, all its files are there, and nothing else lies beside them. */
+/** Every job succeeded, ended once, and its record names exactly the files that are stored. */
 async function expectAllDone(world: WorkerWorld, ids: readonly JobId[]): Promise<void> {
   const visible: string[] = [];
   for (const id of ids) {
@@ -56,8 +56,8 @@ async function expectAllDone(world: WorkerWorld, ids: readonly JobId[]): Promise
 }
 
 const running = (world: WorkerWorld, id: JobId) => world.reached(id, 'running');
-/** Resolves when steps of it are done. */
-const midway = (world: WorkerWorld, id: JobId) =>
+/** Resolves when the job has progress. */
+const hasProgress = (world: WorkerWorld, id: JobId) =>
   vi.waitFor(
     async () =>
       expect(await world.records.read(id)).toMatchObject({ progress: { step: expect.any(Number) } }),
@@ -66,37 +66,37 @@ const midway = (world: WorkerWorld, id: JobId) =>
 const draws = (world: WorkerWorld, count: number, steps = 20) =>
   Promise.all(Array.from({ length: count }, (_, seed) => world.draw({ seed, steps })));
 
-test('kill -9 of the engine in the middle of a batch costs time and nothing else', async () => {
+test('kill -9 of the engine in the middle of a batch costs time and no attempt', async () => {
   const world = await workerWorld(server.url);
   const worker = await world.simulated({ latency: SLOW });
   const { engine } = await worker.said('simulated worker serves');
   const ids = await draws(world, 8, 40);
-  await midway(world, ids[7]);
+  await hasProgress(world, ids[7]);
   process.kill(engine as number, 'SIGKILL');
-  expect((await worker.said('engine died')).inTurn).toBeGreaterThan(0);
+  expect((await worker.said('engine died')).running).toBeGreaterThan(0);
   await expectAllDone(world, ids);
   for (const id of ids) expect(await world.records.read(id)).toMatchObject({ attempt: 1 });
 });
 
-test('kill -9 of the engine spares even a job that was alone in its batch', async () => {
+test('kill -9 of the engine fails no job, not even one that was alone in its batch', async () => {
   const world = await workerWorld(server.url);
   const worker = await world.simulated({ latency: SLOW });
   const { engine } = await worker.said('simulated worker serves');
   const id = await world.draw({ steps: 60 });
-  await midway(world, id);
+  await hasProgress(world, id);
   process.kill(engine as number, 'SIGKILL');
-  expect((await worker.said('engine died')).inTurn).toBe(1);
+  expect((await worker.said('engine died')).running).toBe(1);
   await expectAllDone(world, [id]);
 });
 
-test('a job that crashes the engine is found by halving its company, and its seven neighbours finish', async () => {
+test('A job that crashes the engine is found by halving its batch, and the seven other jobs finish', async () => {
   const world = await workerWorld(server.url);
   const ids = await Promise.all(
     Array.from({ length: 8 }, (_, seed) => world.draw({ seed, prompt: seed === 5 ? 'CRASH' : 'a circle' })),
   );
   const worker = await world.simulated({ latency: SLOW, faulty: true });
-  const [poison] = ids.splice(5, 1);
-  expect(await world.reached(poison)).toMatchObject({
+  const [crashing] = ids.splice(5, 1);
+  expect(await world.reached(crashing)).toMatchObject({
     state: 'failed',
     error: { code: 'engine-crashed', retryable: false },
   });
@@ -105,7 +105,7 @@ test('a job that crashes the engine is found by halving its company, and its sev
   expect(crashes).toBeLessThanOrEqual(4);
 });
 
-test('an engine that hangs inside a graph run is killed, and the others in hand finish', async () => {
+test('An engine that hangs inside a graph run is killed, and the other jobs in hand finish', async () => {
   const world = await workerWorld(server.url);
   const worker = await world.simulated({ latency: SLOW, faulty: true, silenceMs: 2000 });
   const [good, bad] = [await world.draw({ steps: 10 }), await world.draw({ prompt: 'HANG', seed: 2 })];
@@ -114,11 +114,11 @@ test('an engine that hangs inside a graph run is killed, and the others in hand 
   await expectAllDone(world, [good]);
 });
 
-test('an engine that works on is not taken for hung because its parent was frozen', async () => {
+test('A working engine is not killed as hung when its parent was frozen', async () => {
   const world = await workerWorld(server.url);
   const worker = await world.simulated({ latency: SLOW, silenceMs: 800 });
   const id = await world.draw({ steps: 300 });
-  await midway(world, id);
+  await hasProgress(world, id);
   worker.signal('SIGSTOP');
   const thaw = `${world.keys.prefix}:thaw`;
   await world.redis.set(thaw, '', 'PX', 1500);
@@ -129,7 +129,7 @@ test('an engine that works on is not taken for hung because its parent was froze
   expect(worker.lines.map(({ msg }) => msg)).not.toContain('engine died');
 });
 
-test('kill -9 of a whole worker: another one does its jobs after the leases have run out', async () => {
+test('After kill -9 of a whole worker another worker runs its jobs once the leases have expired', async () => {
   const world = await workerWorld(server.url);
   const first = await world.simulated({ latency: SLOW, ...SHORT_LEASES });
   const ids = await draws(world, 6, 400);
@@ -141,7 +141,7 @@ test('kill -9 of a whole worker: another one does its jobs after the leases have
   expect(await world.records.read(ids[0])).toMatchObject({ attempt: 2 });
 });
 
-test('a worker frozen past its leases comes back to jobs that others did, and publishes nothing', async () => {
+test('A worker that was frozen past its leases publishes nothing for jobs that another worker has run', async () => {
   const world = await workerWorld(server.url);
   const frozen = await world.simulated({ latency: SLOW, ...SHORT_LEASES });
   const ids = await draws(world, 4, 60);
@@ -157,7 +157,7 @@ test('a worker frozen past its leases comes back to jobs that others did, and pu
   await expectAllDone(world, ids);
 });
 
-test('SIGTERM lets short jobs finish, hands long ones back uncounted, and leaves', async () => {
+test('On SIGTERM a worker finishes short jobs, hands long ones back without counting an attempt, and exits', async () => {
   const world = await workerWorld(server.url);
   const worker = await world.simulated({ latency: SLOW, drainMs: 6000 });
   const [short, long] = [await world.draw({ steps: 30 }), await world.draw({ steps: 600 })];
@@ -174,21 +174,21 @@ test('SIGTERM lets short jobs finish, hands long ones back uncounted, and leaves
   await expectAllDone(world, [short, long, late]);
 });
 
-test('a running job is cancelled within a step or so, and its neighbour does not notice', async () => {
+test('A running job is cancelled within about a step, without an effect on another job of its batch', async () => {
   const world = await workerWorld(server.url);
-  // Only the word of the cancel reaches it: what it would learn from telling its progress comes too late.
+  // Only the announcement can reach it in time: a progress write would also report the cancel, but much later.
   await world.simulated({ latency: SLOW, times: { progressEveryMs: 600_000 } });
-  const [victim, neighbour] = [await world.draw({ steps: 900 }), await world.draw({ steps: 30 })];
+  const [victim, other] = [await world.draw({ steps: 900 }), await world.draw({ steps: 30 })];
   await running(world, victim);
-  const askedAt = await redisNow(world.redis);
+  const requestedAt = await redisNow(world.redis);
   expect(await world.records.apply([{ move: 'cancel', id: victim }])).toMatchObject([{ code: 'requested' }]);
   const canceled = await world.reached(victim);
   expect(canceled).toMatchObject({ state: 'canceled' });
-  expect('finished_at' in canceled && canceled.finished_at - askedAt).toBeLessThan(1500);
-  await expectAllDone(world, [neighbour]);
+  expect('finished_at' in canceled && canceled.finished_at - requestedAt).toBeLessThan(1500);
+  await expectAllDone(world, [other]);
 });
 
-test('a job whose deadline comes while it runs stops and expires', async () => {
+test('A running job stops at its deadline and expires', async () => {
   const world = await workerWorld(server.url);
   await world.simulated({ latency: SLOW });
   const id = await world.draw({ steps: 900 }, { deadline_at: Date.now() + 5000 });
@@ -198,7 +198,7 @@ test('a job whose deadline comes while it runs stops and expires', async () => {
   expect(types.at(-1)).toBe('job.expired');
 });
 
-test('a job that was tried six times is given up', async () => {
+test('A job that was started six times fails at its next claim', async () => {
   const world = await workerWorld(server.url);
   const id = await world.draw();
   await world.redis.hset(world.keys.record(id), 'attempt', '6');
@@ -206,7 +206,7 @@ test('a job that was tried six times is given up', async () => {
   expect(await world.reached(id)).toMatchObject({ state: 'failed', error: { code: 'attempts-exhausted' } });
 });
 
-test('a store that is away costs time only: finished pictures are kept for it, and no further job is taken meanwhile', async () => {
+test('While the store is unavailable finished pictures are kept and no further job is claimed', async () => {
   const world = await workerWorld(server.url);
   const worker = await world.simulated({ latency: SLOW });
   await expectAllDone(world, [await world.draw()]);
@@ -215,10 +215,10 @@ test('a store that is away costs time only: finished pictures are kept for it, a
   await writeFile(objects, 'not a folder');
 
   const kept = await world.draw({ steps: 4 });
-  await worker.said('store refused an output; trying again');
+  await worker.said('output could not be stored; retrying');
   const late = await world.draw({ steps: 4, seed: 2 });
   await worker.line(
-    ({ msg, retryInMs }) => msg === 'store refused an output; trying again' && Number(retryInMs) >= 800,
+    ({ msg, retryInMs }) => msg === 'output could not be stored; retrying' && Number(retryInMs) >= 800,
   );
   expect(await world.records.read(late)).toMatchObject({ state: 'queued' });
   await rm(objects);
@@ -230,7 +230,7 @@ test('a store that is away costs time only: finished pictures are kept for it, a
   expect(started).toHaveLength(1);
 });
 
-test('a store that stays away fails the job in the end, and says that trying again makes sense', async () => {
+test('A store that stays unavailable fails the job with a retryable error', async () => {
   const world = await workerWorld(server.url);
   await world.simulated({ latency: SLOW, times: { storePatienceMs: 300 } });
   await expectAllDone(world, [await world.draw()]);

@@ -1,4 +1,4 @@
-/** Previews through everything: engine process, worker, Redis and the stream of an API. */
+/** Previews from the engine process through worker and Redis to the event stream of the API. */
 import sharp from 'sharp';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { JobId, Preview } from '../../packages/shared/src/index.ts';
@@ -16,16 +16,16 @@ afterAll(() => server.stop());
 
 const STEP_MS = 20;
 
-/** Workers, none yet, and an API over the same Redis. */
-async function seenWorld(): Promise<{ world: WorkerWorld; api: ApiWorld }> {
+/** A world without workers yet, and an API on the same Redis. */
+async function previewWorld(): Promise<{ world: WorkerWorld; api: ApiWorld }> {
   const world = await workerWorld(server.url);
   return { world, api: await apiWorld(server.url, { keys: world.keys }) };
 }
 
-/** Slow, so that there is something to see. */
+/** Slow enough for several previews. */
 const SLOW = { stepBaseMs: STEP_MS, stepPerRowMs: 0, pictureMs: 2, textMs: 1 };
 
-/** Everything that is published about previews from now on, by job. */
+/** Counts the preview messages that are published from now on, by job. */
 async function previewMessages(world: WorkerWorld): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   const subscriber = testRedis(server.url, 'subscriber');
@@ -38,7 +38,7 @@ async function previewMessages(world: WorkerWorld): Promise<Map<string, number>>
   return counts;
 }
 
-/** What its stream tells to the end, and for how long it ran. */
+/** Reads the job's event stream to its end. */
 async function follow(
   api: ApiWorld,
   id: JobId,
@@ -55,8 +55,8 @@ async function follow(
   return { previews, seconds, last };
 }
 
-test('who follows a job sees its pictures come, at most twice a second; of a job nobody follows none is made', async () => {
-  const { world, api } = await seenWorld();
+test('A followed job has previews at most twice a second, and a job that no client follows has none', async () => {
+  const { world, api } = await previewWorld();
   const messages = await previewMessages(world);
   const [followed, alone] = await Promise.all([world.draw({ steps: 150, n: 2 }), world.draw({ steps: 150 })]);
   const [{ previews, seconds, last }] = await Promise.all([
@@ -78,11 +78,11 @@ test('who follows a job sees its pictures come, at most twice a second; of a job
   expect([...messages.keys()]).toEqual([followed]);
 });
 
-test('a late preview is like the picture that a real model draws', { timeout: 180_000 }, async () => {
-  const { world, api } = await seenWorld();
-  // Steps enough for seconds on a fast machine: the last preview then comes in the second half.
+test('A late preview resembles the picture that a real model draws', { timeout: 180_000 }, async () => {
+  const { world, api } = await previewWorld();
+  // Enough steps for several seconds on a fast machine, so that the last preview comes in the second half.
   const id = await world.draw({ steps: 999, guidance: 3, width: 512, height: 512 });
-  // Followed before it began, it has previews from its first steps on.
+  // Followed before its start, so that it has previews from its first steps on.
   const [{ previews }] = await Promise.all([follow(api, id), world.worker()]);
   const record = await world.reached(id);
   if (record.state !== 'succeeded') throw new Error(JSON.stringify(record));

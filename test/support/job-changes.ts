@@ -1,47 +1,47 @@
-/** What happens to the jobs of an installation, change by change: for tests that act in the midst of it. */
+/** Waits for a number of job changes, for tests that act in the middle of other jobs' lives. */
 import type { JobId } from '../../packages/shared/src/index.ts';
 import { isTerminal, type RecordStore } from '../../packages/shared/src/records/index.ts';
 import type { Keys } from '../../packages/shared/src/redis/index.ts';
 import { testRedis } from './redis.ts';
 
-export interface Happenings {
-  /** Resolves when `count` records have changed from now on, or this job is over. */
+export interface JobChanges {
+  /** Resolves when `count` changes of any job have happened, or this job has ended. */
   pass(count: number, id: JobId): Promise<void>;
 }
 
-/** Listens until the test that opened it is over. */
-export async function happenings(
+/** Subscribes until the end of the test. */
+export async function jobChanges(
   redisUrl: string,
   { records, keys }: { readonly records: RecordStore; readonly keys: Keys },
-): Promise<Happenings> {
+): Promise<JobChanges> {
   const subscriber = testRedis(redisUrl, 'subscriber');
   const waiting = new Set<(changed: string) => void>();
   subscriber.on('pmessage', (_pattern: string, channel: string) => {
-    for (const look of waiting) look(channel);
+    for (const onChange of waiting) onChange(channel);
   });
   await subscriber.psubscribe(`${keys.prefix}:changed:*`);
-  const isOver = async (id: JobId): Promise<boolean> =>
+  const hasEnded = async (id: JobId): Promise<boolean> =>
     isTerminal((await records.read(id))?.state ?? 'queued');
   return {
     pass: (count, id) =>
       new Promise((resolve, reject) => {
         let left = count;
         const end = (): void => {
-          waiting.delete(look);
+          waiting.delete(onChange);
           resolve();
         };
-        const endIfOver = (): void => {
-          isOver(id).then((over) => over && end(), reject);
+        const endIfJobEnded = (): void => {
+          hasEnded(id).then((ended) => ended && end(), reject);
         };
-        const look = (channel: string): void => {
+        const onChange = (channel: string): void => {
           left -= 1;
           if (left <= 0) end();
-          else if (channel === keys.changed(id)) endIfOver();
+          else if (channel === keys.changed(id)) endIfJobEnded();
         };
-        waiting.add(look);
+        waiting.add(onChange);
         if (left <= 0) end();
-        // Its end may have come before we listened.
-        else endIfOver();
+        // The job may have ended before the subscription.
+        else endIfJobEnded();
       }),
   };
 }
