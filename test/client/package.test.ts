@@ -1,4 +1,4 @@
-/** What comes along with the client: hardly anything, and nothing of the server. */
+/** What a user installs with the client: four small modules, and nothing of the server. */
 import { execFileSync } from 'node:child_process';
 import { cp, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { startProgram } from '../support/lehr-process.ts';
 import { tempFolder } from '../support/tiny-models.ts';
 
 const CLIENT = join(ROOT, 'packages/client');
-const ALLOWED = ['@stablelib/base64', 'fast-sha256', 'standardwebhooks'];
+const ALLOWED = ['@stablelib/base64', 'eventsource-parser', 'fast-sha256', 'standardwebhooks'];
 
 interface Manifest {
   readonly bin: Readonly<Record<string, string>>;
@@ -20,7 +20,7 @@ interface Manifest {
 const manifestOf = async (folder: string): Promise<Manifest> =>
   JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
 
-test('its dependencies, and theirs, are three small modules', async () => {
+test('The client has four small modules as dependencies, direct and indirect', async () => {
   const seen = new Set<string>();
   const walk = async (folder: string): Promise<void> => {
     for (const name of Object.keys((await manifestOf(folder)).dependencies ?? {})) {
@@ -33,7 +33,7 @@ test('its dependencies, and theirs, are three small modules', async () => {
   expect([...seen].sort()).toEqual(ALLOWED);
 });
 
-test('what is published, put somewhere else with its dependencies alone, works', async () => {
+test('The published files work in another folder with only their dependencies', async () => {
   const folder = await tempFolder('installed');
   const modules = join(folder, 'node_modules');
   const { files, bin, exports } = await manifestOf(CLIENT);
@@ -45,13 +45,13 @@ test('what is published, put somewhere else with its dependencies alone, works',
   }
   const program = pathToFileURL(join(modules, '@lehr/client', exports['.'].default)).href;
   const script = `const sdk = await import(${JSON.stringify(program)}); console.log(Object.keys(sdk).sort().join());`;
-  const said = execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' });
-  expect(said.trim()).toBe('Lehr,LehrError,isOver,verifyWebhook');
+  const output = execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' });
+  expect(output.trim()).toBe('Lehr,LehrError,isOver,verifyWebhook');
   const help = execFileSync(process.execPath, [join(modules, '@lehr/client', bin.lehr), '--help'], {
     encoding: 'utf8',
   });
   expect(help).toContain('lehr submit');
-  // There the doctor sees only what HTTP tells.
+  // Without the server's programs, the doctor checks the API over HTTP only.
   const doctor = startProgram(join(modules, '@lehr/client', bin.lehr), { LEHR_URL: 'http://127.0.0.1:9' }, [
     'doctor',
   ]);
@@ -59,7 +59,7 @@ test('what is published, put somewhere else with its dependencies alone, works',
   expect(await doctor.exited()).toBe(5);
 });
 
-test('its types name no module but its own files and Node', async () => {
+test('The published types import only files of the client and modules of Node', async () => {
   const texts = await Promise.all(
     (await readdir(join(CLIENT, 'dist'), { recursive: true }))
       .filter((file) => file.endsWith('.d.ts'))

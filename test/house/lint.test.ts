@@ -136,6 +136,11 @@ const DOORS: readonly Door[] = [
     refused: ['packages/shared/src/webhooks/ac.ts', 'packages/client/src/lehr.ts'],
     allowed: ['packages/client/src/webhook.ts'],
   },
+  {
+    source: 'eventsource-parser',
+    refused: ['packages/client/src/follow.ts', 'apps/api/src/follow/ad.ts'],
+    allowed: ['packages/client/src/server-sent-events.ts'],
+  },
   { source: '@bull-board/api', refused: ['apps/api/src/k.ts'], allowed: ['apps/api/src/admin/k.ts'] },
   {
     source: 'onnxruntime-node',

@@ -1,6 +1,6 @@
 /**
  * Checks that only the server's machine can make. They are a program of the worker and run in a separate process: this package
- * contains neither Redis nor ONNX Runtime, and a graph that crashes its process must not crash the doctor.
+ * contains neither Redis nor ONNX Runtime, and an ONNX graph that crashes its process must not crash the doctor.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
