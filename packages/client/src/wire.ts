@@ -33,4 +33,6 @@ export type JobMetrics = NonNullable<Schemas['JobMetrics']>;
 export type JobOutputs = NonNullable<Schemas['JobOutputs']>;
 export type Progress = NonNullable<Schemas['Progress']>;
 
-export type JobFilter = NonNullable<operations['listJobs']['parameters']['query']>;
+type ListQuery = NonNullable<operations['listJobs']['parameters']['query']>;
+/** Callers that compile with exactOptionalPropertyTypes may pass undefined. */
+export type JobFilter = { readonly [Name in keyof ListQuery]?: ListQuery[Name] | undefined };
