@@ -53,7 +53,7 @@ function heldFeed(world: ApiWorld, id: string, after: number) {
   const clock = heldClock();
   const gone = new AbortController();
   const feeds = new EventFeeds({ ...world.parts, channels: world.channels, clock });
-  const feed = feeds.follow({ id: id as JobId, after, previews: false, gone: gone.signal });
+  const feed = feeds.follow({ id: id as JobId, after, previews: false, disconnected: gone.signal });
   return { feed, clock, gone };
 }
 

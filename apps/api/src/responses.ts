@@ -12,7 +12,7 @@ interface ProblemResponse {
 }
 
 /**
- * Problem responses by status, for the OpenAPI document. They are thrown and never returned, so they stand in no handler's type:
+ * Problem responses by status, for the OpenAPI document. They are thrown and never returned, so no handler's type has them:
  * hence `never`.
  */
 export function problems(...codes: readonly ErrorCode[]): Record<never, ProblemResponse> {

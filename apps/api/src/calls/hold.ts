@@ -34,8 +34,8 @@ export const waitUntilOver = (
   });
 
 /**
- * As `waitUntilOver`, with the request marked as held meanwhile; the caller of this function marks the answer. When it rejects,
- * the request is unanswered and its retry takes the job over.
+ * As `waitUntilOver`, and marks the request as held. The calling code marks it as answered or unanswered; a rejection has marked
+ * it as unanswered already.
  */
 export async function hold(
   c: Context<ApiEnv>,

@@ -1,4 +1,4 @@
-/** Makes the job of a request, on every route that makes jobs, and notes whether the request gets its answer. */
+/** Makes the job of a request, on every route that makes jobs, and marks whether the request gets its answer. */
 import { type JobId, type JobRequest, type Log, type Metrics, toLehrError } from '@lehr/shared';
 import type { DuplicateRequest } from '@lehr/shared/queue';
 import type { JobRecord } from '@lehr/shared/records';
@@ -38,7 +38,7 @@ export interface JobCall {
   readonly cancelIfAbandoned: boolean;
 }
 
-/** A job and the notes on its request, by which later duplicates are told from retries. */
+/** A job, and the marks on its request that decide whether a later duplicate gets this job or a new one. */
 export interface MadeJob {
   readonly record: JobRecord;
   /** False when an earlier request made the job. */
@@ -77,7 +77,7 @@ const headersOf = ({ how, quota }: Submission): Record<string, string> => ({
   ...(quota && quotaHeaders(quota)),
 });
 
-/** A failed note costs at most a second job for the same request, so the request goes on without it. */
+/** A mark that fails costs at most a second job for the same request, so the request continues without it. */
 function trackAnswer(
   c: Context<ApiEnv>,
   { unanswered, log }: CallParts,
@@ -88,9 +88,9 @@ function trackAnswer(
   if (!duplicate) {
     return { markHeld: async () => {}, markAnswered: async () => {}, markUnanswered: async () => {} };
   }
-  const logFailure = (note: Promise<void>): Promise<void> =>
-    note.catch((error) =>
-      log.warn({ error: toLehrError(error), job }, 'could not note whether a request was answered'),
+  const logFailure = (mark: Promise<void>): Promise<void> =>
+    mark.catch((error) =>
+      log.warn({ error: toLehrError(error), job }, 'could not mark whether a request was answered'),
     );
   const markUnanswered = () => logFailure(unanswered.markUnanswered(duplicate, job, { cancel }));
   onLostAnswer(c, markUnanswered);

@@ -7,7 +7,7 @@ import { bodyRefusal } from '../middleware/validation.ts';
 /** Maps a pointer into the native request to a pointer into the dialect's request. */
 export type Names = (pointer: string) => string;
 
-/** For dialects whose fields stand at the top of the body under their native names, but for those in `renamed`. */
+/** For dialects whose fields are at the top of the body with their native names, except those in `renamed`. */
 export const atTheTop =
   (renamed: Readonly<Record<string, string>> = {}): Names =>
   (pointer) =>

@@ -11,7 +11,7 @@ import { type Keys, type Redis, redisNow } from '@lehr/shared/redis';
 const RETRY_WINDOW_MS = 60_000;
 /** Longer than any hold; a request whose API process died counts as held until then. */
 const MAX_HELD_MS = 300_000;
-/** A retry in the last moment of the window has been noted (`markAdopted`) by then. */
+/** A retry in the last moment of the window has been marked (`markAdopted`) by then. */
 const ADOPTION_GRACE_MS = 2_000;
 /** Jobs taken in one sweep. */
 const BATCH = 500;

@@ -21,14 +21,14 @@ export const linkHolderOf = (tenant: TenantId): StreamHolder => ({
 export function countedStream(
   streams: Streams,
   holder: StreamHolder,
-  open: (gone: AbortSignal) => AsyncGenerator<string>,
+  open: (disconnected: AbortSignal) => AsyncGenerator<string>,
 ): ReadableStream<Uint8Array> {
   streams.check(holder);
-  return eventStream((gone) => {
+  return eventStream((disconnected) => {
     const leave = streams.enter(holder);
     // A generator that was never started does not run its `finally`: the client may disconnect before the first event.
-    gone.addEventListener('abort', leave, { once: true });
-    return leaveAtEnd(open(gone), leave);
+    disconnected.addEventListener('abort', leave, { once: true });
+    return leaveAtEnd(open(disconnected), leave);
   });
 }
 

@@ -43,7 +43,7 @@ export interface FeedRequest {
   /** Whether the reader gets previews. Workers make them only while a reader wants them. */
   readonly previews: boolean;
   /** Aborts when the reader disconnects. */
-  readonly gone: AbortSignal;
+  readonly disconnected: AbortSignal;
 }
 
 /** Previews have no revision. */
@@ -102,7 +102,7 @@ export class EventFeeds {
    */
   async *follow(request: FeedRequest): AsyncGenerator<FeedItem> {
     const { keys, clock, channels } = this.#options;
-    const { id, previews, gone } = request;
+    const { id, previews, disconnected } = request;
     const reader: Reader = { ...request, isPreviewDue: previews, lastPreview: undefined, refreshWatchAt: 0 };
     const wakeUp = new WakeUp(clock);
     const wake = (): void => wakeUp.wake();
@@ -116,11 +116,11 @@ export class EventFeeds {
       );
     }
     this.#wakeUps.add(wakeUp);
-    gone.addEventListener('abort', wake);
+    disconnected.addEventListener('abort', wake);
     let end: readonly NumberedEvent[] = [];
     try {
       let sentAt = clock.monotonic();
-      while (!this.#stopped && !gone.aborted) {
+      while (!this.#stopped && !disconnected.aborted) {
         const { items, next } = await this.#read(reader);
         if (next === 'end') {
           end = items;
@@ -134,11 +134,12 @@ export class EventFeeds {
           sentAt = clock.monotonic();
         }
         const quietMs = PING_MS - (clock.monotonic() - sentAt);
-        if (!this.#stopped && !gone.aborted) await wakeUp.wait(Math.max(1, Math.min(RECHECK_MS, quietMs)));
+        if (!this.#stopped && !disconnected.aborted)
+          await wakeUp.wait(Math.max(1, Math.min(RECHECK_MS, quietMs)));
       }
     } finally {
       for (const stop of unlisten) stop();
-      gone.removeEventListener('abort', wake);
+      disconnected.removeEventListener('abort', wake);
       this.#wakeUps.delete(wakeUp);
     }
     // After the clean-up: a slow reader of the end event holds no subscription.

@@ -33,15 +33,17 @@ export function formatEvent({ id, event, data }: ServerSentEvent): string {
  * source and no other. `open` is called at the first read (a HEAD request reads nothing); its signal aborts when the client
  * disconnects.
  */
-export function eventStream(open: (gone: AbortSignal) => AsyncGenerator<string>): ReadableStream<Uint8Array> {
-  const gone = new AbortController();
+export function eventStream(
+  open: (disconnected: AbortSignal) => AsyncGenerator<string>,
+): ReadableStream<Uint8Array> {
+  const disconnected = new AbortController();
   const encoder = new TextEncoder();
   let chunks: AsyncGenerator<string> | undefined;
   return new ReadableStream(
     {
       pull: async (controller) => {
         if (!chunks) {
-          chunks = open(gone.signal);
+          chunks = open(disconnected.signal);
           controller.enqueue(encoder.encode(`retry: ${randomInt(...RECONNECT_MS)}\n\n`));
           return;
         }
@@ -50,7 +52,7 @@ export function eventStream(open: (gone: AbortSignal) => AsyncGenerator<string>)
         else controller.enqueue(encoder.encode(value));
       },
       cancel: async () => {
-        gone.abort();
+        disconnected.abort();
         await chunks?.return(undefined);
       },
     },

@@ -1,4 +1,4 @@
-/** Decides whether a job may be made and where it stands in line. Every route that makes jobs comes here. */
+/** Decides whether a job may be made, and its rank in the queue; for every route that makes jobs. */
 import { type Clock, type JobId, LehrError, type PriorityClass } from '@lehr/shared';
 import type { Admission, AdmissionRequest, Admitter } from '@lehr/shared/queue';
 import type { Caller } from '../auth/authenticator.ts';

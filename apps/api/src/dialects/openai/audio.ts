@@ -117,8 +117,8 @@ async function answerCall(c: Context<ApiEnv>, parts: ApiParts, call: AudioCall):
   const made = await makeAudioJob(c, parts, call, { fields, file, headers });
   if (isStream) {
     const mapper = transcriptEventMapper(async (record) => (await transcriptOf(parts, record)).text);
-    const stream = countedStream(parts.streams, holderOf(c.var.caller), (gone) =>
-      callEvents(parts, made, mapper, gone),
+    const stream = countedStream(parts.streams, holderOf(c.var.caller), (disconnected) =>
+      callEvents(parts, made, mapper, disconnected),
     );
     return c.body(stream, 200, { ...made.headers, ...SSE_HEADERS });
   }

@@ -23,18 +23,18 @@ export async function* callEvents(
   parts: ApiParts,
   made: MadeJob,
   mapper: CallEventMapper,
-  gone: AbortSignal,
+  disconnected: AbortSignal,
 ): AsyncGenerator<string> {
   const { feeds, records, log } = parts;
   const { id } = made.record;
   await made.markHeld();
   try {
-    for await (const item of feeds.follow({ id, after: 0, previews: mapper.previews, gone })) {
+    for await (const item of feeds.follow({ id, after: 0, previews: mapper.previews, disconnected })) {
       if (item === 'ping') yield PING;
       const event = item === 'ping' ? undefined : mapper.during(item.event);
       if (event) yield formatEvent({ data: JSON.stringify(event) });
     }
-    if (gone.aborted) return;
+    if (disconnected.aborted) return;
     const record = await records.read(id);
     if (!record) throw new LehrError('gone', 'The job was deleted before its result was sent.');
     if (!isOver(record)) throw new JobEndedError('stopping', record);

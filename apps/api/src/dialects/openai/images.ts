@@ -86,8 +86,8 @@ export function imageRoutes(app: Api, parts: ApiParts): void {
     });
     if (body.stream) {
       const mapper = imageEventMapper(parts, made.record, body.partial_images ?? 0);
-      const stream = countedStream(parts.streams, holderOf(c.var.caller), (gone) =>
-        callEvents(parts, made, mapper, gone),
+      const stream = countedStream(parts.streams, holderOf(c.var.caller), (disconnected) =>
+        callEvents(parts, made, mapper, disconnected),
       );
       // The types of zod-openapi know JSON answers only.
       return c.body(stream, 200, { ...made.headers, ...SSE_HEADERS }) as never;

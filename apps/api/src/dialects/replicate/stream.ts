@@ -49,8 +49,8 @@ export function predictionStreamRoute(app: Api, { records, eventLinks, feeds, st
     const record = isJobId(id) ? await records.read(id) : undefined;
     if (!record) throw new LehrError('not-found', 'There is no such prediction. It may have been deleted.');
     c.header('access-control-allow-origin', '*');
-    const body = countedStream(streams, linkHolderOf(record.tenant), (gone) =>
-      predictionEvents(feeds.follow({ id: record.id, after: 0, previews: false, gone })),
+    const body = countedStream(streams, linkHolderOf(record.tenant), (disconnected) =>
+      predictionEvents(feeds.follow({ id: record.id, after: 0, previews: false, disconnected })),
     );
     // The types of zod-openapi know JSON answers only.
     return c.body(body, 200, SSE_HEADERS) as never;

@@ -133,8 +133,8 @@ function answer(
   // Events that Redis lost in a crash: nobody knows what this client has missed since.
   const after = said > record.rev ? 0 : said;
   if (isOver(record) && after === record.rev) return c.body(null, 204);
-  const body = countedStream(streams, holder, (gone) =>
-    chunks(feeds.follow({ id: record.id, after, previews: wish.previews === 'true', gone })),
+  const body = countedStream(streams, holder, (disconnected) =>
+    chunks(feeds.follow({ id: record.id, after, previews: wish.previews === 'true', disconnected })),
   );
   return c.body(body, 200, SSE_HEADERS);
 }

@@ -1,0 +1,137 @@
+/** Builds the parts of the API from its configuration. */
+import {
+  systemClock as clock,
+  createMetrics,
+  homeSecret,
+  type Log,
+  type ModelsFile,
+  objectsFolder,
+} from '@lehr/shared';
+import { type ObjectStore, openObjectStore } from '@lehr/shared/objects';
+import { GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
+import { RecordStore } from '@lehr/shared/records';
+import { keysOf, type Redis } from '@lehr/shared/redis';
+import type { ApiParts } from './api.ts';
+import { anyOf } from './auth/authenticator.ts';
+import { KeyStore } from './auth/key-store.ts';
+import { oneKey } from './auth/one-key.ts';
+import { StoredKeys } from './auth/stored-keys.ts';
+import { UnansweredRequests } from './calls/unanswered-requests.ts';
+import type { ApiConfig } from './env.ts';
+import { Files } from './files/files.ts';
+import { FleetView } from './fleet/fleet-view.ts';
+import { Channels } from './follow/channels.ts';
+import { EventFeeds } from './follow/event-feed.ts';
+import { EventLinks } from './follow/event-links.ts';
+import { JobWaits } from './follow/wait.ts';
+import { admissionParts } from './jobs/admission-parts.ts';
+import { Presenter } from './jobs/present.ts';
+import { webhookOptions } from './start-webhooks.ts';
+import { openWebhooks } from './webhooks/parts.ts';
+
+const HOUR_MS = 3_600_000;
+const MB = 1_000_000;
+
+export interface OpenOptions {
+  readonly config: ApiConfig;
+  readonly models: ModelsFile;
+  /** A connection of the role `api`. */
+  readonly redis: Redis;
+  /** A connection of the role `subscriber`. */
+  readonly subscriber: Redis;
+  readonly publicUrl: string;
+  readonly log: Log;
+}
+
+export async function openParts(options: OpenOptions): Promise<ApiParts> {
+  const { config, models, redis, publicUrl, log } = options;
+  const linkSecret = config.LEHR_STORE_SECRET ?? (await homeSecret(config.LEHR_HOME, 'store-secret')).value;
+  const stores = await openStores(options, linkSecret);
+  const { keys, queues, fleet } = stores;
+  const { metrics, page } = createMetrics('api', { processMetrics: true });
+  return {
+    ...stores,
+    ...openViews(options, stores, linkSecret),
+    ...(await openAuth(options, stores)),
+    ...admissionParts({ redis, keys, queues, fleet, clock, maxWaitMs: config.LEHR_MAX_WAIT_S * 1000 }),
+    registry: models.registry,
+    registryChangedAtS: models.changedAtS,
+    redis,
+    linkSecret: config.LEHR_STORE === 'folder' ? linkSecret : undefined,
+    unanswered: new UnansweredRequests(redis, keys),
+    webhooks: openWebhooks(redis, await webhookOptions(config, keys)),
+    holdMs: config.LEHR_HOLD_S * 1000,
+    publicUrl,
+    metrics,
+    metricsPage: page,
+    log,
+  };
+}
+
+/** What is stored: queues and records in Redis, objects and uploads. */
+async function openStores({ config, redis, publicUrl }: OpenOptions, linkSecret: string) {
+  const keys = keysOf(config.LEHR_NAMESPACE);
+  const queues = await GroupQueues.open(redis, keys);
+  const records = new RecordStore(redis, keys, { retentionMs: config.LEHR_RECORD_TTL_H * HOUR_MS });
+  const store = await openStore(config, publicUrl, linkSecret);
+  const outputTtlMs = config.LEHR_OUTPUT_TTL_H * HOUR_MS;
+  const maxUploadBytes = config.LEHR_MAX_UPLOAD_MB * MB;
+  return {
+    keys,
+    queues,
+    records,
+    workflows: new WorkflowRunner({ redis, keys, records, queues }),
+    fleet: new FleetView(redis, keys, queues, clock),
+    store,
+    files: new Files({ redis, keys, store, clock, ttlMs: outputTtlMs, maxBytes: maxUploadBytes }),
+    maxUploadBytes,
+    outputTtlMs,
+  };
+}
+
+type Stores = Awaited<ReturnType<typeof openStores>>;
+
+/** What shows jobs and follows them. */
+function openViews(options: OpenOptions, stores: Stores, secret: string) {
+  const { config, redis, subscriber, publicUrl, log } = options;
+  const { keys, records } = stores;
+  const linkTtlS = config.LEHR_LINK_TTL_S;
+  const channels = new Channels(subscriber);
+  const eventLinks = new EventLinks({ secret, publicUrl, ttlS: linkTtlS, clock });
+  const presenter = new Presenter({ ...stores, clock, publicUrl, linkTtlS, eventLinks });
+  return {
+    channels,
+    eventLinks,
+    presenter,
+    waits: new JobWaits(channels, keys, clock),
+    feeds: new EventFeeds({ channels, redis, keys, records, presenter, clock, log }),
+  };
+}
+
+/** The root key and the keys that administrators create. */
+async function openAuth({ config, redis, log }: OpenOptions, { keys }: Stores) {
+  const pepper = config.LEHR_KEY_PEPPER ?? (await homeSecret(config.LEHR_HOME, 'key-pepper')).value;
+  const keyStore = new KeyStore(redis, keys, pepper);
+  const rootKey = config.LEHR_API_KEY ?? (await localKey(config.LEHR_HOME, log));
+  return { keyStore, authenticator: anyOf(oneKey(rootKey), new StoredKeys(keyStore, clock, log)) };
+}
+
+async function localKey(home: string, log: Log): Promise<string> {
+  const { value, path, created } = await homeSecret(home, 'api-key');
+  log.info({ path }, created ? 'created an API key' : 'read the API key');
+  return value;
+}
+
+async function openStore(config: ApiConfig, publicUrl: string, linkSecret: string): Promise<ObjectStore> {
+  if (config.LEHR_STORE === 's3') {
+    return openObjectStore({
+      kind: 's3',
+      // readSettings refuses a store without it.
+      bucket: config.LEHR_S3_BUCKET ?? '',
+      region: config.LEHR_S3_REGION,
+      ...(config.LEHR_S3_ENDPOINT && { endpoint: config.LEHR_S3_ENDPOINT }),
+      ...(config.LEHR_S3_PUBLIC_ENDPOINT && { publicEndpoint: config.LEHR_S3_PUBLIC_ENDPOINT }),
+    });
+  }
+  return openObjectStore({ kind: 'folder', root: objectsFolder(config.LEHR_HOME), publicUrl, linkSecret });
+}
