@@ -94,7 +94,7 @@ test('an allow-list that cannot be read, and a role there is not, are named at t
   const env = await installation(server.url, { LEHR_EGRESS_ALLOW: '10.0.0.0/99' });
   const api = startLehr('api', env);
   expect(await api.exited()).toBe(78);
-  expect(api.lines.map(({ msg }) => msg).join('\n')).toContain('LEHR_EGRESS_ALLOW: "10.0.0.0/99"');
+  expect(api.lines.map(({ msg }) => msg).join('\n')).toContain('LEHR_EGRESS_ALLOW is "10.0.0.0/99"');
   const other = startLehr('api', { ...env, LEHR_ROLES: 'http,mail' });
   expect(await other.exited()).toBe(78);
   expect(other.lines.map(({ msg }) => msg).join('\n')).toContain('LEHR_ROLES is "http,mail"');
