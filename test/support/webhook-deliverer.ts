@@ -1,4 +1,4 @@
-/** A program that does nothing but deliver webhooks, to be killed; its settings come as JSON. */
+/** A program that only delivers webhooks, for tests that kill it; its settings are JSON in the first argument. */
 import { Channels } from '../../apps/api/src/follow/channels.ts';
 import { openWebhooks } from '../../apps/api/src/webhooks/parts.ts';
 import { WebhookService, type WebhookServiceTimes } from '../../apps/api/src/webhooks/webhook-service.ts';

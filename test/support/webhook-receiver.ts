@@ -1,18 +1,18 @@
-/** Somebody who is called back: answers as scripted, remembers what came, and checks it as receivers do. */
+/** A webhook receiver that replies as scripted, keeps what it received, and verifies it as real receivers do. */
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { validateWebhook } from 'replicate';
 import { Webhook } from 'standardwebhooks';
 import { onTestFinished, vi } from 'vitest';
 
-/** One answer. `drip` sends a good head and then a byte now and then; `cut` hangs up without a word. */
+/** One reply. `hang` never replies; `drip` sends status 200 and then one byte at a time; `cut` closes the connection. */
 export type Answer =
   | number
   | {
       readonly status: number;
       readonly headers?: Record<string, string>;
       readonly body?: string;
-      /** It is given no sooner. */
+      /** The reply waits for it. */
       readonly after?: Promise<unknown>;
     }
   | 'hang'
@@ -35,10 +35,10 @@ export interface WebhookReceiver {
   readonly received: readonly Received[];
   /** Connections open now. */
   readonly open: number;
-  /** The next answers, in order; when they are used up, it is `otherwise`. */
+  /** The next replies, in order; after them the reply is `otherwise`. */
   answer(...answers: Answer[]): void;
   otherwise(answer: Answer): void;
-  /** Resolves when so many have come. */
+  /** Resolves when so many deliveries have arrived. */
   until(count: number, timeoutMs?: number): Promise<readonly Received[]>;
 }
 
@@ -92,7 +92,7 @@ export async function webhookReceiver(otherwise: Answer = 204, path = '/hook'): 
     until: (count, timeout = 20_000) =>
       vi.waitFor(
         () => {
-          if (received.length < count) throw new Error(`${received.length} of ${count} deliveries came`);
+          if (received.length < count) throw new Error(`${received.length} of ${count} deliveries arrived`);
           return received;
         },
         { timeout, interval: 5 },
@@ -117,7 +117,7 @@ async function reply(response: ServerResponse, answer: Answer): Promise<void> {
   response.writeHead(status, headers).end(body);
 }
 
-/** What every verifier that people use says of it; throws what `standardwebhooks` throws. */
+/** Whether the common verifiers accept it; throws what `standardwebhooks` throws. */
 export async function verified(
   { id, timestamp, signature, body }: Received,
   secret: string,

@@ -1,4 +1,4 @@
-/** Webhooks over a real Redis: jobs whose owner is to be told, and processes that tell. Times are shrunk. */
+/** Webhooks over a real Redis: jobs with webhooks, and processes that deliver them, with short times. */
 import { onTestFinished } from 'vitest';
 import { Channels } from '../../apps/api/src/follow/channels.ts';
 import { openWebhooks, type WebhookOptions, type WebhookParts } from '../../apps/api/src/webhooks/parts.ts';
@@ -33,7 +33,7 @@ export const QUICK_TIMES: WebhookServiceTimes = {
   progressEveryMs: 100,
   retryDelaysMs: [20, 40, 60],
   closeAfterMs: 60_000,
-  // Long: a machine that is busy must not lose one and deliver twice. Tests of lost leases say so.
+  // Long: on a busy machine a lease must not run out and cause a second delivery. Tests of lost leases set their own.
   leaseMs: 30_000,
   stalledCheckMs: 300,
 };
@@ -46,9 +46,9 @@ export interface Deliverer {
 
 export interface WebhookWorld extends QueueWorld {
   readonly hooks: WebhookParts;
-  /** Another process that delivers. It starts at once. */
+  /** Starts another process that delivers. */
   deliverer(options?: DelivererOptions): Promise<Deliverer>;
-  /** A job whose webhook goes to this URL, for all events unless said otherwise. */
+  /** A job whose webhook goes to this URL, by default for all events. */
   hooked(url: string, webhook?: Partial<StoredWebhook>, tenant?: TenantId): Promise<JobId>;
   /** Starts a job and fails it. */
   run(id: JobId): Promise<void>;
@@ -63,13 +63,13 @@ export interface DelivererOptions {
   readonly egress?: Egress;
 }
 
-/** Says which job and event it is of, and the state as rendered. */
+/** Renders the event, the job and its state. */
 export const PLAIN: Renderer = {
   render: async (record, event) => ({ type: event, data: { id: record.id, status: record.state } }),
   retries: (event) => event !== 'job.progress',
 };
 
-/** A process that delivers, over what others have put into this Redis. It starts at once. */
+/** Starts a process that delivers what others have put into this Redis. */
 export async function startDeliverer(
   url: string,
   { keys, records }: Pick<QueueWorld, 'keys' | 'records'>,

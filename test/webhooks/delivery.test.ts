@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test('every event a job asked for is delivered once, signed for every verifier that people use', async () => {
+test('Every event that a job asks for is delivered once, with a signature that the common verifiers accept', async () => {
   const world = await webhookWorld(server.url);
   const receiver = await webhookReceiver();
   await world.deliverer();

@@ -38,7 +38,7 @@ const delivered = (world: WebhookWorld, job: JobId): Promise<void> =>
     SOON,
   );
 
-test('a deliverer killed in the middle of an attempt: another makes it again, under the same id', async () => {
+test('An attempt whose process is killed is repeated by another process with the same webhook id', async () => {
   const world = await webhookWorld(server.url);
   const receiver = await webhookReceiver();
   receiver.answer('hang');
@@ -55,7 +55,7 @@ test('a deliverer killed in the middle of an attempt: another makes it again, un
   expect(receiver.received).toHaveLength(2);
 });
 
-test('a worker dead right after the end it wrote: its webhook is sent all the same', async () => {
+test('A webhook is sent although the worker died right after it had written the end of the job', async () => {
   const world = await webhookWorld(server.url);
   const receiver = await webhookReceiver();
   const job = await world.hooked(receiver.url, END);
@@ -68,14 +68,14 @@ test('a worker dead right after the end it wrote: its webhook is sent all the sa
   expect(received.id).toBe(webhookId(job, 'job.failed'));
 });
 
-test('a dispatcher dead between any two of its steps is made good for, without a second id or body', async () => {
+test('A dispatcher that dies between two steps leads to no second webhook id and to no second body', async () => {
   const world = await webhookWorld(server.url);
   const receiver = await webhookReceiver();
-  const { deliveries, queue } = world.hooks;
+  const { outbox, deliveries, schedule } = world.hooks;
   const jobs = await Promise.all(Array.from({ length: 3 }, () => world.hooked(receiver.url, END)));
   await Promise.all(jobs.map((job) => world.run(job)));
-  // All were taken from the outbox; two got a delivery, one of them is queued.
-  expect(await deliveries.takeOutbox(10, 300)).toHaveLength(3);
+  // All are taken from the outbox; two become deliveries, and one of these is queued.
+  expect(await outbox.take({ count: 10, holdMs: 300 })).toHaveLength(3);
   const [, opened, queued] = jobs.map((job) => ({
     job,
     event: 'job.failed',
@@ -91,7 +91,7 @@ test('a dispatcher dead between any two of its steps is made good for, without a
       retried: '1',
     });
   }
-  await queue.add(queueName(queued.job, queued.event, queued.id), queued);
+  await schedule.add(queued);
   await world.deliverer();
   await receiver.until(3);
   await Promise.all(jobs.map((job) => delivered(world, job)));
@@ -103,7 +103,7 @@ test('a dispatcher dead between any two of its steps is made good for, without a
   expect(await deliveries.counts()).toEqual({ outbox: 0, undelivered: 0 });
 });
 
-test('a delivery that nothing in the queue stands for is found and queued again', async () => {
+test('A delivery that is not in the queue is found and queued again', async () => {
   const world = await webhookWorld(server.url);
   const receiver = await webhookReceiver();
   receiver.answer(500);
@@ -118,7 +118,7 @@ test('a delivery that nothing in the queue stands for is found and queued again'
   await delivered(world, job);
 });
 
-test('a delivery that is due while its queue lets it wait for hours is found and made', async () => {
+test('A delivery that is due is made although the queue would delay it for hours', async () => {
   const world = await webhookWorld(server.url);
   const receiver = await webhookReceiver();
   receiver.answer({ status: 429, headers: { 'retry-after': '3600' } });
@@ -129,15 +129,15 @@ test('a delivery that is due while its queue lets it wait for hours is found and
   const name = queueName(job, 'job.failed', webhookId(job, 'job.failed'));
   const delayed = `${world.keys.prefix}:webhooks:delayed`;
   await vi.waitFor(async () => expect(await world.redis.zscore(delayed, name)).not.toBeNull(), SOON);
-  // Asked for again by a process that dies before it tells the queue.
+  // The owner asks for it again, and that process dies before it wakes the queue.
   const [delivery] = await world.hooks.deliveries.of(job);
   await world.hooks.receivers.reopen(delivery);
-  await world.hooks.deliveries.settle(delivery, { state: 'pending', anew: true });
+  await world.hooks.deliveries.settle(delivery, { state: 'pending', restart: true });
   await receiver.until(2);
   await delivered(world, job);
 });
 
-test('a delivery that its queue forgets in the middle of an attempt is made again', async () => {
+test('A delivery that the queue loses during an attempt is retried', async () => {
   const world = await webhookWorld(server.url);
   const receiver = await webhookReceiver();
   receiver.answer('hang');
@@ -150,7 +150,7 @@ test('a delivery that its queue forgets in the middle of an attempt is made agai
   await delivered(world, job);
 });
 
-test('a queue that is early, by a clock that runs ahead, leads to no early attempt', async () => {
+test('A queue whose clock runs ahead causes no early attempt', async () => {
   const world = await webhookWorld(server.url);
   const receiver = await webhookReceiver();
   receiver.answer(500);
@@ -160,13 +160,12 @@ test('a queue that is early, by a clock that runs ahead, leads to no early attem
   await receiver.until(1);
   await vi.waitFor(async () => expect(await world.hooks.deliveries.attempts(job)).toHaveLength(1), SOON);
   const ref = { job, event: 'job.failed', id: webhookId(job, 'job.failed') };
-  const addNow = (): Promise<void> => world.hooks.queue.addNow(queueName(ref.job, ref.event, ref.id), ref);
-  for (let i = 0; i < 5; i++) await addNow();
+  for (let i = 0; i < 5; i++) await world.hooks.schedule.wake(ref);
   const [first, second] = await receiver.until(2);
   expect(second.at - first.at).toBeGreaterThan(800 * 0.9 - 10);
 });
 
-test('an event that comes again is not told again', async () => {
+test('An event that happens twice is delivered once', async () => {
   const world = await webhookWorld(server.url);
   const receiver = await webhookReceiver();
   await world.deliverer();
@@ -193,10 +192,10 @@ test('an event that comes again is not told again', async () => {
   expect(received.map(({ body }) => JSON.parse(body).type)).toEqual(['job.started', 'job.failed']);
 });
 
-test('several processes share the work, and nothing is told twice', async () => {
+test('Several processes share the deliveries and send none twice', async () => {
   const world = await webhookWorld(server.url);
   const receiver = await webhookReceiver();
-  // A process that gets no time for what it took would have it taken by another.
+  // Long: events of a process that gets no CPU time must not be taken by another one.
   const times = { holdMs: 60_000 };
   const deliverers = await Promise.all(Array.from({ length: 3 }, () => world.deliverer({ times })));
   const jobs = await Promise.all(Array.from({ length: 60 }, () => world.hooked(receiver.url, END)));
@@ -213,7 +212,7 @@ test('several processes share the work, and nothing is told twice', async () => 
     expect(share).toMatch(/lehr_webhook_deliveries_total\{outcome="delivered"\} \d/);
 });
 
-test('a stopped process takes back what it was at, and another sends it', async () => {
+test('An attempt that a stopping process aborts is made by another process and not counted', async () => {
   const world = await webhookWorld(server.url);
   const receiver = await webhookReceiver();
   receiver.answer('hang');
@@ -221,7 +220,7 @@ test('a stopped process takes back what it was at, and another sends it', async 
   const job = await world.hooked(receiver.url, END);
   await world.run(job);
   await receiver.until(1);
-  // Of the minute that the attempt may last.
+  // The attempt itself may take a minute.
   await within(2000, 'the stop', delivery.stop(50));
   await world.deliverer();
   await receiver.until(2);
@@ -229,7 +228,7 @@ test('a stopped process takes back what it was at, and another sends it', async 
   expect(await world.hooks.deliveries.attempts(job)).toHaveLength(1);
 });
 
-test('Redis killed in the middle of many deliveries and back: all that was asked for is told, and soon', async () => {
+test('After Redis was killed and restarted, all deliveries are made soon', async () => {
   const own = await startRedis(['--appendfsync', 'always']);
   onTestFinished(() => own.stop());
   const world = await webhookWorld(own.url);
@@ -249,7 +248,7 @@ test('Redis killed in the middle of many deliveries and back: all that was asked
   expect(performance.now() - backAt).toBeLessThan(10_000);
 });
 
-test('deleting a job takes its deliveries along, also those under way', async () => {
+test('Deleting a job deletes its deliveries, also the running ones', async () => {
   const world = await webhookWorld(server.url);
   const receiver = await webhookReceiver();
   receiver.answer(500, 'hang');
@@ -257,7 +256,7 @@ test('deleting a job takes its deliveries along, also those under way', async ()
   const job = await world.hooked(receiver.url, END);
   await world.run(job);
   await receiver.until(2);
-  await world.hooks.deliveries.forget(job);
+  await world.hooks.deliveries.delete(job);
   const other = await world.hooked(receiver.url, END);
   await world.run(other);
   await delivered(world, other);
@@ -269,7 +268,7 @@ test('deleting a job takes its deliveries along, also those under way', async ()
   }, SOON);
 });
 
-test('progress is told as it is now, not too often, and never after the end', async () => {
+test('Progress is sent as it is now, with a limited rate, and never after the end', async () => {
   const world = await webhookWorld(server.url);
   const receiver = await webhookReceiver();
   const render = async (record: object) => record;
@@ -291,11 +290,11 @@ test('progress is told as it is now, not too often, and never after the end', as
     () => expect(JSON.parse(receiver.received.at(-1)?.body ?? '{}').progress.step).toBe(50),
     SOON,
   );
-  const told = receiver.received.length;
-  expect(told).toBeLessThanOrEqual(2 + tookMs / QUICK_TIMES.progressEveryMs);
+  const sent = receiver.received.length;
+  expect(sent).toBeLessThanOrEqual(2 + tookMs / QUICK_TIMES.progressEveryMs);
   const error = { code: 'numeric-error', title: 'Bad numbers', detail: 'NaN', retryable: false };
   await world.records.apply([{ move: 'fail', id: job, lease, fields: { error } }]);
-  await receiver.until(told + 1);
+  await receiver.until(sent + 1);
   await vi.waitFor(
     async () => expect(await world.hooks.deliveries.counts()).toEqual({ outbox: 0, undelivered: 0 }),
     SOON,
@@ -303,5 +302,5 @@ test('progress is told as it is now, not too often, and never after the end', as
   const steps = receiver.received.slice(0, -1).map(({ body }) => JSON.parse(body).progress.step);
   expect(steps).toEqual([...steps].sort((a, b) => a - b));
   expect(JSON.parse(receiver.received.at(-1)?.body ?? '{}').state).toBe('failed');
-  expect(new Set(receiver.received.map(({ id }) => id)).size).toBe(told + 1);
+  expect(new Set(receiver.received.map(({ id }) => id)).size).toBe(sent + 1);
 });

@@ -15,7 +15,7 @@ afterAll(() => server.stop());
 const DAY_MS = 24 * 3_600_000;
 const ENDS = { events: ['job.failed'] };
 
-/** How the delivery of a job's end came out. */
+/** The state of the delivery of a job's end, once it has ended. */
 const endOf = (world: WebhookWorld, job: JobId): Promise<string> =>
   vi.waitFor(
     async () => {
@@ -45,8 +45,8 @@ const BAD: Answer[] = [
   { status: 302, headers: { location: 'http://169.254.169.254/latest/meta-data/' } },
 ];
 
-describe('what is not taken', () => {
-  test('comes again with the same id and bytes, signed anew, until it is', async () => {
+describe('a failed attempt', () => {
+  test('A failed attempt is retried with the same id and bytes and a new signature until one succeeds', async () => {
     const world = await webhookWorld(server.url);
     const receiver = await webhookReceiver();
     receiver.answer(...BAD);
@@ -75,7 +75,7 @@ describe('what is not taken', () => {
     expect(receiver.received).toHaveLength(BAD.length + 1);
   });
 
-  test('comes again after the delays of the schedule', async () => {
+  test('Retries follow the delays of the schedule', async () => {
     const world = await webhookWorld(server.url);
     const receiver = await webhookReceiver(500);
     await world.deliverer({ times: { retryDelaysMs: [100, 300, 600] } });
@@ -88,12 +88,12 @@ describe('what is not taken', () => {
     expect(await endOf(world, job)).toBe('failed');
   });
 
-  test('is given up after its last attempt, logged and counted', async () => {
+  test('A delivery fails after its last attempt and is logged and counted', async () => {
     const world = await webhookWorld(server.url);
     const receiver = await webhookReceiver({ status: 500, body: `sorry ${'x'.repeat(5000)}` });
     const lines: [object, string][] = [];
     const warn: Log['warn'] = (fields, message) => {
-      if (message === 'webhook given up') lines.push([fields, message]);
+      if (message === 'webhook failed after its last attempt') lines.push([fields, message]);
     };
     const log: Log = { ...silentLog, warn };
     const { page } = await world.deliverer({ log });
@@ -103,7 +103,10 @@ describe('what is not taken', () => {
     await expect
       .poll(() => lines)
       .toEqual([
-        [{ job, event: 'job.failed', id: delivery.id, host: new URL(receiver.url).host }, 'webhook given up'],
+        [
+          { job, event: 'job.failed', id: delivery.id, host: new URL(receiver.url).host },
+          'webhook failed after its last attempt',
+        ],
       ]);
     const attempts = await world.hooks.deliveries.attempts(job);
     expect(attempts).toHaveLength(4);
@@ -123,7 +126,7 @@ describe('what is not taken', () => {
     expect(await world.hooks.deliveries.counts()).toEqual({ outbox: 0, undelivered: 0 });
   });
 
-  test('is not tried again where its dialect does not want that', async () => {
+  test('A failed attempt is not retried if its dialect has no retries', async () => {
     const world = await webhookWorld(server.url);
     const receiver = await webhookReceiver(500);
     const once = { render: async () => ({ once: true }), retries: () => false };
@@ -134,8 +137,8 @@ describe('what is not taken', () => {
   });
 });
 
-describe('a receiver that is gone', () => {
-  test('answers 410 once and is never asked again, until its owner sends again', async () => {
+describe('a closed receiver', () => {
+  test('A URL that replied 410 gets no deliveries until it is opened again', async () => {
     const world = await webhookWorld(server.url);
     const receiver = await webhookReceiver();
     receiver.answer(410);
@@ -147,24 +150,24 @@ describe('a receiver that is gone', () => {
     expect(receiver.received).toHaveLength(1);
     expect(await world.hooks.deliveries.attempts(second)).toEqual([]);
     expect(await page.render()).toContain('lehr_webhook_deliveries_total{outcome="gone"} 2\n');
-    // Another URL of the same host, and the same URL of another tenant, have nothing to do with it.
+    // Another URL of the same host, and the same URL of another tenant, stay open.
     const other = await world.hooked(`${receiver.url}/other`, ENDS);
     const strangers = await world.hooked(receiver.url, ENDS, 'stranger' as never);
     await world.run(other);
     await world.run(strangers);
     await receiver.until(3);
-    await world.hooks.receivers.welcome((await world.hooks.deliveries.of(first))[0]);
+    await world.hooks.receivers.markHealthy((await world.hooks.deliveries.of(first))[0]);
     const third = await failedJob(world, receiver.url);
     expect(await endOf(world, third)).toBe('delivered');
   });
 
-  test('is one that took nothing for days, not one that fails now and then', async () => {
+  test('A URL is closed after days without a success, not after single failures', async () => {
     const world = await webhookWorld(server.url);
     const [dead, moody] = [await webhookReceiver(500), await webhookReceiver(500)];
     await world.deliverer({ times: { closeAfterMs: 5 * DAY_MS } });
     expect(await endOf(world, await failedJob(world, dead.url))).toBe('failed');
     await daysLater(world, 6);
-    // The last that is tried; nothing went through since the first.
+    // The last delivery with attempts: none has succeeded since the first.
     expect(await endOf(world, await failedJob(world, dead.url))).toBe('failed');
     expect(await endOf(world, await failedJob(world, dead.url))).toBe('gone');
 
@@ -180,16 +183,16 @@ describe('a receiver that is gone', () => {
   });
 });
 
-/** What began to fail began so much earlier. */
+/** Moves the first failure of each receiver to an earlier day. */
 async function daysLater({ redis, keys }: WebhookWorld, days: number): Promise<void> {
   for (const key of await redis.keys(`${keys.prefix}:hook-gone:*`)) {
     await redis.hincrby(key, 'failing_since', -days * DAY_MS);
   }
 }
 
-describe('a receiver that is busy', () => {
+describe('a busy receiver', () => {
   test.each([429, 502, 503, 504])(
-    'gets nothing for as long as its %i asks for; others do',
+    'A receiver that replied %i is paused for its Retry-After, and other receivers are not',
     async (status) => {
       const world = await webhookWorld(server.url);
       const [busy, quick] = [await webhookReceiver(), await webhookReceiver()];
@@ -212,7 +215,7 @@ describe('a receiver that is busy', () => {
     },
   );
 
-  test.each([500, 400])('is not believed when it says so with a %i', async (status) => {
+  test.each([500, 400])('Retry-After in a reply with status %i is ignored', async (status) => {
     const world = await webhookWorld(server.url);
     const receiver = await webhookReceiver();
     receiver.answer({ status, headers: { 'retry-after': '3600' } });
@@ -221,8 +224,8 @@ describe('a receiver that is busy', () => {
   });
 });
 
-describe('a receiver that is slow', () => {
-  test('delays no other: a hundred deliveries hang, and a hundred others arrive meanwhile', async () => {
+describe('a slow receiver', () => {
+  test('A hundred deliveries that hang do not delay a hundred deliveries to another receiver', async () => {
     const world = await webhookWorld(server.url);
     const [hanging, quick] = [await webhookReceiver('hang'), await webhookReceiver()];
     await world.deliverer({ timeoutMs: 60_000 });
@@ -236,7 +239,7 @@ describe('a receiver that is slow', () => {
     expect([hanging.received.length, hanging.open]).toEqual([8, 8]);
   });
 
-  test('of one path does not hold up another tenant on the same host', async () => {
+  test('A slow URL does not delay another tenant that uses the same host', async () => {
     const world = await webhookWorld(server.url);
     const receiver = await webhookReceiver('hang');
     await world.deliverer({ timeoutMs: 60_000 });
@@ -249,7 +252,7 @@ describe('a receiver that is slow', () => {
   });
 });
 
-test('a redirect to a metadata service is a failure and leads to no connection', async () => {
+test('A redirect to a metadata service is a failure and leads to no connection', async () => {
   const world = await webhookWorld(server.url);
   const receiver = await webhookReceiver({
     status: 302,
@@ -265,7 +268,7 @@ test('a redirect to a metadata service is a failure and leads to no connection',
   expect(new Set(hosts)).toEqual(new Set(['127.0.0.1']));
 });
 
-test('a URL that our rules forbid is tried and refused like any other failure, saying no more', async () => {
+test('A URL that the egress rules forbid fails like any other, and its error gives no details', async () => {
   const world = await webhookWorld(server.url);
   const { createEgress } = await import('../../packages/shared/src/egress/index.ts');
   await world.deliverer({ egress: createEgress() });

@@ -31,7 +31,7 @@ async function started(env: Env, roles: string): Promise<Started> {
   };
 }
 
-/** A job that is canceled, which is told to this URL. */
+/** A cancelled job whose webhook goes to this URL. */
 async function canceledJob(api: Started, url: string): Promise<string> {
   const body = { type: 'text-to-image', input: { prompt: 'x' }, webhook: { url } };
   const { id } = (await (await api.ask('POST', '/v1/jobs', body)).json()) as { id: string };
@@ -39,7 +39,7 @@ async function canceledJob(api: Started, url: string): Promise<string> {
   return id;
 }
 
-test('delivery runs apart: what one process answers for, others deliver, also after one was killed', async () => {
+test('Webhooks of jobs that one process accepts are delivered by others, also after one was killed', async () => {
   const env = await installation(server.url, { LEHR_WEBHOOK_ALLOW_PRIVATE: '1' });
   const receiver = await webhookReceiver();
   const http = await started(env, 'http');
@@ -78,7 +78,7 @@ test('delivery runs apart: what one process answers for, others deliver, also af
   expect(await another.process.exited()).toBe(0);
 });
 
-test('one process does both by itself, and its log has neither secret nor URL', async () => {
+test('One process with both roles delivers webhooks, and its log has neither secrets nor URLs', async () => {
   const env = await installation(server.url, { LEHR_WEBHOOK_ALLOW_PRIVATE: '1' });
   const receiver = await webhookReceiver(410, '/hook?token=hunter2');
   const api = await started({ ...env, LEHR_LOG_LEVEL: 'debug' }, 'http,webhooks');
@@ -90,7 +90,7 @@ test('one process does both by itself, and its log has neither secret nor URL', 
   expect(said).not.toContain('hunter2');
 });
 
-test('an allow-list that cannot be read, and a role there is not, are named at the start', async () => {
+test('A faulty allow-list and an unknown role are reported at the start', async () => {
   const env = await installation(server.url, { LEHR_EGRESS_ALLOW: '10.0.0.0/99' });
   const api = startLehr('api', env);
   expect(await api.exited()).toBe(78);

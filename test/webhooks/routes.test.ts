@@ -61,7 +61,7 @@ const delivered = (world: ApiWorld, id: string, attempts: number) =>
   }, SOON);
 
 describe('a job with a webhook', () => {
-  test('shows it, and is told of at its end with the job as a poll shows it', async () => {
+  test("The webhook of a job's end has the job as the API shows it", async () => {
     const world = await hookedApi();
     const receiver = await webhookReceiver();
     const job = await succeededJob(world, receiver);
@@ -76,7 +76,7 @@ describe('a job with a webhook', () => {
     expect(await (await world.app.request(image.url)).text()).toBe('not really a png');
   });
 
-  test('is told of every event that was asked for, each as the job was then', async () => {
+  test('Each webhook has the job as it was at the event', async () => {
     const world = await hookedApi();
     const receiver = await webhookReceiver();
     await succeededJob(world, receiver, ['job.queued', 'job.started', 'job.succeeded']);
@@ -96,7 +96,7 @@ describe('a job with a webhook', () => {
     expect(bodies[1].data).toMatchObject({ finished_at: null, output: null, metrics: null });
   });
 
-  test('is told of its cancellation, and of nothing that was not asked for', async () => {
+  test('A cancelled job sends its webhook, and no event is sent that the job did not ask for', async () => {
     const world = await hookedApi();
     const receiver = await webhookReceiver();
     const quiet = await world.post({}, { webhook: { url: receiver.url, events: ['job.succeeded'] } });
@@ -108,7 +108,7 @@ describe('a job with a webhook', () => {
     expect(await logOf(world, quiet.id)).toEqual({ deliveries: [], attempts: [] });
   });
 
-  test('fits into 20 kB, with what did not fit named', async () => {
+  test('A webhook body is at most 20 kB and names the fields that were left out', async () => {
     const world = await hookedApi();
     const receiver = await webhookReceiver();
     const metadata = Object.fromEntries(
@@ -124,24 +124,27 @@ describe('a job with a webhook', () => {
     expect(data.output?.images).toHaveLength(1);
   });
 
-  test.each([...INNER_URLS, ...MALFORMED_URLS])('is refused at once when the URL is %s', async (url) => {
-    const world = await apiWorld(server.url);
-    const body = { type: 'text-to-image', input: { prompt: 'x' }, webhook: { url } };
-    const response = await world.ask('POST', '/v1/jobs', body);
-    expect(response.status).toBe(422);
-    const { errors } = await problemOf(response);
-    expect(errors?.map(({ pointer }) => pointer)).toEqual(['/webhook/url']);
-    expect(await (await world.ask('GET', '/v1/jobs')).json()).toMatchObject({ data: [] });
-  });
+  test.each([...INNER_URLS, ...MALFORMED_URLS])(
+    'A job with the webhook URL %s is refused at once',
+    async (url) => {
+      const world = await apiWorld(server.url);
+      const body = { type: 'text-to-image', input: { prompt: 'x' }, webhook: { url } };
+      const response = await world.ask('POST', '/v1/jobs', body);
+      expect(response.status).toBe(422);
+      const { errors } = await problemOf(response);
+      expect(errors?.map(({ pointer }) => pointer)).toEqual(['/webhook/url']);
+      expect(await (await world.ask('GET', '/v1/jobs')).json()).toMatchObject({ data: [] });
+    },
+  );
 
-  test('takes a public https URL without asking anybody for its address', async () => {
+  test('A public https URL is accepted without a DNS lookup', async () => {
     const world = await apiWorld(server.url);
     const job = await world.post({}, { webhook: { url: 'https://nobody.invalid/hook?a=b' } });
     expect(job.webhook?.url).toBe('https://nobody.invalid/hook?a=b');
   });
 
   test.each([{ events: [] }, { events: ['job.progress'] }, { events: ['job.done'] }, { secret: 'x' }])(
-    'is refused with %j',
+    'A job with the webhook fields %j is refused',
     async (wrong) => {
       const world = await apiWorld(server.url);
       const webhook = { url: 'https://app.example/hook', ...wrong };
@@ -152,7 +155,7 @@ describe('a job with a webhook', () => {
 });
 
 describe('the log of deliveries', () => {
-  test('has every event and every attempt with the start of its answer', async () => {
+  test('The delivery log has every event and every attempt with the start of the reply', async () => {
     const world = await hookedApi();
     const receiver = await webhookReceiver();
     receiver.answer({ status: 503, body: `busy ${'x'.repeat(2000)}`, headers: { 'retry-after': '0' } });
@@ -178,7 +181,7 @@ describe('the log of deliveries', () => {
     expect(attempts[0].answer).toMatch(/^busy x{1019}$/);
   });
 
-  test('says when the next attempt is due', async () => {
+  test('The delivery log has the time of the next attempt', async () => {
     const world = await hookedApi();
     const receiver = await webhookReceiver({ status: 429, headers: { 'retry-after': '3600' } });
     const { id } = await succeededJob(world, receiver);
@@ -193,7 +196,7 @@ describe('the log of deliveries', () => {
     expect(page).toContain('lehr_webhooks_pending{stage="outbox"} 0\n');
   });
 
-  test('can be read as long as there is something to deliver, by its owner alone', async () => {
+  test('The delivery log can be read while a delivery is pending, and only by the owner of the job', async () => {
     const world = await hookedApi();
     const receiver = await webhookReceiver({ status: 429, headers: { 'retry-after': '3600' } });
     const { id } = await succeededJob(world, receiver);
@@ -209,7 +212,7 @@ describe('the log of deliveries', () => {
     }
   });
 
-  test('goes with its job', async () => {
+  test('The delivery log is deleted with its job', async () => {
     const world = await hookedApi();
     const receiver = await webhookReceiver();
     const { id } = await succeededJob(world, receiver);
@@ -219,8 +222,8 @@ describe('the log of deliveries', () => {
   });
 });
 
-describe('sending again', () => {
-  test('sends the last event under its old id with its old bytes, signed now', async () => {
+describe('redelivery', () => {
+  test('Redelivery sends the last event with its id and bytes unchanged and a new signature', async () => {
     const world = await hookedApi();
     const receiver = await webhookReceiver();
     const { id } = await succeededJob(world, receiver);
@@ -237,7 +240,7 @@ describe('sending again', () => {
     await delivered(world, id, 2);
   });
 
-  test('wakes one that waits for its next attempt, and one that was given up', async () => {
+  test('Redelivery sends at once a delivery that is waiting for a retry, and one that was dropped', async () => {
     const world = await hookedApi();
     const receiver = await webhookReceiver();
     receiver.answer({ status: 429, headers: { 'retry-after': '3600' } });
@@ -256,7 +259,7 @@ describe('sending again', () => {
     await delivered(world, dropped.id, 2);
   });
 
-  test('goes after an attempt that is under way, though that one is taken', async () => {
+  test('Redelivery sends once more after the running attempt, even if that one succeeds', async () => {
     const world = await hookedApi();
     const receiver = await webhookReceiver();
     let answer = () => {};
@@ -274,7 +277,7 @@ describe('sending again', () => {
     expect(attempts.map(({ status }) => status)).toEqual([200, 204]);
   });
 
-  test('is a conflict where nothing was sent, and unknown where there is no job', async () => {
+  test('Redelivery of a job without webhook events is a conflict, and of an unknown job 404', async () => {
     const world = await apiWorld(server.url);
     const job = await world.post();
     const conflict = await world.ask('POST', `/v1/jobs/${job.id}/webhook/redeliver`);
@@ -285,7 +288,7 @@ describe('sending again', () => {
 });
 
 describe('the secret', () => {
-  test('is shown once, and listed without itself', async () => {
+  test('A webhook secret is shown once and listed without its value', async () => {
     const world = await apiWorld(server.url);
     const first = await world.ask('POST', '/v1/webhooks/secret');
     expect(first.status).toBe(201);
@@ -297,7 +300,7 @@ describe('the secret', () => {
     expect(JSON.parse(list)).toEqual({ object: 'list', data: [{ created_at, expires_at: null }] });
   });
 
-  test('is replaced by another, and both sign for a day', async () => {
+  test('After a rotation the old and the new webhook secret sign for a day', async () => {
     const world = await hookedApi();
     const receiver = await webhookReceiver();
     const old = await secretOf(world);
@@ -317,7 +320,7 @@ describe('the secret', () => {
 });
 
 describe('a test delivery', () => {
-  test('is signed, and what came back is the answer', async () => {
+  test('A test delivery is signed, and its response has the reply of the receiver', async () => {
     const world = await hookedApi();
     const receiver = await webhookReceiver();
     receiver.answer({ status: 200, body: 'fine' }, 500);
@@ -330,7 +333,7 @@ describe('a test delivery', () => {
     expect(received.id).not.toBe(another.id);
   });
 
-  test('goes nowhere that a webhook may not go', async () => {
+  test('A test delivery to a forbidden URL is refused', async () => {
     const world = await apiWorld(server.url);
     for (const url of ['http://127.0.0.1/', 'https://169.254.169.254/', 'https://u@app.example/']) {
       const response = await world.ask('POST', '/v1/webhooks/test', { url });
@@ -339,7 +342,7 @@ describe('a test delivery', () => {
     }
   });
 
-  test('has at most two beside it', async () => {
+  test('A tenant can run two test deliveries at once and is refused a third', async () => {
     const world = await hookedApi(3000);
     const receiver = await webhookReceiver('hang');
     const ask = () => world.ask('POST', '/v1/webhooks/test', { url: receiver.url });
@@ -353,7 +356,7 @@ describe('a test delivery', () => {
     }
   });
 
-  test('that arrives opens a receiver again that was gone', async () => {
+  test('A test delivery that succeeds opens a closed receiver', async () => {
     const world = await hookedApi();
     const receiver = await webhookReceiver();
     receiver.answer(410);

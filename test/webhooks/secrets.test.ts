@@ -1,8 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { Sealer } from '../../apps/api/src/webhooks/seal.ts';
-import { WebhookSecrets } from '../../apps/api/src/webhooks/secrets.ts';
+import { Sealer } from '../../apps/api/src/webhooks/secrets/sealer.ts';
+import { WebhookSecrets } from '../../apps/api/src/webhooks/secrets/webhook-secrets.ts';
 import type { TenantId } from '../../packages/shared/src/index.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { verified, webhookReceiver } from '../support/webhook-receiver.ts';
@@ -19,7 +19,7 @@ const ACME = 'acme' as TenantId;
 const secretsOf = ({ redis, keys }: WebhookWorld, key = SECRET_KEY): WebhookSecrets =>
   new WebhookSecrets(redis, keys, new Sealer(key, 'webhook-secrets'));
 
-test('each owner has one of its own: 32 random bytes, the same for whoever asks first', async () => {
+test('Each owner has one secret of 32 random bytes, also when twenty calls create it at once', async () => {
   const world = await webhookWorld(server.url);
   const asked = await Promise.all(Array.from({ length: 20 }, () => secretsOf(world).signing(ACME)));
   const [[secret]] = asked;
@@ -28,7 +28,7 @@ test('each owner has one of its own: 32 random bytes, the same for whoever asks 
   expect(await secretsOf(world).signing('other' as TenantId)).not.toEqual([secret]);
 });
 
-test('it is shown once, after a rotation too', async () => {
+test('A secret is shown once, also after a rotation', async () => {
   const world = await webhookWorld(server.url);
   const secrets = secretsOf(world);
   const { key, createdAt } = await secrets.show(ACME);
@@ -40,7 +40,7 @@ test('it is shown once, after a rotation too', async () => {
   await expect(secrets.show(ACME)).rejects.toMatchObject({ code: 'conflict' });
 });
 
-test('after a rotation both sign, the new one first, until the old one has had its time', async () => {
+test('After a rotation both secrets sign, the new one first, until the old one expires', async () => {
   const world = await webhookWorld(server.url);
   const receiver = await webhookReceiver();
   await world.deliverer();
@@ -68,7 +68,7 @@ test('after a rotation both sign, the new one first, until the old one has had i
   await expect(verified(one, old)).rejects.toThrow();
 });
 
-test('however often it is rotated, the header stays short', async () => {
+test('A secret that is rotated often has at most four live versions', async () => {
   const world = await webhookWorld(server.url);
   const secrets = secretsOf(world);
   for (let i = 0; i < 10; i++) await secrets.rotate(ACME);
@@ -78,7 +78,7 @@ test('however often it is rotated, the header stays short', async () => {
   for (const { expiresAt } of old) expect((expiresAt ?? 0) - Date.now()).toBeGreaterThan(86_000_000);
 });
 
-test('Redis never sees it: not in a key, not in its log, not in a dump', async () => {
+test('Redis never stores a secret in clear, neither in keys nor in its log nor in a dump', async () => {
   const own = await startRedis(['--dbfilename', 'dump.rdb']);
   onTestFinished(() => own.stop());
   const world = await webhookWorld(own.url);
@@ -102,11 +102,11 @@ test('Redis never sees it: not in a key, not in its log, not in a dump', async (
   }
 });
 
-test('it opens with the key it was sealed with, for its owner, and for nobody else', async () => {
+test('A stored secret can be decrypted only with the same key and for the same owner', async () => {
   const world = await webhookWorld(server.url);
   await secretsOf(world).signing(ACME);
   const stranger = secretsOf(world, 'another key of thirty-two characters or more');
-  await expect(stranger.signing(ACME)).rejects.toThrow('is LEHR_SECRET_KEY the one it was sealed with?');
+  await expect(stranger.signing(ACME)).rejects.toThrow('has LEHR_SECRET_KEY changed?');
   const thief = 'thief' as TenantId;
   await world.redis.rename(world.keys.hookSecrets(ACME), world.keys.hookSecrets(thief));
   await expect(secretsOf(world).signing(thief)).rejects.toMatchObject({ code: 'internal' });

@@ -57,7 +57,7 @@ async function deleteOne(parts: DeleteParts, record: JobRecord): Promise<void> {
   const keys = record.workflow ? [] : [...outputKeys(record), ...attachedKeys(record)];
   await Promise.all(keys.map((key) => parts.store.delete(toObjectKey(key))));
   await parts.queues.of(record.queue).remove(record.id);
-  await parts.webhooks.deliveries.forget(record.id);
+  await parts.webhooks.deliveries.delete(record.id);
   await parts.records.delete(record);
 }
 

@@ -9,24 +9,24 @@ test.each([
   [10, 10, 13],
   [48, 48, 60],
   [3600, 48, 60],
-])('a wait of %d s is told as %d to %d whole seconds, spread', (seconds, least, most) => {
-  const told = many(() => jitteredRetryAfterS(seconds));
-  expect(Math.min(...told)).toBe(least);
-  expect(Math.max(...told)).toBe(most);
-  expect(told.every(Number.isInteger)).toBe(true);
+])('Retry-After for a wait of %d s is a random whole number from %d to %d', (seconds, least, most) => {
+  const values = many(() => jitteredRetryAfterS(seconds));
+  expect(Math.min(...values)).toBe(least);
+  expect(Math.max(...values)).toBe(most);
+  expect(values.every(Number.isInteger)).toBe(true);
 });
 
 test.each([
   [0, 1],
   [3, 3],
   [7200, 60],
-])('who is too busy for %d s sends callers away for 1 to %d s', (seconds, most) => {
-  const told = many(() => randomRetryAfterS(seconds));
-  expect(Math.min(...told)).toBe(1);
-  expect(Math.max(...told)).toBe(most);
+])('Retry-After of a server that is busy for %d s is a random whole number from 1 to %d', (seconds, most) => {
+  const values = many(() => randomRetryAfterS(seconds));
+  expect(Math.min(...values)).toBe(1);
+  expect(Math.max(...values)).toBe(most);
 });
 
-test('a quota is told in the words of the draft, its policy only where there is one', () => {
+test('The headers of a quota follow the IETF draft, with a policy only if there is one', () => {
   const quota = { limit: 600, remaining: 12, resetS: 40 };
   expect(quotaHeaders(quota)).toEqual({
     'ratelimit-limit': '600',

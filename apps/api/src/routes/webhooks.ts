@@ -16,7 +16,7 @@ import { requires } from '../middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../responses.ts';
 import { checkUrl } from '../webhooks/hook.ts';
 import { webhookId } from '../webhooks/message-id.ts';
-import type { ShownSecret } from '../webhooks/secrets.ts';
+import type { ShownSecret } from '../webhooks/secrets/webhook-secrets.ts';
 
 const shared = { tags: ['webhooks'], security: BEARER };
 const shownSecret = (description: string) => ({
@@ -157,7 +157,7 @@ export function webhookRoutes(app: Api, { webhooks, redis }: ApiParts): void {
       const message = { id, event: TEST_EVENT, url, secret: tenant, body };
       const { attempt } = await sender.send(message, now);
       const delivered = attempt.status !== null && attempt.status >= 200 && attempt.status < 300;
-      if (delivered) await receivers.welcome({ tenant, url });
+      if (delivered) await receivers.markHealthy({ tenant, url });
       return c.json({ ...attempt, delivered }, 200);
     } finally {
       const left = (underWay.get(tenant) ?? 1) - 1;

@@ -1,23 +1,26 @@
 /**
- * From the outbox to the queue. An event stands in the outbox since the very script that changed the record; here it becomes a
- * delivery, its body rendered once, and is queued. Each step may be repeated, and the entry goes last, so a crash anywhere costs
- * nothing but a repetition. Beside that it looks for deliveries that nothing in the queue stands for any more.
+ * Turns events of the outbox into deliveries: stores the rendered body once, schedules the delivery, and removes the event last.
+ * Each step can be repeated, so a crash between two of them costs a repetition and loses nothing. It also wakes deliveries that
+ * are overdue, because the queue may have lost them.
  */
 import type { Clock, Log } from '@lehr/shared';
-import type { DeliveryQueue } from '@lehr/shared/queue';
 import { isTerminal, type JobRecord, type RecordStore } from '@lehr/shared/records';
 import type { Keys } from '@lehr/shared/redis';
 import type { Channels } from '../follow/channels.ts';
 import { WakeUp } from '../follow/wake-up.ts';
-import type { Deliveries, DeliveryRef, EventRef } from './deliveries.ts';
-import { isRepeatable, queueName, webhookId } from './message-id.ts';
+import type { Deliveries, DeliveryRef } from './deliveries/deliveries.ts';
+import type { DeliverySchedule } from './deliveries/delivery-schedule.ts';
+import type { EventRef } from './deliveries/event-ref.ts';
+import type { Outbox } from './deliveries/outbox.ts';
+import { isRepeatable, webhookId } from './message-id.ts';
 import { recordAtEvent } from './record-at-event.ts';
 import type { Renderer, Renderers } from './renderer.ts';
 
 export interface DispatcherOptions {
   readonly records: RecordStore;
+  readonly outbox: Outbox;
   readonly deliveries: Deliveries;
-  readonly queue: DeliveryQueue;
+  readonly schedule: DeliverySchedule;
   readonly renderers: Renderers;
   readonly channels: Channels;
   readonly keys: Keys;
@@ -27,14 +30,14 @@ export interface DispatcherOptions {
 }
 
 export interface DispatcherTimes {
-  /** A lost wake-up costs at most this. */
+  /** The longest delay after a lost wake-up message. */
   readonly pollMs: number;
-  /** Nobody else takes an entry that was taken, for so long. */
+  /** No other process takes an event that was taken, for this long. */
   readonly holdMs: number;
-  /** Between two looks for deliveries that nothing in the queue stands for, and how late those must be. */
+  /** Between two searches for overdue deliveries, and how overdue they must be. */
   readonly reconcileEveryMs: number;
   readonly lateMs: number;
-  /** Between two words about a job's progress. */
+  /** Between two webhooks about the progress of a job. */
   readonly progressEveryMs: number;
 }
 
@@ -64,7 +67,7 @@ export class Dispatcher {
     this.#running ??= this.#rounds();
   }
 
-  /** Resolves when the round under way is over. */
+  /** Resolves after the current round. */
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#wakeUp.wake();
@@ -75,32 +78,32 @@ export class Dispatcher {
     const { channels, keys, log, times } = this.#options;
     const unlisten = channels.listen(keys.outbox, () => this.#wakeUp.wake());
     while (!this.#stop.signal.aborted) {
-      let isMore = false;
+      let hasMore = false;
       try {
-        isMore = (await this.round()) === BATCH;
+        hasMore = (await this.round()) === BATCH;
       } catch (error) {
-        log.warn({ error }, 'webhook round failed; trying again');
+        log.warn({ error }, 'webhook round failed; retrying');
       }
-      if (!isMore) await this.#wakeUp.wait(times.pollMs);
+      if (!hasMore) await this.#wakeUp.wait(times.pollMs);
     }
     unlisten();
   }
 
-  /** Everything that is due now, up to a batch; returns how many events were taken. */
+  /** Handles the events that are due, up to a batch. Returns how many there were. */
   async round(): Promise<number> {
-    const { deliveries, records, clock, log, times } = this.#options;
+    const { outbox, records, clock, log, times } = this.#options;
     if (clock.monotonic() - this.#reconciledAt >= times.reconcileEveryMs) {
       this.#reconciledAt = clock.monotonic();
       await this.#reconcile();
     }
-    const refs = await deliveries.takeOutbox(BATCH, times.holdMs);
+    const refs = await outbox.take({ count: BATCH, holdMs: times.holdMs });
     if (refs.length === 0) return 0;
     const found = await records.readMany(refs.map(({ job }) => job));
     await Promise.all(
       refs.map((ref, i) =>
         this.#dispatch(ref, found[i]).catch((error) => {
-          // It is taken again when the hold is over.
-          log.error({ error, ...ref }, 'a webhook could not be queued; trying again');
+          // It is due again after holdMs.
+          log.error({ error, ...ref }, 'a webhook could not be queued; retrying');
         }),
       ),
     );
@@ -108,29 +111,29 @@ export class Dispatcher {
   }
 
   async #dispatch(ref: EventRef, record: JobRecord | undefined): Promise<void> {
-    const { deliveries, renderers } = this.#options;
+    const { outbox, renderers } = this.#options;
     const webhook = record?.webhook;
-    if (!record || !webhook) return deliveries.leaveOutbox(ref);
+    if (!record || !webhook) return outbox.remove(ref);
     const renderer = renderers[webhook.dialect];
-    if (!renderer) throw new Error(`this process does not speak ${webhook.dialect}`);
+    if (!renderer) throw new Error(`this process has no renderer for the dialect ${webhook.dialect}`);
     if (isRepeatable(ref.event)) return this.#dispatchProgress(ref, record, renderer);
     const id = webhookId(ref.job, ref.event);
-    await this.#queueUp({ ...ref, id }, record, renderer);
-    await deliveries.leaveOutbox(ref);
+    await this.#openDelivery({ ...ref, id }, record, renderer);
+    await outbox.remove(ref);
   }
 
-  /** Its entry stays for a while after each word, so that the next one is not too soon and none is missed. */
+  /** The event stays in the outbox and is due again later: this limits the rate and misses no change. */
   async #dispatchProgress(ref: EventRef, record: JobRecord, renderer: Renderer): Promise<void> {
-    const { deliveries, times } = this.#options;
+    const { outbox, deliveries, times } = this.#options;
     const id = webhookId(ref.job, ref.event, record.rev);
     const last = await deliveries.read(ref);
-    if (isTerminal(record.state) || last?.delivery.id === id) return deliveries.leaveOutbox(ref);
-    await this.#queueUp({ ...ref, id }, record, renderer);
-    await deliveries.postpone(ref, times.progressEveryMs);
+    if (isTerminal(record.state) || last?.delivery.id === id) return outbox.remove(ref);
+    await this.#openDelivery({ ...ref, id }, record, renderer);
+    await outbox.postpone(ref, times.progressEveryMs);
   }
 
-  async #queueUp(ref: DeliveryRef, record: JobRecord, renderer: Renderer): Promise<void> {
-    const { deliveries, queue } = this.#options;
+  async #openDelivery(ref: DeliveryRef, record: JobRecord, renderer: Renderer): Promise<void> {
+    const { deliveries, schedule } = this.#options;
     const { webhook, tenant } = record;
     if (!webhook) return;
     const state = await deliveries.open(ref, {
@@ -140,22 +143,22 @@ export class Dispatcher {
       body: JSON.stringify(await renderer.render(recordAtEvent(record, ref.event), ref.event)),
       retried: renderer.retries(ref.event) ? '1' : '0',
     });
-    if (state === 'pending') await queue.add(queueName(ref.job, ref.event, ref.id), ref);
+    if (state === 'pending') await schedule.add(ref);
   }
 
-  /**
-   * Queues again what has no end and is late, or hurries it: the queue may have been told to wait for an attempt that was due later
-   * than this one. One that is looked at in vain, because its receiver is paused or full, waits again.
-   */
+  /** Wakes overdue deliveries. One whose receiver is paused or has no free slot is delayed again. */
   async #reconcile(): Promise<void> {
-    const { deliveries, queue, times } = this.#options;
-    const late = await deliveries.takeLate(times.lateMs, BATCH, times.reconcileEveryMs + times.lateMs);
+    const { deliveries, schedule, times } = this.#options;
+    const overdue = await schedule.takeOverdue({
+      overdueMs: times.lateMs,
+      count: BATCH,
+      holdMs: times.reconcileEveryMs + times.lateMs,
+    });
     await Promise.all(
-      late.map(async (ref) => {
+      overdue.map(async (ref) => {
         const found = await deliveries.read(ref);
-        if (found?.delivery.state !== 'pending') return deliveries.forgetLate(ref);
-        const { id } = found.delivery;
-        return queue.addNow(queueName(ref.job, ref.event, id), { ...ref, id });
+        if (found?.delivery.state !== 'pending') return schedule.remove(ref);
+        return schedule.wake({ ...ref, id: found.delivery.id });
       }),
     );
   }

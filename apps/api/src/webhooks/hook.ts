@@ -1,4 +1,4 @@
-/** What a job keeps of the wish to be called back. */
+/** The webhook of a new job: its URL is checked here and stored with the job. */
 import { END_EVENTS, MAX_WEBHOOK_URL_LENGTH, type TenantId } from '@lehr/shared';
 import { type Egress, EgressError } from '@lehr/shared/egress';
 import type { Dialect, NewJob } from '@lehr/shared/records';
@@ -6,17 +6,17 @@ import { refusal } from '../field-problems.ts';
 
 export interface Hook {
   readonly url: string;
-  /** Types of job events, `job.progress` among them. Absent: the end, whichever it is. */
+  /** Types of job events, `job.progress` included. Default: all ends. */
   readonly events?: readonly string[] | undefined;
-  /** Whose wire it speaks; native unless said otherwise. */
+  /** The dialect of the bodies. Default: native. */
   readonly dialect?: Dialect;
-  /** Where the URL stood in the request. */
+  /** JSON pointer of the URL in the request. */
   readonly pointer?: string;
 }
 
 /**
- * The fields of a new job whose owner is to be told. Throws `invalid-input` for a URL that could not be called anyway; names are
- * looked up when it is called.
+ * The fields of a new job with a webhook. Throws `invalid-input` for a URL that can never be called; its host name is resolved
+ * at each call.
  */
 export function hookFields(
   egress: Pick<Egress, 'check'>,
@@ -30,7 +30,7 @@ export function hookFields(
   return { webhook: { url, events: unique, dialect, secret: owner }, hook_events: unique.join(' ') };
 }
 
-/** Throws `invalid-input` unless requests may be made to this URL. */
+/** Throws `invalid-input` unless requests to this URL are allowed. */
 export function checkUrl(egress: Pick<Egress, 'check'>, url: string, pointer: string): void {
   try {
     egress.check(url);

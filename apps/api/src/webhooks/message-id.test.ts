@@ -4,12 +4,12 @@ import { queueName, webhookId } from './message-id.ts';
 
 const JOB = 'job_01jd3v9s6w0000000000000000' as ReturnType<typeof newJobId>;
 
-test('a webhook id is a ULID that follows from job and event, for ever', () => {
+test('A webhook id is a ULID computed from job and event', () => {
   expect(webhookId(JOB, 'job.succeeded')).toBe('msg_01JD3V9S6WHHV94M9VF3DM2S08');
   expect(webhookId(JOB, 'job.succeeded')).toMatch(/^msg_[0-9A-HJKMNP-TV-Z]{26}$/);
 });
 
-test('no two events share one', () => {
+test('Different events have different webhook ids', () => {
   const ids = Array.from({ length: 1000 }, () => newJobId()).flatMap((job) => [
     webhookId(job, 'job.started'),
     webhookId(job, 'job.failed'),
@@ -19,7 +19,7 @@ test('no two events share one', () => {
   expect(new Set(ids).size).toBe(4000);
 });
 
-test('the name in the queue is one per event, and one per word about progress', () => {
+test('A queue name is unique per event, and per id for progress', () => {
   expect(queueName(JOB, 'job.failed', 'msg_1')).toBe(`wh-${JOB}-job.failed`);
   expect(queueName(JOB, 'job.progress', 'msg_1')).toBe(`wh-${JOB}-job.progress-msg_1`);
 });

@@ -7,8 +7,8 @@ const TIME_LENGTH = 10;
 const RANDOM_LENGTH = 16;
 
 /**
- * The webhook id of an event: `msg_` and a ULID that follows from job and event alone, so it is the same on every attempt, after
- * every crash, whoever works it out. `rev` tells events of one kind apart that a job may have many of.
+ * The webhook id of an event: `msg_` and a ULID that is computed from job and event alone. It is therefore the same on every
+ * attempt, after every crash and in every process. `rev` distinguishes the events of a repeatable type.
  */
 export function webhookId(job: JobId, event: string, rev?: number): string {
   const digest = createHash('sha256')
@@ -19,11 +19,11 @@ export function webhookId(job: JobId, event: string, rev?: number): string {
   return `msg_${time}${random.join('')}`;
 }
 
-/** Its name in the delivery queue, where a name is taken once. */
+/** The name of a delivery in the queue, which accepts each name once. */
 export const queueName = (job: JobId, event: string, id: string): string =>
   isRepeatable(event) ? `wh-${job}-${event}-${id}` : `wh-${job}-${event}`;
 
-/** A job may have many of these; each is overtaken by the next. */
+/** A job can have many events of this type; each replaces the one before. */
 export const isRepeatable = (event: string): boolean => event === 'job.progress';
 
 export const isEnd = (event: string): boolean => (END_EVENTS as readonly string[]).includes(event);

@@ -1,20 +1,22 @@
-/** What webhooks are made of, over one connection: routes and delivery each have their own. */
+/** The parts that webhooks need over one connection: the routes and the delivery service each open their own. */
 import type { Egress } from '@lehr/shared/egress';
-import { DeliveryQueue } from '@lehr/shared/queue';
 import type { Keys, Redis } from '@lehr/shared/redis';
-import { Deliveries } from './deliveries.ts';
-import { Receivers } from './receivers.ts';
-import { Sealer } from './seal.ts';
-import { WebhookSecrets } from './secrets.ts';
-import { Sender } from './sender.ts';
+import { Sender } from './attempts/sender.ts';
+import { Deliveries } from './deliveries/deliveries.ts';
+import { DeliverySchedule } from './deliveries/delivery-schedule.ts';
+import { Outbox } from './deliveries/outbox.ts';
+import { Receivers } from './receivers/receivers.ts';
+import { Sealer } from './secrets/sealer.ts';
+import { WebhookSecrets } from './secrets/webhook-secrets.ts';
 
 export interface WebhookParts {
   readonly egress: Egress;
+  readonly outbox: Outbox;
   readonly deliveries: Deliveries;
+  readonly schedule: DeliverySchedule;
   readonly receivers: Receivers;
   readonly secrets: WebhookSecrets;
   readonly sender: Sender;
-  readonly queue: DeliveryQueue;
 }
 
 export interface WebhookOptions {
@@ -22,14 +24,14 @@ export interface WebhookOptions {
   readonly egress: Egress;
   /** LEHR_SECRET_KEY. */
   readonly secretKey: string;
-  /** How long a delivery with an end can be looked at and sent again. */
+  /** How long a delivery that has ended can be read and sent again. */
   readonly endedMs: number;
-  /** A receiver has so long for everything. */
+  /** For one attempt, from the connection to the end of the reply. */
   readonly timeoutMs?: number;
 }
 
 const TIMEOUT_MS = 15_000;
-/** Longer than the longest gap between two attempts, whatever a receiver asks for. */
+/** Longer than the longest time between two attempts, whatever Retry-After a receiver sends. */
 const PENDING_MS = 7 * 24 * 3_600_000;
 
 export function openWebhooks(redis: Redis, options: WebhookOptions): WebhookParts {
@@ -37,10 +39,11 @@ export function openWebhooks(redis: Redis, options: WebhookOptions): WebhookPart
   const secrets = new WebhookSecrets(redis, keys, new Sealer(secretKey, 'webhook-secrets'));
   return {
     egress,
-    secrets,
+    outbox: new Outbox(redis, keys),
     deliveries: new Deliveries(redis, keys, { pendingMs: PENDING_MS, endedMs }),
+    schedule: new DeliverySchedule(redis, keys),
     receivers: new Receivers(redis, keys),
+    secrets,
     sender: new Sender(egress, secrets, timeoutMs),
-    queue: new DeliveryQueue(redis, keys),
   };
 }

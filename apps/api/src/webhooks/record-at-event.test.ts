@@ -15,7 +15,7 @@ const ENDED = {
   error: { code: 'engine-failed', title: '', detail: '', retryable: true },
 } as unknown as JobRecord;
 
-test('at its start a job that is over was waiting, with no attempt', () => {
+test('The record at job.queued is queued and has no attempt, also when the job has ended', () => {
   const record = recordAtEvent(ENDED, 'job.queued');
   expect(record).toMatchObject({ state: 'queued', attempt: 0, created_at: 1000 });
   for (const name of ['started_at', 'finished_at', 'expires_at', 'worker', 'error']) {
@@ -24,19 +24,19 @@ test('at its start a job that is over was waiting, with no attempt', () => {
   expect(happenedAt(record)).toBe(1000);
 });
 
-test('when it was taken it ran, and had no end', () => {
+test('The record at job.started is running and has no end', () => {
   const record = recordAtEvent(ENDED, 'job.started');
   expect(record).toMatchObject({ state: 'running', started_at: 2000, worker: 'w' });
   for (const name of ['finished_at', 'expires_at', 'error']) expect(record).not.toHaveProperty(name);
   expect(happenedAt(record)).toBe(2000);
 });
 
-test('a job that went back into its queue was taken all the same', () => {
+test('The record at job.started is running, also when the job is queued again', () => {
   const requeued = { ...recordAtEvent(ENDED, 'job.queued'), attempt: 1 } as JobRecord;
   expect(recordAtEvent(requeued, 'job.started')).toMatchObject({ state: 'running', started_at: 1000 });
 });
 
-test('its end is as it is', () => {
+test('The record at an end is unchanged', () => {
   expect(recordAtEvent(ENDED, 'job.failed')).toBe(ENDED);
   expect(happenedAt(ENDED)).toBe(3000);
 });

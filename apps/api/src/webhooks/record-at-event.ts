@@ -1,12 +1,12 @@
 import type { JobRecord } from '@lehr/shared/records';
 
-/** What a record gets only as it goes on. */
+/** Fields that a record gets when it is started, and when it ends. */
 const OF_RUNNING = ['started_at', 'worker', 'lease', 'progress', 'cancel_requested'];
 const OF_ENDED = ['finished_at', 'expires_at', 'output', 'metrics', 'error'];
 
 /**
- * The record as it stood at an event that is told late: a job may be over by the time its start is rendered, and a receiver must
- * not meet the end twice. Ends need no such care, and progress is always told as it is now.
+ * The record as it was at the event. A webhook may be rendered late: when the job has ended meanwhile, the webhook of its start
+ * must not show the end. The record of an end never changes, and progress is always sent as it is now.
  */
 export function recordAtEvent(record: JobRecord, event: string): JobRecord {
   switch (event) {
@@ -22,7 +22,7 @@ export function recordAtEvent(record: JobRecord, event: string): JobRecord {
   }
 }
 
-/** When the event happened, ms: what `recordAtEvent` says of the last change. */
+/** When the record got its state, ms: the time of the event for a record from `recordAtEvent`. */
 export function happenedAt(record: JobRecord): number {
   if ('finished_at' in record) return record.finished_at;
   return record.state === 'running' ? record.started_at : record.created_at;

@@ -1,17 +1,17 @@
+/** A delivery that its owner reads, or asks for again. */
 import { type DeliveryView, type JobId, LehrError } from '@lehr/shared';
-import type { StoredDelivery } from './deliveries.ts';
-import { isRepeatable, queueName } from './message-id.ts';
+import type { StoredDelivery } from './deliveries/deliveries.ts';
+import { isRepeatable } from './message-id.ts';
 import type { WebhookParts } from './parts.ts';
 
-/** Sends the last event of a job again, under its old id and with its old bytes. Throws `conflict` when there is none. */
+/** Sends the last event of a job again, with its id and bytes unchanged. Throws `conflict` when there is none. */
 export async function redeliver(parts: WebhookParts, job: JobId): Promise<StoredDelivery> {
-  const { deliveries, receivers, queue } = parts;
+  const { deliveries, receivers, schedule } = parts;
   const last = (await deliveries.of(job)).filter(({ event }) => !isRepeatable(event)).at(-1);
-  if (!last) throw new LehrError('conflict', 'No webhook event of this job was made yet.');
+  if (!last) throw new LehrError('conflict', 'This job has no webhook event yet.');
   await receivers.reopen(last);
-  await deliveries.settle(last, { state: 'pending', anew: true });
-  const { event, id } = last;
-  await queue.addNow(queueName(job, event, id), { job, event, id });
+  await deliveries.settle(last, { state: 'pending', restart: true });
+  await schedule.wake(last);
   return (await deliveries.read(last))?.delivery ?? last;
 }
 

@@ -1,10 +1,10 @@
 import type { Dialect, JobRecord } from '@lehr/shared/records';
 
-/** How webhooks of one dialect look. */
+/** Renders the webhooks of one dialect. */
 export interface Renderer {
-  /** What is sent as JSON, below 20 kB or so: links, never bytes. The record stands as it did at the event. */
+  /** The body, sent as JSON; at most about 20 kB, so it has links and no bytes. `record` is as it was at the event. */
   render(record: JobRecord, event: string): Promise<object>;
-  /** Whether a failed attempt is followed by others. */
+  /** Whether a failed attempt is retried. */
   retries(event: string): boolean;
 }
 

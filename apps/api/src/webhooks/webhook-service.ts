@@ -1,21 +1,21 @@
 /**
- * The role `webhooks`: takes events from the outbox and delivers them. Any number of processes may have it; they share the outbox,
- * the queue and what is known of receivers.
+ * The role `webhooks`: takes events from the outbox and delivers them. Any number of processes can have this role; they share
+ * the outbox, the schedule and the health of receivers.
  */
 import type { Clock, Log, Metrics } from '@lehr/shared';
 import { DeliveryWorker } from '@lehr/shared/queue';
 import type { RecordStore } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import type { Channels } from '../follow/channels.ts';
-import { Deliverer } from './deliverer.ts';
+import { Deliverer } from './attempts/deliverer.ts';
+import { RETRY_DELAYS_MS } from './attempts/verdict.ts';
 import { DISPATCHER_TIMES, Dispatcher, type DispatcherTimes } from './dispatcher.ts';
 import type { WebhookParts } from './parts.ts';
-import { ReceiverGate } from './receiver-gate.ts';
+import { ReceiverGate } from './receivers/receiver-gate.ts';
 import type { Renderers } from './renderer.ts';
-import { RETRY_DELAYS_MS } from './schedule.ts';
 
 export interface WebhookServiceOptions extends WebhookParts {
-  /** A connection of the role `blocking`, for the queue alone. */
+  /** A connection of the role `blocking`, used by the queue only. */
   readonly blocking: Redis;
   readonly keys: Keys;
   readonly records: RecordStore;
@@ -36,7 +36,7 @@ export interface WebhookServiceTimes extends DispatcherTimes {
 
 const DAY_MS = 24 * 3_600_000;
 
-const DELIVERY_TIMES: WebhookServiceTimes = {
+const DEFAULT_TIMES: WebhookServiceTimes = {
   ...DISPATCHER_TIMES,
   retryDelaysMs: RETRY_DELAYS_MS,
   closeAfterMs: 5 * DAY_MS,
@@ -44,11 +44,11 @@ const DELIVERY_TIMES: WebhookServiceTimes = {
   stalledCheckMs: 5_000,
 };
 
-/** Deliveries in hand at once; nearly all of them wait for a receiver. */
+/** Deliveries handled at once; nearly all of them wait for a receiver. */
 const CONCURRENCY = 512;
 const MAX_PER_RECEIVER = 32;
-/** Until attempts that were cut off are back in the queue. */
-const CUT_MS = 500;
+/** For attempts that were aborted to return to the queue. */
+const ABORT_MS = 500;
 
 export class WebhookService {
   readonly #gate: ReceiverGate;
@@ -58,7 +58,7 @@ export class WebhookService {
 
   constructor(options: WebhookServiceOptions) {
     const { blocking, clock } = options;
-    const times = { ...DELIVERY_TIMES, ...options.times };
+    const times = { ...DEFAULT_TIMES, ...options.times };
     this.#gate = new ReceiverGate({ maxPerReceiver: MAX_PER_RECEIVER, clock });
     this.#dispatcher = new Dispatcher({ ...options, times });
     this.#deliverer = new Deliverer({ ...options, ...times, gate: this.#gate });
@@ -76,11 +76,11 @@ export class WebhookService {
     this.#worker.start();
   }
 
-  /** Attempts under way may finish for `graceMs`; those that do not are made again by another process. */
+  /** Lets running attempts finish for `graceMs`; the others are aborted, and another process makes them. */
   async stop(graceMs: number): Promise<void> {
     this.#gate.close();
-    const cut = setTimeout(() => this.#deliverer.abort(), graceMs);
-    await Promise.all([this.#dispatcher.stop(), this.#worker.stop(graceMs + CUT_MS)]);
-    clearTimeout(cut);
+    const abort = setTimeout(() => this.#deliverer.abort(), graceMs);
+    await Promise.all([this.#dispatcher.stop(), this.#worker.stop(graceMs + ABORT_MS)]);
+    clearTimeout(abort);
   }
 }

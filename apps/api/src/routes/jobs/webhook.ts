@@ -6,7 +6,7 @@ import type { Caller } from '../../auth/authenticator.ts';
 import { findJob } from '../../jobs/find.ts';
 import { requires } from '../../middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../../responses.ts';
-import type { StoredDelivery } from '../../webhooks/deliveries.ts';
+import type { StoredDelivery } from '../../webhooks/deliveries/deliveries.ts';
 import { presentDelivery, redeliver } from '../../webhooks/redeliver.ts';
 import { IdParams } from './params.ts';
 

@@ -1,16 +1,16 @@
 /**
- * What is done with one delivery when its turn comes: perhaps later (its receiver is full, or left alone for a while), else one
- * attempt and what follows from it. Whoever is killed in the middle leaves a delivery without an end, which the queue hands to the
- * next process; the webhook id stays the same, so the receiver can tell.
+ * Handles one delivery when it is due. If its receiver is paused or has no free slot, the delivery is delayed; otherwise one
+ * attempt is made and its result is stored. A process killed meanwhile leaves the delivery pending, and the queue hands it to
+ * another process; the webhook id stays the same, so that the receiver can deduplicate.
  */
 import { setMaxListeners } from 'node:events';
 import { type Log, type Metrics, unreachable } from '@lehr/shared';
 import type { QueuedDelivery } from '@lehr/shared/queue';
-import type { Deliveries, StoredDelivery } from './deliveries.ts';
-import type { ReceiverGate } from './receiver-gate.ts';
-import { hostOf, laneOf, type Receivers } from './receivers.ts';
-import { type Reply, type Verdict, verdictOf } from './schedule.ts';
+import type { Deliveries, StoredDelivery } from '../deliveries/deliveries.ts';
+import type { ReceiverGate } from '../receivers/receiver-gate.ts';
+import { hostKey, hostOf, type Receivers } from '../receivers/receivers.ts';
 import type { Sender, Sent } from './sender.ts';
+import { type Reply, type Verdict, verdictOf } from './verdict.ts';
 
 export interface DelivererOptions {
   readonly deliveries: Deliveries;
@@ -21,12 +21,12 @@ export interface DelivererOptions {
   readonly log: Log;
   /** Before the second attempt, the third and so on. */
   readonly retryDelaysMs: readonly number[];
-  /** A URL that took nothing for so long, and used up every attempt of a delivery, is given nothing more. */
+  /** A URL is closed when a delivery to it used up its attempts and none has succeeded for this long. */
   readonly closeAfterMs: number;
 }
 
-/** After this a delivery is looked at again that was cut off at shutdown, or asked for again meanwhile. */
-const SOON_MS = 0;
+/** The delivery is due again at once: its attempt was aborted at shutdown, or its owner asked for it again meanwhile. */
+const AT_ONCE_MS = 0;
 
 export class Deliverer {
   readonly #options: DelivererOptions;
@@ -34,32 +34,32 @@ export class Deliverer {
 
   constructor(options: DelivererOptions) {
     this.#options = options;
-    // Every attempt under way listens to it.
+    // Every running attempt listens to it.
     setMaxListeners(0, this.#stop.signal);
   }
 
-  /** Cuts the attempts under way; they count for nothing. */
+  /** Aborts the running attempts. They do not count. */
   abort(): void {
     this.#stop.abort();
   }
 
-  /** Undefined when the delivery needs nothing more, else after how many ms to look again. */
+  /** Resolves with the ms after which the delivery is due again; undefined when it needs no further attempt. */
   async handle({ job, event, id }: QueuedDelivery): Promise<number | undefined> {
     const { deliveries, receivers, gate } = this.#options;
     const found = await deliveries.read({ job, event });
     if (!found || found.delivery.id !== id || found.delivery.state !== 'pending') return undefined;
     const { delivery, now } = found;
-    // The queue goes by the clocks of its processes; this one is Redis's.
+    // The queue may be early: it goes by the clock of a process, due_at by the clock of Redis.
     if (delivery.due_at > now) return delivery.due_at - now;
     const { isGone, pausedMs } = await receivers.look(delivery);
-    if (isGone) return this.#end(delivery, 'gone');
+    if (isGone) return this.#dropUnsent(delivery);
     if (pausedMs > 0) return pausedMs;
-    const entry = await gate.enter(laneOf(delivery));
+    const entry = await gate.enter(hostKey(delivery));
     if ('waitMs' in entry) return entry.waitMs;
     let ok = false;
     try {
       const sent = await this.#attempt(delivery, now);
-      if (!sent) return SOON_MS;
+      if (!sent) return AT_ONCE_MS;
       const verdict = this.#judge(delivery, sent.reply, now);
       ok = verdict.state === 'delivered';
       return await this.#conclude(delivery, sent, verdict);
@@ -68,7 +68,7 @@ export class Deliverer {
     }
   }
 
-  /** Undefined when it was cut off at shutdown. */
+  /** Undefined when it was aborted at shutdown. */
   async #attempt(delivery: StoredDelivery, now: number): Promise<Sent | undefined> {
     const { signal } = this.#stop;
     try {
@@ -97,49 +97,49 @@ export class Deliverer {
     const { status, ms } = attempt;
     metrics.webhookAttempts.inc({ outcome: outcomeOf(reply) });
     metrics.webhookAttemptDuration.observe(ms / 1000);
-    await this.#note(delivery, verdict);
+    await this.#updateReceiver(delivery, verdict);
     const settled = await deliveries.settle(delivery, verdict, attempt);
     log.debug({ ...factsOf(delivery), status, ms, error }, 'webhook attempt');
     if (settled === 'replaced') return undefined;
-    if (settled === 'asked-again') return SOON_MS;
-    return verdict.state === 'pending' ? verdict.againMs : this.#ended(delivery, verdict.state);
+    if (settled === 'asked-again') return AT_ONCE_MS;
+    return verdict.state === 'pending' ? verdict.retryInMs : this.#ended(delivery, verdict.state);
   }
 
-  /** What all processes should know of the receiver. */
-  async #note(delivery: StoredDelivery, { state, pauseMs }: Verdict): Promise<void> {
+  /** Shares the health of the receiver with the other processes. */
+  async #updateReceiver(delivery: StoredDelivery, { state, pauseMs }: Verdict): Promise<void> {
     const { receivers, closeAfterMs } = this.#options;
     if (pauseMs !== undefined) await receivers.pause(delivery, pauseMs);
     switch (state) {
       case 'delivered':
-        return receivers.welcome(delivery);
+        return receivers.markHealthy(delivery);
       case 'gone':
         return receivers.close(delivery);
       case 'pending':
-        await receivers.failed(delivery);
+        await receivers.markFailing(delivery);
         return;
       case 'failed':
-        if ((await receivers.failed(delivery)) > closeAfterMs) await receivers.close(delivery);
+        if ((await receivers.markFailing(delivery)) > closeAfterMs) await receivers.close(delivery);
         return;
       default:
         return unreachable(state);
     }
   }
 
-  /** Without an attempt. */
-  async #end(delivery: StoredDelivery, state: 'gone'): Promise<number | undefined> {
-    const settled = await this.#options.deliveries.settle(delivery, { state });
-    return settled === 'asked-again' ? SOON_MS : this.#ended(delivery, state);
+  /** Ends a delivery to a closed URL without an attempt. */
+  async #dropUnsent(delivery: StoredDelivery): Promise<number | undefined> {
+    const settled = await this.#options.deliveries.settle(delivery, { state: 'gone' });
+    return settled === 'asked-again' ? AT_ONCE_MS : this.#ended(delivery, 'gone');
   }
 
   #ended(delivery: StoredDelivery, state: 'delivered' | 'failed' | 'gone'): undefined {
     const { metrics, log } = this.#options;
     metrics.webhookDeliveries.inc({ outcome: state });
-    if (state === 'failed') log.warn(factsOf(delivery), 'webhook given up');
+    if (state === 'failed') log.warn(factsOf(delivery), 'webhook failed after its last attempt');
     if (state === 'gone') log.info(factsOf(delivery), 'webhook dropped: its receiver is gone');
   }
 }
 
-/** For the log. The rest of a URL may be a secret. */
+/** For the log. Only the host: the rest of a URL may be a secret. */
 const factsOf = ({ job, event, id, url }: StoredDelivery) => ({ job, event, id, host: hostOf(url) });
 
 const outcomeOf = (reply: Reply): string =>

@@ -1,18 +1,18 @@
--- Writes down what came of an attempt, and what follows from it.
+-- Stores the result of an attempt and the next state of the delivery.
 --
 -- KEYS[1]  <prefix>:delivery:<job>:<event>
 -- KEYS[2]  <prefix>:attempts:<job>
 -- KEYS[3]  <prefix>:undelivered
 -- ARGV[1]  `<job> <event>`
--- ARGV[2]  webhook id; when another has taken its place, or the job was deleted, nothing is written
--- ARGV[3]  its state from now on
+-- ARGV[2]  webhook id; nothing is stored when the record has another one or was deleted
+-- ARGV[3]  the next state
 -- ARGV[4]  ms until the next attempt
--- ARGV[5]  how long it is kept, ms
+-- ARGV[5]  how long the record is kept, ms
 -- ARGV[6]  the attempt as JSON, or '' when none was made
 -- ARGV[7]  attempts kept per job
--- ARGV[8]  '1' when its owner asks for it again: its attempts are counted anew
--- ARGV[9]  how often its owner had asked for it again when it was read for this attempt; once more since, and the attempt is only
---          logged
+-- ARGV[8]  '1' when the owner asks for it again: its attempts are counted from zero
+-- ARGV[9]  how often the owner had asked for it again when it was read for this attempt; if that has changed since, the attempt is
+--          only logged
 -- Returns 'settled', 'asked-again' or 'replaced'.
 
 if redis.call('HGET', KEYS[1], 'id') ~= ARGV[2] then return 'replaced' end

@@ -1,22 +1,22 @@
-/** Secrets as they are kept in Redis: AES-256-GCM under a key that Redis never sees. */
+/** Encrypts secrets that are stored in Redis: AES-256-GCM under a key that Redis never sees. */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import { LehrError } from '@lehr/shared';
 
 const CIPHER = 'aes-256-gcm';
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
-/** Stands first, so that another way of sealing can follow. */
+/** The first byte, so that another format can follow. */
 const VERSION = 1;
 
 export class Sealer {
   readonly #key: Buffer;
 
-  /** `secretKey` is LEHR_SECRET_KEY; another `purpose` makes another key of it. */
+  /** `secretKey` is LEHR_SECRET_KEY; each `purpose` derives its own key from it. */
   constructor(secretKey: string, purpose: string) {
     this.#key = Buffer.from(hkdfSync('sha256', secretKey, 'lehr', purpose, 32));
   }
 
-  /** Base64url of version, nonce, text and tag. It opens for the same owner only: moving it to another breaks it. */
+  /** Returns base64url of version, nonce, ciphertext and tag. It can be opened for the same owner only. */
   seal(text: string, owner: string): string {
     const iv = randomBytes(IV_BYTES);
     const cipher = createCipheriv(CIPHER, this.#key, iv).setAAD(Buffer.from(owner));
@@ -24,7 +24,7 @@ export class Sealer {
     return Buffer.concat([Buffer.from([VERSION]), iv, sealed, cipher.getAuthTag()]).toString('base64url');
   }
 
-  /** Throws `internal` for what was sealed with another key, for another owner, or changed since. */
+  /** Throws `internal` if it was sealed with another key or for another owner, or has been changed. */
   open(sealed: string, owner: string): string {
     const bytes = Buffer.from(sealed, 'base64url');
     try {
@@ -35,7 +35,7 @@ export class Sealer {
       const text = bytes.subarray(1 + IV_BYTES, -TAG_BYTES);
       return Buffer.concat([decipher.update(text), decipher.final()]).toString('utf8');
     } catch (cause) {
-      const message = `A secret of ${owner} does not open: is LEHR_SECRET_KEY the one it was sealed with?`;
+      const message = `A secret of ${owner} cannot be decrypted: has LEHR_SECRET_KEY changed?`;
       throw new LehrError('internal', message, { cause });
     }
   }

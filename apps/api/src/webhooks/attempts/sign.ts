@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
 
 /**
- * The headers of one attempt (Standard Webhooks): HMAC-SHA256 of `id.timestamp.body` under every secret that is alive, separated by
- * spaces. `timestampS` is of this attempt: receivers refuse one that is five minutes off.
+ * The headers of one attempt (Standard Webhooks): HMAC-SHA256 of `id.timestamp.body` under each live secret, separated by
+ * spaces. `timestampS` is the time of this attempt: receivers reject one that is five minutes off.
  */
 export function signedHeaders(
   id: string,

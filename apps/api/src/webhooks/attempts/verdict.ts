@@ -1,4 +1,4 @@
-/** What an answer means for a delivery, and when it is tried again. Pure. */
+/** What the result of an attempt means for its delivery, and when the next attempt is due. Pure. */
 import type { EgressFault } from '@lehr/shared/egress';
 
 const SECOND = 1000;
@@ -17,33 +17,33 @@ export const RETRY_DELAYS_MS: readonly number[] = [
   20 * HOUR,
   24 * HOUR,
 ];
-/** So that what failed together does not come back together. */
+/** Deliveries that failed at the same time are not retried at the same time. */
 const JITTER = 0.1;
-/** A receiver may ask for more patience than this; we come back all the same. */
+/** A longer Retry-After is cut to this. */
 const MAX_RETRY_AFTER_MS = 24 * HOUR;
 const DEFAULT_PAUSE_MS = 5 * SECOND;
 const MAX_PAUSE_MS = 5 * MINUTE;
-/** Overloaded, or limiting us: everything for this receiver waits. */
+/** The receiver is overloaded or limits our rate: all deliveries to it pause. */
 const BUSY = [429, 502, 503, 504];
 const GONE = 410;
 
-/** What came of an attempt: a status, or why there was none. */
+/** The result of an attempt: a status, or why there was none. */
 export type Reply =
   | { readonly status: number; readonly retryAfter: string | undefined }
   | { readonly fault: EgressFault };
 
 export type Verdict =
   | { readonly state: 'delivered' | 'gone' | 'failed'; readonly pauseMs?: number }
-  | { readonly state: 'pending'; readonly againMs: number; readonly pauseMs?: number };
+  | { readonly state: 'pending'; readonly retryInMs: number; readonly pauseMs?: number };
 
 export interface Tries {
   /** Attempts made so far, this one included. */
   readonly made: number;
-  /** Empty for what is not tried again. */
+  /** Empty for a delivery that is not retried. */
   readonly delaysMs: readonly number[];
   /** 0 up to 1. */
   readonly random: number;
-  /** Wall clock, ms: what a Retry-After date is measured from. */
+  /** Wall clock, ms: a Retry-After date is measured from it. */
   readonly now: number;
 }
 
@@ -56,10 +56,10 @@ export function verdictOf(reply: Reply, { made, delaysMs, random, now }: Tries):
   const pause = isBusy && { pauseMs: Math.min(askedMs ?? DEFAULT_PAUSE_MS, MAX_PAUSE_MS) };
   if (made > delaysMs.length) return { state: 'failed', ...pause };
   const ownMs = delaysMs[made - 1] * (1 - JITTER + 2 * JITTER * random);
-  return { state: 'pending', againMs: Math.round(Math.max(ownMs, askedMs ?? 0)), ...pause };
+  return { state: 'pending', retryInMs: Math.round(Math.max(ownMs, askedMs ?? 0)), ...pause };
 }
 
-/** Retry-After in seconds or as a date (RFC 9110 10.2.3); undefined when it says nothing usable. */
+/** Retry-After in seconds or as a date (RFC 9110 10.2.3); undefined when it is neither. */
 function retryAfterMs(header: string | undefined, now: number): number | undefined {
   if (header === undefined) return undefined;
   const ms = /^\s*\d{1,10}\s*$/.test(header) ? Number(header) * SECOND : Date.parse(header) - now;

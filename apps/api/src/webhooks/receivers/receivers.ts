@@ -1,9 +1,9 @@
-/** What is known of receivers, by all processes: who is left alone for a while, and who wants no more. */
+/** The health of receivers, shared by all processes: which hosts are paused, and which URLs are closed. */
 import { createHash } from 'node:crypto';
 import type { TenantId } from '@lehr/shared';
 import { type Keys, type Redis, redisNow } from '@lehr/shared/redis';
 
-/** A place webhooks of one tenant go to. Tenants are kept apart: one's trouble with a host is not the other's. */
+/** Where webhooks of one tenant go. Tenants are kept apart: one cannot pause a host for another. */
 export interface Receiver {
   readonly tenant: TenantId;
   readonly url: string;
@@ -14,8 +14,8 @@ const KEEP_MS = 30 * DAY_MS;
 
 export const hostOf = (url: string): string => new URL(url).host;
 
-/** Deliveries to the same host share it. */
-export const laneOf = ({ tenant, url }: Receiver): string => hash(`${tenant} ${hostOf(url)}`);
+/** All URLs of a tenant on one host share pauses and slots. */
+export const hostKey = ({ tenant, url }: Receiver): string => hash(`${tenant} ${hostOf(url)}`);
 
 export class Receivers {
   readonly #redis: Redis;
@@ -29,35 +29,35 @@ export class Receivers {
   async look(receiver: Receiver): Promise<{ isGone: boolean; pausedMs: number }> {
     const [gone, pausedMs] = await Promise.all([
       this.#redis.hexists(this.#goneKey(receiver), 'gone'),
-      this.#redis.pttl(this.#keys.hookPause(laneOf(receiver))),
+      this.#redis.pttl(this.#keys.hookPause(hostKey(receiver))),
     ]);
     return { isGone: gone === 1, pausedMs: Math.max(pausedMs, 0) };
   }
 
-  /** Nothing goes to this host for so long. A longer pause that is under way stays. */
+  /** Sends nothing to this host for `ms`. A longer pause stays. */
   async pause(receiver: Receiver, ms: number): Promise<void> {
-    const key = this.#keys.hookPause(laneOf(receiver));
+    const key = this.#keys.hookPause(hostKey(receiver));
     if ((await this.#redis.pttl(key)) < ms) await this.#redis.set(key, '', 'PX', Math.max(1, Math.round(ms)));
   }
 
-  /** Nothing goes to this URL any more, until its owner asks for it. */
+  /** Sends nothing to this URL any more, until its owner asks for a delivery again. */
   async close(receiver: Receiver): Promise<void> {
     const key = this.#goneKey(receiver);
     await this.#redis.multi().hset(key, 'gone', 1).pexpire(key, KEEP_MS).exec();
   }
 
-  /** Its owner says that it works again. */
+  /** Ends the pause of the host and opens a closed URL. */
   async reopen(receiver: Receiver): Promise<void> {
-    await this.#redis.del(this.#goneKey(receiver), this.#keys.hookPause(laneOf(receiver)));
+    await this.#redis.del(this.#goneKey(receiver), this.#keys.hookPause(hostKey(receiver)));
   }
 
-  /** The URL took something. */
-  async welcome(receiver: Receiver): Promise<void> {
+  /** An attempt has succeeded. */
+  async markHealthy(receiver: Receiver): Promise<void> {
     await this.#redis.del(this.#goneKey(receiver));
   }
 
-  /** Notes a failed attempt; returns for how long none has gone through, ms. */
-  async failed(receiver: Receiver): Promise<number> {
+  /** An attempt has failed. Returns for how long none has succeeded, ms. */
+  async markFailing(receiver: Receiver): Promise<number> {
     const key = this.#goneKey(receiver);
     const now = await redisNow(this.#redis);
     await this.#redis.multi().hsetnx(key, 'failing_since', now).pexpire(key, KEEP_MS).exec();

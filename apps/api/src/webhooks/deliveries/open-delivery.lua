@@ -1,10 +1,10 @@
--- Writes a delivery down, once: who comes later with the same webhook id finds the first one's body.
+-- Stores a new delivery, due at once. A second call with the same webhook id changes nothing: the body of the first one stays.
 --
 -- KEYS[1]  <prefix>:delivery:<job>:<event>
 -- KEYS[2]  <prefix>:undelivered
 -- ARGV[1]  `<job> <event>`
--- ARGV[2]  webhook id; another one stands for a newer event of the same kind and takes the place of the old
--- ARGV[3]  how long it is kept while it has no end, ms
+-- ARGV[2]  webhook id; a delivery with another id is of an older event of this kind and is replaced
+-- ARGV[3]  how long the record is kept while it is pending, ms
 -- ARGV[4]  its fields: name, value, name, value ...
 -- Returns its state.
 

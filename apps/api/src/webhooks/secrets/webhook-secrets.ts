@@ -1,12 +1,13 @@
-/** The secrets that sign webhooks: one per owner, and for a day after a rotation the one before it. */
+/** The secrets that sign webhooks: one per owner, and the previous one for a day after a rotation. */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { LehrError, type TenantId } from '@lehr/shared';
 import { defineScript, type Keys, type Redis, type Script } from '@lehr/shared/redis';
-import type { Sealer } from './seal.ts';
+import type { Sealer } from './sealer.ts';
 
-const SECRETS_LUA = readFileSync(new URL('./secrets.lua', import.meta.url), 'utf8');
+const SECRETS_LUA = readFileSync(new URL('./webhook-secrets.lua', import.meta.url), 'utf8');
 const SECRET_BYTES = 32;
+/** How long a rotated secret keeps signing. */
 const OVERLAP_MS = 24 * 3_600_000;
 
 export interface LiveSecret {
@@ -22,7 +23,7 @@ export interface ShownSecret {
   readonly createdAt: number;
 }
 
-interface Stored {
+interface StoredSecret {
   readonly sealed: string;
   readonly created_at: number;
   readonly expires_at?: number;
@@ -39,38 +40,42 @@ export class WebhookSecrets {
     this.#script = defineScript(redis, 'lehrSecrets', SECRETS_LUA);
   }
 
-  /** All keys that sign now, the current one first. */
+  /** All secrets that sign now, the current one first. */
   async signing(owner: TenantId): Promise<string[]> {
-    const { live } = await this.#ask(owner, 'live');
+    const { live } = await this.#run(owner, 'live');
     return live.map(({ sealed }) => this.#sealer.open(sealed, owner));
   }
 
   async list(owner: TenantId): Promise<LiveSecret[]> {
-    const { live } = await this.#ask(owner, 'live');
+    const { live } = await this.#run(owner, 'live');
     return live.map(({ created_at, expires_at }) => ({ createdAt: created_at, expiresAt: expires_at }));
   }
 
-  /** The current one. Throws `conflict` when it has been shown before. */
+  /** The current one. Throws `conflict` when it was shown before. */
   async show(owner: TenantId): Promise<ShownSecret> {
-    const { granted, live } = await this.#ask(owner, 'show');
+    const { granted, live } = await this.#run(owner, 'show');
     if (granted) return this.#opened(live[0], owner);
-    throw new LehrError('conflict', 'The secret has been shown before; rotate it to get another.');
+    throw new LehrError('conflict', 'The secret was shown before. Rotate it to get a new one.');
   }
 
-  /** A new one, which signs from now on; the one before signs too, for a day. */
+  /** A new one, which signs from now on; the previous one signs as well for a day. */
   async rotate(owner: TenantId): Promise<ShownSecret> {
-    const { live } = await this.#ask(owner, 'rotate');
+    const { live } = await this.#run(owner, 'rotate');
     return this.#opened(live[0], owner);
   }
 
-  #opened({ sealed, created_at }: Stored, owner: TenantId): ShownSecret {
+  #opened({ sealed, created_at }: StoredSecret, owner: TenantId): ShownSecret {
     return { key: this.#sealer.open(sealed, owner), createdAt: created_at };
   }
 
-  async #ask(owner: TenantId, what: string): Promise<{ granted: boolean; live: readonly Stored[] }> {
+  async #run(
+    owner: TenantId,
+    command: 'live' | 'show' | 'rotate',
+  ): Promise<{ granted: boolean; live: readonly StoredSecret[] }> {
     const fresh = this.#sealer.seal(`whsec_${randomBytes(SECRET_BYTES).toString('base64')}`, owner);
     const key = this.#keys.hookSecrets(owner);
-    const [granted, list] = (await this.#script.run([key], [fresh, what, OVERLAP_MS])) as [number, string];
+    const reply = (await this.#script.run([key], [fresh, command, OVERLAP_MS])) as [number, string];
+    const [granted, list] = reply;
     return { granted: granted === 1, live: JSON.parse(list) };
   }
 }

@@ -1,13 +1,14 @@
--- The secrets that sign one owner's webhooks; the first of the list is the current one. Makes one where there is none.
+-- Reads or changes the secrets that sign the webhooks of one owner; the first of the list is the current one. Adds one if there is
+-- none.
 --
 -- KEYS[1]  <prefix>:hook-secrets:<tenant>   JSON list of {sealed, created_at, expires_at?, shown?}, newest first
 -- ARGV[1]  a new secret, sealed, in case one is needed
--- ARGV[2]  what is asked: 'live'; 'show', which can be had once per secret; 'rotate', which also shows the new one
--- ARGV[3]  how long a rotated secret goes on signing, ms
+-- ARGV[2]  the command: 'live' only reads; 'show' succeeds once per secret; 'rotate' adds the new secret and shows it
+-- ARGV[3]  how long a rotated secret keeps signing, ms
 --
--- Returns {1 or 0, list}: 0 when 'show' was asked for a secret that has been shown.
+-- Returns {1 or 0, list}: 0 when 'show' was called for a secret that was shown before.
 
--- Each one more is a signature more in every header.
+-- Each live secret adds a signature to every header.
 local MAX_LIVE = 4
 
 local time = redis.call('TIME')

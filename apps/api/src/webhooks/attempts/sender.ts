@@ -1,32 +1,32 @@
-/** One attempt: sign, post, and say what came back. */
+/** Makes one attempt: signs the message, posts it, and reports the reply. */
 import type { DeliveryAttempt, TenantId } from '@lehr/shared';
 import { type Egress, EgressError } from '@lehr/shared/egress';
-import type { Reply } from './schedule.ts';
-import type { WebhookSecrets } from './secrets.ts';
+import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import { signedHeaders } from './sign.ts';
+import type { Reply } from './verdict.ts';
 
 export interface Message {
   /** The webhook id. */
   readonly id: string;
   readonly event: string;
   readonly url: string;
-  /** Whose secrets sign it. */
+  /** The tenant whose secrets sign it. */
   readonly secret: TenantId;
-  /** Sent as it is. */
+  /** Sent byte for byte. */
   readonly body: string;
 }
 
 export interface Sent {
   readonly reply: Reply;
   readonly attempt: DeliveryAttempt;
-  /** Why there was no answer, with what only we should know. */
+  /** Why there was no reply, with details that are for our log only. */
   readonly error?: EgressError;
 }
 
-/** More of an answer is not read. */
-const MAX_ANSWER_BYTES = 64 * 1024;
-/** As much of it goes into the log. */
-const MAX_ANSWER_KEPT = 1024;
+/** The rest of a longer reply is not read. */
+const MAX_REPLY_BYTES = 64 * 1024;
+/** The part of a reply that is stored with the attempt. */
+const MAX_REPLY_BYTES_KEPT = 1024;
 
 export class Sender {
   readonly #egress: Egress;
@@ -39,33 +39,33 @@ export class Sender {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** `now` is Redis's clock, ms. Rejects only when it could not be tried, or with the signal's reason. */
+  /** `now` is Redis's clock, ms. Rejects only when no attempt could be made, or with the signal's reason. */
   async send(message: Message, now: number, signal?: AbortSignal): Promise<Sent> {
     const { id, event, url } = message;
     const body = Buffer.from(message.body);
     const secrets = await this.#secrets.signing(message.secret);
     const signed = signedHeaders(id, Math.floor(now / 1000), body, secrets);
     const startedAt = performance.now();
-    const seen = { webhook_id: id, event, at: new Date(now).toISOString() };
+    const facts = { webhook_id: id, event, at: new Date(now).toISOString() };
     const ms = (): number => Math.round(performance.now() - startedAt);
     try {
-      const answer = await this.#egress.post(url, {
+      const reply = await this.#egress.post(url, {
         headers: { 'content-type': 'application/json', ...signed },
         body,
         timeoutMs: this.#timeoutMs,
-        maxAnswerBytes: MAX_ANSWER_BYTES,
+        maxAnswerBytes: MAX_REPLY_BYTES,
         ...(signal && { signal }),
       });
-      const said = answer.body.subarray(0, MAX_ANSWER_KEPT).toString('utf8');
+      const answer = reply.body.subarray(0, MAX_REPLY_BYTES_KEPT).toString('utf8');
       return {
-        reply: { status: answer.status, retryAfter: answer.headers['retry-after'] },
-        attempt: { ...seen, ms: ms(), status: answer.status, answer: said, error: null },
+        reply: { status: reply.status, retryAfter: reply.headers['retry-after'] },
+        attempt: { ...facts, ms: ms(), status: reply.status, answer, error: null },
       };
     } catch (error) {
       if (!(error instanceof EgressError)) throw error;
       return {
         reply: { fault: error.fault },
-        attempt: { ...seen, ms: ms(), status: null, answer: '', error: error.message },
+        attempt: { ...facts, ms: ms(), status: null, answer: '', error: error.message },
         error,
       };
     }
