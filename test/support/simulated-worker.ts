@@ -66,7 +66,6 @@ const worker = new Worker({
   clock: systemClock,
   log,
   times: { ...WORKER_TIMES, ...settings.times },
-  onEngineLost: () => process.exit(1),
   observe: {
     stepped: () => {},
     decoderProgress: () => {},
@@ -88,6 +87,6 @@ process.on('SIGUSR2', () => {
     'measured',
   );
 });
-await worker.start();
+await worker.start(() => process.exit(1));
 const longestDelayMs = measureOwnDelay();
 log.info({ engine: worker.enginePid }, 'simulated worker serves');

@@ -27,8 +27,6 @@ export interface WorkerParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly times: WorkerTimes;
-  /** The engine cannot be restarted: the worker should be stopped. */
-  readonly onEngineLost: () => void;
   readonly observe: WorkerObserver;
 }
 

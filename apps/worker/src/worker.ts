@@ -62,9 +62,12 @@ export class Worker {
     return this.#engineSide.isUp && !this.#draining;
   }
 
-  /** Opens the models, then claims jobs. Rejects with the reason when the models cannot be opened. */
-  async start(): Promise<void> {
-    const { id, log, onEngineLost } = this.#parts;
+  /**
+   * Opens the models, then claims jobs. Rejects with the reason when the models cannot be opened. Calls `onEngineLost` when the
+   * engine dies and cannot be restarted: the worker should then be stopped, so that it hands its jobs back.
+   */
+  async start(onEngineLost: () => void): Promise<void> {
+    const { id, log } = this.#parts;
     await this.#engineSide.start({ onRoom: () => this.#queueSide.look(), onEngineLost });
     await this.#queueSide.start();
     await this.#reporter.start();

@@ -1,0 +1,94 @@
+/** Opens what a worker is built from: the Redis connections, the store, the audio threads. */
+import { hostname } from 'node:os';
+import { dirname } from 'node:path';
+import { homeSecret, type Log, newWorkerId, objectsFolder, type Settings, systemClock } from '@lehr/shared';
+import { createEgress, parseAllowList } from '@lehr/shared/egress';
+import { type ObjectStore, openObjectStore } from '@lehr/shared/objects';
+import { GroupQueues } from '@lehr/shared/queue';
+import { RecordStore } from '@lehr/shared/records';
+import { assertNoEviction, keysOf, openRedis, redisReady } from '@lehr/shared/redis';
+import { AudioDesk } from './audio/audio-desk.ts';
+import { tasksOf, type WorkerConfig } from './env.ts';
+import { modelsToOpen } from './models-to-open.ts';
+import { providersOf } from './providers.ts';
+import { audioSource } from './runs/audio-source.ts';
+import { WORKER_TIMES, type WorkerObserver, type WorkerParts } from './worker-parts.ts';
+
+/** A busy engine that sends no message for so long hangs inside a graph run. */
+const ENGINE_SILENCE_MS = 120_000;
+/** Threads that decode audio and compute its windows. */
+const AUDIO_THREADS = 2;
+const MB = 1_000_000;
+/** Renewals per lease: several may fail before a lease is lost. */
+const RENEWALS_PER_LEASE = 6;
+
+export async function openParts(
+  { config, models }: Settings<WorkerConfig>,
+  log: Log,
+  observe: WorkerObserver,
+): Promise<WorkerParts> {
+  const tasks = tasksOf(config);
+  const keys = keysOf(config.LEHR_NAMESPACE);
+  const commands = openRedis(config.LEHR_REDIS_URL, 'worker');
+  await redisReady(commands);
+  await assertNoEviction(commands);
+  const leaseTimes = { leaseMs: config.LEHR_LEASE_MS, stalledCheckMs: WORKER_TIMES.janitorEveryMs };
+  const store = await openStore(config);
+  return {
+    id: newWorkerId(hostname()),
+    tasks,
+    commands,
+    blocking: openRedis(config.LEHR_REDIS_URL, 'blocking'),
+    subscriber: openRedis(config.LEHR_REDIS_URL, 'subscriber'),
+    keys,
+    queues: await GroupQueues.open(commands, keys, leaseTimes),
+    records: new RecordStore(commands, keys, { retentionMs: config.LEHR_RECORD_TTL_H * 3_600_000 }),
+    store,
+    audio: new AudioDesk({
+      threads: AUDIO_THREADS,
+      entry: new URL('./audio/audio-thread.js', import.meta.url),
+    }),
+    fetchAudio: fetchAudioFrom(store, config),
+    registry: models.registry,
+    engine: {
+      entry: new URL('./engine/process.js', import.meta.url),
+      settings: {
+        providers: providersOf(config.LEHR_DEVICE),
+        rowCap: config.LEHR_ROW_CAP,
+        threads: config.LEHR_THREADS,
+      },
+      models: modelsToOpen(models.registry, tasks, dirname(models.path)),
+      silenceMs: ENGINE_SILENCE_MS,
+    },
+    clock: systemClock,
+    log,
+    times: { ...WORKER_TIMES, renewEveryMs: Math.ceil(config.LEHR_LEASE_MS / RENEWALS_PER_LEASE) },
+    observe,
+  };
+}
+
+const fetchAudioFrom = (store: ObjectStore, config: WorkerConfig) =>
+  audioSource({
+    store,
+    egress: createEgress({
+      allow: parseAllowList(config.LEHR_EGRESS_ALLOW ?? ''),
+      allowPrivate: config.LEHR_WEBHOOK_ALLOW_PRIVATE,
+    }),
+    maxBytes: config.LEHR_MAX_UPLOAD_MB * MB,
+  });
+
+async function openStore(config: WorkerConfig): Promise<ObjectStore> {
+  if (config.LEHR_STORE === 's3') {
+    return openObjectStore({
+      kind: 's3',
+      // readSettings refuses a store without it.
+      bucket: config.LEHR_S3_BUCKET ?? '',
+      region: config.LEHR_S3_REGION,
+      ...(config.LEHR_S3_ENDPOINT && { endpoint: config.LEHR_S3_ENDPOINT }),
+      ...(config.LEHR_S3_PUBLIC_ENDPOINT && { publicEndpoint: config.LEHR_S3_PUBLIC_ENDPOINT }),
+    });
+  }
+  const linkSecret = config.LEHR_STORE_SECRET ?? (await homeSecret(config.LEHR_HOME, 'store-secret')).value;
+  const publicUrl = config.LEHR_PUBLIC_URL ?? `http://${config.LEHR_HOST}:${config.LEHR_PORT}`;
+  return openObjectStore({ kind: 'folder', root: objectsFolder(config.LEHR_HOME), publicUrl, linkSecret });
+}
