@@ -1,9 +1,9 @@
-/** One thing that was looked at, as `lehr doctor` shows it. */
+/** The result of one check. `lehr doctor` (packages/client) reads it as a JSON line. */
 export interface Check {
   readonly name: string;
-  /** `warn`: it works, but not as well or not for as long as it should. */
+  /** `warn`: it works, but badly or not for long. */
   readonly state: 'ok' | 'warn' | 'fail';
   readonly detail: string;
-  /** What to do about it. */
+  /** How to fix it. */
   readonly advice?: string;
 }

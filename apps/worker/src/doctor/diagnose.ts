@@ -1,4 +1,4 @@
-/** What `lehr doctor` cannot see over HTTP: Redis, the store, providers and models. */
+/** The checks of `lehr doctor` that need the server's machine: Redis, the store, providers and models. */
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
@@ -8,7 +8,7 @@ import { openObjectStore } from '@lehr/shared/objects';
 import { openRedis } from '@lehr/shared/redis';
 import { providersOf } from '../providers.ts';
 import type { Check } from './check.ts';
-import { checkModels, checkProviders, type DeviceWish } from './model-checks.ts';
+import { checkModels, checkProviders, type DeviceChoice } from './model-checks.ts';
 import { checkRedis } from './redis-checks.ts';
 import { checkStore } from './store-check.ts';
 
@@ -24,12 +24,12 @@ const DoctorEnv = envSchema(
   'LEHR_TASKS',
   'LEHR_THREADS',
 );
-/** Signs no link: the store is only written to. */
+/** The doctor only writes to the store, so that no link is signed with it. */
 const NO_SECRET = 'x'.repeat(32);
 
 type Source = Readonly<Record<string, string | undefined>>;
 
-/** Looks at one thing after the other. `source` are the variables that the server is started with. */
+/** Makes one check after the other. `source` has the variables that the server is started with. */
 export async function* diagnose(
   source: Source,
   { skipModels }: { readonly skipModels: boolean },
@@ -44,29 +44,29 @@ export async function* diagnose(
   const redis = openRedis(env.LEHR_REDIS_URL, 'api', 'doctor');
   yield* checkRedis(redis, new URL(env.LEHR_REDIS_URL).host);
   redis.disconnect();
-  yield await storeOf(env);
-  const wish = {
+  yield await storeCheck(env);
+  const choice = {
     device: env.LEHR_DEVICE,
     providers: providersOf(env.LEHR_DEVICE),
     threads: env.LEHR_THREADS,
   };
-  yield checkProviders(wish);
-  if (!skipModels) yield* modelsOf(env, wish);
+  yield checkProviders(choice);
+  if (!skipModels) yield* modelChecks(env, choice);
 }
 
-/** The address of the Redis that `npm start` runs lies under LEHR_HOME. */
+/** `npm start` writes the address of its Redis to a file in LEHR_HOME. */
 async function readEnv(source: Source) {
   const home = source.LEHR_HOME || '.lehr';
-  const own = await readFile(join(home, 'redis-url'), 'utf8').catch(() => undefined);
-  return readConfig(DoctorEnv, { ...source, LEHR_REDIS_URL: source.LEHR_REDIS_URL || own?.trim() });
+  const local = await readFile(join(home, 'redis-url'), 'utf8').catch(() => undefined);
+  return readConfig(DoctorEnv, { ...source, LEHR_REDIS_URL: source.LEHR_REDIS_URL || local?.trim() });
 }
 
 type Env = Awaited<ReturnType<typeof readEnv>>;
 
-function storeOf(env: Env): Promise<Check> | Check {
+function storeCheck(env: Env): Promise<Check> | Check {
   const isFolder = env.LEHR_STORE === 'folder';
   if (isFolder && !existsSync(env.LEHR_HOME)) {
-    // Opening the store would make the folder.
+    // Opening the store would create the folder.
     const advice = 'Run this where npm start is run, or set LEHR_HOME.';
     return { name: 'store', state: 'fail', detail: `${env.LEHR_HOME} is not there`, advice };
   }
@@ -87,13 +87,13 @@ function openStore(env: Env) {
   });
 }
 
-async function* modelsOf(env: Env, wish: DeviceWish): AsyncGenerator<Check, undefined> {
+async function* modelChecks(env: Env, choice: DeviceChoice): AsyncGenerator<Check, undefined> {
   const file = resolve(env.LEHR_MODELS ?? demoModelsFile());
   try {
     const registry = parseRegistry(await readFile(file, 'utf8'));
-    yield* checkModels(registry, dirname(file), env.LEHR_TASKS.split(',') as Task[], wish);
+    yield* checkModels(registry, dirname(file), env.LEHR_TASKS.split(',') as Task[], choice);
   } catch (error) {
-    const advice = 'Point LEHR_MODELS at a models.yaml.';
+    const advice = 'Set LEHR_MODELS to the path of a models.yaml.';
     yield { name: 'models', state: 'fail', detail: `${file}: ${(error as Error).message}`, advice };
   }
 }

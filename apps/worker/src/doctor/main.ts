@@ -1,6 +1,6 @@
 /**
- * The part of `lehr doctor` that needs the server's own modules. Prints one check per line as JSON; exits with 0 when it got to
- * the end, whatever it found.
+ * The part of `lehr doctor` that needs the server's modules. Prints one check per line as JSON. The exit code is 0 when all checks
+ * were made, whatever their results.
  */
 import { parseArgs } from 'node:util';
 import { diagnose } from './diagnose.ts';

@@ -1,4 +1,4 @@
-/** Whether the models open on the devices that are wanted, by opening them. */
+/** Checks that the models open on the chosen device, by opening them. */
 import { join } from 'node:path';
 import type { Registry, Task } from '@lehr/shared';
 import { openDiffusionModel } from '../models/diffusion/diffusion-folder.ts';
@@ -8,57 +8,57 @@ import { missingLibrary } from '../runtime/provider-library.ts';
 import type { Provider } from '../runtime/runtime.ts';
 import type { Check } from './check.ts';
 
-export interface DeviceWish {
-  /** LEHR_DEVICE. */
+export interface DeviceChoice {
+  /** The value of LEHR_DEVICE. */
   readonly device: string;
-  /** What it stands for, in order. */
+  /** The providers that it stands for, in order. */
   readonly providers: readonly Provider[];
   readonly threads: number | undefined;
 }
 
-/** Which providers are installed; whether one takes a graph is only known when it gets one. */
-export function checkProviders({ device, providers }: DeviceWish): Check {
+/** Checks that a provider is installed. Whether it runs a graph is known only after the graph was loaded. */
+export function checkProviders({ device, providers }: DeviceChoice): Check {
   const name = 'providers';
   const missing = providers.filter((provider) => missingLibrary(provider) !== undefined);
-  const there = providers.filter((provider) => !missing.includes(provider));
-  const detail = `${device}: ${there.join(', ') || 'none'} installed${missing.length > 0 ? `, ${missing.join(', ')} not` : ''}`;
-  if (there.length > 0) return { name, state: 'ok', detail };
+  const installed = providers.filter((provider) => !missing.includes(provider));
+  const detail = `${device}: ${installed.join(', ') || 'none'} installed${missing.length > 0 ? `, ${missing.join(', ')} not` : ''}`;
+  if (installed.length > 0) return { name, state: 'ok', detail };
   const advice =
-    "Install ONNX Runtime's library for it (infra/docker/worker-cuda.Dockerfile shows how), or set LEHR_DEVICE.";
+    "Install ONNX Runtime's library for the provider (as in infra/docker/worker-cuda.Dockerfile), or set LEHR_DEVICE.";
   return { name, state: 'fail', detail, advice };
 }
 
-/** One check for each version, of the tasks that a worker here would serve. */
+/** One check for each version of each model of these tasks. */
 export async function* checkModels(
   registry: Registry,
   folder: string,
   tasks: readonly Task[],
-  wish: DeviceWish,
+  choice: DeviceChoice,
 ): AsyncGenerator<Check, undefined> {
   for (const model of registry.models) {
     if (!tasks.includes(model.task)) continue;
     for (const { version, path } of model.versions) {
       const variant = model.task === 'whisper' ? model.variant : undefined;
-      yield await opens(
+      yield await openCheck(
         `${model.name}@${version}`,
         model.task,
         { folder: join(folder, path), variant },
-        wish,
+        choice,
       );
     }
   }
 }
 
-interface Place {
+interface ModelFolder {
   readonly folder: string;
   readonly variant: string | undefined;
 }
 
-async function opens(
+async function openCheck(
   ref: string,
   task: Task,
-  { folder, variant }: Place,
-  { providers, threads }: DeviceWish,
+  { folder, variant }: ModelFolder,
+  { providers, threads }: DeviceChoice,
 ): Promise<Check> {
   const name = `opens ${ref}`;
   const options = { providers, ...(threads !== undefined && { threads }), ...(variant && { variant }) };
@@ -71,18 +71,18 @@ async function opens(
     const placed = graphs.map(({ graph, provider }) => `${graph} on ${provider}`).join(', ');
     const detail = `${placed} (${seconds} s)`;
     const refused = graphs.flatMap(({ graph, refusals = [] }) =>
-      // A provider that is not installed was not refused by this model.
-      refusals.filter((each) => !each.includes('is not installed')).map((why) => `${graph}: ${why}`),
+      // A provider that is not installed says nothing about this model.
+      refusals.filter((each) => !each.includes('is not installed')).map((reason) => `${graph}: ${reason}`),
     );
     if (refused.length === 0) return { name, state: 'ok', detail };
     return {
       name,
       state: 'warn',
       detail,
-      advice: `A better provider did not take it: ${refused.join('; ')}`,
+      advice: `A preferred provider refused it: ${refused.join('; ')}`,
     };
   } catch (error) {
-    const advice = `The folder is ${folder}; README.md, Models, says what must be in it.`;
+    const advice = `The folder is ${folder}. See README.md, Models, for the files that it must have.`;
     return { name, state: 'fail', detail: (error as Error).message, advice };
   }
 }

@@ -1,30 +1,30 @@
-/** Whether the Redis that jobs live in keeps them. */
+/** Checks that Redis keeps the jobs that are stored in it. */
 import { type Redis, redisNow, redisReady } from '@lehr/shared/redis';
 import type { Check } from './check.ts';
 
 const OLDEST = [6, 2];
 const SLOW_MS = 20;
-/** The quickest tells how far away it is; one alone may fall on a moment when either machine is busy. */
+/** The shortest of several is the distance to Redis; a single one may be slow because a machine is busy. */
 const PINGS = 5;
 const MAX_SKEW_MS = 2_000;
-const PATIENCE_MS = 5_000;
+const TIMEOUT_MS = 5_000;
 
-/** Stops at the first check that makes the others pointless. `where` is the server as it may be shown. */
+/** Ends after the first check when Redis does not answer. `where` is the server's address without its password. */
 export async function* checkRedis(redis: Redis, where: string): AsyncGenerator<Check, undefined> {
   try {
-    await redisReady(redis, PATIENCE_MS);
-    yield await answers(redis, where);
+    await redisReady(redis, TIMEOUT_MS);
+    yield await serverCheck(redis, where);
   } catch (error) {
-    const why = ((error as Error).cause as Error | undefined)?.message || (error as Error).message;
-    const advice = 'Start Redis, or set LEHR_REDIS_URL to where it is.';
-    return void (yield { name: 'Redis', state: 'fail', detail: `no answer at ${where}: ${why}`, advice });
+    const reason = ((error as Error).cause as Error | undefined)?.message || (error as Error).message;
+    const advice = 'Start Redis, or set LEHR_REDIS_URL to its address.';
+    return void (yield { name: 'Redis', state: 'fail', detail: `no answer at ${where}: ${reason}`, advice });
   }
-  yield policy(await redis.info('memory'));
-  yield* log(await redis.info('persistence'));
-  yield await clock(redis);
+  yield policyCheck(await redis.info('memory'));
+  yield logCheck(await redis.info('persistence'));
+  yield await clockCheck(redis);
 }
 
-async function answers(redis: Redis, where: string): Promise<Check> {
+async function serverCheck(redis: Redis, where: string): Promise<Check> {
   const name = 'Redis';
   const version = fieldOf(await redis.info('server'), 'redis_version') ?? '0';
   const [major, minor] = version.split('.').map(Number);
@@ -40,45 +40,46 @@ async function answers(redis: Redis, where: string): Promise<Check> {
   }
   const detail = `${version} at ${where}, answers in ${ms.toFixed(1)} ms`;
   if (ms < SLOW_MS) return { name, state: 'ok', detail };
-  return { name, state: 'warn', detail, advice: 'Every claim and every step waits for it: bring it nearer.' };
+  return { name, state: 'warn', detail, advice: 'Every claim waits for it: run it closer to the workers.' };
 }
 
-function policy(memory: string): Check {
+function policyCheck(memory: string): Check {
   const name = 'Redis policy';
-  const found = fieldOf(memory, 'maxmemory_policy');
-  if (found === 'noeviction') return { name, state: 'ok', detail: found };
+  const value = fieldOf(memory, 'maxmemory_policy');
+  if (value === 'noeviction') return { name, state: 'ok', detail: value };
   const advice =
-    'Set maxmemory-policy noeviction (infra/redis.conf): any other loses jobs when memory runs short.';
-  if (found === undefined) return { name, state: 'warn', detail: 'the server does not tell it', advice };
-  return { name, state: 'fail', detail: found, advice };
+    'Set maxmemory-policy noeviction (infra/redis.conf): any other policy deletes jobs when memory is short.';
+  if (value === undefined) return { name, state: 'warn', detail: 'the server does not report it', advice };
+  return { name, state: 'fail', detail: value, advice };
 }
 
-function* log(persistence: string): Generator<Check, undefined> {
+function logCheck(persistence: string): Check {
   const name = 'Redis log';
   if (fieldOf(persistence, 'aof_enabled') !== '1') {
-    const advice = 'Set appendonly yes (infra/redis.conf): without it a crash of Redis forgets jobs.';
-    return void (yield { name, state: 'warn', detail: 'the append-only log is off', advice });
+    const advice = 'Set appendonly yes (infra/redis.conf): without it a crash of Redis loses jobs.';
+    return { name, state: 'warn', detail: 'the append-only log is off', advice };
   }
   const written = fieldOf(persistence, 'aof_last_write_status');
-  if (written === 'ok') return void (yield { name, state: 'ok', detail: 'append-only, written' });
-  yield {
+  if (written === 'ok') return { name, state: 'ok', detail: 'append-only, written' };
+  const advice = 'Check the disk that Redis writes to.';
+  return { name, state: 'fail', detail: `its last write: ${written}`, advice };
+}
+
+async function clockCheck(redis: Redis): Promise<Check> {
+  const name = 'clock of Redis';
+  const before = Date.now();
+  const redisMs = await redisNow(redis);
+  const skewMs = Math.round(redisMs - (before + Date.now()) / 2);
+  if (Math.abs(skewMs) <= MAX_SKEW_MS) return { name, state: 'ok', detail: 'agrees with this machine' };
+  const detail = `${Math.abs(skewMs)} ms ${skewMs < 0 ? 'behind' : 'ahead of'} this machine`;
+  return {
     name,
-    state: 'fail',
-    detail: `its last write: ${written}`,
-    advice: 'Look at the disk Redis writes to.',
+    state: 'warn',
+    detail,
+    advice: 'Synchronize both clocks with NTP: deadlines and links contain times.',
   };
 }
 
-async function clock(redis: Redis): Promise<Check> {
-  const name = 'clock of Redis';
-  const before = Date.now();
-  const there = await redisNow(redis);
-  const skewMs = Math.round(there - (before + Date.now()) / 2);
-  if (Math.abs(skewMs) <= MAX_SKEW_MS) return { name, state: 'ok', detail: 'agrees with this machine' };
-  const detail = `${Math.abs(skewMs)} ms ${skewMs < 0 ? 'behind' : 'ahead of'} this machine`;
-  return { name, state: 'warn', detail, advice: 'Keep both by NTP: deadlines and links carry times.' };
-}
-
-/** Of an answer to INFO. */
+/** A field of an INFO reply. */
 const fieldOf = (info: string, name: string): string | undefined =>
   new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1];
