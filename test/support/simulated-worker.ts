@@ -83,7 +83,12 @@ process.on('SIGTERM', () => {
 });
 process.on('SIGUSR2', () => {
   log.info(
-    { maxDelayMs: longestDelayMs(), leasesLost, restarts: worker.engineRestarts, inHand: worker.jobsInHand },
+    {
+      maxDelayMs: longestDelayMs(),
+      leasesLost,
+      restarts: worker.engineRestarts,
+      activeJobs: worker.activeJobs,
+    },
     'measured',
   );
 });

@@ -1,4 +1,4 @@
-/** What the demo Whisper hears, from the file to the transcript: through the API, the queue and a worker. */
+/** The accuracy of the demo Whisper, from file to transcript through the API, the queue and a worker. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { decodeAudio } from '../../apps/worker/src/audio/decode.ts';
 import { readWaveform } from '../../apps/worker/src/audio/waveform.ts';
@@ -22,13 +22,13 @@ beforeAll(async () => {
 });
 afterAll(() => redis.stop());
 
-interface Heard {
+interface FileTranscript {
   readonly text: string;
   readonly language: string;
 }
 
-/** Hears all files as jobs of one worker at once; their languages are not told. */
-async function hearing(): Promise<(files: readonly Uint8Array[]) => Promise<Heard[]>> {
+/** Returns a function that transcribes all files as simultaneous jobs of one worker, without a language in the request. */
+async function transcriber(): Promise<(files: readonly Uint8Array[]) => Promise<FileTranscript[]>> {
   const stack = await startStack(redis, { LEHR_MODELS: await speechModels() });
   await stack.worker();
   return async (files) => {
@@ -57,32 +57,32 @@ const waveformOf = async (file: Uint8Array): Promise<Float32Array> => {
 const wavOf = (waveform: Float32Array): Uint8Array =>
   wav(Int16Array.from(waveform, (value) => Math.max(-1, Math.min(value, 1)) * 0x7fff));
 
-test('sentences and voices it never met: at most 5 % of the words wrong, 15 % under noise at 10 dB', async () => {
-  const hear = await hearing();
+test('At most 5 % of the words of unknown sentences and voices are wrong, and 15 % with noise at 10 dB', async () => {
+  const transcribe = await transcriber();
   const sentences = heldOutSentences.slice(0, HELD_OUT_CLIPS);
   const clean = sentences.map((_, index) => heldOutClip(index));
   const noisy = await Promise.all(
     clean.map(async (file, index) => wavOf(withNoise(await waveformOf(file), 10, new Random(index)))),
   );
-  const heard = await hear([...clean, ...noisy]);
-  const errorRate = (part: readonly Heard[]): number =>
+  const transcripts = await transcribe([...clean, ...noisy]);
+  const errorRate = (part: readonly FileTranscript[]): number =>
     wordErrorRate(part.map(({ text }, i) => ({ said: sentences[i].text, heard: text })));
-  expect(errorRate(heard.slice(0, HELD_OUT_CLIPS))).toBeLessThanOrEqual(0.05);
-  expect(errorRate(heard.slice(HELD_OUT_CLIPS))).toBeLessThanOrEqual(0.15);
-  expect(heard.slice(0, HELD_OUT_CLIPS).map(({ language }) => language)).toEqual(
+  expect(errorRate(transcripts.slice(0, HELD_OUT_CLIPS))).toBeLessThanOrEqual(0.05);
+  expect(errorRate(transcripts.slice(HELD_OUT_CLIPS))).toBeLessThanOrEqual(0.15);
+  expect(transcripts.slice(0, HELD_OUT_CLIPS).map(({ language }) => language)).toEqual(
     sentences.map(({ language }) => language),
   );
 }, 120_000);
 
-test('the six recorded phrases are heard to the letter, in their languages; silence and noise say nothing', async () => {
-  const hear = await hearing();
+test('The six recorded phrases are transcribed exactly, with their languages; silence and noise give no text', async () => {
+  const transcribe = await transcriber();
   const { speech } = sampleManifest;
   const random = new Random(1);
   const noise = Float32Array.from({ length: 5 * 16_000 }, () => 0.1 * random.next() - 0.05);
   const nothing = [new Float32Array(1600), new Float32Array(12 * 16_000), noise].map(wavOf);
-  const heard = await hear([...speech.map(({ file }) => sampleFile(file)), ...nothing]);
-  expect(heard.slice(0, speech.length)).toEqual(
+  const transcripts = await transcribe([...speech.map(({ file }) => sampleFile(file)), ...nothing]);
+  expect(transcripts.slice(0, speech.length)).toEqual(
     speech.map(({ file, text }) => ({ text, language: file.includes('/es_') ? 'es' : 'en' })),
   );
-  expect(heard.slice(speech.length).map(({ text }) => text)).toEqual(['', '', '']);
+  expect(transcripts.slice(speech.length).map(({ text }) => text)).toEqual(['', '', '']);
 });

@@ -105,7 +105,7 @@ test('A job that crashes the engine is found by halving its batch, and the seven
   expect(crashes).toBeLessThanOrEqual(4);
 });
 
-test('An engine that hangs inside a graph run is killed, and the other jobs in hand finish', async () => {
+test('An engine that hangs inside a graph run is killed, and the other active jobs finish', async () => {
   const world = await workerWorld(server.url);
   const worker = await world.simulated({ latency: SLOW, faulty: true, silenceMs: 2000 });
   const [good, bad] = [await world.draw({ steps: 10 }), await world.draw({ prompt: 'HANG', seed: 2 })];
@@ -232,7 +232,7 @@ test('While the store is unavailable finished pictures are kept and no further j
 
 test('A store that stays unavailable fails the job with a retryable error', async () => {
   const world = await workerWorld(server.url);
-  await world.simulated({ latency: SLOW, times: { storePatienceMs: 300 } });
+  await world.simulated({ latency: SLOW, times: { storeRetryMs: 300 } });
   await expectAllDone(world, [await world.draw()]);
   const objects = join(world.home, 'objects');
   await rename(objects, `${objects}-away`);

@@ -40,7 +40,7 @@ const CAP = 4;
 interface IntakeWorld extends QueueWorld {
   readonly intake: Intake;
   readonly leases: Leases;
-  readonly inHand: ReadonlySet<JobRun>;
+  readonly started: ReadonlySet<JobRun>;
   /** Runs that it stopped, and why. */
   readonly stopped: readonly [JobId, StopReason][];
   /** The ends of jobs that ended when they were claimed. */
@@ -52,7 +52,7 @@ interface IntakeWorld extends QueueWorld {
 /** The audio of its jobs never arrives. */
 async function intakeWorld(): Promise<IntakeWorld> {
   const world = await queueWorld(server.url);
-  const inHand = new Set<JobRun>();
+  const started = new Set<JobRun>();
   const stopped: [JobId, StopReason][] = [];
   const endedAtClaim: JobState[] = [];
   const leases = new Leases({ ...world, log: silentLog, renewEveryMs: 60_000, onLost: () => {} });
@@ -85,7 +85,7 @@ async function intakeWorld(): Promise<IntakeWorld> {
     groups: () => [EARS],
     mayClaim: () => true,
     onStarted: (run) => {
-      inHand.add(run);
+      started.add(run);
       void runs.run(run);
     },
     onEndedAtClaim: (_queue, end) => endedAtClaim.push(end),
@@ -93,7 +93,7 @@ async function intakeWorld(): Promise<IntakeWorld> {
   const wait = vi.spyOn(world.claimer, 'wait');
   onTestFinished(() => intake.stop());
   const sleeps = () => vi.waitFor(() => expect(wait).toHaveBeenCalled(), SOON);
-  return { ...world, intake, leases, inHand, stopped, endedAtClaim, sleeps };
+  return { ...world, intake, leases, started, stopped, endedAtClaim, sleeps };
 }
 
 const speech = { type: 'speech-to-text', model: 'ears@1', queue: EARS, input: INPUT } as const;
@@ -103,7 +103,7 @@ test('Jobs whose audio is still being fetched reserve the rows that they will ne
   for (let i = 0; i < 5 * CAP; i += 1) await world.submit(speech);
   world.intake.start();
   await world.sleeps();
-  expect(world.inHand.size).toBe(CAP);
+  expect(world.started.size).toBe(CAP);
 });
 
 test('The lease of a claimed job that could not be started is not renewed', async () => {
@@ -113,7 +113,7 @@ test('The lease of a claimed job that could not be started is not renewed', asyn
   world.intake.start();
   await world.sleeps();
   expect(await world.queues.of(EARS).position(id)).toBeUndefined();
-  expect([world.inHand.size, world.leases.size]).toEqual([0, 0]);
+  expect([world.started.size, world.leases.size]).toEqual([0, 0]);
 });
 
 test('A job that is cancelled while it is being started is stopped as soon as it has started', async () => {

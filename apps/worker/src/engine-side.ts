@@ -184,7 +184,7 @@ export class EngineSide implements JobRunner {
     this.#listener?.onRoom();
   }
 
-  /** The outcome of a progress write is also how a worker learns of a cancel or a lost lease that it was not told of. */
+  /** A progress write also reports a cancel whose announcement was missed, and a job that has moved to another lease. */
   #progressWritten(run: JobRun, { code, cancelRequested, watched }: Outcome): void {
     this.#previews.follow(run, watched);
     if (code === 'stale' || code === 'ended' || code === 'missing') this.#runs.stop(run, { kind: 'lost' });

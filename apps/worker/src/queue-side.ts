@@ -2,7 +2,7 @@
  * The queue side of a worker: finds and claims jobs, keeps their leases and deadlines, and writes their ends. The engine side
  * runs the jobs in between; it is reached only through `JobRunner`.
  *
- * Jobs in hand are told apart by lease token, because a job whose lease was lost may be claimed here again.
+ * Active jobs are identified by lease token, because a job whose lease was lost may be claimed here again.
  */
 import type { JobId, JobState, LeaseToken } from '@lehr/shared';
 import { Claimer, Janitor, Leases, WorkflowRunner } from '@lehr/shared/queue';
@@ -32,8 +32,8 @@ export class QueueSide {
   readonly #groups: GroupList;
   readonly #intake: Intake;
   readonly #janitor: Janitor;
-  /** From the claim of a job until its end is written. */
-  readonly #inHand = new Map<LeaseToken, JobRun>();
+  /** From the start of a job until its end is written. */
+  readonly #active = new Map<LeaseToken, JobRun>();
   /** Ends the current wait of `drain`. */
   #jobEnded: (() => void) | undefined;
 
@@ -86,8 +86,8 @@ export class QueueSide {
     });
   }
 
-  get jobsInHand(): number {
-    return this.#inHand.size;
+  get activeJobs(): number {
+    return this.#active.size;
   }
 
   get leases(): number {
@@ -130,9 +130,9 @@ export class QueueSide {
 
   /** Lets running jobs finish for `graceMs`, then hands the rest back to their queues. */
   async drain(graceMs: number): Promise<void> {
-    this.#parts.log.info({ inHand: this.#inHand.size, graceMs }, 'draining');
+    this.#parts.log.info({ activeJobs: this.#active.size, graceMs }, 'draining');
     await this.#waitUntilEmpty(graceMs);
-    for (const run of this.#inHand.values()) this.#runner.stop(run, { kind: 'handed-back' });
+    for (const run of this.#active.values()) this.#runner.stop(run, { kind: 'handed-back' });
     await this.#waitUntilEmpty(HAND_BACK_MS);
   }
 
@@ -144,7 +144,7 @@ export class QueueSide {
   async #waitUntilEmpty(ms: number): Promise<void> {
     const { clock } = this.#parts;
     const giveUpAt = clock.monotonic() + ms;
-    while (this.#inHand.size > 0 && clock.monotonic() < giveUpAt) {
+    while (this.#active.size > 0 && clock.monotonic() < giveUpAt) {
       const waiting = new AbortController();
       this.#jobEnded = () => waiting.abort();
       await clock.sleep(giveUpAt - clock.monotonic(), waiting.signal);
@@ -153,11 +153,11 @@ export class QueueSide {
 
   /** Never rejects. */
   async #runToEnd(run: JobRun, isWatched: boolean): Promise<void> {
-    this.#inHand.set(run.lease, run);
+    this.#active.set(run.lease, run);
     this.#deadlines.watch(run);
     await this.#runner.run(run, { isWatched });
     const end = await this.#finish(run);
-    this.#inHand.delete(run.lease);
+    this.#active.delete(run.lease);
     this.#leases.remove(run.claim);
     this.#deadlines.forget(run.lease);
     this.#parts.observe.ended(run, end);
@@ -179,7 +179,7 @@ export class QueueSide {
   }
 
   #stop(lease: LeaseToken, reason: StopReason): void {
-    const run = this.#inHand.get(lease);
+    const run = this.#active.get(lease);
     if (run) this.#runner.stop(run, reason);
   }
 
@@ -190,7 +190,7 @@ export class QueueSide {
 
   #cancel(job: JobId): void {
     this.#intake.cancel(job);
-    for (const run of this.#inHand.values()) {
+    for (const run of this.#active.values()) {
       if (run.record.id === job) this.#runner.stop(run, { kind: 'canceled' });
     }
   }

@@ -36,7 +36,7 @@ export interface WorkerTimes {
   readonly reportEveryMs: number;
   readonly janitorEveryMs: number;
   readonly reconcileEveryMs: number;
-  readonly storePatienceMs: number;
+  readonly storeRetryMs: number;
 }
 
 export const WORKER_TIMES: WorkerTimes = {
@@ -45,7 +45,7 @@ export const WORKER_TIMES: WorkerTimes = {
   reportEveryMs: 2_000,
   janitorEveryMs: 5_000,
   reconcileEveryMs: 30_000,
-  storePatienceMs: 60_000,
+  storeRetryMs: 60_000,
 };
 
 /** The events that the metrics of a worker are made from. */

@@ -22,7 +22,7 @@ export class Worker {
 
   constructor(parts: WorkerParts) {
     const { store, clock, log, times } = parts;
-    const outputs = new OutputStore({ store, clock, log, patienceMs: times.storePatienceMs });
+    const outputs = new OutputStore({ store, clock, log, retryMs: times.storeRetryMs });
     const engineSide = new EngineSide({ ...parts, outputs });
     this.#parts = parts;
     this.#startedAt = clock.now();
@@ -42,8 +42,8 @@ export class Worker {
     });
   }
 
-  get jobsInHand(): number {
-    return this.#queueSide.jobsInHand;
+  get activeJobs(): number {
+    return this.#queueSide.activeJobs;
   }
 
   get leases(): number {

@@ -14,7 +14,7 @@ export interface OutputStoreOptions {
   readonly clock: Clock;
   readonly log: Log;
   /** How long a write is retried. */
-  readonly patienceMs: number;
+  readonly retryMs: number;
 }
 
 export class OutputStore {
@@ -30,10 +30,10 @@ export class OutputStore {
     return this.#failing > 0;
   }
 
-  /** Rejects with `storage-failed` after `patienceMs`, and at once when the job stops. */
+  /** Rejects with `storage-failed` after `retryMs`, and at once when the job stops. */
   async put(run: JobRun, key: ObjectKey, bytes: Uint8Array, contentType: string): Promise<ObjectInfo> {
-    const { store, clock, log, patienceMs } = this.#options;
-    const giveUpAt = clock.monotonic() + patienceMs;
+    const { store, clock, log, retryMs } = this.#options;
+    const giveUpAt = clock.monotonic() + retryMs;
     let hasFailed = false;
     try {
       for (let delayMs = FIRST_RETRY_MS; ; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {

@@ -36,7 +36,7 @@ export interface IntakeOptions {
   readonly log: Log;
   /** The group queues that this worker serves. */
   readonly groups: () => readonly string[];
-  /** The engine is up and the store takes writes. */
+  /** False while the engine is down or the store refuses writes. */
   readonly mayClaim: () => boolean;
   /** A job was claimed and its attempt started. */
   readonly onStarted: (run: JobRun, outcome: Outcome) => void;

@@ -1,8 +1,8 @@
 /**
  * The rows of each lane of the engine: its row cap, the rows that samples have taken, and the rows that are reserved for
- * jobs whose samples do not exist yet. The only place that answers whether there is room for a job of a group.
+ * jobs that have not submitted samples yet. The only place that answers whether there is room for a job of a group.
  *
- *   reserved   for a job in hand, under its lease, until its first samples are submitted
+ *   reserved   for an active job, under its lease, until its first samples are submitted
  *   taken      by a sample, from its submission until its last step begins, so that the rows are filled for the next step
  */
 import type { LeaseToken } from '@lehr/shared';

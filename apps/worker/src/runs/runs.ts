@@ -2,7 +2,7 @@
  * The jobs that run on this worker's engine: submits their samples, takes what the engine returns, and follows every job to
  * the moment when its end can be written, through a cancel, a deadline, a lost lease and a dead engine.
  *
- * Jobs are told apart by their run, never by their id: a worker that lost a lease may claim the same job again while the
+ * Jobs are identified by their run, never by their id: a worker that lost a lease may claim the same job again while the
  * earlier run is still stopping.
  */
 import { type Clock, type Log, toPlainError } from '@lehr/shared';
@@ -33,7 +33,7 @@ interface SubmittedSample {
 
 export class Runs {
   readonly #options: RunsOptions;
-  /** Runs in hand, each with the function that resolves its `run` call. */
+  /** Active runs, each with the function that resolves its `run` call. */
   readonly #runs = new Map<JobRun, () => void>();
   readonly #samples = new Map<SampleId, SubmittedSample>();
   readonly #suspects = new CrashSuspects();

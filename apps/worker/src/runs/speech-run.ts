@@ -202,7 +202,7 @@ export class SpeechRun extends JobRun {
     if (timestamps === 'word' && !timesWords) {
       throw refused(
         'timestamps',
-        'word times need a model whose graphs give its cross-attentions; this one does not',
+        'word timestamps need a model whose graphs output cross-attentions; this model does not',
       );
     }
     if (languages === null && task === 'translate')
