@@ -47,7 +47,7 @@ async function wrongIn(waveforms: readonly Float32Array[]): Promise<number> {
   await lehr.close();
   return results.reduce((sum, { segments }, i) => {
     const heard = segments.map(({ text }) => text).join('');
-    return sum + wrongWords({ said: heldOutSentences[i].text, heard });
+    return sum + wrongWords({ spoken: heldOutSentences[i].text, transcript: heard });
   }, 0);
 }
 

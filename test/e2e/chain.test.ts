@@ -108,7 +108,7 @@ test('a listener killed in the middle of a long file is replaced, and one right 
   const second = await ears(stack);
   const job = await stack.over(id);
   expect(job).toMatchObject({ status: 'succeeded', output: { images: [{ seed: 1 }] } });
-  expect(wordErrorRate([{ said: speech.text, heard: job.output?.text ?? '' }])).toBeLessThan(0.02);
+  expect(wordErrorRate([{ spoken: speech.text, transcript: job.output?.text ?? '' }])).toBeLessThan(0.02);
   expect(nodeOf(job, 'transcribe').metrics?.worker).toBe(await idOf(second));
 }, 240_000);
 

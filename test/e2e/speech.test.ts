@@ -145,7 +145,7 @@ describe('speech to text', () => {
       const { error, output } = await stack.over(id);
       expect(error).toBeNull();
       const transcript = output as Transcript;
-      expect(wordErrorRate([{ said: text, heard: transcript.text }])).toBeLessThan(0.02);
+      expect(wordErrorRate([{ spoken: text, transcript: transcript.text }])).toBeLessThan(0.02);
       for (const [i, { start, end }] of transcript.segments.entries()) {
         expect(end).toBeGreaterThan(start);
         expect(start).toBeGreaterThanOrEqual(transcript.segments[i - 1]?.end ?? 0);

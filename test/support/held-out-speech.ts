@@ -1,6 +1,6 @@
 /**
- * Sentences that demo-whisper was not trained on, in voices that it was not trained on, and how well somebody heard them.
- * The list and the sound of its first sentences lie beside the training code; espeak-ng speaks all of them.
+ * Sentences and voices that demo-whisper was not trained on, and the word error rate of their transcripts. The list and the
+ * audio of its first sentences are beside the training code; espeak-ng makes the audio of all of them.
  */
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -23,7 +23,7 @@ export const heldOutSentences: readonly HeldOutSentence[] = JSON.parse(
   readFileSync(new URL('heldout.json', EVAL), 'utf8'),
 ).sentences;
 
-/** How many of the first sentences have their sound in the repository. */
+/** Number of sentences, from the first, whose audio is in the repository. */
 export const HELD_OUT_CLIPS = 20;
 
 /** Opus in Ogg, 16 kHz mono. */
@@ -40,13 +40,13 @@ export async function speak({ text, voice, speed, pitch }: HeldOutSentence): Pro
   return new Uint8Array(stdout);
 }
 
-/** White noise under a 16 kHz waveform, so many decibels below its speech. */
+/** Adds white noise to a 16 kHz waveform, so many decibels below its speech. */
 export function withNoise(waveform: Float32Array, decibels: number, random: Random): Float32Array {
   const level = Math.sqrt(speechPower(waveform) / 10 ** (decibels / 10));
   return waveform.map((value) => value + level * normal(random));
 }
 
-/** Mean power from the first 5 ms that are heard to the last: louder than -46 dB below the loudest. */
+/** Mean power from the first to the last 5 ms that are louder than 46 dB below the loudest. */
 function speechPower(waveform: Float32Array): number {
   const hop = RATE / 200;
   const powers = Array.from({ length: Math.floor(waveform.length / hop) }, (_, i) =>
@@ -65,21 +65,20 @@ const meanSquare = (values: Float32Array): number =>
 const normal = (random: Random): number =>
   Math.sqrt(-2 * Math.log(1 - random.next())) * Math.cos(2 * Math.PI * random.next());
 
-export interface HeardText {
-  /** What was said, and what was heard. */
-  readonly said: string;
-  readonly heard: string;
+export interface TranscribedText {
+  readonly spoken: string;
+  readonly transcript: string;
 }
 
-/** Words left out, put in or replaced, over words said; case and punctuation do not count. */
-export function wordErrorRate(texts: readonly HeardText[]): number {
+/** Words missing, added or replaced, per word spoken; case and punctuation do not count. */
+export function wordErrorRate(texts: readonly TranscribedText[]): number {
   const wrong = texts.reduce((sum, text) => sum + wrongWords(text), 0);
-  return wrong / texts.reduce((sum, { said }) => sum + wordsIn(said).length, 0);
+  return wrong / texts.reduce((sum, { spoken }) => sum + wordsIn(spoken).length, 0);
 }
 
-/** Levenshtein's distance in words. */
-export function wrongWords({ said, heard }: HeardText): number {
-  const [wanted, got] = [wordsIn(said), wordsIn(heard)];
+/** The Levenshtein distance in words. */
+export function wrongWords({ spoken, transcript }: TranscribedText): number {
+  const [wanted, got] = [wordsIn(spoken), wordsIn(transcript)];
   let row = Array.from({ length: got.length + 1 }, (_, i) => i);
   for (const [i, word] of wanted.entries()) {
     const next = [i + 1];

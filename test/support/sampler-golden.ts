@@ -1,4 +1,4 @@
-/** Reads test/golden/schedulers; its README says what each number is and what made it. */
+/** Reads test/golden/schedulers. Its README describes the numbers and how they were made. */
 import { readFileSync } from 'node:fs';
 import type { SamplerName, SamplerRun } from '../../apps/worker/src/diffusion/samplers/sampler.ts';
 import {
@@ -36,7 +36,7 @@ export interface GoldenImageToImage extends GoldenCase {
 }
 
 export interface GoldenNoise {
-  /** Where in the flat latent of 256 values the kept ones stood. */
+  /** Indices of the kept values in the flat latent of 256 values. */
   readonly indices: readonly number[];
   readonly init: readonly number[];
   readonly x0: readonly number[];
@@ -56,7 +56,7 @@ export interface GoldenBetas {
   readonly alphasCumprod: readonly number[];
 }
 
-/** Table name to step count to what the class gives for it. */
+/** Table name to step count to the timesteps and sigmas of the class. */
 export type GoldenTimesteps = Readonly<
   Record<
     string,
@@ -75,7 +75,7 @@ export const goldenKarrasTimesteps = (): Readonly<
   Record<'scaled_linear' | 'linear', Record<string, readonly number[]>>
 > => read('karras-timesteps.json');
 
-/** Stable Diffusion 1.5's own scheduler_config.json, with the given fields put in. */
+/** The scheduler_config.json of Stable Diffusion 1.5, with the given fields set. */
 export function sd15Config(fields: Readonly<Record<string, unknown>> = {}): SchedulerConfig {
   const sd15 = {
     num_train_timesteps: 1000,
@@ -94,7 +94,7 @@ export function sd15Config(fields: Readonly<Record<string, unknown>> = {}): Sche
 export const configOf = ({ config }: GoldenCase): SchedulerConfig =>
   parseSchedulerConfig(JSON.stringify(config));
 
-/** Our name for a diffusers class and the options it was given. */
+/** Lehr's name of a diffusers class with its options. */
 export function samplerOf({ scheduler, config }: GoldenCase): SamplerName {
   if (scheduler === 'DPMSolverMultistepScheduler') {
     if (config.algorithm_type === 'sde-dpmsolver++') return 'dpmpp_2m_sde_karras';
@@ -112,8 +112,8 @@ export function samplerOf({ scheduler, config }: GoldenCase): SamplerName {
 }
 
 /**
- * Runs `run` to its end on the goldens' stand-in for a model and returns the latent after each call. Each call's
- * noise is what `noise.steps` has for the draws so far; `draws` counts them call by call.
+ * Runs `run` to its end with the fake model of the goldens, and returns the latent after each call. The n-th draw of noise
+ * is `noise.steps[n]`; `noiseUsed` holds the index of each call's draw, null for none.
  */
 export function runGolden(run: SamplerRun, latent: Float32Array, noise: GoldenNoise) {
   const input = new Float32Array(latent.length);

@@ -47,7 +47,7 @@ const floatsOf = ({ file, shape }: FixtureFile): Float32Array => {
   return floats;
 };
 
-/** The largest difference of two values at one place. */
+/** The largest difference at one index. */
 function distance(a: ArrayLike<number>, b: ArrayLike<number>): number {
   expect(a).toHaveLength(b.length);
   return Array.from(a).reduce((most, value, i) => Math.max(most, Math.abs(value - b[i])), 0);

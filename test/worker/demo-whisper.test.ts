@@ -66,7 +66,7 @@ test('At most 5 % of the words of unknown sentences and voices are wrong, and 15
   );
   const transcripts = await transcribe([...clean, ...noisy]);
   const errorRate = (part: readonly FileTranscript[]): number =>
-    wordErrorRate(part.map(({ text }, i) => ({ said: sentences[i].text, heard: text })));
+    wordErrorRate(part.map(({ text }, i) => ({ spoken: sentences[i].text, transcript: text })));
   expect(errorRate(transcripts.slice(0, HELD_OUT_CLIPS))).toBeLessThanOrEqual(0.05);
   expect(errorRate(transcripts.slice(HELD_OUT_CLIPS))).toBeLessThanOrEqual(0.15);
   expect(transcripts.slice(0, HELD_OUT_CLIPS).map(({ language }) => language)).toEqual(

@@ -28,11 +28,11 @@ const KNOWN: readonly [number, number][] = [
   [Number.NEGATIVE_INFINITY, 64512],
 ];
 
-test('float32 values round to the halves that numpy gives', () => {
+test('Float32 values round to the same halves as in numpy', () => {
   expect([...toFloat16(KNOWN.map(([value]) => value))]).toEqual(KNOWN.map(([, half]) => half));
 });
 
-test('every half survives the way to float32 and back, and a NaN stays a NaN', () => {
+test('Every half converts to float32 and back, and a NaN stays a NaN', () => {
   const halves = Uint16Array.from({ length: 0x10000 }, (_, half) => half);
   const floats = toFloat32(halves);
   const isNan = (half: number) => (half & 0x7c00) === 0x7c00 && (half & 0x3ff) !== 0;
@@ -42,7 +42,7 @@ test('every half survives the way to float32 and back, and a NaN stays a NaN', (
   expect(wrong).toEqual([]);
 });
 
-test('the half between two float32 neighbours is the nearer one, and the even one of a tie', () => {
+test('A float32 value rounds to the nearest half, and a tie to the even one', () => {
   const floats = toFloat32(Uint16Array.from({ length: 0x7c00 }, (_, half) => half));
   const wrong: number[] = [];
   for (let half = 0; half + 1 < floats.length; half += 1) {

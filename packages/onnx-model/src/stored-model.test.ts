@@ -17,7 +17,7 @@ import {
 
 /**
  * Written by the Python package onnx 1.23.1: a Slice whose end is INT64_MAX, attributes that equal their defaults, a
- * subgraph, every kind of tensor data, external data, and at the end a field 99 that no ONNX knows.
+ * subgraph, every kind of tensor data, external data, and at the end an unknown field 99.
  */
 const FROM_PYTHON = Buffer.from(
   'CA46+QMKPgoBeBIBeSIFU2xpY2UqCwoEYXhlc0AAoAEHKhMKBGVuZHNA//////////9/oAEHKg0KBnN0YXJ0c0AAoAEHCiIK' +
@@ -71,13 +71,13 @@ function countReads(source: ByteSource): { source: ByteSource; bytes: () => numb
   };
 }
 
-test('a model from another writer comes back byte for byte, unknown fields and INT64_MAX included', () => {
+test('A model of another writer is written back byte for byte, unknown fields and INT64_MAX included', () => {
   const model = decode('ModelProto', FROM_PYTHON);
   expect(model.graph?.node?.[0].opType).toBe('Slice');
   expect(Buffer.compare(encode('ModelProto', model), FROM_PYTHON)).toBe(0);
 });
 
-test('a stored model written again means the same as the one that was read', () => {
+test('A stored model that is written again has the same content', () => {
   for (const bytes of [FROM_PYTHON, encode('ModelProto', modelWithWeights())]) {
     const source = memorySource(bytes);
     const written = decode('ModelProto', writeStoredModel(readStoredModel(source), source));
@@ -86,7 +86,7 @@ test('a stored model written again means the same as the one that was read', () 
   }
 });
 
-test('reading a stored model leaves the weights where they are', () => {
+test('Reading a stored model does not read the weights', () => {
   const bytes = encode('ModelProto', modelWithWeights());
   const counted = countReads(memorySource(bytes));
   const stored = readStoredModel(counted.source);
@@ -101,7 +101,7 @@ test('reading a stored model leaves the weights where they are', () => {
   expect(weightBytesWritten).toBeLessThan(2.01 * WEIGHT_BYTES);
 });
 
-test('an edited graph keeps its weights', () => {
+test('An edited graph keeps its weights', () => {
   const folder = mkdtempSync(join(tmpdir(), 'lehr-onnx-model-'));
   const path = join(folder, 'model.onnx');
   writeFileSync(path, encode('ModelProto', modelWithWeights()));
@@ -118,7 +118,7 @@ test('an edited graph keeps its weights', () => {
   expect(edited.graph?.initializer?.[1].rawData?.every((byte) => byte === 2)).toBe(true);
 });
 
-test('bytes that are no model are refused', () => {
+test('Bytes that are not a model are refused', () => {
   expect(() => readStoredModel(memorySource(Buffer.from('not a model')))).toThrow();
   expect(() => readStoredModel(memorySource(FROM_PYTHON.subarray(0, 200)))).toThrow(/ends/);
   expect(() => readStoredModel(memorySource(new Uint8Array(0)))).toThrow('found 0');

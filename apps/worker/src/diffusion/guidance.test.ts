@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { applyGuidance } from './guidance.ts';
 
-test("guidance moves the prompt's prediction away from the negative one by the scale", () => {
+test("Guidance moves the prompt's prediction away from the negative prompt's prediction by the scale", () => {
   const negative = Float32Array.of(1, 2);
   const prompt = Float32Array.of(3, -4);
   applyGuidance(negative, prompt, 7.5);
@@ -9,7 +9,7 @@ test("guidance moves the prompt's prediction away from the negative one by the s
   expect([...negative]).toEqual([1, 2]);
 });
 
-test("scale 1 leaves the prompt's prediction as it is, scale 0 gives the negative one", () => {
+test("Guidance of scale 1 keeps the prompt's prediction, and of scale 0 gives the negative prompt's", () => {
   const prompt = Float32Array.of(0.75);
   applyGuidance(Float32Array.of(0.25), prompt, 1);
   expect(prompt[0]).toBe(0.75);

@@ -11,14 +11,14 @@ import { fitLatentRgb, type LatentDecoder, LatentRgb } from './latent-rgb.ts';
 import { predictedClean } from './predicted-clean.ts';
 import { openVae } from './vae.ts';
 
-/** Per colour: what four channels add, and the bias. Small enough that nothing is clamped. */
+/** For each colour the weights of four channels and the bias, small enough that nothing is clamped. */
 const WEIGHTS = [
   [12, 7, -6, -7, 130],
   [8, 11, 7, -10, 120],
   [8, 7, 10, -14, 125],
 ].map((line) => Float64Array.from(line));
 
-/** A VAE that really is linear, eight pixels a side to a latent value. */
+/** A linear VAE: each latent value becomes eight by eight pixels. */
 function linearDecoder(): LatentDecoder & { decoded: number } {
   return {
     latentChannels: 4,
@@ -39,13 +39,13 @@ function linearDecoder(): LatentDecoder & { decoded: number } {
   };
 }
 
-/** For fits that are not cut short by a machine that is slow. */
+/** A clock that stands still, so that a slow machine does not end a fit early. */
 const STILL = { ...systemClock, monotonic: () => 0 };
 
 const latentOf = (length: number) =>
   Float32Array.from({ length }, (_, i) => Math.sin(i * 0.9) + Math.cos(i * i));
 
-test('what a linear decoder does is learned to within a level', async () => {
+test('The fit to a linear decoder is exact to one level of colour', async () => {
   const vae = linearDecoder();
   const rgb = await fitLatentRgb(vae, { width: 64, height: 64 }, STILL);
   const latent = latentOf(4 * 6 * 9);
@@ -59,7 +59,7 @@ test('what a linear decoder does is learned to within a level', async () => {
   for (const [i, level] of pixels.entries()) expect(Math.abs(level - wanted[i])).toBeLessThanOrEqual(1);
 });
 
-test('it stops when it has seen enough, and after the first picture when that took too long', async () => {
+test('The fit stops when it has enough positions, or after the first picture when that took too long', async () => {
   const small = linearDecoder();
   await fitLatentRgb(small, { width: 64, height: 64 }, STILL);
   expect(small.decoded).toBe(1024 / 64);
@@ -93,21 +93,21 @@ test.each([
     { width: 40, height: 200 },
     { width: 10, height: 50 },
   ],
-])('a latent of %o gives a thumbnail of %o', (size, wanted) => {
+])('A latent of size %o gives a thumbnail of size %o', (size, wanted) => {
   const rgb = new LatentRgb(4, WEIGHTS);
   const { pixels, width, height } = rgb.thumbnail(latentOf(4 * size.width * size.height), size);
   expect({ width, height }).toEqual(wanted);
   expect(pixels).toHaveLength(width * height * 3);
 });
 
-test('a thumbnail of a large latent is the mean of what it stands for, and far colours are clamped', () => {
+test('A thumbnail of a large latent holds means, and colours out of range are clamped', () => {
   const rgb = new LatentRgb(1, [Float64Array.of(1, 0), Float64Array.of(1000, 0), Float64Array.of(-1000, 0)]);
   const latent = Float32Array.from({ length: 128 * 64 }, (_, i) => (i % 2) * 100 + 10);
   const { pixels } = rgb.thumbnail(latent, { width: 128, height: 64 });
   expect([...pixels.subarray(0, 6)]).toEqual([60, 255, 0, 60, 255, 0]);
 });
 
-test('of a decoder that is not linear it still tells what the picture is like', async () => {
+test('A preview resembles the picture even if the decoder is not linear', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'lehr-latent-rgb-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   await writeTinyDiffusion(folder, { seed: 5 });
@@ -123,7 +123,7 @@ test('of a decoder that is not linear it still tells what the picture is like', 
   expect(correlation(pixels, wanted)).toBeGreaterThan(0.8);
 });
 
-test('at Stable Diffusion’s size two a second take less than a hundredth of the engine’s time', () => {
+test('Two previews per second at the size of Stable Diffusion take less than a hundredth of the time', () => {
   const config = sd15Config();
   const rgb = new LatentRgb(4, WEIGHTS);
   const size = { width: 64, height: 64 };

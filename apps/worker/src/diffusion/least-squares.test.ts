@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { LeastSquares } from './least-squares.ts';
 
-/** Values in -1 to 1 that no low-order relation holds between. */
+/** Values from -1 to 1 without a simple relation between them. */
 const column = (key: number): Float32Array =>
   Float32Array.from({ length: 200 }, (_, i) => Math.sin(key * 97 + i * i * 0.37 + i * key));
 
-test('what is linear is found, for several right-hand sides at once and over several additions', () => {
+test('A linear relation is found exactly, for several right-hand sides and over several additions', () => {
   const fit = new LeastSquares(3, 2);
   for (const part of [1, 2]) {
     const known = [column(part), column(part + 5), new Float32Array(200).fill(1)];
@@ -19,7 +19,7 @@ test('what is linear is found, for several right-hand sides at once and over sev
   for (const [i, value] of [-3, 60, 90].entries()) expect(second[i]).toBeCloseTo(value, 3);
 });
 
-test('an unknown that never shows comes out 0 and disturbs no other', () => {
+test('An unknown that is always 0 in the data is solved as 0 and does not change the others', () => {
   const fit = new LeastSquares(2, 1);
   fit.add([new Float32Array(200), column(3)], [column(3).map((value) => 7 * value)]);
   const [[dead, live]] = fit.solve();

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { goldenConstants, sd15Config } from '../../../../test/support/sampler-golden.ts';
 import { betas, levelAt, levelOfAlphaCumprod, levelOfSigma, noiseSchedule } from './noise-schedule.ts';
 
-/** diffusers holds these in float32, and the sigma of timestep 0 loses digits in its `1 - alphas_cumprod`. */
+/** diffusers computes these in float32, and the sigma of timestep 0 loses digits in `1 - alphas_cumprod`. */
 const RELATIVE = 3e-5;
 
 const golden = goldenConstants();
@@ -14,7 +14,7 @@ describe('noiseSchedule', () => {
   it.each([
     { name: 'scaled_linear', config: scaledLinear, want: golden.scaled_linear },
     { name: 'linear', config: linear, want: golden.linear_0_0001_to_0_02 },
-  ])("has diffusers' betas and cumulative alphas for $name", ({ config, want }) => {
+  ])('Betas and cumulative alphas of $name equal those of diffusers', ({ config, want }) => {
     const { alphasCumprod } = noiseSchedule(config);
     const betaValues = betas(config);
     for (const [i, timestep] of golden.timesteps.entries()) {
@@ -23,52 +23,52 @@ describe('noiseSchedule', () => {
     }
   });
 
-  it("has diffusers' cumulative alphas when rescaled to zero terminal SNR, 0 at the end", () => {
+  it('Cumulative alphas rescaled to zero terminal SNR equal those of diffusers and end at 0', () => {
     const { alphasCumprod } = noiseSchedule(zeroSnr);
     const want = golden.scaled_linear_zero_terminal_snr;
     for (const [i, timestep] of golden.timesteps.entries()) {
       expectRelative(alphasCumprod[timestep], want.alphasCumprod[i]);
       const before = timestep === 0 ? 1 : alphasCumprod[timestep - 1];
       const rescaledBeta = 1 - alphasCumprod[timestep] / before;
-      // The reference gets these back from float32 alphas, with an error of 2.4e-6 at worst.
+      // diffusers computes these from float32 alphas, with an error of at most 2.4e-6.
       expect(Math.abs(rescaledBeta - want.betas[i])).toBeLessThan(3e-6);
     }
     expect(alphasCumprod.at(-1)).toBe(0);
   });
 
-  it("has diffusers' sigmas", () => {
+  it('Sigmas equal those of diffusers', () => {
     const { sigmas } = noiseSchedule(scaledLinear);
     for (const [i, timestep] of golden.timesteps.entries())
       expectRelative(sigmas[timestep], golden.sigmas[i]);
   });
 
-  it('keeps the last sigma of a zero-terminal-SNR schedule finite: that of 2^-24 of the picture', () => {
+  it('The last sigma of a zero-terminal-SNR schedule is finite: that of 2^-24 of the picture', () => {
     const { sigmas } = noiseSchedule(zeroSnr);
     expect(sigmas.at(-1)).toBeCloseTo(Math.sqrt(2 ** 24 - 1), 6);
     expect(sigmas.every((sigma, i) => i === 0 || sigma > sigmas[i - 1])).toBe(true);
   });
 
-  it('takes betas given in full over the named schedule', () => {
+  it('A full list of betas overrides the named schedule', () => {
     const config = sd15Config({ num_train_timesteps: 3, trained_betas: [0.1, 0.5, 0.5] });
     const { alphasCumprod } = noiseSchedule(config);
     expect([...alphasCumprod].map((alpha) => alpha.toFixed(6))).toEqual(['0.900000', '0.450000', '0.225000']);
   });
 
-  it('caps the betas of the cosine schedule', () => {
+  it('The betas of the cosine schedule are capped', () => {
     const values = betas(sd15Config({ beta_schedule: 'squaredcos_cap_v2' }));
     const alphaBar = (t: number) => Math.cos((((t + 0.008) / 1.008) * Math.PI) / 2) ** 2;
     expect(values[0]).toBeCloseTo(1 - alphaBar(0.001) / alphaBar(0), 12);
     expect(values[999]).toBe(0.999);
   });
 
-  it('works a config out once', () => {
+  it('The schedule of a config is computed once', () => {
     const config = sd15Config();
     expect(noiseSchedule(config)).toBe(noiseSchedule(config));
   });
 });
 
 describe('a noise level', () => {
-  it('is the same from a timestep, its cumulative alpha and its sigma', () => {
+  it('A noise level is the same computed from a timestep, its cumulative alpha or its sigma', () => {
     const schedule = noiseSchedule(scaledLinear);
     const level = levelAt(schedule, 500);
     const fromSigma = levelOfSigma(schedule.sigmas[500]);

@@ -18,7 +18,7 @@ const golden: readonly GoldenDraw[] = JSON.parse(
 );
 
 describe('SeededNoise', () => {
-  it.each(golden)("draws torch's values for seed $seed and shape $shape", (want) => {
+  it.each(golden)('Seed $seed and shape $shape give the values of torch', (want) => {
     const noise = new SeededNoise(want.seed);
     const length = want.shape.reduce((product, size) => product * size);
     const first = noise.draw(length);
@@ -31,33 +31,36 @@ describe('SeededNoise', () => {
     expect(Math.abs(Math.sqrt(variance) - want.std)).toBeLessThan(TOLERANCE);
   });
 
-  it('takes the seed modulo 2^32, also below zero', () => {
+  it('Seeds are taken modulo 2^32, also negative ones', () => {
     const values = new SeededNoise(5).draw(64);
     expect(new SeededNoise(2 ** 32 + 5).draw(64)).toEqual(values);
     expect(new SeededNoise(5 - 2 ** 32).draw(64)).toEqual(values);
     expect(new SeededNoise(6).draw(64)).not.toEqual(values);
   });
 
-  it('draws the last whole block of a ragged length again', () => {
+  it('For a length that is no multiple of 16, the last 16 values are drawn again', () => {
     const ragged = new SeededNoise(9).draw(20);
     const other = new SeededNoise(9);
     expect(ragged.slice(0, 4)).toEqual(other.draw(16).slice(0, 4));
-    // Two short values take as many words as the four uniforms of the ragged end.
+    // Two values of a short draw use as many words as four uniforms.
     other.draw(2);
     expect(ragged.slice(4)).toEqual(other.draw(16));
   });
 
-  it.each([3, 16, 250, 1000])('goes on bit-equal from its state after a draw of %i', (length) => {
-    const noise = new SeededNoise(77);
-    noise.draw(length);
-    const state = structuredClone(noise.state());
-    const want = [noise.draw(5), noise.draw(700)];
-    const resumed = new SeededNoise(0);
-    resumed.restore(state);
-    expect([resumed.draw(5), resumed.draw(700)]).toEqual(want);
-  });
+  it.each([3, 16, 250, 1000])(
+    'A stream restored after a draw of %i values continues with the same bits',
+    (length) => {
+      const noise = new SeededNoise(77);
+      noise.draw(length);
+      const state = structuredClone(noise.state());
+      const want = [noise.draw(5), noise.draw(700)];
+      const resumed = new SeededNoise(0);
+      resumed.restore(state);
+      expect([resumed.draw(5), resumed.draw(700)]).toEqual(want);
+    },
+  );
 
-  it('refuses a state that is none', () => {
+  it('An invalid state is refused', () => {
     const noise = new SeededNoise(1);
     const state = { words: new Uint32Array(3), used: 0, spare: null };
     expect(() => noise.restore(state)).toThrow(expect.objectContaining({ code: 'internal' }));

@@ -12,22 +12,25 @@ import { sigmaAt } from './timesteps.ts';
 const LENGTH = 4 * 8 * 8;
 const CLEAN = Float32Array.from({ length: LENGTH }, (_, i) => Math.sin(i / 20) + 0.3 * Math.cos(i));
 
-test.each(['epsilon', 'v_prediction'])('a perfect %s gives the clean latent at every timestep', (type) => {
-  const config = parseSchedulerConfig(
-    JSON.stringify({ beta_schedule: 'scaled_linear', prediction_type: type }),
-  );
-  const noise = new SeededNoise(1).draw(LENGTH);
-  for (const timestep of [0, 1, 250.5, 700, 999]) {
-    const { alpha, sigma } = levelOfSigma(sigmaAt(noiseSchedule(config), timestep));
-    const input = CLEAN.map((value, i) => alpha * value + sigma * noise[i]);
-    const output = type === 'epsilon' ? noise : CLEAN.map((value, i) => alpha * noise[i] - sigma * value);
-    const clean = predictedClean(config, timestep, input, output);
-    for (let i = 0; i < LENGTH; i++) expect(clean[i]).toBeCloseTo(CLEAN[i], 4);
-  }
-});
+test.each(['epsilon', 'v_prediction'])(
+  'A perfect %s prediction gives the clean latent at every timestep',
+  (type) => {
+    const config = parseSchedulerConfig(
+      JSON.stringify({ beta_schedule: 'scaled_linear', prediction_type: type }),
+    );
+    const noise = new SeededNoise(1).draw(LENGTH);
+    for (const timestep of [0, 1, 250.5, 700, 999]) {
+      const { alpha, sigma } = levelOfSigma(sigmaAt(noiseSchedule(config), timestep));
+      const input = CLEAN.map((value, i) => alpha * value + sigma * noise[i]);
+      const output = type === 'epsilon' ? noise : CLEAN.map((value, i) => alpha * noise[i] - sigma * value);
+      const clean = predictedClean(config, timestep, input, output);
+      for (let i = 0; i < LENGTH; i++) expect(clean[i]).toBeCloseTo(CLEAN[i], 4);
+    }
+  },
+);
 
 test.each([...SAMPLER_NAMES])(
-  'whatever the scale of its latents, what the last call of %s foretells is the picture it ends in',
+  'The clean latent predicted by the last call of %s is close to the final latent, whatever the scale of its latents',
   (name) => {
     const config = sd15Config();
     const run = createSamplerRun({ name, config, steps: 8, latentLength: LENGTH });
@@ -39,7 +42,7 @@ test.each([...SAMPLER_NAMES])(
       run.scaleModelInput(latent, input);
       const timestep = run.timesteps[run.call];
       const { alpha, sigma } = levelOfSigma(sigmaAt(noiseSchedule(config), timestep));
-      // A model that is mostly right, and wrong in another way at every step.
+      // A model with a small error, different at every step.
       const output = input.map(
         (value, i) => (value - alpha * CLEAN[i]) / sigma + 0.2 * Math.sin(timestep + i * 0.7),
       );

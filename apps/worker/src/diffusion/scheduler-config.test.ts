@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { parseSchedulerConfig } from './scheduler-config.ts';
 
 describe('parseSchedulerConfig', () => {
-  it('reads what Stable Diffusion 1.5 ships, and leaves open what it leaves open', () => {
+  it('The file of Stable Diffusion 1.5 is read, and fields that it does not set stay undefined', () => {
     const config = parseSchedulerConfig(`{
       "_class_name": "PNDMScheduler",
       "_diffusers_version": "0.6.0",
@@ -30,7 +30,7 @@ describe('parseSchedulerConfig', () => {
     expect(config.timestepSpacing).toBeUndefined();
   });
 
-  it('reads the bare -Infinity that Python writes', () => {
+  it('The bare -Infinity that Python writes is read', () => {
     const config = parseSchedulerConfig('{"lambda_min_clipped": -Infinity, "steps_offset": 1}');
     expect(config.stepsOffset).toBe(1);
   });
@@ -45,19 +45,19 @@ describe('parseSchedulerConfig', () => {
     ['final_sigmas_type', 'sigma_min', 'zero'],
     ['use_beta_sigmas', true, 'false'],
     ['_class_name', 'FlowMatchEulerDiscreteScheduler', 'EulerDiscreteScheduler'],
-  ])('refuses %s %j, naming the field, the value and what is allowed', (field, value, allowed) => {
+  ])('%s %j is refused with the field, the value and the allowed values', (field, value, allowed) => {
     const error = errorOf(JSON.stringify({ [field]: value }));
     expect(error).toMatchObject({ code: 'model-unavailable', problems: [{ pointer: `/${field}` }] });
     expect(error.message).toContain(allowed);
     expect(error.message).toContain(JSON.stringify(value));
   });
 
-  it('names every wrong field at once', () => {
+  it('One error names every wrong field', () => {
     const { problems } = errorOf('{"beta_start": -1, "beta_end": "high"}');
     expect(problems.map(({ pointer }) => pointer)).toEqual(['/beta_start', '/beta_end']);
   });
 
-  it('says so when the text is not JSON', () => {
+  it('Text that is not JSON is refused with that reason', () => {
     expect(errorOf('beta_start: 1')).toMatchObject({ code: 'model-unavailable' });
     expect(errorOf('null').code).toBe('model-unavailable');
   });

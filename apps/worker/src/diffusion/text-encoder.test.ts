@@ -15,7 +15,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** The encoder of a tiny model, and the batch sizes of the runs it made. */
+/** The text encoder of a tiny model, and the batch sizes of its runs. */
 async function open(model: TinyDiffusionOptions = {}, options: TextEncoderOptions = {}) {
   await writeTinyDiffusion(folder, model);
   const path = join(folder, 'text_encoder/model.onnx');
@@ -39,7 +39,7 @@ async function open(model: TinyDiffusionOptions = {}, options: TextEncoderOption
 
 const differ = (a: Float32Array, b: Float32Array) => Math.max(...a.map((value, i) => Math.abs(value - b[i])));
 
-test('several prompts share one run, and each gets its own embedding', async () => {
+test('Several prompts share one run, and each gets its own embedding', async () => {
   const { encoder, runs } = await open();
   const [cat, dog, again] = await encoder.encode(['a cat', 'a dog', 'a cat']);
   expect(runs).toEqual([2]);
@@ -50,7 +50,7 @@ test('several prompts share one run, and each gets its own embedding', async () 
   expect(differ(dog, alone)).toBeLessThanOrEqual(1e-6);
 });
 
-test('a prompt that is remembered costs no run', async () => {
+test('A cached prompt needs no run', async () => {
   const { encoder, runs } = await open();
   const [first] = await encoder.encode(['a cat']);
   const [second] = await encoder.encode(['a cat']);
@@ -59,7 +59,7 @@ test('a prompt that is remembered costs no run', async () => {
   expect(runs).toEqual([1, 1]);
 });
 
-test('the prompts used last are the ones remembered', async () => {
+test('The cache keeps the most recently used prompts', async () => {
   const { encoder, runs } = await open({}, { cacheBytes: 2 * 77 * 32 * 4 });
   await encoder.encode(['cat']);
   await encoder.encode(['dog']);
@@ -72,7 +72,7 @@ test('the prompts used last are the ones remembered', async () => {
   expect(runs).toHaveLength(4);
 });
 
-test('more prompts than one run holds are split, and a cache too small for one loses nothing', async () => {
+test('More prompts than fit into one run take several, even if the cache is too small for any of them', async () => {
   const { encoder, runs } = await open({}, { cacheBytes: 10 });
   const prompts = Array.from({ length: 18 }, (_, i) => `cat number ${i}`);
   const embeddings = await encoder.encode(prompts);
@@ -83,7 +83,7 @@ test('more prompts than one run holds are split, and a cache too small for one l
 test.each([
   { tokenIdType: 'int32', dtype: 'float32' },
   { tokenIdType: 'int64', dtype: 'float16' },
-] as const)('token ids and floats are of the types the graph asks for: %o', async (model) => {
+] as const)('Token ids and floats have the types that the graph declares: %o', async (model) => {
   const exact = (await (await open()).encoder.encode(['a red cat']))[0];
   const [embedding] = await (await open(model)).encoder.encode(['a red cat']);
   expect(differ(embedding, exact)).toBeLessThanOrEqual(model.dtype === 'float16' ? 0.02 : 1e-6);

@@ -34,13 +34,13 @@ describe('the timesteps of a run', () => {
   };
 
   it.each(Object.entries(goldenTimesteps()))(
-    "and its sigmas are diffusers' in every row of %s",
+    'Timesteps and sigmas equal those of diffusers in every row of %s',
     (table, rows) => {
       const [family, spacing] = table.split('_');
       const isKarras = spacing === 'karras';
       const config = sd15Config(isKarras ? { use_karras_sigmas: true } : { timestep_spacing: spacing });
       const name = names[table] ?? names[family];
-      // Whole timesteps are exact. Fractions: a float32 digit, and for Karras what float32 logarithms leave of them.
+      // Whole timesteps are exact. Fractional ones differ by float32 rounding, with Karras by that of logarithms.
       const tolerance = family === 'euler' ? (isKarras ? 2e-3 : 5e-5) : 0;
       for (const [steps, want] of Object.entries(rows)) {
         const plan = SAMPLER_KINDS[name].plan(setupOf({ name, config, steps: Number(steps) }));
@@ -67,7 +67,7 @@ describe('the timesteps of a run', () => {
     },
   );
 
-  it('round halves to even, as numpy does, where Math.round would not', () => {
+  it('Timesteps round halves to even, as numpy does and Math.round does not', () => {
     const options = { trainTimesteps: 1000, stepsOffset: 1 };
     expect(multistepTimesteps({ ...options, spacing: 'linspace', steps: 6 })).toContain(166);
     expect(multistepTimesteps({ ...options, spacing: 'linspace', steps: 30 })).toContain(499);
@@ -75,7 +75,7 @@ describe('the timesteps of a run', () => {
     expect(trailing).toEqual(expect.arrayContaining([811, 561, 311, 61]));
   });
 
-  it('of trailing spacing never number one too many, as they do in the reference for 61 steps', () => {
+  it('Trailing spacing gives exactly as many timesteps as steps, unlike diffusers for 61 steps', () => {
     const timesteps = wholeTimesteps({
       spacing: 'trailing',
       steps: 61,
@@ -86,7 +86,7 @@ describe('the timesteps of a run', () => {
     expect(Math.min(...timesteps)).toBeGreaterThanOrEqual(0);
   });
 
-  it('of LCM are as many as its grid has, at most', () => {
+  it('LCM has at most as many timesteps as its grid', () => {
     expect(lcmTimesteps(4, 1000, 50, 1)).toEqual([999, 759, 499, 259]);
     expect(lcmTimesteps(51, 1000, 50, 1)).toHaveLength(50);
     expect(lcmTimesteps(4, 1000, 50, 0.01)).toEqual([19]);
@@ -94,19 +94,19 @@ describe('the timesteps of a run', () => {
 });
 
 describe('sigmas between timesteps', () => {
-  it('lead from a timestep to its sigma and back', () => {
+  it('A timestep converts to its sigma and back', () => {
     for (const timestep of [0, 1, 500, 998, 999]) {
       expect(sigmaAt(schedule, timestep)).toBeCloseTo(schedule.sigmas[timestep], 12);
       expect(timestepOf(schedule, schedule.sigmas[timestep])).toBeCloseTo(timestep, 9);
     }
   });
 
-  it('stay inside the schedule', () => {
+  it('A sigma outside of the schedule gives the first or last timestep', () => {
     expect(timestepOf(schedule, 1e-6)).toBe(0);
     expect(timestepOf(schedule, 1e6)).toBe(999);
   });
 
-  it('of Karras begin and end as asked, a single one with the largest', () => {
+  it('Karras sigmas begin at the largest and end at the smallest; a single one is the largest', () => {
     const sigmas = karrasSigmas(14.6, 0.03, 5);
     expect(sigmas[0]).toBeCloseTo(14.6, 12);
     expect(sigmas[4]).toBeCloseTo(0.03, 12);
@@ -115,7 +115,7 @@ describe('sigmas between timesteps', () => {
 });
 
 describe('roundHalfToEven', () => {
-  it('rounds halves to the even neighbour and the rest to the nearest', () => {
+  it('Halves round to the even neighbour and other values to the nearest', () => {
     expect([0.5, 1.5, 2.5, 2.4, 2.6, -0.5, -1.5].map((value) => roundHalfToEven(value) + 0)).toEqual([
       0, 2, 2, 2, 3, 0, -2,
     ]);

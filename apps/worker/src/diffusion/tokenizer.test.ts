@@ -36,7 +36,7 @@ function writeVocabAndMerges(): void {
   write('merges.txt', mergesText);
 }
 
-/** The file that the hub has for clip-vit-large-patch14, its vocabulary and merges filled in. */
+/** The tokenizer.json of clip-vit-large-patch14 on the Hugging Face hub, with vocabulary and merges filled in. */
 function writeTokenizerJson(): void {
   const special = { single_word: false, lstrip: false, rstrip: false, normalized: true, special: true };
   const word = "'s|'t|'re|'ve|'m|'ll|'d|[\\p{L}]+|[\\p{N}]|[^\\s\\p{L}\\p{N}]+";
@@ -81,7 +81,7 @@ function writeTokenizerJson(): void {
 
 const SPECIAL = [49406, 49407];
 
-/** The golden form, but without special tokens that a prompt spelled out. */
+/** The golden ids without special tokens that the prompt writes out. */
 function expected(ids: readonly number[], pad: number): number[] {
   const content = ids.filter((id) => !SPECIAL.includes(id)).slice(0, 75);
   const framed = [49406, ...content, 49407];
@@ -97,7 +97,7 @@ describe.each(layouts)('from %s', (_name, writeLayout) => {
   test.each([
     ['<|endoftext|>', 49407, 'input_ids_77_pad_eos'],
     ['!', 0, 'input_ids_77_pad_zero'],
-  ] as const)('all golden strings give their ids, padded with %s', async (padToken, padId, field) => {
+  ] as const)('All golden strings give the golden ids, padded with %s', async (padToken, padId, field) => {
     writeLayout();
     write('tokenizer_config.json', {
       pad_token: padToken,
@@ -110,7 +110,7 @@ describe.each(layouts)('from %s', (_name, writeLayout) => {
       const ids = tokenizer.encode(text);
       const wanted = expected(hf_js_0_2_0_ids ?? hf_ids, padId);
       expect(ids, text).toEqual(wanted);
-      // Nothing but spelled-out special tokens and the one known difference of the JavaScript library departs.
+      // Only written-out special tokens and the one known difference of the JavaScript library give other ids.
       if (!text.includes('<|') && !hf_js_0_2_0_ids) expect(ids, text).toEqual(golden77);
     }
   });
@@ -122,7 +122,7 @@ const openClip = async (config: object = { model_max_length: 77 }) => {
   return openClipTokenizer(folder);
 };
 
-test('a special token spelled out in a prompt does not end it', async () => {
+test('A special token written out in a prompt does not end it', async () => {
   const tokenizer = await openClip();
   expect(tokenizer.encode('a cat <|endoftext|> a dog')).toEqual(tokenizer.encode('a cat a dog'));
   expect(tokenizer.encode('<|startoftext|>a cat<|endoftext|>')).toEqual(tokenizer.encode('a cat'));
@@ -131,19 +131,19 @@ test('a special token spelled out in a prompt does not end it', async () => {
   expect(ids.indexOf(49407)).toBeGreaterThan(1);
 });
 
-test('nothing to say is start, end and padding', async () => {
+test('An empty prompt gives start, end and padding', async () => {
   const tokenizer = await openClip();
   const empty = [49406, ...new Array(76).fill(49407)];
   for (const prompt of ['', ' ', '\n\t', '<|endoftext|>']) expect(tokenizer.encode(prompt)).toEqual(empty);
 });
 
-test('a long prompt keeps its first 75 ids', async () => {
+test('A long prompt keeps its first 75 ids', async () => {
   const tokenizer = await openClip();
   expect(tokenizer.encode('cat '.repeat(200))).toEqual([49406, ...new Array(75).fill(2368), 49407]);
   expect(tokenizer.encode(`${' \n'.repeat(10_000)}cat`)).toEqual(tokenizer.encode('cat'));
 });
 
-test('a prompt is read no further than its ids can reach', async () => {
+test('A prompt is not tokenized beyond the characters that fill its ids', async () => {
   const tokenizer = await openClip();
   const longWord = 'supercalifragilistic'.repeat(2000);
   const ids = tokenizer.encode(longWord);
@@ -151,7 +151,7 @@ test('a prompt is read no further than its ids can reach', async () => {
   expect(ids.slice(1, -1)).not.toContain(49407);
 });
 
-test('tokens written as objects and no length are what other writers leave', async () => {
+test('Files with tokens as objects and without a length are read too, as other tools write them', async () => {
   writeVocabAndMerges();
   write('tokenizer_config.json', { pad_token: { content: '!', special: true }, model_max_length: 1e30 });
   const tokenizer = await openClipTokenizer(folder, { maxTokens: 10 });
@@ -159,7 +159,7 @@ test('tokens written as objects and no length are what other writers leave', asy
   await expect(openClipTokenizer(folder)).rejects.toThrow('how many tokens');
 });
 
-test('the special tokens map beats the config, unless the config lists the added tokens', async () => {
+test('The special tokens map overrides the config, unless the config lists the added tokens', async () => {
   writeVocabAndMerges();
   const endOfText = { pad_token: '<|endoftext|>', model_max_length: 4 };
   write('special_tokens_map.json', { pad_token: '!' });
@@ -169,7 +169,7 @@ test('the special tokens map beats the config, unless the config lists the added
   expect((await openClipTokenizer(folder)).encode('cat')).toEqual([49406, 2368, 49407, 49407]);
 });
 
-test('what is wrong in a folder is told by file and field', async () => {
+test('An error in a tokenizer folder names the file and the field', async () => {
   await expect(openClipTokenizer(folder)).rejects.toMatchObject({
     code: 'model-unavailable',
     message: expect.stringContaining(join(folder, 'vocab.json')),

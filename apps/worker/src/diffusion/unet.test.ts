@@ -53,25 +53,28 @@ const variants: readonly TinyDiffusionOptions[] = [
   { dtype: 'float16', timestepType: 'float16', externalData: true },
 ];
 
-test.each(variants)('rows at mixed timesteps equal the same rows alone: %o', async (options) => {
-  const unet = await openUnet(options);
-  expect(unet.latentChannels).toBe(options.latentChannels ?? 4);
-  const rows = [999, 3, 500, 21, 740].map((timestep) => row(timestep, timestep, unet.latentChannels));
-  const { rows: together, badRows } = await unet.predict(rows, SIZE);
-  expect(badRows).toEqual([]);
-  for (const [i, single] of rows.entries()) {
-    expect(largestDifference(together[i], await alone(unet, single))).toBeLessThanOrEqual(1e-6);
-  }
-});
+test.each(variants)(
+  'Rows at different timesteps in one run equal the same rows alone: %o',
+  async (options) => {
+    const unet = await openUnet(options);
+    expect(unet.latentChannels).toBe(options.latentChannels ?? 4);
+    const rows = [999, 3, 500, 21, 740].map((timestep) => row(timestep, timestep, unet.latentChannels));
+    const { rows: together, badRows } = await unet.predict(rows, SIZE);
+    expect(badRows).toEqual([]);
+    for (const [i, single] of rows.entries()) {
+      expect(largestDifference(together[i], await alone(unet, single))).toBeLessThanOrEqual(1e-6);
+    }
+  },
+);
 
-test('the check at load finds no difference on a rewired graph, and that timesteps matter', async () => {
+test('The check at load finds no difference on a rewired graph, and an effect of the timestep', async () => {
   const unet = await openUnet();
   const { difference, effect } = await checkUnet(unet, SIZE, 77);
   expect(difference).toBeLessThanOrEqual(1e-6);
   expect(effect).toBeGreaterThan(0.05);
 });
 
-test('prompt, timestep and neighbouring values all change the prediction', async () => {
+test('The prediction depends on the prompt, on the timestep and on neighbouring values', async () => {
   const unet = await openUnet();
   const base = row(500);
   const prediction = await alone(unet, base);
@@ -84,19 +87,19 @@ test('prompt, timestep and neighbouring values all change the prediction', async
   expect(Math.abs(prediction[1] - (await alone(unet, poked))[1])).toBeGreaterThan(1e-4);
 });
 
-test('a graph that takes floats keeps the fraction of a timestep', async () => {
+test('A graph with float timesteps gets fractional ones', async () => {
   const unet = await openUnet({ timestepType: 'float32' });
   const whole = await alone(unet, row(946, 1));
   expect(largestDifference(whole, await alone(unet, row(946.42, 1)))).toBeGreaterThan(1e-4);
 });
 
-test('a graph that counts whole timesteps gets the nearest one', async () => {
+test('A graph with whole timesteps gets the nearest one', async () => {
   const unet = await openUnet({ timestepType: 'int64' });
   expect(await alone(unet, row(946.42, 1))).toEqual(await alone(unet, row(946, 1)));
   expect(await alone(unet, row(893.84, 1))).toEqual(await alone(unet, row(894, 1)));
 });
 
-test('a row with a NaN is reported and its batch mates are untouched', async () => {
+test('A row with a NaN is reported, and the other rows stay valid', async () => {
   const unet = await openUnet();
   const poisoned = row(500);
   poisoned.latent[7] = Number.NaN;
@@ -108,7 +111,7 @@ test('a row with a NaN is reported and its batch mates are untouched', async () 
   expect(largestDifference(rows[2], await alone(unet, row(2)))).toBeLessThanOrEqual(1e-6);
 });
 
-test('half precision that overflows is a bad row', async () => {
+test('A row that overflows half precision is reported as bad', async () => {
   const unet = await openUnet({ dtype: 'float16' });
   const loud = row(500);
   loud.latent.fill(60_000);
@@ -116,7 +119,7 @@ test('half precision that overflows is a bad row', async () => {
   expect((await unet.predict([loud, row(2)], SIZE)).badRows).toEqual([0]);
 });
 
-test('rows that fill up a batch change nothing', async () => {
+test('Padding a batch does not change the results', async () => {
   const unet = await openUnet();
   const rows = [row(700), row(30), row(5)];
   const plain = await unet.predict(rows, SIZE);
@@ -127,7 +130,7 @@ test('rows that fill up a batch change nothing', async () => {
 });
 
 test.each([{}, { timestepDims: [1] }, { timestepDims: ['steps'] }])(
-  'a graph that is not rewired runs rows of one timestep and refuses others: %o',
+  'A graph that is not rewired runs rows with equal timesteps and refuses others: %o',
   async (options) => {
     const unet = await openAligned(options);
     const { rows } = await unet.predict([row(300, 1), row(300, 2)], SIZE);
@@ -136,7 +139,7 @@ test.each([{}, { timestepDims: [1] }, { timestepDims: ['steps'] }])(
   },
 );
 
-test('rows of the wrong size are refused before the run', async () => {
+test('Rows of the wrong size are refused before the run', async () => {
   const unet = await openUnet();
   const short = { ...row(1), latent: new Float32Array(5) };
   await expect(unet.predict([row(1), short], SIZE)).rejects.toThrow('a latent of 5 values, wanted 192');
@@ -147,7 +150,7 @@ test('rows of the wrong size are refused before the run', async () => {
   await expect(unet.predict([], SIZE)).rejects.toThrow('at least one row');
 });
 
-test('a config that contradicts the graph is refused', async () => {
+test('A config that contradicts the graph is refused', async () => {
   await writeTinyDiffusion(folder);
   const session = await onnxRuntime.load({ path: join(folder, 'unet/model.onnx') }, { providers: ['cpu'] });
   const open = () => new Unet(session, { mode: 'aligned', reason: 'test' }, { latentChannels: 9 });
@@ -176,7 +179,7 @@ test('50 steps at guidance 15 stay finite', async () => {
   expect(Math.max(...latent.map(Math.abs))).toBeLessThan(100);
 });
 
-/** Stable Diffusion's betas: the squares of 1000 even steps from sqrt(0.00085) to sqrt(0.012). */
+/** Stable Diffusion's betas: the squares of 1000 evenly spaced values from sqrt(0.00085) to sqrt(0.012). */
 function alphasCumprod(): number[] {
   const [first, last] = [Math.sqrt(0.00085), Math.sqrt(0.012)];
   let product = 1;

@@ -23,8 +23,8 @@ async function open(model: TinyDiffusionOptions = {}) {
 
 const latentOf = (length: number) => Float32Array.from({ length }, (_, i) => Math.sin(i * i * 0.3));
 
-/** A decoder that gives every latent value as the pixels it stands for, to see what goes in and comes out. */
-function mirror(decode: (latent: Tensor) => Tensor): RuntimeSession {
+/** A session whose run applies `decode` to its input, to check what Vae does before and after the run. */
+function fakeDecoder(decode: (latent: Tensor) => Tensor): RuntimeSession {
   return {
     provider: 'cpu',
     placement: undefined,
@@ -36,7 +36,7 @@ function mirror(decode: (latent: Tensor) => Tensor): RuntimeSession {
   };
 }
 
-test('the scale is what the graph does, and a picture has the size that was asked for', async () => {
+test('The scale factor is measured on the graph, and a picture has the requested size', async () => {
   const vae = await open({ latentChannels: 16 });
   expect(vae.scaleFactor).toBe(8);
   expect(vae.latentChannels).toBe(16);
@@ -46,7 +46,7 @@ test('the scale is what the graph does, and a picture has the size that was aske
   expect(new Set(pixels).size).toBeGreaterThan(50);
 });
 
-test('half precision draws the same picture to within a few levels', async () => {
+test('Half precision decodes the same picture to within a few levels', async () => {
   const latent = latentOf(4 * 4 * 4);
   const size = { height: 32, width: 32 };
   const exact = await (await open()).decode(latent, size);
@@ -54,9 +54,9 @@ test('half precision draws the same picture to within a few levels', async () =>
   expect(Math.max(...half.map((level, i) => Math.abs(level - exact[i])))).toBeLessThanOrEqual(3);
 });
 
-test('latents are unscaled and shifted, pixels interleaved, rounded and clamped', async () => {
+test('Latents are unscaled and shifted; pixels are interleaved, rounded and clamped', async () => {
   const vae = await openVae(
-    mirror((latent) => latent),
+    fakeDecoder((latent) => latent),
     { scalingFactor: 2, shiftFactor: 0.5 },
   );
   // Two pixels: red 3 / 2 + 0.5 = 2 and -2 / 2 + 0.5 = -0.5, and so on.
@@ -65,7 +65,7 @@ test('latents are unscaled and shifted, pixels interleaved, rounded and clamped'
   expect([...pixels]).toEqual([255, 128, 0, 64, 191, 0]);
 });
 
-test('a NaN is an error and no black picture', async () => {
+test('A NaN is an error and does not give a black picture', async () => {
   const vae = await open();
   const latent = latentOf(64);
   latent[10] = Number.NaN;
@@ -74,7 +74,7 @@ test('a NaN is an error and no black picture', async () => {
   });
 });
 
-test('half precision that overflows is an error', async () => {
+test('Half precision that overflows is an error', async () => {
   const vae = await open({ dtype: 'float16' });
   const latent = new Float32Array(64).fill(30_000);
   await expect(vae.decode(latent, { height: 32, width: 32 })).rejects.toMatchObject({
@@ -82,8 +82,8 @@ test('half precision that overflows is an error', async () => {
   });
 });
 
-test('a graph that gives no RGB picture of a whole multiple is refused', async () => {
-  const grey = mirror(({ dims }) => {
+test('A graph whose output is not RGB at a whole multiple of the latent size is refused', async () => {
+  const grey = fakeDecoder(({ dims }) => {
     const shape = [dims[0], 1, dims[2], dims[3]];
     return { type: 'float32', data: new Float32Array(dims[2] * dims[3]), dims: shape };
   });

@@ -46,7 +46,7 @@ const request = (fields: Partial<DiffusionSample> = {}): DiffusionSample => ({
   ...fields,
 });
 
-/** The mix of the issue: 4 to 30 steps, five samplers, four guidance scales, one size. */
+/** 24 samples of one size: 4 to 30 steps, five samplers, four guidance scales. */
 const mix = (): DiffusionSample[] =>
   Array.from({ length: 24 }, (_, i) =>
     request({
@@ -125,7 +125,7 @@ async function latentsOf(samples: readonly DiffusionSample[]): Promise<Map<numbe
   return latents;
 }
 
-test('a sample that shared every step with strangers ends in the same latent as alone', async () => {
+test('A sample that shared every step with other samples ends at the same latent as alone', async () => {
   const samples = mix();
   const shared = await latentsOf(samples);
   let worst = 0;
@@ -137,7 +137,7 @@ test('a sample that shared every step with strangers ends in the same latent as 
   expect(worst).toBeLessThanOrEqual(1e-5);
 });
 
-test('24 samples at once share at least six rows a call, and each picture is the one it draws alone', async () => {
+test('Calls for 24 samples have six rows or more on average, and each picture is the same as alone', async () => {
   const { engine, ofType, ended } = await engineOf();
   const samples = mix();
   for (const sample of samples) engine.submit(sample);
@@ -155,7 +155,7 @@ test('24 samples at once share at least six rows a call, and each picture is the
   expect(pixelsOf(ofType('finished'))).toEqual(pixelsOf(alone.ofType('finished')));
 });
 
-test('a sample that comes while a long batch runs starts with the next step of that batch', async () => {
+test('A sample that arrives while a long batch runs starts with the next step of that batch', async () => {
   const late = request({ steps: 4, seed: 77 });
   let before = 0;
   const { engine, posted, ofType, ended } = await engineOf(16, ({ type }) => {
@@ -166,16 +166,16 @@ test('a sample that comes while a long batch runs starts with the next step of t
   for (let seed = 0; seed < 3; seed++) engine.submit(request({ steps: 40, seed }));
   await ended(4);
   const steps = posted.slice(before).filter((message) => message.type === 'stepped');
-  // The step under way may end without it; the one after has it.
+  // The step that is running may end without it, but the next one must have it.
   const first = steps.findIndex(({ samples }) => samples.some(({ id }) => id === late.id));
   expect(first).toBeLessThanOrEqual(1);
   expect(ofType('finished')[0].sample).toBe(late.id);
 });
 
-test('a cancel takes effect within one step, whatever the sample was at', async () => {
+test('A cancel takes effect within one step, for running and for waiting samples', async () => {
   const [running, never] = [request({ steps: 200 }), request({ steps: 200 })];
   let after = 0;
-  // Upon its own word, since all its steps may be over before a look from outside; as messages come, between two steps.
+  // Triggered by a message of the engine, because polling could miss all steps; runs between two steps, as real messages do.
   const { engine, posted, ofType, ended } = await engineOf(16, ({ type }) => {
     if (type !== 'stepped' || ofType('stepped').length !== 3) return;
     setImmediate(() => {
@@ -197,7 +197,7 @@ test('a cancel takes effect within one step, whatever the sample was at', async 
   expect(steps.length).toBeLessThanOrEqual(1);
 });
 
-test('samples of different sizes run in lanes of their own at the same time', async () => {
+test('Samples of different sizes run at the same time, each size in its own lane', async () => {
   const { engine, ofType, ended } = await engineOf();
   engine.submit(request({ steps: 20 }));
   engine.submit(request({ steps: 20, width: 128, lane: 'diffusion.tiny@1.128x64' }));
@@ -208,7 +208,7 @@ test('samples of different sizes run in lanes of their own at the same time', as
   expect(ofType('finished').map(({ width, pixels }) => pixels.length / (64 * 3 * width))).toEqual([1, 1]);
 });
 
-test('a sampler that cannot make so few steps fails that sample and says why', async () => {
+test('A sample with a step count that its sampler cannot make fails with the reason', async () => {
   const { engine, ofType, ended } = await engineOf();
   engine.submit(request({ steps: 60, sampler: 'lcm' }));
   engine.submit(request());
@@ -225,7 +225,7 @@ test('a sampler that cannot make so few steps fails that sample and says why', a
   expect(ofType('finished')).toHaveLength(1);
 });
 
-test('opening a model reports where every graph runs and how long a step of so many rows takes', async () => {
+test('Opening a model reports where every graph runs and the duration of a step by its rows', async () => {
   const { opened } = await engineOf('auto');
   expect(opened.batching).toBe('step');
   expect(opened.graphs.map(({ graph, provider }) => `${graph} on ${provider}`)).toEqual([
@@ -237,8 +237,8 @@ test('opening a model reports where every graph runs and how long a step of so m
   expect(opened.rowCap).toBeGreaterThanOrEqual(1);
 });
 
-test('a preview late in a run is like the picture it becomes', async () => {
-  // Asked for at every step, as nobody does, to have one of each.
+test('A preview late in a run resembles the final picture', async () => {
+  // One preview of every step.
   const { engine, posted, ofType, ended } = await engineOf(16, (message) => {
     if (message.type === 'running') for (const id of message.samples) engine.preview(id);
   });

@@ -168,10 +168,16 @@ const FROM_ENGINE: { [Type in FromEngine['type']]: Extract<FromEngine, { type: T
   canceled: { type: 'canceled', sample: SAMPLE },
 };
 
-test.each(Object.entries(TO_ENGINE))('what the parent says to the engine: %s', (_, message) => {
-  expect(message).toMatchSnapshot();
-});
+test.each(Object.entries(TO_ENGINE))(
+  'The %s message from the worker to the engine is unchanged',
+  (_, message) => {
+    expect(message).toMatchSnapshot();
+  },
+);
 
-test.each(Object.entries(FROM_ENGINE))('what the engine says to the parent: %s', (_, message) => {
-  expect(message).toMatchSnapshot();
-});
+test.each(Object.entries(FROM_ENGINE))(
+  'The %s message from the engine to the worker is unchanged',
+  (_, message) => {
+    expect(message).toMatchSnapshot();
+  },
+);

@@ -5,18 +5,18 @@ import { knee, RowCap, worthWidening } from './row-cap.ts';
 const curve = (fixed: number, perRow: number): [number, number][] =>
   [1, 2, 4, 8, 16, 32].map((rows) => [rows, fixed + perRow * rows]);
 
-test('a device that is busy with a few rows is not given more', () => {
+test('A device that is fully used by a few rows gets no more', () => {
   const measured: [number, number][] = [];
   for (const rung of curve(9, 61.9)) if (worthWidening(measured)) measured.push(rung);
   expect(measured.map(([rows]) => rows)).toEqual([1, 2, 4, 8]);
   expect(knee(measured)).toBe(4);
 });
 
-test('a device that is fast enough for many rows gets many', () => {
+test('A device whose throughput grows with every row gets the most rows', () => {
   expect(knee(curve(46, 1))).toBe(32);
 });
 
-test('rows that make every step slower than its share are left out', () => {
+test('The cap is the knee of the measured curve', () => {
   expect(
     knee([
       [1, 58.6],
@@ -28,14 +28,14 @@ test('rows that make every step slower than its share are left out', () => {
   ).toBe(4);
 });
 
-test('a cap never exceeds its limit, and the limit holds until something is measured', () => {
+test('The cap is the ceiling until something is measured, and never exceeds it', () => {
   expect(new RowCap({ ceiling: 8 }).rows).toBe(8);
   const cap = new RowCap({ ceiling: 8 });
   for (const [rows, ms] of curve(46, 1)) cap.observe(rows, ms);
   expect(cap.rows).toBe(8);
 });
 
-test('the cap follows a device that changes while it serves', () => {
+test('The cap follows a device that becomes slower while it serves', () => {
   const cap = new RowCap();
   for (const [rows, ms] of curve(40, 1)) cap.observe(rows, ms);
   expect(cap.rows).toBe(32);
@@ -44,7 +44,7 @@ test('the cap follows a device that changes while it serves', () => {
   expect(cap.rows).toBeLessThan(8);
 });
 
-test('a shape nobody has measured starts from what another shape could do, not from its first small batch', () => {
+test('The cap of a new shape starts at that of another shape, not at its first small batch', () => {
   const cap = new RowCap();
   for (const [rows, ms] of curve(9, 61.9).slice(0, 4)) cap.observe(rows, ms);
   const other = cap.forAnotherShape();
@@ -55,7 +55,7 @@ test('a shape nobody has measured starts from what another shape could do, not f
   expect(other.rows).toBe(8);
 });
 
-test('batches that were once too wide get another chance after a while', () => {
+test('Row counts above the cap are tried again after a while', () => {
   const cap = new RowCap();
   for (const [rows, ms] of curve(1, 10)) cap.observe(rows, ms);
   const narrow = cap.rows;
@@ -64,7 +64,7 @@ test('batches that were once too wide get another chance after a while', () => {
   expect(cap.rows).toBeGreaterThan(narrow);
 });
 
-test('a fixed cap is what the operator said, and what fits is never exceeded', () => {
+test("A fixed cap is the operator's value, or less if that does not fit into memory", () => {
   const cap = new RowCap({ ceiling: 16, fixed: true });
   for (const [rows, ms] of curve(1, 10)) cap.observe(rows, ms);
   expect(cap.rows).toBe(16);
@@ -72,7 +72,7 @@ test('a fixed cap is what the operator said, and what fits is never exceeded', (
   expect(cap.rows).toBe(6);
 });
 
-test('warm-up climbs the ladder only while a doubling still pays', () => {
+test('Warm-up measures the next rung only while a doubling increases the throughput', () => {
   expect(worthWidening([])).toBe(true);
   expect(worthWidening([[1, 10]])).toBe(true);
   expect(

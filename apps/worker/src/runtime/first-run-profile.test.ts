@@ -9,7 +9,7 @@ const node = (provider: string) => ({
   args: { provider, op_name: 'Conv' },
 });
 
-test('nodes are counted by provider, and the profile is removed', () => {
+test('Nodes are counted by provider, and the profile is removed', () => {
   const profile = new FirstRunProfile();
   const events = [
     { cat: 'Session', name: 'model_run' },
@@ -23,7 +23,7 @@ test('nodes are counted by provider, and the profile is removed', () => {
   expect(existsSync(dirname(profile.filePrefix))).toBe(false);
 });
 
-test('a GPU session whose nodes all ran on the CPU is refused', () => {
+test('A GPU session whose nodes all ran on the CPU is refused', () => {
   const check = () => checkPlacement('unet.onnx', 'cuda', { cpu: 57 });
   expect(check).toThrow(/unet\.onnx was loaded on cuda, but none of its nodes ran there \(57 on cpu\)/);
   expect(() => checkPlacement('unet.onnx', 'cuda', { cuda: 50, cpu: 7 })).not.toThrow();

@@ -39,7 +39,7 @@ function writeModel(graph: GraphProto): string {
   return path;
 }
 
-/** `shape [rank]` to a tensor of that shape, full of zeros. */
+/** A graph from `shape`, `[rank]`, to a tensor of zeros of that shape. */
 const zeros: GraphProto = {
   node: [{ opType: 'ConstantOfShape', input: ['shape'], output: ['zeros'] }],
   input: [shaped('shape', DATA_TYPE.int64, ['rank'])],
@@ -52,7 +52,7 @@ const int64 = (...values: bigint[]): Tensor => ({
   dims: [values.length],
 });
 
-test('a session tells its inputs and outputs as the graph declares them', async () => {
+test('A session lists its inputs and outputs as the graph declares them', async () => {
   await writeTinyDiffusion(folder, { dtype: 'float16', timestepType: 'int64' });
   const session = await onnxRuntime.load({ path: join(folder, 'unet/model.onnx') }, CPU);
   expect(session.provider).toBe('cpu');
@@ -67,7 +67,7 @@ test('a session tells its inputs and outputs as the graph declares them', async 
   await session.close();
 });
 
-test('half precision comes and goes as raw bits', async () => {
+test('Half precision goes in and out as raw bits', async () => {
   const path = writeModel({
     node: [{ opType: 'Neg', input: ['x'], output: ['y'] }],
     input: [shaped('x', DATA_TYPE.float16, ['n'])],
@@ -80,7 +80,7 @@ test('half precision comes and goes as raw bits', async () => {
   expect(y).toEqual({ type: 'float16', data: Uint16Array.of(0xbc00, 0x4000), dims: [2] });
 });
 
-test('truth values go in and whole numbers come out', async () => {
+test('A graph with bool and int32 tensors runs', async () => {
   const path = writeModel({
     node: [
       { opType: 'Not', input: ['flag'], output: ['opposite'] },
@@ -103,7 +103,7 @@ test('truth values go in and whole numbers come out', async () => {
   expect(Object.keys(await session.run(feeds, ['number']))).toEqual(['number']);
 });
 
-test('external weights are found beside the graph, from its path and from its bytes', async () => {
+test('External weights are found beside the graph, when it is loaded from its path and from its bytes', async () => {
   await writeTinyDiffusion(folder, { externalData: true });
   const path = join(folder, 'vae_decoder/model.onnx');
   const feeds = {
@@ -133,13 +133,13 @@ test.skipIf(hasCuda)('the next provider of the list is taken and named, with the
   expect(session.refusals).toEqual([expect.stringMatching(/^cuda: its library .* is not installed$/)]);
 });
 
-test('an empty list of providers is refused', async () => {
+test('An empty list of providers is refused', async () => {
   const load = onnxRuntime.load({ path: writeModel(zeros) }, { providers: [] });
   await expect(load).rejects.toThrow('no provider was asked for');
 });
 
-test('the first run tells where the nodes ran, and leaves no file behind', async () => {
-  // The profile is written to the temporary folder; in one of its own, what others write is not counted.
+test('The first run reports where the nodes ran, and leaves no file behind', async () => {
+  // Profiles are written to the temporary folder: in a separate one, files of other tests are not counted.
   vi.stubEnv('TMPDIR', folder);
   onTestFinished(() => void vi.unstubAllEnvs());
   const session = await onnxRuntime.load({ path: writeModel(zeros) }, { ...CPU, reportPlacement: true });
@@ -151,7 +151,7 @@ test('the first run tells where the nodes ran, and leaves no file behind', async
   expect(readdirSync(folder)).toEqual(['model.onnx']);
 });
 
-test('wrong feeds are told by name, type and shape before anything runs', async () => {
+test('Wrong feeds are refused with name, type and shape before the run', async () => {
   await writeTinyDiffusion(folder);
   const session = await onnxRuntime.load({ path: join(folder, 'unet/model.onnx') }, CPU);
   const feeds = {
@@ -169,7 +169,7 @@ test('wrong feeds are told by name, type and shape before anything runs', async 
   expect(error.message).toContain('input "encoder_hidden_states" came as float32 [1, 1, 32] with 31 values');
 });
 
-test('a tensor too large for the memory is out-of-memory, and the session goes on', async () => {
+test('A tensor that does not fit into memory is out-of-memory, and the session still works', async () => {
   const session = await onnxRuntime.load({ path: writeModel(zeros) }, CPU);
   await expect(session.run({ shape: int64(1_000_000n, 1_000_000n) })).rejects.toMatchObject({
     code: 'out-of-memory',
@@ -177,7 +177,7 @@ test('a tensor too large for the memory is out-of-memory, and the session goes o
   expect((await session.run({ shape: int64(1n, 2n) })).zeros.dims).toEqual([1, 2]);
 });
 
-test('a node that fails is engine-failed and names the graph', async () => {
+test('A node that fails is engine-failed, and the message names the graph', async () => {
   const path = writeModel(zeros);
   const session = await onnxRuntime.load({ path }, CPU);
   const error = await session.run({ shape: int64(-5n, 2n) }).catch((reason) => reason);
@@ -186,14 +186,14 @@ test('a node that fails is engine-failed and names the graph', async () => {
   expect(error.cause).toBeInstanceOf(Error);
 });
 
-test('a closed session refuses to run, and closing twice is safe', async () => {
+test('A closed session refuses to run, and can be closed twice', async () => {
   const session = await onnxRuntime.load({ path: writeModel(zeros) }, CPU);
   await session.close();
   await session.close();
   await expect(session.run({ shape: int64(1n) })).rejects.toThrow('was closed');
 });
 
-test('a file that is missing or no model is model-unavailable, with its path', async () => {
+test('A missing or invalid model file is model-unavailable, with its path', async () => {
   const missing = join(folder, 'none.onnx');
   await expect(onnxRuntime.load({ path: missing }, CPU)).rejects.toMatchObject({
     code: 'model-unavailable',
@@ -204,7 +204,7 @@ test('a file that is missing or no model is model-unavailable, with its path', a
   await expect(onnxRuntime.load({ path }, CPU)).rejects.toMatchObject({ code: 'model-unavailable' });
 });
 
-test('an input of a type that Lehr does not feed is refused at load', async () => {
+test('An input of an unsupported type is refused at load', async () => {
   const path = writeModel({
     node: [{ opType: 'Identity', input: ['x'], output: ['y'] }],
     input: [shaped('x', DATA_TYPE.uint8, ['n'])],
@@ -254,7 +254,7 @@ const leaking: readonly [string, string, (location: string) => GraphProto][] = [
 ];
 
 test.each(leaking)(
-  'a model that reaches for a file outside its folder is refused: case %#, %s',
+  'A model that names a file outside of its folder is refused: case %#, %s',
   async (_where, location, graph) => {
     const path = writeModel(graph(location));
     await expect(onnxRuntime.load({ path }, CPU)).rejects.toMatchObject({

@@ -34,7 +34,7 @@ const unetFeeds = (rows: number, timesteps: Tensor) => ({
 });
 const scalar = (value: bigint): Tensor => ({ type: 'int64', data: BigInt64Array.of(value), dims: [] });
 
-test('each kind of run takes the time that the model states', async () => {
+test('Each kind of run takes the time of the latency model', async () => {
   const waits: number[] = [];
   const pause = (durationMs: number) => {
     waits.push(durationMs);
@@ -48,7 +48,7 @@ test('each kind of run takes the time that the model states', async () => {
   expect(waits).toEqual([9 + 61.9, 9 + 61.9 * 8, 520, 12]);
 });
 
-test('a run blocks its thread for as long as it takes, and no longer', async () => {
+test('A run blocks its thread for its duration and no longer', async () => {
   const latency = { ...SIMULATED_T4, stepBaseMs: 60, stepPerRowMs: 0 };
   const unet = await openGraph('unet', { latency });
   let ticks = 0;
@@ -64,7 +64,7 @@ test('a run blocks its thread for as long as it takes, and no longer', async () 
   expect(ticks).toBeLessThan(20);
 });
 
-test('inputs, outputs and shapes are those that ONNX Runtime gives for the same folder', async () => {
+test('Inputs, outputs and shapes equal those of ONNX Runtime for the same folder', async () => {
   await writeTinyDiffusion(folder, { dtype: 'float16', latentChannels: 16 });
   const simulated = createSimulatedRuntime({ pause: () => {} });
   const feeds: Record<string, Record<string, Tensor>> = {
@@ -87,7 +87,7 @@ test('inputs, outputs and shapes are those that ONNX Runtime gives for the same 
   }
 });
 
-test('a row draws the same in any company, and prompt, timestep and latent all count', async () => {
+test('The result of a row depends on its prompt, timestep and latent, and not on other rows', async () => {
   const unet = await openGraph('unet', { pause: () => {} }, { timestepDims: ['batch_size'] });
   const timesteps = (...values: bigint[]): Tensor => ({
     type: 'int64',
@@ -116,7 +116,7 @@ test('a row draws the same in any company, and prompt, timestep and latent all c
   for (const feeds of changed) expect((await unet.run(feeds)).out_sample.data).not.toEqual(alone);
 });
 
-test('a graph that is no part of Stable Diffusion is refused', async () => {
+test('A graph that is not part of Stable Diffusion is refused', async () => {
   const path = join(folder, 'model.onnx');
   const graph = { node: [], input: [{ name: 'audio' }], output: [{ name: 'text' }] };
   writeFileSync(path, encode('ModelProto', { irVersion: 8, graph }));
@@ -124,7 +124,7 @@ test('a graph that is no part of Stable Diffusion is refused', async () => {
   await expect(load).rejects.toMatchObject({ code: 'model-unavailable' });
 });
 
-test('wrong feeds are refused as on a real device', async () => {
+test('Wrong feeds are refused as on a real device', async () => {
   const vae = await openGraph('vae_decoder', { pause: () => {} });
   await expect(vae.run({})).rejects.toMatchObject({ code: 'engine-failed' });
   await vae.close();

@@ -10,7 +10,7 @@ const TOKENS = {
   ]),
 };
 
-test('the likeliest language is found among the language tokens alone', () => {
+test('The most likely language is chosen among the language tokens only', () => {
   expect(likeliestLanguage(Float32Array.of(9, 9, 9, 1, 2, 9), TOKENS)).toBe('es');
   expect(likeliestLanguage(new Float32Array(6).fill(Number.NaN), TOKENS)).toBeUndefined();
 });

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { LogitRules, largest, logSumExp } from './logit-rules.ts';
 import type { SpecialTokens } from './special-tokens.ts';
 
-/** Ten words, `end` at 10, five more special tokens, 20 timestamps from 16. */
+/** Text tokens 0 to 9, `end` is 10, five more special tokens, 20 timestamps from 16 on. */
 const SPECIAL: SpecialTokens = {
   end: 10,
   start: 11,
@@ -15,7 +15,7 @@ const SPECIAL: SpecialTokens = {
 const VOCABULARY = 36;
 const time = (steps: number): number => 16 + steps;
 
-/** The ids that may follow `written` when all of them were equally likely but for those raised. */
+/** The ids that may follow `written`, when all logits are equal except the raised ones. */
 function allowed(
   written: readonly number[],
   raised: Record<number, number> = {},
@@ -32,25 +32,25 @@ function allowed(
   return [...logits.keys()].filter((id) => logits[id] !== Number.NEGATIVE_INFINITY);
 }
 const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, i) => from + i);
-/** High enough that text beats all times together. */
+/** High enough that text is more likely than all times together. */
 const LOUD = 20;
 
-test('suppressed tokens are never written, begin-suppressed ones not first', () => {
+test('Suppressed tokens are never written, and begin-suppressed tokens are not written first', () => {
   expect(allowed([], {}, false)).toEqual(range(0, VOCABULARY).filter((id) => ![3, 5, 10, 11].includes(id)));
   expect(allowed([7], {}, false)).toEqual(range(0, VOCABULARY).filter((id) => ![3, 11].includes(id)));
 });
 
-test('with timestamps a window begins with a time, not later than allowed', () => {
+test('With timestamps a window begins with a time, at most the latest allowed', () => {
   expect(allowed([])).toEqual(range(time(0), time(5)));
 });
 
-test('after the first time comes text', () => {
+test('Text follows the first time', () => {
   const next = allowed([time(1)], { 7: LOUD });
   expect(next).toContain(7);
   expect(next.filter((id) => id >= time(0))).toEqual([]);
 });
 
-test('after text comes text, the end, or a later time', () => {
+test('Text, the end or a later time follows text', () => {
   const next = allowed([time(2), 7], { 7: LOUD });
   expect(next).toEqual([
     ...range(0, 15).filter((id) => id !== 3 && id !== 11),
@@ -58,29 +58,29 @@ test('after text comes text, the end, or a later time', () => {
   ]);
 });
 
-test('after the end of a segment comes the end of the text or a time that is not earlier', () => {
+test('The end of the text or a time that is not earlier follows the end of a segment', () => {
   const next = allowed([time(2), 7, time(5)], { 10: LOUD });
   expect(next).toEqual([...range(10, 15).filter((id) => id !== 11), ...range(time(5), VOCABULARY)]);
 });
 
-test('after the start of a segment comes text, and its end is later than its start', () => {
+test('Text follows the start of a segment, whose end is later than its start', () => {
   const pair = [time(2), 7, time(5), time(5)];
   expect(allowed(pair, { 7: LOUD }).every((id) => id < time(0))).toBe(true);
   const times = allowed([...pair, 8], { 8: LOUD }).filter((id) => id >= time(0));
   expect(times).toEqual(range(time(6), VOCABULARY));
 });
 
-test('when all times together are likelier than the likeliest word, a time is written', () => {
-  // 17 times at 0 weigh log(17) = 2.83.
+test('A time is written when all times together are more likely than the most likely text token', () => {
+  // 17 times with logit 0 have a log-sum of log(17) = 2.83.
   expect(allowed([time(2), 7], { 7: 2.8 })).toEqual(range(time(3), VOCABULARY));
   expect(allowed([time(2), 7], { 7: 2.9 })).toContain(7);
 });
 
-test('the marker for no timestamps is never written where times are wanted', () => {
+test('The token for no timestamps is never written when times are wanted', () => {
   expect(allowed([time(2), 7], { 15: LOUD })).not.toContain(15);
 });
 
-test('the log of a sum of exponentials is right far from zero, over a part, and of nothing', () => {
+test('The log of a sum of exponentials is correct far from zero, over a range, and over nothing', () => {
   expect(logSumExp(Float32Array.of(1000, 1000))).toBeCloseTo(1000 + Math.LN2, 9);
   expect(logSumExp(Float32Array.of(1, 2, 3), 1)).toBeCloseTo(Math.log(Math.exp(2) + Math.exp(3)), 6);
   expect(logSumExp(Float32Array.of(1, 2), 0, 2, 0.5)).toBeCloseTo(Math.log(Math.exp(0.5) + Math.exp(1)), 6);

@@ -13,7 +13,7 @@ const SPECIAL: SpecialTokens = {
 };
 const at = (seconds: number): number => 1000 + Math.round(seconds / 0.02);
 
-/** Tokens are numbered words; 0 is a blank. */
+/** Text tokens decode to numbered words; 0 decodes to a blank. */
 const options = (fields: Partial<ReadingOptions> = {}): ReadingOptions => ({
   special: SPECIAL,
   contentFrames: 3000,
@@ -31,7 +31,7 @@ const read = (tokens: readonly number[], fields?: Partial<ReadingOptions>) => {
   return { times: segments.map(({ start, end, text }) => [start, end, text]), advanceFrames };
 };
 
-test('segments end where an end is followed by a start, and the next window begins after the last whole one', () => {
+test('A segment ends where an end is followed by a start, and the next window begins after the last complete one', () => {
   const tokens = [at(0), 1, 2, at(2.4), at(2.4), 3, at(5), at(6), 4];
   expect(read(tokens)).toEqual({
     times: [
@@ -42,7 +42,7 @@ test('segments end where an end is followed by a start, and the next window begi
   });
 });
 
-test('a single time at the very end ends the last segment and the window', () => {
+test('A single time at the very end ends the last segment and the window', () => {
   const tokens = [at(0), 1, at(2.4), at(2.4), 3, at(5)];
   expect(read(tokens)).toEqual({
     times: [
@@ -54,11 +54,11 @@ test('a single time at the very end ends the last segment and the window', () =>
   expect(read([at(1.14), 1, at(2)]).times).toEqual([[1.14, 2, ' w1']]);
 });
 
-test('a pair of times at the very end lets the next window begin there', () => {
+test('With a pair of times at the very end, the next window begins there', () => {
   expect(read([at(0), 1, at(2.4), at(2.4)])).toEqual({ times: [[0, 2.4, ' w1']], advanceFrames: 240 });
 });
 
-test('text without an end fills the window', () => {
+test('Text without an end fills the window', () => {
   expect(read([at(0.5), 1, 2], { contentFrames: 700 })).toEqual({
     times: [[0.5, 7, ' w1 w2']],
     advanceFrames: 700,
@@ -66,19 +66,19 @@ test('text without an end fills the window', () => {
   expect(read([1, at(3), 2])).toEqual({ times: [[0, 3, ' w1 w2']], advanceFrames: 3000 });
 });
 
-test('without timestamps the whole window is one segment, whatever the tokens', () => {
+test('Without timestamps the whole window is one segment, whatever the tokens', () => {
   expect(read([1, at(1), at(1), 2], { timestamps: false })).toEqual({
     times: [[0, 30, ' w1 w2']],
     advanceFrames: 3000,
   });
 });
 
-test('segments that say nothing or take no time are left out', () => {
+test('Segments without text or without length are left out', () => {
   expect(read([at(0), 0, at(1), at(1), 2, at(1), at(2), 3, at(3)]).times).toEqual([[2, 3, ' w3']]);
   expect(read([])).toEqual({ times: [], advanceFrames: 3000 });
 });
 
-test('times after the end of the sound come back to it, and the words are kept', () => {
+test('Times after the end of the sound are moved to it, and the text is kept', () => {
   const tokens = [at(0), 1, at(4.8), at(4.8), 2, at(9), at(9), 3, at(9.5)];
   expect(read(tokens, { contentFrames: 500 })).toEqual({
     times: [
@@ -90,11 +90,11 @@ test('times after the end of the sound come back to it, and the words are kept',
   });
 });
 
-test('every window goes on by at least one frame', () => {
+test('Every window advances by at least one frame', () => {
   expect(read([at(0), 1, at(0), at(0), 2]).advanceFrames).toBe(3000);
 });
 
-test('the decoder is told of each segment as it ends', () => {
+test('A segment is returned as soon as it has ended', () => {
   const tokens = [at(0), 1, at(2), at(2.5), 2, 3, at(4), at(4), 4];
   const ended = tokens.map((_, i) => justEnded(tokens.slice(0, i + 1), options())?.text);
   expect(ended).toEqual([

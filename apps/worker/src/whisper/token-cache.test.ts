@@ -3,7 +3,7 @@ import { EvenCache, SlotCache, type TokenCache } from './token-cache.ts';
 
 const SIZES = { type: 'float32', heads: 2, headSize: 3, tensors: 2 } as const;
 
-/** `[heads, length, headSize]`, every number telling its row, head, token and place. */
+/** `[heads, length, headSize]`; each value encodes its row, head, token and index. */
 const own = (row: number, length: number, from = 0): Float32Array[] =>
   [0, 0.5].map((tensor) =>
     Float32Array.from({ length: 2 * length * 3 }, (_, i) => {
@@ -11,11 +11,11 @@ const own = (row: number, length: number, from = 0): Float32Array[] =>
       return row * 100_000 + head * 10_000 + token * 10 + (i % 3) + tensor;
     }),
   );
-/** What a call gives for these rows, all of which write their next token. */
+/** The outputs of a call in which each of these rows writes its next token. */
 const joined = (parts: Float32Array[][]): Float32Array[] =>
   [0, 1].map((tensor) => Float32Array.from(parts.flatMap((part) => [...part[tensor]])));
 
-/** The tokens that a row has, read out of the feeds: `[heads, length, headSize]` of both tensors. */
+/** The tokens of a row, read from the feeds: `[heads, length, headSize]` of both tensors. */
 function tokensOf(cache: TokenCache, row: number): number[][] {
   const { past, tokens } = cache.feeds(0, cache.lengths.length);
   return past.map(({ data }) =>
@@ -28,7 +28,7 @@ function tokensOf(cache: TokenCache, row: number): number[][] {
 const expectRow = (cache: TokenCache, row: number, made: number, length: number): void =>
   expect(tokensOf(cache, row)).toEqual(own(made, length).map((data) => [...data]));
 
-test('rows of any length come, write and leave, and each keeps its own tokens', () => {
+test('Rows of any length join, write and leave, and each keeps its own tokens', () => {
   const cache = new SlotCache(SIZES);
   cache.push(own(1, 4), 4);
   cache.push(own(2, 30), 30);
@@ -48,7 +48,7 @@ test('rows of any length come, write and leave, and each keeps its own tokens', 
   expectRow(cache, 0, 3, 2);
 });
 
-test('a slot has room for the next token and not for very many more', () => {
+test('A slot has room for the next token and for few more', () => {
   const cache = new SlotCache(SIZES);
   const room = (): number => cache.feeds(0, cache.lengths.length).tokens;
   cache.push(own(1, 3), 3);
@@ -60,7 +60,7 @@ test('a slot has room for the next token and not for very many more', () => {
   expectRow(cache, 0, 1, 3);
 });
 
-test('the part of a slot that nobody wrote is finite, whatever was there before', () => {
+test('The unused part of a slot is finite, whatever it held before', () => {
   const cache = new SlotCache(SIZES);
   cache.push(
     [0, 1].map(() => new Float32Array(2 * 5 * 3).fill(Number.NaN)),
@@ -71,7 +71,7 @@ test('the part of a slot that nobody wrote is finite, whatever was there before'
   for (const { data } of cache.feeds(0, 1).past) expect([...data].every(Number.isFinite)).toBe(true);
 });
 
-test('half precision stays as its bits are', () => {
+test('Half precision keeps its bits', () => {
   const cache = new SlotCache({ ...SIZES, type: 'float16' });
   cache.push([Uint16Array.of(1, 2, 3, 4, 5, 6), Uint16Array.of(7, 8, 9, 10, 11, 12)], 1);
   const { past } = cache.feeds(0, 1);
@@ -81,7 +81,7 @@ test('half precision stays as its bits are', () => {
   ]);
 });
 
-test('even rows grow by what a call gives, whole or in parts, and leave one by one', () => {
+test('Rows of equal length grow by the outputs of a call, whole or in parts, and leave one by one', () => {
   const cache = new EvenCache(SIZES);
   for (const row of [1, 2, 3]) cache.push(own(row, 4), 4);
   cache.store(0, 3, joined([1, 2, 3].map((row) => own(row, 5))));

@@ -3,20 +3,20 @@ import { chooseLikeliest, drawToken, probabilityOf, SeededUniform } from './toke
 
 const NEVER = Number.NEGATIVE_INFINITY;
 
-test('the likeliest token is chosen, the first of equals, with its log-probability', () => {
+test('The most likely token is chosen, the first one of equals, with its log-probability', () => {
   const { token, logProbability } = chooseLikeliest(Float32Array.of(0, 2, NEVER, 2));
   expect(token).toBe(1);
   expect(logProbability).toBeCloseTo(2 - Math.log(1 + 2 * Math.exp(2)), 6);
 });
 
-test('logits that are no numbers are an error of the model', () => {
+test('Logits that are not finite are a numeric error', () => {
   for (const logits of [Float32Array.of(1, Number.NaN), Float32Array.of(NEVER), new Float32Array(0)]) {
     expect(() => chooseLikeliest(logits)).toThrow(expect.objectContaining({ code: 'numeric-error' }));
     expect(() => drawToken(logits, 0.5, 0.5)).toThrow(expect.objectContaining({ code: 'numeric-error' }));
   }
 });
 
-test('tokens are drawn as often as their probability at that temperature says', () => {
+test('Tokens are drawn with their probability at the temperature', () => {
   const logits = Float32Array.of(1, 0, NEVER, 2);
   const uniform = new SeededUniform(7);
   const counts = [0, 0, 0, 0];
@@ -27,7 +27,7 @@ test('tokens are drawn as often as their probability at that temperature says', 
   expect(counts[2]).toBe(0);
 });
 
-test('the log-probability of a drawn token does not depend on the temperature', () => {
+test('The log-probability of a drawn token does not depend on the temperature', () => {
   const logits = Float32Array.of(1, 0, 2);
   const { token, logProbability } = drawToken(logits, 0.2, 0);
   expect(token).toBe(0);
@@ -35,7 +35,7 @@ test('the log-probability of a drawn token does not depend on the temperature', 
   expect(drawToken(logits, 1, 1 - 2 ** -32).token).toBe(2);
 });
 
-test('the same seed draws the same numbers, all of them from 0 up to 1', () => {
+test('The same seed gives the same numbers, all from 0 up to 1', () => {
   const draw = (seed: number): number[] => {
     const uniform = new SeededUniform(seed);
     return Array.from({ length: 100 }, () => uniform.next());

@@ -78,29 +78,29 @@ test('75 strings encode to the ids of openai in both vocabularies', () => {
 });
 
 describe.each(['decode_en', 'decode_multilingual'] as const)('%s', (key) => {
-  test.each(goldens[key])('$name decodes as openai decodes it in all three manners', (one) => {
+  test.each(goldens[key])('$name decodes as in openai, in all three modes', (one) => {
     const tokenizer = key === 'decode_en' ? english : multilingual;
     expect(tokenizer.decode(one.ids, { special: true })).toBe(one.text_openai_decode);
     expect(tokenizer.decode(one.ids, { special: true, timestamps: true })).toBe(one.text_with_timestamps);
-    // The multilingual tokenizer.json has timestamps among its plain tokens, the English one has none at all.
+    // The multilingual tokenizer.json has timestamps as plain tokens; the English one has no timestamps.
     const timestamps = key === 'decode_multilingual';
     expect(tokenizer.decode(one.ids, { timestamps })).toBe(one.text_hf_skip_special);
   });
 });
 
-test.each(goldens.split_to_word_tokens)('$language words are split as openai splits them', (one) => {
+test.each(goldens.split_to_word_tokens)('Words of the language $language are split as in openai', (one) => {
   const words = multilingual.splitWords(one.ids, one.language);
   expect(words.map(({ word }) => word)).toEqual(one.words);
   expect(words.map(({ tokens }) => tokens)).toEqual(one.word_tokens);
 });
 
-test('a word cut inside a character keeps its bytes together', () => {
+test('A word that is cut inside a character keeps its bytes together', () => {
   const ids = multilingual.encode(' señor 你好').slice(0, -1);
   const words = multilingual.splitWords(ids, 'es');
   expect(words.flatMap(({ tokens }) => tokens)).toEqual(ids);
 });
 
-test('special ids are found by name where generation_config.json does not tell them', () => {
+test('Special ids are found by name when generation_config.json does not have them', () => {
   for (const [{ special }, wanted] of [
     [english, goldens.special_en],
     [multilingual, goldens.special_multilingual],
@@ -121,7 +121,7 @@ test('special ids are found by name where generation_config.json does not tell t
   expect(Object.fromEntries(found?.languages ?? [])).toEqual(languages);
 });
 
-test('the prompt of a task is the one of openai', () => {
+test('The prompt of a task is that of openai', () => {
   const wish = { language: 'en', translate: false, timestamps: true };
   const { special } = multilingual;
   expect([special.start, ...taskTokens(special, wish)]).toEqual(goldens.special_multilingual.sot_sequence);
@@ -133,7 +133,7 @@ test('the prompt of a task is the one of openai', () => {
   ]);
 });
 
-test('what a model cannot do is refused with the field that asked for it', () => {
+test('A request that the model cannot serve is refused, and the error names the field', () => {
   const refused = (tokenizer: WhisperTokenizer, language: string, translate: boolean) => () =>
     taskTokens(tokenizer.special, { language, translate, timestamps: true });
   const problems = (pointer: string) =>
@@ -143,24 +143,24 @@ test('what a model cannot do is refused with the field that asked for it', () =>
   expect(refused(english, 'en', true)).toThrow(problems('/input/task'));
 });
 
-test('the tokens that nobody speaks are those of openai', () => {
+test('The non-speech tokens are those of openai', () => {
   expect(english.nonSpeechTokens()).toEqual(goldens.special_en.non_speech_tokens);
   expect(multilingual.nonSpeechTokens()).toEqual(goldens.special_multilingual.non_speech_tokens);
 });
 
-test('text that looks like a special token cannot steer the decoder', () => {
+test('Text that looks like a special token is encoded as text', () => {
   const ids = multilingual.encode('<|endoftext|>stop<|translate|>');
   expect(Math.max(...ids)).toBeLessThan(multilingual.special.end);
   expect(multilingual.decode(ids)).toBe('<|endoftext|>stop<|translate|>');
 });
 
-test('only the end of a long prompt is tokenized', () => {
+test('Only the end of a long prompt is tokenized', () => {
   const text = `${'word '.repeat(200_000)}the very end`;
   expect(multilingual.encodeEnd(text, 3)).toEqual(multilingual.encode(' the very end').slice(-3));
   expect(multilingual.encodeEnd('', 3)).toEqual([]);
   expect(multilingual.encodeEnd('some text', 0)).toEqual([]);
 });
 
-test('ids outside of the vocabulary become no text', () => {
+test('Ids outside of the vocabulary give no text', () => {
   expect(multilingual.decode([60_000, 2425])).toBe(' Hello');
 });

@@ -52,14 +52,14 @@ const OPTIMUM_FILES = [
   'vae_decoder/model.onnx',
 ];
 
-test('the files are those of an Optimum export, and small', async () => {
+test('The files are those of an Optimum export, and small', async () => {
   await writeTinyDiffusion(folder);
   expect(filesIn(folder)).toEqual(OPTIMUM_FILES);
   const bytes = filesIn(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
   expect(bytes).toBeLessThan(3_000_000);
 });
 
-test('inputs and outputs are named and shaped as Optimum exports them', async () => {
+test('Inputs and outputs have the names and shapes of an Optimum export', async () => {
   await writeTinyDiffusion(folder);
   const unet = graphOf(folder, 'unet');
   expect(signature(unet.input)).toEqual([
@@ -76,7 +76,7 @@ test('inputs and outputs are named and shaped as Optimum exports them', async ()
   ]);
 });
 
-test('the timestep is lifted by an Unsqueeze and spread by an Expand', async () => {
+test('The timestep goes through an Unsqueeze and an Expand', async () => {
   for (const opset of [12, 14]) {
     await writeTinyDiffusion(folder, { opset });
     const nodes = graphOf(folder, 'unet').node ?? [];
@@ -88,7 +88,7 @@ test('the timestep is lifted by an Unsqueeze and spread by an Expand', async () 
   }
 });
 
-test('the same options give the same bytes, another seed gives others', async () => {
+test('The same options give the same bytes, and another seed gives other bytes', async () => {
   const write = async (name: string, options: TinyDiffusionOptions) => {
     await writeTinyDiffusion(join(folder, name), options);
     return sha256(join(folder, name));
@@ -100,7 +100,7 @@ test('the same options give the same bytes, another seed gives others', async ()
   expect(changed).toEqual(['text_encoder/model.onnx', 'unet/model.onnx', 'vae_decoder/model.onnx']);
 });
 
-test('external data moves all larger weights into one file beside the graph', async () => {
+test('External data moves all larger weights into one file beside the graph', async () => {
   await writeTinyDiffusion(join(folder, 'inside'));
   await writeTinyDiffusion(join(folder, 'beside'), { externalData: true });
   const data = readFileSync(join(folder, 'beside/unet/model.onnx_data'));

@@ -54,14 +54,14 @@ const layouts: [TinyWhisperOptions, string[]][] = [
   ],
 ];
 
-test.each(layouts)('the files of %o are those of an Optimum export, and small', async (options, graphs) => {
+test.each(layouts)('The files of %o are those of an Optimum export, and small', async (options, graphs) => {
   await writeTinyWhisper(folder, options);
   expect(filesIn(folder)).toEqual([...CONFIGS, ...graphs].sort());
   const bytes = filesIn(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
   expect(bytes).toBeLessThan(1_000_000);
 });
 
-test('inputs and outputs are named and shaped as Optimum exports them', async () => {
+test('Inputs and outputs have the names and shapes of an Optimum export', async () => {
   await writeTinyWhisper(folder, { crossAttentions: true });
   expect(signature(graphOf('encoder_model.onnx').input)).toEqual([
     ['input_features', 1, ['batch_size', 80, 'encoder_sequence_length']],
@@ -85,7 +85,7 @@ test('inputs and outputs are named and shaped as Optimum exports them', async ()
   ]);
 });
 
-test('the same options give the same bytes, another seed gives other graphs', async () => {
+test('The same options give the same bytes, and another seed gives other graphs', async () => {
   const hashes = async (name: string, options: TinyWhisperOptions) => {
     const root = join(folder, name);
     await writeTinyWhisper(root, options);

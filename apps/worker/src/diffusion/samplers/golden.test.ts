@@ -19,7 +19,7 @@ const EULER_LINSPACE_TOLERANCE = 5e-5;
 const EULER_KARRAS_TOLERANCE = 2e-3;
 
 describe('text to image', () => {
-  it.each(goldenRuns())("follows diffusers' trajectories of $case", (golden) => {
+  it.each(goldenRuns())('The trajectory of $case equals that of diffusers', (golden) => {
     const name = samplerOf(golden);
     const config = configOf(golden);
     expect(golden.runs).not.toHaveLength(0);
@@ -46,7 +46,7 @@ describe('text to image', () => {
 });
 
 describe('image to image', () => {
-  it.each(goldenImageToImage())("follows diffusers' shortened trajectory of $case", (want) => {
+  it.each(goldenImageToImage())('The shortened trajectory of $case equals that of diffusers', (want) => {
     const { steps, strength } = want;
     const options = { name: samplerOf(want), config: configOf(want), steps, strength };
     const run = createSamplerRun({ ...options, latentLength });

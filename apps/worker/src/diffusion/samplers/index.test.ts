@@ -10,7 +10,7 @@ const turbo = sd15Config({ timestep_spacing: 'trailing' });
 const zeroSnr = { rescale_betas_zero_snr: true, timestep_spacing: 'trailing' };
 
 describe('createSamplerRun', () => {
-  it("uses each sampler's own spacing where the config names none", () => {
+  it('Each sampler has its own default spacing, used when the config has none', () => {
     const first = (name: SamplerName) => createRun({ name, steps: 20 }).timesteps[0];
     expect([first('ddim'), first('pndm')]).toEqual([951, 951]);
     expect([first('euler'), first('euler_a'), first('dpmpp_2m'), first('unipc')]).toEqual([
@@ -19,7 +19,7 @@ describe('createSamplerRun', () => {
     expect(createRun({ name: 'ddim', config: turbo, steps: 20 }).timesteps[0]).toBe(999);
   });
 
-  it('makes one model call more than steps with pndm, and else as many', () => {
+  it('Pndm makes one more model call than steps, and every other sampler one per step', () => {
     for (const name of SAMPLER_NAMES) {
       expect(createRun({ name, steps: 10 }).timesteps).toHaveLength(name === 'pndm' ? 11 : 10);
     }
@@ -33,25 +33,28 @@ describe('createSamplerRun', () => {
     { name: 'pndm', steps: 0, allowed: 'from 2 to 999 with pndm' },
     { name: 'euler_a', steps: 2.5, allowed: 'from 2 to 1000 with euler_a' },
     { name: 'dpmpp_2m_karras', steps: 1001, allowed: 'from 1 to 1000 with dpmpp_2m_karras' },
-  ] as const)('refuses $steps steps of $name, saying what is allowed', ({ name, steps, allowed }) => {
-    const error = errorOf({ name, steps });
-    expect(error).toMatchObject({ code: 'invalid-input', problems: [{ pointer: '/input/steps' }] });
-    expect(error.message).toContain(allowed);
-  });
+  ] as const)(
+    '$steps steps of $name are refused with the allowed step counts',
+    ({ name, steps, allowed }) => {
+      const error = errorOf({ name, steps });
+      expect(error).toMatchObject({ code: 'invalid-input', problems: [{ pointer: '/input/steps' }] });
+      expect(error.message).toContain(allowed);
+    },
+  );
 
-  it('allows one step where it begins in noise', () => {
+  it('One step is allowed where it begins at noise', () => {
     for (const name of ['euler', 'euler_a', 'ddim'] as const) {
       expect(createRun({ name, config: turbo, steps: 1 }).timesteps).toEqual([999]);
     }
     expect(createRun({ name: 'lcm', steps: 1 }).timesteps).toEqual([999]);
   });
 
-  it.each([0, -1, 1.5, Number.NaN])('refuses a strength of %d', (strength) => {
+  it.each([0, -1, 1.5, Number.NaN])('A strength of %d is refused', (strength) => {
     const error = errorOf({ name: 'euler', steps: 10, strength });
     expect(error).toMatchObject({ code: 'invalid-input', problems: [{ pointer: '/input/strength' }] });
   });
 
-  it('refuses a strength that leaves no step, but not with lcm, which makes all of them', () => {
+  it('A strength that leaves no step is refused, except for lcm, which always makes all steps', () => {
     const error = errorOf({ name: 'euler', steps: 4, strength: 0.2 });
     expect(error.problems).toMatchObject([
       {
@@ -63,7 +66,7 @@ describe('createSamplerRun', () => {
     expect(createRun({ name: 'lcm', steps: 4, strength: 0.2 }).timesteps).toHaveLength(4);
   });
 
-  it('refuses a sampler that cannot run on the schedule, naming those that can', () => {
+  it('A sampler that cannot run on the schedule is refused with the names of those that can', () => {
     const error = errorOf({ name: 'pndm', config: sd15Config(zeroSnr), steps: 10 });
     expect(error).toMatchObject({ code: 'invalid-input', problems: [{ pointer: '/input/sampler' }] });
     expect(error.message).toContain('euler, euler_a');
@@ -71,21 +74,21 @@ describe('createSamplerRun', () => {
 });
 
 describe('samplersFor', () => {
-  it('offers all on the schedule of Stable Diffusion 1.5', () => {
+  it('All samplers can run on the schedule of Stable Diffusion 1.5', () => {
     expect(samplersFor(sd15)).toEqual(SAMPLER_NAMES);
   });
 
-  it('offers those with finite sigmas where noise predictions end in pure noise', () => {
+  it('Only samplers with finite sigmas can run on noise predictions and zero terminal SNR', () => {
     const offered = samplersFor(sd15Config({ ...zeroSnr, prediction_type: 'epsilon' }));
     expect(offered).toEqual(SAMPLER_NAMES.filter((name) => !['ddim', 'lcm', 'pndm'].includes(name)));
   });
 
-  it('offers all but pndm where velocities end in pure noise', () => {
+  it('All samplers but pndm can run on velocities and zero terminal SNR', () => {
     const offered = samplersFor(sd15Config({ ...zeroSnr, prediction_type: 'v_prediction' }));
     expect(offered).toEqual(SAMPLER_NAMES.filter((name) => name !== 'pndm'));
   });
 
-  it('leaves out pndm where Runge-Kutta steps are asked for, and lcm where its grid is finer than the schedule', () => {
+  it('Pndm cannot run with Runge-Kutta steps, nor lcm on a grid finer than the schedule', () => {
     expect(samplersFor(sd15Config({ skip_prk_steps: false }))).not.toContain('pndm');
     expect(samplersFor(sd15Config({ original_inference_steps: 2000 }))).not.toContain('lcm');
   });
@@ -94,7 +97,7 @@ describe('samplersFor', () => {
 describe('stepRange', () => {
   const configs = [sd15, turbo, sd15Config({ timestep_spacing: 'linspace', steps_offset: 0 })];
 
-  it.each([...SAMPLER_NAMES])('of %s ends where step counts end to be possible', (name) => {
+  it.each([...SAMPLER_NAMES])('The step range of %s holds exactly the possible step counts', (name) => {
     for (const config of configs) {
       const { min, max } = stepRange(name, config);
       const possible = (steps: number) => canRun({ name, config, steps });
@@ -116,7 +119,7 @@ describe('defaultSampler', () => {
     [{ _class_name: 'UniPCMultistepScheduler' }, 'unipc'],
     [{ _class_name: 'HeunDiscreteScheduler' }, 'ddim'],
     [{ _class_name: 'PNDMScheduler', ...zeroSnr }, 'euler'],
-  ])('of %j is %s', (fields, want) => {
+  ])('The default sampler of %j is %s', (fields, want) => {
     expect(defaultSampler(sd15Config(fields))).toBe(want);
   });
 });

@@ -8,15 +8,14 @@ import { SAMPLER_NAMES, type SamplerName } from './sampler.ts';
 import { SAMPLER_KINDS, setupOf } from './unchecked-run.ts';
 
 /**
- * The model here knows the clean latent and answers in the terms of the prediction type. Its answers come from the
- * definitions alone (latent = alpha clean + sigma noise, velocity = alpha noise - sigma clean), so they share no
- * conversion with what is tested.
+ * A model that knows the clean latent and predicts noise or velocity. It uses only the definitions (latent = alpha clean +
+ * sigma noise, velocity = alpha noise - sigma clean), so it shares no code with what is tested.
  */
 
 const latentLength = 64;
 const steps = 8;
 const clean = new SeededNoise(2).draw(latentLength);
-/** Float32 latents, and the smallest sigma (0.03) that the model divides their rounding by. */
+/** The rounding of float32 latents, which the model divides by the smallest sigma (0.03). */
 const TOLERANCE = 2e-5;
 
 const epsilon = sd15Config({ prediction_type: 'epsilon', set_alpha_to_one: true });
@@ -30,14 +29,14 @@ const zeroSnr = sd15Config({
 const exceptPndm = SAMPLER_NAMES.filter((name) => name !== 'pndm');
 
 describe('a model that gives velocities', () => {
-  it.each(exceptPndm)('leads %s the very way of one that gives the noise', (name) => {
+  it.each(exceptPndm)('%s makes the same trajectory from velocities as from noise', (name) => {
     const byNoise = trajectory(name, epsilon);
     const byVelocity = trajectory(name, velocity);
     expect(byVelocity).toHaveLength(steps);
     for (const [i, latent] of byNoise.entries()) expectClose(byVelocity[i], latent);
   });
 
-  it('leads pndm that way on its first call; then it averages velocities of unlike timesteps, as diffusers does', () => {
+  it('The first call of pndm is the same from velocities as from noise; later ones average velocities of different timesteps, as in diffusers', () => {
     const byNoise = trajectory('pndm', epsilon);
     const byVelocity = trajectory('pndm', velocity);
     expectClose(byVelocity[0], byNoise[0]);
@@ -46,13 +45,13 @@ describe('a model that gives velocities', () => {
 });
 
 describe('a model that knows the clean latent', () => {
-  it.each([...SAMPLER_NAMES])('brings %s there', (name) => {
+  it.each([...SAMPLER_NAMES])('%s ends at the clean latent', (name) => {
     const latents = trajectory(name, epsilon);
     expectClose(latents[latents.length - 1], clean);
   });
 
   it.each(samplersFor(zeroSnr))(
-    'brings %s there from pure noise, on a zero-terminal-SNR schedule',
+    '%s ends at the clean latent from pure noise too, on a zero-terminal-SNR schedule',
     (name) => {
       const latents = trajectory(name, zeroSnr);
       expectClose(latents[latents.length - 1], clean);
@@ -73,7 +72,7 @@ function trajectory(name: SamplerName, config: SchedulerConfig): Float32Array[] 
   });
 }
 
-/** For each call the picture's share of the latent's variance. Karras sigmas lie beside their rounded timesteps. */
+/** For each call the picture's share of the latent's variance. Rounded Karras timesteps do not give their exact sigmas. */
 function picturesLeft(name: SamplerName, config: SchedulerConfig): number[] {
   const { alphasCumprod } = noiseSchedule(config);
   const { timesteps, sigmas } = SAMPLER_KINDS[name].plan(setupOf({ name, config, steps }));

@@ -9,14 +9,14 @@ const config = sd15Config();
 
 describe('a sampler run', () => {
   it.each([...SAMPLER_NAMES])(
-    'of %s, interrupted after any call and restored elsewhere, goes on bit-equal',
+    'A run of %s, stopped after any call and restored in a new run, continues with the same bits',
     (name) => {
       const whole = newSample(name);
       finish(whole);
       const interrupted = newSample(name);
       while (interrupted.run.call < interrupted.run.timesteps.length) {
         const { run, noise, latent } = interrupted;
-        // A checkpoint is what survives a process: plain data, copied.
+        // A checkpoint is a copy as plain data.
         const checkpoint = structuredClone({ run: run.state(), noise: noise.state(), latent });
         const resumed = newSample(name, 99);
         resumed.run.restore(checkpoint.run);
@@ -31,7 +31,7 @@ describe('a sampler run', () => {
     },
   );
 
-  it.each([...SAMPLER_NAMES])('of %s shares nothing with another made from the same options', (name) => {
+  it.each([...SAMPLER_NAMES])('Two runs of %s with the same options share nothing', (name) => {
     const alone = newSample(name);
     finish(alone);
     const sample = newSample(name);
@@ -43,7 +43,7 @@ describe('a sampler run', () => {
     expect(sample.latent).toEqual(alone.latent);
   });
 
-  it('hands out a state that later steps leave as it is', () => {
+  it('Later steps do not change a state that was returned before', () => {
     const sample = newSample('unipc');
     call(sample);
     const state = sample.run.state();
@@ -57,13 +57,13 @@ describe('a sampler run', () => {
     { problem: 'half a call', state: { call: 0.5, history: [new Float32Array(latentLength)] } },
     { problem: 'too little history', state: { call: 1, history: [] } },
     { problem: "another shape's latents", state: { call: 1, history: [new Float32Array(8)] } },
-  ])('refuses the state of another run: $problem', ({ state }) => {
+  ])('The state of another run is refused: $problem', ({ state }) => {
     const { run } = newSample('dpmpp_2m');
     expect(() => run.restore(state)).toThrow(expect.objectContaining({ code: 'internal' }));
     expect(run.call).toBe(0);
   });
 
-  it('refuses a call after its last, and arrays of another length', () => {
+  it('A call after the last one is refused, as are arrays of another length', () => {
     const sample = newSample('ddim');
     expect(() => sample.run.step(new Float32Array(3), sample.latent, sample.noise.draw)).toThrow(/not 3/);
     finish(sample);
@@ -88,7 +88,7 @@ function finish(sample: Sample): void {
   while (sample.run.call < sample.run.timesteps.length) call(sample);
 }
 
-/** One call of a stand-in for a model that depends on all it is given. */
+/** One call; the fake model output depends on the latent, the timestep and the index. */
 function call({ run, noise, latent }: Sample): void {
   const timestep = run.timesteps[run.call];
   const input = new Float32Array(latent.length);

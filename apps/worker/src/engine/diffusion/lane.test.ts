@@ -24,11 +24,11 @@ const CONFIG = parseSchedulerConfig(
 const LENGTH = 16;
 const SIZE = { width: 2, height: 2 };
 
-/** Each row's prediction depends on that row alone, as a real UNet's does. */
+/** The prediction of a row depends on that row alone, as in a real UNet. */
 class FakeUnet {
   batching: Batching = { mode: 'rows' };
   readonly calls: (readonly UnetRow[])[] = [];
-  /** Throws instead of predicting, when it returns an error. */
+  /** When it returns an error, `predict` throws it. */
   failure: (rows: readonly UnetRow[]) => LehrError | undefined = () => undefined;
   badRows: (rows: readonly UnetRow[]) => number[] = () => [];
 
@@ -43,7 +43,7 @@ class FakeUnet {
   }
 }
 
-interface Wish {
+interface SampleFields {
   steps?: number;
   sampler?: SamplerName;
   guidance?: number;
@@ -58,7 +58,7 @@ function sampleOf({
   guidance = 7.5,
   seed = 1,
   maxBatchMates = 99,
-}: Wish = {}): LaneSample {
+}: SampleFields = {}): LaneSample {
   const request: DiffusionSample = {
     id: `sample-${++made}` as SampleId,
     task: 'diffusion',
@@ -82,7 +82,7 @@ function sampleOf({
 function laneOf(rowCap = 64) {
   const unet = new FakeUnet();
   const posted: FromEngine[] = [];
-  const retired: LaneSample[] = [];
+  const denoised: LaneSample[] = [];
   const cap = new RowCap({ ceiling: rowCap, fixed: true });
   const lane = new Lane({
     name: 'lane',
@@ -96,7 +96,7 @@ function laneOf(rowCap = 64) {
     ladder: [],
     clock: systemClock,
     post: (message) => posted.push(message),
-    onDenoised: (sample) => retired.push(sample),
+    onDenoised: (sample) => denoised.push(sample),
     isDecodeCongested: () => false,
   });
   const runDry = async (): Promise<void> => {
@@ -104,38 +104,38 @@ function laneOf(rowCap = 64) {
   };
   const ofType = <Type extends FromEngine['type']>(type: Type) =>
     posted.filter((message): message is Extract<FromEngine, { type: Type }> => message.type === type);
-  return { lane, unet, posted, retired, runDry, ofType, cap };
+  return { lane, unet, posted, denoised, runDry, ofType, cap };
 }
 
-/** The same wish drawn with nobody else in the lane. */
-async function alone(wish: Wish): Promise<Float32Array> {
-  const { lane, retired, runDry } = laneOf();
-  lane.submit(sampleOf(wish));
+/** The final latent of a sample that is alone in the lane. */
+async function alone(fields: SampleFields): Promise<Float32Array> {
+  const { lane, denoised, runDry } = laneOf();
+  lane.submit(sampleOf(fields));
   await runDry();
-  return retired[0].latent;
+  return denoised[0].latent;
 }
 
-test('samples of different steps, samplers, guidance and seeds share calls, and each draws what it draws alone', async () => {
+test('Samples with different steps, samplers, guidance and seeds share calls, and each gets the same latent as alone', async () => {
   const samplers: SamplerName[] = ['ddim', 'euler', 'euler_a', 'dpmpp_2m', 'pndm'];
-  const wishes = Array.from({ length: 24 }, (_, i) => ({
+  const mix = Array.from({ length: 24 }, (_, i) => ({
     steps: 4 + ((i * 7) % 27),
     sampler: samplers[i % samplers.length],
     guidance: [1, 3, 7.5, 12][i % 4],
     seed: 1000 + i,
   }));
-  const { lane, unet, retired, runDry } = laneOf();
-  for (const wish of wishes) lane.submit(sampleOf(wish));
+  const { lane, unet, denoised, runDry } = laneOf();
+  for (const fields of mix) lane.submit(sampleOf(fields));
   await runDry();
-  expect(retired).toHaveLength(24);
+  expect(denoised).toHaveLength(24);
   const rowsRun = unet.calls.reduce((sum, rows) => sum + rows.length, 0);
   expect(rowsRun / unet.calls.length).toBeGreaterThan(6);
-  for (const { request, latent } of retired) {
+  for (const { request, latent } of denoised) {
     const { steps, sampler, guidance, seed } = request;
     expect(latent).toEqual(await alone({ steps, sampler, guidance, seed }));
   }
 });
 
-test('a newcomer makes its first step together with the next step of those who run', async () => {
+test('A new sample makes its first step together with the next step of the running ones', async () => {
   const { lane, unet } = laneOf();
   lane.submit(sampleOf({ steps: 30 }));
   await lane.takeTurn();
@@ -144,25 +144,25 @@ test('a newcomer makes its first step together with the next step of those who r
   expect(unet.calls.map((rows) => rows.length)).toEqual([2, 3]);
 });
 
-test('a sample that is done leaves while the others go on, and is announced before its last step', async () => {
-  const { lane, retired, runDry, posted } = laneOf();
+test('A finished sample leaves while the others continue, and its last step is announced', async () => {
+  const { lane, denoised, runDry, posted } = laneOf();
   const [short, long] = [sampleOf({ steps: 4 }), sampleOf({ steps: 9 })];
   lane.submit(long);
   lane.submit(short);
   for (let turn = 0; turn < 4; turn++) await lane.takeTurn();
-  expect(retired).toEqual([short]);
+  expect(denoised).toEqual([short]);
   const leaving = posted.findIndex((message) => message.type === 'last-step');
   const thirdStep = posted.findIndex(
     (message) => message.type === 'stepped' && message.samples[0].step === 3,
   );
   expect(leaving).toBeGreaterThan(thirdStep);
   await runDry();
-  expect(retired).toEqual([short, long]);
+  expect(denoised).toEqual([short, long]);
   expect([short.batchSize, long.batchSize]).toEqual([2, (4 * 2 + 5) / 9]);
 });
 
-test('a cancelled sample takes no further step, running or waiting', async () => {
-  const { lane, unet, retired, runDry } = laneOf(2);
+test('A cancelled sample takes no further step, running or waiting', async () => {
+  const { lane, unet, denoised, runDry } = laneOf(2);
   const [running, waiting] = [sampleOf({ steps: 20 }), sampleOf({ steps: 30 })];
   lane.submit(running);
   await lane.takeTurn();
@@ -172,14 +172,14 @@ test('a cancelled sample takes no further step, running or waiting', async () =>
   expect(lane.cancel(waiting.request.id)).toBe(false);
   await runDry();
   expect(unet.calls).toHaveLength(1);
-  expect(retired).toEqual([]);
+  expect(denoised).toEqual([]);
 });
 
-test('a sample whose prediction is not a number fails alone', async () => {
-  const { lane, unet, retired, runDry, ofType } = laneOf();
+test('A sample whose prediction is not finite fails alone', async () => {
+  const { lane, unet, denoised, runDry, ofType } = laneOf();
   const [good, bad, last] = [sampleOf(), sampleOf(), sampleOf({ guidance: 1 })];
   for (const sample of [good, bad, last]) lane.submit(sample);
-  // The negative prompt's row of the second sample, in its third step.
+  // Row 2 is the negative prompt's row of the second sample; call 3 is its third step.
   unet.badRows = () => (unet.calls.length === 3 ? [2] : []);
   await runDry();
   expect(ofType('failed')).toEqual([
@@ -189,24 +189,24 @@ test('a sample whose prediction is not a number fails alone', async () => {
       failure: { code: 'numeric-error', message: expect.stringContaining('step 3 of 4') },
     },
   ]);
-  expect(retired).toEqual(expect.arrayContaining([good, last]));
+  expect(denoised).toEqual(expect.arrayContaining([good, last]));
 });
 
-test('when the device runs out of memory the batch is split, everybody finishes, and the cap comes down', async () => {
-  const { lane, unet, retired, runDry, cap, ofType } = laneOf();
-  const wishes = [1, 2, 3, 4].map((seed) => ({ seed }));
-  for (const wish of wishes) lane.submit(sampleOf(wish));
+test('When the device runs out of memory the batch is split, all samples finish, and the row cap is lowered', async () => {
+  const { lane, unet, denoised, runDry, cap, ofType } = laneOf();
+  const mix = [1, 2, 3, 4].map((seed) => ({ seed }));
+  for (const fields of mix) lane.submit(sampleOf(fields));
   unet.failure = (rows) => (rows.length > 4 ? new LehrError('out-of-memory', 'no memory') : undefined);
   await runDry();
-  expect(retired).toHaveLength(4);
+  expect(denoised).toHaveLength(4);
   expect(cap.rows).toBe(4);
   expect(ofType('row-cap').at(-1)).toMatchObject({ rows: 4 });
   expect(ofType('failed')).toEqual([]);
-  for (const { request, latent } of retired) expect(latent).toEqual(await alone({ seed: request.seed }));
+  for (const { request, latent } of denoised) expect(latent).toEqual(await alone({ seed: request.seed }));
 });
 
-test('a sample that the graph cannot run fails alone, its neighbours finish', async () => {
-  const { lane, unet, retired, runDry, ofType } = laneOf();
+test('A sample that the graph cannot run fails alone, and the others finish', async () => {
+  const { lane, unet, denoised, runDry, ofType } = laneOf();
   const poison = sampleOf({ seed: 666 });
   const first = poison.latent[0];
   for (const sample of [sampleOf(), poison, sampleOf(), sampleOf()]) lane.submit(sample);
@@ -214,37 +214,37 @@ test('a sample that the graph cannot run fails alone, its neighbours finish', as
     rows.some(({ latent }) => latent[0] === first) ? new LehrError('engine-failed', 'bad row') : undefined;
   await runDry();
   expect(ofType('failed').map(({ sample }) => sample)).toEqual([poison.request.id]);
-  expect(retired).toHaveLength(3);
+  expect(denoised).toHaveLength(3);
 });
 
-test('an aligned graph runs only samples of equal steps, sampler and guidance together, and lets nobody in between', async () => {
-  const { lane, unet, retired, runDry } = laneOf();
+test('An aligned graph batches only samples with equal steps, sampler and guidance, and none joins a running batch', async () => {
+  const { lane, unet, denoised, runDry } = laneOf();
   unet.batching = { mode: 'aligned', reason: 'test' };
-  for (const wish of [{}, { steps: 6 }, {}]) lane.submit(sampleOf(wish));
+  for (const fields of [{}, { steps: 6 }, {}]) lane.submit(sampleOf(fields));
   await lane.takeTurn();
   lane.submit(sampleOf());
   await runDry();
-  expect(retired).toHaveLength(4);
+  expect(denoised).toHaveLength(4);
   for (const rows of unet.calls) expect(new Set(rows.map(({ timestep }) => timestep)).size).toBe(1);
   expect(unet.calls.slice(0, 4).map((rows) => rows.length)).toEqual([4, 4, 4, 4]);
 });
 
-test('a sample under suspicion shares its batch with at most the samples it is allowed', async () => {
-  const { lane, unet, retired, runDry } = laneOf();
+test('A sample with maxBatchMates shares its batch with at most so many samples', async () => {
+  const { lane, unet, denoised, runDry } = laneOf();
   for (let i = 0; i < 4; i++) lane.submit(sampleOf({ maxBatchMates: 2, guidance: 1 }));
   await runDry();
-  expect(retired).toHaveLength(4);
+  expect(denoised).toHaveLength(4);
   expect(Math.max(...unet.calls.map((rows) => rows.length))).toBe(2);
 });
 
-test('nobody asks, so no preview is made; one that is asked for comes after the next step, once', async () => {
+test('A preview is made only on request, once, after the next step', async () => {
   const { lane, runDry, posted, ofType } = laneOf();
   const [watched, other] = [sampleOf({ steps: 6 }), sampleOf({ steps: 6 })];
   lane.submit(watched);
   lane.submit(other);
   await lane.takeTurn();
   expect(lane.preview(watched.request.id)).toBe(true);
-  expect(lane.preview('nobody' as SampleId)).toBe(false);
+  expect(lane.preview('unknown' as SampleId)).toBe(false);
   await lane.takeTurn();
   expect(posted.at(-1)).toEqual({
     type: 'preview',
@@ -258,8 +258,8 @@ test('nobody asks, so no preview is made; one that is asked for comes after the 
   expect(ofType('preview')).toHaveLength(1);
 });
 
-test('a preview shows the picture a step foretells and changes nothing about it', async () => {
-  const { lane, runDry, ofType, retired } = laneOf();
+test('A preview shows the clean latent that a step predicts and does not change the result', async () => {
+  const { lane, runDry, ofType, denoised } = laneOf();
   const sample = sampleOf({ steps: 5, seed: 3 });
   lane.submit(sample);
   for (let turn = 0; turn < 5; turn++) {
@@ -268,16 +268,17 @@ test('a preview shows the picture a step foretells and changes nothing about it'
   }
   await runDry();
   expect(ofType('preview').map(({ step }) => step)).toEqual([1, 2, 3, 4, 5]);
-  expect(retired[0].latent).toEqual(await alone({ steps: 5, seed: 3 }));
-  // The last step of ddim ends where it predictedClean: red is 100 plus the first channel.
+  expect(denoised[0].latent).toEqual(await alone({ steps: 5, seed: 3 }));
+  // The last step of ddim ends at the predicted clean latent: red is 100 plus the first channel.
   const reds =
     ofType('preview')
       .at(-1)
       ?.pixels.filter((_, i) => i % 3 === 0) ?? [];
-  for (const [i, red] of reds.entries()) expect(Math.abs(red - 100 - retired[0].latent[i])).toBeLessThan(1.5);
+  for (const [i, red] of reds.entries())
+    expect(Math.abs(red - 100 - denoised[0].latent[i])).toBeLessThan(1.5);
 });
 
-test('a sample that waits is shown after its first step, one that is cancelled never', async () => {
+test('A preview of a waiting sample is posted after its first step, and of a cancelled sample never', async () => {
   const { lane, runDry, ofType } = laneOf(2);
   const [running, waiting] = [sampleOf({ steps: 3 }), sampleOf({ steps: 3 })];
   lane.submit(running);

@@ -35,7 +35,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Made-up sound, another for every seed. */
+/** Synthetic log-mel, different for every seed. */
 function melOf(seed: number): Float32Array {
   const [melBins, windowFrames] = [80, 200];
   const uniform = new SeededUniform(seed);
@@ -49,7 +49,7 @@ function melOf(seed: number): Float32Array {
 const request = (fields: Partial<WhisperSample> = {}): WhisperSample =>
   whisperWindow({ model: 'tiny@1', mel: melOf(fields.seed ?? 1), contentFrames: 200, ...fields });
 
-/** Languages told and not, prompts of many lengths, times and none, greedy and not, with and without a second try. */
+/** With and without a given language, timestamps, temperature and fallback; prompts of many lengths. */
 const mix = (): WhisperSample[] =>
   Array.from({ length: 20 }, (_, i) =>
     request({
@@ -99,7 +99,7 @@ function laneOf({
   return { lane, posted, ofType, runDry, cap };
 }
 
-/** What counts of a result: not when it was made nor which windows shared its batch; probabilities but for their last digits. */
+/** A result without times and batch size, and with rounded probabilities. */
 const essence = ({ batchSize: _, timings: __, ...result }: TranscribedMessage) => ({
   ...result,
   avgLogProbability: Math.round(result.avgLogProbability * 1e4),
@@ -113,7 +113,7 @@ async function alone(sample: WhisperSample, fields: LaneFields = {}): Promise<Tr
   return ofType('transcribed')[0];
 }
 
-describe('windows that come at different times', () => {
+describe('windows that arrive at different times', () => {
   const samples = mix();
   const apart = new Map<SampleId, TranscribedMessage>();
   beforeAll(async () => {
@@ -123,40 +123,43 @@ describe('windows that come at different times', () => {
   test.each([
     ['one batch for all', (): WhisperModel => model, 6],
     ['a batch for each length of text', (): WhisperModel => aligned, 2.5],
-  ])('share calls in %s, and each writes what it writes alone', async (_note, chosen, usualRows) => {
-    const { lane, ofType, runDry } = laneOf({ model: chosen() });
-    for (const sample of samples) {
-      lane.submit(sample);
-      for (let turn = 0; turn < 3; turn++) await lane.takeTurn();
-    }
-    await runDry();
-    const results = ofType('transcribed');
-    expect(results).toHaveLength(samples.length);
-    for (const result of results) {
-      expect(essence(result)).toEqual(essence(apart.get(result.sample) as TranscribedMessage));
-    }
-    expect(new Set(results.map(({ tokens }) => tokens.join())).size).toBeGreaterThan(15);
-    const wrote = ofType('decoder-progress');
-    const calls = wrote.reduce((sum, message) => sum + message.calls, 0);
-    const tokens = wrote.reduce((sum, message) => sum + message.tokens, 0);
-    expect(tokens / calls).toBeGreaterThan(usualRows);
-  });
+  ])(
+    'Windows share decoder calls in %s, and each gets the same text as alone',
+    async (_note, chosen, usualRows) => {
+      const { lane, ofType, runDry } = laneOf({ model: chosen() });
+      for (const sample of samples) {
+        lane.submit(sample);
+        for (let turn = 0; turn < 3; turn++) await lane.takeTurn();
+      }
+      await runDry();
+      const results = ofType('transcribed');
+      expect(results).toHaveLength(samples.length);
+      for (const result of results) {
+        expect(essence(result)).toEqual(essence(apart.get(result.sample) as TranscribedMessage));
+      }
+      expect(new Set(results.map(({ tokens }) => tokens.join())).size).toBeGreaterThan(15);
+      const wrote = ofType('decoder-progress');
+      const calls = wrote.reduce((sum, message) => sum + message.calls, 0);
+      const tokens = wrote.reduce((sum, message) => sum + message.tokens, 0);
+      expect(tokens / calls).toBeGreaterThan(usualRows);
+    },
+  );
 });
 
-test('a newcomer writes its first token with the next call of those who write already', async () => {
+test('A new window writes its first token in the next call of the windows that are decoding', async () => {
   const { lane, ofType, posted } = laneOf();
   const [early, late] = [request({ seed: 1, maxTokens: 60 }), request({ seed: 2 })];
   lane.submit(early);
   for (let turn = 0; turn < 5; turn++) await lane.takeTurn();
   lane.submit(late);
-  // Encoded, started, and in the batch.
+  // One turn to encode it, one to start it, one in the batch.
   for (let turn = 0; turn < 3; turn++) await lane.takeTurn();
   const turns = ofType('running').map(({ samples }) => samples);
   expect(turns.slice(-3)).toEqual([[late.id], [late.id], [early.id, late.id]]);
   expect(posted.filter(({ type }) => type === 'transcribed')).toEqual([]);
 });
 
-test('an unknown language is heard by the decoder, alone and in a batch, and told back', async () => {
+test('The decoder detects an unknown language, also in a batch, and the result names it', async () => {
   const { lane, ofType, runDry } = laneOf();
   for (let seed = 0; seed < 12; seed++) lane.submit(request({ language: null, seed }));
   await runDry();
@@ -164,7 +167,7 @@ test('an unknown language is heard by the decoder, alone and in a batch, and tol
   expect(new Set(languages)).toEqual(new Set(['en', 'es']));
 });
 
-test('text that came out badly is written again at higher temperatures, and says at which', async () => {
+test('A bad text is decoded again at higher temperatures, and the result says at which', async () => {
   const sample = request({ seed: 4, timestamps: 'none', fallback: true });
   const [first, again] = [await alone({ ...sample, fallback: false }), await alone(sample)];
   expect(first.temperature).toBe(0);
@@ -177,7 +180,7 @@ test('text that came out badly is written again at higher temperatures, and says
   );
 });
 
-test('segments are told as they end, and are those of the result', async () => {
+test('A segment is posted when it ends, and the result has the same segments', async () => {
   const { lane, ofType, runDry } = laneOf();
   const samples = Array.from({ length: 8 }, (_, seed) => request({ seed, timestamps: 'segment' }));
   for (const sample of samples) lane.submit(sample);
@@ -192,7 +195,7 @@ test('segments are told as they end, and are those of the result', async () => {
   }
 });
 
-test('a segment is provisional as long as the window may be written again', async () => {
+test('A segment is provisional while the window may still be decoded again', async () => {
   const { lane, ofType, runDry } = laneOf();
   lane.submit(request({ seed: 3, timestamps: 'segment', fallback: true }));
   await runDry();
@@ -203,7 +206,7 @@ test('a segment is provisional as long as the window may be written again', asyn
   expect(before.some(({ provisional }) => provisional)).toBe(true);
 });
 
-test('words are timed inside the window, in order, and make up the text', async () => {
+test('Words are timed inside the window, in order, and together are the text', async () => {
   const results = await Promise.all(
     [1, 2, 3].map((seed) => alone(request({ seed, timestamps: 'word', contentFrames: 150 }))),
   );
@@ -223,7 +226,7 @@ test('words are timed inside the window, in order, and make up the text', async 
   expect(results.some(({ words }) => (words?.length ?? 0) > 1)).toBe(true);
 });
 
-test('a model without cross-attentions refuses to time words, naming the field', () => {
+test('A model without cross-attentions refuses word times and names the field', () => {
   const { lane } = laneOf({ model: { ...model, alignment: undefined } });
   expect(() => lane.submit(request({ timestamps: 'word' }))).toThrow(
     expect.objectContaining({
@@ -235,7 +238,7 @@ test('a model without cross-attentions refuses to time words, naming the field',
   expect(lane.hasWork).toBe(false);
 });
 
-test('a cancelled window is written no further, wherever it was', async () => {
+test('A cancelled window is not decoded further, whatever its state', async () => {
   const { lane, ofType, runDry } = laneOf();
   const samples = [1, 2, 3].map((seed) => request({ seed, maxTokens: 60 }));
   for (const sample of samples) lane.submit(sample);
@@ -252,7 +255,7 @@ test('a cancelled window is written no further, wherever it was', async () => {
   expect(ofType('transcribed').map(({ sample }) => sample)).toEqual([samples[1].id]);
 });
 
-test('a window that the encoder cannot take fails alone, its neighbours finish', async () => {
+test('A window that the encoder cannot take fails alone, and the others finish', async () => {
   const { lane, ofType, runDry } = laneOf({ encoderCap: 4 });
   const bad = request({ mel: new Float32Array(7) });
   const good = [1, 2, 3].map((seed) => request({ seed }));
@@ -264,7 +267,7 @@ test('a window that the encoder cannot take fails alone, its neighbours finish',
   expect(ofType('transcribed')).toHaveLength(3);
 });
 
-test('a window whose sound is no number fails alone, its neighbours finish', async () => {
+test('A window whose log-mel is NaN fails alone, and the others finish', async () => {
   const { lane, ofType, runDry } = laneOf();
   const mel = new Float32Array(80 * 200).fill(Number.NaN);
   const bad = [request({ mel }), request({ mel, language: null })];
@@ -280,9 +283,9 @@ test('a window whose sound is no number fails alone, its neighbours finish', asy
   }
 });
 
-/** The same part with one method replaced; private fields stay reachable. */
-const replaced = <Part extends object>(part: Part, name: keyof Part, method: unknown): Part =>
-  new Proxy(part, {
+/** The same object with one method replaced. Methods run on the original, which has the private fields. */
+const withMethod = <Target extends object>(original: Target, name: keyof Target, method: unknown): Target =>
+  new Proxy(original, {
     get(target, key) {
       const value = key === name ? method : Reflect.get(target, key, target);
       return typeof value === 'function' ? value.bind(target) : value;
@@ -290,18 +293,18 @@ const replaced = <Part extends object>(part: Part, name: keyof Part, method: unk
   });
 
 /** The same model with a decoder whose calls fail with more than two rows. */
-function frail(): WhisperModel {
+function modelForTwoRows(): WhisperModel {
   const step: Decoder['step'] = async (batch, tokens, range = {}) => {
     const { from = 0, to = batch.rows } = range;
     if (to - from > 2) throw new LehrError('out-of-memory', 'no memory');
     return model.decoder.step(batch, tokens, range);
   };
-  return { ...model, decoder: replaced(model.decoder, 'step', step) };
+  return { ...model, decoder: withMethod(model.decoder, 'step', step) };
 }
 
-test('when the device runs out of memory the batch is split, everybody finishes, and the cap comes down', async () => {
+test('When the device runs out of memory the batch is split, all windows finish, and the row cap is lowered', async () => {
   const samples = [1, 2, 3, 4, 5].map((seed) => request({ seed }));
-  const { lane, ofType, runDry, cap } = laneOf({ model: frail() });
+  const { lane, ofType, runDry, cap } = laneOf({ model: modelForTwoRows() });
   for (const sample of samples) lane.submit(sample);
   await runDry();
   expect(ofType('failed')).toEqual([]);
@@ -312,7 +315,7 @@ test('when the device runs out of memory the batch is split, everybody finishes,
   }
 });
 
-test('no more windows are in the lane than the cap allows, and the oldest go first', async () => {
+test('The lane never has more windows than its row cap, and the oldest go first', async () => {
   const { lane, ofType, runDry } = laneOf({ rowCap: 3 });
   const samples = Array.from({ length: 7 }, (_, seed) => request({ seed }));
   for (const sample of samples) lane.submit(sample);
@@ -324,13 +327,13 @@ test('no more windows are in the lane than the cap allows, and the oldest go fir
   expect(ofType('row-cap')).toEqual([{ type: 'row-cap', lane: 'whisper.tiny@1', rows: 3 }]);
 });
 
-test('calls that are filled up to a ladder for the device write the same', async () => {
+test('Calls padded to a rung of the ladder write the same text', async () => {
   const shapes = new Set<string>();
   const step: Decoder['step'] = (batch, tokens, range = {}) => {
     shapes.add(`${range.to}->${range.padTo}`);
     return model.decoder.step(batch, tokens, range);
   };
-  const watched = { ...model, decoder: replaced(model.decoder, 'step', step) };
+  const watched = { ...model, decoder: withMethod(model.decoder, 'step', step) };
   const { lane, ofType, runDry } = laneOf({ model: watched, ladder: [1, 2, 4, 8], encoderCap: 8 });
   const samples = [1, 2, 3, 4, 5, 6].map((seed) => request({ seed }));
   for (const sample of samples) lane.submit(sample);
@@ -347,7 +350,7 @@ test('calls that are filled up to a ladder for the device write the same', async
   }
 });
 
-test('a pile of windows to encode holds up those who write only for so long', async () => {
+test('Many windows to encode delay the decoder only for a limited time', async () => {
   let now = 0;
   const encode: WhisperModel['encoder']['encode'] = (mels, type) => {
     now += 900;
@@ -359,8 +362,8 @@ test('a pile of windows to encode holds up those who write only for so long', as
   };
   const slow = {
     ...model,
-    encoder: replaced(model.encoder, 'encode', encode),
-    decoder: replaced(model.decoder, 'step', step),
+    encoder: withMethod(model.encoder, 'encode', encode),
+    decoder: withMethod(model.decoder, 'step', step),
   };
   const { lane, ofType } = laneOf({
     model: slow,
@@ -372,11 +375,11 @@ test('a pile of windows to encode holds up those who write only for so long', as
   for (let seed = 0; seed < 9; seed++) lane.submit(request({ seed, maxTokens: 90 }));
   for (let turn = 0; turn < 16; turn++) await lane.takeTurn();
   const sizes = ofType('running').map(({ samples }) => samples.length);
-  // Three windows are encoded and started (2.7 s), then all four write, until at most 2 s are owed.
+  // Three windows are encoded and started (2.7 s), then all four are decoded until the delay is below 2 s.
   expect(sizes.slice(3)).toEqual([...new Array(6).fill(1), ...new Array(10).fill(4)]);
 });
 
-test('a window under suspicion shares its batch with at most the windows it is allowed', async () => {
+test('A window with maxBatchMates shares its batch with at most so many windows', async () => {
   const { lane, ofType, runDry } = laneOf();
   for (let seed = 0; seed < 4; seed++) lane.submit(request({ seed, maxBatchMates: 2 }));
   await runDry();
@@ -384,21 +387,23 @@ test('a window under suspicion shares its batch with at most the windows it is a
   expect(Math.max(...ofType('running').map(({ samples }) => samples.length))).toBe(2);
 });
 
-test('earlier text is told to a model unless its folder says no', async () => {
+test('The prompt contains the earlier text unless the folder of the model says no', async () => {
   const sample = request({ seed: 6 });
   const earlier = [5, 6, 7, 8, 9];
-  const deaf = { model: { ...model, conditionsOnPrevious: false } };
-  const [told, untold] = [
+  const unconditioned = { model: { ...model, conditionsOnPrevious: false } };
+  const [withEarlier, without] = [
     await alone({ ...sample, previousTokens: earlier }),
-    await alone({ ...sample, previousTokens: earlier }, deaf),
+    await alone({ ...sample, previousTokens: earlier }, unconditioned),
   ];
-  expect(essence(untold)).toEqual(essence(await alone(sample)));
-  expect(told.tokens).not.toEqual(untold.tokens);
-  // A caller's own prompt is another matter.
-  expect((await alone({ ...sample, prompt: 'the red cat' }, deaf)).tokens).not.toEqual(untold.tokens);
+  expect(essence(without)).toEqual(essence(await alone(sample)));
+  expect(withEarlier.tokens).not.toEqual(without.tokens);
+  // The caller's own prompt is used nevertheless.
+  expect((await alone({ ...sample, prompt: 'the red cat' }, unconditioned)).tokens).not.toEqual(
+    without.tokens,
+  );
 });
 
-test('what a model cannot do is refused before anything runs', () => {
+test('A request that the model cannot serve is refused before any call', () => {
   const { lane } = laneOf();
   expect(() => lane.submit(request({ language: 'xx' }))).toThrow(
     expect.objectContaining({ code: 'invalid-input' }),

@@ -68,7 +68,7 @@ async function engineOf(clock: Clock = systemClock) {
   return { engine, opened, posted, ofType };
 }
 
-test('opening a Whisper model tells what it can do and where its graphs run', async () => {
+test('Opening a Whisper model reports its abilities and where its graphs run', async () => {
   const { opened } = await engineOf();
   expect(opened[0]).toMatchObject({
     ref: 'whisper@1',
@@ -84,8 +84,8 @@ test('opening a Whisper model tells what it can do and where its graphs run', as
   expect(opened[1].whisper).toMatchObject({ languages: null, timesWords: false });
 });
 
-test('pictures and windows of several models take turns in one engine', async () => {
-  // Turns go by time; all take the same here, also on a machine that stands still during one.
+test('Pictures and windows of several models take turns in one engine', async () => {
+  // Turns are shared by time; on this clock all take equally long, even on a machine that stalls.
   let now = 0;
   const { engine, ofType } = await engineOf({ ...systemClock, monotonic: () => (now += 1) });
   const windows = [1, 2, 3, 4].map(() => window({ maxTokens: 60 }));
@@ -97,13 +97,13 @@ test('pictures and windows of several models take turns in one engine', async ()
     expect(ofType('transcribed')).toHaveLength(5);
   }, 15_000);
   expect(ofType('failed')).toEqual([]);
-  // A turn is told when others take it: the picture's came before, between and after those of the windows.
+  // A message is posted when the samples change: the picture's turns came before, between and after those of the windows.
   const takers = ofType('running').map(({ samples }) => (samples.includes(drawn.id) ? 'picture' : 'windows'));
   const changes = takers.filter((taker, i) => taker !== takers[i - 1]);
   expect(changes.length).toBeGreaterThan(3);
 });
 
-test('who takes part in a decoder call is said again only when it changes', async () => {
+test('The samples of a decoder call are posted only when they change', async () => {
   const { engine, ofType } = await engineOf();
   const sample = window({ maxTokens: 60 });
   engine.submit(sample);
@@ -112,7 +112,7 @@ test('who takes part in a decoder call is said again only when it changes', asyn
   expect(ofType('running')).toEqual([{ type: 'running', samples: [sample.id] }]);
 });
 
-test('a window that cannot be served fails, and a cancelled one is dropped', async () => {
+test('A window that cannot be served fails, and a cancelled one is reported as canceled', async () => {
   const { engine, ofType } = await engineOf();
   const [long, wrong] = [window({ maxTokens: 90 }), window({ language: 'xx' })];
   engine.submit(wrong);

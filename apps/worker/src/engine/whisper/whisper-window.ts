@@ -22,7 +22,6 @@ import {
 import { likeliestLanguage } from '../../whisper/language.ts';
 import type { FloatData } from '../../whisper/row-buffer.ts';
 import { justEnded, type ReadingOptions, readWindow, type WindowSegment } from '../../whisper/segments.ts';
-import { taskTokens } from '../../whisper/special-tokens.ts';
 import {
   type Choice,
   chooseLikeliest,
@@ -32,6 +31,7 @@ import {
 } from '../../whisper/token-choice.ts';
 import type { TextToTime, WindowWord } from '../../whisper/word-times.ts';
 import type { TranscribedMessage, WhisperSample } from '../protocol.ts';
+import { WindowPrompt } from './window-prompt.ts';
 
 export class WhisperWindow {
   readonly request: WhisperSample;
@@ -46,10 +46,9 @@ export class WhisperWindow {
   #features: FloatData | undefined;
   readonly #temperatures: readonly number[];
   readonly #maxTokens: number;
-  readonly #previous: readonly number[];
+  readonly #prompt: WindowPrompt;
+  #promptLength = 0;
   #attempt = 0;
-  #language: string | undefined;
-  #prompt: readonly number[] = [];
   /** Tokens of the prompt that the batch has not read yet. */
   #pending: number[] = [];
   #written: number[] = [];
@@ -65,25 +64,13 @@ export class WhisperWindow {
 
   /** Throws LehrError `invalid-input` for what this model cannot do. */
   constructor(request: WhisperSample, model: WhisperModel, arrivedAt: number) {
-    const { special } = model.tokenizer;
     this.request = request;
     this.arrivedAt = arrivedAt;
     this.#model = model;
     this.#temperatures = temperatureLadder(request.temperature, request.fallback);
     this.#uniform = new SeededUniform(request.seed);
-    if (request.timestamps === 'word' && !model.alignment) {
-      const detail = 'this model was exported without cross-attentions and cannot time words';
-      throw new LehrError('invalid-input', `input.timestamps: ${detail}.`, {
-        problems: [{ pointer: '/input/timestamps', detail }],
-      });
-    }
-    if (request.language !== null) this.#language = request.language;
-    else if (!special.multilingual) this.#language = 'en';
-    const context = model.decoder.sizes.maxTokens;
-    this.#maxTokens = request.maxTokens ?? Math.floor(context / 2);
-    this.#previous = previousTokens(request, model, context);
-    // Throws now what the model cannot do, before the encoder runs.
-    this.#taskTokens(this.#language ?? [...(special.multilingual?.languages.keys() ?? [])][0]);
+    this.#maxTokens = request.maxTokens ?? Math.floor(model.decoder.sizes.maxTokens / 2);
+    this.#prompt = new WindowPrompt(request, model);
   }
 
   get maxBatchMates(): number {
@@ -102,9 +89,7 @@ export class WhisperWindow {
 
   /** The tokens that the decoder reads before it writes; only the first one while the language is unknown. */
   get prompt(): readonly number[] {
-    const { start } = this.#model.tokenizer.special;
-    if (this.#language === undefined) return [start];
-    return [...this.#previous, start, ...this.#taskTokens(this.#language)];
+    return this.#prompt.tokens;
   }
 
   /** Number of tokens written so far. */
@@ -128,15 +113,15 @@ export class WhisperWindow {
   start(prompt: readonly number[], logits: (position: number) => Float32Array): boolean {
     const { special } = this.#model.tokenizer;
     const position = prompt.indexOf(special.start);
-    this.#prompt = prompt;
+    this.#promptLength = prompt.length;
     this.#noSpeechProbability = probabilityOf(logits(position), special.noSpeech);
-    if (this.#language === undefined && special.multilingual) {
-      this.#language = likeliestLanguage(logits(position), special.multilingual);
-      if (this.#language === undefined)
+    if (this.#prompt.language === undefined && special.multilingual) {
+      this.#prompt.language = likeliestLanguage(logits(position), special.multilingual);
+      if (this.#prompt.language === undefined)
         throw new LehrError('numeric-error', 'The logits of all languages are NaN.');
-      if (this.#previous.length > 0) return false;
-      this.#prompt = this.prompt;
-      this.#pending = [...this.#taskTokens(this.#language)];
+      if (this.#prompt.previous.length > 0) return false;
+      this.#promptLength = this.prompt.length;
+      this.#pending = [...this.#prompt.task];
       this.#next = this.#pending.shift() ?? special.start;
       return true;
     }
@@ -157,7 +142,7 @@ export class WhisperWindow {
   get hasEnded(): boolean {
     if (this.#choices === 0) return false;
     const { tokenizer, decoder } = this.#model;
-    const isFull = this.#prompt.length + this.#written.length >= decoder.sizes.maxTokens;
+    const isFull = this.#promptLength + this.#written.length >= decoder.sizes.maxTokens;
     return this.#next === tokenizer.special.end || isFull || this.#written.length >= this.#maxTokens;
   }
 
@@ -206,7 +191,7 @@ export class WhisperWindow {
 
   /** Known once the window has started. */
   get language(): string {
-    return this.#language ?? 'en';
+    return this.#prompt.language ?? 'en';
   }
 
   /** The text whose words must be timed; undefined when the request wants no word times, or there is no speech. */
@@ -215,7 +200,7 @@ export class WhisperWindow {
     if (this.request.timestamps !== 'word' || segments.length === 0) return undefined;
     const { features, language } = this;
     const { start, noTimestamps } = this.#model.tokenizer.special;
-    const task = this.#taskTokens(language).filter((id) => id !== noTimestamps);
+    const task = this.#prompt.task.filter((id) => id !== noTimestamps);
     const { contentFrames } = this.request;
     return { features, contentFrames, language, prompt: [start, ...task], segments };
   }
@@ -260,27 +245,4 @@ export class WhisperWindow {
       decode: (tokens) => tokenizer.decode(tokens),
     };
   }
-
-  #taskTokens(language: string | undefined): readonly number[] {
-    const { translate, timestamps } = this.request;
-    return taskTokens(this.#model.tokenizer.special, {
-      language,
-      translate,
-      timestamps: timestamps !== 'none',
-    });
-  }
-}
-
-/** `<|startofprev|>` and the end of the text before the window, at most half of the decoder's context; may be empty. */
-function previousTokens(
-  request: WhisperSample,
-  { tokenizer, conditionsOnPrevious }: WhisperModel,
-  context: number,
-): number[] {
-  const room = Math.floor(context / 2) - 1;
-  const prompt = request.prompt.trim();
-  const text = prompt === '' ? [] : tokenizer.encodeEnd(` ${prompt}`, room);
-  const earlier = conditionsOnPrevious ? request.previousTokens : [];
-  const tokens = [...text, ...earlier].slice(-room);
-  return tokens.length > 0 ? [tokenizer.special.startOfPrevious, ...tokens] : [];
 }

@@ -32,7 +32,7 @@ function editUnet(change: (model: ModelProto) => void): void {
   writeFileSync(path, encode('ModelProto', model));
 }
 
-/** A runtime that tells how many of its sessions are open. */
+/** A runtime that counts its open sessions. */
 function counting(runtime: InferenceRuntime) {
   let openSessions = 0;
   const counted: InferenceRuntime = {
@@ -65,7 +65,7 @@ const variants: readonly TinyDiffusionOptions[] = [
   { opset: 17, timestepDims: ['steps'] },
 ];
 
-test.each(variants)('a folder opens and draws from prompt to pixels: %o', async (options) => {
+test.each(variants)('A folder opens and its graphs run from prompt to pixels: %o', async (options) => {
   await writeTinyDiffusion(folder, options);
   const model = await open();
   expect(model.batching).toEqual({ mode: 'rows' });
@@ -90,7 +90,7 @@ test.each(variants)('a folder opens and draws from prompt to pixels: %o', async 
   await expect(model.textEncoder.encode(['something new'])).rejects.toThrow('was closed');
 });
 
-test('older folders without configs beside the graphs open too', async () => {
+test('A folder without configs beside the graphs opens too, as older exporters write it', async () => {
   await writeTinyDiffusion(folder);
   for (const graph of ['text_encoder', 'unet', 'vae_decoder']) rmSync(join(folder, graph, 'config.json'));
   const model = await open();
@@ -99,7 +99,7 @@ test('older folders without configs beside the graphs open too', async () => {
   expect(model.nativeSize).toBeUndefined();
 });
 
-test('a graph that cannot be rewired runs aligned, and says why', async () => {
+test('A graph that cannot be rewired runs aligned, with the reason', async () => {
   await writeTinyDiffusion(folder, { timestepType: 'float32' });
   editUnet(({ graph }) => {
     graph?.node?.unshift({ opType: 'Neg', name: '/Odd', input: ['timestep'], output: ['odd'] });
@@ -114,9 +114,9 @@ test('a graph that cannot be rewired runs aligned, and says why', async () => {
   expect((await model.unet.predict([row, row], { height: 4, width: 4 })).rows).toHaveLength(2);
 });
 
-test('a graph that mixes rows up is caught by the check and runs aligned', async () => {
+test('A graph that mixes rows up fails the check and runs aligned', async () => {
   await writeTinyDiffusion(folder);
-  // Reads the timestep of the first row only, then spreads it again: shapes fit, results do not.
+  // Uses the timestep of the first row for all rows: shapes fit, results do not.
   editUnet(({ graph }) => {
     const nodes = graph?.node ?? [];
     const at = nodes.findIndex(({ name }) => name === '/Expand');
@@ -134,7 +134,7 @@ test('a graph that mixes rows up is caught by the check and runs aligned', async
   expect(model.batching).toEqual({ mode: 'aligned', reason: expect.stringContaining('disturb each other') });
 });
 
-test('the simulated device opens the same folder', async () => {
+test('The simulated device opens the same folder', async () => {
   await writeTinyDiffusion(folder);
   const model = await open(createSimulatedRuntime({ pause: () => {} }));
   expect(model.batching).toEqual({ mode: 'rows' });
@@ -205,7 +205,7 @@ const broken: readonly [string, () => void, string | RegExp][] = [
 ];
 
 test.each(broken)(
-  'what is wrong with a folder is told, and nothing stays loaded: %s',
+  'A broken folder is refused with the reason, and no session stays loaded: %s',
   async (_name, damage, message) => {
     await writeTinyDiffusion(folder);
     damage();

@@ -47,7 +47,7 @@ const fraction = (dims: number[], ...values: number[]): Tensor => ({
   dims,
 });
 
-/** Changes the written UNet, as another exporter might have made it. */
+/** Changes the written UNet to what another exporter could have made. */
 function edit(change: (model: ModelProto) => void): void {
   const model = decode('ModelProto', readFileSync(path));
   change(model);
@@ -64,7 +64,7 @@ const exports: readonly [string, TinyDiffusionOptions, readonly string[]][] = [
 ];
 
 test.each(exports)(
-  'rows keep their own timesteps, bit for bit as the scalar gives them: %s',
+  'Each row has its own timestep, with the same bits as the scalar gives: %s',
   async (_name, options, nodes) => {
     await writeTinyDiffusion(folder, options);
     const { bytes, nodes: edited } = rewired();
@@ -84,7 +84,7 @@ test.each(exports)(
   },
 );
 
-test('a Reshape to [1] is undone like an Unsqueeze', async () => {
+test('A Reshape to [1] is replaced like an Unsqueeze', async () => {
   await writeTinyDiffusion(folder);
   edit(({ graph }) => {
     const lift = graph?.node?.find(({ name }) => name === '/Unsqueeze');
@@ -100,7 +100,7 @@ test('a Reshape to [1] is undone like an Unsqueeze', async () => {
   expect(result.out_sample.dims).toEqual([3, 4, 8, 6]);
 });
 
-test('an axis that is an initializer counts as constant', async () => {
+test('An axis that is an initializer counts as constant', async () => {
   await writeTinyDiffusion(folder);
   edit(({ graph }) => {
     graph?.initializer?.push({ name: 'axes', dims: [1], dataType: DATA_TYPE.int64, int64Data: [0] });
@@ -110,7 +110,7 @@ test('an axis that is an initializer counts as constant', async () => {
   expect(rewired().nodes).toEqual(['/Unsqueeze']);
 });
 
-test('shapes noted behind the timestep are dropped, others stay', async () => {
+test('Recorded shapes that depend on the timestep are dropped, and others are kept', async () => {
   await writeTinyDiffusion(folder);
   const note = (name: string) => ({
     name,
@@ -125,7 +125,7 @@ test('shapes noted behind the timestep are dropped, others stay', async () => {
   expect((await load(bytes)).inputs[1].dims).toEqual(['batch_size']);
 });
 
-test('a graph whose timestep is per row already stays as it is', async () => {
+test('A graph whose timestep is per row already is not changed', async () => {
   await writeTinyDiffusion(folder, { timestepDims: ['batch_size'] });
   expect(rewireTimestep(path)).toEqual({ outcome: 'as-is' });
 });
@@ -136,7 +136,7 @@ const sha256OfFiles = () =>
     return [name, createHash('sha256').update(bytes).digest('hex')];
   });
 
-test('no file is touched, external weights are found again, and only the graph is in the new bytes', async () => {
+test('Rewiring writes no file: the new bytes hold only the graph, and external weights are still found', async () => {
   await writeTinyDiffusion(folder, { externalData: true });
   const before = sha256OfFiles();
   const { bytes } = rewired();
@@ -191,8 +191,11 @@ const impossible: readonly [string, (model: ModelProto) => void, string][] = [
   ['no timestep at all', (model) => model.graph?.input?.splice(1, 1), 'no input "timestep"'],
 ];
 
-test.each(impossible)('the reason is told when it cannot be done: %s', async (_name, change, reason) => {
-  await writeTinyDiffusion(folder);
-  edit(change);
-  expect(rewireTimestep(path)).toEqual({ outcome: 'impossible', reason: expect.stringContaining(reason) });
-});
+test.each(impossible)(
+  'A graph that cannot be rewired is reported with the reason: %s',
+  async (_name, change, reason) => {
+    await writeTinyDiffusion(folder);
+    edit(change);
+    expect(rewireTimestep(path)).toEqual({ outcome: 'impossible', reason: expect.stringContaining(reason) });
+  },
+);

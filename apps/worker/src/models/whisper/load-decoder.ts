@@ -4,6 +4,7 @@
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { type GraphProto, readStoredModel, withFileSource } from '@lehr/onnx-model';
 import { LehrError } from '@lehr/shared';
 import type {
   Batching,
@@ -16,7 +17,7 @@ import { Decoder } from '../../whisper/decoder.ts';
 import { type DecoderConfig, type DecoderSessions, readDecoderSizes } from '../../whisper/decoder-graphs.ts';
 import type { SpecialTokens } from '../../whisper/special-tokens.ts';
 import { checkDecoder } from './check-decoder.ts';
-import { quantizesByBatch, rewireDecoder } from './rewire-decoder.ts';
+import { rewireDecoder } from './rewire-decoder.ts';
 
 /** The files of one decoder; a merged decoder is one file, named twice. */
 interface DecoderFiles {
@@ -160,3 +161,14 @@ async function findProblem(
   if (difference <= tolerance) return undefined;
   return `a text read in pieces differs from the same text read at once by ${difference}, at most ${tolerance} allowed`;
 }
+
+/** Whether a row's rounding depends on the other rows of its batch, as in dynamically quantized graphs. */
+const quantizesByBatch = (path: string): boolean =>
+  withFileSource(path, (source) => {
+    const usesIt = ({ node }: GraphProto): boolean =>
+      (node ?? []).some(
+        ({ opType, attribute }) =>
+          opType?.startsWith('DynamicQuantize') || attribute?.some(({ g }) => g && usesIt(g)),
+      );
+    return usesIt(readStoredModel(source).graph);
+  });

@@ -52,17 +52,6 @@ export function rewireDecoder(path: string, plan: DecoderPlan): DecoderRewiring 
   });
 }
 
-/** Whether a row's rounding depends on the other rows of its batch, as in dynamically quantized graphs. */
-export const quantizesByBatch = (path: string): boolean =>
-  withFileSource(path, (source) => {
-    const usesIt = ({ node }: GraphProto): boolean =>
-      (node ?? []).some(
-        ({ opType, attribute }) =>
-          opType?.startsWith('DynamicQuantize') || attribute?.some(({ g }) => g && usesIt(g)),
-      );
-    return usesIt(readStoredModel(source).graph);
-  });
-
 function edit(stored: StoredModel, plan: DecoderPlan): void {
   const { graph } = stored;
   const call = callWithPast(graph);

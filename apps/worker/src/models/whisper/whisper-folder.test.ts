@@ -38,7 +38,7 @@ function editDecoder(change: (model: ModelProto, cached: GraphProto) => void): v
 const mel = ({ frontEnd }: WhisperModel, phase = 0): Float32Array =>
   Float32Array.from({ length: frontEnd.melBins * frontEnd.windowFrames }, (_, i) => Math.sin(i * i + phase));
 
-/** Greedy tokens of two windows of different prompts, together in one batch where the model can. */
+/** Greedy tokens of two windows with different prompts, in one batch if the model allows it. */
 async function write(model: WhisperModel, count: number): Promise<number[][]> {
   const { decoder, encoder, tokenizer } = model;
   const prompts = [
@@ -79,7 +79,7 @@ const variants: readonly (TinyWhisperOptions & { readonly note: string })[] = [
 ];
 
 test.each(variants)(
-  'a folder opens, and rows of different lengths share its calls: $note',
+  'A folder opens, and rows of different lengths share decoder calls: $note',
   async (options) => {
     await writeTinyWhisper(folder, options);
     const model = await open({ ...CPU, ...(options.variant && { variant: options.variant }) });
@@ -111,7 +111,7 @@ test.each(variants)(
   },
 );
 
-test('every layout and every exporter writes the same text with the same weights', async () => {
+test('All layouts and exporters give the same text with the same weights', async () => {
   const texts: number[][][] = [];
   for (const { note, ...options } of variants.filter(({ dtype }) => dtype === undefined)) {
     rmSync(folder, { recursive: true });
@@ -125,7 +125,7 @@ test('every layout and every exporter writes the same text with the same weights
   expect(new Set(texts[0][0]).size).toBeGreaterThan(5);
 });
 
-test('an English-only folder has no languages', async () => {
+test('An English-only folder has no languages', async () => {
   await writeTinyWhisper(folder, { languages: [] });
   const model = await open();
   expect(model.tokenizer.special.multilingual).toBeUndefined();
@@ -137,20 +137,20 @@ const twoReaders = (cached: GraphProto): void => {
   cached.node?.push({ ...slice, name: 'again', output: ['again'] });
 };
 
-test('windows are told of earlier text unless the folder says no', async () => {
+test('conditionsOnPrevious is true unless the folder says no', async () => {
   await writeTinyWhisper(folder);
-  const told = await open();
-  expect(told.conditionsOnPrevious).toBe(true);
-  await told.close();
+  const byDefault = await open();
+  expect(byDefault.conditionsOnPrevious).toBe(true);
+  await byDefault.close();
   editJson('generation_config.json', (json) => {
     json.condition_on_prev_tokens = false;
   });
-  const untold = await open();
-  expect(untold.conditionsOnPrevious).toBe(false);
-  await untold.close();
+  const switchedOff = await open();
+  expect(switchedOff.conditionsOnPrevious).toBe(false);
+  await switchedOff.close();
 });
 
-test('a graph that cannot be rewired runs aligned, and says why', async () => {
+test('A graph that cannot be rewired runs aligned, with the reason', async () => {
   await writeTinyWhisper(folder);
   editDecoder((_, cached) => twoReaders(cached));
   const model = await open();
@@ -178,7 +178,7 @@ const nonsense: readonly [string, (cached: GraphProto) => void][] = [
 ];
 
 test.each(nonsense)(
-  'a graph that does not read in pieces what it reads at once is refused: %s',
+  'A graph whose results differ when a text is read in pieces is refused: %s',
   async (_, change) => {
     await writeTinyWhisper(folder);
     editDecoder((_model, cached) => change(cached));
@@ -189,7 +189,7 @@ test.each(nonsense)(
   },
 );
 
-test('a graph that cannot be rewired writes the same text in aligned batches', async () => {
+test('A graph that cannot be rewired writes the same text in aligned batches', async () => {
   await writeTinyWhisper(folder);
   const rows = await open();
   const wanted = await write(rows, 40);
@@ -201,9 +201,9 @@ test('a graph that cannot be rewired writes the same text in aligned batches', a
   await aligned.close();
 });
 
-test('a rewired graph that mixes rows up is caught by the check and runs aligned', async () => {
+test('A rewired graph that mixes rows up fails the check and runs aligned', async () => {
   await writeTinyWhisper(folder);
-  // Position and mask of the first row for everybody: shapes fit, results do not.
+  // Uses position and mask of the first row for all rows: shapes fit, results do not.
   editDecoder((_, cached) => {
     const add = cached.node?.find(
       ({ opType, input }) => opType === 'Add' && input?.[1]?.startsWith('/Slice'),
@@ -266,7 +266,7 @@ const broken: readonly [string, () => void, string | RegExp][] = [
   ],
   ['no tokenizer', () => rmSync(join(folder, 'tokenizer.json')), 'tokenizer.json could not be read'],
   [
-    'an input nobody knows',
+    'an unknown input',
     () =>
       editDecoder(({ graph }) => {
         const first = graph?.input?.[0];
@@ -276,7 +276,7 @@ const broken: readonly [string, () => void, string | RegExp][] = [
   ],
 ];
 
-/** A runtime that tells how many of its sessions are open. */
+/** A runtime that counts its open sessions. */
 function counting(): { readonly runtime: InferenceRuntime; readonly open: () => number } {
   let openSessions = 0;
   return {
@@ -305,7 +305,7 @@ function counting(): { readonly runtime: InferenceRuntime; readonly open: () => 
 }
 
 test.each(broken)(
-  'what is wrong with a folder is told, and nothing stays loaded: %s',
+  'A broken folder is refused with the reason, and no session stays loaded: %s',
   async (_name, damage, message) => {
     await writeTinyWhisper(folder);
     damage();
@@ -317,7 +317,7 @@ test.each(broken)(
   },
 );
 
-test('a variant is an ending of a name, never a way out of the folder', async () => {
+test('A variant is only the suffix of a file name and cannot lead out of the folder', async () => {
   await writeTinyWhisper(folder);
   for (const variant of ['/../other', '_../x', 'fp16', '_FP16']) {
     await expect(open({ ...CPU, variant })).rejects.toMatchObject({ code: 'model-unavailable' });
