@@ -181,7 +181,7 @@ const DOORS: readonly Door[] = [
   {
     source: '../engine/protocol.ts',
     refused: ['packages/shared/src/queue/r.ts'],
-    allowed: ['apps/worker/src/intake/r.ts', 'apps/worker/src/runs/r.ts'],
+    allowed: ['apps/worker/src/runs/r.ts', 'apps/worker/src/fleet/r.ts'],
   },
   {
     source: '@lehr/shared/queue',
@@ -189,6 +189,30 @@ const DOORS: readonly Door[] = [
       (room) => `apps/worker/src/${room}/s.ts`,
     ),
     allowed: ['apps/worker/src/intake/s.ts', 'apps/api/src/jobs/s.ts'],
+  },
+  {
+    source: '../fleet/previews.ts',
+    refused: ['apps/worker/src/intake/sa.ts', 'apps/worker/src/delivery/sa.ts'],
+    allowed: ['apps/worker/src/runs/sa.ts'],
+  },
+  {
+    source: './supervisor/engine-supervisor.ts',
+    refused: ['apps/worker/src/queue-side.ts'],
+    allowed: ['apps/worker/src/engine-side.ts'],
+  },
+  {
+    source: '../intake/intake.ts',
+    refused: [
+      'apps/worker/src/runs/sb.ts',
+      'apps/worker/src/fleet/sb.ts',
+      'apps/worker/src/supervisor/sb.ts',
+    ],
+    allowed: [],
+  },
+  {
+    source: './intake/intake.ts',
+    refused: ['apps/worker/src/engine-side.ts'],
+    allowed: ['apps/worker/src/queue-side.ts'],
   },
   {
     source: '../runs/runs.ts',

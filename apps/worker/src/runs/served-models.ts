@@ -1,7 +1,7 @@
 /** Which group queues this worker can serve, and what is assumed of their jobs before one is claimed. */
 import { formatModelRef, parseGroupQueueName, type Registry, rowsPerSample, type Task } from '@lehr/shared';
 import type { OpenedModel } from '../engine/protocol.ts';
-import type { LaneDefaults } from '../runs/lane-rows.ts';
+import type { LaneDefaults } from './lane-rows.ts';
 
 /** The row cap assumed for a lane whose model was not measured. */
 const UNMEASURED_ROWS = 8;
