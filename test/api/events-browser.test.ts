@@ -1,4 +1,4 @@
-/** The browser's own EventSource, on a page of another origin, with nothing but the signed link. */
+/** The EventSource of a browser, on a page of another origin, with the signed link alone. */
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { listen } from '../../apps/api/src/listen.ts';
@@ -19,26 +19,26 @@ describe.skipIf(!chromiumPath)('a browser', () => {
   });
   afterAll(() => browser.close());
 
-  test('follows a job through the loss of its connection to the end, and does not come back then', async () => {
+  test('A browser reconnects and follows a job to its end, and does not reconnect after that', async () => {
     const world = await apiWorld(server.url);
     const first = await listen('127.0.0.1', 0);
     first.serve(world.app.fetch);
     const { links } = await world.post();
     const { page } = await openPage(browser);
-    const heard: string[] = [];
-    await page.exposeFunction('hear', (event: string) => heard.push(event));
+    const received: string[] = [];
+    await page.exposeFunction('receive', (event: string) => received.push(event));
     const link = links.events_signed.replace(PUBLIC_URL, `http://127.0.0.1:${first.port}`);
-    // Evaluated in the page, which knows none of our types.
+    // Runs in the page, where our types do not exist.
     const closed = page.evaluate(`new Promise((resolve) => {
       const source = new EventSource(${JSON.stringify(link)});
       for (const type of ['queued', 'started', 'progress', 'succeeded']) {
-        source.addEventListener('job.' + type, (event) => hear(event.lastEventId + ' ' + type));
+        source.addEventListener('job.' + type, (event) => receive(event.lastEventId + ' ' + type));
       }
       source.onerror = () => {
         if (source.readyState === EventSource.CLOSED) resolve();
       };
     })`);
-    await expect.poll(() => heard).toEqual(['1 queued']);
+    await expect.poll(() => received).toEqual(['1 queued']);
 
     await first.close(0);
     const claim = await world.worker.take();
@@ -46,10 +46,10 @@ describe.skipIf(!chromiumPath)('a browser', () => {
     const second = await listen('127.0.0.1', first.port);
     onTestFinished(() => second.close(0));
     second.serve(world.app.fetch);
-    await expect.poll(() => heard, { timeout: 30_000 }).toHaveLength(3);
+    await expect.poll(() => received, { timeout: 30_000 }).toHaveLength(3);
     await world.worker.succeed(claim);
     await closed;
-    expect(heard).toEqual(['1 queued', '2 started', '3 progress', '4 succeeded']);
+    expect(received).toEqual(['1 queued', '2 started', '3 progress', '4 succeeded']);
     expect(world.parts.feeds.size).toBe(0);
   });
 });

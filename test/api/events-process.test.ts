@@ -1,4 +1,4 @@
-/** Streams of real API processes, which a client leaves as people do: because they were killed. */
+/** Event streams of real API processes that are killed or stopped. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ interface ApiProcess {
   follow(path: string, after: number): Promise<Response>;
 }
 
-/** One installation, any number of API processes, and a worker whose moves the test makes. */
+/** One installation, any number of API processes, and a worker that the test controls. */
 async function installation() {
   const world = await apiWorld(server.url);
   const home = await mkdtemp(join(tmpdir(), 'lehr-home-'));
@@ -51,12 +51,12 @@ async function installation() {
   return { world, start };
 }
 
-test('a client of a killed API goes on at another, by key or by link, and misses nothing', async () => {
+test('A client of a killed API process continues at another, by key or by link, without missing an event', async () => {
   const { world, start } = await installation();
   const [first, second] = await Promise.all([start(), start()]);
   const { id } = await world.post();
   const claim = await world.worker.take();
-  // A link as the processes sign it: their secret is not this test's.
+  // The link comes from the process, because the test does not have its signing secret.
   const read = await first.follow(`/v1/jobs/${id}`, 0);
   const { links } = (await read.json()) as { links: { events: string; events_signed: string } };
   const paths = [links.events, links.events_signed].map((link) => link.replace(/^https?:\/\/[^/]+/, ''));
@@ -93,7 +93,7 @@ test('a client of a killed API goes on at another, by key or by link, and misses
   }
 });
 
-test('an API that is told to stop ends its streams in order, and stops', async () => {
+test('An API process that gets SIGTERM ends its streams and exits with 0', async () => {
   const { world, start } = await installation();
   const { api, follow } = await start();
   const { id } = await world.post();

@@ -31,34 +31,34 @@ afterAll(() => server.stop());
 const open = (world: ApiWorld, id: string, rest = '', headers: Record<string, string> = {}) =>
   world.ask('GET', `/v1/jobs/${id}/events${rest}`, undefined, { headers });
 
-/** Everything of a stream until it closes. */
-async function whole(response: Response): Promise<StreamedEvent[]> {
+/** All events of a stream, until it closes. */
+async function allEvents(response: Response): Promise<StreamedEvent[]> {
   expect(response.status).toBe(200);
   const events: StreamedEvent[] = [];
   for await (const event of readEvents(response)) events.push(event);
   return events;
 }
 
-const following = (world: ApiWorld, count: number) => expect.poll(() => world.parts.feeds.size).toBe(count);
+const feedsOpen = (world: ApiWorld, count: number) => expect.poll(() => world.parts.feeds.size).toBe(count);
 
 async function expectNothingLeft(world: ApiWorld): Promise<void> {
-  await following(world, 0);
+  await feedsOpen(world, 0);
   expect(world.channels.size).toBe(0);
   const { redis, keys } = world.parts;
   await expect.poll(() => redis.pubsub('CHANNELS', `${keys.prefix}:*`)).toEqual([]);
 }
 
-/** A feed on a clock that the test moves. */
+/** A feed with a clock that the test moves. */
 function heldFeed(world: ApiWorld, id: string, after: number) {
   const clock = heldClock();
-  const gone = new AbortController();
+  const hangUp = new AbortController();
   const feeds = new EventFeeds({ ...world.parts, channels: world.channels, clock });
-  const feed = feeds.follow({ id: id as JobId, after, previews: false, disconnected: gone.signal });
-  return { feed, clock, gone };
+  const feed = feeds.follow({ id: id as JobId, after, previews: false, disconnected: hangUp.signal });
+  return { feed, clock, hangUp };
 }
 
-/** A job with three steps of progress and an end. */
-async function wholeJob(world: ApiWorld): Promise<string> {
+/** A succeeded job with three progress events. */
+async function finishedJob(world: ApiWorld): Promise<string> {
   const { id } = await world.post();
   const claim = await world.worker.take();
   for (const step of [1, 2, 3]) await world.worker.progress(claim, step);
@@ -68,8 +68,8 @@ async function wholeJob(world: ApiWorld): Promise<string> {
 
 const TYPES = ['job.queued', 'job.started', 'job.progress', 'job.progress', 'job.progress', 'job.succeeded'];
 
-describe('a stream', () => {
-  test('tells what happened and what happens, each under its number, and closes after the end', async () => {
+describe('event stream', () => {
+  test('A stream sends past events and new ones, each with its id, and closes after the end', async () => {
     const world = await apiWorld(server.url);
     const { id } = await world.post();
     const response = await open(world, id);
@@ -101,58 +101,61 @@ describe('a stream', () => {
     await expectNothingLeft(world);
   });
 
-  test.each(['failed', 'canceled'] as const)('of a job that %s ends with it', async (state) => {
-    const world = await apiWorld(server.url);
-    const { id } = await world.post();
-    const response = await open(world, id);
-    if (state === 'failed') await world.worker.fail(await world.worker.take());
-    else await world.ask('POST', `/v1/jobs/${id}/cancel`);
-    const last = (await whole(response)).at(-1);
-    expect(last).toMatchObject({ event: `job.${state}`, data: { data: { status: state } } });
-  });
+  test.each(['failed', 'canceled'] as const)(
+    'The last event of a stream is the job.%s event',
+    async (state) => {
+      const world = await apiWorld(server.url);
+      const { id } = await world.post();
+      const response = await open(world, id);
+      if (state === 'failed') await world.worker.fail(await world.worker.take());
+      else await world.ask('POST', `/v1/jobs/${id}/cancel`);
+      const last = (await allEvents(response)).at(-1);
+      expect(last).toMatchObject({ event: `job.${state}`, data: { data: { status: state } } });
+    },
+  );
 
-  test('from any point on has exactly what is missing, by header or by query, and the header goes first', async () => {
+  test('A stream resumes after any event, named by header or query, and the header takes precedence', async () => {
     const world = await apiWorld(server.url);
-    const id = await wholeJob(world);
+    const id = await finishedJob(world);
     for (let after = 0; after < TYPES.length; after++) {
       const missing = TYPES.slice(after);
-      const byQuery = await whole(await open(world, id, `?after=${after}`));
+      const byQuery = await allEvents(await open(world, id, `?after=${after}`));
       expect(byQuery.map(({ event }) => event)).toEqual(missing);
       expect(byQuery.map((each) => each.id)).toEqual(missing.map((_, i) => `${after + i + 1}`));
-      const byHeader = await whole(await open(world, id, '?after=1', { 'last-event-id': `${after}` }));
+      const byHeader = await allEvents(await open(world, id, '?after=1', { 'last-event-id': `${after}` }));
       expect(byHeader.map(({ event }) => event)).toEqual(missing);
     }
   });
 
-  test('is not opened again by a browser that has the end', async () => {
+  test('A browser that has the end event is answered 204, which stops it from reconnecting', async () => {
     const world = await apiWorld(server.url);
-    const id = await wholeJob(world);
+    const id = await finishedJob(world);
     const response = await open(world, id, '', { 'last-event-id': '6' });
     expect(response.status).toBe(204);
     expect(await response.text()).toBe('');
   });
 
-  test('of a job that is over has its end also when the events themselves are lost', async () => {
+  test('A stream of a job that is over has the end event even when the stored events are lost', async () => {
     const world = await apiWorld(server.url);
-    const id = await wholeJob(world);
+    const id = await finishedJob(world);
     const { redis, keys } = world.parts;
     await redis.del(keys.events(id as JobId));
-    expect(await whole(await open(world, id))).toMatchObject([{ id: '6', event: 'job.succeeded' }]);
-    // A number that Redis forgot in a crash stands for nothing any more.
-    expect(await whole(await open(world, id, '?after=99'))).toHaveLength(1);
+    expect(await allEvents(await open(world, id))).toMatchObject([{ id: '6', event: 'job.succeeded' }]);
+    // An id beyond the job's revision, lost in a crash of Redis, counts as no id.
+    expect(await allEvents(await open(world, id, '?after=99'))).toHaveLength(1);
   });
 
-  test('of a job with more events than one look takes has all of them, once', async () => {
+  test('A stream with more events than one read takes sends each of them once', async () => {
     const world = await apiWorld(server.url);
     const { id } = await world.post();
     const claim = await world.worker.take();
     for (let step = 1; step <= 150; step++) await world.worker.progress(claim, step, 150);
     await world.worker.succeed(claim);
-    const revs = (await whole(await open(world, id))).map((event) => Number(event.id));
+    const revs = (await allEvents(await open(world, id))).map((event) => Number(event.id));
     expect(revs).toEqual(Array.from({ length: 153 }, (_, i) => i + 1));
   });
 
-  test('ends without a word when its job is forgotten', async () => {
+  test('A stream ends without an end event when its job is deleted', async () => {
     const world = await apiWorld(server.url);
     const { id } = await world.post();
     const events = readEvents(await open(world, id));
@@ -164,18 +167,21 @@ describe('a stream', () => {
     await expectNothingLeft(world);
   });
 
-  test.each(['?after=-1', '?after=x', '?previews=maybe', '?before=1'])('is refused for %s', async (rest) => {
-    const world = await apiWorld(server.url);
-    const { id } = await world.post();
-    const problem = await problemOf(await open(world, id, rest));
-    expect(problem.type).toBe('urn:lehr:problem:invalid-request');
-    const other = await open(world, id, '', { 'last-event-id': 'abc' });
-    expect(other.status).toBe(400);
-  });
+  test.each(['?after=-1', '?after=x', '?previews=maybe', '?before=1'])(
+    'A stream with the query %s is refused',
+    async (rest) => {
+      const world = await apiWorld(server.url);
+      const { id } = await world.post();
+      const problem = await problemOf(await open(world, id, rest));
+      expect(problem.type).toBe('urn:lehr:problem:invalid-request');
+      const other = await open(world, id, '', { 'last-event-id': 'abc' });
+      expect(other.status).toBe(400);
+    },
+  );
 });
 
-describe('who may follow', () => {
-  test('a foreign or unknown job is a 404, as everywhere, and without a key there is nothing', async () => {
+describe('access to streams', () => {
+  test('A stream of an unknown job is answered 404, and one without a key 401', async () => {
     const world = await apiWorld(server.url);
     const { id } = await world.post();
     expect((await open(world, 'job_01jd3v9s6w0000000000000000')).status).toBe(404);
@@ -183,22 +189,22 @@ describe('who may follow', () => {
     expect((await world.app.request(`/v1/jobs/${id}/events`)).status).toBe(401);
   });
 
-  test('the signed link of a job is read without a key, from any page', async () => {
+  test('A signed link is read without a key and from any origin', async () => {
     const world = await apiWorld(server.url);
-    const id = await wholeJob(world);
+    const id = await finishedJob(world);
     const { links } = await world.get(id);
     expect(links.events).toBe(`${PUBLIC_URL}/v1/jobs/${id}/events`);
     const response = await world.app.request(links.events_signed.slice(PUBLIC_URL.length));
     expect(response.headers.get('access-control-allow-origin')).toBe('*');
     expect(response.headers.get('cross-origin-resource-policy')).toBe('cross-origin');
-    expect((await whole(response)).map(({ event }) => event)).toEqual(TYPES);
+    expect((await allEvents(response)).map(({ event }) => event)).toEqual(TYPES);
     const rest = await world.app.request(`${links.events_signed.slice(PUBLIC_URL.length)}&previews=false`, {
       headers: { 'last-event-id': '5' },
     });
-    expect(await whole(rest)).toHaveLength(1);
+    expect(await allEvents(rest)).toHaveLength(1);
   });
 
-  test('a link that was changed, or is for another job, is refused; an expired one says so', async () => {
+  test('A link that was changed or belongs to another job is answered 403, and an expired one 410', async () => {
     let skewMs = 0;
     const clock: Clock = { ...systemClock, now: () => systemClock.now() + skewMs };
     const world = await apiWorld(server.url);
@@ -222,14 +228,14 @@ describe('who may follow', () => {
   });
 });
 
-describe('when something is lost', () => {
-  test('messages: the next look finds what they would have told', async () => {
+describe('losses', () => {
+  test('An event whose message was lost is found by the next read', async () => {
     const world = await apiWorld(server.url);
     const { id } = await world.post();
     const claim = await world.worker.take();
     const events = readEvents(await open(world, id, '?after=2'));
     const next = events.next();
-    await following(world, 1);
+    await feedsOpen(world, 1);
     const { redis, keys } = world.parts;
     await expect.poll(() => redis.pubsub('NUMSUB', keys.changed(claim.jobId))).toContain(1);
     const clients = (await redis.client('LIST')) as string;
@@ -239,7 +245,7 @@ describe('when something is lost', () => {
     expect(await next).toMatchObject({ value: { event: 'job.succeeded' } });
   });
 
-  test('Redis, for a while: the stream stays open, pings, and goes on with what came meanwhile', async () => {
+  test('A stream stays open and pings during an outage of Redis, and continues with the events it missed', async () => {
     const own = await startRedis();
     onTestFinished(() => own.stop());
     const world = await apiWorld(own.url);
@@ -267,21 +273,21 @@ describe('when something is lost', () => {
   });
 });
 
-test('a quiet stream pings every 15 seconds', async () => {
+test('A stream without events pings every 15 seconds', async () => {
   const world = await apiWorld(server.url);
   const { id } = await world.post();
-  const { feed, clock, gone } = heldFeed(world, id, 0);
+  const { feed, clock, hangUp } = heldFeed(world, id, 0);
   expect(await feed.next()).toMatchObject({ value: { rev: 1 } });
   for (let ping = 1; ping <= 3; ping++) {
     expect(await clock.until(feed.next())).toEqual({ value: 'ping', done: false });
     expect(clock.now()).toBe(ping * 15_000);
   }
   const last = feed.next();
-  gone.abort();
+  hangUp.abort();
   expect(await last).toMatchObject({ done: true });
 });
 
-test('a reader that does not read holds no more than one look, and has everything when it reads on', async () => {
+test('A slow reader makes the server hold no more than one read, and gets every event in the end', async () => {
   const world = await apiWorld(server.url);
   const { records } = world.parts;
   const changes = vi.spyOn(records, 'changes');
@@ -300,7 +306,7 @@ test('a reader that does not read holds no more than one look, and has everythin
   await expectNothingLeft(world);
 });
 
-describe('over a socket', () => {
+describe('stream over a socket', () => {
   async function served(world: ApiWorld) {
     const listener = await listen('127.0.0.1', 0);
     onTestFinished(() => listener.close(0));
@@ -313,22 +319,22 @@ describe('over a socket', () => {
     return { listener, follow };
   }
 
-  test('a hundred readers of one job share its two subscriptions, and all leave nothing when they hang up', async () => {
+  test('A hundred readers of one job share its two subscriptions, and leave none when they disconnect', async () => {
     const world = await apiWorld(server.url);
     const { follow } = await served(world);
     const { id } = await world.post();
-    const gone = new AbortController();
+    const hangUp = new AbortController();
     const readers = await Promise.all(
-      Array.from({ length: 100 }, async () => readEvents(await follow(id, { signal: gone.signal }))),
+      Array.from({ length: 100 }, async () => readEvents(await follow(id, { signal: hangUp.signal }))),
     );
     await Promise.all(readers.map((reader) => reader.next()));
-    await following(world, 100);
+    await feedsOpen(world, 100);
     expect(world.channels.size).toBe(2);
-    gone.abort();
+    hangUp.abort();
     await expectNothingLeft(world);
   });
 
-  test('a question for the headers alone opens no stream', async () => {
+  test('A HEAD request opens no stream', async () => {
     const world = await apiWorld(server.url);
     const { follow } = await served(world);
     const { id } = await world.post();
@@ -338,7 +344,7 @@ describe('over a socket', () => {
     expect(world.channels.size).toBe(0);
   });
 
-  test('a server that stops ends its streams in order', async () => {
+  test('A server that stops ends its streams without an error', async () => {
     const world = await apiWorld(server.url);
     const { listener, follow } = await served(world);
     const { id } = await world.post();
@@ -352,23 +358,23 @@ describe('over a socket', () => {
     await expectNothingLeft(world);
   });
 
-  test('the example of the documentation reads it', async () => {
+  test('The fetch example in docs/events.md reads a stream', async () => {
     const world = await apiWorld(server.url);
     const { listener } = await served(world);
-    const id = await wholeJob(world);
+    const id = await finishedJob(world);
     const text = await readFile(new URL('../../docs/events.md', import.meta.url), 'utf8');
-    const [, code] = /## With fetch\n\n```js\n(.*?)```/s.exec(text) ?? [];
+    const [, code] = /```js fetch\n(.*?)```/s.exec(text) ?? [];
     const eventsOf = new Function('LEHR_URL', 'LEHR_API_KEY', `${code} return eventsOf;`)(
       `http://127.0.0.1:${listener.port}`,
       API_KEY,
     );
-    const heard: unknown[] = [];
-    for await (const event of eventsOf(id, '2')) heard.push([event.id, event.type, event.data.id]);
-    expect(heard).toEqual(TYPES.slice(2).map((type, i) => [`${i + 3}`, type, id]));
+    const received: unknown[] = [];
+    for await (const event of eventsOf(id, '2')) received.push([event.id, event.type, event.data.id]);
+    expect(received).toEqual(TYPES.slice(2).map((type, i) => [`${i + 3}`, type, id]));
     for await (const event of eventsOf(id, '6')) expect(event).toBeUndefined();
   });
 
-  test('fifty readers that lose their connection at any moment each have the end exactly once', async () => {
+  test('Fifty readers that lose their connections at random each get every event and the end exactly once', async () => {
     const world = await apiWorld(server.url);
     const { follow } = await served(world);
     const { id } = await world.post();
@@ -383,11 +389,11 @@ describe('over a socket', () => {
       for (;;) {
         const response = await follow(id, { headers: { 'last-event-id': seen.at(-1)?.id ?? '0' } });
         if (response.status === 204) return seen;
-        let patience = Math.floor(random() * 5);
+        let left = Math.floor(random() * 5);
         for await (const event of readEvents(response)) {
           seen.push(event);
-          patience -= 1;
-          if (patience < 0) break;
+          left -= 1;
+          if (left < 0) break;
         }
       }
     };
@@ -412,14 +418,14 @@ describe('previews', () => {
     data: Buffer.from(`picture ${step}`).toString('base64'),
   });
 
-  test('come as they are made, without a number, and the newest one comes to a late reader at once', async () => {
+  test('Previews are sent as they are made, without an id, and a late reader gets the newest one at once', async () => {
     const world = await apiWorld(server.url);
     const { redis, keys } = world.parts;
     const { id } = await world.post();
     const claim = await world.worker.take();
     const events = readEvents(await open(world, id, '?after=2'));
     const first = events.next();
-    await following(world, 1);
+    await feedsOpen(world, 1);
     await expect.poll(() => redis.exists(keys.watched(claim.jobId))).toBe(1);
     await showPreview(redis, keys, [claim.jobId], preview(id, 1));
     expect((await first).value).toEqual({
@@ -442,14 +448,14 @@ describe('previews', () => {
     await expectNothingLeft(world);
   });
 
-  test('are neither shown to nor made for a reader that wants none', async () => {
+  test('Previews are neither sent to nor made for a reader that does not want them', async () => {
     const world = await apiWorld(server.url);
     const { redis, keys } = world.parts;
     const { id } = await world.post();
     const claim = await world.worker.take();
     const events = readEvents(await open(world, id, '?previews=false&after=2'));
     const next = events.next();
-    await following(world, 1);
+    await feedsOpen(world, 1);
     await showPreview(redis, keys, [claim.jobId], preview(id, 1));
     await world.worker.progress(claim, 1);
     expect((await next).value).toMatchObject({ event: 'job.progress' });
@@ -457,7 +463,7 @@ describe('previews', () => {
     await events.return(undefined);
   });
 
-  test('somebody who follows is known to the worker with its next start or progress', async () => {
+  test('A worker learns of a reader from the reply to its next start or progress move', async () => {
     const world = await apiWorld(server.url);
     const { records } = world.parts;
     const { id } = await world.post();

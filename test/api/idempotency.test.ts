@@ -25,8 +25,8 @@ const withKey = (key: string) => ({ headers: { 'idempotency-key': key } });
 const jobsIn = async ({ parts }: ApiWorld): Promise<number> =>
   parts.redis.zcard(parts.queues.of(QUEUE).prioritizedKey);
 
-describe('an Idempotency-Key', () => {
-  test('of fifty posts at once makes one job and fifty answers that name it', async () => {
+describe('Idempotency-Key', () => {
+  test('Fifty concurrent posts with one key make one job, and all are answered with it', async () => {
     const world = await apiWorld(server.url);
     const other = await apiWorld(server.url, { keys: world.parts.keys });
     const posts = Array.from({ length: 50 }, (_, i) =>
@@ -40,7 +40,7 @@ describe('an Idempotency-Key', () => {
     expect(await jobsIn(world)).toBe(1);
   });
 
-  test('takes the caller to the same job while it runs, and to its end', async () => {
+  test('A retry with the same key gets the job while it runs and at its end', async () => {
     const world = await apiWorld(server.url);
     const first = await jobOf(await world.ask('POST', '/v1/jobs', circle, withKey('a')));
     const claim = await world.worker.take();
@@ -57,7 +57,7 @@ describe('an Idempotency-Key', () => {
     expect(await jobOf(over)).toMatchObject({ id: first.id, status: 'succeeded' });
   });
 
-  test('means the same request however its fields are ordered, and no other', async () => {
+  test('A key matches its request in any field order, and refuses another request', async () => {
     const world = await apiWorld(server.url);
     const one = { type: 'text-to-image', input: { prompt: 'x', steps: 4 }, metadata: { a: '1', b: '2' } };
     const same = { metadata: { b: '2', a: '1' }, input: { steps: 4, prompt: 'x' }, type: 'text-to-image' };
@@ -69,7 +69,7 @@ describe('an Idempotency-Key', () => {
     expect(await jobsIn(world)).toBe(1);
   });
 
-  test('belongs to the key that sent it', async () => {
+  test('An Idempotency-Key belongs to the API key that sent it', async () => {
     const world = await apiWorld(server.url);
     const [a, b] = [await keyHolder(world, 'a'), await keyHolder(world, 'b')];
     const [one, two] = [
@@ -79,7 +79,7 @@ describe('an Idempotency-Key', () => {
     expect(one.id).not.toBe(two.id);
   });
 
-  test('of a job that its owner has deleted since is gone, and makes no second one', async () => {
+  test('A retry for a deleted job is answered 410 and makes no second job', async () => {
     const world = await apiWorld(server.url);
     const { id } = await jobOf(await world.ask('POST', '/v1/jobs', circle, withKey('k')));
     await world.ask('POST', `/v1/jobs/${id}/cancel`);
@@ -92,7 +92,7 @@ describe('an Idempotency-Key', () => {
   test.each([
     ['', 'must have at least 1 characters'],
     ['x'.repeat(256), 'must have at most 255 characters'],
-  ])('has 1 to 255 characters (%#)', async (key, detail) => {
+  ])('A key must have 1 to 255 characters (%#)', async (key, detail) => {
     const world = await apiWorld(server.url);
     const response = await world.ask('POST', '/v1/jobs', circle, withKey(key));
     expect(response.status).toBe(400);
@@ -100,7 +100,7 @@ describe('an Idempotency-Key', () => {
     expect((await world.ask('POST', '/v1/jobs', circle, withKey('x'.repeat(255)))).status).toBe(202);
   });
 
-  test('whose maker died between admission and record makes the job under that very id', async () => {
+  test('A retry makes the job under the admitted id when the first request died before storing it', async () => {
     const world = await apiWorld(server.url);
     const id = await admittedAndDead(world, 'k');
     const answers = await Promise.all(
@@ -113,14 +113,14 @@ describe('an Idempotency-Key', () => {
     expect((await world.worker.take()).jobId).toBe(id);
   });
 
-  test('whose maker is so slow that another made the job in its place pays nothing and says so', async () => {
+  test('A request so slow that its retry made the job gets its charge back and is answered as a replay', async () => {
     const world = await apiWorld(server.url);
     const other = await apiWorld(server.url, { keys: world.parts.keys });
     const giveBack = vi.spyOn(world.parts.quotas, 'giveBack');
     const create = world.parts.records.create.bind(world.parts.records);
-    let goOn = () => {};
+    let storeNow = () => {};
     const held = new Promise<void>((resolve) => {
-      goOn = resolve;
+      storeNow = resolve;
     });
     const creating = vi.spyOn(world.parts.records, 'create').mockImplementation(async (...job) => {
       await held;
@@ -130,7 +130,7 @@ describe('an Idempotency-Key', () => {
     await expect.poll(() => creating).toHaveBeenCalled();
     const made = await other.ask('POST', '/v1/jobs', circle, withKey('k'));
     expect(made.headers.has('idempotency-replayed')).toBe(false);
-    goOn();
+    storeNow();
     const late = await slow;
     expect(late.status).toBe(202);
     expect(late.headers.get('idempotency-replayed')).toBe('true');
@@ -140,7 +140,7 @@ describe('an Idempotency-Key', () => {
     expect(await world.parts.metricsPage.render()).not.toContain('lehr_jobs_accepted_total{');
   });
 
-  test('whose maker lost the reply to its create, and sent that again, has made the job all the same', async () => {
+  test('A request whose create was repeated after a lost reply counts as the one that made the job', async () => {
     const world = await apiWorld(server.url);
     const giveBack = vi.spyOn(world.parts.quotas, 'giveBack');
     const create = world.parts.records.create.bind(world.parts.records);
@@ -156,7 +156,7 @@ describe('an Idempotency-Key', () => {
     expect(await world.parts.metricsPage.render()).toMatch(/lehr_jobs_accepted_total\{.*\} 1\n/);
   });
 
-  test('of a death that the janitor cleared up is free again', async () => {
+  test('A key is free again after the janitor removed the admission of a request that died', async () => {
     const world = await apiWorld(server.url);
     const id = await admittedAndDead(world, 'k');
     const { redis, keys, queues, records } = world.parts;
@@ -172,7 +172,7 @@ const identityOf = async (world: ApiWorld, idempotencyKey?: string): Promise<Req
   return identify(caller!, 'POST /v1/jobs', JobRequestSchema.parse(circle), { idempotencyKey });
 };
 
-/** What an API leaves behind that dies right after admission. */
+/** The state that an API process leaves when it dies right after admission. */
 async function admittedAndDead(world: ApiWorld, key: string): Promise<JobId> {
   const id = newJobId();
   const { idempotency } = await identityOf(world, key);
@@ -191,7 +191,7 @@ async function admittedAndDead(world: ApiWorld, key: string): Promise<JobId> {
   return id;
 }
 
-describe('a post whose answer gets lost', () => {
+describe('unanswered post', () => {
   async function served(world: ApiWorld): Promise<number> {
     const listener = await listen('127.0.0.1', 0);
     onTestFinished(() => listener.close(0));
@@ -199,7 +199,7 @@ describe('a post whose answer gets lost', () => {
     return listener.port;
   }
 
-  /** Sends a post that is held, and hangs up when its job is there. */
+  /** Sends a post that is held, and hangs up once its job exists. */
   async function hangUp(world: ApiWorld, port: number, body: object): Promise<string> {
     const text = JSON.stringify(body);
     const socket = connect(port, '127.0.0.1');
@@ -209,13 +209,13 @@ describe('a post whose answer gets lost', () => {
     );
     await expect.poll(() => world.parts.waits.size).toBe(1);
     socket.destroy();
-    const lost = vi.spyOn(world.parts.unanswered, 'markUnanswered');
-    await expect.poll(() => lost.mock.calls.length).toBe(1);
-    await lost.mock.results[0].value;
-    return lost.mock.calls[0][1];
+    const marked = vi.spyOn(world.parts.unanswered, 'markUnanswered');
+    await expect.poll(() => marked.mock.calls.length).toBe(1);
+    await marked.mock.results[0].value;
+    return marked.mock.calls[0][1];
   }
 
-  test('is joined by the next one like it, once, on any API', async () => {
+  test('The next duplicate of an unanswered post takes over its job, once, on any API process', async () => {
     const world = await apiWorld(server.url);
     const id = await hangUp(world, await served(world), circle);
     const other = await apiWorld(server.url, { keys: world.parts.keys });
@@ -226,7 +226,7 @@ describe('a post whose answer gets lost', () => {
     expect((await other.post()).id).not.toBe(id);
   });
 
-  test('is joined by nobody who sends an Idempotency-Key, has another key, or comes a minute later', async () => {
+  test('A request with an Idempotency-Key, with another API key, or a minute later does not take over the job', async () => {
     const world = await apiWorld(server.url);
     const id = await hangUp(world, await served(world), circle);
     const keyed = await jobOf(await world.ask('POST', '/v1/jobs', circle, withKey('k')));
@@ -239,7 +239,7 @@ describe('a post whose answer gets lost', () => {
     expect([keyed.id, stranger.id, late.id]).not.toContain(id);
   });
 
-  test('whose answer arrived is not: the same prompt twice is two jobs', async () => {
+  test('A duplicate of an answered post makes a second job', async () => {
     const world = await apiWorld(server.url);
     const port = await served(world);
     const post = async (): Promise<string> => {
@@ -253,7 +253,7 @@ describe('a post whose answer gets lost', () => {
     expect(await post()).not.toBe(await post());
   });
 
-  test('of a job that was deleted meanwhile is followed by a new one', async () => {
+  test('A duplicate of an unanswered post makes a new job when the first job was deleted', async () => {
     const world = await apiWorld(server.url);
     const id = await hangUp(world, await served(world), circle);
     await world.ask('POST', `/v1/jobs/${id}/cancel`);
@@ -262,14 +262,14 @@ describe('a post whose answer gets lost', () => {
   });
 });
 
-describe('a held request, as the dialects hold them', () => {
+describe('held request', () => {
   const request: JobRequest = JobRequestSchema.parse(circle);
   const submit = async (world: ApiWorld, duplicate: RequestIdentity['duplicate']) => {
     const caller = await world.parts.authenticator.authenticate(API_KEY);
     return submitJob(world.parts, caller!, request, { ...(duplicate && { duplicate }) });
   };
 
-  test('is joined while it waits only by one that says it is a retry', async () => {
+  test('Only a duplicate that says it is a retry takes over the job of a request that is still held', async () => {
     const world = await apiWorld(server.url);
     const { unanswered } = world.parts;
     const duplicate = (await identityOf(world)).duplicate!;
@@ -283,7 +283,7 @@ describe('a held request, as the dialects hold them', () => {
     expect((await submit(world, { ...duplicate, isRetry: true })).how).toBe('new');
   });
 
-  test('is joined by the next one when as many wait as may', async () => {
+  test('A duplicate takes over the oldest job when the maximum of duplicates is held', async () => {
     const world = await apiWorld(server.url);
     const { unanswered } = world.parts;
     const duplicate = { ...(await identityOf(world)).duplicate!, maxHeld: 2 };
@@ -296,7 +296,7 @@ describe('a held request, as the dialects hold them', () => {
     expect(new Set(ids).size).toBe(2);
   });
 
-  test('that nobody came back for is given out once to be called off, and not when somebody did', async () => {
+  test('An abandoned job is handed out once to be canceled, and not when a retry took it over', async () => {
     const world = await apiWorld(server.url);
     const other = await apiWorld(server.url, { keys: world.parts.keys });
     const { unanswered, redis, keys } = world.parts;
@@ -313,7 +313,7 @@ describe('a held request, as the dialects hold them', () => {
     expect(given.flat()).toEqual([left]);
   });
 
-  test('that nobody came back for is called off if it still waits', async () => {
+  test('An abandoned job is canceled only if it still waits', async () => {
     const world = await apiWorld(server.url);
     const { unanswered, redis, keys } = world.parts;
     const duplicate = (await identityOf(world)).duplicate!;
@@ -330,6 +330,6 @@ describe('a held request, as the dialects hold them', () => {
   });
 });
 
-test('canonical JSON orders names at any depth and keeps lists as they are', () => {
+test('Canonical JSON sorts names at any depth and keeps the order of lists', () => {
   expect(canonical({ b: [{ d: 1, c: 2 }, 3], a: null })).toBe('{"a":null,"b":[{"c":2,"d":1},3]}');
 });

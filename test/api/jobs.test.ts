@@ -11,8 +11,8 @@ afterAll(() => server.stop());
 
 const circle = { type: 'text-to-image', input: { prompt: 'a red circle' } };
 
-describe('posting a job', () => {
-  test('answers 202 with the job, where to find it and when to ask', async () => {
+describe('POST /v1/jobs', () => {
+  test('A post is answered 202 with the job, its location and a retry time', async () => {
     const world = await apiWorld(server.url);
     const response = await world.ask('POST', '/v1/jobs', { ...circle, metadata: { order: '81' } });
     expect(response.status).toBe(202);
@@ -38,7 +38,7 @@ describe('posting a job', () => {
     expect(await world.get(job.id)).toEqual(job);
   });
 
-  test("fills every open field from the model's defaults, and chooses a seed", async () => {
+  test("Absent fields get the model's defaults, and a random seed", async () => {
     const world = await apiWorld(server.url);
     const { input } = await world.post();
     expect(input).toEqual({
@@ -59,7 +59,7 @@ describe('posting a job', () => {
     expect((await world.post({ seed: 5 })).input.seed).toBe(5);
   });
 
-  test('waits in the queue of its group, in the order of the priority classes', async () => {
+  test('A job waits in the queue of its group, in the order of the priority classes', async () => {
     const world = await apiWorld(server.url);
     const bulk = await world.post({ width: 96, height: 64 }, { priority: 'bulk' });
     const urgent = await world.post({ width: 96, height: 64 }, { priority: 'interactive' });
@@ -68,7 +68,7 @@ describe('posting a job', () => {
     expect((await world.get(bulk.id)).queue?.position).toBe(1);
   });
 
-  test('spreads jobs over the versions of a model by their weights', async () => {
+  test('Jobs are spread over the versions of a model by weight', async () => {
     const world = await apiWorld(server.url);
     const jobs = await Promise.all(
       Array.from({ length: 200 }, () => world.post({ steps: 1 }, { model: 'split' })),
@@ -79,14 +79,14 @@ describe('posting a job', () => {
     expect((await world.post({}, { model: 'split@b' })).model).toBe('split@b');
   });
 
-  test("sets the deadline by Redis's clock", async () => {
+  test("The deadline is set by Redis's clock", async () => {
     const world = await apiWorld(server.url);
     const { created_at, deadline_at } = await world.post({}, { deadline_s: 90 });
     const seconds = (Date.parse(deadline_at ?? '') - Date.parse(created_at)) / 1000;
     expect(Math.abs(seconds - 90)).toBeLessThan(1);
   });
 
-  test('puts a model that some worker can only batch aligned into aligned groups', async () => {
+  test('Jobs go to an aligned group when one worker batches their model only aligned', async () => {
     const world = await apiWorld(server.url);
     await world.worker.report({ models: [{ ref: 'tiny@1', batching: 'aligned', providers: {} }] });
     const job = await world.post({ steps: 4, guidance: 2.5 });
@@ -94,29 +94,32 @@ describe('posting a job', () => {
   });
 });
 
-describe('a held post', () => {
+describe('held post', () => {
   test.each([
     ['?wait=30', {}],
     ['', { prefer: 'respond-async, wait=30' }],
-  ])('answers 200 as soon as the job is over (%s)', async (query, headers: Record<string, string>) => {
-    const world = await apiWorld(server.url);
-    const answer = world.ask('POST', `/v1/jobs${query}`, circle, { headers });
-    await expect.poll(() => world.parts.waits.size).toBe(1);
-    await world.worker.succeed(await world.worker.take());
-    const response = await answer;
-    expect(response.status).toBe(200);
-    expect(response.headers.get('preference-applied')).toBe(headers.prefer ? 'wait=30' : null);
-    expect(await response.json()).toMatchObject({ status: 'succeeded', attempt: 1 });
-  });
+  ])(
+    'A held post is answered 200 as soon as the job is over (%s)',
+    async (query, headers: Record<string, string>) => {
+      const world = await apiWorld(server.url);
+      const answer = world.ask('POST', `/v1/jobs${query}`, circle, { headers });
+      await expect.poll(() => world.parts.waits.size).toBe(1);
+      await world.worker.succeed(await world.worker.take());
+      const response = await answer;
+      expect(response.status).toBe(200);
+      expect(response.headers.get('preference-applied')).toBe(headers.prefer ? 'wait=30' : null);
+      expect(await response.json()).toMatchObject({ status: 'succeeded', attempt: 1 });
+    },
+  );
 
-  test('answers 202 when the time is up, and the job goes on', async () => {
+  test('A held post is answered 202 when the wait ends, and the job continues', async () => {
     const world = await apiWorld(server.url);
     const response = await world.ask('POST', '/v1/jobs?wait=0.05', circle);
     expect(response.status).toBe(202);
     expect((await world.worker.take()).jobId).toBe((await jobOf(response)).id);
   });
 
-  test('clamps a preference it cannot grant and refuses a query it cannot grant', async () => {
+  test('A preference for too long a wait is shortened, and a query for one is refused', async () => {
     const world = await apiWorld(server.url);
     const stop = new AbortController();
     const answer = world.ask('POST', '/v1/jobs', circle, {
@@ -134,8 +137,8 @@ describe('a held post', () => {
   });
 });
 
-describe('a job through its life', () => {
-  test('shows progress while it runs, and links, numbers and times when it is done', async () => {
+describe('states of a job', () => {
+  test('A job shows progress while it runs, and links, metrics and times when it has succeeded', async () => {
     const world = await apiWorld(server.url);
     const { id } = await world.post();
     const claim = await world.worker.take();
@@ -163,7 +166,7 @@ describe('a job through its life', () => {
     expect(await picture.text()).toBe('pixels');
   });
 
-  test('says why it failed and whether trying again makes sense', async () => {
+  test('A failed job shows its error and whether a retry may succeed', async () => {
     const world = await apiWorld(server.url);
     const { id } = await world.post();
     await world.worker.fail(await world.worker.take());
@@ -192,8 +195,8 @@ describe('a job through its life', () => {
   });
 });
 
-describe('the list', () => {
-  test('comes newest first and page by page, whatever is posted meanwhile', async () => {
+describe('list of jobs', () => {
+  test('The list has the newest job first, and its pages do not shift when jobs are added', async () => {
     const world = await apiWorld(server.url);
     const ids: string[] = [];
     for (let i = 0; i < 5; i++) ids.push((await world.post()).id);
@@ -212,7 +215,7 @@ describe('the list', () => {
     expect(last.headers.get('link')).toBeNull();
   });
 
-  test('holds only what the filters let through', async () => {
+  test('The list has only jobs that match its filters', async () => {
     const world = await apiWorld(server.url);
     const done = await world.post();
     await world.worker.succeed(await world.worker.take());
@@ -233,7 +236,7 @@ describe('the list', () => {
     ['status=done', '?status'],
     ['cursor=abc', '?cursor'],
     ['state=queued', '?state'],
-  ])('refuses %s and names it', async (query, pointer) => {
+  ])('A list with %s is refused with a pointer to the parameter', async (query, pointer) => {
     const world = await apiWorld(server.url);
     const response = await world.ask('GET', `/v1/jobs?${query}`);
     expect(response.status).toBe(400);
@@ -241,8 +244,8 @@ describe('the list', () => {
   });
 });
 
-describe('calling a job off', () => {
-  test('ends a waiting job at once and takes it out of its queue', async () => {
+describe('cancel', () => {
+  test('A cancelled job is removed from its queue at once', async () => {
     const world = await apiWorld(server.url);
     const { id } = await world.post();
     const response = await world.ask('POST', `/v1/jobs/${id}/cancel`);
@@ -251,13 +254,13 @@ describe('calling a job off', () => {
     await expect(world.worker.take()).rejects.toThrow('nothing waits');
   });
 
-  test('tells the worker of a running job and answers 202 until it has stopped', async () => {
+  test('A cancel of a running job is answered 202 until its worker has stopped it', async () => {
     const world = await apiWorld(server.url);
     const { id } = await world.post();
     const claim = await world.worker.take();
-    const asked = await world.ask('POST', `/v1/jobs/${id}/cancel`);
-    expect(asked.status).toBe(202);
-    expect(await asked.json()).toMatchObject({ status: 'running' });
+    const requested = await world.ask('POST', `/v1/jobs/${id}/cancel`);
+    expect(requested.status).toBe(202);
+    expect(await requested.json()).toMatchObject({ status: 'running' });
     await world.worker.obeyCancel(claim);
     const over = await world.ask('POST', `/v1/jobs/${id}/cancel`, undefined, {
       headers: { 'content-type': 'application/json' },
@@ -266,7 +269,7 @@ describe('calling a job off', () => {
     expect(await over.json()).toMatchObject({ status: 'canceled' });
   });
 
-  test('leaves a job that is over as it is', async () => {
+  test('A cancel does not change a job that is over', async () => {
     const world = await apiWorld(server.url);
     const { id } = await world.post();
     await world.worker.succeed(await world.worker.take());
@@ -277,8 +280,8 @@ describe('calling a job off', () => {
   });
 });
 
-describe('deleting a job', () => {
-  test('removes record and outputs of a finished one', async () => {
+describe('delete', () => {
+  test('A deleted job is removed with its outputs', async () => {
     const world = await apiWorld(server.url);
     const { id } = await world.post();
     await world.worker.succeed(await world.worker.take());
@@ -290,7 +293,7 @@ describe('deleting a job', () => {
     expect((await world.ask('DELETE', `/v1/jobs/${id}`)).status).toBe(404);
   });
 
-  test('calls one off that is not over', async () => {
+  test('A delete cancels a job that is not over', async () => {
     const world = await apiWorld(server.url);
     const { id } = await world.post();
     const response = await world.ask('DELETE', `/v1/jobs/${id}`);
@@ -300,7 +303,7 @@ describe('deleting a job', () => {
   });
 });
 
-test('the place in line and the time to the end are told while workers serve the group', async () => {
+test('A waiting job shows its position and its estimated time while workers serve its group', async () => {
   const world = await apiWorld(server.url);
   const lane = { queue: 'diffusion.tiny@1.64x64', rows: 0, row_cap: 8, samples: 0, row_steps_per_s: 100 };
   await world.worker.report({ lanes: [lane] });

@@ -21,14 +21,14 @@ import { Random } from '../support/random.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
 const COUNT = 10_000;
-/** By then everything that is made once is there. */
+/** Requests until everything that is allocated once has been allocated. */
 const WARM = 2_500;
 const GROWTH_BYTES = 24 * 1024 * 1024;
 const RENEWED_EVERY = 500;
 const SHOWN = 5;
 const SEED = 20_261_120;
 
-/** So that every task has a model. */
+/** A Whisper model, so that every task has a model. */
 const LISTENER = `
   - name: listener
     task: whisper
@@ -49,18 +49,18 @@ function heapBytes(): number {
   return process.memoryUsage().heapUsed + process.memoryUsage().arrayBuffers;
 }
 
-/** Parameters that lead somewhere, by path, so that requests get beyond the first check; others are drawn. */
+/** Parameters of things that exist, by path, so that requests pass the first check; other parameters are random. */
 type Known = Readonly<Record<string, readonly Readonly<Record<string, string>>[]>>;
 
 async function knownOf(world: ApiWorld): Promise<Known> {
   const posted = [await world.post(), await world.post(), await world.post({}, { metadata: { a: 'b' } })];
-  // Whichever stands first in line; many have been posted by now.
+  // The first job in the queue, which may be one of an earlier request.
   const done = await world.worker.take();
   await world.worker.succeed(done);
   const over = await world.get(done.jobId);
   const jobs = [...posted, over];
-  const told = { job: done.jobId, event: 'job.succeeded', id: 'msg_1' };
-  await world.parts.webhooks.deliveries.open(told, {
+  const delivery = { job: done.jobId, event: 'job.succeeded', id: 'msg_1' };
+  await world.parts.webhooks.deliveries.open(delivery, {
     tenant: DEFAULT_TENANT,
     secret: DEFAULT_TENANT,
     url: 'https://app.example/hook',
@@ -97,20 +97,20 @@ async function fileOf(world: ApiWorld): Promise<Record<string, string>> {
   return { id: ((await response.json()) as { id: string }).id };
 }
 
-/** Of a signed link: what its path names, and its query. */
+/** The path parameter and the query of a signed link. */
 function paramsOf(link: string, name: string): Record<string, string> {
   const { pathname, searchParams } = new URL(link);
   return { [name]: pathname.split('/').slice(2).join('/'), ...Object.fromEntries(searchParams) };
 }
 
-/** What may be answered: what is documented for the route that the request is for, or that there is none. */
+/** The statuses documented for the route that the request reaches; 404 and 405 when it reaches none. */
 function statusesOf(operations: readonly Operation[], { method, draft }: Damaged): readonly number[] {
   const { path } = draft.operation;
   const meant = operations.find((each) => each.path === path && each.method === method);
   return meant?.statuses ?? [404, 405];
 }
 
-/** It knows no other answer than the finished thing: asked here, it says that its server drains, for nobody is held. */
+/** Whether the route holds its requests. Here it answers 503, because waits are stopped. */
 const isHeld = (operations: readonly Operation[], { draft }: Damaged): boolean =>
   operations.some(({ name, statuses }) => name === draft.operation.name && statuses.includes(504));
 
@@ -120,7 +120,7 @@ const shown = (request: Damaged): string => {
   return JSON.stringify([request.method, url.slice(0, 300), init.headers, body]).slice(0, 800);
 };
 
-test(`${COUNT} almost valid requests get documented answers, none of them a fault of ours, and leave nothing behind (seed ${SEED})`, async () => {
+test(`${COUNT} almost valid requests get documented answers without an internal error, and leak no memory (seed ${SEED})`, async () => {
   const faults: unknown[] = [];
   const note = (fields: Record<string, unknown>) => faults.push(fields.error);
   const log = { debug: () => {}, info: () => {}, warn: () => {}, error: note, child: () => log };
@@ -129,7 +129,7 @@ test(`${COUNT} almost valid requests get documented answers, none of them a faul
   const document = (await (await world.app.request('/openapi.json')).json()) as OpenApiDocument;
   const operations = operationsOf(document);
   let known: Known = {};
-  // Nobody is held.
+  // No request is held.
   world.parts.waits.stop();
   world.parts.feeds.stop();
   const random = new Random(SEED);
@@ -139,7 +139,7 @@ test(`${COUNT} almost valid requests get documented answers, none of them a faul
 
   for (let i = 0; i < COUNT && wrong.length < SHOWN; i++) {
     if (i === WARM) before = heapBytes();
-    // Some of what was there has been deleted and revoked meanwhile.
+    // Requests have deleted and revoked some of them.
     if (i % RENEWED_EVERY === 0) known = await knownOf(world);
     const operation = random.pick(operations);
     const { path } = operation;
@@ -169,7 +169,7 @@ test(`${COUNT} almost valid requests get documented answers, none of them a faul
   expect(wrong.join('\n')).toBe('');
   expect(faults).toEqual([]);
   expect(heapBytes() - before).toBeLessThan(GROWTH_BYTES);
-  // Not all of them were refused at the first look: every route was also reached with what it takes.
+  // Not every request was refused: each route also got one that it accepted.
   const reached = new Set(
     [...seen.keys()].filter((key) => /\s([23]\d\d|503)$/.test(key)).map((key) => key.split(' ')[0]),
   );

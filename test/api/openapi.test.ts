@@ -43,8 +43,8 @@ const operationsOf = ({ paths }: Document) =>
     Object.entries(operations).map(([method, operation]) => ({ path, method, operation })),
   );
 
-describe('the OpenAPI document', () => {
-  test('names every route of the API, and nothing else', async () => {
+describe('OpenAPI document', () => {
+  test('The document has every route of the API and no other', async () => {
     const document = await documentOf();
     expect(document).toMatchObject({ openapi: '3.1.0', servers: [{ url: PUBLIC_URL }] });
     const documented = operationsOf(document).map(({ path, method }) => `${method.toUpperCase()} ${path}`);
@@ -54,7 +54,7 @@ describe('the OpenAPI document', () => {
     expect(documented.sort()).toEqual([...new Set(served)].sort());
   });
 
-  test('gives every operation a name, a summary and its problems', async () => {
+  test('Every operation has a name, a summary and its problems', async () => {
     const operations = operationsOf(await documentOf());
     expect(new Set(operations.map(({ operation }) => operation.operationId)).size).toBe(operations.length);
     for (const { path, operation } of operations) {
@@ -74,7 +74,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  test('leads nowhere that does not exist', async () => {
+  test('Every reference of the document has its schema', async () => {
     const document = await documentOf();
     const text = JSON.stringify(document);
     const names = [...text.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)].map(([, name]) => name);
@@ -83,7 +83,7 @@ describe('the OpenAPI document', () => {
     expect(document.components.schemas).toHaveProperty('TextToImageInput');
   });
 
-  test('shows examples that are what they claim to be', () => {
+  test('Every example is valid by its schema', () => {
     for (const { value } of Object.values(JOB_REQUESTS)) JobRequestSchema.parse(value);
     for (const job of [QUEUED_JOB, SUCCEEDED_JOB]) expect(JobSchema.strict().parse(job)).toEqual(job);
     expect(JobEventSchema.parse(PROGRESS_EVENT)).toEqual(PROGRESS_EVENT);
@@ -92,14 +92,14 @@ describe('the OpenAPI document', () => {
   });
 });
 
-describe.skipIf(!chromiumPath)('the page at /docs', () => {
+describe.skipIf(!chromiumPath)('page at /docs', () => {
   let browser: Browser;
   beforeAll(async () => {
     browser = await launchBrowser();
   });
   afterAll(() => browser.close());
 
-  test('shows every operation, with nothing loaded from elsewhere', async () => {
+  test('The page at /docs shows every operation and loads nothing from other hosts', async () => {
     const document = await documentOf();
     const shown = [...operationsOf(document), ...Object.keys(document.webhooks)];
     const listener = await listen('127.0.0.1', 0);

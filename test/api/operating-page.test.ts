@@ -1,4 +1,4 @@
-/** docs/operating.md does what it says: its commands run in their order, and its tables are those of the code. */
+/** docs/operating.md is correct: its commands run in their order, and its tables agree with the code. */
 import { execFile, execFileSync } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
@@ -35,7 +35,7 @@ async function served(): Promise<{ world: ApiWorld; url: string }> {
   return { world, url: `http://127.0.0.1:${listener.port}` };
 }
 
-/** Runs the one block of this label as it stands and returns what it prints. */
+/** Runs the block with this label unchanged and returns its output. */
 async function run(label: string, env: Readonly<Record<string, string>>): Promise<string> {
   const [block, another] = BLOCKS.filter((each) => each.language === 'sh' && each.label === label);
   if (!block || another) throw new Error(`docs/operating.md wants one block "sh ${label}"`);
@@ -44,7 +44,7 @@ async function run(label: string, env: Readonly<Record<string, string>>): Promis
   return stdout;
 }
 
-test('its commands, in their order', async () => {
+test('The commands of docs/operating.md run in their order', async () => {
   const { world, url: LEHR_URL } = await served();
   const json = async (label: string, env = {}) => JSON.parse(await run(label, { LEHR_URL, ...env }));
   const made = await json('key');
@@ -64,7 +64,7 @@ test('its commands, in their order', async () => {
   expect((await json('keys')).data).toEqual([]);
   const job = await json('once');
   expect((await json('once')).id).toBe(job.id);
-  // What a worker says of itself holds for ten seconds.
+  // A worker's report is valid for ten seconds.
   await world.worker.report();
   const { data, models } = await json('queues');
   expect(data).toMatchObject([{ waiting: 1, breaker: 'closed' }]);
@@ -77,12 +77,12 @@ test('its commands, in their order', async () => {
   for (const name of ['lehr_queue_jobs', 'lehr_workers', 'lehr_redis_up 1']) expect(metrics).toContain(name);
 });
 
-test.skipIf(!hasRedisCli)('its look at Redis', async () => {
-  const said = await run('memory', { LEHR_REDIS_URL: server.url });
-  expect(said).toMatch(/^used_memory:\d+\r?\nmaxmemory:\d+\r?\nmaxmemory_policy:noeviction\r?\n$/);
+test.skipIf(!hasRedisCli)('The Redis command of docs/operating.md shows memory and policy', async () => {
+  const output = await run('memory', { LEHR_REDIS_URL: server.url });
+  expect(output).toMatch(/^used_memory:\d+\r?\nmaxmemory:\d+\r?\nmaxmemory_policy:noeviction\r?\n$/);
 });
 
-test('no other command is in it', () => {
+test('docs/operating.md has no other commands', () => {
   const labels = BLOCKS.filter(({ language }) => language === 'sh').map(({ label }) => label);
   const known = ['key', 'keys', 'revoke', 'limits', 'queues', 'once', 'ready', 'memory', 'failed', 'metrics'];
   expect(labels).toEqual(known);
@@ -98,7 +98,7 @@ const ROWS = TEXT.split('\n')
       .map((cell) => cell.trim()),
   );
 
-test('its tables are those of the code', () => {
+test('The tables of docs/operating.md agree with the code', () => {
   const cell = (name: string): string[] => ROWS.find((row) => row.includes(`\`${name}\``)) ?? [];
   for (const scope of SCOPES) expect(cell(scope)[0]).toBe(`\`${scope}\``);
   for (const [limit, value] of Object.entries(DEFAULT_LIMITS)) {
@@ -112,7 +112,7 @@ test('its tables are those of the code', () => {
   }
 });
 
-test('it names no variable and no metric that there is not', () => {
+test('docs/operating.md names only variables and metrics that exist', () => {
   const known = new Set([...Object.keys(ENV), 'LEHR_URL']);
   for (const [name] of TEXT.matchAll(/\bLEHR_[A-Z_]+\b/g)) expect(known).toContain(name);
   const metrics = Object.values(METRICS).map(({ name }) => name as string);

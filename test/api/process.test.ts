@@ -19,15 +19,15 @@ async function started(env: Env): Promise<{ api: LehrProcess; url: string; key: 
   return { api, url: String(url), key };
 }
 
-/** Everything a process said that ended before it served anything. */
+/** The exit code and the output of a process that could not start. */
 async function refused(env: Env): Promise<{ code: unknown; said: string }> {
   const api = startLehr('api', env);
   const code = await api.exited();
   return { code, said: api.lines.map(({ msg }) => msg).join('\n') };
 }
 
-describe('a process that starts', () => {
-  test('makes a key that only its owner can read, and takes it from callers', async () => {
+describe('start', () => {
+  test('The first start creates an API key that only its owner can read, and the API accepts it', async () => {
     const env = await installation(server.url);
     const { api, url, key } = await started(env);
     expect((await stat(join(env.LEHR_HOME, 'api-key'))).mode & 0o777).toBe(0o600);
@@ -39,7 +39,7 @@ describe('a process that starts', () => {
     expect(JSON.stringify(api.lines)).not.toContain(key);
   });
 
-  test('shares the key with another that starts at the same moment', async () => {
+  test('Two processes that start at the same time share one key', async () => {
     const env = await installation(server.url);
     const both = await Promise.all([started(env), started(env)]);
     expect(both[0].key).toBe(both[1].key);
@@ -50,7 +50,7 @@ describe('a process that starts', () => {
     }
   });
 
-  test('builds its links from where it can be reached', async () => {
+  test('Links start with the public URL of the process', async () => {
     const own = await started(await installation(server.url));
     expect((await fetch(`${own.url}/readyz`)).status).toBe(200);
     const env = await installation(server.url, { LEHR_PUBLIC_URL: 'https://lehr.example/api/' });
@@ -66,7 +66,7 @@ describe('a process that starts', () => {
   });
 
   test.each(['SIGTERM', 'SIGINT'] as const)(
-    'ends in order on %s, with an answer for who waits',
+    'A process that gets %s answers held requests and exits with 0',
     async (signal) => {
       const { api, url, key } = await started(await installation(server.url));
       const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
@@ -85,14 +85,14 @@ describe('a process that starts', () => {
   );
 });
 
-describe('a process that cannot start says why in one message', () => {
-  test('an address others can reach, without a key', async () => {
+describe('start that fails', () => {
+  test('A process does not start on a public address without a configured key', async () => {
     const { code, said } = await refused(await installation(server.url, { LEHR_HOST: '0.0.0.0' }));
     expect(code).toBe(78);
     expect(said).toContain('LEHR_HOST is "0.0.0.0", which others can reach: set LEHR_API_KEY');
   });
 
-  test('every fault of its configuration at once, and no secret', async () => {
+  test('A process that cannot start names every fault of its configuration and shows no secret', async () => {
     const { code, said } = await refused({
       ...(await installation(server.url)),
       LEHR_PORT: 'eighty',
@@ -104,7 +104,7 @@ describe('a process that cannot start says why in one message', () => {
     expect(said).not.toContain('hunter2');
   });
 
-  test('a list of models it cannot use', async () => {
+  test('A process does not start with a models file that is invalid or missing', async () => {
     const env = await installation(server.url);
     await writeFile(env.LEHR_MODELS, 'models: [{ name: Tiny, task: diffusion }]');
     const broken = await refused(env);
@@ -114,7 +114,7 @@ describe('a process that cannot start says why in one message', () => {
     expect(missing).toMatchObject({ code: 78, said: expect.stringContaining('/nowhere.yaml') });
   });
 
-  test('a port that is taken', async () => {
+  test('A process does not start on a port that is in use', async () => {
     const { api } = await started(await installation(server.url));
     const { port } = await api.said('API is listening');
     const { code, said } = await refused(await installation(server.url, { LEHR_PORT: String(port) }));
@@ -124,7 +124,7 @@ describe('a process that cannot start says why in one message', () => {
     );
   });
 
-  test('a Redis that throws keys away', async () => {
+  test('A process does not start with a Redis that evicts keys', async () => {
     const forgetful = await startRedis(['--maxmemory-policy', 'allkeys-lru']);
     onTestFinished(() => forgetful.stop());
     const { code, said } = await refused(await installation(server.url, { LEHR_REDIS_URL: forgetful.url }));
@@ -132,7 +132,7 @@ describe('a process that cannot start says why in one message', () => {
     expect(said).toContain('Lehr needs noeviction');
   });
 
-  test('no Redis at all', async () => {
+  test('A process does not start without a Redis, and does not show its password', async () => {
     const { host } = new URL(NOBODY);
     const env = { ...(await installation(server.url)), LEHR_REDIS_URL: `redis://:hunter2@${host}` };
     const { code, said } = await refused(env);

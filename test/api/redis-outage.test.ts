@@ -45,7 +45,7 @@ async function expectService(world: ApiWorld): Promise<void> {
   const { id } = await world.post();
   const answer = world.ask('GET', `/v1/jobs/${id}?wait=30`);
   await expect.poll(() => world.parts.waits.size).toBe(1);
-  // Jobs whose post was answered 503 may have been stored all the same, once Redis read its socket again.
+  // Jobs whose post was answered 503 may be stored: once it runs again, Redis reads what was sent to it.
   for (let claim = await world.worker.take(); ; claim = await world.worker.take()) {
     await world.worker.succeed(claim);
     if (claim.jobId === id) break;
@@ -53,7 +53,7 @@ async function expectService(world: ApiWorld): Promise<void> {
   expect(await jobOf(await answer)).toMatchObject({ status: 'succeeded' });
 }
 
-test('every route that needs Redis says 503 while it is dead, and works again when it is back', async () => {
+test('Every route that needs Redis is answered 503 while Redis is down, and works again after its restart', async () => {
   const server = await ownRedis();
   const world = await apiWorld(server.url);
   await world.ask('GET', '/admin/queues/api/queues');
@@ -66,7 +66,7 @@ test('every route that needs Redis says 503 while it is dead, and works again wh
   await expectService(world);
 });
 
-test('a Redis that is there and does not answer is a 503 within two and a half seconds', async () => {
+test('Requests are answered 503 within two and a half seconds when Redis does not reply', async () => {
   const server = await ownRedis();
   const world = await apiWorld(server.url);
   await expectService(world);
@@ -76,7 +76,7 @@ test('a Redis that is there and does not answer is a 503 within two and a half s
   await expectService(world);
 });
 
-test('a request that is held when Redis dies is answered 503, and nothing of it stays', async () => {
+test('A request that is held when Redis dies is answered 503 and leaves no wait and no listener', async () => {
   const server = await ownRedis();
   const world = await apiWorld(server.url);
   const { id } = await world.post();
@@ -88,7 +88,7 @@ test('a request that is held when Redis dies is answered 503, and nothing of it 
   expect(world.channels.size).toBe(0);
 });
 
-test('a Redis that is full refuses new jobs with 503 and still answers for the old ones', async () => {
+test('New jobs are answered 503 while Redis has no memory left, and stored jobs can be read', async () => {
   const server = await ownRedis();
   const world = await apiWorld(server.url);
   const { id } = await world.post();
@@ -101,7 +101,7 @@ test('a Redis that is full refuses new jobs with 503 and still answers for the o
   expect((await world.ask('POST', '/v1/jobs', circle)).status).toBe(202);
 });
 
-test('a server that forgot its scripts takes jobs, each with its record and its place in the queue', async () => {
+test('Jobs are stored and queued after Redis has lost its scripts', async () => {
   const server = await ownRedis();
   const world = await apiWorld(server.url);
   await world.post();

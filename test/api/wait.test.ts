@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Nobody waits, listens or is subscribed any more. */
+/** No wait, no listener and no subscription is left. */
 async function expectNothingLeft(world: ApiWorld): Promise<void> {
   expect(world.parts.waits.size).toBe(0);
   expect(world.channels.size).toBe(0);
@@ -23,7 +23,7 @@ async function expectNothingLeft(world: ApiWorld): Promise<void> {
 
 const held = (world: ApiWorld, count: number) => expect.poll(() => world.parts.waits.size).toBe(count);
 
-test('a long poll returns at the first final state, not at progress', async () => {
+test('A long poll returns when the job is over, not at progress', async () => {
   const world = await apiWorld(server.url);
   const { id } = await world.post();
   const answer = world.ask('GET', `/v1/jobs/${id}?wait=30`);
@@ -35,7 +35,7 @@ test('a long poll returns at the first final state, not at progress', async () =
   await expectNothingLeft(world);
 });
 
-test('with the version it knows, a long poll returns on any change', async () => {
+test('A long poll with If-None-Match returns on any change of the job', async () => {
   const world = await apiWorld(server.url);
   const { id } = await world.post();
   const claim = await world.worker.take();
@@ -51,7 +51,7 @@ test('with the version it knows, a long poll returns on any change', async () =>
   expect(await jobOf(response)).toMatchObject({ progress: { step: 3 } });
 });
 
-test('a version that is still the newest is answered 304, at once or at the end of the wait', async () => {
+test('An unchanged version is answered 304, at once or at the end of the wait', async () => {
   const world = await apiWorld(server.url);
   const { id } = await world.post();
   for (const [query, known] of [
@@ -74,7 +74,7 @@ test('a version that is still the newest is answered 304, at once or at the end 
   expect(other.status).toBe(200);
 });
 
-test('a job that is over never holds a request, whatever version it knows', async () => {
+test('A request for a job that is over is never held, with or without If-None-Match', async () => {
   const world = await apiWorld(server.url);
   const { id } = await world.post();
   await world.worker.succeed(await world.worker.take());
@@ -85,7 +85,7 @@ test('a job that is over never holds a request, whatever version it knows', asyn
   expect(again.status).toBe(304);
 });
 
-test('a hundred requests for one job share one subscription and all get its end', async () => {
+test('A hundred requests for one job share one subscription and all get its end', async () => {
   const world = await apiWorld(server.url);
   const { id } = await world.post();
   const answers = Array.from({ length: 100 }, () => world.ask('GET', `/v1/jobs/${id}?wait=30`));
@@ -100,18 +100,18 @@ test('a hundred requests for one job share one subscription and all get its end'
   await expectNothingLeft(world);
 });
 
-test('a change between looking and listening is not missed', async () => {
+test('A change between the read and the subscription is not missed', async () => {
   const world = await apiWorld(server.url);
   await world.post();
   const claim = await world.worker.take();
   const { records, keys, redis, clock } = world.parts;
-  // Another request has the channel open already, so no confirmation of a subscription will follow.
+  // The channel is subscribed already, so no confirmation of the subscription triggers a read.
   const unlisten = world.channels.listen(keys.changed(claim.jobId), () => {});
   await expect.poll(() => redis.pubsub('NUMSUB', keys.changed(claim.jobId))).toContain(1);
   const read = async () => (await records.read(claim.jobId)) as JobRecord;
   const first = await read();
   await world.worker.succeed(claim);
-  // Nothing but a ring ends this sleep.
+  // Only a wake-up ends this sleep.
   const sleep = (_: number, signal?: AbortSignal) =>
     new Promise<void>((resolve) => signal?.addEventListener('abort', () => resolve()));
   const waits = new JobWaits(world.channels, keys, { ...clock, sleep });
@@ -123,7 +123,7 @@ test('a change between looking and listening is not missed', async () => {
   await expectNothingLeft(world);
 });
 
-test('a lost message costs no more than the next look', async () => {
+test('A lost message is made up for by the next poll', async () => {
   const world = await apiWorld(server.url);
   const { id } = await world.post();
   const claim = await world.worker.take();
@@ -131,7 +131,7 @@ test('a lost message costs no more than the next look', async () => {
   await held(world, 1);
   const { redis, keys } = world.parts;
   await expect.poll(() => redis.pubsub('NUMSUB', keys.changed(claim.jobId))).toContain(1);
-  // What is published between this and the reconnect reaches nobody.
+  // A message published before the reconnect is lost.
   const subscribers = (await redis.client('LIST')) as string;
   const subscriber = /id=(\d+) (?=.*name=lehr-subscriber)(?=.* sub=1 )/.exec(subscribers)?.[1];
   await redis.client('KILL', 'ID', Number(subscriber));
@@ -139,7 +139,7 @@ test('a lost message costs no more than the next look', async () => {
   expect(await jobOf(await answer)).toMatchObject({ status: 'succeeded' });
 });
 
-test('a job that is forgotten while somebody waits for it is a 404', async () => {
+test('A wait for a job that is deleted meanwhile ends with 404', async () => {
   const world = await apiWorld(server.url);
   const { id } = await world.post();
   const answer = world.ask('GET', `/v1/jobs/${id}?wait=30`);
@@ -151,37 +151,37 @@ test('a job that is forgotten while somebody waits for it is a 404', async () =>
   await expectNothingLeft(world);
 });
 
-test('a caller that hangs up leaves nothing behind', async () => {
+test('A caller that hangs up leaves no listener and no subscription', async () => {
   const world = await apiWorld(server.url);
   const { id } = await world.post();
-  const gone = new AbortController();
-  const answer = world.ask('GET', `/v1/jobs/${id}?wait=30`, undefined, { signal: gone.signal });
+  const hangUp = new AbortController();
+  const answer = world.ask('GET', `/v1/jobs/${id}?wait=30`, undefined, { signal: hangUp.signal });
   await held(world, 1);
-  gone.abort();
+  hangUp.abort();
   await answer;
-  expect(getEventListeners(gone.signal, 'abort').filter((each) => each.name === 'ring')).toEqual([]);
+  expect(getEventListeners(hangUp.signal, 'abort').filter((each) => each.name === 'wake')).toEqual([]);
   await expectNothingLeft(world);
 });
 
-test('over a socket too: a connection that is cut ends its wait', async () => {
+test('A closed connection ends its wait', async () => {
   const world = await apiWorld(server.url);
   const { id } = await world.post();
   const listener = await listen('127.0.0.1', 0);
   onTestFinished(() => listener.close(0));
   listener.serve(world.app.fetch);
-  const gone = new AbortController();
+  const hangUp = new AbortController();
   const request = fetch(`http://127.0.0.1:${listener.port}/v1/jobs/${id}?wait=30`, {
     headers: { authorization: `Bearer ${API_KEY}` },
-    signal: gone.signal,
+    signal: hangUp.signal,
   });
   await held(world, 1);
-  gone.abort();
+  hangUp.abort();
   await expect(request).rejects.toThrow();
   await held(world, 0);
   await expectNothingLeft(world);
 });
 
-test('a server that stops answers held requests with what their jobs are now', async () => {
+test('A server that stops answers held requests with their jobs as they are', async () => {
   const world = await apiWorld(server.url);
   const { id } = await world.post();
   const listener = await listen('127.0.0.1', 0);

@@ -37,13 +37,13 @@ const keysOf = (record: JobRecord | undefined): string[] => {
 
 const speechWorld = (): Promise<ApiWorld> => apiWorld(server.url, { registry: parseRegistry(SPEECH) });
 
-test('A workflow is forgotten when its last part has stopped, and leaves nothing behind that counts', async () => {
+test('A workflow is deleted once its last node has stopped, and counts against no limit after that', async () => {
   const { ask, worker, parts } = await speechWorld();
   const nodes = ['a', 'b'].map((id) => ({ id, ...listening('https://x.example/a.wav') }));
   const { id } = await jobOf(await ask('POST', '/v1/jobs', { type: 'workflow', nodes }));
   const claim = await worker.take(EARS);
   expect((await ask('DELETE', `/v1/jobs/${id}`)).status).toBe(202);
-  // It is over, and a worker still runs a part of it.
+  // The workflow is over, but a worker still runs one of its nodes.
   const early = await ask('DELETE', `/v1/jobs/${id}`);
   expect(early.status).toBe(202);
   expect(await early.json()).toMatchObject({ id, status: 'canceled' });
@@ -98,7 +98,7 @@ test('A stored workflow of an older version, whose type is graph, is shown as a 
   });
 });
 
-test('Audio in a data: URI is stored byte for byte, however it is written and whatever it is called', async () => {
+test('Audio in a data: URI is stored byte for byte in every encoding and with any media type', async () => {
   const { ask, parts } = await speechWorld();
   const bytes = Buffer.from([0, 0x2b, 0x80, 0xc3, 0xa9, 0xff, 0x25, 0x2c]);
   const percent = [...bytes].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('');
@@ -120,7 +120,7 @@ test('Audio in a data: URI is stored byte for byte, however it is written and wh
   }
 });
 
-test('A job whose audio could not be stored costs its key nothing', async () => {
+test('A job whose audio could not be stored is not charged to its key', async () => {
   const world = await speechWorld();
   const { ask, key } = await keyHolder(world, 'acme', { limits: { cost_per_minute_s: 1000 } });
   const uri = 'data:audio/wav;base64,UklGRg==';
@@ -133,7 +133,7 @@ test('A job whose audio could not be stored costs its key nothing', async () => 
   expect(Number(taken.headers.get('ratelimit-reset'))).toBeGreaterThan(0);
 });
 
-test('What is wrong with a reference in a speech-to-image request is said in the fields that were posted', async () => {
+test('A bad reference in a speech-to-image request is reported at the field that was posted', async () => {
   const { ask } = await speechWorld();
   const input = { audio: 'https://x.example/a.wav', negative_prompt: '{{transcribe.mood}}' };
   const refused = await ask('POST', '/v1/jobs', { type: 'speech-to-image', input });
@@ -141,7 +141,7 @@ test('What is wrong with a reference in a speech-to-image request is said in the
   expect((await problemOf(refused)).errors).toMatchObject([{ pointer: '/input/negative_prompt' }]);
 });
 
-test('A list of predictions leaves the segments of long transcripts where they are stored', async () => {
+test('A list of predictions does not read the segments of long transcripts from the store', async () => {
   const { ask, worker, parts } = await speechWorld();
   const { id } = await jobOf(await ask('POST', '/v1/jobs', listening('https://x.example/a.wav')));
   const claim = await worker.take(EARS);
