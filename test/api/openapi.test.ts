@@ -115,7 +115,7 @@ describe.skipIf(!chromiumPath)('page at /docs', () => {
     await page.locator('.opblock').first().waitFor();
     expect(await page.locator('.opblock').count()).toBe(shown.length);
     await page.locator('#operations-jobs-createJob').click();
-    await page.getByText('Answers 202 as soon as the job is stored').waitFor();
+    await page.getByText('Responds with 202 as soon as the job is stored').waitFor();
     expect(complaints).toEqual([]);
     expect([...hosts]).toEqual([`127.0.0.1:${listener.port}`]);
   });

@@ -1,9 +1,9 @@
-/** Pieces of route definitions: the key that a route needs and the problems that it may answer. */
+/** Parts of route definitions: the key that a route requires, and the problem responses it can have. */
 import { ERROR_CODES, type ErrorCode, PROBLEM_MEDIA_TYPE, ProblemSchema } from '@lehr/shared';
 
 export const BEARER = [{ bearer: [] }];
 
-/** Any route under /v1 may answer these. */
+/** Every route under /v1 can respond with these. */
 const ALWAYS: readonly ErrorCode[] = ['unauthenticated', 'forbidden', 'internal', 'unavailable'];
 
 interface ProblemResponse {

@@ -10,13 +10,13 @@ export interface paths {
         };
         /**
          * List your jobs, newest first
-         * @description A cursor stays valid while jobs come and go. A page of a filter that few jobs pass may be short and still have a next one.
+         * @description A cursor stays valid while jobs are created and deleted. With a filter that few jobs match, a page can be short and still have a next one.
          */
         readonly get: operations["listJobs"];
         readonly put?: never;
         /**
-         * Have a job done
-         * @description Answers 202 as soon as the job is stored; from then on it reaches exactly one end. With a wait, the answer is held until the job is over (200) or the time is up (202); the job goes on either way, also when you hang up.
+         * Create a job
+         * @description Responds with 202 as soon as the job is stored; from then on it reaches exactly one terminal state. With a wait, the response is held until the job has ended (200) or the wait is over (202). The job continues in any case, also when the client disconnects.
          */
         readonly post: operations["createJob"];
         readonly delete?: never;
@@ -33,15 +33,15 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Look at a job
-         * @description With `wait`, held until the job is over; with `wait` and `If-None-Match`, until it changes at all (progress counts).
+         * Get a job
+         * @description With `wait`, the response is held until the job has ended; with `wait` and `If-None-Match`, until the job changes, progress included.
          */
         readonly get: operations["getJob"];
         readonly put?: never;
         readonly post?: never;
         /**
-         * Forget a job
-         * @description Removes a finished job with its outputs. A job that is not over, or has a part that is not, is called off instead. A part of a workflow goes with the whole, and alone is a conflict.
+         * Delete a job
+         * @description Deletes a job that has ended, with its outputs. A job that has not ended, or a workflow with a node that has not ended, is cancelled instead. A node cannot be deleted without its workflow; that is a conflict.
          */
         readonly delete: operations["deleteJob"];
         readonly options?: never;
@@ -59,8 +59,8 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Call a job off
-         * @description A waiting job ends at once; a running one is stopped at its next step. Takes no body.
+         * Cancel a job
+         * @description A queued job ends at once; a running one stops at its next step. Takes no body.
          */
         readonly post: operations["cancelJob"];
         readonly delete?: never;
@@ -78,7 +78,7 @@ export interface paths {
         };
         /**
          * Follow a job
-         * @description Server-sent events: the job’s past ones, then each as it happens, until the job is over; then the stream closes. Progress comes at most every 250 ms, `job.preview` (no id, not repeated) at most twice a second, a `: ping` comment in every 15 s of silence. A client that lost its connection comes back with the id of the last event it has, to this or any other server, and misses nothing. The end comes exactly once on each connection, with the whole job in it.
+         * @description Server-sent events: first the past events of the job, then each new one, until the job has ended; then the stream closes. Progress is sent at most every 250 ms, `job.preview` (without an id, not repeated) at most twice a second, and a `: ping` comment after every 15 s without an event. A client that reconnects, to this or another server, with the id of the last event it has misses nothing. The last event is sent exactly once on each connection and has the whole job.
          */
         readonly get: operations["followJob"];
         readonly put?: never;
@@ -98,7 +98,7 @@ export interface paths {
         };
         /**
          * Follow a job without a key
-         * @description As `/v1/jobs/{id}/events`, for clients that send no key, such as a browser’s EventSource: `links.events_signed` of a job leads here and is the right to follow that job until it expires. A stream that is open by then stays open.
+         * @description As `/v1/jobs/{id}/events`, for clients that cannot send a key, such as EventSource in a browser. `links.events_signed` of a job is a signed link to this route; until it expires it grants the right to follow that job. An open stream stays open.
          */
         readonly get: operations["followJobByLink"];
         readonly put?: never;
@@ -117,7 +117,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * List the models on offer
+         * List the models
          * @description The same list twice: `data` for OpenAI clients, `results` for Replicate clients.
          */
         readonly get: operations["listModels"];
@@ -136,7 +136,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Look at a model */
+        /** Get a model */
         readonly get: operations["getModel"];
         readonly put?: never;
         readonly post?: never;
@@ -170,13 +170,13 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Look at an uploaded file */
+        /** Get an uploaded file */
         readonly get: operations["getFile"];
         readonly put?: never;
         readonly post?: never;
         /**
          * Delete an uploaded file
-         * @description Jobs that have not read it yet will fail.
+         * @description A job that has not read the file yet will fail.
          */
         readonly delete: operations["deleteFile"];
         readonly options?: never;
@@ -192,8 +192,8 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * See how full the queues are
-         * @description A queue is a group: the jobs that may share a batch, of one model version and picture size.
+         * List the queues
+         * @description One queue for each group of jobs that can share a batch: one model version and, for images, one size.
          */
         readonly get: operations["listQueues"];
         readonly put?: never;
@@ -212,14 +212,14 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * List the keys
-         * @description Of every tenant, oldest first. The configured key (LEHR_API_KEY) is not among them.
+         * List all keys
+         * @description The keys of all tenants, oldest first, without the configured key (LEHR_API_KEY).
          */
         readonly get: operations["listKeys"];
         readonly put?: never;
         /**
-         * Make a key
-         * @description A tenant is there as soon as it has a key. For a rotation make a second one, and revoke the first when nobody uses it.
+         * Create a key
+         * @description The first key of a tenant creates the tenant. To rotate a key, create a second one and revoke the first when it is no longer used.
          */
         readonly post: operations["createKey"];
         readonly delete?: never;
@@ -240,14 +240,14 @@ export interface paths {
         readonly post?: never;
         /**
          * Revoke a key
-         * @description It works nowhere a second later. Jobs made with it go on.
+         * @description Every API process refuses it within a second. Jobs that were created with it continue.
          */
         readonly delete: operations["revokeKey"];
         readonly options?: never;
         readonly head?: never;
         /**
-         * Change what a key may do
-         * @description In effect everywhere within a second. A limit that is absent stays as it is; null takes it away.
+         * Change a key
+         * @description Takes effect on every API process within a second. An absent limit stays unchanged; null removes it.
          */
         readonly patch: operations["changeKey"];
         readonly trace?: never;
@@ -264,8 +264,8 @@ export interface webhooks {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Something happened to a job
-         * @description Posted to the `webhook.url` of a job. At least once, in no order, under one `webhook-id` for ever.
+         * A job event
+         * @description Posted to the `webhook.url` of a job at least once, in no fixed order. All attempts for an event have the same `webhook-id`.
          */
         readonly post: operations["onJobEvent"];
         readonly delete?: never;
@@ -925,7 +925,7 @@ export interface components {
             readonly urls: {
                 /**
                  * Format: uri
-                 * @description Put it into a job's input.
+                 * @description The link for the input of a job.
                  */
                 readonly get: string;
             };
@@ -1123,7 +1123,7 @@ export interface operations {
                 /** @description `name` or `name@version`. */
                 readonly model?: string;
                 readonly limit?: number;
-                /** @description `next_cursor` of the page before. */
+                /** @description `next_cursor` of the previous page. */
                 readonly cursor?: string;
             };
             readonly header?: never;
@@ -1132,7 +1132,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description A page. `Link` names the next one. */
+            /** @description A page. `Link` has the URL of the next one. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -1191,13 +1191,13 @@ export interface operations {
     readonly createJob: {
         readonly parameters: {
             readonly query?: {
-                /** @description Seconds to hold the answer, at most 60, until the job is over. */
+                /** @description Seconds to hold the response, at most 60, until the job has ended. */
                 readonly wait?: number | null;
             };
             readonly header?: {
                 /** @description Of your choice, new for every job: the same request sent again with it within 24 hours gets the same job. */
                 readonly "idempotency-key"?: string;
-                /** @description `wait=N` holds the answer, as `?wait=N` does. */
+                /** @description `wait=N` has the same effect as `?wait=N`. */
                 readonly prefer?: string;
             };
             readonly path?: never;
@@ -1209,7 +1209,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description The job is over. */
+            /** @description The job has ended. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -1218,7 +1218,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description The job waits or runs; ask again at `Location`. */
+            /** @description The job is queued or running; its URL is in `Location`. */
             readonly 202: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -1331,15 +1331,15 @@ export interface operations {
     readonly getJob: {
         readonly parameters: {
             readonly query?: {
-                /** @description Seconds to hold the answer, at most 60, until the job is over. */
+                /** @description Seconds to hold the response, at most 60, until the job has ended. */
                 readonly wait?: number | null;
             };
             readonly header?: {
-                /** @description The `ETag` you have: answered 304 while the job is still at that version. */
+                /** @description The `ETag` you have; the response is 304 if the job still has that version. */
                 readonly "if-none-match"?: string;
             };
             readonly path: {
-                /** @description The job's id. */
+                /** @description The id of the job. */
                 readonly id: string;
             };
             readonly cookie?: never;
@@ -1355,7 +1355,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description Still at the version in `If-None-Match`. */
+            /** @description The job still has the version in `If-None-Match`. */
             readonly 304: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -1423,14 +1423,14 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                /** @description The job's id. */
+                /** @description The id of the job. */
                 readonly id: string;
             };
             readonly cookie?: never;
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description The job was not over and has been called off; delete it again when it is. */
+            /** @description The job had not ended and is being cancelled; delete it again when it has ended. */
             readonly 202: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -1439,7 +1439,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description Record and outputs are gone. */
+            /** @description The job and its outputs are deleted. */
             readonly 204: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -1507,14 +1507,14 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                /** @description The job's id. */
+                /** @description The id of the job. */
                 readonly id: string;
             };
             readonly cookie?: never;
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description The job is over: canceled now, or ended before. */
+            /** @description The job has ended: it is canceled, or had ended before. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -1523,7 +1523,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description The worker that runs it has been told. */
+            /** @description The worker that runs the job has been asked to stop it. */
             readonly 202: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -1582,17 +1582,17 @@ export interface operations {
     readonly followJob: {
         readonly parameters: {
             readonly query?: {
-                /** @description `id` of the last event you have. `Last-Event-ID`, which says the same, goes before it. */
+                /** @description The `id` of the last event you have. The header `Last-Event-ID` overrides it. */
                 readonly after?: number | null;
-                /** @description Whether to be shown the pictures while they are made, as `job.preview`. */
+                /** @description Whether to send previews of unfinished images, as `job.preview`. */
                 readonly previews?: "true" | "false";
             };
             readonly header?: {
-                /** @description Sent by browsers that come back: what happened since then follows. */
+                /** @description Sent by browsers that reconnect: the stream continues after this event. */
                 readonly "last-event-id"?: string;
             };
             readonly path: {
-                /** @description The job's id. */
+                /** @description The id of the job. */
                 readonly id: string;
             };
             readonly cookie?: never;
@@ -1608,7 +1608,7 @@ export interface operations {
                     readonly "text/event-stream": components["schemas"]["JobEvent"];
                 };
             };
-            /** @description The job is over and you have its end: a browser stops coming back. */
+            /** @description The job has ended and you have its last event: a browser does not reconnect. */
             readonly 204: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -1683,19 +1683,19 @@ export interface operations {
     readonly followJobByLink: {
         readonly parameters: {
             readonly query: {
-                /** @description `id` of the last event you have. `Last-Event-ID`, which says the same, goes before it. */
+                /** @description The `id` of the last event you have. The header `Last-Event-ID` overrides it. */
                 readonly after?: number | null;
-                /** @description Whether to be shown the pictures while they are made, as `job.preview`. */
+                /** @description Whether to send previews of unfinished images, as `job.preview`. */
                 readonly previews?: "true" | "false";
                 readonly expires: string;
                 readonly sig: string;
             };
             readonly header?: {
-                /** @description Sent by browsers that come back: what happened since then follows. */
+                /** @description Sent by browsers that reconnect: the stream continues after this event. */
                 readonly "last-event-id"?: string;
             };
             readonly path: {
-                /** @description The job's id. */
+                /** @description The id of the job. */
                 readonly id: string;
             };
             readonly cookie?: never;
@@ -1711,7 +1711,7 @@ export interface operations {
                     readonly "text/event-stream": components["schemas"]["JobEvent"];
                 };
             };
-            /** @description The job is over and you have its end: a browser stops coming back. */
+            /** @description The job has ended and you have its last event: a browser does not reconnect. */
             readonly 204: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -1921,13 +1921,13 @@ export interface operations {
                      * @description The file.
                      */
                     readonly content: string;
-                    /** @description A JSON object, handed back untouched. */
+                    /** @description A JSON object that is returned unchanged. */
                     readonly metadata?: string | undefined;
                 };
             };
         };
         readonly responses: {
-            /** @description It is stored. */
+            /** @description The file is stored. */
             readonly 201: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -2097,7 +2097,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description It is gone. */
+            /** @description The file is deleted. */
             readonly 204: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -2160,7 +2160,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Every group that was ever used. */
+            /** @description Every group that has had a job. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -2276,7 +2276,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description The key. It is shown this once. */
+            /** @description The key. It is shown only here. */
             readonly 201: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -2364,14 +2364,14 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                /** @description The key's id, its third part. */
+                /** @description The id of the key: its third part. */
                 readonly id: string;
             };
             readonly cookie?: never;
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description It is revoked. */
+            /** @description The key is revoked. */
             readonly 204: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -2430,7 +2430,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                /** @description The key's id, its third part. */
+                /** @description The id of the key: its third part. */
                 readonly id: string;
             };
             readonly cookie?: never;
@@ -2540,7 +2540,7 @@ export interface operations {
                 readonly "webhook-id": string;
                 /** @description Unix seconds of this attempt. */
                 readonly "webhook-timestamp": string;
-                /** @description `v1,` and base64 of HMAC-SHA256 over `id.timestamp.body`; several with spaces between. */
+                /** @description `v1,` and base64 of HMAC-SHA256 over `id.timestamp.body`; several are separated by spaces. */
                 readonly "webhook-signature": string;
             };
             readonly path?: never;
@@ -2552,7 +2552,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Any 2xx: taken. */
+            /** @description Any 2xx: the event is delivered. */
             readonly 204: {
                 headers: {
                     readonly [name: string]: unknown;

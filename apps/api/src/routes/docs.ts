@@ -1,4 +1,4 @@
-/** The OpenAPI document and a readable page for it, all from this process: nothing is loaded from elsewhere. */
+/** Serves the OpenAPI document and a page that renders it. The page loads nothing from other servers. */
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -9,11 +9,11 @@ const INFO = {
   title: 'Lehr',
   version: '1',
   description:
-    'A job queue with a fleet of GPU workers. Post a job, then ask for it, or hold the request until it is done. ' +
-    'Errors are problem documents (RFC 9457); every response carries `x-request-id`.',
+    'A job queue with a fleet of GPU workers. Create a job, then poll or follow it, or let the request wait for its result. ' +
+    'Errors are problem documents (RFC 9457); every response has an `x-request-id` header.',
 };
 
-/** File of swagger-ui-dist to its content type. */
+/** Files of swagger-ui-dist, with their content types. */
 const ASSETS: Readonly<Record<string, string>> = {
   'swagger-ui.css': 'text/css; charset=utf-8',
   'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',

@@ -1,4 +1,4 @@
-/** Examples of the OpenAPI document; test/api/openapi.test.ts holds them to their schemas. */
+/** Examples in the OpenAPI document; test/api/openapi.test.ts checks them against their schemas. */
 import {
   type ApiKey,
   DEFAULT_LIMITS,
@@ -18,7 +18,7 @@ export const JOB_REQUESTS = {
     value: { type: 'speech-to-text', input: { audio: 'https://app.example/memo.wav', mode: 'fast' } },
   },
   chain: {
-    summary: 'Speech to a picture',
+    summary: 'Speech to image',
     value: {
       type: 'speech-to-image',
       model: 'whisper-tiny+sd-turbo',
@@ -37,11 +37,11 @@ export const JOB_REQUESTS = {
     },
   },
   short: {
-    summary: 'The least there is',
+    summary: 'Required fields only',
     value: { type: 'text-to-image', input: { prompt: 'a red circle on a blue background' } },
   },
   full: {
-    summary: 'Everything said',
+    summary: 'All fields',
     value: {
       type: 'text-to-image',
       model: 'tiny-diffusion',

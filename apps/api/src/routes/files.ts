@@ -1,4 +1,4 @@
-/** Files uploaded for jobs to read. The answers are what Replicate's clients expect of theirs. */
+/** Uploaded files that jobs read. The responses have the shape that Replicate's clients expect. */
 import { createRoute, z } from '@hono/zod-openapi';
 import { LehrError } from '@lehr/shared';
 import type { Api, ApiParts } from '../api.ts';
@@ -19,7 +19,7 @@ const FileSchema = z
     metadata: z.record(z.string(), z.unknown()),
     created_at: z.iso.datetime(),
     expires_at: z.iso.datetime(),
-    urls: z.object({ get: z.url().meta({ description: "Put it into a job's input." }) }),
+    urls: z.object({ get: z.url().meta({ description: 'The link for the input of a job.' }) }),
   })
   .meta({ id: 'File' });
 type File = z.output<typeof FileSchema>;
@@ -31,7 +31,7 @@ const getRoute = createRoute({
   path: '/v1/files/{id}',
   operationId: 'getFile',
   tags: ['files'],
-  summary: 'Look at an uploaded file',
+  summary: 'Get an uploaded file',
   security: BEARER,
   middleware: requires('read'),
   request: { params: IdParams },
@@ -47,12 +47,12 @@ const deleteRoute = createRoute({
   operationId: 'deleteFile',
   tags: ['files'],
   summary: 'Delete an uploaded file',
-  description: 'Jobs that have not read it yet will fail.',
+  description: 'A job that has not read the file yet will fail.',
   security: BEARER,
   middleware: requires('submit'),
   request: { params: IdParams },
   responses: {
-    204: { description: 'It is gone.' },
+    204: { description: 'The file is deleted.' },
     ...problemsWithKey('not-found', 'storage-failed'),
   },
 });
@@ -70,7 +70,7 @@ export function fileRoutes(app: Api, { files, presenter, quotas }: ApiParts): vo
     urls: { get: presenter.url(`/v1/files/${file.id}`) },
   });
 
-  // Not by app.openapi: its validator would read the whole body before we can count it.
+  // Without app.openapi: its validator would read the whole body before its size is checked.
   app.openAPIRegistry.registerPath({
     method: 'post',
     path: '/v1/files',
@@ -85,14 +85,17 @@ export function fileRoutes(app: Api, { files, presenter, quotas }: ApiParts): vo
           'multipart/form-data': {
             schema: z.object({
               content: z.string().meta({ format: 'binary', description: 'The file.' }),
-              metadata: z.string().optional().meta({ description: 'A JSON object, handed back untouched.' }),
+              metadata: z
+                .string()
+                .optional()
+                .meta({ description: 'A JSON object that is returned unchanged.' }),
             }),
           },
         },
       },
     },
     responses: {
-      201: { description: 'It is stored.', content: { 'application/json': { schema: FileSchema } } },
+      201: { description: 'The file is stored.', content: { 'application/json': { schema: FileSchema } } },
       ...problemsWithKey(
         'invalid-request',
         'too-large',
@@ -128,10 +131,10 @@ export function fileRoutes(app: Api, { files, presenter, quotas }: ApiParts): vo
   });
 }
 
-/** It is kept in Redis, for as long as the file is. */
+/** Metadata is stored in Redis as long as the file is kept. */
 const MAX_METADATA_BYTES = 64 * 1024;
 
-/** Replicate's client sends it as a part of type JSON, which may or may not carry a file name. */
+/** Replicate's client sends it as a part of type JSON, with or without a file name. */
 function metadataOf({ fields, files }: Multipart): Record<string, unknown> {
   const file = files.find(({ field }) => field === 'metadata');
   if (file && file.bytes.byteLength > MAX_METADATA_BYTES) {

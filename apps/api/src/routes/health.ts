@@ -1,25 +1,25 @@
-/** Is the process alive, and can it do its work. Both are open: they tell no more than that. */
+/** Health and readiness probes. They need no key, so they show no details. */
 import { createRoute, z } from '@hono/zod-openapi';
 import { countWorkers, type FieldProblem, LehrError } from '@lehr/shared';
 import type { Api, ApiParts } from '../api.ts';
 import { Recent } from '../recent.ts';
 import { problems } from '../responses.ts';
 
-/** One write to the store serves all probes of a second: anybody may probe, and a bucket bills its writes. */
+/** All probes of a second share one write to the store: probes need no key, and a bucket charges for writes. */
 const STORE_TTL_MS = 1000;
-/** A part that does not answer counts as missing before a probe gives up on us. */
-const PATIENCE_MS = 2000;
+/** A part that does not respond counts as missing after this, before the probe itself times out. */
+const CHECK_TIMEOUT_MS = 2000;
 
 const healthRoute = createRoute({
   method: 'get',
   path: '/healthz',
   operationId: 'getHealth',
   tags: ['operation'],
-  summary: 'Is the process alive',
-  description: 'Asks nobody else, so that an outage of Redis does not have every API restarted.',
+  summary: 'Check that the process is alive',
+  description: 'Checks nothing else, so that an outage of Redis does not restart every API process.',
   responses: {
     200: {
-      description: 'It is.',
+      description: 'The process is alive.',
       content: { 'application/json': { schema: z.object({ status: z.literal('ok') }) } },
     },
   },
@@ -30,13 +30,13 @@ const readyRoute = createRoute({
   path: '/readyz',
   operationId: 'getReadiness',
   tags: ['operation'],
-  summary: 'Can it take jobs',
+  summary: 'Check that the API can accept jobs',
   description:
-    'Writes to Redis and to the store. Workers come and go by themselves and jobs wait for them, so none is needed; their ' +
-    'number is shown.',
+    'Writes to Redis and to the store. No worker is needed, because jobs wait until one starts; the response has their ' +
+    'number.',
   responses: {
     200: {
-      description: 'It can.',
+      description: 'The API can accept jobs.',
       content: {
         'application/json': {
           schema: z.object({
@@ -64,25 +64,25 @@ export function healthRoutes(app: Api, { redis, keys, store, clock }: ApiParts):
       ])
     ).filter((problem) => problem !== undefined);
     if (missing.length > 0) throw notReady(missing);
-    // Not the view of a second ago: who has just started a worker asks whether it is there.
+    // Counted now, not cached: a worker that has just started must be included.
     const workers = await countWorkers(redis, keys);
-    const hint = workers === 0 ? 'No worker is alive: jobs are taken and wait for one.' : undefined;
+    const hint = workers === 0 ? 'No worker is alive: jobs are accepted and wait for one.' : undefined;
     return c.json({ status: 'ready' as const, workers, ...(hint && { hint }) }, 200);
   });
 }
 
-/** Undefined when the check goes through in time. The reason is for the log: probes are open, so they learn no details. */
+/** Undefined when the check succeeds in time. The cause is only logged: probes need no key and get no details. */
 async function missingPart(
   name: string,
   detail: string,
   check: Promise<unknown>,
 ): Promise<(FieldProblem & { cause: unknown }) | undefined> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${PATIENCE_MS} ms`)), PATIENCE_MS);
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${CHECK_TIMEOUT_MS} ms`)), CHECK_TIMEOUT_MS);
   });
   try {
-    await Promise.race([check, late]);
+    await Promise.race([check, timeout]);
     return undefined;
   } catch (cause) {
     return { pointer: `/${name}`, detail, cause };
@@ -92,7 +92,7 @@ async function missingPart(
 }
 
 function notReady(missing: readonly (FieldProblem & { cause: unknown })[]): LehrError {
-  const said = missing.map(({ pointer, detail }) => `${pointer.slice(1)} ${detail}`).join(', ');
+  const parts = missing.map(({ pointer, detail }) => `${pointer.slice(1)} ${detail}`).join(', ');
   const cause = new AggregateError(missing.map((each) => each.cause));
-  return new LehrError('unavailable', `Not ready: ${said}.`, { problems: missing, cause });
+  return new LehrError('unavailable', `Not ready: ${parts}.`, { problems: missing, cause });
 }

@@ -1,4 +1,4 @@
-/** Keys of all tenants, for administrators. A key itself is answered once, when it is made. */
+/** Manages the keys of all tenants; requires the scope `admin`. A key is shown once, in the response that creates it. */
 import { createRoute, z } from '@hono/zod-openapi';
 import {
   ApiKeyListSchema,
@@ -14,7 +14,7 @@ import { BEARER, problemsWithKey } from '../responses.ts';
 import { KEY_REQUEST, NEW_KEY, SHOWN_KEY } from './examples.ts';
 
 const IdParams = z.object({
-  id: z.string().meta({ description: "The key's id, its third part.", example: '4fZk09Qa' }),
+  id: z.string().meta({ description: 'The id of the key: its third part.', example: '4fZk09Qa' }),
 });
 const shared = { tags: ['keys'], security: BEARER, middleware: requires('admin') };
 const shown = {
@@ -32,13 +32,13 @@ const createKeyRoute = createRoute({
   method: 'post',
   path: '/v1/keys',
   operationId: 'createKey',
-  summary: 'Make a key',
+  summary: 'Create a key',
   description:
-    'A tenant is there as soon as it has a key. For a rotation make a second one, and revoke the first when nobody uses it.',
+    'The first key of a tenant creates the tenant. To rotate a key, create a second one and revoke the first when it is no longer used.',
   request: { body: body(KeyRequestSchema, KEY_REQUEST) },
   responses: {
     201: {
-      description: 'The key. It is shown this once.',
+      description: 'The key. It is shown only here.',
       content: { 'application/json': { schema: NewApiKeySchema, example: NEW_KEY } },
     },
     ...problemsWithKey(...BODY_PROBLEMS),
@@ -50,8 +50,8 @@ const listRoute = createRoute({
   method: 'get',
   path: '/v1/keys',
   operationId: 'listKeys',
-  summary: 'List the keys',
-  description: 'Of every tenant, oldest first. The configured key (LEHR_API_KEY) is not among them.',
+  summary: 'List all keys',
+  description: 'The keys of all tenants, oldest first, without the configured key (LEHR_API_KEY).',
   responses: {
     200: {
       description: 'All keys.',
@@ -68,9 +68,9 @@ const changeRoute = createRoute({
   method: 'patch',
   path: '/v1/keys/{id}',
   operationId: 'changeKey',
-  summary: 'Change what a key may do',
+  summary: 'Change a key',
   description:
-    'In effect everywhere within a second. A limit that is absent stays as it is; null takes it away.',
+    'Takes effect on every API process within a second. An absent limit stays unchanged; null removes it.',
   request: { params: IdParams, body: body(KeyChangeSchema, { limits: { cost_per_minute_s: 600 } }) },
   responses: { 200: shown, ...problemsWithKey('not-found', ...BODY_PROBLEMS) },
 });
@@ -81,9 +81,9 @@ const revokeRoute = createRoute({
   path: '/v1/keys/{id}',
   operationId: 'revokeKey',
   summary: 'Revoke a key',
-  description: 'It works nowhere a second later. Jobs made with it go on.',
+  description: 'Every API process refuses it within a second. Jobs that were created with it continue.',
   request: { params: IdParams },
-  responses: { 204: { description: 'It is revoked.' }, ...problemsWithKey('not-found') },
+  responses: { 204: { description: 'The key is revoked.' }, ...problemsWithKey('not-found') },
 });
 
 const unknownKey = (): LehrError => new LehrError('not-found', 'There is no such key.');

@@ -1,6 +1,6 @@
 /**
- * `/metrics` for Prometheus: open, as scrapers expect, and without secrets or anything about a single job. The queue's
- * numbers come from here and not from workers, because a scaler must see them while there is no worker at all.
+ * `/metrics` for Prometheus. It needs no key, as scrapers expect, so it has no secrets and nothing about a single job. Queue
+ * metrics come from the API and not from workers, because a scaler must see them while there is no worker.
  */
 import { parseGroupQueueName, type Registry } from '@lehr/shared';
 import { type GroupDepth, readDepths } from '@lehr/shared/queue';
@@ -15,7 +15,7 @@ export function metricsRoute(app: Api, parts: ApiParts): void {
   });
 }
 
-/** Sets the gauges that are read and not counted. Without Redis they are absent, which is not the same as zero. */
+/** Sets the gauges that are read at each scrape. Without Redis they are absent, because zero would be wrong. */
 async function refresh(parts: ApiParts): Promise<void> {
   const { redis, keys, queues, fleet, metrics, registry, waits, feeds, webhooks, log } = parts;
   const { queueJobs, queueOldestJobAge, workers, webhooksPending } = metrics;
@@ -54,7 +54,7 @@ interface ModelDepth {
   oldestMs: number;
 }
 
-/** Groups summed up by model version; every version on offer is there, so that its series never vanish. */
+/** Sums the groups by model version. Every registered version is included, so that its series never disappear. */
 function byModel(registry: Registry, depths: readonly GroupDepth[]): ModelDepth[] {
   const sums = new Map<string, ModelDepth>();
   const of = (model: string, version: string): ModelDepth => {

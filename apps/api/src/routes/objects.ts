@@ -1,6 +1,6 @@
 /**
- * Objects of the folder store, read through signed links: the link is the right to read, so no key is asked for. An S3
- * store's links lead to S3 and never come here.
+ * Serves the objects of the folder store. Its links are signed and grant the right to read, so no key is needed. Links of an S3
+ * store lead to S3 instead.
  */
 import { createRoute, z } from '@hono/zod-openapi';
 import { LehrError } from '@lehr/shared';
@@ -16,8 +16,9 @@ const route = createRoute({
   path: '/objects/{key}',
   operationId: 'getObject',
   tags: ['objects'],
-  summary: 'Read an output through its link',
-  description: 'Links stand in `output` of a job, signed and with an end. The key may hold slashes.',
+  summary: 'Download an output',
+  description:
+    'The `output` of a job has the links. They are signed and expire. The key may contain slashes.',
   request: {
     params: z.object({ key: z.string() }),
     query: z.object({ expires: z.string(), name: z.string().optional(), sig: z.string() }),
@@ -27,14 +28,14 @@ const route = createRoute({
       description: 'The bytes.',
       content: { '*/*': { schema: z.string().meta({ format: 'binary' }) } },
     },
-    304: { description: 'You have it already.' },
+    304: { description: 'The output still has this `ETag`.' },
     ...problems('forbidden', 'not-found', 'gone', 'storage-failed'),
   },
 });
 
 export function objectsRoute(app: Api, { store, linkSecret, clock }: ApiParts): void {
   app.openAPIRegistry.registerPath(route);
-  // Pages of other origins may show the pictures; that is what links are for.
+  // Pages of other origins may embed the outputs.
   app.use(`${PREFIX}*`, secureHeaders({ crossOriginResourcePolicy: 'cross-origin', overwrite: false }));
   app.get(`${PREFIX}*`, async (c) => {
     if (linkSecret === undefined) throw new LehrError('not-found', 'Outputs are not served here.');
@@ -42,7 +43,7 @@ export function objectsRoute(app: Api, { store, linkSecret, clock }: ApiParts): 
     const path = pathname.slice(pathname.indexOf(PREFIX) + PREFIX.length);
     const { key, filename } = allowed(verifyLink(linkSecret, path, searchParams, clock.now()));
     const object = await store.get(key);
-    if (!object) throw new LehrError('not-found', 'This output is not there any more.');
+    if (!object) throw new LehrError('not-found', 'This output no longer exists.');
     const headers = objectHeaders(object, filename);
     const isKnown = c.req.header('if-none-match') === headers.etag;
     if (isKnown || c.req.method === 'HEAD') {
@@ -56,7 +57,7 @@ export function objectsRoute(app: Api, { store, linkSecret, clock }: ApiParts): 
 function allowed(verdict: LinkVerdict): Extract<LinkVerdict, { outcome: 'ok' }> {
   if (verdict.outcome === 'ok') return verdict;
   if (verdict.outcome === 'expired') {
-    throw new LehrError('gone', 'This link has expired; ask for the job again for a new one.');
+    throw new LehrError('gone', 'This link has expired. Get the job again for a new link.');
   }
   throw new LehrError('forbidden', 'This link is not valid.');
 }

@@ -23,13 +23,14 @@ const route = createRoute({
   path: '/v1/queues',
   operationId: 'listQueues',
   tags: ['queues'],
-  summary: 'See how full the queues are',
-  description: 'A queue is a group: the jobs that may share a batch, of one model version and picture size.',
+  summary: 'List the queues',
+  description:
+    'One queue for each group of jobs that can share a batch: one model version and, for images, one size.',
   security: BEARER,
   middleware: requires('read'),
   responses: {
     200: {
-      description: 'Every group that was ever used.',
+      description: 'Every group that has had a job.',
       content: { 'application/json': { schema: QueueListSchema } },
     },
     ...problemsWithKey(),
@@ -87,7 +88,7 @@ function present(
   };
 }
 
-/** Without workers, jobs are taken as long as one worker could still be in time for them. */
+/** Without workers the estimate assumes one, so that jobs are accepted before the first worker starts. */
 function breakerOf(waits: Record<PriorityClass, number>, maxWaitMs: number): BreakerState {
   const refused = PRIORITY_CLASSES.filter((priority) => waits[priority] > maxWaitMs);
   if (refused.length === 0) return 'closed';

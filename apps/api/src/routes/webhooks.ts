@@ -1,4 +1,4 @@
-/** The secret that signs a tenant's webhooks, and trying a receiver out. */
+/** The secret that signs the webhooks of a tenant, and test deliveries to a receiver. */
 import { createRoute, type RouteConfig, z } from '@hono/zod-openapi';
 import {
   LehrError,
@@ -29,13 +29,13 @@ const listRoute = createRoute({
   method: 'get',
   path: '/v1/webhooks/secret',
   operationId: 'listWebhookSecrets',
-  summary: 'See which secrets sign your webhooks',
+  summary: 'List your webhook secrets',
   description:
-    'Not the secrets themselves. The first is the current one; others sign for a day after a rotation.',
+    'Without their values. The first one is current; a previous one signs for a day after a rotation.',
   middleware: requires('read'),
   responses: {
     200: {
-      description: 'Every secret that signs now.',
+      description: 'All secrets that sign now.',
       content: {
         'application/json': {
           schema: z.object({ object: z.literal('list'), data: z.array(WebhookSecretSchema) }),
@@ -51,8 +51,9 @@ const showRoute = createRoute({
   method: 'post',
   path: '/v1/webhooks/secret',
   operationId: 'showWebhookSecret',
-  summary: 'Get the secret that signs your webhooks',
-  description: 'Shown this once; takes no body. A receiver checks with it that a webhook is yours.',
+  summary: 'Get your webhook secret',
+  description:
+    'It is shown only once. A receiver verifies the signature of a webhook with it. Takes no body.',
   middleware: requires('submit'),
   responses: { 201: shownSecret('The secret.'), ...problemsWithKey('conflict') },
 });
@@ -62,10 +63,10 @@ const rotateRoute = createRoute({
   method: 'post',
   path: '/v1/webhooks/secret/rotate',
   operationId: 'rotateWebhookSecret',
-  summary: 'Replace the secret',
-  description: 'The new one signs from now on, and for a day the old one too; takes no body.',
+  summary: 'Rotate your webhook secret',
+  description: 'The new secret signs from now on; the old one signs as well for a day. Takes no body.',
   middleware: requires('submit'),
-  responses: { 201: shownSecret('The new secret. It is shown this once.'), ...problemsWithKey() },
+  responses: { 201: shownSecret('The new secret. It is shown only here.'), ...problemsWithKey() },
 });
 
 const testRoute = createRoute({
@@ -73,54 +74,55 @@ const testRoute = createRoute({
   method: 'post',
   path: '/v1/webhooks/test',
   operationId: 'testWebhook',
-  summary: 'Try a receiver out',
-  description: 'Sends one signed `webhook.test` event now and says what came back. It is not tried again.',
+  summary: 'Test a webhook receiver',
+  description: 'Sends one signed `webhook.test` event at once and returns the reply. It is not retried.',
   middleware: requires('submit'),
   request: {
     body: { required: true, content: { 'application/json': { schema: WebhookTestRequestSchema } } },
   },
   responses: {
     200: {
-      description: 'What came back, or why nothing did.',
+      description: 'The reply of the receiver, or why there was none.',
       content: { 'application/json': { schema: WebhookTestResultSchema } },
     },
     ...problemsWithKey('too-large', 'unsupported-media', 'invalid-request', 'invalid-input', 'rate-limited'),
   },
 });
 
-/** What a receiver gets, for the document; docs/webhooks.md says the rest. */
+/** The request that a receiver gets, for the OpenAPI document; docs/webhooks.md explains it. */
 const JOB_WEBHOOK: RouteConfig = {
   method: 'post',
   path: 'job',
   operationId: 'onJobEvent',
   tags: ['webhooks'],
-  summary: 'Something happened to a job',
+  summary: 'A job event',
   description:
-    'Posted to the `webhook.url` of a job. At least once, in no order, under one `webhook-id` for ever.',
+    'Posted to the `webhook.url` of a job at least once, in no fixed order. All attempts for an event have the same `webhook-id`.',
   request: {
     headers: z.object({
       'webhook-id': z.string(),
       'webhook-timestamp': z.string().meta({ description: 'Unix seconds of this attempt.' }),
       'webhook-signature': z.string().meta({
-        description: '`v1,` and base64 of HMAC-SHA256 over `id.timestamp.body`; several with spaces between.',
+        description:
+          '`v1,` and base64 of HMAC-SHA256 over `id.timestamp.body`; several are separated by spaces.',
       }),
     }),
     body: { content: { 'application/json': { schema: WebhookBodySchema } } },
   },
   responses: {
-    204: { description: 'Any 2xx: taken.' },
+    204: { description: 'Any 2xx: the event is delivered.' },
     410: { description: 'Nothing more is sent to this URL.' },
   },
 };
 
 const TEST_EVENT = 'webhook.test';
-/** Tests one tenant may have under way: they go wherever he says, as often as he says. */
+/** Tests that one tenant can run at once: it chooses their URL, and there is no other limit. */
 const MAX_TESTS = 2;
 
 export function webhookRoutes(app: Api, { webhooks, redis }: ApiParts): void {
   const { secrets, sender, receivers, egress } = webhooks;
   app.openAPIRegistry.registerWebhook(JOB_WEBHOOK);
-  const underWay = new Map<TenantId, number>();
+  const runningTests = new Map<TenantId, number>();
 
   app.openapi(listRoute, async (c) => {
     const data = (await secrets.list(c.var.caller.tenant)).map(({ createdAt, expiresAt }) => ({
@@ -145,11 +147,11 @@ export function webhookRoutes(app: Api, { webhooks, redis }: ApiParts): void {
     const { tenant } = c.var.caller;
     const { url } = c.req.valid('json');
     checkUrl(egress, url, '/url');
-    const running = underWay.get(tenant) ?? 0;
+    const running = runningTests.get(tenant) ?? 0;
     if (running >= MAX_TESTS) {
-      throw new LehrError('rate-limited', `${running} tests are under way.`, { retryAfterS: 1 });
+      throw new LehrError('rate-limited', `${running} tests are already running.`, { retryAfterS: 1 });
     }
-    underWay.set(tenant, running + 1);
+    runningTests.set(tenant, running + 1);
     try {
       const now = await redisNow(redis);
       const id = webhookId(newJobId(), TEST_EVENT);
@@ -160,9 +162,9 @@ export function webhookRoutes(app: Api, { webhooks, redis }: ApiParts): void {
       if (delivered) await receivers.markHealthy({ tenant, url });
       return c.json({ ...attempt, delivered }, 200);
     } finally {
-      const left = (underWay.get(tenant) ?? 1) - 1;
-      if (left > 0) underWay.set(tenant, left);
-      else underWay.delete(tenant);
+      const left = (runningTests.get(tenant) ?? 1) - 1;
+      if (left > 0) runningTests.set(tenant, left);
+      else runningTests.delete(tenant);
     }
   });
 }

@@ -17,7 +17,7 @@ const PATH = '/v1/jobs';
 
 const headers = z.object({
   ...IDEMPOTENCY_HEADER,
-  prefer: z.string().optional().meta({ description: '`wait=N` holds the answer, as `?wait=N` does.' }),
+  prefer: z.string().optional().meta({ description: '`wait=N` has the same effect as `?wait=N`.' }),
 });
 
 const route = createRoute({
@@ -25,10 +25,11 @@ const route = createRoute({
   path: PATH,
   operationId: 'createJob',
   tags: ['jobs'],
-  summary: 'Have a job done',
+  summary: 'Create a job',
   description:
-    'Answers 202 as soon as the job is stored; from then on it reaches exactly one end. With a wait, the answer is held ' +
-    'until the job is over (200) or the time is up (202); the job goes on either way, also when you hang up.',
+    'Responds with 202 as soon as the job is stored; from then on it reaches exactly one terminal state. With a wait, the ' +
+    'response is held until the job has ended (200) or the wait is over (202). The job continues in any case, also when the ' +
+    'client disconnects.',
   security: BEARER,
   request: {
     query: WaitQuery,
@@ -40,11 +41,11 @@ const route = createRoute({
   },
   responses: {
     200: {
-      description: 'The job is over.',
+      description: 'The job has ended.',
       content: { 'application/json': { schema: JobSchema, example: SUCCEEDED_JOB } },
     },
     202: {
-      description: 'The job waits or runs; ask again at `Location`.',
+      description: 'The job is queued or running; its URL is in `Location`.',
       content: { 'application/json': { schema: JobSchema, example: QUEUED_JOB } },
     },
     ...problemsWithKey(

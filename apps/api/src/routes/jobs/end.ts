@@ -1,4 +1,4 @@
-/** Calling a job off and deleting it. */
+/** Cancels and deletes jobs. */
 
 import { createRoute } from '@hono/zod-openapi';
 import { JobSchema } from '@lehr/shared';
@@ -20,18 +20,18 @@ const cancelRoute = createRoute({
   path: '/v1/jobs/{id}/cancel',
   operationId: 'cancelJob',
   tags: ['jobs'],
-  summary: 'Call a job off',
-  description: 'A waiting job ends at once; a running one is stopped at its next step. Takes no body.',
+  summary: 'Cancel a job',
+  description: 'A queued job ends at once; a running one stops at its next step. Takes no body.',
   security: BEARER,
   middleware: requires('cancel'),
   request: { params: IdParams },
   responses: {
     200: {
-      description: 'The job is over: canceled now, or ended before.',
+      description: 'The job has ended: it is canceled, or had ended before.',
       content: { 'application/json': { schema: JobSchema, example: canceled } },
     },
     202: {
-      description: 'The worker that runs it has been told.',
+      description: 'The worker that runs the job has been asked to stop it.',
       content: { 'application/json': { schema: JobSchema } },
     },
     ...problemsWithKey('not-found'),
@@ -43,19 +43,19 @@ const deleteRoute = createRoute({
   path: '/v1/jobs/{id}',
   operationId: 'deleteJob',
   tags: ['jobs'],
-  summary: 'Forget a job',
+  summary: 'Delete a job',
   description:
-    'Removes a finished job with its outputs. A job that is not over, or has a part that is not, is called off instead. A part of a workflow ' +
-    'goes with the whole, and alone is a conflict.',
+    'Deletes a job that has ended, with its outputs. A job that has not ended, or a workflow with a node that has not ended, is ' +
+    'cancelled instead. A node cannot be deleted without its workflow; that is a conflict.',
   security: BEARER,
   middleware: requires('cancel'),
   request: { params: IdParams },
   responses: {
     202: {
-      description: 'The job was not over and has been called off; delete it again when it is.',
+      description: 'The job had not ended and is being cancelled; delete it again when it has ended.',
       content: { 'application/json': { schema: JobSchema, example: canceled } },
     },
-    204: { description: 'Record and outputs are gone.' },
+    204: { description: 'The job and its outputs are deleted.' },
     ...problemsWithKey('not-found', 'conflict', 'storage-failed'),
   },
 });

@@ -18,10 +18,10 @@ import { IdParams } from './params.ts';
 
 const query = z.strictObject({
   after: z.coerce.number().int().nonnegative().default(0).meta({
-    description: '`id` of the last event you have. `Last-Event-ID`, which says the same, goes before it.',
+    description: 'The `id` of the last event you have. The header `Last-Event-ID` overrides it.',
   }),
   previews: z.enum(['true', 'false']).default('true').meta({
-    description: 'Whether to be shown the pictures while they are made, as `job.preview`.',
+    description: 'Whether to send previews of unfinished images, as `job.preview`.',
   }),
 });
 
@@ -30,21 +30,21 @@ const headers = z.object({
     .string()
     .regex(/^\d{1,15}$/, 'must be the id of an event')
     .optional()
-    .meta({ description: 'Sent by browsers that come back: what happened since then follows.' }),
+    .meta({ description: 'Sent by browsers that reconnect: the stream continues after this event.' }),
 });
 
 const DESCRIPTION =
-  'Server-sent events: the job’s past ones, then each as it happens, until the job is over; then the stream closes. ' +
-  'Progress comes at most every 250 ms, `job.preview` (no id, not repeated) at most twice a second, a `: ping` comment in ' +
-  'every 15 s of silence. A client that lost its connection comes back with the id of the last event it has, to this or any ' +
-  'other server, and misses nothing. The end comes exactly once on each connection, with the whole job in it.';
+  'Server-sent events: first the past events of the job, then each new one, until the job has ended; then the stream closes. ' +
+  'Progress is sent at most every 250 ms, `job.preview` (without an id, not repeated) at most twice a second, and a `: ping` ' +
+  'comment after every 15 s without an event. A client that reconnects, to this or another server, with the id of the last ' +
+  'event it has misses nothing. The last event is sent exactly once on each connection and has the whole job.';
 
 const responses = {
   200: {
     description: 'The events, as they happen.',
     content: { 'text/event-stream': { schema: JobEventSchema, example: PROGRESS_EVENT } },
   },
-  204: { description: 'The job is over and you have its end: a browser stops coming back.' },
+  204: { description: 'The job has ended and you have its last event: a browser does not reconnect.' },
 };
 
 const keyRoute = createRoute({
@@ -67,8 +67,8 @@ const linkRoute = createRoute({
   tags: ['jobs'],
   summary: 'Follow a job without a key',
   description:
-    'As `/v1/jobs/{id}/events`, for clients that send no key, such as a browser’s EventSource: `links.events_signed` of a job ' +
-    'leads here and is the right to follow that job until it expires. A stream that is open by then stays open.',
+    'As `/v1/jobs/{id}/events`, for clients that cannot send a key, such as EventSource in a browser. `links.events_signed` of a ' +
+    'job is a signed link to this route; until it expires it grants the right to follow that job. An open stream stays open.',
   request: {
     params: IdParams,
     query: query.extend({ expires: z.string(), sig: z.string() }),
@@ -97,17 +97,17 @@ export function jobEventsRoutes(app: Api, parts: ApiParts): void {
     return answer(c, parts, record, holderOf(caller), { ...c.req.valid('query'), ...c.req.valid('header') });
   });
 
-  // Pages of other origins may follow a job; that is what the link is for.
+  // Pages of other origins may follow a job through its link.
   app.use('/events/*', secureHeaders({ crossOriginResourcePolicy: 'cross-origin', overwrite: false }));
   app.openapi(linkRoute, async (c) => {
     const { id } = c.req.valid('param');
     const { outcome } = eventLinks.verdict(id, new URL(c.req.url).searchParams);
     if (outcome === 'invalid') throw new LehrError('forbidden', 'This link is not valid.');
     if (outcome === 'expired') {
-      throw new LehrError('gone', 'This link has expired; ask for the job again for a new one.');
+      throw new LehrError('gone', 'This link has expired. Get the job again for a new link.');
     }
     const record = isJobId(id) ? await records.read(id) : undefined;
-    if (!record) throw new LehrError('not-found', 'There is no such job any more.');
+    if (!record) throw new LehrError('not-found', 'This job no longer exists.');
     c.header('access-control-allow-origin', '*');
     return answer(c, parts, record, linkHolderOf(record.tenant), {
       ...c.req.valid('query'),
@@ -116,7 +116,7 @@ export function jobEventsRoutes(app: Api, parts: ApiParts): void {
   });
 }
 
-interface Wish {
+interface FollowQuery {
   readonly after: number;
   readonly previews: 'true' | 'false';
   readonly 'last-event-id'?: string | undefined;
@@ -127,14 +127,14 @@ function answer(
   { feeds, streams }: ApiParts,
   record: JobRecord,
   holder: StreamHolder,
-  wish: Wish,
+  query: FollowQuery,
 ): Response {
-  const said = wish['last-event-id'] === undefined ? wish.after : Number(wish['last-event-id']);
-  // Events that Redis lost in a crash: nobody knows what this client has missed since.
-  const after = said > record.rev ? 0 : said;
+  const last = query['last-event-id'] === undefined ? query.after : Number(query['last-event-id']);
+  // A later event than the record has: Redis lost events in a crash, so all that it has are sent again.
+  const after = last > record.rev ? 0 : last;
   if (isOver(record) && after === record.rev) return c.body(null, 204);
   const body = countedStream(streams, holder, (disconnected) =>
-    chunks(feeds.follow({ id: record.id, after, previews: wish.previews === 'true', disconnected })),
+    chunks(feeds.follow({ id: record.id, after, previews: query.previews === 'true', disconnected })),
   );
   return c.body(body, 200, SSE_HEADERS);
 }

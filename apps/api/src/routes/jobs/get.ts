@@ -13,7 +13,7 @@ const headers = z.object({
   'if-none-match': z
     .string()
     .optional()
-    .meta({ description: 'The `ETag` you have: answered 304 while the job is still at that version.' }),
+    .meta({ description: 'The `ETag` you have; the response is 304 if the job still has that version.' }),
 });
 
 const route = createRoute({
@@ -21,9 +21,10 @@ const route = createRoute({
   path: '/v1/jobs/{id}',
   operationId: 'getJob',
   tags: ['jobs'],
-  summary: 'Look at a job',
+  summary: 'Get a job',
   description:
-    'With `wait`, held until the job is over; with `wait` and `If-None-Match`, until it changes at all (progress counts).',
+    'With `wait`, the response is held until the job has ended; with `wait` and `If-None-Match`, until the job changes, progress ' +
+    'included.',
   security: BEARER,
   middleware: requires('read'),
   request: { params: IdParams, query: WaitQuery, headers },
@@ -32,7 +33,7 @@ const route = createRoute({
       description: 'The job. `ETag` is its version.',
       content: { 'application/json': { schema: JobSchema, example: SUCCEEDED_JOB } },
     },
-    304: { description: 'Still at the version in `If-None-Match`.' },
+    304: { description: 'The job still has the version in `If-None-Match`.' },
     ...problemsWithKey('invalid-request', 'not-found'),
   },
 });

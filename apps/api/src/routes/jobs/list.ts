@@ -12,7 +12,7 @@ const ListQuery = z.strictObject({
   type: JobTypeParamSchema.optional(),
   model: z.string().min(1).max(200).optional().meta({ description: '`name` or `name@version`.' }),
   limit: z.coerce.number().int().min(1).max(100).default(20),
-  cursor: z.string().max(200).optional().meta({ description: '`next_cursor` of the page before.' }),
+  cursor: z.string().max(200).optional().meta({ description: '`next_cursor` of the previous page.' }),
 });
 
 const route = createRoute({
@@ -22,13 +22,14 @@ const route = createRoute({
   tags: ['jobs'],
   summary: 'List your jobs, newest first',
   description:
-    'A cursor stays valid while jobs come and go. A page of a filter that few jobs pass may be short and still have a next one.',
+    'A cursor stays valid while jobs are created and deleted. With a filter that few jobs match, a page can be short and still have a ' +
+    'next one.',
   security: BEARER,
   middleware: requires('read'),
   request: { query: ListQuery },
   responses: {
     200: {
-      description: 'A page. `Link` names the next one.',
+      description: 'A page. `Link` has the URL of the next one.',
       content: {
         'application/json': {
           schema: JobListSchema,

@@ -3,12 +3,12 @@ import { z } from '@hono/zod-openapi';
 import { MAX_WAIT_S } from '../../calls/call-headers.ts';
 
 export const IdParams = z.object({
-  id: z.string().meta({ description: "The job's id.", example: 'job_01jd3v9s6w0000000000000000' }),
+  id: z.string().meta({ description: 'The id of the job.', example: 'job_01jd3v9s6w0000000000000000' }),
 });
 
 export const WaitQuery = z.strictObject({
   wait: z.coerce.number().min(0).max(MAX_WAIT_S).default(0).meta({
-    description: 'Seconds to hold the answer, at most 60, until the job is over.',
+    description: 'Seconds to hold the response, at most 60, until the job has ended.',
     example: 30,
   }),
 });

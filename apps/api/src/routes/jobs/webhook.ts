@@ -1,4 +1,4 @@
-/** How telling of a job went, and telling again. */
+/** The webhook deliveries of a job: their log, and redelivery. */
 import { createRoute } from '@hono/zod-openapi';
 import { DeliveryLogSchema, DeliverySchema, isJobId, type JobId } from '@lehr/shared';
 import type { Api, ApiParts } from '../../api.ts';
@@ -17,8 +17,9 @@ const logRoute = createRoute({
   method: 'get',
   path: '/v1/jobs/{id}/webhook',
   operationId: 'getWebhookLog',
-  summary: "See how a job's webhooks were delivered",
-  description: 'Every event that was or will be sent, and every attempt with what the receiver answered.',
+  summary: 'Get the webhook log of a job',
+  description:
+    'All events that were sent or will be sent, and all attempts with the replies of the receiver.',
   middleware: requires('read'),
   responses: {
     200: {
@@ -34,13 +35,13 @@ const redeliverRoute = createRoute({
   method: 'post',
   path: '/v1/jobs/{id}/webhook/redeliver',
   operationId: 'redeliverWebhook',
-  summary: "Send a job's last event again",
+  summary: 'Redeliver the last webhook event of a job',
   description:
-    'With its old id and bytes, now, with all its attempts anew; also to a receiver that was given up. Takes no body.',
+    'Sends it at once with the same id and bytes and counts its attempts from zero, also to a receiver that was closed. Takes no body.',
   middleware: requires('submit'),
   responses: {
     202: {
-      description: 'It is on its way.',
+      description: 'The delivery is scheduled.',
       content: { 'application/json': { schema: DeliverySchema } },
     },
     ...problemsWithKey('not-found', 'conflict'),
@@ -64,7 +65,7 @@ export function jobWebhookRoutes(app: Api, parts: ApiParts): void {
   });
 }
 
-/** Deliveries can outlive the record of their job: a receiver that is down is tried for days. */
+/** Deliveries can outlive the record of their job: a receiver that fails is retried for days. */
 async function findDeliveries(
   { records, webhooks }: ApiParts,
   caller: Caller,
