@@ -249,16 +249,6 @@ const DOORS: readonly Door[] = [
     refused: ['apps/worker/src/intake/u.ts', 'apps/worker/src/delivery/u.ts', 'apps/worker/src/audio/u.ts'],
     allowed: ['apps/worker/src/engine/u.ts'],
   },
-  ...[
-    ['mpg123-decoder', 'mp3.ts'],
-    ['opus-decoder', 'opus.ts'],
-    ['@wasm-audio-decoders/ogg-vorbis', 'vorbis.ts'],
-    ['mediabunny', 'containers.ts'],
-  ].map(([source, file]) => ({
-    source,
-    refused: ['apps/worker/src/audio/decode.ts', 'apps/worker/src/whisper/x.ts'],
-    allowed: [`apps/worker/src/audio/formats/${file}`],
-  })),
   {
     source: '../audio/decode.ts',
     refused: ['apps/worker/src/intake/y.ts'],

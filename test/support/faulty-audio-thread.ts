@@ -1,4 +1,4 @@
-/** An audio thread that fails on a file in the way that the file's first byte names. It answers other tasks. */
+/** An audio thread that dies in a cut, in the way that the cut names. It performs other tasks. */
 import { parentPort } from 'node:worker_threads';
 import {
   AUDIO_THREAD_READY,
@@ -6,10 +6,11 @@ import {
   type AudioTask,
 } from '../../apps/worker/src/audio/audio-protocol.ts';
 
-export const FAULTS = { hangs: 1, heap: 2, exits: 3, throws: 4 } as const;
+/** By the `maxSamples` of a cut. */
+export const FAULTS = { heap: 2, exits: 3, throws: 4 } as const;
 
 parentPort?.on('message', (task: AudioTask) => {
-  if (task.type === 'decode') failBy(task.bytes[0]);
+  if (task.type === 'cut' && task.maxSamples > 1) failBy(task.maxSamples);
   parentPort?.postMessage({ type: 'cut', ranges: [] } satisfies AudioAnswer);
 });
 parentPort?.postMessage(AUDIO_THREAD_READY);
@@ -17,8 +18,6 @@ parentPort?.postMessage(AUDIO_THREAD_READY);
 /** Never returns. */
 function failBy(fault: number): never {
   switch (fault) {
-    case FAULTS.hangs:
-      for (;;);
     case FAULTS.heap: {
       const kept: number[][] = [];
       for (;;) kept.push(new Array(1 << 20).fill(0.5));

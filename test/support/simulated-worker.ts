@@ -60,6 +60,7 @@ const worker = new Worker({
   },
   audio: new AudioDesk({
     threads: 1,
+    decodings: 1,
     entry: new URL('../../apps/worker/dist/audio/audio-thread.js', import.meta.url),
   }),
   fetchAudio: () => Promise.reject(new Error('A simulated worker fetches no audio.')),

@@ -1,4 +1,4 @@
-/** The audio room as the worker has it: real threads, real files, hostile ones among them. */
+/** The audio room as the worker has it: real threads, the real ffmpeg, real files, hostile ones among them. */
 import { readdirSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
@@ -11,20 +11,32 @@ import { sampleFile, sampleManifest } from '../support/audio-golden.ts';
 import { bundle } from '../support/bundle.ts';
 import { FAULTS } from '../support/faulty-audio-thread.ts';
 import { measureOwnDelay } from '../support/own-delay.ts';
+import { shellProgram } from '../support/shell-program.ts';
+import { wav } from '../support/spoken.ts';
 
 const SAMPLES = new URL('../golden/samples/', import.meta.url);
 const LIMITS = { maxDurationS: 1800, timeoutMs: 10_000 };
 const MEL = { melBins: 80, fftSize: 400, hopLength: 160, windowSamples: 5 * WAVEFORM_RATE } as const;
 
-async function openDesk(threads = 2, entry = '../../apps/worker/src/audio/audio-thread.ts') {
-  const desk = new AudioDesk({ threads, entry: pathToFileURL(await bundle(entry, import.meta.url)) });
+const THREAD = '../../apps/worker/src/audio/audio-thread.ts';
+const FAULTY_THREAD = '../support/faulty-audio-thread.ts';
+
+/** `ffmpeg` is a shell script that takes its place. */
+async function openDesk({ threads = 2, decodings = 1, entry = THREAD, ffmpeg = '' } = {}) {
+  const desk = new AudioDesk({
+    threads,
+    decodings,
+    entry: pathToFileURL(await bundle(entry, import.meta.url)),
+    ...(ffmpeg && { ffmpeg: shellProgram(ffmpeg) }),
+  });
   onTestFinished(() => desk.close());
   return desk;
 }
 
-const openFaultyDesk = (threads: number) => openDesk(threads, '../support/faulty-audio-thread.ts');
+const MP3 = sampleFile('formats/en_circle.mp3');
+const NOTHING = { length: 0, blocks: [] };
 
-test('a file becomes a waveform, windows and cuts, all computed in the thread', async () => {
+test('a file becomes a waveform, and a thread computes its windows and cuts', async () => {
   const desk = await openDesk();
   const { waveform, durationS, format } = await desk.decode(sampleFile('formats/en_circle.flac'), LIMITS);
   expect({ format, durationS, length: waveform.length }).toEqual({
@@ -41,19 +53,17 @@ test('a file becomes a waveform, windows and cuts, all computed in the thread', 
   expect(await desk.cut(waveform, 20_000)).toEqual(cutAtSilences(waveform, 20_000));
 });
 
-test('bytes that fill their buffer move to the thread, a slice of another is copied', async () => {
-  const desk = await openDesk(1);
-  const bytes = sampleFile('formats/en_circle.flac');
-  const around = new Uint8Array(bytes.length + 10);
-  around.set(bytes, 5);
-  await desk.decode(around.subarray(5, 5 + bytes.length), LIMITS);
-  expect(around).toHaveLength(bytes.length + 10);
-  await desk.decode(bytes, LIMITS);
-  expect(bytes).toHaveLength(0);
+test('the bytes of a file stay with the caller', async () => {
+  const desk = await openDesk();
+  for (const file of ['formats/en_circle.flac', 'speech/en_circle.wav']) {
+    const bytes = sampleFile(file);
+    await desk.decode(bytes, LIMITS);
+    expect(bytes).toEqual(sampleFile(file));
+  }
 });
 
-test('every broken file ends as its manifest says, within 2 s, without a pile of memory', async () => {
-  const desk = await openDesk(1);
+test('every broken file ends as its manifest says, within 2 s, in little memory', async () => {
+  const desk = await openDesk();
   const { broken } = sampleManifest;
   expect(broken.map(({ file }) => file.split('/')[1]).sort()).toEqual(
     readdirSync(new URL('broken/', SAMPLES)).sort(),
@@ -95,7 +105,7 @@ test.each([
   async (_, declared) => {
     const bytes = silentFlac({ seconds: 24 * 3600, declaredSeconds: declared });
     expect(bytes.length).toBeLessThan(400_000);
-    const desk = await openDesk(1);
+    const desk = await openDesk();
     await desk.decode(sampleFile('formats/en_circle.flac'), LIMITS);
     let highest = 0;
     const before = process.memoryUsage.rss();
@@ -114,8 +124,8 @@ test.each([
   },
 );
 
-test('the parent answers while a thread decodes', async () => {
-  const desk = await openDesk(1);
+test('the parent stays responsive while a file is decoded', async () => {
+  const desk = await openDesk();
   await desk.decode(sampleFile('formats/en_circle.flac'), LIMITS);
   const bytes = silentFlac({ seconds: 1200, declaredSeconds: 0 });
   const longestDelayMs = measureOwnDelay();
@@ -124,45 +134,84 @@ test('the parent answers while a thread decodes', async () => {
   expect(longestDelayMs()).toBeLessThan(100);
 });
 
-test('a file that hangs the decoder is given up, and its thread with it', async () => {
-  const desk = await openFaultyDesk(1);
-  await expect(desk.decode(Uint8Array.of(FAULTS.hangs), { ...LIMITS, timeoutMs: 200 })).rejects.toMatchObject(
-    {
-      code: 'invalid-audio',
-      message: 'Decoding the file took longer than 0.2 seconds.',
-    },
-  );
-  expect(await desk.cut({ length: 0, blocks: [] }, 1)).toEqual([]);
+test('a plain WAV file of half an hour is read without blocking the parent', async () => {
+  const desk = await openDesk();
+  const bytes = wav(new Int16Array(1800 * WAVEFORM_RATE));
+  const longestDelayMs = measureOwnDelay();
+  const { durationS } = await desk.decode(bytes, LIMITS);
+  expect(durationS).toBe(1800);
+  expect(longestDelayMs()).toBeLessThan(100);
+});
+
+test('a file that hangs ffmpeg is refused', async () => {
+  const desk = await openDesk({ entry: FAULTY_THREAD, ffmpeg: 'exec sleep 60' });
+  await expect(desk.decode(MP3, { ...LIMITS, timeoutMs: 500 })).rejects.toMatchObject({
+    code: 'invalid-audio',
+    message: 'Decoding the file took longer than 0.5 seconds.',
+  });
+  expect(await desk.cut(NOTHING, 1)).toEqual([]);
+});
+
+test.each([
+  ['takes too much memory', 'ulimit -v 65536; exec tail -c 1g /dev/zero'],
+  ['exits', 'exit 7'],
+  ['is killed', 'kill -KILL $$'],
+])('a file whose ffmpeg %s is refused, and nothing else fails', async (_, script) => {
+  const desk = await openDesk({ ffmpeg: script });
+  const dying = desk.decode(MP3, LIMITS);
+  const after = desk.decode(sampleFile('speech/en_circle.wav'), LIMITS);
+  await expect(dying).rejects.toMatchObject({ code: 'invalid-audio' });
+  expect((await after).durationS).toBeGreaterThan(2);
 });
 
 test.each(['heap', 'exits', 'throws'] as const)(
-  'a thread that dies of a file (%s) costs that file alone',
+  'a thread that dies in a task (%s) fails that task only',
   async (fault) => {
-    const desk = await openFaultyDesk(1);
-    const dying = desk.decode(Uint8Array.of(FAULTS[fault]), LIMITS);
-    const after = desk.cut({ length: 0, blocks: [] }, 1);
-    await expect(dying).rejects.toMatchObject({ code: 'invalid-audio' });
+    const desk = await openDesk({ threads: 1, entry: FAULTY_THREAD });
+    const dying = desk.cut(NOTHING, FAULTS[fault]);
+    const after = desk.cut(NOTHING, 1);
+    await expect(dying).rejects.toMatchObject({ code: 'internal' });
     expect(await after).toEqual([]);
   },
 );
 
 test('a window never waits for a file that is being decoded', async () => {
-  const desk = await openFaultyDesk(2);
-  const files = [1, 2, 3].map(() =>
-    desk.decode(Uint8Array.of(FAULTS.hangs), { ...LIMITS, timeoutMs: 60_000 }),
-  );
+  const desk = await openDesk({ entry: FAULTY_THREAD, ffmpeg: 'exec sleep 60' });
+  const files = [1, 2, 3].map(() => desk.decode(MP3, { ...LIMITS, timeoutMs: 60_000 }));
   const settled = Promise.allSettled(files);
-  expect(await desk.cut({ length: 0, blocks: [] }, 1)).toEqual([]);
+  expect(await desk.cut(NOTHING, 1)).toEqual([]);
   await desk.close();
   expect(await settled).toEqual(
     files.map(() => ({ status: 'rejected', reason: expect.objectContaining({ code: 'unavailable' }) })),
   );
 });
 
-test('a thread that cannot start is our fault and not the file', async () => {
-  const desk = new AudioDesk({ threads: 1, entry: new URL('no-such-thread.js', import.meta.url) });
+test('a signal that aborts ends a decoding that runs and one that waits', async () => {
+  const desk = await openDesk({ ffmpeg: 'exec sleep 60' });
+  const [first, second] = [new AbortController(), new AbortController()];
+  const running = desk.decode(MP3, LIMITS, first.signal);
+  const waiting = desk.decode(MP3, LIMITS, second.signal);
+  second.abort(new Error('the second is cancelled'));
+  await expect(waiting).rejects.toThrow('the second is cancelled');
+  first.abort(new Error('the first is cancelled'));
+  await expect(running).rejects.toThrow('the first is cancelled');
+});
+
+test('a check of the decoder says what is wrong, and what it says is known until it works', async () => {
+  const desk = await openDesk();
+  expect(await desk.checkDecoder()).toBeUndefined();
+  const without = await openDesk({ ffmpeg: 'exec /no/such/program' });
+  expect(without.decoderProblem).toBeUndefined();
+  await expect(without.decode(MP3, LIMITS)).rejects.toMatchObject({ code: 'unavailable' });
+  expect(without.decoderProblem).toContain('ffmpeg is missing');
+  expect(await without.checkDecoder()).toContain('ffmpeg is missing');
+  const broken = await openDesk({ ffmpeg: 'exit 1' });
+  expect(await broken.checkDecoder()).toContain('its ffmpeg fails on a valid WAV file');
+});
+
+test('a thread that cannot start is an internal error', async () => {
+  const entry = new URL('no-such-thread.js', import.meta.url);
+  const desk = new AudioDesk({ threads: 1, decodings: 1, entry });
   onTestFinished(() => desk.close());
-  await expect(desk.decode(sampleFile('formats/en_circle.flac'), LIMITS)).rejects.toMatchObject({
-    code: 'internal',
-  });
+  await expect(desk.cut(NOTHING, 1)).rejects.toMatchObject({ code: 'internal' });
 });

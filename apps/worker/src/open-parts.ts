@@ -16,8 +16,10 @@ import { WORKER_TIMES, type WorkerObserver, type WorkerParts } from './worker-pa
 
 /** A busy engine that sends no message for so long hangs inside a graph run. */
 const ENGINE_SILENCE_MS = 120_000;
-/** Threads that decode audio and compute its windows. */
+/** They compute the windows of audio for the engine. */
 const AUDIO_THREADS = 2;
+/** Audio files decoded at the same time, each by a process with one thread. */
+const DECODINGS = 2;
 const MB = 1_000_000;
 /** Renewals per lease: several may fail before a lease is lost. */
 const RENEWALS_PER_LEASE = 6;
@@ -46,6 +48,7 @@ export async function openParts(
     store,
     audio: new AudioDesk({
       threads: AUDIO_THREADS,
+      decodings: DECODINGS,
       entry: new URL('./audio/audio-thread.js', import.meta.url),
     }),
     fetchAudio: fetchAudioFrom(store, config),

@@ -1,53 +1,77 @@
 /**
- * The parent's side of the audio room: hands tasks to a few threads and never computes on sound itself. A thread that dies
- * or hangs takes its task with it and nobody else's: waveforms are shared memory that the parent holds, and the next task
- * gets a new thread.
+ * The parent's side of the audio room. Files are decoded by ffmpeg, a process for each; windows and cuts are computed in a few threads.
+ * A process or thread that dies or hangs fails its own task only: waveforms are shared memory that the parent holds, and the next task
+ * gets a new process or thread.
  */
 import { LehrError } from '@lehr/shared';
 import type { AudioAnswer, AudioTask } from './audio-protocol.ts';
-import type { AudioLimits, DecodedAudio } from './decode.ts';
+import { type AudioLimits, type DecodedAudio, decodeAudio } from './decode.ts';
+import { ffmpegProblem } from './ffmpeg-check.ts';
 import type { LogMelConfig } from './log-mel.ts';
 import { RunningThread } from './running-thread.ts';
 import type { SampleRange } from './silence.ts';
+import { Slots } from './slots.ts';
 import type { Waveform } from './waveform.ts';
 
 export type { SampleRange } from './silence.ts';
 
 export interface AudioDeskOptions {
-  /** Started when first needed. Of two or more, one is always kept from decoding, so that the engine gets its windows. */
+  /** Started when first needed. */
   readonly threads: number;
-  /** The entry module; tests start others. */
+  /** The entry module of a thread; tests start others. */
   readonly entry: URL;
+  /** Files that are decoded at the same time. */
+  readonly decodings: number;
+  /** The program to run; ffmpeg from PATH when not given. */
+  readonly ffmpeg?: string;
 }
 
 type Answer = Exclude<AudioAnswer, { type: 'failed' }>;
 
-interface Pending {
-  readonly task: AudioTask;
-  readonly resolve: (answer: Answer) => void;
-  readonly reject: (error: unknown) => void;
-}
-
 export class AudioDesk {
   readonly #options: AudioDeskOptions;
-  readonly #maxDecodings: number;
+  readonly #decodings: Slots;
+  readonly #tasks: Slots;
   readonly #threads = new Set<RunningThread>();
+  readonly #closing = new AbortController();
   #idle: RunningThread[] = [];
-  #waiting: Pending[] = [];
-  readonly #running = new Set<Pending>();
-  #isClosed = false;
+  #decoderProblem: string | undefined;
 
   constructor(options: AudioDeskOptions) {
     this.#options = options;
-    this.#maxDecodings = Math.max(1, options.threads - 1);
+    this.#decodings = new Slots(options.decodings);
+    this.#tasks = new Slots(options.threads);
   }
 
   /**
-   * Any file to a 16 kHz mono waveform, freed with its last reference. The bytes are given away: when they fill their
-   * buffer, it moves, and the caller's view is empty afterwards. Rejects with LehrError `invalid-audio` or `too-large`.
+   * Any file to a 16 kHz mono waveform, freed with its last reference. Rejects as decodeAudio does, and with the reason of the signal
+   * when it aborts.
    */
-  async decode(bytes: Uint8Array, limits: AudioLimits): Promise<DecodedAudio> {
-    return (await this.#perform({ type: 'decode', bytes, limits })).audio;
+  decode(bytes: Uint8Array, limits: AudioLimits, signal?: AbortSignal): Promise<DecodedAudio> {
+    const closing = this.#closing.signal;
+    const end = signal ? AbortSignal.any([signal, closing]) : closing;
+    const { ffmpeg } = this.#options;
+    const decode = async (): Promise<DecodedAudio> => {
+      try {
+        return await decodeAudio(bytes, limits, { signal: end, ...(ffmpeg && { ffmpeg }) });
+      } catch (error) {
+        if (error instanceof LehrError && error.code === 'unavailable' && !end.aborted)
+          this.#decoderProblem = error.message;
+        throw error;
+      }
+    };
+    return this.#decodings.run(decode, end);
+  }
+
+  /** Why files cannot be decoded here, in a sentence, as far as a check or a decoding has shown. */
+  get decoderProblem(): string | undefined {
+    return this.#decoderProblem;
+  }
+
+  /** Decodes a small file to find out whether that works here. */
+  async checkDecoder(): Promise<string | undefined> {
+    this.#decoderProblem = await ffmpegProblem(this.#options.ffmpeg);
+    return this.#decoderProblem;
   }
 
   /**
@@ -63,7 +87,7 @@ export class AudioDesk {
     return (await this.#perform({ type: 'mel', waveform, startSample, endSample, config })).mel;
   }
 
-  /** The whole waveform in ranges of at most `maxSamples`, back to back, cut where nobody speaks. */
+  /** The whole waveform in ranges of at most `maxSamples`, back to back, cut at silences. */
   async cut(waveform: Waveform, maxSamples: number): Promise<readonly SampleRange[]> {
     return (await this.#perform({ type: 'cut', waveform, maxSamples })).ranges;
   }
@@ -73,53 +97,26 @@ export class AudioDesk {
     this.#idle.push(await this.#thread());
   }
 
-  /** Stops the threads; what is running or waiting rejects with LehrError `unavailable`. */
+  /** Ends processes and threads; what is running or waiting rejects with LehrError `unavailable`. */
   async close(): Promise<void> {
-    this.#isClosed = true;
-    for (const { reject } of [...this.#waiting.splice(0), ...this.#running]) reject(shuttingDown());
+    this.#closing.abort(new LehrError('unavailable', 'The worker is shutting down.'));
     await Promise.all([...this.#threads].map((thread) => thread.close()));
   }
 
   async #perform<Task extends AudioTask>(task: Task): Promise<Extract<Answer, { type: Task['type'] }>> {
-    if (this.#isClosed) throw shuttingDown();
-    const answer = await new Promise<Answer>((resolve, reject) => {
-      this.#waiting.push({ task, resolve, reject });
-      this.#assign();
-    });
-    return answer as Extract<Answer, { type: Task['type'] }>;
-  }
-
-  /** Gives tasks to threads as far as there are any. */
-  #assign(): void {
-    while (this.#running.size < this.#options.threads) {
-      const next = this.#next();
-      if (!next) return;
-      this.#waiting = this.#waiting.filter((pending) => pending !== next);
-      this.#running.add(next);
-      void this.#run(next);
-    }
-  }
-
-  /** Windows before files: the engine waits for them with a half-filled batch. */
-  #next(): Pending | undefined {
-    const quick = this.#waiting.find(({ task }) => task.type !== 'decode');
-    const decodings = [...this.#running].filter(({ task }) => task.type === 'decode').length;
-    return quick ?? (decodings < this.#maxDecodings ? this.#waiting[0] : undefined);
-  }
-
-  async #run(pending: Pending): Promise<void> {
-    try {
+    const { signal } = this.#closing;
+    const answer = await this.#tasks.run(async () => {
       const thread = await this.#thread();
       try {
-        pending.resolve(await thread.perform(pending.task));
+        return await thread.perform(task);
+      } catch (error) {
+        signal.throwIfAborted();
+        throw error;
       } finally {
         if (thread.isAlive) this.#idle.push(thread);
       }
-    } catch (error) {
-      pending.reject(error);
-    }
-    this.#running.delete(pending);
-    this.#assign();
+    }, signal);
+    return answer as Extract<Answer, { type: Task['type'] }>;
   }
 
   async #thread(): Promise<RunningThread> {
@@ -129,10 +126,9 @@ export class AudioDesk {
     for (const thread of this.#threads) if (!thread.isAlive) this.#threads.delete(thread);
     const thread = await RunningThread.start(this.#options.entry);
     this.#threads.add(thread);
-    if (!this.#isClosed) return thread;
-    await thread.close();
-    throw shuttingDown();
+    const { signal } = this.#closing;
+    if (signal.aborted) await thread.close();
+    signal.throwIfAborted();
+    return thread;
   }
 }
-
-const shuttingDown = (): LehrError => new LehrError('unavailable', 'The worker is shutting down.');

@@ -1,15 +1,8 @@
-/** What the worker's parent and an audio thread say to each other. One task at a time, one answer to each. */
+/** The messages between the worker's parent and an audio thread. One task at a time, one answer to each. */
 import type { ErrorCode } from '@lehr/shared';
-import type { AudioLimits, DecodedAudio } from './decode.ts';
 import type { LogMelConfig } from './log-mel.ts';
 import type { SampleRange } from './silence.ts';
 import type { Waveform } from './waveform.ts';
-
-export interface DecodeTask {
-  readonly type: 'decode';
-  readonly bytes: Uint8Array;
-  readonly limits: AudioLimits;
-}
 
 export interface MelTask {
   readonly type: 'mel';
@@ -26,14 +19,13 @@ export interface CutTask {
   readonly maxSamples: number;
 }
 
-export type AudioTask = DecodeTask | MelTask | CutTask;
+export type AudioTask = MelTask | CutTask;
 
 export type AudioAnswer =
-  | { readonly type: 'decode'; readonly audio: DecodedAudio }
   /** [melBins, frames], row-major. */
   | { readonly type: 'mel'; readonly mel: Float32Array }
   | { readonly type: 'cut'; readonly ranges: readonly SampleRange[] }
   | { readonly type: 'failed'; readonly failure: { readonly code: ErrorCode; readonly message: string } };
 
-/** First word of a thread: its modules are loaded. */
+/** The first message of a thread: its modules are loaded. */
 export const AUDIO_THREAD_READY = 'ready';

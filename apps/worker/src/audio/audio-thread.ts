@@ -1,16 +1,13 @@
-/** Entry of the audio thread: tasks in, sound out. It computes so that the parent's event loop need not. */
+/** Entry of an audio thread: computes windows and cuts of waveforms, so that the parent's event loop stays free. */
 import { parentPort } from 'node:worker_threads';
 import { toLehrError, unreachable } from '@lehr/shared';
 import { AUDIO_THREAD_READY, type AudioAnswer, type AudioTask } from './audio-protocol.ts';
-import { decodeAudio } from './decode.ts';
 import { logMelWindow } from './log-mel.ts';
 import { cutAtSilences } from './silence.ts';
 import { readWaveform } from './waveform.ts';
 
-async function perform(task: AudioTask): Promise<AudioAnswer> {
+function perform(task: AudioTask): AudioAnswer {
   switch (task.type) {
-    case 'decode':
-      return { type: 'decode', audio: await decodeAudio(task.bytes, task.limits) };
     case 'mel': {
       const { waveform, startSample, endSample, config } = task;
       const end = Math.min(startSample + config.windowSamples, endSample, waveform.length);
@@ -24,9 +21,9 @@ async function perform(task: AudioTask): Promise<AudioAnswer> {
   }
 }
 
-parentPort?.on('message', async (task: AudioTask) => {
+parentPort?.on('message', (task: AudioTask) => {
   try {
-    const answer = await perform(task);
+    const answer = perform(task);
     parentPort?.postMessage(answer, answer.type === 'mel' ? [answer.mel.buffer as ArrayBuffer] : []);
   } catch (error) {
     const { code, message } = toLehrError(error);

@@ -1,15 +1,7 @@
-/** Any file to a 16 kHz mono waveform: told by its bytes, counted while it is decoded. Runs in the audio thread. */
-import { ffmpegBlocks } from './ffmpeg.ts';
-import { decodeAiff } from './formats/aiff.ts';
-import { decodeContainer } from './formats/containers.ts';
-import { decodeFlac } from './formats/flac.ts';
-import { decodeMp3 } from './formats/mp3.ts';
-import { decodeOgg } from './formats/ogg.ts';
-import { UnreadableCodec } from './formats/unreadable-codec.ts';
-import { decodeWav } from './formats/wav.ts';
-import { decodeWebm } from './formats/webm.ts';
-import type { PcmBlocks } from './pcm-block.ts';
+/** Any audio file to a 16 kHz mono waveform. The bytes decide what the file is, and samples are counted while they are decoded. */
+import { decodeWithFfmpeg } from './ffmpeg.ts';
 import { type AudioFormat, sniffFormat } from './sniff.ts';
+import { isPlain, plainSamples, readWavHeader } from './wav.ts';
 import { WAVEFORM_RATE, type Waveform } from './waveform.ts';
 import { WaveformSink } from './waveform-sink.ts';
 
@@ -20,55 +12,49 @@ export interface AudioLimits {
   readonly timeoutMs: number;
 }
 
+export interface DecodeOptions {
+  /** Its abort ends the decoding, which then rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+  /** The program to run. */
+  readonly ffmpeg?: string;
+}
+
 export interface DecodedAudio {
   readonly waveform: Waveform;
   readonly durationS: number;
-  /** What the bytes were. */
+  /** What the bytes are. */
   readonly format: AudioFormat;
 }
 
 /**
- * Own readers and libraries first; ffmpeg, when there is one, for the codecs they leave out. Throws LehrError
- * `invalid-audio` with what is wrong, or `too-large` at the first sample past the limit.
+ * ffmpeg decodes, mixes and resamples all formats, except a WAV file that holds a waveform already: starting Debian's ffmpeg takes
+ * 80 ms of processor time, copying such a file none. Rejects with LehrError `invalid-audio` that says what is wrong, `too-large` at
+ * the first sample past the limit, or `unavailable` when there is no ffmpeg.
  */
-export async function decodeAudio(bytes: Uint8Array, limits: AudioLimits): Promise<DecodedAudio> {
+export async function decodeAudio(
+  bytes: Uint8Array,
+  limits: AudioLimits,
+  options: DecodeOptions = {},
+): Promise<DecodedAudio> {
   const format = sniffFormat(bytes);
   const sink = new WaveformSink(limits.maxDurationS);
-  try {
-    await fill(sink, blocksOf(format, bytes, limits.maxDurationS));
-  } catch (error) {
-    if (!(error instanceof UnreadableCodec)) throw error;
-    await fill(sink, ffmpegBlocks(bytes, format, error, limits.timeoutMs));
+  for await (const samples of samplesOf(bytes, format, limits, options)) {
+    options.signal?.throwIfAborted();
+    sink.write(samples);
   }
   const waveform = sink.finish();
   return { waveform, durationS: waveform.length / WAVEFORM_RATE, format };
 }
 
-async function fill(sink: WaveformSink, blocks: PcmBlocks): Promise<void> {
-  for await (const block of blocks) sink.write(block);
-}
-
-function blocksOf(format: AudioFormat, bytes: Uint8Array, maxDurationS: number): PcmBlocks {
-  switch (format) {
-    case 'wav':
-      return decodeWav(bytes);
-    case 'aiff':
-      return decodeAiff(bytes);
-    case 'flac':
-      return decodeFlac(bytes, maxDurationS);
-    case 'mp3':
-      return decodeMp3(bytes);
-    case 'ogg':
-      return decodeOgg(bytes, maxDurationS);
-    case 'mp4':
-    case 'aac':
-      return decodeContainer(bytes, format, maxDurationS);
-    case 'webm':
-      return decodeWebm(bytes, maxDurationS);
-    case 'caf':
-    case 'asf':
-    case 'amr':
-    case 'au':
-      throw new UnreadableCodec(format);
+function samplesOf(
+  bytes: Uint8Array,
+  format: AudioFormat,
+  limits: AudioLimits,
+  options: DecodeOptions,
+): AsyncIterable<Float32Array> {
+  if (format === 'wav') {
+    const header = readWavHeader(bytes);
+    if (isPlain(header)) return plainSamples(header);
   }
+  return decodeWithFfmpeg(bytes, format, limits, options);
 }

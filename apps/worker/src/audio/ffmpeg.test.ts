@@ -1,85 +1,160 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
 import { plainWaveform, sampleFile } from '../../../../test/support/audio-golden.ts';
-import { ffmpegBlocks } from './ffmpeg.ts';
-import { UnreadableCodec } from './formats/unreadable-codec.ts';
+import { shellProgram } from '../../../../test/support/shell-program.ts';
+import { decodeWithFfmpeg } from './ffmpeg.ts';
+import type { AudioFormat } from './sniff.ts';
 
-const CODEC = new UnreadableCodec('alac');
 const BYTES = new Uint8Array(100_000);
 
-/** A program that takes ffmpeg's place. `$0.out` is a file beside it. */
-function program(script: string): string {
-  const folder = mkdtempSync(join(tmpdir(), 'lehr-ffmpeg-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const path = join(folder, 'ffmpeg');
-  writeFileSync(path, `#!/bin/sh\n${script}\n`);
-  chmodSync(path, 0o755);
-  return path;
+interface Given {
+  readonly ffmpeg?: string;
+  readonly bytes?: Uint8Array;
+  readonly format?: AudioFormat;
+  readonly timeoutMs?: number;
+  readonly maxDurationS?: number;
+  readonly signal?: AbortSignal;
 }
 
-async function samplesOf(command: string, timeoutMs = 5000, bytes = BYTES): Promise<number[]> {
+const decoding = ({
+  bytes = BYTES,
+  format = 'mp4',
+  timeoutMs = 10_000,
+  maxDurationS = 60,
+  ...options
+}: Given) => decodeWithFfmpeg(bytes, format, { maxDurationS, timeoutMs }, options);
+
+async function samplesOf(given: Given): Promise<number[]> {
   const samples: number[] = [];
-  for await (const { channels } of ffmpegBlocks(bytes, 'mp4', CODEC, timeoutMs, command)) {
-    samples.push(...channels[0]);
-  }
+  for await (const block of decoding(given)) samples.push(...block);
   return samples;
 }
 
-describe('ffmpegBlocks', () => {
-  it('may open nothing but its pipes, is told the format, and sees nothing of our environment', async () => {
-    const path = program('echo "$@" > "$0.out"; env >> "$0.out"; cat > /dev/null; printf "\\0\\0\\0\\0"');
-    expect(await samplesOf(path)).toEqual([0]);
-    const [args, ...environment] = readFileSync(`${path}.out`, 'utf8').trim().split('\n');
-    expect(args).toContain('-protocol_whitelist pipe -f mov -i pipe:0');
-    expect(args).toContain('-ac 1 -ar 16000 -f f32le pipe:1');
+/** The process id that a program has written beside itself. */
+const pidOf = (program: string): number => Number(readFileSync(`${program}.out`, 'utf8'));
+const isAlive = (pid: number): boolean => spawnSync('kill', ['-0', `${pid}`]).status === 0;
+
+describe('ffmpeg', () => {
+  it('may open pipes only, is told the format, and sees nothing of our environment', async () => {
+    const ffmpeg = shellProgram(
+      'echo "$@" > "$0.out"; env >> "$0.out"; cat > /dev/null; printf "\\0\\0\\0\\0"',
+    );
+    expect(await samplesOf({ ffmpeg })).toEqual([0]);
+    const [args, ...environment] = readFileSync(`${ffmpeg}.out`, 'utf8').trim().split('\n');
+    expect(args).toContain('-protocol_whitelist pipe,cache,subfile ');
+    expect(args).toContain(' -f mov -i subfile,,start,0,end,100000,,:cache:pipe:0 ');
+    expect(args).toContain(' -threads 1 ');
+    expect(args).toContain(' -ac 1 -ar 16000 -f f32le pipe:1');
     const ours = environment.filter((line) => !/^(PATH|PWD|OLDPWD|SHLVL|_)=/.test(line));
     expect(ours).toEqual([]);
   });
 
-  it('joins floats that the pipe cut in two', async () => {
-    const path = program(
-      'printf "\\0\\0\\200"; sleep 0.1; printf "\\077\\0\\0"; sleep 0.1; printf "\\0\\100"',
-    );
-    expect(await samplesOf(path)).toEqual([1, 2]);
+  it('runs under limits of the kernel on processor time, memory and the size of files', async () => {
+    const ffmpeg = shellProgram('{ ulimit -t; ulimit -v; ulimit -f; } > "$0.out"; printf "\\0\\0\\0\\0"');
+    await samplesOf({ ffmpeg, timeoutMs: 7000 });
+    expect(readFileSync(`${ffmpeg}.out`, 'utf8')).toBe('7\n1048576\n196\n');
   });
 
-  it('is killed when it takes too long, and when nobody wants more', async () => {
-    const slow = program('exec sleep 60');
-    await expect(samplesOf(slow, 200)).rejects.toThrow(
-      'is broken, cannot be read as a stream, or took too long.',
+  it('has its samples joined where the pipe cut a float in two', async () => {
+    const ffmpeg = shellProgram(
+      'printf "\\0\\0\\200"; sleep 0.1; printf "\\077\\0\\0"; sleep 0.1; printf "\\0\\100"',
     );
+    expect(await samplesOf({ ffmpeg })).toEqual([1, 2]);
+  });
 
-    const endless = program('echo $$ > "$0.out"; exec cat /dev/zero');
-    for await (const { channels } of ffmpegBlocks(BYTES, 'mp4', CODEC, 60_000, endless)) {
-      expect(channels[0].length).toBeGreaterThan(0);
+  it('is killed when it takes too long', async () => {
+    const ffmpeg = shellProgram('echo $$ > "$0.out"; exec sleep 60');
+    await expect(samplesOf({ ffmpeg, timeoutMs: 500 })).rejects.toMatchObject({
+      code: 'invalid-audio',
+      message: 'Decoding the file took longer than 0.5 seconds.',
+    });
+    await expect.poll(() => isAlive(pidOf(ffmpeg))).toBe(false);
+  });
+
+  it('is killed by the kernel when it takes too much processor time', async () => {
+    const ffmpeg = shellProgram('ulimit -t 1; while :; do :; done');
+    await expect(samplesOf({ ffmpeg, timeoutMs: 60_000 })).rejects.toMatchObject({
+      code: 'invalid-audio',
+      message: 'Decoding the file took more than 60 seconds of processor time, or too much memory.',
+    });
+  }, 30_000);
+
+  it('is killed when its samples are not read on', async () => {
+    const ffmpeg = shellProgram('echo $$ > "$0.out"; exec cat /dev/zero');
+    for await (const block of decoding({ ffmpeg })) {
+      expect(block.length).toBeGreaterThan(0);
       break;
     }
-    const pid = Number(readFileSync(`${endless}.out`, 'utf8'));
-    await expect.poll(() => spawnSync('kill', ['-0', `${pid}`]).status).not.toBe(0);
+    await expect.poll(() => isAlive(pidOf(ffmpeg))).toBe(false);
+  });
+
+  it('is killed when the signal aborts, whether it writes or not', async () => {
+    for (const [i, work] of ['cat /dev/zero', 'sleep 60'].entries()) {
+      const ffmpeg = shellProgram(`echo $$ > "$0.out"; exec ${work}`);
+      const cancel = new AbortController();
+      const reason = new Error(`cancelled ${i}`);
+      const read = (async () => {
+        for await (const _ of decoding({ ffmpeg, signal: cancel.signal }));
+      })();
+      setTimeout(() => cancel.abort(reason), 200);
+      await expect(read).rejects.toBe(reason);
+      await expect.poll(() => isAlive(pidOf(ffmpeg))).toBe(false);
+    }
+  });
+
+  it('is not started when the signal has aborted before', async () => {
+    const ffmpeg = shellProgram('echo $$ > "$0.out"');
+    await expect(samplesOf({ ffmpeg, signal: AbortSignal.abort() })).rejects.toThrow('aborted');
+    expect(() => pidOf(ffmpeg)).toThrow('ENOENT');
   });
 
   it.each([
+    ['is missing', 'exec /no/such/program', 'unavailable', 'cannot decode audio: ffmpeg is missing'],
     [
-      'is not there',
-      'exec /no/such/program',
-      'The mp4 file holds alac, which this worker cannot decode; send wav',
+      'has no place for its temporary file',
+      'echo Failed to create tempfile >&2; exit 1',
+      'unavailable',
+      '/tmp',
     ],
-    ['fails', 'exit 1', 'The mp4 file could not be decoded: the alac in it is broken'],
-    ['finds no sound', 'exit 0', 'The mp4 file could not be decoded: the alac in it is broken'],
-  ])('refuses the file when it %s', async (_, script, message) => {
-    const refused = samplesOf(program(script));
-    await expect(refused).rejects.toMatchObject({ code: 'invalid-audio' });
-    await expect(refused).rejects.toThrow(message);
+    ['fails', 'exit 1', 'invalid-audio', 'The mp4 file could not be decoded: it is broken, or holds a codec'],
+    ['is killed by a fault of its own', 'kill -SEGV $$', 'invalid-audio', 'The mp4 file broke the decoder'],
+    [
+      'finds no audio track',
+      'echo "Stream map \'0:a:0\' matches no streams." >&2; exit 1',
+      'invalid-audio',
+      'The mp4 file has no audio track.',
+    ],
+  ])('makes the file refused when it %s', async (_, script, code, message) => {
+    const refused = samplesOf({ ffmpeg: shellProgram(script) });
+    await expect(refused).rejects.toMatchObject({ code, message: expect.stringContaining(message) });
   });
 
-  // Where a machine has the real one.
-  it.skipIf(spawnSync('ffmpeg', ['-version']).status !== 0)('hears what the real ffmpeg hears', async () => {
+  it('is missing where PATH has none', async () => {
+    const refused = samplesOf({ ffmpeg: 'no-such-ffmpeg' });
+    await expect(refused).rejects.toMatchObject({
+      code: 'unavailable',
+      message:
+        'This worker cannot decode audio: ffmpeg is missing: install it there, or send 16-bit mono WAV at 16 kHz.',
+    });
+  });
+
+  it('is believed about the length of a file whose header states it, and not about an estimate', async () => {
+    const says = (duration: string): string =>
+      shellProgram(`echo "  Duration: ${duration}, start: 0.000000" >&2; sleep 0.3; printf "\\0\\0\\0\\0"`);
+    const tooLong = samplesOf({ ffmpeg: says('01:00:00.01'), format: 'flac', maxDurationS: 3600 });
+    await expect(tooLong).rejects.toMatchObject({
+      code: 'too-large',
+      message: 'The audio is longer than the 3600 seconds allowed.',
+    });
+    const asLong = { ffmpeg: says('01:00:00.00'), format: 'flac', maxDurationS: 3600 } as const;
+    expect(await samplesOf(asLong)).toEqual([0]);
+    const estimated = { ffmpeg: says('02:00:00.00'), format: 'mp3', maxDurationS: 3600 } as const;
+    expect(await samplesOf(estimated)).toEqual([0]);
+  });
+
+  it('decodes a file without a loss', async () => {
     const bytes = sampleFile('speech/en_circle.wav');
-    const samples: number[] = [];
-    for await (const { channels } of ffmpegBlocks(bytes, 'wav', CODEC, 10_000)) samples.push(...channels[0]);
-    expect(Float32Array.from(samples)).toEqual(plainWaveform(bytes));
+    expect(Float32Array.from(await samplesOf({ bytes, format: 'wav' }))).toEqual(plainWaveform(bytes));
   });
 });

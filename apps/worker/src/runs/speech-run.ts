@@ -52,7 +52,7 @@ interface WindowRun extends SampleRun {
 const MAX_TEMPERATURE_FOR_NEXT = 0.5;
 /** A rest of a window shorter than this holds no word. */
 const MIN_REST_S = 0.1;
-/** An hour of sound takes a few seconds; this ends what is made to take for ever. */
+/** An hour of sound takes a few seconds; a file made to take longer is refused. */
 const DECODE_TIMEOUT_MS = 60_000;
 /** The most windows of one file in the engine at once: enough for a full batch, and few enough to hold in memory. */
 const MAX_WINDOWS = 16;
@@ -123,7 +123,8 @@ export class SpeechRun extends JobRun {
     this.#checkAbilities();
     const bytes = await fetchAudio(this.#input.audio, this.signal);
     this.#marks.fetched = clock.monotonic();
-    const decoded = await audio.decode(bytes, { maxDurationS: maxAudioS, timeoutMs: DECODE_TIMEOUT_MS });
+    const limits = { maxDurationS: maxAudioS, timeoutMs: DECODE_TIMEOUT_MS };
+    const decoded = await audio.decode(bytes, limits, this.signal);
     this.#marks.decoded = clock.monotonic();
     this.#waveform = decoded.waveform;
     this.#builder = new TranscriptBuilder(decoded.durationS, this.#input);
