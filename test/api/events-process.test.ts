@@ -38,7 +38,7 @@ async function installation() {
       LEHR_PORT: '0',
       LEHR_API_KEY: API_KEY,
     });
-    const { url } = await api.said('API is listening');
+    const { url } = await api.logged('API is listening');
     const follow = (path: string, after: number) =>
       fetch(`${url}${path}`, {
         headers: {

@@ -14,7 +14,7 @@ afterAll(() => server.stop());
 
 async function started(env: Env): Promise<{ api: LehrProcess; url: string; key: string }> {
   const api = startLehr('api', env);
-  const { url } = await api.said('API is listening');
+  const { url } = await api.logged('API is listening');
   const key = env.LEHR_API_KEY ?? (await readFile(join(env.LEHR_HOME, 'api-key'), 'utf8')).trim();
   return { api, url: String(url), key };
 }
@@ -55,7 +55,7 @@ describe('start', () => {
     expect((await fetch(`${own.url}/readyz`)).status).toBe(200);
     const env = await installation(server.url, { LEHR_PUBLIC_URL: 'https://lehr.example/api/' });
     const { key, api } = await started(env);
-    const { port } = await api.said('API is listening');
+    const { port } = await api.logged('API is listening');
     const response = await fetch(`http://127.0.0.1:${port}/v1/jobs`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
@@ -80,7 +80,7 @@ describe('start', () => {
       expect(response.status).toBe(202);
       expect(await response.json()).toMatchObject({ status: 'queued' });
       expect(await api.exited()).toBe(0);
-      await api.said('stopped');
+      await api.logged('stopped');
     },
   );
 });
@@ -116,7 +116,7 @@ describe('start that fails', () => {
 
   test('A process does not start on a port that is in use', async () => {
     const { api } = await started(await installation(server.url));
-    const { port } = await api.said('API is listening');
+    const { port } = await api.logged('API is listening');
     const { code, said } = await refused(await installation(server.url, { LEHR_PORT: String(port) }));
     expect(code).toBe(69);
     expect(said).toBe(

@@ -45,7 +45,7 @@ async function served(): Promise<Served> {
     LEHR_ROLES: 'http',
     LEHR_MAX_UPLOAD_MB: '25',
   });
-  const { url } = await process.said('API is listening');
+  const { url } = await process.logged('API is listening');
   const key = (await readFile(join(home, 'api-key'), 'utf8')).trim();
   return { process, url: new URL(String(url)), key };
 }

@@ -84,7 +84,7 @@ describe('docs/client.md', () => {
     const post = (text: string) =>
       fetch(`http://127.0.0.1:${port}/`, { method: 'POST', headers, body: text });
     await vi.waitFor(async () => expect((await post(body)).status).toBe(204), SOON);
-    await receiver.said('job.succeeded job_1');
+    await receiver.logged('job.succeeded job_1');
     expect((await post(`${body} `)).status).toBe(401);
   });
 

@@ -341,7 +341,7 @@ async function restartable(): Promise<{ stack: Stack; restart(): Promise<void> }
         LEHR_PORT: new URL(stack.url).port,
         LEHR_API_KEY: stack.key,
       });
-      await again.said('API is listening');
+      await again.logged('API is listening');
     },
   };
 }

@@ -83,11 +83,11 @@ test('The programs of docs/replicate.md draw, transcribe and receive webhooks', 
     await programOf('docs/replicate.md', 'receiver'),
     envOf(stack, { PORT: `${port}` }),
   );
-  await receiver.said('listening');
+  await receiver.logged('listening');
   const webhook = `http://127.0.0.1:${port}/`;
   const body = { input: { prompt: 'a red circle' }, webhook };
   expect((await stack.ask('POST', '/v1/models/lehr/brush/predictions', body)).status).toBe(202);
-  await receiver.said('succeeded');
+  await receiver.logged('succeeded');
   expect(
     (await fetch(webhook, { method: 'POST', body: '{}', headers: { 'webhook-id': 'msg_1' } })).status,
   ).toBe(401);

@@ -25,7 +25,7 @@ const world = async (): Promise<Stack> =>
 
 const ears = (stack: Stack): Promise<LehrProcess> => stack.worker({ LEHR_TASKS: 'whisper' });
 const brush = (stack: Stack): Promise<LehrProcess> => stack.worker({ LEHR_TASKS: 'diffusion' });
-const idOf = async (worker: LehrProcess): Promise<unknown> => (await worker.said('worker serves')).worker;
+const idOf = async (worker: LehrProcess): Promise<unknown> => (await worker.logged('worker serves')).worker;
 
 async function submit(stack: Stack, request: object): Promise<Job> {
   const response = await stack.ask('POST', '/v1/jobs', request);

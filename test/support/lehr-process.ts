@@ -1,4 +1,4 @@
-/** Lehr's own programs as real processes: started from the build, watched by their log lines, stopped by their pid. */
+/** Lehr's programs as real processes, started from the build. Tests wait for their log lines. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -14,20 +14,20 @@ export interface LogLine {
 export interface LehrProcess {
   readonly pid: number;
   readonly lines: readonly LogLine[];
-  /** Resolves with the first line, past or future, that fits. */
-  line(fits: (line: LogLine) => boolean): Promise<LogLine>;
-  /** As `line`, by its message. */
-  said(message: string): Promise<LogLine>;
+  /** Resolves with the first line, past or future, for which `matches` returns true. */
+  line(matches: (line: LogLine) => boolean): Promise<LogLine>;
+  /** Resolves with the first line that has this message. */
+  logged(message: string): Promise<LogLine>;
   signal(signal: NodeJS.Signals): void;
   /** Resolves with the exit code or the signal. */
   exited(): Promise<number | NodeJS.Signals>;
-  /** SIGTERM, and wait. */
+  /** Sends SIGTERM and waits for the exit. */
   stop(): Promise<void>;
 }
 
 const ENTRIES = { api: '../../apps/api/dist/main.js', worker: '../../apps/worker/dist/main.js' } as const;
 
-/** Starts a program with only the given LEHR_ variables; it is killed when the test that started it is over. */
+/** Starts a program with only the given LEHR_ variables. It is killed at the end of the test. */
 export function startLehr(program: keyof typeof ENTRIES, env: Readonly<Record<string, string>>): LehrProcess {
   return startProgram(fileURLToPath(new URL(ENTRIES[program], import.meta.url)), env);
 }
@@ -40,7 +40,7 @@ export function startProgram(
   return startCommand(process.execPath, [file, ...args], env);
 }
 
-/** As `startProgram`, for what is no JavaScript. */
+/** As `startProgram`, for a command that is not a JavaScript file. */
 export function startCommand(
   command: string,
   args: readonly string[],
@@ -67,27 +67,29 @@ function watch(child: ChildProcess): LehrProcess {
   const exit = new Promise<number | NodeJS.Signals>((resolve) => {
     child.once('exit', (code, signal) => resolve(signal ?? code ?? -1));
   });
-  const hear = (text: string): void => {
+  const addLine = (text: string): void => {
     lines.push(text.startsWith('{') ? (JSON.parse(text) as LogLine) : { level: 'text', msg: text });
-    for (const look of waiting) look();
+    for (const check of waiting) check();
   };
-  for (const stream of [child.stdout, child.stderr]) if (stream) createInterface(stream).on('line', hear);
-  const line = (fits: (line: LogLine) => boolean): Promise<LogLine> =>
+  for (const stream of [child.stdout, child.stderr]) if (stream) createInterface(stream).on('line', addLine);
+  const line = (matches: (line: LogLine) => boolean): Promise<LogLine> =>
     new Promise((resolve, reject) => {
-      const look = (): void => {
-        const found = lines.find(fits);
+      const check = (): void => {
+        const found = lines.find(matches);
         if (!found) return;
-        waiting.delete(look);
+        waiting.delete(check);
         resolve(found);
       };
-      waiting.add(look);
-      look();
+      waiting.add(check);
+      check();
       void exit.then((how) => {
-        look();
-        if (!waiting.delete(look)) return;
+        check();
+        if (!waiting.delete(check)) return;
         const tail = lines.slice(-12).map((each) => JSON.stringify(each));
         reject(
-          new Error(`the process ended (${how}) before it said so; its last lines:\n${tail.join('\n')}`),
+          new Error(
+            `the process ended (${how}) before it logged the expected line; its last lines:\n${tail.join('\n')}`,
+          ),
         );
       });
     });
@@ -95,7 +97,7 @@ function watch(child: ChildProcess): LehrProcess {
     pid: child.pid as number,
     lines,
     line,
-    said: (message) => line(({ msg }) => msg === message),
+    logged: (message) => line(({ msg }) => msg === message),
     signal: (signal) => child.kill(signal),
     exited: () => exit,
     stop: async () => {

@@ -63,7 +63,7 @@ export async function startStack(redis: TestRedis, env: Record<string, string> =
         LEHR_ROW_CAP: '16',
         ...more,
       });
-      await worker.said('worker serves');
+      await worker.logged('worker serves');
       return worker;
     },
     ask,

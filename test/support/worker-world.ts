@@ -42,7 +42,7 @@ export async function workerWorld(redisUrl: string, models?: string): Promise<Wo
         LEHR_ROW_CAP: '16',
         ...env,
       });
-      await worker.said('worker serves');
+      await worker.logged('worker serves');
       return worker;
     },
     simulated: async ({ faulty = false, ...settings } = {}) => {
@@ -66,7 +66,7 @@ export async function workerWorld(redisUrl: string, models?: string): Promise<Wo
         ...settings,
       };
       const worker = startProgram(program, {}, [JSON.stringify(complete)]);
-      await worker.said('simulated worker serves');
+      await worker.logged('simulated worker serves');
       return worker;
     },
     draw: (input = {}, fields = {}) => {

@@ -27,7 +27,7 @@ async function program(world: WebhookWorld): Promise<LehrProcess> {
   };
   const file = await bundle('../support/webhook-deliverer.ts', import.meta.url);
   const deliverer = startProgram(file, {}, [JSON.stringify(settings)]);
-  await deliverer.said('delivers');
+  await deliverer.logged('delivers');
   return deliverer;
 }
 

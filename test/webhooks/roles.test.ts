@@ -20,7 +20,7 @@ interface Started {
 
 async function started(env: Env, roles: string): Promise<Started> {
   const process = startLehr('api', { ...env, LEHR_ROLES: roles });
-  const { url } = await process.said('API is listening');
+  const { url } = await process.logged('API is listening');
   const key = (await readFile(join(env.LEHR_HOME, 'api-key'), 'utf8')).trim();
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
   return {
@@ -84,7 +84,7 @@ test('One process with both roles delivers webhooks, and its log has neither sec
   const api = await started({ ...env, LEHR_LOG_LEVEL: 'debug' }, 'http,webhooks');
   const { key } = (await (await api.ask('POST', '/v1/webhooks/secret')).json()) as { key: string };
   await canceledJob(api, receiver.url);
-  await api.process.said('webhook dropped: its receiver is gone');
+  await api.process.logged('webhook dropped: its receiver is gone');
   const said = JSON.stringify(api.process.lines);
   expect(said).not.toContain(key.slice('whsec_'.length));
   expect(said).not.toContain('hunter2');

@@ -69,11 +69,11 @@ const draws = (world: WorkerWorld, count: number, steps = 20) =>
 test('kill -9 of the engine in the middle of a batch costs time and no attempt', async () => {
   const world = await workerWorld(server.url);
   const worker = await world.simulated({ latency: SLOW });
-  const { engine } = await worker.said('simulated worker serves');
+  const { engine } = await worker.logged('simulated worker serves');
   const ids = await draws(world, 8, 40);
   await hasProgress(world, ids[7]);
   process.kill(engine as number, 'SIGKILL');
-  expect((await worker.said('engine died')).running).toBeGreaterThan(0);
+  expect((await worker.logged('engine died')).running).toBeGreaterThan(0);
   await expectAllDone(world, ids);
   for (const id of ids) expect(await world.records.read(id)).toMatchObject({ attempt: 1 });
 });
@@ -81,11 +81,11 @@ test('kill -9 of the engine in the middle of a batch costs time and no attempt',
 test('kill -9 of the engine fails no job, not even one that was alone in its batch', async () => {
   const world = await workerWorld(server.url);
   const worker = await world.simulated({ latency: SLOW });
-  const { engine } = await worker.said('simulated worker serves');
+  const { engine } = await worker.logged('simulated worker serves');
   const id = await world.draw({ steps: 60 });
   await hasProgress(world, id);
   process.kill(engine as number, 'SIGKILL');
-  expect((await worker.said('engine died')).running).toBe(1);
+  expect((await worker.logged('engine died')).running).toBe(1);
   await expectAllDone(world, [id]);
 });
 
@@ -164,7 +164,7 @@ test('On SIGTERM a worker finishes short jobs, hands long ones back without coun
   await running(world, short);
   await running(world, long);
   worker.signal('SIGTERM');
-  await worker.said('draining');
+  await worker.logged('draining');
   const late = await world.draw({ steps: 4 });
   expect(await worker.exited()).toBe(0);
   expect(await world.records.read(short)).toMatchObject({ state: 'succeeded' });
@@ -215,7 +215,7 @@ test('While the store is unavailable finished pictures are kept and no further j
   await writeFile(objects, 'not a folder');
 
   const kept = await world.draw({ steps: 4 });
-  await worker.said('output could not be stored; retrying');
+  await worker.logged('output could not be stored; retrying');
   const late = await world.draw({ steps: 4, seed: 2 });
   await worker.line(
     ({ msg, retryInMs }) => msg === 'output could not be stored; retrying' && Number(retryInMs) >= 800,

@@ -28,7 +28,7 @@ test('With steps of 400 ms the event loop of the worker is never blocked for 50 
     });
   }
   worker.signal('SIGUSR2');
-  const measured = await worker.said('measured');
+  const measured = await worker.logged('measured');
   expect(measured).toMatchObject({ leasesLost: 0, restarts: 0 });
   expect(measured.maxDelayMs).toBeLessThan(longestIdleMs() + ALLOWED_MS);
   const record = await world.records.read(ids[0]);
