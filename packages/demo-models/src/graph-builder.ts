@@ -1,4 +1,4 @@
-/** Builds one ONNX graph node by node, named the way torch.onnx names them, and writes it as Optimum would. */
+/** Builds an ONNX graph node by node, with the names of torch.onnx and the file layout of Optimum. */
 import {
   ATTRIBUTE_TYPE,
   type AttributeProto,
@@ -15,7 +15,7 @@ import {
 
 export type FloatType = 'float32' | 'float16';
 type ElementType = keyof typeof DATA_TYPE;
-/** A whole number is an INT, an array INTS, a string a STRING; a FLOAT, a TENSOR and a GRAPH say so. */
+/** A number is an INT, an array INTS, a string a STRING; FLOAT, TENSOR and GRAPH are named. */
 type AttributeValue =
   | number
   | readonly number[]
@@ -27,11 +27,11 @@ type Dims = readonly (number | string)[];
 
 export interface BuiltGraph {
   readonly bytes: Uint8Array;
-  /** The weights, when they were asked to lie beside the graph. */
+  /** The weights, when they go into a separate file. */
   readonly externalData: Uint8Array | undefined;
 }
 
-/** Optimum and onnx leave small tensors in the graph: shape inference reads them there. */
+/** Smaller tensors stay in the graph, as in Optimum and onnx: shape inference reads them there. */
 const MIN_EXTERNAL_BYTES = 1024;
 /** From opset 13 on, Unsqueeze and Squeeze take their axes as an input. */
 const AXES_AS_INPUT_OPSET = 13;
@@ -65,7 +65,7 @@ export class GraphBuilder {
     this.#nodes.push({ opType: 'Identity', name: `/output/${name}`, input: [from], output: [name] });
   }
 
-  /** A float initializer in the graph's own float type. */
+  /** A float initializer in the graph's float type. */
   weight(name: string, dims: readonly number[], values: Float32Array): string {
     const data = this.floatType === 'float16' ? toFloat16(values) : values;
     const rawData = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
@@ -73,7 +73,7 @@ export class GraphBuilder {
     return name;
   }
 
-  /** A Constant node holding int64 values; a scalar when `values` is a number. */
+  /** A Constant node with int64 values; a scalar when `values` is a number. */
   ints(values: number | readonly number[]): string {
     const list = typeof values === 'number' ? [values] : values;
     const dims = typeof values === 'number' ? [] : [list.length];
@@ -82,7 +82,7 @@ export class GraphBuilder {
     });
   }
 
-  /** A Constant node holding float32 values, whatever the graph's float type. */
+  /** A Constant node with float32 values, whatever the graph's float type. */
   floats(dims: readonly number[], values: Float32Array): string {
     const rawData = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
     return this.add('Constant', [], {
@@ -90,15 +90,16 @@ export class GraphBuilder {
     });
   }
 
-  /** A graph inside this one, for `choose`: it may use all values and weights of this one, which keeps the weights. */
+  /** A subgraph for `choose`. It can use all values and weights of this graph; new weights must be added to this graph. */
   branch(name: string): GraphBuilder {
     return new GraphBuilder(name, this.#opset, this.floatType);
   }
 
-  /** Outputs of whichever branch the condition picks; both have outputs of the same names in the same order. */
+  /** An If node: its outputs are those of the chosen branch. Both branches have the same outputs in the same order. */
   choose(condition: string, then: GraphBuilder, otherwise: GraphBuilder): void {
     for (const branch of [then, otherwise]) {
-      if (branch.#initializers.length > 0) throw new Error(`Weights belong outside of ${branch.#name}.`);
+      if (branch.#initializers.length > 0)
+        throw new Error(`The weights of ${branch.#name} must be added to the graph around it.`);
     }
     const attribute = [
       buildAttribute('then_branch', { graph: then.#graph() }),
@@ -134,7 +135,7 @@ export class GraphBuilder {
     return this.add('Mul', [value, this.add('Sigmoid', [value])]);
   }
 
-  /** `externalData` names the file beside the graph that is to hold its weights. */
+  /** `externalData`: name of the file beside the graph that will hold the weights; undefined to keep them inside. */
   build(externalData: string | undefined): BuiltGraph {
     const parts: Uint8Array[] = [];
     const initializer = externalData

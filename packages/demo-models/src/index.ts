@@ -1,4 +1,4 @@
-/** Small models in the layouts that people already have on disk. */
+/** The demo models, and small random models in the folder layouts of real exports, for tests. */
 
 export { type TinyDiffusionOptions, writeTinyDiffusion } from './diffusion/tiny-diffusion.ts';
 export { clipVocabulary } from './diffusion/tiny-tokenizer.ts';

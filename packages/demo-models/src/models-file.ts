@@ -1,4 +1,4 @@
 import { fileURLToPath } from 'node:url';
 
-/** Path of the models.yaml that ships with Lehr: the demo models, for an installation that names none of its own. */
+/** Path of the models.yaml of the demo models, the default when LEHR_MODELS is not set. */
 export const demoModelsFile = (): string => fileURLToPath(new URL('../models/models.yaml', import.meta.url));

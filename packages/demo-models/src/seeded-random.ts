@@ -1,4 +1,4 @@
-/** Weights that are the same on every machine: mulberry32 and the Box-Muller transform. */
+/** Random values that are the same on every machine: mulberry32 and the Box-Muller transform. */
 export class SeededRandom {
   #state: number;
 
@@ -15,7 +15,7 @@ export class SeededRandom {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
 
-  /** Normal values of mean 0 and the given standard deviation. */
+  /** Normal values with mean 0 and the given standard deviation. */
   normals(count: number, deviation: number): Float32Array {
     return Float32Array.from({ length: count }, () => {
       const radius = Math.sqrt(-2 * Math.log(1 - this.next()));

@@ -1,9 +1,9 @@
-/** Where a model's bytes lie: in memory, or in a file that is read piece by piece. */
+/** The bytes of a model: in memory, or in a file that is read piece by piece. */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 
 export interface ByteSource {
   readonly length: number;
-  /** Fills `target` with the bytes that start at `offset`; throws when the source ends before. */
+  /** Fills `target` with the bytes from `offset` on. A file source throws RangeError when it ends too early. */
   readInto(target: Uint8Array, offset: number): void;
 }
 
@@ -16,7 +16,7 @@ export function memorySource(bytes: Uint8Array): ByteSource {
   };
 }
 
-/** Opens a file for the time of `use`. */
+/** Opens a file, and closes it when `use` returns. */
 export function withFileSource<Result>(path: string, use: (source: ByteSource) => Result): Result {
   const file = openSync(path, 'r');
   try {
@@ -26,7 +26,7 @@ export function withFileSource<Result>(path: string, use: (source: ByteSource) =
   }
 }
 
-/** One read() moves at most 2 GiB minus a page. */
+/** One read() returns at most 2 GiB minus a page. */
 const MAX_READ_BYTES = 1 << 30;
 
 function readAll(file: number, target: Uint8Array, offset: number): void {
@@ -34,7 +34,9 @@ function readAll(file: number, target: Uint8Array, offset: number): void {
     const wanted = Math.min(target.byteLength - done, MAX_READ_BYTES);
     const got = readSync(file, target, done, wanted, offset + done);
     if (got === 0)
-      throw new RangeError(`The file ends at byte ${offset + done}, ${target.byteLength - done} too early.`);
+      throw new RangeError(
+        `The file ends at byte ${offset + done}, ${target.byteLength - done} bytes too early.`,
+      );
     done += got;
   }
 }

@@ -1,4 +1,4 @@
-/** ONNX's wire format, through protobufjs and the table in schema.ts. The only importer of protobufjs. */
+/** Encodes and decodes ONNX messages with protobufjs and the table in schema.ts. The only file that imports protobufjs. */
 import protobuf from 'protobufjs/light.js';
 import { type Message, type MessageName, SCHEMA } from './schema.ts';
 
@@ -20,7 +20,7 @@ function buildField(name: string, line: string): protobuf.Field {
   const [kind, id, packed] = line.split(' ');
   const repeated = kind.endsWith('[]');
   const type = repeated ? kind.slice(0, -2) : kind;
-  // Proto2 packs a repeated number only where the file says so; without this, protobufjs would pack all of them.
+  // Proto2 packs a repeated number only where the .proto file says so; by default protobufjs packs all of them.
   const options = { packed: packed !== undefined };
   return new protobuf.Field(name, Number(id), type, repeated ? 'repeated' : 'optional', undefined, options);
 }
@@ -32,8 +32,8 @@ function typeOf(name: MessageName): protobuf.Type {
 }
 
 /**
- * Reads one message. Byte fields are views into `bytes`, not copies. Fields that the table does not know are kept,
- * and `encode` writes them again. Throws where the bytes are not such a message.
+ * Decodes one message. Byte fields are views into `bytes`, not copies. Fields that are not in the table are kept, and
+ * `encode` writes them again. Throws when the bytes are not such a message.
  */
 export function decode<Name extends MessageName>(name: Name, bytes: Uint8Array): Message<Name> {
   const reader = protobuf.Reader.create(bytes);
@@ -45,7 +45,7 @@ export function encode<Name extends MessageName>(name: Name, message: Message<Na
   return typeOf(name).encode(message).finish();
 }
 
-/** The tag and length that go before an embedded message of `length` bytes. */
+/** The tag and the length before an embedded message of `length` bytes. */
 export function encodeHeader(fieldId: number, length: number): Uint8Array {
   return protobuf.Writer.create()
     .uint32((fieldId << 3) | 2)

@@ -1,9 +1,9 @@
-/** IEEE 754 half precision: float16 as raw bits in a Uint16Array, which is what ONNX Runtime takes and gives. */
+/** IEEE 754 half precision: float16 as raw bits in a Uint16Array, the form of ONNX Runtime's tensors. */
 
 const floatView = new Float32Array(1);
 const bitsView = new Uint32Array(floatView.buffer);
 
-/** The nearest half, ties to even; beyond 65519.99 infinity; a NaN stays a NaN. */
+/** The nearest half, ties to even; infinity from 65520 on; a NaN stays a NaN. */
 function toHalfBits(value: number): number {
   floatView[0] = value;
   const bits = bitsView[0];
@@ -11,11 +11,11 @@ function toHalfBits(value: number): number {
   const magnitude = bits & 0x7fffffff;
   if (magnitude >= 0x47800000) return magnitude > 0x7f800000 ? sign | 0x7e00 : sign | 0x7c00;
   if (magnitude >= 0x38800000) {
-    // Normal: rebias the exponent by 127 - 15, then round off 13 bits. A carry runs into the exponent, as it should.
+    // Normal: changes the exponent's bias by 127 - 15, then rounds 13 bits off. A carry into the exponent is correct.
     const rebased = magnitude - 0x38000000;
     return sign | ((rebased + 0xfff + ((rebased >>> 13) & 1)) >>> 13);
   }
-  // Subnormal or zero: multiples of 2^-24. Adding 0.5 lets the float unit round to such a multiple, ties to even.
+  // Subnormal or zero: a multiple of 2^-24. Adding 0.5 makes float32 round to such a multiple, ties to even.
   floatView[0] = Math.abs(floatView[0]) + 0.5;
   return sign | (bitsView[0] - 0x3f000000);
 }
@@ -30,13 +30,13 @@ function fromHalfBits(half: number): number {
 
 let floatOfHalf: Float32Array | undefined;
 
-/** All 65,536 values: a look-up is several times faster than taking the bits apart. */
+/** All 65,536 values: a lookup is several times faster than the computation. */
 function halfTable(): Float32Array {
   floatOfHalf ??= Float32Array.from({ length: 0x10000 }, (_, half) => fromHalfBits(half));
   return floatOfHalf;
 }
 
-/** Rounds to nearest, ties to even. Writes into `out` when given; it may be longer. */
+/** Rounds to nearest, ties to even. Writes into `out` when given, which may be longer. */
 export function toFloat16(values: ArrayLike<number>, out = new Uint16Array(values.length)): Uint16Array {
   for (let i = 0; i < values.length; i += 1) out[i] = toHalfBits(values[i]);
   return out;

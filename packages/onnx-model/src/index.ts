@@ -1,4 +1,4 @@
-/** ONNX model files as data: decode, edit, encode. Knows the format, and nothing of what a model is for. */
+/** ONNX model files as data: decode, edit, encode. Independent of what a model does. */
 export { type ByteSource, memorySource, withFileSource } from './byte-source.ts';
 export { decode, encode } from './codec.ts';
 export { toFloat16, toFloat32 } from './half.ts';

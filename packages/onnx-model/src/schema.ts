@@ -1,9 +1,9 @@
 /**
  * The messages of onnx-ml.proto at IR version 14 (ONNX 1.23), one line per field: `type`, `[]` when repeated, the
- * field number, `packed` where the file says so. Complete, because a graph that is decoded, edited and encoded again
- * must keep every field; fields of a later ONNX are kept as raw bytes (codec.ts).
+ * field number, `packed` where the .proto file says so. The table is complete, because a graph that is decoded, edited and
+ * encoded again must keep every field; fields of a later ONNX are kept as raw bytes (codec.ts).
  *
- * Enums stand as int32: the wire form is the same, and values newer than this table pass through.
+ * Enums are int32 here: the wire format is the same, and newer values pass through.
  */
 export const SCHEMA = {
   ModelProto: {
@@ -144,7 +144,7 @@ export const SCHEMA = {
   SimpleShardedDimProto: { dimValue: 'int64 1', dimParam: 'string 2', numShards: 'int64 3' },
 } as const satisfies Record<string, Record<string, string>>;
 
-/** 64-bit fields decode to this pair of halves, because a JavaScript number would lose INT64_MAX. */
+/** 64-bit fields decode to a pair of 32-bit halves, because a JavaScript number cannot hold INT64_MAX. */
 export interface Long {
   readonly low: number;
   readonly high: number;
@@ -171,7 +171,7 @@ type FieldOf<Line> = Line extends `${infer T}[] ${string}`
     ? Kind<T>
     : never;
 
-/** A message as the codec takes and gives it. A decoded scalar that was absent reads as its default, a message as null. */
+/** A message as data. A decoded scalar that was absent has its default value, an absent message is null. */
 export type Message<Name extends MessageName> = {
   -readonly [Field in keyof Schema[Name]]?: FieldOf<Schema[Name][Field]> | null;
 };
@@ -185,11 +185,11 @@ export type SparseTensorProto = Message<'SparseTensorProto'>;
 export type ValueInfoProto = Message<'ValueInfoProto'>;
 export type Dimension = Message<'Dimension'>;
 
-/** TensorProto.DataType, as far as Lehr's graphs use it. */
+/** TensorProto.DataType: the types that Lehr uses. */
 export const DATA_TYPE = { float32: 1, uint8: 2, int32: 6, int64: 7, bool: 9, float16: 10 } as const;
-/** TensorProto.DataLocation.EXTERNAL: the tensor's bytes lie in a file of their own. */
+/** TensorProto.DataLocation.EXTERNAL: the tensor's bytes are in a separate file. */
 export const EXTERNAL = 1;
-/** AttributeProto.AttributeType, as far as Lehr's graphs use it. */
+/** AttributeProto.AttributeType: the types that Lehr uses. */
 export const ATTRIBUTE_TYPE = {
   float: 1,
   int: 2,

@@ -1,7 +1,7 @@
 /**
- * A model whose weights stay where they are. Only the small part of the file is decoded; each initializer is known by
- * its header and by its place, and goes straight from there into the buffer of the rewritten model. So a file with
- * 1.7 GB of weights inside costs that much memory once, in the buffer that ONNX Runtime is given, and not before.
+ * Reads and rewrites a model without decoding its weights. An initializer is represented by its header and its position in
+ * the file, and is copied from there into the rewritten model. So a file with 1.7 GB of weights needs that much memory only
+ * once, for the buffer that goes to ONNX Runtime.
  */
 import { type ByteSource, read } from './byte-source.ts';
 import { decode, encode, encodeHeader } from './codec.ts';
@@ -10,14 +10,14 @@ import { type WireField, walkFields } from './wire.ts';
 
 const MODEL_GRAPH = 7;
 const GRAPH_INITIALIZER = 5;
-/** The fields of a TensorProto that hold its values, from float_data to uint64_data; longer ones stay in the source. */
+/** The fields of a TensorProto that hold its values, from float_data to uint64_data. Long values are not decoded. */
 const TENSOR_VALUES = new Set([4, 5, 6, 7, 9, 10, 11]);
 const MAX_HEADER_VALUES_BYTES = 4096;
 
 export interface StoredTensor {
-  /** The tensor, without values longer than 4 KiB. */
+  /** The tensor without values longer than 4 KiB. */
   readonly tensor: TensorProto;
-  /** Its entry in the source, tag included. */
+  /** The bytes of its entry in the source, tag included. */
   readonly start: number;
   readonly end: number;
 }
@@ -30,7 +30,7 @@ export interface StoredModel {
   readonly initializers: readonly StoredTensor[];
 }
 
-/** Throws where the source holds no ONNX model. */
+/** Throws when the source is not an ONNX model. */
 export function readStoredModel(source: ByteSource): StoredModel {
   const fields = [...walkFields(source, 0, source.length)];
   const [graphField, ...more] = fields.filter((field) => field.id === MODEL_GRAPH);
@@ -67,7 +67,7 @@ function readHeader(source: ByteSource, entry: WireField): StoredTensor {
   };
 }
 
-/** The bytes of these fields, one after another. Fields that lie side by side are read together. */
+/** The bytes of these fields, one after another. Adjacent fields are read together. */
 function gather(source: ByteSource, fields: readonly WireField[]): Uint8Array {
   const runs = joinRuns(fields);
   return Buffer.concat(runs.map((run) => read(source, run.start, run.end - run.start)));
@@ -88,7 +88,7 @@ function joinRuns(pieces: readonly Readonly<Run>[]): Run[] {
   return runs;
 }
 
-/** The model as one buffer, its initializers copied from the source they were found in, every byte of them unchanged. */
+/** The model as one buffer, with its initializers copied unchanged from the source that it was read from. */
 export function writeStoredModel(stored: StoredModel, source: ByteSource): Uint8Array {
   const head = encode('ModelProto', stored.model);
   const graph = encode('GraphProto', stored.graph);

@@ -1,11 +1,11 @@
-/** Walks the fields of one protobuf message without reading what they hold. */
+/** Walks the fields of a protobuf message without decoding their values. */
 import type { ByteSource } from './byte-source.ts';
 
 export interface WireField {
   readonly id: number;
-  /** Where its tag begins. */
+  /** Offset of its tag. */
   readonly start: number;
-  /** Where its value begins: past the tag, and past the length of a length-delimited field. */
+  /** Offset of its value: after the tag and, for a length-delimited field, after the length. */
   readonly valueStart: number;
   readonly end: number;
 }
@@ -50,7 +50,7 @@ class Cursor {
   }
 }
 
-/** The fields of the message in bytes `start` to `end`, in order. Throws RangeError where they do not fit. */
+/** The fields of the message in bytes `start` to `end`, in order. Throws RangeError when they do not fit. */
 export function* walkFields(source: ByteSource, start: number, end: number): Generator<WireField> {
   const cursor = new Cursor(source, start);
   while (cursor.position < end) {

@@ -1,4 +1,4 @@
-/** The layers the three graphs share, with weights that keep the size of what goes through them near 1. */
+/** The layers of the three graphs, with weights that keep the scale of the activations near 1. */
 import type { GraphBuilder } from '../graph-builder.ts';
 import type { SeededRandom } from '../seeded-random.ts';
 
@@ -7,7 +7,7 @@ export interface LayerContext {
   readonly random: SeededRandom;
 }
 
-/** `[batch, from, h, w]` to `[batch, to, h, w]`, padded so that the size stays. */
+/** `[batch, from, h, w]` to `[batch, to, h, w]`, padded to keep the size. */
 export function conv(
   context: LayerContext,
   name: string,
@@ -31,7 +31,7 @@ export function conv(
   });
 }
 
-/** The last axis from `from` to `to`. */
+/** Projects the last axis from `from` to `to`. */
 export function linear(
   context: LayerContext,
   name: string,
@@ -49,7 +49,7 @@ export function linear(
   return graph.add('MatMul', [input, weight]);
 }
 
-/** `[batch, queries, width]` looks at `[batch, keys, contextWidth]`; one head. */
+/** One head: `[batch, queries, width]` attends to `[batch, keys, contextWidth]`. */
 export function attention(
   context: LayerContext,
   name: string,
@@ -67,11 +67,11 @@ export function attention(
     graph.add('MatMul', [q, graph.add('Transpose', [k], { perm: [0, 2, 1] })]),
     scale,
   ]);
-  const seen = graph.add('MatMul', [graph.add('Softmax', [scores], { axis: -1 }), v]);
-  return linear(context, `${name}.to_out`, seen, width, width);
+  const attended = graph.add('MatMul', [graph.add('Softmax', [scores], { axis: -1 }), v]);
+  return linear(context, `${name}.to_out`, attended, width, width);
 }
 
-/** Mean 0 and deviation 1 over the last axis, then scale and shift. */
+/** Normalises the last axis to mean 0 and deviation 1, then scales it. */
 export function layerNorm(context: LayerContext, name: string, input: string, width: number): string {
   const { graph } = context;
   const overLast = { axes: [-1], keepdims: 1 };
@@ -83,7 +83,7 @@ export function layerNorm(context: LayerContext, name: string, input: string, wi
   return graph.add('Mul', [normal, weight]);
 }
 
-/** Each channel to mean 0 and deviation 1 over the picture. */
+/** Normalises each channel over the picture to mean 0 and deviation 1. */
 export function instanceNorm(context: LayerContext, name: string, input: string, channels: number): string {
   const { graph } = context;
   const scale = graph.weight(`${name}.weight`, [channels], new Float32Array(channels).fill(1));

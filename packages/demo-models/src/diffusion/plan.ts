@@ -1,4 +1,4 @@
-/** What the three graphs and the files around them must agree on. */
+/** The settings that the three graphs and the files around them share. */
 import type { FloatType } from '../graph-builder.ts';
 
 export interface TinyDiffusionPlan {
@@ -6,7 +6,7 @@ export interface TinyDiffusionPlan {
   readonly dtype: FloatType;
   readonly opset: number;
   readonly timestepType: 'int64' | 'float32' | 'float16';
-  /** `[]` for a scalar, `['steps']` or `[1]` for the older exports. */
+  /** `[]` for a scalar, `['steps']` or `[1]` as in older exports. */
   readonly timestepDims: readonly (number | string)[];
   readonly castTimestepFirst: boolean;
   readonly tokenIdType: 'int64' | 'int32';

@@ -11,8 +11,13 @@ export function buildTextEncoder(plan: TinyDiffusionPlan): BuiltGraph {
 
   const ids = graph.input('input_ids', plan.tokenIdType, ['batch_size', 'sequence_length']);
   const embedded = graph.add('Add', [embedTokens(context, plan, ids), positions(context, plan, ids)]);
-  const seen = attention(context, 'text_model.self_attn', embedded, embedded, width, width);
-  const hidden = layerNorm(context, 'text_model.final_layer_norm', graph.add('Add', [embedded, seen]), width);
+  const attended = attention(context, 'text_model.self_attn', embedded, embedded, width, width);
+  const hidden = layerNorm(
+    context,
+    'text_model.final_layer_norm',
+    graph.add('Add', [embedded, attended]),
+    width,
+  );
 
   graph.output('last_hidden_state', hidden, plan.dtype, ['batch_size', 'sequence_length', width]);
   const last = graph.add('Gather', [hidden, graph.ints(-1)], { axis: 1 });

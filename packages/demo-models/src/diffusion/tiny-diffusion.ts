@@ -1,6 +1,6 @@
 /**
- * Writes a Stable Diffusion model of about half a megabyte with random weights, laid out as Optimum lays out its ONNX
- * exports: what real model folders look like, for tests and for a first picture before there is a trained model.
+ * Writes a Stable Diffusion model of about half a megabyte with random weights, in the folder layout of Optimum's ONNX
+ * exports, for tests.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,12 +12,12 @@ import { buildUnet } from './unet-graph.ts';
 import { buildVaeDecoder, VAE_CHANNELS } from './vae-decoder-graph.ts';
 
 export interface TinyDiffusionOptions {
-  /** Other weights for another seed; default 0. */
+  /** Seed of the weights; default 0. */
   readonly seed?: number;
   readonly dtype?: FloatType;
   /** Optimum exports int64; the scripts of diffusers export the float type. */
   readonly timestepType?: TinyDiffusionPlan['timestepType'];
-  /** `[]`, the default, is the scalar of today's Optimum; older ones gave `['steps']`. */
+  /** `[]`, the default, is the scalar of current Optimum; older versions export `['steps']`. */
   readonly timestepDims?: TinyDiffusionPlan['timestepDims'];
   /** Puts a Cast between the timestep and its Unsqueeze, as some exporters do. */
   readonly castTimestepFirst?: boolean;
@@ -26,12 +26,12 @@ export interface TinyDiffusionOptions {
   readonly sampleSize?: number;
   /** Weights in `model.onnx_data` beside each graph. */
   readonly externalData?: boolean;
-  /** 11 to 17; below 13 Unsqueeze has its axes as an attribute. Default 14, as Optimum's. */
+  /** 11 to 17; below 13 the axes of Unsqueeze are an attribute. Default 14, as in Optimum. */
   readonly opset?: number;
   readonly predictionType?: 'epsilon' | 'v_prediction';
 }
 
-/** Creates `folder` (and what is above it) and fills it. The same options give the same bytes. */
+/** Creates `folder`, with its parents, and fills it. The same options give the same bytes. */
 export async function writeTinyDiffusion(folder: string, options: TinyDiffusionOptions = {}): Promise<void> {
   const merges = tinyMerges();
   const vocabulary = clipVocabulary(merges);
@@ -147,7 +147,7 @@ const vaeConfig = (plan: TinyDiffusionPlan) => ({
   scaling_factor: plan.scalingFactor,
 });
 
-/** The noise schedule that Stable Diffusion 1.5 was trained with. */
+/** The noise schedule of Stable Diffusion 1.5. */
 const schedulerConfig = (predictionType: string) => ({
   _class_name: 'PNDMScheduler',
   _diffusers_version: '0.31.0',

@@ -1,4 +1,4 @@
-/** A CLIP vocabulary of a few hundred entries: all bytes, a few words, the two special tokens. */
+/** A CLIP vocabulary of a few hundred entries: all bytes, a few words and the two special tokens. */
 
 const WORDS = [
   ...['a', 'an', 'the', 'of', 'in', 'on', 'and', 'with', 'under'],
@@ -33,7 +33,7 @@ export function byteAlphabet(): string[] {
   ];
 }
 
-/** Ids in CLIP's order: bytes, bytes that end a word, what the merges make, start and end of text. */
+/** Ids in CLIP's order: bytes, bytes that end a word, merged entries, start and end of text. */
 export function clipVocabulary(merges: readonly string[]): Record<string, number> {
   const alphabet = byteAlphabet();
   const entries = [
@@ -46,7 +46,7 @@ export function clipVocabulary(merges: readonly string[]): Record<string, number
   return Object.fromEntries(entries.map((entry, id) => [entry, id]));
 }
 
-/** Merges that build each word from the left, in the order in which they apply. */
+/** Merges that build each word from the left, in the order of their application. */
 export function tinyMerges(): string[] {
   const merges = new Set<string>();
   for (const word of WORDS) {

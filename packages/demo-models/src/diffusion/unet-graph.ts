@@ -4,7 +4,7 @@ import { attention, conv, instanceNorm, type LayerContext, linear } from './laye
 import type { TinyDiffusionPlan } from './plan.ts';
 
 const WIDTH = 32;
-/** The prediction is mostly the latent itself, as a trained model's is at high noise: so 50 steps stay finite. */
+/** The prediction is mostly the latent itself, as in a trained model at high noise, so that 50 steps stay finite. */
 const SKIP_GAIN = 0.9;
 const NET_GAIN = 0.3;
 
@@ -21,10 +21,10 @@ export function buildUnet(plan: TinyDiffusionPlan): BuiltGraph {
 
   const time = timeEmbedding(context, plan, expandToBatch(graph, plan, timestep, sample));
   let hidden = conv(context, 'conv_in', sample, plan.latentChannels, WIDTH, 3);
-  // After the norm, which would take away what is the same for a whole channel.
+  // Added after the norm, which would remove a value that is constant over a channel.
   hidden = instanceNorm(context, 'norm1', hidden, WIDTH);
   hidden = graph.silu(graph.add('Add', [hidden, graph.unsqueeze(time, [2, 3])]));
-  hidden = lookAtText(context, plan, hidden, text);
+  hidden = attendToText(context, plan, hidden, text);
   hidden = graph.silu(conv(context, 'mid_block.conv', hidden, WIDTH, WIDTH, 3));
   const net = conv(context, 'conv_out', hidden, WIDTH, plan.latentChannels, 3);
 
@@ -35,8 +35,8 @@ export function buildUnet(plan: TinyDiffusionPlan): BuiltGraph {
 }
 
 /**
- * What torch.onnx makes of diffusers' `timesteps[None].expand(sample.shape[0])`: Unsqueeze, then Expand to a shape taken
- * from the sample, with the Equal and Where that give -1 its meaning "as it is". A timestep of rank 1 is not lifted.
+ * The nodes that torch.onnx exports for diffusers' `timesteps[None].expand(sample.shape[0])`: Unsqueeze, then Expand to a
+ * shape taken from the sample, with Equal and Where for sizes of -1 (unchanged). A timestep of rank 1 has no Unsqueeze.
  */
 function expandToBatch(
   graph: GraphBuilder,
@@ -50,8 +50,8 @@ function expandToBatch(
   const size = graph.add('Concat', [graph.unsqueeze(batch, [0])], { axis: 0 });
   const one = { dims: [1], dataType: 7, int64Data: [1] };
   const ones = graph.add('ConstantOfShape', [graph.add('Shape', [size])], { value: { tensor: one } });
-  const asItIs = graph.add('Equal', [size, graph.add('Mul', [ones, graph.ints(-1)])]);
-  return graph.add('Expand', [lifted, graph.add('Where', [asItIs, ones, size])]);
+  const isUnchanged = graph.add('Equal', [size, graph.add('Mul', [ones, graph.ints(-1)])]);
+  return graph.add('Expand', [lifted, graph.add('Where', [isUnchanged, ones, size])]);
 }
 
 /** Sinusoids of the timestep, cosines first, through two linear layers. `[batch]` to `[batch, WIDTH]`. */
@@ -75,8 +75,8 @@ function timeEmbedding(context: LayerContext, plan: TinyDiffusionPlan, timesteps
   return linear(context, 'time_embedding.linear_2', graph.silu(inner), WIDTH, WIDTH, 2);
 }
 
-/** Every pixel looks at every token of the prompt. */
-function lookAtText(context: LayerContext, plan: TinyDiffusionPlan, hidden: string, text: string): string {
+/** Cross-attention: every pixel attends to every token of the prompt. */
+function attendToText(context: LayerContext, plan: TinyDiffusionPlan, hidden: string, text: string): string {
   const { graph } = context;
   const flat = graph.add('Reshape', [hidden, graph.ints([0, WIDTH, -1])]);
   const pixels = graph.add('Transpose', [flat], { perm: [0, 2, 1] });

@@ -3,7 +3,7 @@ import { SeededRandom } from '../seeded-random.ts';
 import { conv, type LayerContext } from './layers.ts';
 import type { TinyDiffusionPlan } from './plan.ts';
 
-/** Channels at latent size and after each doubling. One fewer doubling than entries, as in diffusers' configs. */
+/** Channels at latent size and after each doubling; one doubling fewer than entries, as in diffusers' configs. */
 export const VAE_CHANNELS = [8, 8, 12, 16] as const;
 
 /** `latent_sample [batch, channels, h, w]` to `sample [batch, 3, 8h, 8w]`, about -1 to 1. */
@@ -13,7 +13,7 @@ export function buildVaeDecoder(plan: TinyDiffusionPlan): BuiltGraph {
   const latentDims = ['batch_size', plan.latentChannels, 'height_latent', 'width_latent'] as const;
 
   const latent = graph.input('latent_sample', plan.dtype, latentDims);
-  // A latent that comes in is divided by scaling_factor, about 5 times too large for the layers.
+  // The input latent was divided by scaling_factor: it is about 5 times too large for the layers.
   const scaled = graph.add('Mul', [
     latent,
     graph.weight('in.gain', [1], Float32Array.of(plan.scalingFactor)),
@@ -32,7 +32,7 @@ export function buildVaeDecoder(plan: TinyDiffusionPlan): BuiltGraph {
 }
 
 function double(graph: GraphBuilder, input: string): string {
-  // Resize-11 wants its region of interest given, even empty; from 13 on it may be left out.
+  // Resize-11 needs an input for its region of interest, which may be empty; from 13 on it can be omitted.
   const region = graph.floats([0], new Float32Array(0));
   const scales = graph.floats([4], Float32Array.of(1, 1, 2, 2));
   return graph.add('Resize', [input, region, scales], {

@@ -10,7 +10,7 @@ import {
 } from './layers.ts';
 import type { TinyWhisperPlan } from './plan.ts';
 
-/** One decoder for both kinds of call: an If on `use_cache_branch`, as Optimum merges the two. */
+/** One decoder for the first and the later calls: an If on `use_cache_branch`, as Optimum merges them. */
 export function buildMergedDecoder(plan: TinyWhisperPlan): BuiltGraph {
   const graph = new GraphBuilder('merged', plan.opset, plan.dtype);
   const weights = new WeightStore(graph, plan.seed);
@@ -26,7 +26,7 @@ export function buildMergedDecoder(plan: TinyWhisperPlan): BuiltGraph {
   return graph.build(plan.externalData ? 'decoder_model_merged.onnx_data' : undefined);
 }
 
-/** The older pair of files: the first call, and every call after it. */
+/** One of the older pair of files: for the first call, or for every later call. */
 export function buildSplitDecoder(plan: TinyWhisperPlan, withPast: boolean): BuiltGraph {
   const graph = new GraphBuilder(withPast ? 'decoder_with_past' : 'decoder', plan.opset, plan.dtype);
   graph.input('input_ids', 'int64', ['batch_size', withPast ? 1 : 'decoder_sequence_length']);
@@ -58,7 +58,7 @@ function declarePast(graph: GraphBuilder, plan: TinyWhisperPlan, merged: boolean
   }
 }
 
-/** All nodes of one kind of call, with its outputs. */
+/** All nodes and outputs of the first call, or of a later call. */
 function decode(context: WhisperContext, withPast: boolean, merged: boolean): void {
   const { graph, plan } = context;
   const length = dimension(graph, 'input_ids', 1);
@@ -102,13 +102,13 @@ const dimension = (graph: GraphBuilder, value: string, axis: number): string =>
 const TOKENS = 'model.decoder.embed_tokens.weight';
 const POSITIONS = 'model.decoder.embed_positions.weight';
 const TOKEN_GAIN = 2;
-/** Strong, or a text of random weights repeats one token for ever. */
+/** Large, because with smaller values random weights repeat one token for ever. */
 const POSITION_DEVIATION = 1.5;
 
 const tokenTable = ({ weights, plan }: WhisperContext): string =>
   weights.random(TOKENS, [plan.vocabularySize, plan.width], TOKEN_GAIN / Math.sqrt(plan.width));
 
-/** Positions lean towards the end-of-text embedding the later they are, so that texts end somewhere. */
+/** Later positions are more similar to the embedding of end-of-text, so that texts end. */
 function positionTable({ weights, plan }: WhisperContext): string {
   const { width, targetPositions, endsNear, endToken } = plan;
   return weights.values(POSITIONS, [targetPositions, width], () => {
@@ -119,7 +119,7 @@ function positionTable({ weights, plan }: WhisperContext): string {
     return table.map((value, i) => value + (END_PULL * Math.floor(i / width) * end[i % width]) / endsNear);
   });
 }
-/** Found by trying: at this strength texts end near the wanted length, some earlier, some later. */
+/** Found by experiment: texts end around the wanted length, some earlier and some later. */
 const END_PULL = 4;
 
 function embed(context: WhisperContext, past: string, total: string): string {
@@ -140,7 +140,7 @@ const range = (graph: GraphBuilder, from: string, to: string): string => {
   return graph.add('Range', [scalar(from), scalar(to), graph.ints(1)]);
 };
 
-/** Older exports have no mask where one token follows a past: it may see all of it. */
+/** Older exports have no mask in later calls: the only new token attends to the whole past. */
 function causalMask(
   { graph, plan }: WhisperContext,
   withPast: boolean,
@@ -155,7 +155,7 @@ function causalMask(
   return graph.add('Where', [graph.add('Greater', [columns, rows]), floor, zero]);
 }
 
-/** What is heard counts for more than what was written, or all windows would read alike. */
+/** Gives the audio more weight than the text so far; otherwise all windows would have similar texts. */
 const AUDIO_GAIN = 2;
 
 const layerName = (i: number): string => `model.decoder.layers.${i}`;
@@ -167,7 +167,7 @@ function audioKeys(context: WhisperContext, i: number): { k: string; v: string }
   return { k: keysOrValues(context, name, 'k', audio), v: keysOrValues(context, name, 'v', audio) };
 }
 
-/** With a past Optimum gives empty tensors here: the caller keeps the ones of the first call. */
+/** In later calls Optimum returns empty tensors here: the caller keeps those of the first call. */
 function audioPresents(
   { graph, plan }: WhisperContext,
   i: number,
@@ -201,12 +201,12 @@ function decoderLayer(
     k: extend(keysOrValues(context, self, 'k', normal), 'key'),
     v: extend(keysOrValues(context, self, 'v', normal), 'value'),
   };
-  const seen = graph.add('Add', [input, attend(context, self, own, { mask }).output]);
+  const withText = graph.add('Add', [input, attend(context, self, own, { mask }).output]);
   const cross = `${layerName(i)}.encoder_attn`;
-  const q = queries(context, cross, layerNorm(context, `${layerName(i)}.encoder_attn_layer_norm`, seen));
-  const heard = attend(context, cross, { q, ...audio }, { gain: AUDIO_GAIN });
-  const both = graph.add('Add', [seen, heard.output]);
+  const q = queries(context, cross, layerNorm(context, `${layerName(i)}.encoder_attn_layer_norm`, withText));
+  const attended = attend(context, cross, { q, ...audio }, { gain: AUDIO_GAIN });
+  const both = graph.add('Add', [withText, attended.output]);
   const last = layerNorm(context, `${layerName(i)}.final_layer_norm`, both);
   const hidden = graph.add('Add', [both, feedForward(context, layerName(i), last)]);
-  return { hidden, attention: heard.probabilities };
+  return { hidden, attention: attended.probabilities };
 }

@@ -36,7 +36,7 @@ export function buildEncoder(plan: TinyWhisperPlan): BuiltGraph {
 
 const CONV_GAIN = 3;
 
-/** Along time, three frames wide. */
+/** A convolution over time, three frames wide. */
 function convolve(
   { graph, weights, plan }: WhisperContext,
   name: string,
@@ -52,7 +52,7 @@ function convolve(
   return graph.add('Conv', [input, weight, bias], { kernel_shape: [3], pads: [1, 1], strides: [stride] });
 }
 
-/** Kernels that answer to changes in what they hear, not to its level. */
+/** Makes the mean of each kernel 0: it then responds to changes of the input, not to its level. */
 function centreRows(rows: Float32Array, length: number): Float32Array {
   for (let start = 0; start < rows.length; start += length) {
     const row = rows.subarray(start, start + length);
@@ -62,7 +62,7 @@ function centreRows(rows: Float32Array, length: number): Float32Array {
   return rows;
 }
 
-/** Whisper's sinusoids, one row per audio position. */
+/** Whisper's sinusoidal positions, one row per audio position. */
 function positions({ weights, plan }: WhisperContext): string {
   const half = plan.width / 2;
   return weights.values('embed_positions.weight', [plan.sourcePositions, plan.width], () =>
@@ -81,7 +81,7 @@ function layer(context: WhisperContext, name: string, input: string): string {
   const q = queries(context, attention, normal);
   const k = keysOrValues(context, attention, 'k', normal);
   const v = keysOrValues(context, attention, 'v', normal);
-  const seen = graph.add('Add', [input, attend(context, attention, { q, k, v }).output]);
-  const last = layerNorm(context, `${name}.final_layer_norm`, seen);
-  return graph.add('Add', [seen, feedForward(context, name, last)]);
+  const attended = graph.add('Add', [input, attend(context, attention, { q, k, v }).output]);
+  const last = layerNorm(context, `${name}.final_layer_norm`, attended);
+  return graph.add('Add', [attended, feedForward(context, name, last)]);
 }

@@ -1,9 +1,9 @@
-/** The layers of Whisper, node by node as torch.onnx writes them. Weights stand in the outermost graph, for both branches. */
+/** The layers of Whisper, node by node as torch.onnx exports them. Weights are in the outermost graph, for both branches. */
 import type { GraphBuilder } from '../graph-builder.ts';
 import { SeededRandom } from '../seeded-random.ts';
 import type { TinyWhisperPlan } from './plan.ts';
 
-/** Makes a weight once, however many branches use it, and the same one in every file that has it. */
+/** Adds each weight once, however many branches use it. A weight has the same values in every file. */
 export class WeightStore {
   readonly #graph: GraphBuilder;
   readonly #seed: number;
@@ -19,7 +19,7 @@ export class WeightStore {
     return this.values(name, dims, () => this.draw(name, length, deviation));
   }
 
-  /** A matrix `[from, to]` whose columns sum to zero: what all of its inputs have in common leaves no trace. */
+  /** A matrix `[from, to]` whose columns sum to zero: a value common to all inputs has no effect. */
   centred(name: string, from: number, to: number, deviation: number): string {
     return this.values(name, [from, to], () => {
       const matrix = this.draw(name, from * to, deviation);
@@ -42,7 +42,7 @@ export class WeightStore {
     return name;
   }
 
-  /** The values of a random weight: they follow from the seed and the name alone. */
+  /** The values of a random weight, which depend only on the seed and the name. */
   draw(name: string, length: number, deviation: number): Float32Array {
     let hash = this.#seed;
     for (const character of name) hash = Math.imul(hash ^ character.charCodeAt(0), 0x01000193);
@@ -50,14 +50,14 @@ export class WeightStore {
   }
 }
 
-/** One graph or branch under construction, and the weights around it. */
+/** A graph or branch under construction, and its weights. */
 export interface WhisperContext {
   readonly graph: GraphBuilder;
   readonly weights: WeightStore;
   readonly plan: TinyWhisperPlan;
 }
 
-/** Queries are turned up, so that random attention looks somewhere instead of everywhere. */
+/** Scales queries up, so that random attention is not uniform. */
 const QUERY_GAIN = 3;
 
 export function linear(
@@ -123,7 +123,7 @@ export interface Attended {
   readonly probabilities: string;
 }
 
-/** Older exports join batch and heads to multiply three-dimensional tensors; newer ones keep four dimensions. */
+/** Older exports join batch and heads and multiply tensors of rank 3; newer ones keep rank 4. */
 export function attend(
   context: WhisperContext,
   name: string,
@@ -133,16 +133,16 @@ export function attend(
   const { graph, plan } = context;
   const isFlat = plan.style === 'transformers-4.33';
   const join = (value: string): string => (isFlat ? joinHeads(context, value) : value);
-  const turned = graph.add('Transpose', [join(k)], { perm: isFlat ? [0, 2, 1] : [0, 1, 3, 2] });
-  const scores = graph.add('MatMul', [join(q), turned]);
-  const seen = mask ? graph.add('Add', [scores, mask]) : scores;
-  const joined = graph.add('Softmax', [seen], { axis: -1 });
-  const mixed = apart(context, graph.add('MatMul', [joined, join(v)]), q);
+  const transposed = graph.add('Transpose', [join(k)], { perm: isFlat ? [0, 2, 1] : [0, 1, 3, 2] });
+  const scores = graph.add('MatMul', [join(q), transposed]);
+  const masked = mask ? graph.add('Add', [scores, mask]) : scores;
+  const joined = graph.add('Softmax', [masked], { axis: -1 });
+  const mixed = splitJoined(context, graph.add('MatMul', [joined, join(v)]), q);
   const rows = graph.add('Transpose', [mixed], { perm: [0, 2, 1, 3] });
   const wide = graph.add('Reshape', [rows, graph.ints([0, 0, plan.width])]);
   return {
     output: linear(context, `${name}.out_proj`, wide, plan.width, plan.width, gain),
-    probabilities: apart(context, joined, q),
+    probabilities: splitJoined(context, joined, q),
   };
 }
 
@@ -154,8 +154,8 @@ function joinHeads({ graph, plan }: WhisperContext, value: string): string {
   return graph.add('Reshape', [value, shape]);
 }
 
-/** `[batch * heads, queries, any]` to `[batch, heads, queries, any]`, the batch and queries of `q`. */
-function apart({ graph, plan }: WhisperContext, value: string, q: string): string {
+/** `[batch * heads, queries, any]` to `[batch, heads, queries, any]`, with batch and queries of `q`. */
+function splitJoined({ graph, plan }: WhisperContext, value: string, q: string): string {
   if (plan.style !== 'transformers-4.33') return value;
   const length = graph.add('Gather', [graph.add('Shape', [q]), graph.ints([2])], { axis: 0 });
   const shape = graph.add('Concat', [batchOf(graph, q), graph.ints([plan.heads]), length, graph.ints([-1])], {

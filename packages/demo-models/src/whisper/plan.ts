@@ -1,7 +1,7 @@
-/** What the graphs of a Whisper folder and the files around them must agree on. */
+/** The settings that the graphs of a Whisper folder and the files around them share. */
 import type { FloatType } from '../graph-builder.ts';
 
-/** How a decoder was traced; the two differ in how they count positions, mask the future and shape the heads. */
+/** The exporter that a decoder imitates. The two differ in positions, causal mask and shape of the heads. */
 export type ExporterStyle = 'transformers-4.33' | 'transformers-4.48';
 
 export interface TinyWhisperPlan {
@@ -21,10 +21,10 @@ export interface TinyWhisperPlan {
   readonly feedForward: number;
   /** Audio positions of a window, half its mel frames. */
   readonly sourcePositions: number;
-  /** Tokens at most, the prompt's included. */
+  /** The most tokens of a text, prompt included. */
   readonly targetPositions: number;
   readonly vocabularySize: number;
   readonly endToken: number;
-  /** After about so many tokens the decoder wants to end; undefined for when chance has it. */
+  /** Texts end after about so many tokens; when undefined, after a random number. */
   readonly endsNear: number | undefined;
 }

@@ -23,7 +23,7 @@ const BLANK = 'Ġ';
 export interface WhisperVocabulary {
   readonly tokens: Record<string, number>;
   readonly merges: readonly string[];
-  /** `<|endoftext|>` and what follows it, without timestamps. */
+  /** `<|endoftext|>` and the tokens after it, without timestamps. */
   readonly special: readonly string[];
   /** Id of `<|endoftext|>`. */
   readonly endToken: number;
@@ -31,12 +31,12 @@ export interface WhisperVocabulary {
 }
 
 export interface VocabularyPlan {
-  /** Pairs that become one entry each, in the order in which they apply; default: those of a few words. */
+  /** Merges in the order of their application, one vocabulary entry each; by default those of a few words. */
   readonly merges?: readonly string[];
-  /** Text entries that no merge makes. */
+  /** Text entries without a merge. */
   readonly extra?: readonly string[];
   readonly languages: readonly string[];
-  /** Timestamp tokens, which tokenizer.json leaves out. */
+  /** Number of timestamp tokens, which tokenizer.json does not list. */
   readonly timestamps: number;
 }
 
@@ -68,7 +68,7 @@ export function whisperVocabulary(plan: VocabularyPlan): WhisperVocabulary {
   };
 }
 
-/** So many entries that stand for two bytes each, none of which the words use. */
+/** So many entries of two bytes each that are not part of the words. */
 export function fillerEntries(count: number): string[] {
   const alphabet = byteAlphabet();
   const used = new Set(wordMerges().map((merge) => merge.replace(' ', '')));
@@ -76,7 +76,7 @@ export function fillerEntries(count: number): string[] {
   return pairs.filter((pair) => !used.has(pair)).slice(0, count);
 }
 
-/** Builds each word from the left, alone and after a blank. */
+/** Merges that build each word from the left, alone and after a blank. */
 function wordMerges(): string[] {
   const merges = new Set<string>();
   for (const word of WORDS) {

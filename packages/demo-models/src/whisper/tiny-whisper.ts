@@ -1,6 +1,6 @@
 /**
- * Writes a Whisper model with random weights, laid out as Optimum lays out its ONNX exports: what real model folders look
- * like, for tests and benchmarks. What it writes means nothing, but it depends on the audio and ends by itself.
+ * Writes a Whisper model with random weights, in the folder layout of Optimum's ONNX exports, for tests and benchmarks. Its
+ * texts have no meaning, but they depend on the audio and they end.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,23 +16,23 @@ import {
 } from './tiny-whisper-tokenizer.ts';
 
 export interface TinyWhisperOptions {
-  /** Other weights for another seed; default 0. */
+  /** Seed of the weights; default 0. */
   readonly seed?: number;
-  /** `small`, the default, runs in a millisecond; `whisper-tiny` has every size of openai/whisper-tiny. */
+  /** `small`, the default, runs in a millisecond; `whisper-tiny` has the sizes of openai/whisper-tiny. */
   readonly size?: 'small' | 'whisper-tiny';
   readonly dtype?: FloatType;
-  /** One merged decoder, the default, or the pair of files before Optimum merged them. */
+  /** One merged decoder, the default, or the older pair of files. */
   readonly decoder?: 'merged' | 'split';
   readonly style?: ExporterStyle;
-  /** Where the graphs lie: beside the configs, or in `onnx/` as on the hub. */
+  /** Folder of the graphs: beside the configs, or `onnx/` as on the Hugging Face hub. */
   readonly graphs?: 'root' | 'onnx';
-  /** Ending of the graphs' names, as `_fp16`. */
+  /** Suffix of the graph files, such as `_fp16`. */
   readonly variant?: string;
   /** Default English and Spanish; `[]` makes an English-only model. */
   readonly languages?: readonly string[];
-  /** Whether the decoder gives its cross-attentions, for word timestamps. */
+  /** Whether the decoder outputs its cross-attentions, for word timestamps. */
   readonly crossAttentions?: boolean;
-  /** Texts end after about so many tokens; default 24 for `small`, else never. */
+  /** Texts end after about so many tokens; default 24 for `small`, a random length for `whisper-tiny`. */
   readonly endsNear?: number;
   /** Weights in a file beside each graph. */
   readonly externalData?: boolean;
@@ -63,10 +63,10 @@ const WHISPER_TINY: Sizes = {
   targetPositions: 448,
 };
 const WHISPER_TINY_TEXT_TOKENS = 50_257;
-/** Codes that fill up to the 99 languages of the multilingual models. */
+/** Number of languages of the multilingual models; made-up codes fill the list. */
 const LANGUAGE_COUNT = 99;
 
-/** Creates `folder` (and what is above it) and fills it. The same options give the same bytes. */
+/** Creates `folder`, with its parents, and fills it. The same options give the same bytes. */
 export async function writeTinyWhisper(folder: string, options: TinyWhisperOptions = {}): Promise<void> {
   const isSmall = options.size !== 'whisper-tiny';
   const sizes = isSmall ? SMALL : WHISPER_TINY;
