@@ -20,8 +20,8 @@ const queuesOf = async (world: ApiWorld): Promise<string[]> => {
   return ((await response.json()) as { queues: { name: string }[] }).queues.map(({ name }) => name);
 };
 
-describe('the board', () => {
-  test('opens for the key, as bearer or as the password of admin, and for nobody else', async () => {
+describe('board', () => {
+  test('The board opens with the key, as bearer token or as the password of admin, and not without it', async () => {
     const world = await apiWorld(server.url);
     const statusOf = async (authorization?: string): Promise<number> => {
       const headers = authorization ? { authorization } : undefined;
@@ -39,14 +39,14 @@ describe('the board', () => {
     expect((await world.app.request('/admin/queues/api/queues')).status).toBe(401);
   });
 
-  test('is found with a trailing slash too', async () => {
+  test('The board also answers with a trailing slash', async () => {
     const world = await apiWorld(server.url);
     const response = await world.ask('GET', '/admin/queues/');
     expect(response.status).toBe(308);
     expect(response.headers.get('location')).toBe('/admin/queues');
   });
 
-  test('shows new groups without a restart, over the connection the API has', async () => {
+  test('The board shows new groups without a restart and opens no connection of its own', async () => {
     const world = await apiWorld(server.url);
     expect(await queuesOf(world)).toEqual([]);
     await world.post();
@@ -58,7 +58,7 @@ describe('the board', () => {
     expect(await connections()).toBe(before);
   });
 
-  test('changes nothing: jobs are called off through the API', async () => {
+  test('The board is read-only', async () => {
     const world = await apiWorld(server.url);
     const { id } = await world.post();
     await queuesOf(world);
@@ -77,7 +77,7 @@ describe('the board', () => {
       const response = await world.ask(method, path, body ?? {});
       expect(response.status, path).toBe(405);
     }
-    // These answer for all queues at once, and leave out those that are for reading.
+    // These act on all queues at once and skip read-only ones.
     await world.ask('PUT', '/admin/queues/api/queues/pause', {});
     const { jobId } = await world.worker.take();
     expect(jobId).toBe(id);
@@ -87,7 +87,7 @@ describe('the board', () => {
     ['text/plain', 'cross-site'],
     ['application/x-www-form-urlencoded', 'same-site'],
     [undefined, undefined],
-  ])('refuses a post from another site (%s, %s)', async (type, site) => {
+  ])('A post to the board from another site is refused (%s, %s)', async (type, site) => {
     const world = await apiWorld(server.url);
     await world.post();
     await queuesOf(world);
@@ -106,14 +106,14 @@ describe('the board', () => {
   });
 });
 
-describe.skipIf(!chromiumPath)('the board in a browser', () => {
+describe.skipIf(!chromiumPath)('board in a browser', () => {
   let browser: Browser;
   beforeAll(async () => {
     browser = await launchBrowser();
   });
   afterAll(() => browser.close());
 
-  test('shows a group with its job, and breaks no rule but by the font it does without', async () => {
+  test('A browser shows a group with its job, and the page breaks no policy except for one font', async () => {
     const world = await apiWorld(server.url);
     const { id } = await world.post();
     const listener = await listen('127.0.0.1', 0);

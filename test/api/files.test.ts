@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** One file, with what its sender says of it as it stands in the part's head. */
+/** Uploads one file with this content type in the header of its part. */
 function upload({ ask }: ApiWorld, partType: string, ...more: readonly string[]): Promise<Response> {
   const parts = [
     `content-disposition: form-data; name="content"; filename="a.wav"\r\ncontent-type: ${partType}\r\n\r\nbytes`,
@@ -19,7 +19,7 @@ function upload({ ask }: ApiWorld, partType: string, ...more: readonly string[])
   return ask('POST', '/v1/files', body, { headers: { 'content-type': 'multipart/form-data; boundary=x' } });
 }
 
-test('a file is stored whatever its sender calls it, and as bytes when that is no media type', async () => {
+test('A file with an invalid media type is stored as application/octet-stream', async () => {
   const world = await apiWorld(server.url);
   const types = ['audio/wav', 'sound', 'a/b/c', `audio/${'x'.repeat(300)}`, 'audio/wäv', '/'];
   const answers = await Promise.all(types.map((type) => upload(world, type)));
@@ -30,19 +30,19 @@ test('a file is stored whatever its sender calls it, and as bytes when that is n
   expect(new Set(stored.slice(1))).toEqual(new Set(['application/octet-stream']));
 });
 
-test('what is said of a file is kept in memory for days, so it may not be long', async () => {
+test('An upload with long metadata is answered 413', async () => {
   const world = await apiWorld(server.url);
-  const said = (text: string, head: string): string =>
+  const metadata = (text: string, head: string): string =>
     `content-disposition: form-data; name="metadata"${head}\r\n\r\n${JSON.stringify({ text })}`;
   for (const head of ['', '; filename="metadata.json"\r\ncontent-type: application/json']) {
-    expect((await upload(world, 'audio/wav', said('short', head))).status).toBe(201);
-    const refused = await upload(world, 'audio/wav', said('long'.repeat(50_000), head));
+    expect((await upload(world, 'audio/wav', metadata('short', head))).status).toBe(201);
+    const refused = await upload(world, 'audio/wav', metadata('long'.repeat(50_000), head));
     expect(refused.status).toBe(413);
     expect(await problemOf(refused)).toMatchObject({ type: 'urn:lehr:problem:too-large' });
   }
 });
 
-test('uploads of one tenant that do not end leave places to the others', async () => {
+test('Uploads of one tenant that never end leave room for the uploads of other tenants', async () => {
   const world = await apiWorld(server.url);
   const { ask } = await keyHolder(world, 'slow');
   const ends: (() => void)[] = [];

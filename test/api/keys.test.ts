@@ -22,8 +22,8 @@ afterAll(() => server.stop());
 
 const circle = { type: 'text-to-image', input: { prompt: 'a red circle' } };
 
-describe('a key', () => {
-  test('is shown when it is made and never again, and Redis has no trace of it', async () => {
+describe('API key', () => {
+  test('A key is shown once, when it is created, and is not stored in Redis', async () => {
     const world = await apiWorld(server.url);
     const { key } = await keyHolder(world, 'acme', { name: 'render farm', env: 'test' });
     expect(key.key).toMatch(/^lehr_test_[A-Za-z0-9]{8}_[A-Za-z0-9]{43}$/);
@@ -44,7 +44,7 @@ describe('a key', () => {
     expect(stored.digest).toMatch(/^[A-Za-z0-9_-]{43}$/);
   });
 
-  test('works for its own tenant, with another secret or under another pepper it does not', async () => {
+  test('A key works for its own tenant, and not with another secret or another pepper', async () => {
     const world = await apiWorld(server.url);
     const { key, ask } = await keyHolder(world, 'acme');
     const posted = await ask('POST', '/v1/jobs', circle);
@@ -58,7 +58,7 @@ describe('a key', () => {
     expect(await new StoredKeys(store, clock, silentLog).authenticate(key.key)).toBeUndefined();
   });
 
-  test('may do what its scopes say: anything else is 403, where no key is 401', async () => {
+  test('A request outside the scopes of its key is answered 403, and one without a key 401', async () => {
     const world = await apiWorld(server.url);
     const routes = [
       ['submit', 'POST', '/v1/jobs', circle],
@@ -80,7 +80,7 @@ describe('a key', () => {
     }
   });
 
-  test('stops working when it expires', async () => {
+  test('A key stops working when it expires', async () => {
     let skewMs = 0;
     const clock: Clock = { ...systemClock, now: () => systemClock.now() + skewMs };
     const world = await apiWorld(server.url);
@@ -92,7 +92,7 @@ describe('a key', () => {
     expect(await keys.authenticate(key.key)).toBeUndefined();
   });
 
-  test('is revoked on every API within a second, and two of a tenant live side by side until then', async () => {
+  test('A revoked key stops working on every API process within a second, and other keys of its tenant go on', async () => {
     let passedMs = 0;
     const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + passedMs };
     const world = await apiWorld(server.url, { clock });
@@ -111,7 +111,7 @@ describe('a key', () => {
     expect((await world.ask('DELETE', `/v1/keys/${old.key.id}`)).status).toBe(404);
   });
 
-  test('is changed field by field, and a revoked one does not come back', async () => {
+  test('A key is changed field by field, and a revoked key stays revoked', async () => {
     const world = await apiWorld(server.url);
     const { key } = await keyHolder(world, 'acme', { name: 'farm', limits: { max_jobs: 5, weight: 2 } });
     const path = `/v1/keys/${key.id}`;
@@ -128,7 +128,7 @@ describe('a key', () => {
     expect(await (await world.ask('GET', '/v1/keys')).json()).toMatchObject({ data: [] });
   });
 
-  test('tells when it was last used, written at most once a minute', async () => {
+  test('A key shows when it was last used, with at most one write per minute', async () => {
     let nowMs = systemClock.now();
     const clock: Clock = { ...systemClock, now: () => nowMs };
     const world = await apiWorld(server.url);
@@ -148,7 +148,7 @@ describe('a key', () => {
     expect(noted).toHaveBeenCalledTimes(2);
   });
 
-  test('costs no round trip per request', async () => {
+  test('A key is not read from Redis for every request', async () => {
     const world = await apiWorld(server.url);
     const { key } = await keyHolder(world, 'acme');
     const found = vi.spyOn(world.parts.keyStore, 'find');
@@ -171,7 +171,7 @@ describe('a key', () => {
     [{ tenant: 'a', limits: { max_jobs: 0 } }, '/limits/max_jobs'],
     [{ tenant: 'a', limits: { weight: -1 } }, '/limits/weight'],
     [{ tenant: 'a', limits: { jobs: 1 } }, '/limits/jobs'],
-  ])('that cannot be is refused and named: %j', async (request, pointer) => {
+  ])('An invalid key request is refused with a pointer to its field: %j', async (request, pointer) => {
     const world = await apiWorld(server.url);
     const response = await world.ask('POST', '/v1/keys', request);
     expect(response.status).toBe(422);
@@ -179,7 +179,7 @@ describe('a key', () => {
   });
 });
 
-test('the configured key stands beside the others and is not among them', async () => {
+test('The configured key works beside the stored keys and is not listed', async () => {
   const world = await apiWorld(server.url);
   await keyHolder(world, 'acme');
   expect(await world.parts.authenticator.authenticate(API_KEY)).toMatchObject({

@@ -12,11 +12,11 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** 8 steps with guidance at 64x64: 16 row-steps, 160 ms at the 100 a second that the fleet reports here. */
+/** 8 steps with guidance at 64x64 are 16 row-steps: 160 ms at the 100 per second that the fleet reports here. */
 const LANE = { queue: 'diffusion.tiny@1.64x64', rows: 0, row_cap: 8, samples: 0, row_steps_per_s: 100 };
 const drawing = (input: object = {}) => ({ type: 'text-to-image', input: { prompt: 'a circle', ...input } });
 
-/** Penalties do not run out while the machine stands still. */
+/** A clock that stands still, so that penalties do not run out on a slow machine. */
 const STILL: Clock = { ...systemClock, monotonic: () => 0 };
 
 async function worldAt100(changes: Parameters<typeof apiWorld>[1] = {}): Promise<ApiWorld> {
@@ -40,20 +40,20 @@ async function expectRefusal(response: Response): Promise<void> {
   expect(retry).toBeLessThanOrEqual(60);
 }
 
-describe('a budget of engine seconds', () => {
-  test('is spent by the estimated cost of jobs, and shown in every answer', async () => {
+describe('budget of engine seconds', () => {
+  test('The estimated cost of a job is taken from the budget, which every answer shows', async () => {
     const world = await worldAt100();
     const { ask } = await keyHolder(world, 'acme', { limits: { cost_per_minute_s: 3 } });
     const startedAt = await redisNow(world.parts.redis);
-    // 100 row-steps, a second.
+    // 100 row-steps, which take one second.
     const first = await ask('POST', '/v1/jobs', drawing({ steps: 50 }));
     expect(first.status).toBe(202);
     expect(numbersOf(first)).toMatchObject({ limit: 3, remaining: 2, reset: 20 });
     expect(first.headers.get('ratelimit-policy')).toBe('3;w=60;comment="engine seconds"');
-    // It owes what goes beyond the budget.
+    // A job may cost more than is left; the rest is owed.
     const large = await ask('POST', '/v1/jobs', drawing({ steps: 50, n: 4 }));
     expect(numbersOf(large).remaining).toBe(0);
-    // Five seconds were spent of three: 100 s until all is there again, less what has passed since the first.
+    // Five seconds were spent of three, so the budget is full again 100 s after the first job.
     const passedMs = (await redisNow(world.parts.redis)) - startedAt;
     expect(numbersOf(large).reset).toBeLessThanOrEqual(100);
     expect(numbersOf(large).reset).toBeGreaterThanOrEqual(Math.ceil(100 - passedMs / 1000));
@@ -64,15 +64,15 @@ describe('a budget of engine seconds', () => {
     expect(numbersOf(refused).reset).toBeLessThanOrEqual(41);
   });
 
-  test('fills up steadily', async () => {
+  test('The budget refills steadily', async () => {
     let passedMs = 0;
     const world = await worldAt100({ clock: { ...systemClock, monotonic: () => passedMs } });
     const { ask, key } = await keyHolder(world, 'acme', { limits: { cost_per_minute_s: 60 } });
     const { redis, keys } = world.parts;
     await ask('POST', '/v1/jobs', drawing({ steps: 50 }));
-    // Owed as of so long ago; a second of the budget comes back in a second.
+    // What is owed after this time; one second of the budget refills in one second.
     const owes = async (agoMs: number) => {
-      // The penalty for the refusal before is over.
+      // The penalty for the previous refusal is over.
       passedMs += 1000;
       await redis.hset(keys.budget(key.id), 'used', 90_000, 'at', (await redisNow(redis)) - agoMs);
       await redis.persist(keys.budget(key.id));
@@ -85,7 +85,7 @@ describe('a budget of engine seconds', () => {
     expect((await ask('POST', '/v1/jobs', drawing())).status).toBe(202);
   });
 
-  test('is counted across APIs, for each key by itself', async () => {
+  test('The budget is shared by all API processes and separate for each key', async () => {
     const world = await worldAt100();
     const other = await apiWorld(server.url, { keys: world.parts.keys });
     const limits = { cost_per_minute_s: 0.1 };
@@ -99,7 +99,7 @@ describe('a budget of engine seconds', () => {
     expect((await two.ask('POST', '/v1/jobs', drawing())).status).toBe(202);
   });
 
-  test('of a job that is not made after all is given back', async () => {
+  test('The charge for a job that is not made is given back', async () => {
     const world = await worldAt100();
     const limits = { cost_per_minute_s: 6, max_jobs: 1 };
     const { ask } = await keyHolder(world, 'acme', { limits });
@@ -111,7 +111,7 @@ describe('a budget of engine seconds', () => {
     }
     await expectRefusal(await ask('POST', '/v1/jobs', drawing({ steps: 50 })));
     await world.worker.succeed(await world.worker.take());
-    // Two jobs of a second, whatever else was asked; some of it has come back meanwhile.
+    // Two jobs of one second are charged, and no other request; some of the budget has refilled since.
     const next = await vi.waitFor(
       async () => {
         const response = await ask('POST', '/v1/jobs', drawing({ steps: 50 }));
@@ -123,7 +123,7 @@ describe('a budget of engine seconds', () => {
     expect(numbersOf(next)).toMatchObject({ limit: 6, remaining: 4 });
   });
 
-  test('a burst of six refused attempts is counted once: all but the first are refused from memory, and none makes it last longer', async () => {
+  test('Of six refused attempts all but the first are refused from memory, and none prolongs the refusal', async () => {
     const world = await worldAt100({ clock: STILL });
     const { ask, key } = await keyHolder(world, 'acme', { limits: { cost_per_minute_s: 1 } });
     await ask('POST', '/v1/jobs', drawing({ steps: 50, n: 2 }));
@@ -137,7 +137,7 @@ describe('a budget of engine seconds', () => {
     expect(await redis.hgetall(keys.budget(key.id))).toEqual(before);
   });
 
-  test('refuses in a penalty before the body is read, and polls and cancels go on', async () => {
+  test('A penalty refuses new jobs before their body is read, and leaves polls and cancels alone', async () => {
     const world = await worldAt100({ clock: STILL });
     const { ask } = await keyHolder(world, 'acme', { limits: { cost_per_minute_s: 0.1 } });
     const { id } = await jobOf(await ask('POST', '/v1/jobs', drawing()));
@@ -150,7 +150,7 @@ describe('a budget of engine seconds', () => {
   });
 });
 
-test('requests for a job are counted before they are read', async () => {
+test('Job requests are counted before their body is read', async () => {
   const world = await worldAt100();
   const { ask } = await keyHolder(world, 'acme', { limits: { requests_per_minute: 2 } });
   expect((await ask('POST', '/v1/jobs', '{')).status).toBe(400);
@@ -161,7 +161,7 @@ test('requests for a job are counted before they are read', async () => {
   expect((await ask('GET', '/v1/jobs')).status).toBe(200);
 });
 
-test('uploads are counted with the requests for a job, before they are read', async () => {
+test('Uploads are counted together with job requests, before their body is read', async () => {
   const world = await worldAt100();
   const { ask } = await keyHolder(world, 'acme', { limits: { requests_per_minute: 2 } });
   const form = (): FormData => {
@@ -176,8 +176,8 @@ test('uploads are counted with the requests for a job, before they are read', as
   await expectRefusal(await upload('no form'));
 });
 
-describe('places', () => {
-  test('of a tenant are counted over all its keys, waiting and running', async () => {
+describe('max_jobs and max_queued', () => {
+  test('max_jobs counts the waiting and running jobs of all keys of a tenant', async () => {
     const world = await worldAt100();
     const limits = { max_jobs: 3 };
     const [one, two] = [
@@ -196,7 +196,7 @@ describe('places', () => {
     expect((await one.ask('POST', '/v1/jobs', drawing())).status).toBe(202);
   });
 
-  test('to wait in are a number of their own', async () => {
+  test('max_queued is enforced separately from max_jobs', async () => {
     const world = await worldAt100();
     const { ask } = await keyHolder(world, 'acme', { limits: { max_queued: 1 } });
     expect((await ask('POST', '/v1/jobs', drawing())).status).toBe(202);
@@ -209,8 +209,8 @@ describe('places', () => {
   });
 });
 
-describe('a wait that is too long', () => {
-  test('is refused with 503 for new jobs alone, and the breaker says for which classes', async () => {
+describe('estimated wait', () => {
+  test('A new job is answered 503 when its class would wait too long, and the breaker shows the classes', async () => {
     const world = await worldAt100({ maxWaitMs: 3000 });
     const breakers = async () => {
       const { data, models } = (await (await world.ask('GET', '/v1/queues')).json()) as {
@@ -228,7 +228,7 @@ describe('a wait that is too long', () => {
     });
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
     expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60);
-    // Numbers of the last second may be shown.
+    // The numbers may be a second old.
     await expect.poll(async () => (await breakers()).breaker, { timeout: 20_000 }).toBe('partly-open');
     expect(await breakers()).toMatchObject({
       model: { model: 'tiny@1', breaker: 'partly-open' },
@@ -241,7 +241,7 @@ describe('a wait that is too long', () => {
     await expect.poll(async () => (await breakers()).breaker, { timeout: 20_000 }).toBe('closed');
   });
 
-  test("is also one that ends after the caller's own deadline", async () => {
+  test('A new job is answered 503 when it cannot start before its own deadline', async () => {
     const world = await worldAt100();
     await world.post({ steps: 50, n: 4 });
     const post = (deadline_s: number) =>
@@ -250,18 +250,18 @@ describe('a wait that is too long', () => {
     expect((await post(5.1)).status).toBe(202);
   });
 
-  test('counts what the same workers do in other groups first, by their share of it', async () => {
+  test('The estimated wait counts jobs of other groups by the share of common workers', async () => {
     const world = await worldAt100({ maxWaitMs: 1500 });
     await world.post({ steps: 50, width: 96 });
     const elsewhere = async () =>
       (await world.parts.backlog.ahead(LANE.queue, 'tiny@1', 'standard')).elsewhereMs;
-    // 96x64 costs half as much again.
+    // 96x64 costs 1.5 times as much.
     await expect.poll(elsewhere, { timeout: 20_000 }).toBe(1500);
     expect((await world.post({}, { priority: 'interactive' })).status).toBe('queued');
     expect((await world.ask('POST', '/v1/jobs', drawing())).status).toBe(503);
   });
 
-  test('without workers is not known: jobs are taken that one worker could be in time for', async () => {
+  test('The wait is estimated for one worker while no worker serves the group', async () => {
     const world = await apiWorld(server.url, { maxWaitMs: 300 });
     const { queue } = await world.post({ steps: 50, n: 4 });
     expect(queue).toEqual({ position: 1, eta_ms: null });
@@ -278,7 +278,7 @@ describe('event streams', () => {
   const LIMITS = { max_streams: 2 };
   const eventsOf = (id: string): string => `/v1/jobs/${id}/events`;
 
-  test('of a key are counted while they are open, and one too many is told so in words', async () => {
+  test('Open streams count against their key, and one too many is refused with a message', async () => {
     const world = await apiWorld(server.url);
     const { ask } = await keyHolder(world, 'acme', { limits: LIMITS });
     const other = await keyHolder(world, 'acme', { limits: LIMITS });
@@ -299,12 +299,12 @@ describe('event streams', () => {
     expect((await problemOf(again)).detail).toBe(
       'This key may have 2 event streams open at once, and 2 are.',
     );
-    // Neither another key nor a poll has anything to do with it.
+    // Other keys and polls are not limited by it.
     await (await follow(other.ask)).cancel();
     expect((await ask('GET', `/v1/jobs/${id}`)).status).toBe(200);
     await first.cancel();
     await (await follow()).cancel();
-    // A stream that ends with its job makes room as well.
+    // A stream that ends with its job no longer counts.
     await ask('POST', `/v1/jobs/${id}/cancel`);
     for (let done = false; !done; ) done = (await second.read()).done;
     const { id: next } = await jobOf(await ask('POST', '/v1/jobs', drawing()));
@@ -315,7 +315,7 @@ describe('event streams', () => {
     }
   });
 
-  test('take no place when they are asked for and never read, or are over at once', async () => {
+  test('A stream that is never read, or ends at once, does not count', async () => {
     const world = await apiWorld(server.url);
     const { ask } = await keyHolder(world, 'acme', { limits: { max_streams: 1 } });
     const { id } = await jobOf(await ask('POST', '/v1/jobs', drawing()));
@@ -329,7 +329,7 @@ describe('event streams', () => {
       expect(await (await ask('GET', eventsOf(id))).text()).toContain('job.canceled');
   });
 
-  test('by links of a tenant are counted together, apart from those of its keys', async () => {
+  test('Link streams of a tenant are counted together and apart from those of its keys', async () => {
     const streams = new Streams();
     const world = await apiWorld(server.url, { streams });
     const { ask } = await keyHolder(world, 'acme');
@@ -352,7 +352,7 @@ describe('event streams', () => {
   });
 });
 
-test('width, height, pictures and steps together have a limit of their own', async () => {
+test('The product of width, height, pictures and steps has its own limit', async () => {
   const world = await apiWorld(server.url);
   const { max_work } = world.parts.registry.resolve('diffusion', 'tiny', 0).model.limits;
   expect(max_work).toBe(2 * 12288 * 50);

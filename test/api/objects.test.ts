@@ -15,7 +15,7 @@ async function stored(world: ApiWorld): Promise<void> {
   await world.parts.store.put(KEY, Buffer.from('pixels'), { contentType: 'image/png' });
 }
 
-test('a link is read without a key, typed, and never guessed at or run', async () => {
+test('A signed link is read without a key, with its type and headers that forbid sniffing and scripts', async () => {
   const world = await apiWorld(server.url);
   await stored(world);
   const response = await world.app.request(await world.parts.store.link(KEY));
@@ -33,7 +33,7 @@ test('a link is read without a key, typed, and never guessed at or run', async (
   expect(response.headers.has('content-disposition')).toBe(false);
 });
 
-test('a link that names a file is saved under that name', async () => {
+test('A link with a file name is downloaded under that name', async () => {
   const world = await apiWorld(server.url);
   await stored(world);
   const link = await world.parts.store.link(KEY, { filename: 'röd.png' });
@@ -44,7 +44,7 @@ test('a link that names a file is saved under that name', async () => {
   );
 });
 
-test('HEAD tells the same without the bytes, and leaves no file open', async () => {
+test('HEAD has the headers of GET without the bytes, and leaves no file open', async () => {
   const world = await apiWorld(server.url);
   await stored(world);
   let cancelled = 0;
@@ -71,7 +71,7 @@ test('HEAD tells the same without the bytes, and leaves no file open', async () 
   expect(cancelled).toBe(2);
 });
 
-test('a tampered link is a 403, an expired one a 410, one to nothing a 404', async () => {
+test('A changed link is answered 403, an expired one 410, and a link to no object 404', async () => {
   const world = await apiWorld(server.url);
   await stored(world);
   const link = await world.parts.store.link(KEY, { expiresInS: 10 });
@@ -94,7 +94,7 @@ test('a tampered link is a 403, an expired one a 410, one to nothing a 404', asy
   expect(await problemOf(expired)).toMatchObject({ type: 'urn:lehr:problem:gone' });
 });
 
-test('an API whose store is elsewhere serves no objects', async () => {
+test('An API with an S3 store serves no objects', async () => {
   const world = await apiWorld(server.url, { linkSecret: undefined });
   expect((await world.app.request(await world.parts.store.link(KEY))).status).toBe(404);
 });

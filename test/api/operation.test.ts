@@ -19,13 +19,13 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Redis's clock and ours are read at different moments, and in whole ms. */
+/** The clocks of Redis and of the test are read at different moments, and in whole ms. */
 const CLOCKS_MS = 5;
 
 const LANE = { queue: 'diffusion.tiny@1.64x64', rows: 4, row_cap: 8, samples: 2, row_steps_per_s: 50 };
 
 describe('health', () => {
-  test('is open to everybody and asks nobody', async () => {
+  test('/healthz needs no key and no Redis', async () => {
     const world = await apiWorld(server.url);
     world.parts.redis.disconnect();
     const response = await world.app.request('/healthz');
@@ -33,7 +33,7 @@ describe('health', () => {
     expect(await response.json()).toEqual({ status: 'ok' });
   });
 
-  test('readiness needs no worker, says when there is none, and counts one that has just come', async () => {
+  test('/readyz is ready without a worker, hints at it, and counts a new worker at once', async () => {
     const world = await apiWorld(server.url);
     expect(await (await world.app.request('/readyz')).json()).toMatchObject({
       status: 'ready',
@@ -44,7 +44,7 @@ describe('health', () => {
     expect(await (await world.app.request('/readyz')).json()).toEqual({ status: 'ready', workers: 1 });
   });
 
-  test('readiness names the store when it takes no write, and hides why from strangers', async () => {
+  test('/readyz names a store that takes no write, and does not show the reason', async () => {
     const full = new LehrError('storage-failed', 'the disk /secret/path is full');
     const world = await apiWorld(server.url);
     const store = Object.create(world.parts.store, { check: { value: () => Promise.reject(full) } });
@@ -56,7 +56,7 @@ describe('health', () => {
     expect(JSON.stringify(problem)).not.toContain('secret');
   });
 
-  test('readiness does not wait for a store that does not answer', async () => {
+  test('/readyz does not wait for a store that does not answer', async () => {
     const world = await apiWorld(server.url);
     const store = Object.create(world.parts.store, { check: { value: () => new Promise(() => {}) } });
     const stuck = await apiWorld(server.url, { store });
@@ -66,7 +66,7 @@ describe('health', () => {
 });
 
 describe('queues', () => {
-  test('tell how many wait and run, how long the oldest has waited, and who serves them', async () => {
+  test('A queue shows its waiting and running jobs, the age of the oldest one, and its workers', async () => {
     const world = await apiWorld(server.url);
     await world.worker.report({ lanes: [LANE] });
     await world.post({}, { priority: 'bulk' });
@@ -88,7 +88,7 @@ describe('queues', () => {
       },
       { name: 'diffusion.tiny@1.96x64', waiting: 1, running: 0, workers: 1, lanes: [] },
     ]);
-    // The bulk job was first, though the interactive one went before it.
+    // The bulk job was posted first, though the interactive one is ahead of it.
     const [{ created_at }] = (
       (await (await world.ask('GET', '/v1/jobs?status=queued')).json()) as { data: { created_at: string }[] }
     ).data.slice(-1);
@@ -97,7 +97,7 @@ describe('queues', () => {
     expect(data[0].oldest_age_ms).toBeLessThanOrEqual(least + (after - before) + CLOCKS_MS);
   });
 
-  test('count a worker that has just come', async () => {
+  test('A new worker is counted at once', async () => {
     const world = await apiWorld(server.url);
     await world.post();
     const workers = async () => {
@@ -109,7 +109,7 @@ describe('queues', () => {
     expect(await workers()).toEqual([1, 1]);
   });
 
-  test('a draining worker serves nobody', async () => {
+  test('A draining worker serves no queue', async () => {
     const world = await apiWorld(server.url);
     await world.worker.report({ draining: true });
     expect((await world.post()).queue).toEqual({ position: 1, eta_ms: null });
@@ -117,7 +117,7 @@ describe('queues', () => {
 });
 
 describe('models', () => {
-  test('are listed in both dialects at once, with what they allow', async () => {
+  test('The list of models has the fields of both dialects and the limits of each model', async () => {
     const world = await apiWorld(server.url);
     const list = ModelListSchema.strict().parse(await (await world.ask('GET', '/v1/models')).json());
     expect(list.results.map(({ name }) => name)).toEqual(['tiny', 'split']);
@@ -145,16 +145,19 @@ describe('models', () => {
     expect(one).toEqual(list.data[0]);
   });
 
-  test.each(['sd-9', '..%2F..%2Fetc%2Fpasswd', '%00', '__proto__'])('%s is not among them', async (id) => {
-    const world = await apiWorld(server.url);
-    const response = await world.ask('GET', `/v1/models/${id}`);
-    expect(response.status).toBe(404);
-    expect(await problemOf(response)).toMatchObject({ type: 'urn:lehr:problem:model-not-found' });
-  });
+  test.each(['sd-9', '..%2F..%2Fetc%2Fpasswd', '%00', '__proto__'])(
+    'A model named %s is answered 404',
+    async (id) => {
+      const world = await apiWorld(server.url);
+      const response = await world.ask('GET', `/v1/models/${id}`);
+      expect(response.status).toBe(404);
+      expect(await problemOf(response)).toMatchObject({ type: 'urn:lehr:problem:model-not-found' });
+    },
+  );
 });
 
 describe('metrics', () => {
-  test('tell what waits and runs by model version, and every version that is on offer', async () => {
+  test('Metrics show waiting and running jobs by model version, and every configured version', async () => {
     const world = await apiWorld(server.url);
     await world.worker.report();
     await world.post();
@@ -175,7 +178,7 @@ describe('metrics', () => {
     expect(page).toContain('lehr_redis_up 1\n');
   });
 
-  test('count answers by route and never by id', async () => {
+  test('Answers are counted by route, without ids', async () => {
     const world = await apiWorld(server.url);
     const { id } = await world.post();
     await world.get(id);
@@ -194,7 +197,7 @@ describe('metrics', () => {
     expect(page).toMatch(/\n$/);
   });
 
-  test('have one name each, units in it, and a help text', () => {
+  test('Every metric has a unique name, its unit in the name, and a help text', () => {
     const facts = Object.values(METRICS);
     expect(new Set(facts.map(({ name }) => name)).size).toBe(facts.length);
     for (const { name, kind, help } of facts) {
@@ -203,7 +206,7 @@ describe('metrics', () => {
     }
   });
 
-  test.each(['api', 'worker'] as const)('of the %s all stand on its page', async (app) => {
+  test.each(['api', 'worker'] as const)('The page of the %s has all its metrics', async (app) => {
     const { metrics, page } = createMetrics(app);
     const text = await page.render();
     const own = Object.entries(METRICS).filter(([, { apps }]) => (apps as readonly string[]).includes(app));

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** A job's body as text, with these fields put into its input or beside it. */
+/** The body of a job request as text, with these fields in its input or beside it. */
 const body = (input: object, rest: object = {}): string =>
   JSON.stringify({ type: 'text-to-image', input: { prompt: 'x', ...input }, ...rest });
 
@@ -18,7 +18,7 @@ const REFUSED: readonly [what: string, body: string, status: number, pointers: r
   ['a width beyond the model', body({ width: 256 }), 422, ['/input/width']],
   ['a width off the grid', body({ width: 65 }), 422, ['/input/width']],
   ['too many pixels', body({ width: 128, height: 128 }), 422, ['/input/width', '/input/height']],
-  ['a fraction of a pixel', body({ width: 64.5 }), 422, ['/input/width']],
+  ['a width with a fraction', body({ width: 64.5 }), 422, ['/input/width']],
   ['a prompt of 32,001 characters', body({ prompt: 'x'.repeat(32_001) }), 422, ['/input/prompt']],
   ['a prompt of 40,000 characters', body({ prompt: 'x'.repeat(40_000) }), 422, ['/input/prompt']],
   ['an empty prompt', body({ prompt: '' }), 422, ['/input/prompt']],
@@ -29,7 +29,7 @@ const REFUSED: readonly [what: string, body: string, status: number, pointers: r
   ['more steps than the model allows', body({ steps: 51 }), 422, ['/input/steps']],
   ['nine pictures', body({ n: 9 }), 422, ['/input/n']],
   ['more pictures than the model allows', body({ n: 5 }), 422, ['/input/n']],
-  ['a sampler nobody has', body({ sampler: 'magic' }), 422, ['/input/sampler']],
+  ['an unknown sampler', body({ sampler: 'magic' }), 422, ['/input/sampler']],
   ['a sampler the model lacks', body({ sampler: 'lcm' }), 422, ['/input/sampler']],
   ['a number too large for JSON', body({}).replace('"x"', '"x","guidance":1e999'), 422, ['/input/guidance']],
   ['a seed beyond 32 bits', body({ seed: 2 ** 32 }), 422, ['/input/seed']],
@@ -52,31 +52,34 @@ async function expectNothingStored(world: ApiWorld): Promise<void> {
   expect(await world.parts.redis.keys(`${world.parts.keys.prefix}:*`)).toEqual([]);
 }
 
-describe('a body that asks for what cannot be', () => {
-  test.each(REFUSED)('%s is refused and named', async (_, text, status, pointers) => {
-    const world = await apiWorld(server.url);
-    // The fastest of three: this machine may be busy with other things for longer than the limit.
-    const times: number[] = [];
-    for (let i = 0; i < 3; i++) {
-      const startedAt = performance.now();
-      await (await world.ask('POST', '/v1/jobs', text)).text();
-      times.push(performance.now() - startedAt);
-    }
-    expect(Math.min(...times)).toBeLessThan(50);
-    const response = await world.ask('POST', '/v1/jobs', text);
-    const problem = await problemOf(response);
-    expect(response.status).toBe(status);
-    expect(response.headers.get('content-type')).toBe('application/problem+json');
-    expect(problem.errors?.map(({ pointer }) => pointer)).toEqual(pointers);
-    expect(problem.status).toBe(status);
-    await expectNothingStored(world);
-  });
+describe('invalid body', () => {
+  test.each(REFUSED)(
+    'A request with %s is refused with a pointer to the field',
+    async (_, text, status, pointers) => {
+      const world = await apiWorld(server.url);
+      // The fastest of three, because the machine may be busy with something else.
+      const times: number[] = [];
+      for (let i = 0; i < 3; i++) {
+        const startedAt = performance.now();
+        await (await world.ask('POST', '/v1/jobs', text)).text();
+        times.push(performance.now() - startedAt);
+      }
+      expect(Math.min(...times)).toBeLessThan(50);
+      const response = await world.ask('POST', '/v1/jobs', text);
+      const problem = await problemOf(response);
+      expect(response.status).toBe(status);
+      expect(response.headers.get('content-type')).toBe('application/problem+json');
+      expect(problem.errors?.map(({ pointer }) => pointer)).toEqual(pointers);
+      expect(problem.status).toBe(status);
+      await expectNothingStored(world);
+    },
+  );
 
   test.each([
     ['{"type":', 'The body is not JSON.'],
     ['{"type":"text-to-image","input":{"prompt":"x","width":NaN}}', 'The body is not JSON: "width" is NaN.'],
     ['', 'The body is not JSON.'],
-  ])('broken JSON is a 400: %s', async (text, detail) => {
+  ])('Broken JSON is answered 400: %s', async (text, detail) => {
     const world = await apiWorld(server.url);
     const response = await world.ask('POST', '/v1/jobs', text);
     expect(response.status).toBe(400);
@@ -84,7 +87,7 @@ describe('a body that asks for what cannot be', () => {
     await expectNothingStored(world);
   });
 
-  test('says what is allowed', async () => {
+  test('A refusal says what is allowed', async () => {
     const world = await apiWorld(server.url);
     const text = body({ width: 300, steps: 99, sampler: 'lcm' });
     const { detail } = await problemOf(await world.ask('POST', '/v1/jobs', text));
@@ -94,7 +97,7 @@ describe('a body that asks for what cannot be', () => {
     );
   });
 
-  test('names only the first twenty of very many faults', async () => {
+  test('A refusal names only the first twenty of many faults', async () => {
     const world = await apiWorld(server.url);
     const many = Object.fromEntries(Array.from({ length: 50_000 }, (_, i) => [`field${i}`, 1]));
     const response = await world.ask('POST', '/v1/jobs', body(many));
@@ -103,7 +106,7 @@ describe('a body that asks for what cannot be', () => {
     expect(problem.detail).toMatch(/; and 49980 more\.$/);
   });
 
-  test('may be nested as deep as it likes', async () => {
+  test('A deeply nested body is refused like any other', async () => {
     const world = await apiWorld(server.url);
     const deep = '['.repeat(500_000) + ']'.repeat(500_000);
     expect((await world.ask('POST', '/v1/jobs', deep)).status).toBe(422);
@@ -117,7 +120,7 @@ describe('a body that asks for what cannot be', () => {
   test.each([
     ['/v1/webhooks/test', 1],
     ['/v1/jobs', 15],
-  ])('of %s is not read beyond %i MB, with a length or without', async (path, megabytes) => {
+  ])('A body for %s is not read beyond %i MB, with or without a content length', async (path, megabytes) => {
     const world = await apiWorld(server.url);
     const large = body({ prompt: 'x'.repeat(megabytes * 1024 * 1024) });
     const init = { headers: { 'content-length': String(large.length) } };
@@ -128,7 +131,7 @@ describe('a body that asks for what cannot be', () => {
   });
 
   test.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'])(
-    'must be JSON and not %s',
+    'A body of type %s is answered 415',
     async (type) => {
       const world = await apiWorld(server.url);
       const response = await world.ask('POST', '/v1/jobs', body({}), { headers: { 'content-type': type } });
@@ -139,7 +142,7 @@ describe('a body that asks for what cannot be', () => {
   );
 });
 
-/** Where clients of OpenAI come as well, its envelope stands beside the problem and says the same. */
+/** Paths that OpenAI's clients also call answer with a problem and with OpenAI's error, which agree. */
 async function problemBesideError(response: Response): Promise<Problem> {
   const { error, ...rest } = (await response.json()) as { error: Record<string, unknown> };
   const problem = ProblemSchema.strict().parse(rest);
@@ -147,13 +150,13 @@ async function problemBesideError(response: Response): Promise<Problem> {
   return problem;
 }
 
-describe('who is calling', () => {
+describe('authentication', () => {
   test.each([
     ['no key', undefined],
     ['a wrong key', `Bearer ${API_KEY}x`],
     ['another scheme', `Basic ${Buffer.from(`admin:${API_KEY}`).toString('base64')}`],
     ['an empty key', 'Bearer '],
-  ])('with %s is answered 401, before the body is looked at', async (_, authorization) => {
+  ])('A request with %s is answered 401 before its body is read', async (_, authorization) => {
     const world = await apiWorld(server.url);
     const headers = { 'content-type': 'application/json', ...(authorization && { authorization }) };
     for (const [method, path] of [
@@ -177,7 +180,7 @@ describe('who is calling', () => {
     }
   });
 
-  test("cannot tell another tenant's job from none", async () => {
+  test("Another tenant's job is answered exactly like an unknown one", async () => {
     const world = await apiWorld(server.url);
     const { id } = await world.post();
     const stranger = { tenant: 'stranger', scopes: new Set(['submit', 'read', 'cancel']) };
@@ -205,7 +208,7 @@ describe('who is calling', () => {
     expect((await world.get(id)).status).toBe('queued');
   });
 
-  test('needs the right for what is asked', async () => {
+  test('A request without the needed scope is answered 403', async () => {
     const caller = { tenant: 'reader', scopes: new Set(['read']) };
     const world = await apiWorld(server.url, {
       authenticator: { authenticate: async () => caller as never },
@@ -219,7 +222,7 @@ describe('who is calling', () => {
 });
 
 describe('every answer', () => {
-  test('carries a request id: its own, or the one that came if it is sane', async () => {
+  test('Every answer has a request id: a new one, or that of the request if it is well-formed', async () => {
     const world = await apiWorld(server.url);
     const idOf = async (headers: Record<string, string>): Promise<string | null> =>
       (await world.ask('GET', '/v1/models', undefined, { headers })).headers.get('x-request-id');
@@ -232,7 +235,7 @@ describe('every answer', () => {
     expect(problem).toMatchObject({ instance: 'abc', type: 'urn:lehr:problem:not-found', status: 404 });
   });
 
-  test.each(['GET', 'POST', 'DELETE'])('to a path that does not exist is a 404 (%s)', async (method) => {
+  test.each(['GET', 'POST', 'DELETE'])('A path that does not exist is answered 404 (%s)', async (method) => {
     const world = await apiWorld(server.url);
     for (const path of ['/nowhere', '/v1/nowhere', '/v1/jobs/', '/docs/nowhere.js']) {
       const response = await world.ask(method, path);
@@ -241,24 +244,24 @@ describe('every answer', () => {
     }
   });
 
-  test('says which methods a path takes', async () => {
+  test('A wrong method is answered 405 with the allowed methods', async () => {
     const world = await apiWorld(server.url);
     const response = await world.ask('PUT', '/v1/jobs', {});
     expect(response.status).toBe(405);
     expect(response.headers.get('allow')?.split(', ').sort()).toEqual(['GET', 'HEAD', 'POST']);
     expect(await problemOf(response)).toMatchObject({ type: 'urn:lehr:problem:method-not-allowed' });
-    // No other origin's page may call the API: a preflight is a method like any other.
+    // Pages of other origins may not call the API, so a preflight gets no CORS headers.
     expect((await world.ask('OPTIONS', '/v1/jobs')).headers.has('access-control-allow-origin')).toBe(false);
   });
 
-  test('is guarded against what browsers might make of it', async () => {
+  test('Every answer has headers that keep browsers from sniffing and running it', async () => {
     const world = await apiWorld(server.url);
     const { headers } = await world.ask('GET', '/v1/models');
     expect(headers.get('x-content-type-options')).toBe('nosniff');
     expect(headers.get('content-security-policy')).toBe("default-src 'none'; frame-ancestors 'none'");
   });
 
-  test('tells nothing about a fault of ours but its request id, which the log explains', async () => {
+  test('An internal error is answered with its request id alone, and the log has the details', async () => {
     const lines: Record<string, unknown>[] = [];
     const log = {
       debug: () => {},

@@ -1,6 +1,6 @@
 /**
- * Two tenants over every route of the OpenAPI document: what is one's is nothing to the other. A new route is covered by
- * itself; one with a new kind of path parameter fails here until RECIPES says whose it is.
+ * Runs every route of the OpenAPI document with two tenants: neither may reach what belongs to the other. New routes are covered
+ * without a change here, except for a new path parameter, which fails until RECIPES has it.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parseRegistry, SCOPES } from '../../packages/shared/src/index.ts';
@@ -22,32 +22,32 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Stands in everything of A: in no answer to B may it turn up. */
+/** A text in everything of tenant A that must not appear in any answer to tenant B. */
 const CANARY = 'canary-of-a';
 
 interface Scene {
   readonly world: ApiWorld;
   readonly a: KeyHolder;
-  /** Without and with the right to administer. */
+  /** Tenant B's keys, without and with the scope `admin`. */
   readonly b: KeyHolder;
   readonly adminOfB: KeyHolder;
-  /** Ids of A's jobs: one waits, one runs, one is done. */
+  /** Ids of A's jobs: one waits, one runs, one has succeeded. */
   readonly jobs: readonly string[];
   /** Id of A's uploaded file. */
   readonly file: string;
 }
 
 type Recipe =
-  /** Somebody's: values of A, and one that nobody has. */
+  /** Belongs to one tenant: values of A, and an unknown value. */
   | { readonly kind: 'owned'; values(scene: Scene): readonly string[]; readonly unknown: string }
-  /** The installation's: only administrators get there, of whatever tenant. */
+  /** Belongs to the installation: for administrators of any tenant. */
   | { readonly kind: 'administered'; values(scene: Scene): readonly string[] }
-  /** For everybody with a key. */
+  /** For every key. */
   | { readonly kind: 'shared'; readonly given: Readonly<Record<string, string>> }
-  /** Read through a link that B has of his own, with A's value put in its place. */
+  /** Read through a signed link: a link of B with A's value in place of B's. */
   | { readonly kind: 'signed'; swapped(scene: Scene): Promise<readonly string[]> };
 
-/** By the path up to and with its parameter. */
+/** By the path up to its parameter. */
 const RECIPES: Readonly<Record<string, Recipe>> = {
   '/v1/jobs/{id}': { kind: 'owned', values: ({ jobs }) => jobs, unknown: 'job_01jd3v9s6w0000000000000000' },
   '/v1/keys/{id}': { kind: 'administered', values: ({ a }) => [a.key.id] },
@@ -68,7 +68,7 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   '/streams/{id}': { kind: 'signed', swapped: swappedStreams },
 };
 
-/** The id as predictions have it. */
+/** The id without its prefix, as predictions have it. */
 const bare = (job: string): string => job.slice('job_'.length);
 
 const templateOf = (path: string): string => path.slice(0, path.lastIndexOf('}') + 1);
@@ -97,7 +97,7 @@ async function sceneOf(): Promise<Scene & { document: OpenApiDocument }> {
   return { world, document, a, b, adminOfB, jobs: [waiting, running, done], file: await fileOf(a) };
 }
 
-/** Uploads one; returns its id. */
+/** Uploads a file and returns its id. */
 async function fileOf({ ask }: KeyHolder): Promise<string> {
   const body = new FormData();
   body.append('content', new Blob([CANARY]), CANARY);
@@ -134,7 +134,7 @@ async function finishedJobOfB({ world, b }: Scene) {
   return jobOf(await b.ask('GET', `/v1/jobs/${id}`));
 }
 
-/** Everything Redis keeps of A's jobs, and what lies in the store for them. */
+/** The records of A's jobs and their stored objects. */
 async function stateOfA({ world, jobs }: Scene): Promise<unknown> {
   const { redis, keys, records, store } = world.parts;
   return Promise.all(
@@ -149,21 +149,21 @@ async function stateOfA({ world, jobs }: Scene): Promise<unknown> {
   );
 }
 
-/** An answer without what differs from request to request. */
+/** An answer without its request id. */
 async function shownOf(response: Response): Promise<{ status: number; text: string }> {
   const text = await response.text();
   return { status: response.status, text: text.replace(/"instance":"[^"]*"/, '') };
 }
 
-test('no route lets one tenant see, change, end or list what is another tenantâ€™s', async () => {
+test('No route lets a tenant see, change, end or list what belongs to another tenant', async () => {
   const scene = await sceneOf();
   const { world, document, a, b, adminOfB, jobs, file } = scene;
   const canaries = [CANARY, 'tenant-a', file, ...jobs.map(bare)];
   const before = await stateOfA(scene);
-  // Nobody is held: a wait ends at once from here on.
+  // Waits end at once from here on.
   world.parts.waits.stop();
   const asked = async (who: KeyHolder, operation: Operation, given: Record<string, string> = {}) => {
-    // The same request but for what is given.
+    // The same request for every value.
     const [url, init] = requestOf(draftOf(document, operation, new Random(5), given, 0));
     return who.ask(operation.method, url, undefined, init);
   };
@@ -214,7 +214,7 @@ test('no route lets one tenant see, change, end or list what is another tenantâ€
 
   expect(leaks).toEqual([]);
   expect(await stateOfA(scene)).toEqual(before);
-  // The recipes name what is there: its owner sees it.
+  // Guards the recipes: the owner can read every value.
   for (const id of jobs) {
     expect((await a.ask('GET', `/v1/jobs/${id}`)).status).toBe(200);
     expect((await a.ask('GET', `/v1/predictions/${bare(id)}`)).status).toBe(200);
@@ -223,7 +223,7 @@ test('no route lets one tenant see, change, end or list what is another tenantâ€
   expect((await world.ask('GET', `/v1/jobs/${jobs[0]}`)).status, 'the configured key').toBe(404);
 });
 
-test('a file of another tenant is no input for a job, and not told from one that is not there', async () => {
+test('A job with the file of another tenant is refused exactly like one with an unknown file', async () => {
   const registry = parseRegistry(
     'models: [{ name: listener, task: whisper, versions: [{ version: "1", path: listener }] }]',
   );
@@ -241,7 +241,7 @@ test('a file of another tenant is no input for a job, and not told from one that
   expect(await world.parts.redis.zcard(world.parts.keys.liveOf('tenant-b' as never))).toBe(0);
 });
 
-test('a route whose parameter nobody has told the owner of is refused', () => {
+test('A route with a path parameter that RECIPES does not have fails', () => {
   const operation = { name: 'getThing', method: 'GET', path: '/v1/things/{id}/parts' } as Operation;
   expect(() => recipeOf(operation)).toThrow('tell in RECIPES whose the parameter of /v1/things/{id} is');
 });

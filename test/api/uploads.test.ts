@@ -1,4 +1,4 @@
-/** What is too large is refused while it comes, whatever its sender says of its length, and costs no memory. */
+/** A body that is too large is refused while it arrives, whatever its stated length, and without using memory. */
 import { execFileSync } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
@@ -12,8 +12,8 @@ import { freshKeys, startRedis, type TestRedis } from '../support/redis.ts';
 const MB = 1024 * 1024;
 const FLOOD_BYTES = 5 * 1024 * MB;
 const GROWTH_BYTES = 50 * MB;
-/** Of the memory, between so many bytes. */
-const LOOKED_AT_EVERY = 64 * MB;
+/** Bytes sent between two readings of the memory. */
+const MEASURED_EVERY = 64 * MB;
 const CHUNK = Buffer.alloc(MB, 'a');
 
 let server: TestRedis;
@@ -56,9 +56,9 @@ const residentBytes = (pid: number): number =>
 interface Flood {
   readonly path: string;
   readonly type: string;
-  /** Before what never ends. */
+  /** Sent before the endless part. */
   readonly head: string;
-  /** Stated, though more or less may come; else it comes in chunks. */
+  /** The stated content length, true or not; absent: chunked. */
   readonly length?: number;
 }
 
@@ -68,7 +68,7 @@ interface Outcome {
   readonly mostBytes: number;
 }
 
-/** Sends five gigabytes, or as much as the other side lets it, whatever it is answered meanwhile. */
+/** Sends five gigabytes, or as much as the server reads, and does not stop at an answer. */
 async function flood({ process, url, key }: Served, { path, type, head, length }: Flood): Promise<Outcome> {
   const socket = connect(Number(url.port), url.hostname);
   let answer = '';
@@ -100,7 +100,7 @@ async function flood({ process, url, key }: Served, { path, type, head, length }
   let sentBytes = 0;
   let mostBytes = 0;
   while (isOpen && sentBytes < FLOOD_BYTES) {
-    if (sentBytes % LOOKED_AT_EVERY === 0) mostBytes = Math.max(mostBytes, residentBytes(process.pid));
+    if (sentBytes % MEASURED_EVERY === 0) mostBytes = Math.max(mostBytes, residentBytes(process.pid));
     if (!socket.write(framed)) await next('drain');
     sentBytes += CHUNK.byteLength;
   }
@@ -115,7 +115,7 @@ const MULTIPART = {
 };
 const JSON_TEXT = { type: 'application/json', head: '{"type":"text-to-image","input":{"prompt":"' };
 
-/** One for every route that takes a body. */
+/** One for every route with a body. */
 async function floodsOf({ url }: Served): Promise<Flood[]> {
   const document = (await (await fetch(new URL('/openapi.json', url))).json()) as OpenApiDocument;
   return operationsOf(document)
@@ -135,18 +135,18 @@ async function expectRefused(api: Served, each: Flood, mostGrowth: number, befor
   expect((await fetch(new URL('/healthz', api.url))).status).toBe(200);
 }
 
-test('an upload of five gigabytes in chunks is refused on every route that takes one, and grows no memory', async () => {
+test('Every upload route refuses five gigabytes in chunks without using memory', async () => {
   let api = await served();
   const floods = (await floodsOf(api)).filter(({ type }) => type === MULTIPART.type);
   expect(floods.map(({ path }) => path)).toContain('/v1/files');
   for (const [i, each] of floods.entries()) {
-    // What one leaves to the garbage collector is not the next one's growth.
+    // A new process, so that garbage of the previous upload does not count.
     if (i > 0) api = await served();
     await expectRefused(api, each, GROWTH_BYTES, residentBytes(api.process.pid));
   }
 }, 120_000);
 
-test('so is any other body, in chunks or of a stated length, and one after the other they grow no memory', async () => {
+test('Every route refuses five gigabytes of any body, chunked or with a length, without using memory', async () => {
   const api = await served();
   const before = residentBytes(api.process.pid);
   const floods = await floodsOf(api);

@@ -1,4 +1,4 @@
-/** The API over a real Redis and a real object folder, and a worker whose moves the test makes. */
+/** The API over a real Redis and a real object folder, and a worker that the test controls. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -66,7 +66,7 @@ export interface ApiWorld {
   readonly parts: ApiParts;
   readonly channels: Channels;
   readonly worker: SimulatedWorker;
-  /** A request with the key; a body is sent as JSON. */
+  /** Sends a request with the key; a body is sent as JSON. */
   ask(method: string, path: string, body?: unknown, init?: RequestInit): Promise<Response>;
   /** Posts a job and returns it as answered. */
   post(input?: object, rest?: object): Promise<Job>;
@@ -167,14 +167,14 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
   };
 }
 
-/** Where OpenAI's clients come too, their word for it stands beside. */
-const SaidSchema = ProblemSchema.extend({ error: OpenAiErrorSchema.shape.error.optional() }).strict();
+/** On paths that OpenAI's clients also call, the answer has OpenAI's error too. */
+const AnswerSchema = ProblemSchema.extend({ error: OpenAiErrorSchema.shape.error.optional() }).strict();
 export const problemOf = async (response: Response): Promise<Problem> =>
-  SaidSchema.parse(await response.json());
+  AnswerSchema.parse(await response.json());
 export const jobOf = async (response: Response): Promise<Job> =>
   JobSchema.strict().parse(await response.json());
 
-/** Claims and applies moves through the shared queue layer, as a worker does, when the test says so. */
+/** A worker without an engine: the test makes it claim jobs and apply moves through the shared queue layer. */
 export class SimulatedWorker {
   readonly id = newWorkerId('simulated');
   readonly #claimer: Claimer;
@@ -261,7 +261,7 @@ export class SimulatedWorker {
     await this.#queues.of(claim.queue).fail(claim, 'NaN');
   }
 
-  /** Ends a job whose owner called it off. */
+  /** Ends a job whose cancel was requested. */
   async obeyCancel(claim: Claim): Promise<void> {
     await this.#parts.records.apply([{ move: 'cancel', id: claim.jobId, lease: claim.token }]);
     await this.#queues.of(claim.queue).fail(claim, 'canceled');
