@@ -19,6 +19,7 @@ export const ERROR_CODES = {
   'not-found': { status: 404, title: 'Not found', retryable: false },
   'model-not-found': { status: 404, title: 'Model not found', retryable: false },
   'method-not-allowed': { status: 405, title: 'Method not allowed', retryable: false },
+  'too-slow': { status: 408, title: 'Upload too slow', retryable: true },
   conflict: { status: 409, title: 'Conflict', retryable: false },
   gone: { status: 410, title: 'Gone', retryable: false },
   'too-large': { status: 413, title: 'Too large', retryable: false },

@@ -16,6 +16,7 @@ import { isContentType, type ObjectStore } from '@lehr/shared/objects';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import { z } from 'zod';
 import { type Multipart, readMultipart } from './multipart.ts';
+import { type PaceLimits, UploadPace } from './upload-pace.ts';
 
 const FileSchema = z.object({
   id: z.custom<FileId>((value) => typeof value === 'string' && isFileId(value)),
@@ -38,14 +39,18 @@ export interface FilesOptions {
   readonly ttlMs: number;
   /** Of one file. */
   readonly maxBytes: number;
+  /** How slowly an upload may arrive; tests shorten it. */
+  readonly pace?: PaceLimits;
 }
 
 /** The file itself, and what is said of it: Replicate's client sends that as a file too. */
 const MAX_FILES = 2;
-/** Each holds its files in memory until they are stored. */
+/** Uploads that are received at the same time; each holds its files in memory until they are stored. */
 const MAX_RECEIVING = 16;
-/** One that sends slowly leaves places to the others. */
-const MAX_RECEIVING_OF_ONE = 8;
+/** Of one tenant. */
+const MAX_RECEIVING_OF_TENANT = 8;
+/** From this many on, each tenant may have one, so that the last slots go to other tenants. */
+const CONTENDED = 12;
 
 export interface NewFile {
   readonly name: string;
@@ -63,18 +68,19 @@ export class Files {
     this.#options = options;
   }
 
-  /** Reads a multipart body. Rejects as readMultipart does, and with `overloaded` when many are on the way. */
+  /** Reads a multipart body. Rejects as readMultipart does, and with `overloaded` when no slot is free for the tenant. */
   async receive<T>(tenant: TenantId, request: Request, use: (body: Multipart) => Promise<T>): Promise<T> {
+    const { clock, maxBytes, pace } = this.#options;
     const own = this.#receiving.get(tenant) ?? 0;
     const all = [...this.#receiving.values()].reduce((sum, each) => sum + each, 0);
-    if (all >= MAX_RECEIVING || own >= MAX_RECEIVING_OF_ONE) {
+    const mayHave = all < CONTENDED ? MAX_RECEIVING_OF_TENANT : 1;
+    if (all >= MAX_RECEIVING || own >= mayHave) {
       throw new LehrError('overloaded', 'Too many files are being received.', { retryAfterS: 1 });
     }
     this.#receiving.set(tenant, own + 1);
     try {
-      return await use(
-        await readMultipart(request, { maxFileBytes: this.#options.maxBytes, maxFiles: MAX_FILES }),
-      );
+      const limits = { maxFileBytes: maxBytes, maxFiles: MAX_FILES };
+      return await use(await readMultipart(request, limits, new UploadPace(clock, pace)));
     } finally {
       const left = (this.#receiving.get(tenant) ?? 1) - 1;
       if (left > 0) this.#receiving.set(tenant, left);

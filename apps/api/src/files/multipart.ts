@@ -1,20 +1,32 @@
-/** Multipart bodies, read as they come: files are counted while they arrive, and nothing is kept of one that is too large. */
-import { Readable } from 'node:stream';
-import type { ReadableStream as NodeWebStream } from 'node:stream/web';
-import { Busboy, type BusboyInstance } from '@fastify/busboy';
+/**
+ * Reads multipart/form-data bodies while they arrive. Everything is bounded: each part, all files together, and the raw bytes,
+ * so that preambles, headers and separators count as well.
+ *
+ * The parser pulls: a body that ends, breaks off or is refused ends the loop, and no part can keep the request open.
+ */
 import { LehrError } from '@lehr/shared';
+import {
+  MaxFileSizeExceededError,
+  MaxHeaderSizeExceededError,
+  MaxPartsExceededError,
+  MaxTotalSizeExceededError,
+  MultipartParseError,
+  MultipartParser,
+  type MultipartPart,
+} from '@remix-run/multipart-parser';
+import type { UploadPace } from './upload-pace.ts';
 
 export interface ReceivedFile {
-  /** Of its part. */
+  /** The name of its part. */
   readonly field: string;
-  /** As the sender named it; says nothing about what it is. */
+  /** The name that the caller gave it; the content may be anything. */
   readonly filename: string;
   readonly contentType: string;
   readonly bytes: Buffer;
 }
 
 export interface Multipart {
-  /** Every part without a file, in the order they came. */
+  /** Every part without a file, in the order of the body. */
   readonly fields: readonly (readonly [name: string, value: string])[];
   readonly files: readonly ReceivedFile[];
 }
@@ -28,83 +40,122 @@ export interface MultipartLimits {
 const MAX_FIELDS = 100;
 const MAX_FIELD_BYTES = 64 * 1024;
 const MAX_NAME_BYTES = 200;
-/** The parser may hold back a few bytes that could be a boundary; a sender that stops in the middle is cut off by the server. */
-const HIGH_WATER_MARK = 64 * 1024;
+const MAX_PART_HEADER_BYTES = 8 * 1024;
+/** Raw bytes beside the files: fields, part headers and separators. */
+const MAX_OTHER_BYTES = 1024 * 1024;
+const BOUNDARY = /^multipart\/form-data\s*;.*?boundary=(?:"([^"]{1,70})"|([^\s;]{1,70}))/i;
 
 /**
- * Rejects with `unsupported-media` for another content type, `too-large` as soon as there is too much, and `invalid-request`
- * for a body that breaks off or is no multipart.
+ * Rejects with `unsupported-media` for another content type, `too-large` as soon as a limit is passed, `too-slow` when the bytes
+ * arrive too slowly, and `invalid-request` for a body that is incomplete, malformed or has a part without a name.
  */
-export async function readMultipart(request: Request, limits: MultipartLimits): Promise<Multipart> {
-  const contentType = request.headers.get('content-type') ?? '';
-  if (!/^multipart\/form-data\s*;/i.test(contentType) || !request.body) {
-    throw new LehrError('unsupported-media', 'The body must be multipart/form-data.');
+export async function readMultipart(
+  request: Request,
+  limits: MultipartLimits,
+  pace: UploadPace,
+): Promise<Multipart> {
+  const [, quoted, plain] = BOUNDARY.exec(request.headers.get('content-type') ?? '') ?? [];
+  const boundary = quoted ?? plain;
+  if (boundary === undefined || !request.body) {
+    throw new LehrError('unsupported-media', 'The body must be multipart/form-data with a boundary.');
   }
-  const parser = parserFor(contentType);
-  const source = Readable.fromWeb(request.body as NodeWebStream, { highWaterMark: HIGH_WATER_MARK });
+  const reader = request.body.getReader();
   try {
-    return await receive(parser, source, limits);
-  } finally {
-    source.destroy();
-  }
-}
-
-function parserFor(contentType: string): BusboyInstance {
-  try {
-    return new Busboy({
-      headers: { 'content-type': contentType },
-      limits: { fields: MAX_FIELDS, fieldSize: MAX_FIELD_BYTES, fieldNameSize: MAX_NAME_BYTES },
-      // Node's default for names in headers; browsers and curl send UTF-8.
-      defCharset: 'utf8',
-    });
+    const body = new MultipartBody(boundary, limits);
+    while (!body.isComplete) {
+      const { done, value } = await pace.inTime(reader.read());
+      if (done) throw new LehrError('invalid-request', 'The body ends before its last boundary.');
+      pace.received(value.byteLength);
+      body.write(value);
+    }
+    return body;
   } catch (error) {
-    throw broken(error);
+    throw error instanceof LehrError ? error : malformed(error);
+  } finally {
+    // What is left of the body is not read. A caller that has hung up makes this reject, and nothing depends on it.
+    reader.cancel().catch(() => {});
   }
 }
 
-function receive(parser: BusboyInstance, source: Readable, limits: MultipartLimits): Promise<Multipart> {
-  const { maxFileBytes, maxFiles } = limits;
-  const fields: [string, string][] = [];
-  const files: ReceivedFile[] = [];
-  let bytes = 0;
-  let opened = 0;
-  return new Promise((resolve, reject) => {
-    const refuse = (error: LehrError): void => {
-      reject(error);
-      source.unpipe(parser);
-      source.destroy();
-    };
-    parser.on('file', (field, stream, filename, _encoding, contentType) => {
-      opened += 1;
-      if (opened > maxFiles)
-        refuse(new LehrError('invalid-request', `At most ${maxFiles} files may be sent.`));
-      const chunks: Buffer[] = [];
-      stream.on('data', (chunk: Buffer) => {
-        bytes += chunk.byteLength;
-        if (bytes > maxFileBytes) refuse(tooLarge(maxFileBytes));
-        else chunks.push(chunk);
-      });
-      stream.on('error', (error) => refuse(broken(error)));
-      stream.on('end', () => {
-        files.push({ field, filename: filename ?? '', contentType, bytes: Buffer.concat(chunks) });
-      });
+/** The parts received so far. Throws a LehrError as soon as a limit is passed. */
+class MultipartBody implements Multipart {
+  readonly fields: [string, string][] = [];
+  readonly files: ReceivedFile[] = [];
+  isComplete = false;
+  readonly #parser: MultipartParser;
+  readonly #limits: MultipartLimits;
+  #rawBytes = 0;
+  #fileBytes = 0;
+
+  constructor(boundary: string, limits: MultipartLimits) {
+    this.#limits = limits;
+    this.#parser = new MultipartParser(boundary, {
+      maxHeaderSize: MAX_PART_HEADER_BYTES,
+      maxFileSize: limits.maxFileBytes,
+      maxParts: MAX_FIELDS + limits.maxFiles,
+      maxTotalSize: limits.maxFileBytes + MAX_OTHER_BYTES,
     });
-    parser.on('field', (name, value, nameTruncated, valueTruncated) => {
-      if (nameTruncated || valueTruncated) refuse(tooLarge(MAX_FIELD_BYTES));
-      else fields.push([name, value]);
-    });
-    parser.on('fieldsLimit', () =>
-      refuse(new LehrError('invalid-request', `At most ${MAX_FIELDS} fields may be sent.`)),
-    );
-    parser.on('error', (error) => refuse(broken(error)));
-    parser.on('finish', () => resolve({ fields, files }));
-    source.on('error', (error) => refuse(broken(error)));
-    source.pipe(parser);
-  });
+  }
+
+  write(chunk: Uint8Array): void {
+    const { maxFileBytes } = this.#limits;
+    this.#rawBytes += chunk.byteLength;
+    if (this.#rawBytes > maxFileBytes + MAX_OTHER_BYTES) throw tooLarge('The body', maxFileBytes);
+    for (const part of this.#parser.write(chunk)) this.#add(part);
+    this.isComplete = hasEnded(this.#parser);
+  }
+
+  #add(part: MultipartPart): void {
+    const { name } = part;
+    if (!name) throw new LehrError('invalid-request', 'Every part of the body must have a name.');
+    if (Buffer.byteLength(name) > MAX_NAME_BYTES) throw tooLarge("A part's name", MAX_NAME_BYTES);
+    if (part.isFile) this.#addFile(name, part);
+    else this.#addField(name, part);
+  }
+
+  #addFile(field: string, part: MultipartPart): void {
+    const { maxFiles, maxFileBytes } = this.#limits;
+    if (this.files.length === maxFiles) {
+      throw new LehrError('invalid-request', `A body may hold at most ${maxFiles} files.`);
+    }
+    this.#fileBytes += part.size;
+    if (this.#fileBytes > maxFileBytes) throw tooLarge('The files', maxFileBytes);
+    const { filename = '', mediaType = '', content } = part;
+    this.files.push({ field, filename, contentType: mediaType, bytes: Buffer.concat(content) });
+  }
+
+  #addField(name: string, part: MultipartPart): void {
+    if (this.fields.length === MAX_FIELDS) {
+      throw new LehrError('invalid-request', `A body may hold at most ${MAX_FIELDS} fields.`);
+    }
+    if (part.size > MAX_FIELD_BYTES) throw tooLarge(`The field ${name}`, MAX_FIELD_BYTES);
+    this.fields.push([name, part.text]);
+  }
 }
 
-const tooLarge = (bytes: number): LehrError =>
-  new LehrError('too-large', `What was sent may have at most ${bytes} bytes.`);
+/** The parser says only by throwing that the last boundary is still missing. */
+function hasEnded(parser: MultipartParser): boolean {
+  try {
+    parser.finish();
+    return true;
+  } catch (error) {
+    if (error instanceof MultipartParseError) return false;
+    throw error;
+  }
+}
 
-const broken = (cause: unknown): LehrError =>
-  new LehrError('invalid-request', 'The body is no complete multipart/form-data.', { cause });
+const tooLarge = (what: string, bytes: number): LehrError =>
+  new LehrError('too-large', `${what} may have at most ${bytes} bytes.`);
+
+const LIMIT_ERRORS = [
+  MaxFileSizeExceededError,
+  MaxHeaderSizeExceededError,
+  MaxPartsExceededError,
+  MaxTotalSizeExceededError,
+];
+
+function malformed(cause: unknown): LehrError {
+  return cause instanceof Error && LIMIT_ERRORS.some((limit) => cause instanceof limit)
+    ? new LehrError('too-large', `The body is too large: ${cause.message}.`, { cause })
+    : new LehrError('invalid-request', 'The body is not complete multipart/form-data.', { cause });
+}
