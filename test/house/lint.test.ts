@@ -127,7 +127,7 @@ const DOORS: readonly Door[] = [
     allowed: ['apps/api/src/limits/quotas.ts'],
   },
   {
-    source: '@fastify/busboy',
+    source: '@remix-run/multipart-parser',
     refused: ['apps/api/src/routes/ab.ts', 'apps/api/src/files/files.ts'],
     allowed: ['apps/api/src/files/multipart.ts'],
   },

@@ -9,6 +9,7 @@ import { anyOf } from '../../apps/api/src/auth/authenticator.ts';
 import { KeyStore } from '../../apps/api/src/auth/key-store.ts';
 import { oneKey } from '../../apps/api/src/auth/one-key.ts';
 import { StoredKeys } from '../../apps/api/src/auth/stored-keys.ts';
+import { LargeBodies } from '../../apps/api/src/bodies/large-bodies.ts';
 import { UnansweredRequests } from '../../apps/api/src/calls/unanswered-requests.ts';
 import { OpenAiErrorSchema } from '../../apps/api/src/dialects/openai/errors.ts';
 import { Files } from '../../apps/api/src/files/files.ts';
@@ -121,6 +122,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     presenter,
     store,
     files: new Files({ redis, keys, store, clock, ttlMs: 60_000, maxBytes: 1_000_000 }),
+    largeBodies: largeBodies(),
     maxUploadBytes: 1_000_000,
     linkSecret: LINK_SECRET,
     ...admissionParts({ redis, keys, queues, fleet, clock, maxWaitMs: 600_000, ...changes }),
@@ -165,6 +167,13 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     },
     get: async (id) => jobOf(await ask('GET', `/v1/jobs/${id}`)),
   };
+}
+
+/** The thread needs JavaScript, so it comes from the build. */
+function largeBodies(): LargeBodies {
+  const bodies = new LargeBodies(new URL('../../apps/api/dist/bodies/large-body-thread.js', import.meta.url));
+  onTestFinished(() => bodies.close());
+  return bodies;
 }
 
 /** On paths that OpenAI's clients also call, the answer has OpenAI's error too. */

@@ -7,6 +7,7 @@ import type { RecordStore } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import type { Authenticator } from './auth/authenticator.ts';
 import type { KeyStore } from './auth/key-store.ts';
+import type { LargeBodies } from './bodies/large-bodies.ts';
 import type { UnansweredRequests } from './calls/unanswered-requests.ts';
 import type { Files } from './files/files.ts';
 import type { FleetView } from './fleet/fleet-view.ts';
@@ -40,6 +41,7 @@ export interface ApiParts extends AdmissionParts {
   readonly presenter: Presenter;
   readonly store: ObjectStore;
   readonly files: Files;
+  readonly largeBodies: LargeBodies;
   /** The largest file that is taken, uploaded or in a request. */
   readonly maxUploadBytes: number;
   /** Verifies links to the folder store; undefined for S3, which verifies its own. */

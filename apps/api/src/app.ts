@@ -7,9 +7,9 @@ import { answerErrors, answerMethodNotAllowed, answerNotFound } from './dialects
 import { dialectRoutes } from './dialects/routes.ts';
 import type { ApiEnv } from './middleware/api-env.ts';
 import { authenticate } from './middleware/auth.ts';
-import { limitBody } from './middleware/limit-body.ts';
 import { observe } from './middleware/observe.ts';
 import { ownHeaders } from './middleware/own-headers.ts';
+import { readBody } from './middleware/read-body.ts';
 import { refuseInvalid } from './middleware/validation.ts';
 import { docsRoutes } from './routes/docs.ts';
 import { fileRoutes } from './routes/files.ts';
@@ -27,20 +27,17 @@ import { objectsRoute } from './routes/objects.ts';
 import { queuesRoute } from './routes/queues.ts';
 import { webhookRoutes } from './routes/webhooks.ts';
 
-const MAX_BODY_BYTES = 1024 * 1024;
-/** Room for audio in a data: URI, which may have 14 MB. */
-const MAX_JOB_BODY_BYTES = 15 * 1024 * 1024;
-
-/** Undefined where the route itself limits what it reads (files/multipart.ts). */
-function maxBodyBytes(path: string): number | undefined {
-  if (path === '/v1/files' || path.startsWith('/v1/audio/')) return undefined;
-  return path === '/v1/jobs' || path.endsWith('/predictions') ? MAX_JOB_BODY_BYTES : MAX_BODY_BYTES;
-}
+const mayCarryAudio = (path: string): boolean => path === '/v1/jobs' || path.endsWith('/predictions');
+/** These routes take uploads, which files/multipart.ts counts while it reads them. */
+const readsItsBody = (path: string): boolean => path === '/v1/files' || path.startsWith('/v1/audio/');
 
 export function createApp(parts: ApiParts): Api {
   const app = createBase(parts);
   app.use('/v1/*', authenticate(parts.authenticator));
-  app.use('/v1/*', limitBody(maxBodyBytes));
+  app.use(
+    '/v1/*',
+    readBody({ largeBodies: parts.largeBodies, mayBeLarge: mayCarryAudio, isSkipped: readsItsBody }),
+  );
 
   createJobRoute(app, parts);
   listJobsRoute(app, parts);

@@ -16,6 +16,7 @@ import { anyOf } from './auth/authenticator.ts';
 import { KeyStore } from './auth/key-store.ts';
 import { oneKey } from './auth/one-key.ts';
 import { StoredKeys } from './auth/stored-keys.ts';
+import { LargeBodies } from './bodies/large-bodies.ts';
 import { UnansweredRequests } from './calls/unanswered-requests.ts';
 import type { ApiConfig } from './env.ts';
 import { Files } from './files/files.ts';
@@ -84,6 +85,7 @@ async function openStores({ config, redis, publicUrl }: OpenOptions, linkSecret:
     fleet: new FleetView(redis, keys, queues, clock),
     store,
     files: new Files({ redis, keys, store, clock, ttlMs: outputTtlMs, maxBytes: maxUploadBytes }),
+    largeBodies: new LargeBodies(new URL('./bodies/large-body-thread.js', import.meta.url)),
     maxUploadBytes,
     outputTtlMs,
   };

@@ -58,7 +58,13 @@ export async function makeJob(c: Context<ApiEnv>, parts: CallParts, call: JobCal
   const { caller } = c.var;
   const { route, body, request, names, hook, cancelIfAbandoned, ...repeat } = call;
   const identity = identify(caller, route, body, repeat);
-  const submission = await submitJob(parts, caller, request, identity, hook).catch((error) => {
+  const submission = await submitJob(
+    { ...parts, inlineAudio: c.var.inlineAudio },
+    caller,
+    request,
+    identity,
+    hook,
+  ).catch((error) => {
     throw names ? inNames(error, names) : error;
   });
   const { record, how } = submission;

@@ -106,8 +106,12 @@ async function fromHono(error: HTTPException, c: Context): Promise<LehrError> {
 /** JavaScript values that JSON cannot express, with the name of their field. */
 const NO_JSON_NUMBER = /"((?:[^"\\]|\\.){1,64})"\s*:\s*(-?(?:NaN|Infinity)|undefined)\b/;
 
+/** The hint looks at the start of a body only, since the search is quadratic in the worst case. */
+const MAX_HINT_LENGTH = 4096;
+
 /** Hono throws a bare 400 only for a body that does not parse. */
 async function notJson(c: Context): Promise<string> {
-  const [, name, value] = NO_JSON_NUMBER.exec(await c.req.text().catch(() => '')) ?? [];
+  const [, name, value] =
+    NO_JSON_NUMBER.exec((await c.req.text().catch(() => '')).slice(0, MAX_HINT_LENGTH)) ?? [];
   return name ? `The body is not JSON: "${name}" is ${value}.` : 'The body is not JSON.';
 }

@@ -10,6 +10,7 @@ import {
   toObjectKey,
 } from '@lehr/shared';
 import { type Egress, EgressError } from '@lehr/shared/egress';
+import { decodeDataUri, type InlineAudio, isDataUri, referenceIn } from '../bodies/inline-audio.ts';
 import { refusal } from '../field-problems.ts';
 import { type Files, fileKey, storableType } from '../files/files.ts';
 
@@ -20,6 +21,8 @@ export interface AudioParts {
   readonly publicUrl: string;
   /** The largest audio file. */
   readonly maxUploadBytes: number;
+  /** Audio that was taken out of the request's body, by the numbers of its references. */
+  readonly inlineAudio?: readonly InlineAudio[] | undefined;
 }
 
 export interface LocatedAudio {
@@ -36,10 +39,6 @@ export interface Attachment {
   readonly contentType: string;
 }
 
-/** Media type, parameters, and whether it is base64. */
-const DATA_URI =
-  /^data:(?<type>[\w.+-]+\/[\w.+-]+)?(?<parameters>(?:;[\w.+-]+=[^;,]*)*)(?<base64>;base64)?,/i;
-
 /** `name` distinguishes the audio files of one job. Throws `invalid-input` and `too-large` with the pointer `/input/audio`. */
 export async function locateAudio(
   parts: AudioParts,
@@ -48,7 +47,7 @@ export async function locateAudio(
   name: string,
   audio: string,
 ): Promise<LocatedAudio> {
-  if (/^data:/i.test(audio)) return inline(parts, tenant, job, name, audio);
+  if (isDataUri(audio)) return inline(parts, tenant, job, name, audio);
   const id = fileIdOf(audio, parts.publicUrl);
   if (id !== undefined) {
     const file = await parts.files.find(tenant, id).catch((error) => {
@@ -70,16 +69,16 @@ export async function locateAudio(
 }
 
 function inline(
-  { maxUploadBytes }: AudioParts,
+  { maxUploadBytes, inlineAudio = [] }: AudioParts,
   tenant: TenantId,
   job: JobId,
   name: string,
   uri: string,
 ): LocatedAudio {
-  const match = DATA_URI.exec(uri);
-  if (!match) throw invalid('is not a valid data: URI');
-  const text = percentDecoded(uri.slice(match[0].length));
-  const bytes = Buffer.from(text, match.groups?.base64 ? 'base64' : 'latin1');
+  const reference = referenceIn(uri);
+  const audio = reference === undefined ? decodeDataUri(uri) : inlineAudio[reference];
+  if (!audio) throw invalid('must be a data: URI in base64, such as data:audio/wav;base64,...');
+  const { bytes } = audio;
   if (bytes.byteLength === 0) throw invalid('is empty');
   if (bytes.byteLength > maxUploadBytes) {
     throw new LehrError('too-large', `The audio may have at most ${maxUploadBytes} bytes.`, {
@@ -87,13 +86,9 @@ function inline(
     });
   }
   const key = toObjectKey(`in/${tenant}/${job}/${name}`);
-  const contentType = storableType(match.groups?.type ?? '');
+  const contentType = storableType(audio.contentType);
   return { source: { kind: 'object', key }, attached: { key, bytes, contentType }, bytes: bytes.byteLength };
 }
-
-/** A latin1 string, one character per byte. */
-const percentDecoded = (text: string): string =>
-  text.replace(/%([\da-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 
 /** The file id, given bare or in a link to this API. */
 function fileIdOf(audio: string, publicUrl: string): string | undefined {

@@ -1,5 +1,6 @@
 /** What Hono carries with each request: variables that middleware sets and handlers read. */
 import type { Caller } from '../auth/authenticator.ts';
+import type { InlineAudio } from '../bodies/inline-audio.ts';
 
 export interface ApiEnv {
   Variables: {
@@ -9,5 +10,7 @@ export interface ApiEnv {
     isComplete?: boolean;
     /** Set by `authenticate`. Routes without a key (probes, links, docs) have no caller. */
     caller: Caller;
+    /** Set by `readBody`: audio that was taken out of a large body, by the numbers of its references. */
+    inlineAudio?: readonly InlineAudio[];
   };
 }

@@ -9,13 +9,12 @@ import { atTheTop, nativeRequest } from '../../calls/names.ts';
 import { authenticate, requires } from '../../middleware/auth.ts';
 import { countRefusals } from '../../middleware/count-refusals.ts';
 import { guardQuota } from '../../middleware/guard-quota.ts';
-import { limitBody } from '../../middleware/limit-body.ts';
+import { readBody } from '../../middleware/read-body.ts';
 import { BEARER, problemsWithKey } from '../../responses.ts';
 import { readImage } from '../read-image.ts';
 import { withoutNulls } from '../without-nulls.ts';
 
 const PATH = '/t2i';
-const MAX_BODY_BYTES = 1024 * 1024;
 const { prompt, negative_prompt, width, height, steps, guidance, seed, n } = TextToImageRequestSchema.shape;
 
 const RequestSchema = z
@@ -83,8 +82,9 @@ const route = createRoute({
 const NAMES = atTheTop({ '/input/steps': '/inference_steps', '/input/guidance': '/guidance_scale' });
 
 export function classicRoutes(app: Api, parts: ApiParts): void {
-  const { authenticator, metrics, quotas, holdMs, store, presenter } = parts;
-  app.use(PATH, authenticate(authenticator), limitBody(MAX_BODY_BYTES));
+  const { authenticator, largeBodies, metrics, quotas, holdMs, store, presenter } = parts;
+  const never = (): boolean => false;
+  app.use(PATH, authenticate(authenticator), readBody({ largeBodies, mayBeLarge: never, isSkipped: never }));
   app.on('POST', PATH, countRefusals(metrics), requires('submit'), guardQuota(quotas));
   app.openapi(route, async (c) => {
     const body = c.req.valid('json');

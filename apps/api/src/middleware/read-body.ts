@@ -1,0 +1,62 @@
+/** Reads JSON bodies within limits of bytes and shape, before any route sees them. */
+import type { Context, MiddlewareHandler } from 'hono';
+import type { InlineAudio } from '../bodies/inline-audio.ts';
+import { checkJsonShape } from '../bodies/json-shape.ts';
+import type { LargeBodies } from '../bodies/large-bodies.ts';
+import type { ApiEnv } from './api-env.ts';
+import { limitBody } from './limit-body.ts';
+
+/** Parsed on the event loop up to this size; without its inline audio no body may be larger. */
+export const MAX_JSON_BYTES = 1024 * 1024;
+/** Room for 11 MB of audio in base64. */
+export const MAX_LARGE_JSON_BYTES = 15 * 1024 * 1024;
+
+export interface ReadBodyOptions {
+  readonly largeBodies: LargeBodies;
+  /** Whether a body of this path may carry inline audio, so that it may be large. */
+  readonly mayBeLarge: (path: string) => boolean;
+  /** Paths whose route reads the body by itself. */
+  readonly isSkipped: (path: string) => boolean;
+}
+
+export function readBody({ largeBodies, mayBeLarge, isSkipped }: ReadBodyOptions): MiddlewareHandler<ApiEnv> {
+  const maxBytesOf = (path: string): number | undefined => {
+    if (isSkipped(path)) return undefined;
+    return mayBeLarge(path) ? MAX_LARGE_JSON_BYTES : MAX_JSON_BYTES;
+  };
+  const limit = limitBody(maxBytesOf);
+  return async function readBody(c, next) {
+    return limit(c, async () => {
+      if (!isSkipped(c.req.path) && isJson(c)) await read(c, largeBodies);
+      await next();
+    });
+  };
+}
+
+const isJson = (c: Context<ApiEnv>): boolean =>
+  /^application\/(?:[\w.-]+\+)?json\b/i.test(c.req.header('content-type') ?? '');
+
+async function read(c: Context<ApiEnv>, largeBodies: LargeBodies): Promise<void> {
+  const statedBytes = Number(c.req.header('content-length') ?? Number.POSITIVE_INFINITY);
+  if (statedBytes <= MAX_JSON_BYTES) {
+    checkJsonShape(await c.req.text());
+    return;
+  }
+  const body = new Uint8Array(await c.req.arrayBuffer());
+  c.req.bodyCache = {};
+  if (body.byteLength <= MAX_JSON_BYTES) {
+    const text = new TextDecoder().decode(body);
+    checkJsonShape(text);
+    setText(c, text, []);
+    return;
+  }
+  const { text, audio } = await largeBodies.parse(body, MAX_JSON_BYTES);
+  setText(c, text, audio);
+}
+
+/** What the validators of the routes parse. */
+function setText(c: Context<ApiEnv>, text: string, audio: readonly InlineAudio[]): void {
+  // Hono keeps promises here, though its type names what they resolve to.
+  Object.assign(c.req.bodyCache, { text: Promise.resolve(text) });
+  c.set('inlineAudio', audio);
+}
