@@ -9,7 +9,8 @@ import {
   type Admission,
   type AdmissionRequest,
   Admitter,
-  classOfRank,
+  classOfScore,
+  recoverStalled,
   requeueLost,
 } from '../../packages/shared/src/queue/index.ts';
 import { redisNow } from '../../packages/shared/src/redis/index.ts';
@@ -55,8 +56,16 @@ async function admissionWorld(): Promise<AdmissionWorld> {
       const admission = await admitter.admit(request);
       if (admission.code !== 'admitted') throw new Error(JSON.stringify(admission));
       const { id, priority, cost, queue } = request;
-      const job = newJob({ id, tenant: request.tenant, priority, cost, queue, fair_tag: admission.startTag });
-      await world.records.create(job, () => world.queues.of(queue).add(job, admission.rank));
+      const job = newJob({
+        id,
+        tenant: request.tenant,
+        priority,
+        cost,
+        queue,
+        fair_tag: admission.startTag,
+        score: admission.score,
+      });
+      await world.records.create(job, () => world.queues.of(queue).add(job, admission.score));
       return id;
     },
     serve: async (count) => {
@@ -133,30 +142,88 @@ test('Jobs of a more urgent class run first, however much their tenant has used'
   expect((await world.serve(20)).every((name) => name === 'a')).toBe(true);
 });
 
-test('Ranks stay inside their class, however long the queue is', async () => {
+test('Scores stay inside their class, however long the queue is', async () => {
   const world = await admissionWorld();
   for (const priority of ['interactive', 'standard', 'bulk'] as const satisfies PriorityClass[]) {
     for (let i = 0; i < 5; i++) {
       const admission = await world.ask({ priority, cost: 10_000_000 });
-      expect(admission.code === 'admitted' && classOfRank(admission.rank)).toBe(priority);
+      expect(admission.code === 'admitted' && classOfScore(admission.score)).toBe(priority);
     }
   }
 });
 
-test('A queue that is never empty is shifted before its ranks run out, and keeps its order', async () => {
+test('A line that is busy for years of engine time keeps its order, and no waiting score is ever rewritten', async () => {
   const world = await admissionWorld();
-  const cost = 600_000;
-  for (let i = 0; i < 3; i++) await world.enter({ tenant: tenant(`t${i}`), cost });
+  const { prioritizedKey } = world.queues.of(GROUP);
+  const cost = 100 * 86_400_000;
+  for (let i = 0; i < 6; i++) await world.enter({ tenant: tenant(`t${i % 3}`), cost });
   const order: string[] = [];
   for (let round = 0; round < 60; round++) {
+    const before = await world.redis.zrange(prioritizedKey, '0', '-1', 'WITHSCORES');
     await world.enter({ tenant: tenant(`t${round % 3}`), cost });
+    expect(await world.redis.zrange(prioritizedKey, '0', '-1', 'WITHSCORES')).toEqual(
+      expect.arrayContaining(before),
+    );
     order.push(...(await world.serve(1)));
   }
   for (const name of ['t0', 't1', 't2']) {
     expect(order.filter((each) => each === name).length).toBeGreaterThanOrEqual(18);
   }
-  const virtualTime = Number(await world.redis.hget(world.keys.fair(GROUP), 'standard'));
-  expect(virtualTime).toBeLessThan(699_050);
+  await world.enter({ tenant: tenant('new'), cost: 1000 });
+  expect(await world.serve(1)).toEqual(['new']);
+});
+
+test('A line that ten thousand tenants used still admits after it was idle, and forgets their tags piece by piece', async () => {
+  const world = await admissionWorld();
+  const asked: Promise<unknown>[] = [];
+  for (let i = 0; i < 10_000; i++) asked.push(world.ask({ tenant: tenant(`t${i}`) }));
+  await Promise.all(asked);
+  const tags = world.keys.fairTags(GROUP, 'standard');
+  expect(await world.redis.zcard(tags)).toBe(10_000);
+  // The last admission is as long ago as it must be for the line to be idle.
+  await world.redis.hset(world.keys.fair(GROUP), 'standard :last', 0);
+  for (let i = 0; i < 800; i++) expect(await world.ask()).toMatchObject({ code: 'admitted' });
+  expect(await world.redis.zcard(tags)).toBe(1);
+});
+
+test('The wait that refuses a job is that of its own tenant: the backlog of another tenant refuses nobody else', async () => {
+  const world = await admissionWorld();
+  const limits = { maxWaitMs: 60_000, workers: 1 };
+  for (let i = 0; i < 50; i++) await world.enter({ tenant: tenant('flood'), cost: 10_000 });
+  expect(await world.ask({ ...limits, tenant: tenant('flood') })).toMatchObject({ code: 'overloaded' });
+  for (let i = 0; i < 5; i++) {
+    const admission = await world.ask({ ...limits, tenant: tenant('polite'), cost: 1000 });
+    expect(admission).toMatchObject({ code: 'admitted' });
+  }
+});
+
+test('Work in other groups delays a job no longer than each group runs beside its own', async () => {
+  const world = await admissionWorld();
+  const elsewhere = { elsewhereMs: 3_600_000, elsewhereGroups: 2, maxWaitMs: 5000 };
+  expect(await world.ask({ ...elsewhere, cost: 1000 })).toMatchObject({ code: 'admitted' });
+  expect(await world.ask({ ...elsewhere, cost: 10_000 })).toEqual({ code: 'overloaded', waitMs: 20_000 });
+});
+
+test('A job that is handed back or recovered keeps its class and its place', async () => {
+  const world = await admissionWorld();
+  const queue = world.queues.of(GROUP);
+  const bulk = await world.enter({ priority: 'bulk' });
+  const [claim] = await world.claimer.claim(GROUP, 1);
+  const first = await world.enter({ priority: 'interactive' });
+  const score = await world.redis.zscore(queue.prioritizedKey, first);
+  expect(await queue.handBack(claim, 2 ** 52 + 8000)).toBe(true);
+  expect(await world.redis.zrange(queue.prioritizedKey, '0', '-1')).toEqual([first, bulk]);
+
+  const [stalled] = await world.claimer.claim(GROUP, 1);
+  expect(stalled.jobId).toBe(first);
+  await world.redis.del(`${queue.jobKey(stalled.jobId)}:lock`);
+  const second = await world.enter({ priority: 'interactive' });
+  await expect
+    .poll(() => recoverStalled(world.redis, world.keys, world.queues, world.records))
+    .toEqual([first]);
+  expect(await world.redis.llen(queue.waitKey)).toBe(0);
+  expect(await world.redis.zscore(queue.prioritizedKey, first)).toBe(score);
+  expect(await world.redis.zrange(queue.prioritizedKey, '0', '-1')).toEqual([first, second, bulk]);
 });
 
 test('A tenant at its limit of jobs is refused until one of them ends', async () => {

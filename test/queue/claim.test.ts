@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { firstScore } from '../../packages/shared/src/queue/index.ts';
 import { GROUP, queueWorld } from '../support/queue-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
@@ -82,6 +83,6 @@ test('A waiting job has a position in its queue, and a claimed one has none', as
   expect(await Promise.all(ids.map((id) => queue.position(id)))).toEqual([1, 2, 3]);
   const [claim] = await world.claimer.claim(GROUP, 1);
   expect(await Promise.all(ids.map((id) => queue.position(id)))).toEqual([undefined, 1, 2]);
-  await queue.handBack(claim);
+  await queue.handBack(claim, firstScore('standard'));
   expect(await queue.position(ids[0])).toBe(1);
 });

@@ -8,6 +8,7 @@ import {
   systemClock,
 } from '../../packages/shared/src/index.ts';
 import {
+  firstScore,
   Janitor,
   requeueLost,
   WORKFLOW_QUEUE,
@@ -233,7 +234,7 @@ test('The reconciler advances a workflow that was not marked as due, and requeue
   const id = await world.create(nodes);
   await world.redis.del(world.keys.workflows);
   const [claim] = await world.claimer.claim(SPEECH_QUEUE, 1);
-  await world.queues.of(SPEECH_QUEUE).handBack(claim);
+  await world.queues.of(SPEECH_QUEUE).handBack(claim, firstScore('standard'));
   await world.queues.of(SPEECH_QUEUE).remove(nodes[0].job);
   const later = (await redisNow(world.redis)) + 60_000;
   expect(await requeueLost(world.redis, world.keys, world.queues, world.records, later)).toEqual([

@@ -9,7 +9,7 @@ import {
   type TenantId,
   type WorkerId,
 } from '../../packages/shared/src/index.ts';
-import { Claimer, firstRank, GroupQueues, type LeaseTimes } from '../../packages/shared/src/queue/index.ts';
+import { Claimer, firstScore, GroupQueues, type LeaseTimes } from '../../packages/shared/src/queue/index.ts';
 import { type NewJob, RecordStore } from '../../packages/shared/src/records/index.ts';
 import type { Keys, Redis } from '../../packages/shared/src/redis/index.ts';
 import { freshKeys, testRedis } from './redis.ts';
@@ -68,7 +68,7 @@ export async function queueWorld(url: string, times?: Partial<LeaseTimes>): Prom
     another,
     submit: async (fields) => {
       const job = newJob(fields);
-      await records.create(job, () => queues.of(job.queue).add(job, firstRank(job.priority)));
+      await records.create(job, () => queues.of(job.queue).add(job, firstScore(job.priority)));
       return job.id;
     },
   };

@@ -14,8 +14,10 @@ const TTL_MS = 1000;
 export interface Ahead {
   /** Live workers that serve the group. */
   readonly workers: number;
-  /** Estimated engine ms in other groups that these workers run before a new job of this class. */
+  /** Estimated engine ms of this class and of more urgent ones that wait in other groups of these workers. */
   readonly elsewhereMs: number;
+  /** How many groups these are. */
+  readonly elsewhereGroups: number;
 }
 
 /** Its answers are at most a second old. */
@@ -63,15 +65,18 @@ export function aheadOf(
 ): Ahead {
   const servers = serving(fleet, model);
   let elsewhereMs = 0;
+  let elsewhereGroups = 0;
   for (const [other, load] of loads) {
     const waiting = loadOf(load, priority);
     const group = parseGroupQueueName(other);
     if (other === queue || waiting === 0 || !group) continue;
     const otherServers = serving(fleet, formatModelRef(group.model));
     const shared = otherServers.filter((worker) => servers.includes(worker)).length;
-    if (shared > 0) elsewhereMs += (waiting * shared) / otherServers.length;
+    if (shared === 0) continue;
+    elsewhereMs += (waiting * shared) / otherServers.length;
+    elsewhereGroups += 1;
   }
-  return { workers: servers.length, elsewhereMs: Math.round(elsewhereMs) };
+  return { workers: servers.length, elsewhereMs: Math.round(elsewhereMs), elsewhereGroups };
 }
 
 /** Engine ms that wait in the class and in the more urgent ones. */

@@ -1,5 +1,5 @@
-/** Decides whether a job may be made, and its rank in the queue; for every route that makes jobs. */
-import { type Clock, type JobId, LehrError, type PriorityClass } from '@lehr/shared';
+/** Decides whether a job may be made, and its place in the queue; for every route that makes jobs. */
+import { type Clock, type JobId, LehrError, type PriorityClass, type TenantId } from '@lehr/shared';
 import type { Admission, AdmissionRequest, Admitter } from '@lehr/shared/queue';
 import type { Caller } from '../auth/authenticator.ts';
 import type { Ahead, Backlog } from '../fleet/backlog.ts';
@@ -28,7 +28,15 @@ export interface PricedJob {
   /** From now on; the caller has no use for a later result. */
   readonly deadlineMs?: number | undefined;
   /** Of a workflow: the groups of its first nodes. The workflow itself waits in no queue. */
-  readonly entries?: readonly { readonly queue: string; readonly model: string }[] | undefined;
+  readonly entries?: readonly Entry[] | undefined;
+}
+
+export interface Entry {
+  readonly queue: string;
+  /** `name@version`. */
+  readonly model: string;
+  /** Estimated engine ms of the node. */
+  readonly cost: number;
 }
 
 export interface Admitted {
@@ -50,10 +58,10 @@ export async function admitJob(
   job: PricedJob,
   identity?: RequestIdentity,
 ): Promise<Admitted> {
-  const { quotas, backlog, maxWaitMs } = parts;
+  const { quotas, maxWaitMs } = parts;
   const { id, queue, priority, cost, deadlineMs = Number.POSITIVE_INFINITY } = job;
   const { tenant, limits } = caller;
-  const { workers, elsewhereMs } = await aheadOf(backlog, job);
+  const ahead = await aheadOf(parts, tenant, job);
   const quota = await quotas.charge(caller, cost);
   const admission = await askUntilSettled(parts, {
     id,
@@ -67,8 +75,7 @@ export async function admitJob(
     weight: limits.weight,
     // A job that cannot start before its deadline is refused now instead of expiring later.
     maxWaitMs: Math.min(maxWaitMs, Math.max(0, deadlineMs - cost)),
-    workers,
-    elsewhereMs,
+    ...ahead,
     ...identity,
   });
   if (admission.code === 'admitted') return { admission, quota };
@@ -89,11 +96,17 @@ export async function admitJob(
   }
 }
 
-/** A workflow waits as long as the slowest of its first nodes. */
-async function aheadOf(backlog: Backlog, { queue, model, priority, entries }: PricedJob): Promise<Ahead> {
+/** A workflow waits as long as the slowest of its first nodes, each by the place that its tenant has in that group. */
+async function aheadOf({ backlog, admitter }: AdmitParts, tenant: TenantId, job: PricedJob): Promise<Ahead> {
+  const { queue, model, priority, entries } = job;
   if (!entries) return backlog.ahead(queue, model, priority);
-  const waits = await Promise.all(entries.map((entry) => backlog.waits(entry.queue, entry.model)));
-  return { workers: 1, elsewhereMs: Math.max(...waits.map((wait) => wait[priority])) };
+  const waits = await Promise.all(
+    entries.map(async ({ cost, ...entry }) => {
+      const ahead = await backlog.ahead(entry.queue, entry.model, priority);
+      return admitter.estimateWaitMs({ tenant, queue: entry.queue, priority, cost, ...ahead });
+    }),
+  );
+  return { workers: 1, elsewhereMs: Math.max(...waits), elsewhereGroups: Number.MAX_SAFE_INTEGER };
 }
 
 /** Ends: within a second the pending job is stored, or this request takes its place (admit.lua). */

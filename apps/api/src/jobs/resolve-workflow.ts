@@ -11,6 +11,7 @@ import {
 import { WORKFLOW_QUEUE } from '@lehr/shared/queue';
 import type { WorkflowState } from '@lehr/shared/records';
 import { refusal } from '../field-problems.ts';
+import type { Entry } from './admit.ts';
 import type { Attachment } from './audio-input.ts';
 import { type ResolveContext, type ResolvedWork, type ResolveParts, resolveWork } from './resolve.ts';
 
@@ -18,7 +19,7 @@ export interface ResolvedWorkflow extends Omit<ResolvedWork, 'attached'> {
   readonly workflow: WorkflowState;
   readonly attachments: readonly Attachment[];
   /** The groups of its first nodes. */
-  readonly entries: readonly { readonly queue: string; readonly model: string }[];
+  readonly entries: readonly Entry[];
 }
 
 export type WorkflowRequest = Extract<JobRequest, { type: 'speech-to-image' | 'workflow' }>;

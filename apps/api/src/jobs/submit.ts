@@ -70,7 +70,7 @@ export async function submitJob(
     metadata,
     // Every process measures deadlines by Redis's clock.
     deadline_at: deadlineMs === undefined ? undefined : Math.round(admission.now + deadlineMs),
-    rank: admission.rank,
+    score: admission.score,
     fair_tag: admission.startTag,
     admitted_at: admission.now,
     ...webhookFields,
@@ -86,7 +86,7 @@ export async function submitJob(
   }
   const created = workflow
     ? await workflows.create(job)
-    : await records.create(job, () => queues.of(queue).add(job, admission.rank));
+    : await records.create(job, () => queues.of(queue).add(job, admission.score));
   const record = created.record ?? (await records.read(job.id));
   if (!record) throw new LehrError('internal', `Job ${job.id} was stored but cannot be read.`);
   // With our admission time the existing record is ours: the client repeats a create whose reply was lost.

@@ -4,7 +4,7 @@
  * and only closes the BullMQ job.
  */
 import type { Clock, JobState, Log } from '@lehr/shared';
-import type { GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
+import { firstScore, type GroupQueues, type WorkflowRunner } from '@lehr/shared/queue';
 import { type Move, type RecordStore, toStoredError } from '@lehr/shared/records';
 import type { JobRun, StopReason } from '../runs/job-run.ts';
 import type { OutputStore } from './output-store.ts';
@@ -68,7 +68,8 @@ export class JobFinisher {
     const [outcome] = await this.#retryUntilWritten(() =>
       records.apply([{ move: 'requeue', id, lease: run.lease, refund: true }]),
     );
-    await this.#retryUntilWritten(() => queues.of(run.claim.queue).handBack(run.claim));
+    const { score = firstScore(run.record.priority) } = run.record;
+    await this.#retryUntilWritten(() => queues.of(run.claim.queue).handBack(run.claim, score));
     return outcome.code === 'overtaken' && outcome.state ? outcome.state : undefined;
   }
 

@@ -4,9 +4,11 @@ import { PRIORITY_CLASSES, type PriorityClass } from '../contracts/job.ts';
 import type { JobId, TenantId } from '../ids.ts';
 import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
 import type { GroupQueues } from './group-queues.ts';
-import { CLASS_WIDTH, firstRank } from './rank.ts';
+import { firstScore } from './score.ts';
 
-const ADMIT_LUA = readFileSync(new URL('./admit.lua', import.meta.url), 'utf8');
+const FAIR_WAIT_LUA = readFileSync(new URL('./fair-wait.lua', import.meta.url), 'utf8');
+const ADMIT_LUA = FAIR_WAIT_LUA + readFileSync(new URL('./admit.lua', import.meta.url), 'utf8');
+const ESTIMATE_LUA = FAIR_WAIT_LUA + readFileSync(new URL('./estimate.lua', import.meta.url), 'utf8');
 /** How long an idempotency key is remembered. */
 const IDEMPOTENCY_MS = 24 * 3_600_000;
 /** Stands for no limit; Lua's numbers hold it exactly. */
@@ -28,12 +30,19 @@ export interface AdmissionRequest {
   readonly maxWaitMs: number;
   /** Workers that serve the group now. */
   readonly workers: number;
-  /** Estimated engine ms of other groups that these workers run first. */
+  /** Estimated engine ms that wait in other groups of these workers, and how many groups these are. */
   readonly elsewhereMs?: number;
+  readonly elsewhereGroups?: number;
   readonly idempotency?: Idempotency | undefined;
   /** The request takes over the job of an equal request that got no answer; not together with `idempotency`. */
   readonly duplicate?: DuplicateRequest | undefined;
 }
+
+/** What the wait of a job depends on. */
+export type WaitRequest = Pick<
+  AdmissionRequest,
+  'tenant' | 'queue' | 'priority' | 'cost' | 'workers' | 'elsewhereMs' | 'elsewhereGroups'
+>;
 
 export interface Idempotency {
   /** Hash of the caller and its idempotency key; the key itself is not stored. */
@@ -54,14 +63,14 @@ export interface DuplicateRequest {
 
 export type Admission =
   /**
-   * `rank` is the job's place in its queue. `startTag` goes into the record, so that the job's start advances the virtual time
-   * of its class. `id` is the request's, or that of an earlier request with the same idempotency key that never became a job.
-   * `now` is Redis's clock, ms.
+   * `score` is the job's place in its queue (score.ts). `startTag` goes into the record, so that the job's start advances the
+   * virtual time of its class. `id` is the request's, or that of an earlier request with the same idempotency key that never
+   * became a job. `now` is Redis's clock, ms.
    */
   | {
       readonly code: 'admitted';
       readonly id: JobId;
-      readonly rank: number;
+      readonly score: number;
       readonly startTag: number;
       readonly now: number;
     }
@@ -77,11 +86,13 @@ export class Admitter {
   readonly #keys: Keys;
   readonly #queues: GroupQueues;
   readonly #script: Script;
+  readonly #estimate: Script;
 
   constructor(redis: Redis, keys: Keys, queues: GroupQueues) {
     this.#keys = keys;
     this.#queues = queues;
     this.#script = defineScript(redis, 'lehrAdmit', ADMIT_LUA);
+    this.#estimate = defineScript(redis, 'lehrEstimate', ESTIMATE_LUA);
   }
 
   /** One round trip. An admitted job counts among its tenant's jobs; the janitor frees the place if no record follows. */
@@ -98,6 +109,7 @@ export class Admitter {
         this.#keys.reserved,
         this.#keys.runningOf(tenant),
         this.#keys.unanswered(duplicate?.hash ?? 'none'),
+        this.#keys.fairTags(queue, priority),
       ],
       [
         job.id,
@@ -109,8 +121,8 @@ export class Admitter {
         job.workers,
         idempotency?.fingerprint ?? '',
         IDEMPOTENCY_MS,
-        firstRank(priority),
-        CLASS_WIDTH,
+        firstScore(priority),
+        job.elsewhereGroups ?? 0,
         job.weight,
         job.maxQueued ?? UNLIMITED,
         job.elsewhereMs ?? 0,
@@ -119,6 +131,21 @@ export class Admitter {
       ],
     );
     return parseReply(reply as Reply);
+  }
+
+  /** Ms that such a job would wait now, by the place that fair queueing gives its tenant; reserves nothing. */
+  async estimateWaitMs(job: WaitRequest): Promise<number> {
+    const { tenant, queue, priority, cost, elsewhereMs = 0, elsewhereGroups = 0, workers } = job;
+    const wait = await this.#estimate.run(
+      [
+        this.#keys.fair(queue),
+        this.#keys.fairTags(queue, priority),
+        this.#queues.of(queue).prioritizedKey,
+        this.#keys.load(queue),
+      ],
+      [firstScore(priority), CLASSES_AHEAD[priority], tenant, cost, elsewhereMs, elsewhereGroups, workers],
+    );
+    return Number(wait);
   }
 }
 
@@ -132,7 +159,7 @@ type Reply = [Admission['code'], ...(string | number)[]];
 function parseReply([code, first, second, id, now]: Reply): Admission {
   switch (code) {
     case 'admitted':
-      return { code, id: id as JobId, rank: Number(first), startTag: Number(second), now: Number(now) };
+      return { code, id: id as JobId, score: Number(first), startTag: Number(second), now: Number(now) };
     case 'pending':
       return { code, id: first as JobId };
     case 'replay':

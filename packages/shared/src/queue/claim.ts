@@ -11,7 +11,7 @@ import { newLeaseToken, type WorkerId } from '../ids.ts';
 import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
 import type { Claim } from './group-queue.ts';
 import type { GroupQueues } from './group-queues.ts';
-import { classOfRank } from './rank.ts';
+import { classOfScore } from './score.ts';
 
 const HEADS_LUA = readFileSync(new URL('./heads.lua', import.meta.url), 'utf8');
 /** The longest that BZPOPMIN blocks, so that a lost wake-up delays a job by seconds only. */
@@ -84,7 +84,12 @@ export class Claimer {
       queues.map((queue) => `${this.#prefix}:${queue.name}:`),
     )) as [number, number, number][];
     return replies
-      .map(([waiting, rank, since], i) => ({ queue: groups[i], waiting, priority: classOfRank(rank), since }))
+      .map(([waiting, score, since], i) => ({
+        queue: groups[i],
+        waiting,
+        priority: classOfScore(score),
+        since,
+      }))
       .filter((head) => head.waiting > 0);
   }
 

@@ -4,7 +4,7 @@ import type { JobId } from '../ids.ts';
 import type { Keys, Redis } from '../redis/index.ts';
 import type { GroupQueue } from './group-queue.ts';
 import type { GroupQueues } from './group-queues.ts';
-import { CLASS_WIDTH, firstRank } from './rank.ts';
+import { CLASS_SPAN, firstScore } from './score.ts';
 
 export interface GroupDepth {
   readonly queue: string;
@@ -15,8 +15,6 @@ export interface GroupDepth {
   readonly oldestAgeMs: number | undefined;
 }
 
-/** BullMQ scores a job rank * 2^32 + arrival. */
-const RANK_UNIT = 2 ** 32;
 const COMMANDS_PER_QUEUE = 4 + PRIORITY_CLASSES.length;
 
 /** The depth of every group queue ever used, in order of name. Two round trips, whatever the number of jobs. */
@@ -29,8 +27,8 @@ export async function readDepths(redis: Redis, keys: Keys, queues: GroupQueues):
     pipeline.llen(waitKey).zcard(prioritizedKey).llen(activeKey).lindex(waitKey, -1);
     // The oldest job of a group is the first of one of its classes.
     for (const priority of PRIORITY_CLASSES) {
-      const from = firstRank(priority) * RANK_UNIT;
-      pipeline.zrangebyscore(prioritizedKey, from, from + CLASS_WIDTH * RANK_UNIT - 1, 'LIMIT', 0, 1);
+      const from = firstScore(priority);
+      pipeline.zrangebyscore(prioritizedKey, from, from + CLASS_SPAN - 1, 'LIMIT', 0, 1);
     }
   }
   const replies = repliesOf(await pipeline.exec());

@@ -5,13 +5,16 @@
  * What BullMQ 6.7 leaves to code that claims jobs itself (each point has a test in test/queue/bullmq-facts.test.ts):
  * leases must be renewed (leases.ts) and stalled jobs looked for (stalled.ts); past maxStalledCount a job is only marked
  * with `deferredFailure` and handed out again (the claimer must fail it: the worker's intake, the workflow runner); a job
- * handed back wakes no worker (handBack adds the marker); jobs without a priority run before priority 1 (every job has a
- * rank).
+ * handed back wakes no worker (handBack adds the marker); jobs without a priority run before priority 1 (every job has
+ * one); jobs handed back or recovered lose their score (`restore` gives it back).
  */
+import { readFileSync } from 'node:fs';
 import type { JobJson, JobsOptions, MinimalJob, RedisQueueBackend } from 'bullmq';
 import type { JobId, LeaseToken } from '../ids.ts';
-import type { Redis } from '../redis/index.ts';
+import { defineScript, type Redis, type Script } from '../redis/index.ts';
+import { bullPriority } from './score.ts';
 
+const RESTORE_LUA = readFileSync(new URL('./restore.lua', import.meta.url), 'utf8');
 /** Finished BullMQ jobs are kept for the admin page only; the record is what callers read. */
 const KEEP_FINISHED = { age: 3600, count: 1000 };
 
@@ -44,11 +47,13 @@ export class GroupQueue {
   readonly #backend: RedisQueueBackend;
   readonly #redis: Redis;
   readonly #leaseMs: number;
+  readonly #restore: Script;
 
   constructor(backend: RedisQueueBackend, redis: Redis, name: string, leaseMs: number) {
     this.#backend = backend;
     this.#redis = redis;
     this.#leaseMs = leaseMs;
+    this.#restore = defineScript(redis, 'lehrRestore', RESTORE_LUA);
     this.name = name;
   }
 
@@ -75,41 +80,44 @@ export class GroupQueue {
   }
 
   /**
-   * Adds a waiting job; adding an id again changes nothing. `rank` is BullMQ's priority: 1..2097151, smaller goes first. With a
+   * Adds a waiting job with its score (score.ts), in one round trip; adding an id again changes nothing. With a
    * parent it becomes a child in that flow: the parent waits for it, and is released at once if it fails.
    */
   async add(
     job: QueuedJob,
-    rank: number,
+    score: number,
     parent?: { readonly id: JobId; readonly queue: GroupQueue },
   ): Promise<void> {
     const parentKey = parent?.queue.jobKey(parent.id);
-    await this.#backend.addJob(
-      {
-        ...this.#newJob(job, rank),
-        ...(parent && {
-          parent: { id: parent.id, queueKey: parent.queue.#backend.qualifiedName, fpof: true },
-          parentKey,
-        }),
-      },
+    const link = parent && {
+      parent: { id: parent.id, queueKey: parent.queue.#backend.qualifiedName, fpof: true },
+      parentKey,
+    };
+    // This call puts BullMQ's script on the connection before it first waits, and so before the command below.
+    const added = this.#backend.addJobToTransaction(
+      await this.#backend.client,
+      { ...this.#newJob(job, score), ...link },
       job.id,
       parentKey === undefined ? {} : { parentKey, parentDependenciesKey: `${parentKey}:dependencies` },
     );
+    // BullMQ scores the job by its priority; XX replaces that score and never brings back a job that was claimed meanwhile.
+    await Promise.all([added, this.#redis.zadd(this.prioritizedKey, 'XX', score, job.id)]);
   }
 
   /** Adds the parent of a flow: it waits until every child added to it has ended. */
-  async addParent(job: QueuedJob, rank: number): Promise<void> {
-    await this.#backend.addJob(this.#newJob(job, rank), job.id, { addToWaitingChildren: true });
+  async addParent(job: QueuedJob, score: number): Promise<void> {
+    await this.#backend.addJob(this.#newJob(job, score), job.id, { addToWaitingChildren: true });
   }
 
-  #newJob({ id, type, model, tenant }: QueuedJob, rank: number): JobJson {
+  #newJob({ id, type, model, tenant }: QueuedJob, score: number): JobJson {
+    const priority = bullPriority(score);
     return {
       id,
       name: type,
       data: JSON.stringify({ id, type, model, tenant }),
-      opts: { jobId: id, priority: rank, removeOnComplete: KEEP_FINISHED, removeOnFail: KEEP_FINISHED },
+      opts: { jobId: id, priority, removeOnComplete: KEEP_FINISHED, removeOnFail: KEEP_FINISHED },
       timestamp: Date.now(),
-      priority: rank,
+      priority,
       progress: 0,
       attemptsMade: 0,
       attemptsStarted: 0,
@@ -156,11 +164,21 @@ export class GroupQueue {
     );
   }
 
-  /** Returns an unfinished job to the front of its queue and wakes a worker for it. False when the lease was lost. */
-  async handBack(lease: Lease): Promise<boolean> {
+  /** Returns an unfinished job to its place in the queue and wakes a worker for it. False when the lease was lost. */
+  async handBack(lease: Lease, score: number): Promise<boolean> {
     const done = await unlessLeaseLost(this.#backend.moveJobFromActiveToWait(lease.jobId, lease.token));
-    if (done) await this.wake();
-    return done;
+    if (!done) return false;
+    await this.restore([[lease.jobId, score]]);
+    await this.wake();
+    return true;
+  }
+
+  /**
+   * Gives waiting jobs their scores back. BullMQ puts a job that is handed back or recovered before all others, whatever its
+   * class; a job that was claimed meanwhile is left alone.
+   */
+  async restore(scores: readonly (readonly [id: JobId, score: number])[]): Promise<void> {
+    if (scores.length > 0) await this.#restore.run([this.waitKey, this.prioritizedKey], scores.flat());
   }
 
   /** Wakes one blocked worker to look for waiting jobs here. */

@@ -1,23 +1,23 @@
 -- Reads the head of each group queue; the worker's intake chooses by it what to claim.
 --
 -- KEYS[2i-1]  the queue's wait list (jobs handed back or recovered; they run first, taken from the right end)
--- KEYS[2i]    its prioritized set, scored rank * 2^32 + arrival
+-- KEYS[2i]    its prioritized set, scored class * 2^51 + virtual ms
 -- ARGV[i]     <prefix>:<queue>:  so that ARGV[i] .. id is the job's hash
--- Returns per queue {waiting, rank of the head, ms since the epoch when the head was added}; rank 0 for the wait
+-- Returns per queue {waiting, score of the head, ms since the epoch when the head was added}; score 0 for the wait
 -- list, and {0, 0, 0} for an empty queue.
 
 local heads = {}
 for i, job_prefix in ipairs(ARGV) do
   local wait, prioritized = KEYS[2 * i - 1], KEYS[2 * i]
   local front = redis.call('LINDEX', wait, -1)
-  local id, rank = front, 0
+  local id, score = front, 0
   if not front then
     local first = redis.call('ZRANGE', prioritized, 0, 0, 'WITHSCORES')
-    id, rank = first[1], first[2] and math.floor(tonumber(first[2]) / 4294967296) or 0
+    id, score = first[1], first[2] and tonumber(first[2]) or 0
   end
   if id then
     local waiting = redis.call('LLEN', wait) + redis.call('ZCARD', prioritized)
-    heads[i] = { waiting, rank, tonumber(redis.call('HGET', job_prefix .. id, 'timestamp') or 0) }
+    heads[i] = { waiting, score, tonumber(redis.call('HGET', job_prefix .. id, 'timestamp') or 0) }
   else
     heads[i] = { 0, 0, 0 }
   end

@@ -18,7 +18,7 @@ export type { Claim, GroupQueue, Lease, QueuedJob } from './group-queue.ts';
 export { DEFAULT_LEASE_TIMES, GroupQueues, type LeaseTimes } from './group-queues.ts';
 export { Janitor, type JanitorOptions } from './janitor.ts';
 export { Leases, type LeasesOptions } from './leases.ts';
-export { CLASS_WIDTH, classOfRank, firstRank, MAX_RANK } from './rank.ts';
 export { expireOverdue, requeueLost } from './reconciler.ts';
+export { bullPriority, CLASS_SPAN, classOfScore, firstScore } from './score.ts';
 export { recoverStalled } from './stalled.ts';
 export { WORKFLOW_QUEUE, WorkflowRunner, type WorkflowRunnerOptions } from './workflow-runner.ts';

@@ -3,7 +3,7 @@ import type { JobId, TenantId } from '../ids.ts';
 import { isTerminal, type JobRecord, type RecordStore } from '../records/index.ts';
 import type { Keys, Redis } from '../redis/index.ts';
 import type { GroupQueues } from './group-queues.ts';
-import { firstRank } from './rank.ts';
+import { firstScore } from './score.ts';
 import { WORKFLOW_QUEUE } from './workflow-runner.ts';
 
 /** A younger job may still be on its way into the queue. */
@@ -94,15 +94,15 @@ async function withoutJob(
 /** Adds a node as a child of its flow, or alone if BullMQ has lost the flow; then the records alone drive the workflow. */
 async function addAgain(queues: GroupQueues, record: JobRecord): Promise<void> {
   const queue = queues.of(record.queue);
-  const rank = record.rank ?? firstRank(record.priority);
+  const score = record.score ?? firstScore(record.priority);
   if (record.parent) {
     try {
-      return await queue.add(record, rank, { id: record.parent, queue: queues.of(WORKFLOW_QUEUE) });
+      return await queue.add(record, score, { id: record.parent, queue: queues.of(WORKFLOW_QUEUE) });
     } catch (error) {
       if ((error as { code?: number }).code !== PARENT_MISSING) throw error;
     }
   }
-  await queue.add(record, rank);
+  await queue.add(record, score);
 }
 
 /** Expires waiting jobs whose deadline has passed; workers stop running ones. Returns the expired jobs. */

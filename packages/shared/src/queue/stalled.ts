@@ -1,14 +1,19 @@
 /**
  * Recovery for every group queue ever used, also those that no live worker serves: a job whose lease ran out goes
- * back to the front of its queue, and its record back to queued.
+ * back to its place in the queue, and its record back to queued.
  */
 import type { JobId } from '../ids.ts';
 import type { RecordStore } from '../records/index.ts';
 import type { Keys, Redis } from '../redis/index.ts';
+import type { GroupQueue } from './group-queue.ts';
 import type { GroupQueues } from './group-queues.ts';
+import { firstScore } from './score.ts';
 import { WORKFLOW_QUEUE } from './workflow-runner.ts';
 
-/** Returns the recovered ids. BullMQ needs two checks to tell a stalled job from one that is being renewed. */
+/**
+ * Returns the recovered ids. BullMQ needs two checks to tell a stalled job from one that is being renewed. A queue that fails
+ * does not keep the others from being recovered; its error is thrown after them.
+ */
 export async function recoverStalled(
   redis: Redis,
   keys: Keys,
@@ -16,10 +21,20 @@ export async function recoverStalled(
   records: RecordStore,
 ): Promise<JobId[]> {
   const groups = await redis.smembers(keys.groups);
-  const recovered = (await Promise.all(groups.map((group) => queues.of(group).recoverStalled()))).flat();
+  const rounds = await Promise.allSettled(groups.map((group) => recoverGroup(queues.of(group), records)));
   // Flows whose process died while closing them; a workflow has no attempt to requeue.
   await queues.of(WORKFLOW_QUEUE).recoverStalled();
+  const failures = rounds.flatMap((round) => (round.status === 'rejected' ? [round.reason] : []));
+  if (failures.length > 0) throw new AggregateError(failures, `${failures.length} queues were not recovered`);
+  return rounds.flatMap((round) => (round.status === 'fulfilled' ? round.value : []));
+}
+
+async function recoverGroup(queue: GroupQueue, records: RecordStore): Promise<JobId[]> {
+  const ids = await queue.recoverStalled();
+  if (ids.length === 0) return ids;
+  const found = (await records.readMany(ids)).filter((record) => record !== undefined);
+  await queue.restore(found.map(({ id, score, priority }) => [id, score ?? firstScore(priority)]));
   // This move names no lease, so it is refused once a worker holds one: it cannot disturb a new attempt.
-  await records.apply(recovered.map((id) => ({ move: 'requeue', id })));
-  return recovered;
+  await records.apply(ids.map((id) => ({ move: 'requeue', id })));
+  return ids;
 }

@@ -24,7 +24,7 @@ import { nextMove, type WorkflowNodeState } from '../workflow/next.ts';
 import { Admitter } from './admission.ts';
 import type { Claim, GroupQueue } from './group-queue.ts';
 import type { GroupQueues } from './group-queues.ts';
-import { firstRank } from './rank.ts';
+import { firstScore } from './score.ts';
 
 /** Where the BullMQ jobs of workflows wait for their children; stored under the older name (records/stored-names.ts). */
 export const WORKFLOW_QUEUE = 'graphs';
@@ -50,7 +50,7 @@ export class WorkflowRunner {
 
   /** Stores a workflow and starts its first nodes. */
   async create(job: NewJob): Promise<Outcome> {
-    const outcome = await this.#options.records.create(job, () => this.#queue.addParent(job, rankOf(job)));
+    const outcome = await this.#options.records.create(job, () => this.#queue.addParent(job, scoreOf(job)));
     await this.advance(job.id);
     return outcome;
   }
@@ -147,13 +147,13 @@ export class WorkflowRunner {
       input: node.input,
       metadata: {},
       deadline_at: parent.deadline_at,
-      rank: admitted?.rank,
+      score: admitted?.score,
       fair_tag: admitted?.startTag,
       parent: parent.id,
       node: node.id,
     };
     const link = { id: parent.id, queue: this.#queue };
-    await records.create(job, () => queues.of(job.queue).add(job, rankOf(job), link));
+    await records.create(job, () => queues.of(job.queue).add(job, scoreOf(job), link));
   }
 
   /** The images of all nodes, in order, and the last transcript. */
@@ -190,4 +190,4 @@ export class WorkflowRunner {
   }
 }
 
-const rankOf = (job: Pick<NewJob, 'rank' | 'priority'>): number => job.rank ?? firstRank(job.priority);
+const scoreOf = (job: Pick<NewJob, 'score' | 'priority'>): number => job.score ?? firstScore(job.priority);

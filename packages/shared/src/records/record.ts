@@ -134,8 +134,8 @@ const base = {
   metadata: json(MetadataSchema),
   created_at: number,
   deadline_at: number.optional(),
-  /** Its place in line: BullMQ's priority. */
-  rank: number.optional(),
+  /** Its place in line (queue/score.ts). */
+  score: number.optional(),
   /** Its start tag in fair queueing (queue/admit.lua); when the job starts, the virtual time of its class advances to it. */
   fair_tag: number.optional(),
   /**
@@ -199,7 +199,7 @@ export type NewJob = Pick<
   | 'input'
   | 'metadata'
   | 'deadline_at'
-  | 'rank'
+  | 'score'
   | 'fair_tag'
   | 'admitted_at'
   | 'hook_events'

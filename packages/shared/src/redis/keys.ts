@@ -2,6 +2,7 @@
  * Every key Lehr writes in Redis besides BullMQ's own. All carry one hash tag, so that scripts may touch several of
  * them on a Redis Cluster too (one slot: Cluster gives no scale-out here).
  */
+import type { PriorityClass } from '../contracts/job.ts';
 import type { FileId, JobId, TenantId, WorkerId } from '../ids.ts';
 
 export interface Keys {
@@ -22,8 +23,10 @@ export interface Keys {
   readonly groups: string;
   /** Estimated engine ms of the waiting jobs of a group, by priority class. */
   load(queue: string): string;
-  /** Fair queueing in a group: per class its virtual time, per class and tenant the start tag of the tenant's next job. */
+  /** Fair queueing in a group: the virtual time of each class. */
   fair(queue: string): string;
+  /** The start tag of each tenant's next job in a class of a group, where it is past the virtual time. */
+  fairTags(queue: string, priority: PriorityClass): string;
   idempotency(hash: string): string;
   /** By job id, for admitted jobs whose record is not written yet: `<tenant>`, or `<tenant> <idempotency key>`. */
   readonly reserved: string;
@@ -93,6 +96,7 @@ export function keysOf(namespace: string): Keys {
     groups: `${prefix}:groups`,
     load: (queue) => `${prefix}:load:${queue}`,
     fair: (queue) => `${prefix}:fair:${queue}`,
+    fairTags: (queue, priority) => `${prefix}:fair:${queue}:${priority}`,
     idempotency: (hash) => `${prefix}:idem:${hash}`,
     reserved: `${prefix}:reserved`,
     unanswered: (hash) => `${prefix}:unanswered:${hash}`,

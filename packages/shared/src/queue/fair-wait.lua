@@ -1,0 +1,42 @@
+-- The place that fair queueing gives a job, and the engine ms that would run before it. This text is put before the scripts
+-- that use it (admit.lua, estimate.lua).
+--
+-- Start-time fair queueing (Goyal, Vin, Cheng 1996) inside each class: a tenant's next job starts, in virtual time, where its
+-- last one ended, but never before the class's virtual time. A tenant that was idle gains nothing from it, and a tenant that
+-- floods the queue stands in line behind itself.
+
+-- How strongly short jobs go first: a job's place is its start tag plus this many times its own cost. So shorter jobs overtake
+-- a long one only if they arrive within that much engine time.
+local COST_FACTOR = 8
+local CLASS_SPAN = 2251799813685248 -- 2^51
+
+-- fair: hash with the virtual time of each class; tenants: sorted set of one class, each tenant by its next start tag;
+-- prioritized: BullMQ's waiting jobs, scored class * 2^51 + virtual ms; load: hash with the engine ms that wait by class;
+-- first: smallest score of the class; classes: the class, then the more urgent ones, separated by spaces.
+-- Returns the start tag, the score, and the engine ms of this group that run before the job.
+local function fair_place(fair, tenants, prioritized, load, first, classes, tenant, cost)
+  local class = string.match(classes, '^%S+')
+  local virtual_time = tonumber(redis.call('HGET', fair, class) or 0)
+  local start = math.max(virtual_time, tonumber(redis.call('ZSCORE', tenants, tenant) or 0))
+  local score = first + math.min(CLASS_SPAN - 1, math.floor(start + COST_FACTOR * math.max(1, cost)))
+  local ahead_ms = 0
+  for each in string.gmatch(classes, '%S+') do
+    local waiting_ms = math.max(0, tonumber(redis.call('HGET', load, each) or 0))
+    if each == class and waiting_ms > 0 then
+      -- Of the class, only the jobs with a smaller score run before; each counts as the mean of the class.
+      local last = first + CLASS_SPAN - 1
+      local waiting = redis.call('ZCOUNT', prioritized, first, last)
+      local ahead = redis.call('ZCOUNT', prioritized, first, score)
+      waiting_ms = waiting > 0 and waiting_ms * ahead / waiting or waiting_ms
+    end
+    ahead_ms = ahead_ms + waiting_ms
+  end
+  return start, score, ahead_ms
+end
+
+-- Work in other groups delays a job no longer than its own place does: a worker runs its lanes side by side, so each other
+-- group takes at most as much time as this job's own group until the job is through.
+local function wait_ms(ahead_ms, cost, elsewhere_ms, elsewhere_groups, workers)
+  local elsewhere = math.min(elsewhere_ms, elsewhere_groups * (ahead_ms + math.max(1, cost)))
+  return (ahead_ms + elsewhere) / math.max(1, workers)
+end

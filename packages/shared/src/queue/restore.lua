@@ -1,0 +1,14 @@
+-- Gives waiting jobs their scores back.
+--
+-- KEYS[1]  the queue's wait list, KEYS[2] its prioritized set
+-- ARGV     id, score, id, score, ...
+-- A job that is in neither was claimed meanwhile and stays as it is.
+
+for i = 1, #ARGV, 2 do
+  local id, score = ARGV[i], ARGV[i + 1]
+  if redis.call('LREM', KEYS[1], 0, id) > 0 then
+    redis.call('ZADD', KEYS[2], score, id)
+  else
+    redis.call('ZADD', KEYS[2], 'XX', score, id)
+  end
+end
