@@ -220,7 +220,8 @@ describe('estimated wait', () => {
       return { breaker: data[0].breaker, model: models[0], wait: data[0].wait_ms };
     };
     const { id } = await world.post({ steps: 50, n: 4 });
-    const refused = await world.ask('POST', '/v1/jobs', drawing());
+    // As long as the job ahead; a much shorter one would run before it.
+    const refused = await world.ask('POST', '/v1/jobs', drawing({ steps: 50, n: 4 }));
     expect(refused.status).toBe(503);
     expect(await problemOf(refused)).toMatchObject({
       type: 'urn:lehr:problem:overloaded',
@@ -245,20 +246,21 @@ describe('estimated wait', () => {
     const world = await worldAt100();
     await world.post({ steps: 50, n: 4 });
     const post = (deadline_s: number) =>
-      world.ask('POST', '/v1/jobs', { ...drawing({ steps: 50 }), deadline_s });
-    expect((await post(4.9)).status).toBe(503);
-    expect((await post(5.1)).status).toBe(202);
+      world.ask('POST', '/v1/jobs', { ...drawing({ steps: 50, n: 4 }), deadline_s });
+    expect((await post(7.9)).status).toBe(503);
+    expect((await post(8.1)).status).toBe(202);
   });
 
   test('The estimated wait counts jobs of other groups by the share of common workers', async () => {
-    const world = await worldAt100({ maxWaitMs: 1500 });
+    const world = await worldAt100({ maxWaitMs: 2000 });
     await world.post({ steps: 50, width: 96 });
     const elsewhere = async () =>
       (await world.parts.backlog.ahead(LANE.queue, 'tiny@1', 'standard')).elsewhereMs;
     // 96x64 costs 1.5 times as much.
     await expect.poll(elsewhere, { timeout: 20_000 }).toBe(1500);
-    expect((await world.post({}, { priority: 'interactive' })).status).toBe('queued');
-    expect((await world.ask('POST', '/v1/jobs', drawing())).status).toBe(503);
+    expect((await world.post({ steps: 50 }, { priority: 'interactive' })).status).toBe('queued');
+    // 1000 ms of the more urgent class, and 1500 ms of the other group.
+    expect((await world.ask('POST', '/v1/jobs', drawing({ steps: 50 }))).status).toBe(503);
   });
 
   test('The wait is estimated for one worker while no worker serves the group', async () => {
@@ -270,7 +272,7 @@ describe('estimated wait', () => {
     await expect
       .poll(shown, { timeout: 20_000 })
       .toMatchObject([{ waiting: 1, workers: 0, wait_ms: null, breaker: 'partly-open' }]);
-    expect((await world.ask('POST', '/v1/jobs', drawing())).status).toBe(503);
+    expect((await world.ask('POST', '/v1/jobs', drawing({ steps: 50, n: 4 }))).status).toBe(503);
   });
 });
 

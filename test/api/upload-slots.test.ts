@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Files } from '../../apps/api/src/files/files.ts';
 import { listen } from '../../apps/api/src/listen.ts';
-import { API_KEY, type ApiWorld, apiWorld } from '../support/api-world.ts';
+import { API_KEY, type ApiWorld, apiWorld, problemOf } from '../support/api-world.ts';
 import { keyHolder } from '../support/key-holder.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
@@ -71,6 +71,7 @@ test('An upload that comes too slowly is a 408, and frees its slot', async () =>
   const quick = await apiWorld(server.url, { keys, redis, files });
   const answers = await Promise.all(Array.from({ length: 8 }, () => streamed(quick, stalled())));
   expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 8 }, () => 408));
+  expect(await problemOf(answers[0])).toMatchObject({ type: 'urn:lehr:problem:too-slow' });
   await expectFreeSlots(quick);
 });
 

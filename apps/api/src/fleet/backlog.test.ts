@@ -24,7 +24,8 @@ const ask = (fleet: WorkerStatus[], loads: [string, Record<PriorityClass, number
 test('Jobs that wait in the group itself are not counted, because Redis has their exact sum', () => {
   expect(ask([worker('a@1')], [[GROUP, waiting({ standard: 5000 })]])).toEqual({
     workers: 1,
-    elsewhereMs: 0, elsewhereGroups: 0,
+    elsewhereMs: 0,
+    elsewhereGroups: 0,
   });
 });
 
@@ -32,7 +33,8 @@ test('Another size of the model counts fully, in the same class and the more urg
   const load = waiting({ interactive: 1000, standard: 2000, bulk: 4000 });
   expect(ask([worker('a@1'), worker('a@1')], [['diffusion.a@1.512x512', load]])).toEqual({
     workers: 2,
-    elsewhereMs: 3000, elsewhereGroups: 1,
+    elsewhereMs: 3000,
+    elsewhereGroups: 1,
   });
 });
 
@@ -40,16 +42,22 @@ test('Another model counts by the share of its workers that also serve the group
   const fleet = [worker('a@1'), worker('a@1', 'b@1'), worker('b@1')];
   expect(ask(fleet, [['diffusion.b@1.64x64', waiting({ standard: 1000 })]])).toEqual({
     workers: 2,
-    elsewhereMs: 500, elsewhereGroups: 1,
+    elsewhereMs: 500,
+    elsewhereGroups: 1,
   });
 });
 
 test('Groups that share no live worker with the group do not count', () => {
   const load = waiting({ standard: 1000 });
   expect(ask([worker('a@1'), worker('b@1')], [['diffusion.b@1.64x64', load]]).elsewhereMs).toBe(0);
-  expect(ask([], [['diffusion.b@1.64x64', load]])).toEqual({ workers: 0, elsewhereMs: 0, elsewhereGroups: 0 });
+  expect(ask([], [['diffusion.b@1.64x64', load]])).toEqual({
+    workers: 0,
+    elsewhereMs: 0,
+    elsewhereGroups: 0,
+  });
   expect(ask([{ ...worker('a@1'), draining: true }], [['diffusion.a@1.96x64', load]])).toEqual({
     workers: 0,
-    elsewhereMs: 0, elsewhereGroups: 0,
+    elsewhereMs: 0,
+    elsewhereGroups: 0,
   });
 });

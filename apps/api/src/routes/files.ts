@@ -98,6 +98,7 @@ export function fileRoutes(app: Api, { files, presenter, quotas }: ApiParts): vo
       201: { description: 'The file is stored.', content: { 'application/json': { schema: FileSchema } } },
       ...problemsWithKey(
         'invalid-request',
+        'too-slow',
         'too-large',
         'unsupported-media',
         'invalid-input',
