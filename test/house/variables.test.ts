@@ -35,7 +35,7 @@ test('Every variable in the schema is read by a program', () => {
       /^(apps|infra|packages)\/.*\.(ts|mjs)$/.test(path) && !/\.test\.ts$|config\/env\.ts$/.test(path),
   );
   for (const name of Object.keys(ENV)) {
-    const use = new RegExp(`[.{] ?${name}\\b`);
+    const use = new RegExp(`[.{,]\\s*${name}\\b`);
     const uses = sources.filter((path) => use.test(readText(path)));
     expect(uses, `${name} is in the schema, and nothing uses it`).not.toEqual([]);
   }
