@@ -44,6 +44,13 @@ describe('health', () => {
     expect(await (await world.app.request('/readyz')).json()).toEqual({ status: 'ready', workers: 1 });
   });
 
+  test('/readyz hints at a worker that cannot decode audio', async () => {
+    const world = await apiWorld(server.url);
+    await world.worker.report({ audio_problem: 'ffmpeg is missing' });
+    const hint = expect.stringContaining('A worker cannot decode audio');
+    expect(await (await world.app.request('/readyz')).json()).toEqual({ status: 'ready', workers: 1, hint });
+  });
+
   test('/readyz names a store that takes no write, and does not show the reason', async () => {
     const full = new LehrError('storage-failed', 'the disk /secret/path is full');
     const world = await apiWorld(server.url);

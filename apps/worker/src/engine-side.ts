@@ -128,7 +128,9 @@ export class EngineSide implements JobRunner {
       },
     });
     for (const model of this.models) logModel(log, model);
-    if (this.models.some(({ whisper }) => whisper)) await audio.warmUp();
+    if (!this.models.some(({ whisper }) => whisper)) return;
+    const [problem] = await Promise.all([audio.checkDecoder(), audio.warmUp()]);
+    if (problem !== undefined) log.error({ problem }, 'audio cannot be decoded; jobs that need it will fail');
   }
 
   /** No job may be running any more. */

@@ -2,7 +2,8 @@
 import { createServer, type Server } from 'node:http';
 
 export interface HealthOptions {
-  readonly isServing: () => boolean;
+  /** Why the worker is not ready; undefined when it is. */
+  readonly unreadyReason: () => Promise<string | undefined>;
   readonly metrics: () => Promise<{ readonly contentType: string; readonly text: string }>;
 }
 
@@ -16,7 +17,11 @@ export async function serveHealth(port: number, host: string, options: HealthOpt
       case '/healthz':
         return respond(200, 'ok\n');
       case '/readyz':
-        return options.isServing() ? respond(200, 'ready\n') : respond(503, 'not serving\n');
+        options.unreadyReason().then(
+          (reason) => (reason === undefined ? respond(200, 'ready\n') : respond(503, `${reason}\n`)),
+          () => respond(500, 'readiness could not be checked\n'),
+        );
+        return;
       case '/metrics':
         options.metrics().then(
           ({ text, contentType }) => respond(200, text, contentType),

@@ -48,7 +48,7 @@ async function openHealthPort(
 ): Promise<number> {
   try {
     const server = await serveHealth(port, host, {
-      isServing: () => worker.isServing,
+      unreadyReason: () => worker.unreadyReason(),
       metrics: async () => ({ contentType: page.contentType, text: await page.render() }),
     });
     return (server.address() as AddressInfo).port;

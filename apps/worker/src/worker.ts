@@ -36,6 +36,7 @@ export class Worker {
         started_at: this.#startedAt,
         tasks: [...parts.tasks],
         draining: this.#draining,
+        ...(parts.audio.decoderProblem !== undefined && { audio_problem: parts.audio.decoderProblem }),
         models: modelStatus(engineSide.models),
         lanes: engineSide.lanes,
       }),
@@ -60,6 +61,16 @@ export class Worker {
 
   get isServing(): boolean {
     return this.#engineSide.isUp && !this.#draining;
+  }
+
+  /**
+   * Why the worker cannot run all jobs that it serves, in a sentence; undefined when it can. A problem of decoding audio is checked
+   * again: it may be solved.
+   */
+  async unreadyReason(): Promise<string | undefined> {
+    const { audio } = this.#parts;
+    if (!this.isServing) return 'not serving';
+    return audio.decoderProblem === undefined ? undefined : audio.checkDecoder();
   }
 
   /**

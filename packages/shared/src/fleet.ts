@@ -11,6 +11,8 @@ export const WorkerStatusSchema = z.object({
   started_at: z.number(),
   tasks: z.array(z.enum(['diffusion', 'whisper'])),
   draining: z.boolean(),
+  /** Why the worker cannot decode audio, so that its speech jobs fail, in a sentence; absent while it can. */
+  audio_problem: z.string().optional(),
   models: z.array(
     z.object({
       ref: z.string(),

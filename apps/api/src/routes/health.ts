@@ -2,6 +2,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { countWorkers, type FieldProblem, LehrError } from '@lehr/shared';
 import type { Api, ApiParts } from '../api.ts';
+import type { FleetView } from '../fleet/fleet-view.ts';
 import { Recent } from '../recent.ts';
 import { problems } from '../responses.ts';
 
@@ -9,6 +10,10 @@ import { problems } from '../responses.ts';
 const STORE_TTL_MS = 1000;
 /** A part that does not respond counts as missing after this, before the probe itself times out. */
 const CHECK_TIMEOUT_MS = 2000;
+
+const NO_WORKER = 'No worker is alive: jobs are accepted and wait for one.';
+const NO_AUDIO =
+  'A worker cannot decode audio, so its speech jobs fail: its /readyz and its log say why, mostly a missing ffmpeg.';
 
 const healthRoute = createRoute({
   method: 'get',
@@ -51,7 +56,7 @@ const readyRoute = createRoute({
   },
 });
 
-export function healthRoutes(app: Api, { redis, keys, store, clock }: ApiParts): void {
+export function healthRoutes(app: Api, { redis, keys, store, clock, fleet }: ApiParts): void {
   const storeWrite = new Recent(() => store.check(), STORE_TTL_MS, clock);
 
   app.openapi(healthRoute, (c) => c.json({ status: 'ok' as const }, 200));
@@ -66,9 +71,15 @@ export function healthRoutes(app: Api, { redis, keys, store, clock }: ApiParts):
     if (missing.length > 0) throw notReady(missing);
     // Counted now, not cached: a worker that has just started must be included.
     const workers = await countWorkers(redis, keys);
-    const hint = workers === 0 ? 'No worker is alive: jobs are accepted and wait for one.' : undefined;
+    const hint = workers === 0 ? NO_WORKER : await audioHint(fleet);
     return c.json({ status: 'ready' as const, workers, ...(hint && { hint }) }, 200);
   });
+}
+
+/** Undefined also when the reports cannot be read: the hint must not make a probe fail. */
+async function audioHint(fleet: FleetView): Promise<string | undefined> {
+  const workers = await fleet.workers().catch(() => []);
+  return workers.some((worker) => worker.audio_problem !== undefined) ? NO_AUDIO : undefined;
 }
 
 /** Undefined when the check succeeds in time. The cause is only logged: probes need no key and get no details. */

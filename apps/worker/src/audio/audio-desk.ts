@@ -36,6 +36,7 @@ export class AudioDesk {
   readonly #closing = new AbortController();
   #idle: RunningThread[] = [];
   #decoderProblem: string | undefined;
+  #check: Promise<string | undefined> | undefined;
 
   constructor(options: AudioDeskOptions) {
     this.#options = options;
@@ -68,10 +69,14 @@ export class AudioDesk {
     return this.#decoderProblem;
   }
 
-  /** Decodes a small file to find out whether that works here. */
-  async checkDecoder(): Promise<string | undefined> {
-    this.#decoderProblem = await ffmpegProblem(this.#options.ffmpeg);
-    return this.#decoderProblem;
+  /** Decodes a small file to find out whether that works here. Calls at the same time share one check. */
+  checkDecoder(): Promise<string | undefined> {
+    this.#check ??= ffmpegProblem(this.#options.ffmpeg).then((problem) => {
+      this.#decoderProblem = problem;
+      this.#check = undefined;
+      return problem;
+    });
+    return this.#check;
   }
 
   /**

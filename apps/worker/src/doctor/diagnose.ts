@@ -1,4 +1,4 @@
-/** The checks of `lehr doctor` that need the server's machine: Redis, the store, providers and models. */
+/** The checks of `lehr doctor` that need the server's machine: Redis, the store, providers, ffmpeg and models. */
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
@@ -7,6 +7,7 @@ import { envSchema, objectsFolder, parseRegistry, readConfig, type Task } from '
 import { openObjectStore } from '@lehr/shared/objects';
 import { openRedis } from '@lehr/shared/redis';
 import { providersOf } from '../providers.ts';
+import { checkAudio } from './audio-check.ts';
 import type { Check } from './check.ts';
 import { checkModels, checkProviders, type DeviceChoice } from './model-checks.ts';
 import { checkRedis } from './redis-checks.ts';
@@ -51,7 +52,7 @@ export async function* diagnose(
     threads: env.LEHR_THREADS,
   };
   yield checkProviders(choice);
-  if (!skipModels) yield* modelChecks(env, choice);
+  yield* modelChecks(env, choice, skipModels);
 }
 
 /** `npm start` writes the address of its Redis to a file in LEHR_HOME. */
@@ -87,11 +88,18 @@ function openStore(env: Env) {
   });
 }
 
-async function* modelChecks(env: Env, choice: DeviceChoice): AsyncGenerator<Check, undefined> {
+async function* modelChecks(
+  env: Env,
+  choice: DeviceChoice,
+  skipModels: boolean,
+): AsyncGenerator<Check, undefined> {
+  const tasks = env.LEHR_TASKS.split(',') as Task[];
   const file = resolve(env.LEHR_MODELS ?? demoModelsFile());
   try {
     const registry = parseRegistry(await readFile(file, 'utf8'));
-    yield* checkModels(registry, dirname(file), env.LEHR_TASKS.split(',') as Task[], choice);
+    const servesSpeech = tasks.includes('whisper') && registry.models.some(({ task }) => task === 'whisper');
+    if (servesSpeech) yield await checkAudio();
+    if (!skipModels) yield* checkModels(registry, dirname(file), tasks, choice);
   } catch (error) {
     const advice = 'Set LEHR_MODELS to the path of a models.yaml.';
     yield { name: 'models', state: 'fail', detail: `${file}: ${(error as Error).message}`, advice };

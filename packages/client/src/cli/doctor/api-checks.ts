@@ -36,8 +36,8 @@ async function readiness(url: string, response: Response, ms: number): Promise<C
   if (response.ok) {
     const { workers, hint } = (await response.json()) as { workers: number; hint?: string };
     const detail = `${url} is ready (${ms} ms), ${workers} worker${workers === 1 ? '' : 's'} alive`;
-    if (workers > 0) return { name, state: 'ok', detail };
-    return { name, state: 'warn', detail, advice: `Start a worker. ${hint ?? ''}`.trim() };
+    if (workers === 0) return { name, state: 'warn', detail, advice: `Start a worker. ${hint ?? ''}`.trim() };
+    return hint ? { name, state: 'warn', detail, advice: hint } : { name, state: 'ok', detail };
   }
   const { message } = await errorOf(response);
   return {

@@ -1,0 +1,66 @@
+/** A worker that serves speech on a machine without ffmpeg. */
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Job } from '../../packages/shared/src/index.ts';
+import { sampleFile } from '../support/audio-golden.ts';
+import { freePort } from '../support/ports.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+import { speechModels } from '../support/speech-models.ts';
+import { startStack } from '../support/stack.ts';
+
+const MISSING =
+  'This worker cannot decode audio: ffmpeg is missing: install it there, or send 16-bit mono WAV at 16 kHz.';
+const NO_PROGRAMS = { PATH: '/no-programs' };
+
+let redis: TestRedis;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+
+test('A worker without ffmpeg is not ready, the API hints at it, and only jobs that need ffmpeg fail', async () => {
+  const stack = await startStack(redis, { LEHR_MODELS: await speechModels() });
+  const port = await freePort();
+  const worker = await stack.worker({ ...NO_PROGRAMS, LEHR_WORKER_PORT: `${port}` });
+  await worker.logged('audio cannot be decoded; jobs that need it will fail');
+
+  const ready = await fetch(`http://127.0.0.1:${port}/readyz`);
+  expect([ready.status, await ready.text()]).toEqual([503, `${MISSING}\n`]);
+  expect(await (await stack.ask('GET', '/readyz')).json()).toMatchObject({
+    status: 'ready',
+    workers: 1,
+    hint: expect.stringContaining('A worker cannot decode audio'),
+  });
+
+  const transcribed = async (file: string): Promise<Job> => {
+    const audio = `data:application/octet-stream;base64,${Buffer.from(sampleFile(file)).toString('base64')}`;
+    const response = await stack.ask('POST', '/v1/jobs', { type: 'speech-to-text', input: { audio } });
+    return stack.over(((await response.json()) as { id: string }).id);
+  };
+  expect(await transcribed('formats/en_circle.mp3')).toMatchObject({
+    status: 'failed',
+    error: { code: 'unavailable', detail: MISSING, retryable: true },
+  });
+  expect(await transcribed('speech/en_circle.wav')).toMatchObject({ status: 'succeeded' });
+});
+
+test('lehr doctor checks ffmpeg where speech is served', async () => {
+  const program = fileURLToPath(new URL('../../apps/worker/dist/doctor/main.js', import.meta.url));
+  const models = await speechModels();
+  const ffmpegCheck = async (more: Record<string, string>): Promise<object | undefined> => {
+    const env = { ...process.env, LEHR_REDIS_URL: redis.url, LEHR_MODELS: models, ...more };
+    const { stdout } = await promisify(execFile)(process.execPath, [program, '--skip-models'], { env });
+    const checks = stdout.trim().split('\n');
+    return checks.map((line) => JSON.parse(line) as { name: string }).find(({ name }) => name === 'ffmpeg');
+  };
+  const detail = expect.stringMatching(/^version \S+ decodes audio$/);
+  expect(await ffmpegCheck({})).toMatchObject({ state: 'ok', detail });
+  expect(await ffmpegCheck(NO_PROGRAMS)).toMatchObject({
+    state: 'fail',
+    detail: MISSING,
+    advice: expect.stringContaining('sudo apt-get install ffmpeg'),
+  });
+  expect(await ffmpegCheck({ ...NO_PROGRAMS, LEHR_TASKS: 'diffusion' })).toBeUndefined();
+});
