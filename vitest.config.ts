@@ -1,11 +1,12 @@
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { TestReport } from './infra/local/test-report.ts';
 
 /** Packages resolve to each other's sources, so unit tests need no build. */
 const resolve = { conditions: ['lehr-source', 'node', 'default'] };
 const ssr = { resolve: { conditions: resolve.conditions, externalConditions: resolve.conditions } };
 
-/** Half a minute and more each, for the most part waiting: started first, they go on beside the others. */
+/** The files that take longest. Most of that time they wait, so they start first and run beside the others. */
 const LONG = [
   'test/house/start.test.ts',
   'test/worker/responsive.test.ts',
@@ -21,10 +22,10 @@ const LONG = [
   'test/contracts/object-store.test.ts',
 ];
 
-/** A machine may stand still for longer than the second that polls wait by themselves. */
+/** vitest's own limit for a poll is one second, which a busy machine can exceed. */
 const poll = { timeout: 15_000 };
 
-/** Long files first, then the other whole tests, then unit tests: what is left for the end is short. */
+/** Long files first, then the other whole tests, then unit tests, so that no long file runs alone at the end. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
@@ -39,9 +40,10 @@ function rank({ moduleId, project }: TestSpecification): number {
 
 export default defineConfig({
   test: {
-    // One more than the two cores that are common: there is always a file that waits for a lease or a server.
+    // One more than two cores, because there is always a file that waits for a lease or a server.
     maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
+    reporters: ['default', new TestReport()],
     projects: [
       {
         resolve,

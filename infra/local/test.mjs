@@ -3,9 +3,8 @@
  * arguments (npm test -- lane), only the build and the tests that vitest finds with them.
  */
 import './node-version.mjs';
-import { readFile, rm } from 'node:fs/promises';
 import { cpus } from 'node:os';
-import { delimiter, dirname, join, relative } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { ROOT, runCommand, runNpm } from './command.mjs';
 import { leave, say, signal, watchForTheEnd } from './lifecycle.mjs';
 import { ensureModules } from './modules.mjs';
@@ -13,15 +12,13 @@ import { Problem } from './problem.mjs';
 import { ensurePrograms } from './programs.mjs';
 
 const VITEST = join(ROOT, 'node_modules/vitest/vitest.mjs');
-const RESULTS = join(ROOT, 'node_modules/.cache/lehr-test/results.json');
-const REPORTERS = ['--reporter=default', '--reporter=json', `--outputFile.json=${RESULTS}`];
 
 const filters = process.argv.slice(2);
 
 const npmRun = (script) => ({ name: script, run: () => runNpm(['run', script, '--silent'], { signal }) });
 const vitest = (args) => ({
   name: 'tests',
-  run: () => runCommand(process.execPath, [VITEST, 'run', ...REPORTERS, ...args], { signal }),
+  run: () => runCommand(process.execPath, [VITEST, 'run', ...args], { signal }),
 });
 
 const STAGES =
@@ -48,7 +45,6 @@ async function main() {
   );
   await ensurePrograms({ say, signal });
   await ensureModules({ say, signal });
-  await rm(RESULTS, { force: true });
   const results = [];
   for (const { name, run } of STAGES) {
     say(`\n--- ${name}`);
@@ -58,20 +54,8 @@ async function main() {
     results.push({ name, code, seconds: (performance.now() - startedAt) / 1000 });
     if (code !== 0) break;
   }
-  if (filters.length === 0) await tellLeftOut();
   say(table(results));
   process.exit(results.some(({ code }) => code !== 0) ? 1 : 0);
-}
-
-/** Skipped tests are named, so that nobody takes them for passed. */
-async function tellLeftOut() {
-  const { testResults } = JSON.parse(await readFile(RESULTS, 'utf8').catch(() => '{"testResults":[]}'));
-  const names = testResults.flatMap(({ name, assertionResults }) =>
-    assertionResults
-      .filter(({ status }) => status === 'skipped' || status === 'pending')
-      .map(({ fullName }) => `  ${relative(ROOT, name)}: ${fullName}`),
-  );
-  if (names.length > 0) say(`\nLeft out here, for want of what they need:\n${names.join('\n')}`);
 }
 
 function table(results) {

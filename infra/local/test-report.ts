@@ -1,0 +1,40 @@
+/** What a long test run says at its end: which files took the longest, and which tests were skipped. */
+import { relative } from 'node:path';
+import type { Reporter, TestModule, Vitest } from 'vitest/node';
+
+/** A run of no more files than this speaks for itself. */
+const SLOWEST = 10;
+
+export class TestReport implements Reporter {
+  #vitest: Vitest | undefined;
+
+  onInit(vitest: Vitest): void {
+    this.#vitest = vitest;
+  }
+
+  onTestRunEnd(modules: readonly TestModule[]): void {
+    const vitest = this.#vitest;
+    if (!vitest || modules.length <= SLOWEST) return;
+    const nameOf = ({ moduleId }: TestModule): string => relative(vitest.config.root, moduleId);
+    const slowest = modules
+      .map((module) => ({ name: nameOf(module), seconds: secondsOf(module) }))
+      .sort((a, b) => b.seconds - a.seconds)
+      .slice(0, SLOWEST)
+      .map(({ name, seconds }) => `  ${seconds.toFixed(1).padStart(6)} s  ${name}`);
+    vitest.logger.log(`\nThe ${SLOWEST} slowest test files:\n${slowest.join('\n')}`);
+
+    // With a name pattern most tests are skipped on purpose.
+    if (vitest.config.testNamePattern) return;
+    const skipped = modules.flatMap((module) =>
+      [...module.children.allTests('skipped')].map(({ fullName }) => `  ${nameOf(module)}: ${fullName}`),
+    );
+    // Named, so that they are not taken for passed.
+    if (skipped.length > 0) vitest.logger.log(`\nSkipped tests:\n${skipped.join('\n')}`);
+  }
+}
+
+/** Imports, hooks and tests. */
+function secondsOf(module: TestModule): number {
+  const { collectDuration, duration } = module.diagnostic();
+  return (collectDuration + duration) / 1000;
+}
