@@ -54,6 +54,8 @@ export default defineConfig({
           testTimeout: 60_000,
           hookTimeout: 60_000,
           expect: { poll },
+          // Importing the sources anew for each file would double the time.
+          isolate: false,
         },
       },
       {

@@ -1,10 +1,10 @@
-/** Half precision where the engine has Float16Array. A file of its own: ONNX Runtime looks for that array once per process. */
+/** Half precision where the engine has Float16Array. In a process of its own: ONNX Runtime looks for that array once. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DATA_TYPE, encode } from '@lehr/onnx-model';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { onnxRuntime } from './onnx.ts';
+import { onnxRuntime } from '../../apps/worker/src/runtime/onnx.ts';
 
 /** Node 24's own. On an older Node a stand-in that onnxruntime-common would choose as well, and that refuses to be made. */
 const float16Array = vi.hoisted(() => {
