@@ -1,4 +1,4 @@
-/** A load test written for the classic micro-batching server, against a running Lehr. */
+/** The classic dialect, POST /t2i, against a running Lehr. */
 import sharp from 'sharp';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { byHand } from '../support/by-hand.ts';
@@ -6,7 +6,7 @@ import { pictureFile } from '../support/picture-file.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { type Stack, startStack } from '../support/stack.ts';
 
-/** Whole installations start and draw here, perhaps on a machine that is busy. */
+/** Each test starts a whole installation, possibly on a busy machine. */
 vi.setConfig({ testTimeout: 180_000 });
 
 let server: TestRedis;
@@ -36,7 +36,7 @@ const problemOf = async (answer: Promise<Response>) => {
   return (await response.json()) as { status: number; detail: string; errors: { pointer: string }[] };
 };
 
-test('POST /t2i answers the bytes of the picture, whole and in one piece', async () => {
+test('POST /t2i answers with the bytes of the picture and a content-length', async () => {
   const stack = await startStack(server);
   await stack.worker();
   const answers = await Promise.all([1, 2, 3].map(() => stack.ask('POST', '/t2i', CIRCLE)));
@@ -58,7 +58,7 @@ test('POST /t2i answers the bytes of the picture, whole and in one piece', async
   expect((await pixels(await fetch(link ?? ''))).equals(one!)).toBe(false);
 });
 
-test('what cannot be is refused in its own names, and what takes too long goes on', async () => {
+test('POST /t2i names its own fields in a refusal, and a job that outlasts its request continues', async () => {
   const stack = await startStack(server, { LEHR_HOLD_S: '1' });
   const refused = async (fields: object) => {
     const { status, errors } = await problemOf(stack.ask('POST', '/t2i', { ...CIRCLE, ...fields }));
@@ -74,7 +74,7 @@ test('what cannot be is refused in its own names, and what takes too long goes o
   expect(await jobs.jobs()).toEqual([]);
   expect((await problemOf(stack.ask('POST', '/t2i', CIRCLE))).status).toBe(504);
   await stack.worker();
-  // The first picture of a worker takes longer than this API holds a request.
+  // Draws the first job, because the first picture of a worker takes longer than this API holds a request.
   const [id] = await jobs.jobs();
   await stack.over(id);
   expect((await stack.ask('POST', '/t2i', CIRCLE)).status).toBe(200);

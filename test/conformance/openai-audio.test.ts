@@ -1,4 +1,4 @@
-/** The published `openai` client, unchanged but for base URL and key, against a running Lehr: speech. */
+/** Speech with the published `openai` client against a running Lehr; only base URL and key are set. */
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -12,9 +12,9 @@ import { speechModels } from '../support/speech-models.ts';
 import { wav } from '../support/spoken.ts';
 import { type Stack, startStack } from '../support/stack.ts';
 
-/** Whole installations start and draw here, perhaps on a machine that is busy. */
+/** Each test starts a whole installation, possibly on a busy machine. */
 vi.setConfig({ testTimeout: 180_000 });
-const PATIENT = { timeout: 30_000 };
+const LONG_WAIT = { timeout: 30_000 };
 
 let server: TestRedis;
 beforeAll(async () => {
@@ -24,15 +24,15 @@ afterAll(() => server.stop());
 
 const SAMPLES = new URL('../golden/samples/', import.meta.url);
 const sample = (name: string): string => fileURLToPath(new URL(name, SAMPLES));
-const listening = async (env: Record<string, string> = {}): Promise<Stack> =>
+const startSpeechStack = async (env: Record<string, string> = {}): Promise<Stack> =>
   startStack(server, { LEHR_MODELS: await speechModels(), ...env });
 
 const CIRCLE = /a red circle on a blue background/i;
 const ears = (name = 'speech/en_circle.wav') => ({ model: 'ears', file: createReadStream(sample(name)) });
 
 describe('audio.transcriptions.create', () => {
-  test('gives the text in every format, each under its own content type', async () => {
-    const stack = await listening();
+  test('A transcription is available in every response format, each with its content type', async () => {
+    const stack = await startSpeechStack();
     await stack.worker();
     const { client, answers } = openai(stack);
     const { transcriptions } = client.audio;
@@ -57,9 +57,9 @@ describe('audio.transcriptions.create', () => {
     expect(verbose.duration).toBeCloseTo(2.37, 1);
     expect(verbose.words).toBeUndefined();
     for (const [i, segment] of (verbose.segments ?? []).entries()) {
-      const { text: said, tokens, id, ...numbers } = segment;
+      const { text: segmentText, tokens, id, ...numbers } = segment;
       expect(id).toBe(i);
-      expect(typeof said).toBe('string');
+      expect(typeof segmentText).toBe('string');
       expect(tokens.every(Number.isInteger)).toBe(true);
       expect(Object.keys(numbers).sort()).toEqual(
         ['avg_logprob', 'compression_ratio', 'end', 'no_speech_prob', 'seek', 'start', 'temperature'].sort(),
@@ -78,13 +78,13 @@ describe('audio.transcriptions.create', () => {
       expect(parsed.length).toBe(verbose.segments?.length);
       expect(typeOf()).toBe(type);
     }
-    // Each upload went with its job.
+    // Each upload was deleted with its job.
     const jobs = byHand(server.url, stack.namespace);
     expect(await jobs.redis.keys(`${jobs.keys.prefix}:file:*`)).toEqual([]);
   });
 
-  test('takes parts in any order, chunked or whole, and files by what they are and not by their names', async () => {
-    const stack = await listening();
+  test('A transcription accepts form parts in any order and detects the file format from its content', async () => {
+    const stack = await startSpeechStack();
     await stack.worker();
     const { client } = openai(stack);
     const { transcriptions } = client.audio;
@@ -103,7 +103,7 @@ describe('audio.transcriptions.create', () => {
       });
       expect(text, name).toMatch(/circle/i);
     }
-    // A part without a name of its own, as clients send a Blob; granularities also without their brackets.
+    // A Blob without a file name, and granularities without brackets.
     const form = new FormData();
     form.append('response_format', 'verbose_json');
     form.append('timestamp_granularities', 'segment');
@@ -123,8 +123,8 @@ describe('audio.transcriptions.create', () => {
     });
   });
 
-  test('streams pieces of text that joined are the text', async () => {
-    const stack = await listening();
+  test('The text deltas of a streamed transcription join to its text', async () => {
+    const stack = await startSpeechStack();
     await stack.worker();
     const { client, answers } = openai(stack);
     const events = [];
@@ -140,21 +140,21 @@ describe('audio.transcriptions.create', () => {
     expect(events).toHaveLength(deltas.length + 1);
   });
 
-  test('of silence is an empty text, an empty srt and a vtt without cues', async () => {
-    const stack = await listening();
+  test('A transcription of silence is an empty text, an empty srt and a vtt without cues', async () => {
+    const stack = await startSpeechStack();
     await stack.worker();
     const { client } = openai(stack);
     const silence = async () => toFile(wav(new Int16Array(2 * 16_000)), 'silence.wav');
-    const said = async (response_format: 'json' | 'srt' | 'vtt'): Promise<unknown> =>
+    const transcribe = async (response_format: 'json' | 'srt' | 'vtt'): Promise<unknown> =>
       client.audio.transcriptions.create({ model: 'ears', file: await silence(), response_format });
-    expect(await said('json')).toMatchObject({ text: '' });
-    expect(await said('srt')).toBe('');
-    expect(await said('vtt')).toBe('WEBVTT\n');
+    expect(await transcribe('json')).toMatchObject({ text: '' });
+    expect(await transcribe('srt')).toBe('');
+    expect(await transcribe('vtt')).toBe('WEBVTT\n');
   });
 });
 
-test('audio.translations.create writes English, in the same formats', async () => {
-  const stack = await listening();
+test('A translation is English text in the formats of a transcription', async () => {
+  const stack = await startSpeechStack();
   await stack.worker();
   const { client } = openai(stack);
   const spanish = () => ({ model: 'ears', file: createReadStream(sample('speech/es_circulo.wav')) });
@@ -166,9 +166,9 @@ test('audio.translations.create writes English, in the same formats', async () =
   expect(typeof srt).toBe('string');
 });
 
-describe('a refusal', () => {
-  test('of a bad part is a BadRequestError that names it, and nothing of the upload is kept', async () => {
-    const stack = await listening();
+describe('refused audio requests', () => {
+  test('An invalid form part is a BadRequestError that names it, and the upload is not kept', async () => {
+    const stack = await startSpeechStack();
     const { client } = openai(stack);
     const { transcriptions } = client.audio;
     const refused: readonly [fields: object, param: string, code: string][] = [
@@ -197,8 +197,8 @@ describe('a refusal', () => {
     const model = await errorOf(transcriptions.create({ ...ears(), model: 'whisper-1' }));
     expect(model).toBeInstanceOf(NotFoundError);
     expect(model).toMatchObject({ code: 'model_not_found', param: 'model' });
-    const painter = await errorOf(transcriptions.create({ ...ears(), model: 'brush' }));
-    expect(painter).toMatchObject({ code: 'model_not_found', param: 'model' });
+    const pictureModel = await errorOf(transcriptions.create({ ...ears(), model: 'brush' }));
+    expect(pictureModel).toMatchObject({ code: 'model_not_found', param: 'model' });
     const streamed = { ...ears(), stream: true } as ReturnType<typeof ears>;
     expect(await errorOf(client.audio.translations.create(streamed))).toMatchObject({
       status: 400,
@@ -211,8 +211,8 @@ describe('a refusal', () => {
     expect(await jobs.redis.keys(`${jobs.keys.prefix}:file:*`)).toEqual([]);
   });
 
-  test('of a file that is too large is a 413, with a length or without, read no further', async () => {
-    const stack = await listening({ LEHR_MAX_UPLOAD_MB: '0.05' });
+  test('An audio file that is too large is refused with 413, with or without a content-length', async () => {
+    const stack = await startSpeechStack({ LEHR_MAX_UPLOAD_MB: '0.05' });
     const { client, answers } = openai(stack);
     const whole = await toFile(readFile(sample('speech/en_circle.wav')), 'a.wav');
     for (const file of [whole, ears().file]) {
@@ -223,8 +223,8 @@ describe('a refusal', () => {
     expect(answers).toHaveLength(2);
   });
 
-  test('of what no worker can read or do is a 400 as well, however late that is found', async () => {
-    const stack = await listening();
+  test('Audio or options that only the worker finds invalid are a BadRequestError too', async () => {
+    const stack = await startSpeechStack();
     await stack.worker();
     const { client } = openai(stack, { maxRetries: 2 });
     const text = await toFile(Buffer.from('this is no audio at all, whatever it is called'), 'a.wav');
@@ -236,7 +236,7 @@ describe('a refusal', () => {
       response_format: 'verbose_json',
       timestamp_granularities: ['word'],
     });
-    // Whether this model can time words is its own matter.
+    // Whether the model can time words depends on the model.
     const outcome = await words.then(
       ({ words }) => Array.isArray(words),
       (thrown) => thrown instanceof BadRequestError && thrown.param === 'timestamp_granularities[]',
@@ -245,22 +245,22 @@ describe('a refusal', () => {
   });
 });
 
-describe('a call that is held too long', () => {
-  test('is joined by its retry, which sends the same file again', async () => {
-    const stack = await listening({ LEHR_HOLD_S: '1' });
+describe('a transcription that takes longer than its hold', () => {
+  test('The retry of a transcription whose hold has expired adopts its job if it sends the same file', async () => {
+    const stack = await startSpeechStack({ LEHR_HOLD_S: '1' });
     const jobs = byHand(server.url, stack.namespace);
     const { client, answers } = openai(stack, { maxRetries: 100 });
     const file = await toFile(readFile(sample('speech/en_circle.wav')), 'a.wav');
     const call = client.audio.transcriptions.create({ model: 'ears', file });
-    await expect.poll(() => answers.length, PATIENT).toBeGreaterThanOrEqual(2);
+    await expect.poll(() => answers.length, LONG_WAIT).toBeGreaterThanOrEqual(2);
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([504]));
     await stack.worker();
     expect((await call).text).toMatch(CIRCLE);
     expect(await jobs.jobs()).toHaveLength(1);
   });
 
-  test('with an Idempotency-Key is the same job for the same file, and no other file', async () => {
-    const stack = await listening();
+  test('An Idempotency-Key gives the same transcription for the same file and refuses another file', async () => {
+    const stack = await startSpeechStack();
     await stack.worker();
     const { client, answers } = openai(stack);
     const options = { headers: { 'Idempotency-Key': 'memo-81' } };

@@ -1,4 +1,4 @@
-/** The published `openai` client, unchanged but for base URL and key, against a running Lehr: pictures, models, errors. */
+/** Pictures, models and errors with the published `openai` client against a running Lehr; only base URL and key are set. */
 import { createHash } from 'node:crypto';
 import type OpenAI from 'openai';
 import {
@@ -19,9 +19,9 @@ import { pictureFile } from '../support/picture-file.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { type Stack, startStack } from '../support/stack.ts';
 
-/** Whole installations start and draw here, perhaps on a machine that is busy. */
+/** Each test starts a whole installation, possibly on a busy machine. */
 vi.setConfig({ testTimeout: 180_000 });
-const PATIENT = { timeout: 30_000 };
+const LONG_WAIT = { timeout: 30_000 };
 
 let server: TestRedis;
 beforeAll(async () => {
@@ -30,12 +30,12 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 const CIRCLE = { model: 'tiny', prompt: 'a red circle' } as const;
-/** Fields that are Lehr's own pass through any client. */
-const own = <Fields extends object>(fields: Fields) => fields as unknown as Record<never, never>;
+/** Lehr's own fields, which the types of the client do not know; the client passes them through. */
+const lehrFields = <Fields extends object>(fields: Fields) => fields as unknown as Record<never, never>;
 
 const digest = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
-/** Of the first one, as it came in the answer. */
-const pictureOf = ({ data }: OpenAI.ImagesResponse): string =>
+/** The digest of the first picture in the response. */
+const firstDigest = ({ data }: OpenAI.ImagesResponse): string =>
   digest(Buffer.from(data?.[0]?.b64_json ?? '', 'base64'));
 
 const bytesOf = async (image: OpenAI.Image | undefined): Promise<Uint8Array> => {
@@ -46,7 +46,7 @@ const bytesOf = async (image: OpenAI.Image | undefined): Promise<Uint8Array> => 
   return new Uint8Array(await response.arrayBuffer());
 };
 
-test('models are listed in one page and looked up by their bare names, for Replicate clients too', async () => {
+test('The model list has one page, in the OpenAI and the Replicate form, and models are found by name', async () => {
   const stack = await startStack(server);
   const { client } = openai(stack);
   const page = await client.models.list();
@@ -77,7 +77,7 @@ test('models are listed in one page and looked up by their bare names, for Repli
 });
 
 describe('images.generate', () => {
-  test('draws what is asked for, in every form that it can be asked for', async () => {
+  test('images.generate supports every size, count, response format and output format', async () => {
     const stack = await startStack(server);
     await stack.worker();
     const { client, answers } = openai(stack);
@@ -115,7 +115,7 @@ describe('images.generate', () => {
     }
   });
 
-  test('takes null for absent, hints and unknown fields for nothing, and fields of Lehr’s own', async () => {
+  test('images.generate treats null as absent, ignores unknown fields, and accepts the fields of Lehr', async () => {
     const stack = await startStack(server);
     await stack.worker();
     const { client } = openai(stack);
@@ -135,7 +135,7 @@ describe('images.generate', () => {
     const { data } = await client.images.generate(fields);
     expect(pictureFile(await bytesOf(data?.[0]))).toEqual({ format: 'png', size: '64x64' });
     const drawn = async (seed: number): Promise<Buffer> => {
-      const more = own({ seed, steps: 4, guidance: 2, negative_prompt: 'green', sampler: 'euler' });
+      const more = lehrFields({ seed, steps: 4, guidance: 2, negative_prompt: 'green', sampler: 'euler' });
       const { data } = await client.images.generate({ ...CIRCLE, ...more });
       return sharp(await bytesOf(data?.[0]))
         .raw()
@@ -146,15 +146,15 @@ describe('images.generate', () => {
     expect(other.equals(one)).toBe(false);
   });
 
-  test('streams thumbnails of the picture in the making, and then every picture whole', async () => {
+  test('images.generate streams thumbnails of an unfinished picture and then every finished picture', async () => {
     const stack = await startStack(server);
     const jobs = byHand(server.url, stack.namespace);
     const { client, answers } = openai(stack);
-    const slow = own({ steps: 900 });
+    const slow = lehrFields({ steps: 900 });
     const stream = client.images.generate({ ...CIRCLE, ...slow, stream: true, partial_images: 2 });
-    // Followed before it begins, it has thumbnails from its first steps on, however fast they are.
+    // The job has a follower before it starts, so its first steps already make thumbnails.
     const [id] = await jobs.untilJobs(1);
-    await expect.poll(() => jobs.redis.exists(jobs.keys.watched(id)), PATIENT).toBe(1);
+    await expect.poll(() => jobs.redis.exists(jobs.keys.watched(id)), LONG_WAIT).toBe(1);
     await stack.worker();
     const events = [];
     for await (const event of await stream) events.push(event);
@@ -187,25 +187,25 @@ describe('images.generate', () => {
     expect(new Set(plain.map(({ b64_json }) => b64_json)).size).toBe(2);
   });
 
-  test('with an Idempotency-Key is one job however often it is called, and no other call may use it', async () => {
+  test('Repeated calls of images.generate with one Idempotency-Key make one job, and another request with it is refused', async () => {
     const stack = await startStack(server);
     await stack.worker();
     const { client, answers } = openai(stack);
     const options = { headers: { 'Idempotency-Key': 'order-81' } };
     const one = await client.images.generate({ ...CIRCLE, response_format: 'b64_json' }, options);
     const same = await client.images.generate({ ...CIRCLE, response_format: 'b64_json' }, options);
-    expect(pictureOf(same)).toBe(pictureOf(one));
+    expect(firstDigest(same)).toBe(firstDigest(one));
     expect(answers.map(({ headers }) => headers.get('idempotency-replayed'))).toEqual([null, 'true']);
     const other = await errorOf(client.images.generate({ ...CIRCLE, prompt: 'a square' }, options));
     expect(other).toBeInstanceOf(UnprocessableEntityError);
     expect(other).toMatchObject({ code: 'idempotency_key_reused', param: null });
-    // Without one, the same prompt again is another picture.
+    // Without a key, the same prompt gives another picture.
     const [a, b] = [await client.images.generate(CIRCLE), await client.images.generate(CIRCLE)];
-    expect(pictureOf(a)).not.toBe(pictureOf(b));
+    expect(firstDigest(a)).not.toBe(firstDigest(b));
   });
 });
 
-describe('a refusal', () => {
+describe('refused image requests', () => {
   const REFUSED: readonly [fields: object, param: string | null, code: string][] = [
     [{ prompt: undefined }, 'prompt', 'missing_required_parameter'],
     [{ prompt: null }, 'prompt', 'missing_required_parameter'],
@@ -228,7 +228,7 @@ describe('a refusal', () => {
     [{ stream: true, size: '65x64' }, 'size', 'invalid_value'],
   ];
 
-  test('of a bad field is a BadRequestError that names it, with the id of the request', async () => {
+  test('An invalid field is a BadRequestError that names it and has the request id', async () => {
     const stack = await startStack(server);
     const { client, answers } = openai(stack);
     for (const [fields, param, code] of REFUSED) {
@@ -244,7 +244,7 @@ describe('a refusal', () => {
     expect(model).toBeInstanceOf(NotFoundError);
     expect(model).toMatchObject({ code: 'model_not_found', param: 'model' });
     const huge = await errorOf(
-      client.images.generate({ ...CIRCLE, ...own({ junk: 'x'.repeat(1_100_000) }) }),
+      client.images.generate({ ...CIRCLE, ...lehrFields({ junk: 'x'.repeat(1_100_000) }) }),
     );
     expect(huge).toMatchObject({ status: 413, code: 'request_too_large', type: 'invalid_request_error' });
     const broken = await errorOf(
@@ -258,27 +258,27 @@ describe('a refusal', () => {
     expect(method).toMatchObject({ status: 405, type: 'invalid_request_error' });
   });
 
-  test('of a key is an AuthenticationError, and of one without the right a PermissionDeniedError', async () => {
+  test('A wrong key is an AuthenticationError, and a key without the scope a PermissionDeniedError', async () => {
     const stack = await startStack(server);
-    const stranger = openai({ ...stack, key: 'sk-nobody' });
-    const refused = await errorOf(stranger.client.images.generate(CIRCLE));
+    const wrongKey = openai({ ...stack, key: 'sk-nobody' });
+    const refused = await errorOf(wrongKey.client.images.generate(CIRCLE));
     expect(refused).toBeInstanceOf(AuthenticationError);
     expect(refused).toMatchObject({ code: 'invalid_api_key', type: 'invalid_request_error', param: null });
-    expect(await errorOf(stranger.client.models.list())).toBeInstanceOf(AuthenticationError);
+    expect(await errorOf(wrongKey.client.models.list())).toBeInstanceOf(AuthenticationError);
     const reader = await keyOf(stack, { scopes: ['read'] });
     const { client } = openai({ ...stack, key: reader });
     expect((await client.models.list()).data).toHaveLength(1);
     expect(await errorOf(client.images.generate(CIRCLE))).toBeInstanceOf(PermissionDeniedError);
   });
 
-  test('for a quota is a RateLimitError that says when to come back, and the client does', async () => {
+  test('A request above a limit is a RateLimitError with a Retry-After', async () => {
     const stack = await startStack(server);
     const key = await keyOf(stack, { limits: { max_jobs: 1 } });
     const held = openai({ ...stack, key })
       .client.images.generate(CIRCLE)
       .catch(() => {});
     const jobs = byHand(server.url, stack.namespace);
-    await expect.poll(() => jobs.redis.zcard(jobs.keys.live), PATIENT).toBe(1);
+    await expect.poll(() => jobs.redis.zcard(jobs.keys.live), LONG_WAIT).toBe(1);
     const { client, answers } = openai({ ...stack, key });
     const error = await errorOf(client.images.generate({ ...CIRCLE, prompt: 'another' }));
     expect(error).toBeInstanceOf(RateLimitError);
@@ -290,7 +290,7 @@ describe('a refusal', () => {
     await held;
   });
 
-  test('for a queue that is too long is an InternalServerError with status 503', async () => {
+  test('A request to a queue that is too long is an InternalServerError with status 503', async () => {
     const stack = await startStack(server, { LEHR_MAX_WAIT_S: '0.01' });
     await stack.post({ steps: 900 });
     const { client, answers } = openai(stack);
@@ -312,8 +312,8 @@ async function keyOf(stack: Stack, request: object): Promise<string> {
   return ((await response.json()) as { key: string }).key;
 }
 
-describe('a call whose job does not end well', () => {
-  test('is a 500 that is not sent again when it fails, streamed or not', async () => {
+describe('a request whose job fails or is cancelled', () => {
+  test('A failed job is a 500 that the client does not retry, streamed or not', async () => {
     const stack = await startStack(server);
     const jobs = byHand(server.url, stack.namespace);
     const { client, answers } = openai(stack, { maxRetries: 2 });
@@ -337,7 +337,7 @@ describe('a call whose job does not end well', () => {
     expect((await streamed).error).toMatchObject({ code: 'job_failed', job_id: second });
   });
 
-  test('is a 409 that is not sent again when its owner calls it off', async () => {
+  test('A cancelled job is a 409 that the client does not retry', async () => {
     const stack = await startStack(server);
     const jobs = byHand(server.url, stack.namespace);
     const { client, answers } = openai(stack, { maxRetries: 2 });
@@ -351,8 +351,8 @@ describe('a call whose job does not end well', () => {
   });
 });
 
-describe('a call that is held too long', () => {
-  test('ends with 504, and its retries join the same job', async () => {
+describe('a held request', () => {
+  test('A request that takes longer than its hold ends with 504, and its retries adopt the same job', async () => {
     const stack = await startStack(server, { LEHR_HOLD_S: '1' });
     const jobs = byHand(server.url, stack.namespace);
     const once = await errorOf(openai(stack).client.images.generate({ ...CIRCLE, prompt: 'a square' }));
@@ -365,7 +365,7 @@ describe('a call that is held too long', () => {
 
     const { client, answers } = openai(stack, { maxRetries: 100 });
     const call = client.images.generate(CIRCLE);
-    await expect.poll(() => answers.length, PATIENT).toBeGreaterThanOrEqual(2);
+    await expect.poll(() => answers.length, LONG_WAIT).toBeGreaterThanOrEqual(2);
     const both = await jobs.jobs();
     await stack.worker();
     expect(pictureFile(await bytesOf((await call).data?.[0])).size).toBe('64x64');
@@ -373,32 +373,32 @@ describe('a call that is held too long', () => {
     expect(both).toHaveLength(2);
   });
 
-  test('is held a second less than its client has patience for', async () => {
+  test('A request is held for one second less than the timeout of its client', async () => {
     const stack = await startStack(server);
     const { client } = openai(stack);
-    // The first call of all takes a moment of its own.
+    // Warms up the connection, because the first call takes longer.
     expect((await client.models.list()).data).not.toEqual([]);
     const error = await errorOf(client.images.generate(CIRCLE, { timeout: 6000 }));
     expect(error).toMatchObject({ status: 504, code: 'hold_expired' });
   });
 
-  test('and hung up on is joined by its retry; nobody else’s call is', async () => {
+  test('The job of a broken connection is adopted by the retry of its request and by no other request', async () => {
     const stack = await startStack(server);
     const jobs = byHand(server.url, stack.namespace);
     const { client } = openai(stack);
-    const hangUp = new AbortController();
-    const lost = client.images.generate(CIRCLE, { signal: hangUp.signal }).catch(() => {});
+    const disconnect = new AbortController();
+    const lost = client.images.generate(CIRCLE, { signal: disconnect.signal }).catch(() => {});
     const [id] = await jobs.untilJobs(1);
-    hangUp.abort();
+    disconnect.abort();
     await lost;
-    // It waits a minute for somebody to come back, and is called off then.
-    await expect.poll(() => jobs.redis.zcard(jobs.keys.abandoned), PATIENT).toBe(1);
+    // The job waits one minute for a retry and is then cancelled.
+    await expect.poll(() => jobs.redis.zcard(jobs.keys.abandoned), LONG_WAIT).toBe(1);
     const other = openai(stack)
       .client.images.generate({ ...CIRCLE, prompt: 'another' })
       .catch(() => {});
     await jobs.untilJobs(2);
     const again = client.images.generate(CIRCLE);
-    await expect.poll(() => jobs.redis.zcard(jobs.keys.abandoned), PATIENT).toBe(0);
+    await expect.poll(() => jobs.redis.zcard(jobs.keys.abandoned), LONG_WAIT).toBe(0);
     await stack.worker();
     expect((await again).data).toHaveLength(1);
     await other;
@@ -406,7 +406,7 @@ describe('a call that is held too long', () => {
     expect(await jobs.jobs()).toHaveLength(2);
   });
 
-  test('by a server that stops is a 503 at once, and the job is there for the retry', async () => {
+  test('A server that stops answers held requests with 503 and keeps their jobs for the retry', async () => {
     const stack = await startStack(server);
     const jobs = byHand(server.url, stack.namespace);
     const { client, answers } = openai(stack);

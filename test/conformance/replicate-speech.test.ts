@@ -1,4 +1,4 @@
-/** The published `replicate` client against a running Lehr: files, speech, and speech to picture. */
+/** Files, speech and speech-to-image with the published `replicate` client against a running Lehr. */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -8,7 +8,7 @@ import { problemIn, refused, replicate } from '../support/replicate-client.ts';
 import { speechModels } from '../support/speech-models.ts';
 import { type Stack, startStack } from '../support/stack.ts';
 
-/** Whole installations start and draw here, perhaps on a machine that is busy. */
+/** Each test starts a whole installation, possibly on a busy machine. */
 vi.setConfig({ testTimeout: 180_000 });
 
 let server: TestRedis;
@@ -19,13 +19,14 @@ afterAll(() => server.stop());
 
 const circle = (): Promise<Buffer> =>
   readFile(new URL('../golden/samples/speech/en_circle.wav', import.meta.url));
-const listening = async (): Promise<Stack> => startStack(server, { LEHR_MODELS: await speechModels() });
+const startSpeechStack = async (): Promise<Stack> =>
+  startStack(server, { LEHR_MODELS: await speechModels() });
 
 const CIRCLE = /a red circle on a blue background/i;
 
 describe('files', () => {
-  test('are stored with what is said of them, looked at, and deleted', async () => {
-    const stack = await listening();
+  test('A file is uploaded with its metadata, read, and deleted', async () => {
+    const stack = await startSpeechStack();
     const { client, calls } = replicate(stack);
     const bytes = await circle();
     const blob = new File([new Uint8Array(bytes)], 'memo.wav', { type: 'audio/wav' });
@@ -48,8 +49,8 @@ describe('files', () => {
 });
 
 describe('speech', () => {
-  test('is read from a File, a Buffer, the link of a file and a data: URI', async () => {
-    const stack = await listening();
+  test('Speech input can be a File, a Buffer, a file link or a data: URI', async () => {
+    const stack = await startSpeechStack();
     await stack.worker();
     const { client, calls } = replicate(stack);
     const bytes = await circle();
@@ -80,15 +81,15 @@ describe('speech', () => {
     ]);
   });
 
-  test('streams its text, and with a picture model behind it becomes its prompt', async () => {
-    const stack = await listening();
+  test('A speech model streams its text, and a chain with a picture model draws the text', async () => {
+    const stack = await startSpeechStack();
     await stack.worker();
     const { client } = replicate(stack);
-    let said = '';
+    let text = '';
     for await (const { event, data } of client.stream('lehr/ears', { input: { audio: await circle() } })) {
-      if (event === 'output') said += data;
+      if (event === 'output') text += data;
     }
-    expect(said).toMatch(CIRCLE);
+    expect(text).toMatch(CIRCLE);
     const input = { audio: await circle(), width: 64, height: 64, num_inference_steps: 4 };
     const output = (await client.run('lehr/ears+brush', { input })) as { text: string; images: string[] };
     expect(output.text).toMatch(CIRCLE);
@@ -104,8 +105,8 @@ describe('speech', () => {
     expect(again).toMatchObject({ text: output.text });
   });
 
-  test('is refused with its field named, also a version that several models have', async () => {
-    const stack = await listening();
+  test('Invalid speech input is refused and its field is named, and so is an ambiguous version', async () => {
+    const stack = await startSpeechStack();
     const { client } = replicate(stack);
     const bad: readonly [input: object, pointer: string][] = [
       [{}, '/input/audio'],

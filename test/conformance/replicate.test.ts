@@ -1,4 +1,4 @@
-/** The published `replicate` client, unchanged but for base URL and key, against a running Lehr. */
+/** The published `replicate` client against a running Lehr; only base URL and key are set. */
 import { type Prediction, parseProgressFromLogs } from 'replicate';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { apiWorld } from '../support/api-world.ts';
@@ -9,9 +9,9 @@ import { problemIn, refused, replicate } from '../support/replicate-client.ts';
 import { startStack } from '../support/stack.ts';
 import { verified, webhookReceiver } from '../support/webhook-receiver.ts';
 
-/** Whole installations start and draw here, perhaps on a machine that is busy. */
+/** Each test starts a whole installation, possibly on a busy machine. */
 vi.setConfig({ testTimeout: 180_000 });
-const PATIENT = { timeout: 30_000 };
+const LONG_WAIT = { timeout: 30_000 };
 
 let server: TestRedis;
 beforeAll(async () => {
@@ -23,7 +23,7 @@ const CIRCLE = { prompt: 'a red circle' };
 const ID = /^[a-z0-9]{26}$/;
 
 describe('run', () => {
-  test('gives links, always as a list, for a model and for each way to name a version', async () => {
+  test('replicate.run returns a list of links for a model and for every form of a version', async () => {
     const stack = await startStack(server);
     await stack.worker();
     const { client, calls } = replicate(stack);
@@ -39,7 +39,7 @@ describe('run', () => {
         size: '64x64',
       });
     }
-    // Held: one request each.
+    // Each call is held, so it needs one request.
     expect(calls.map(({ method, path, status }) => `${method} ${path} ${status}`)).toEqual([
       'POST /v1/models/lehr/tiny/predictions 201',
       'POST /v1/predictions 201',
@@ -51,7 +51,7 @@ describe('run', () => {
     expect(calls[3]?.status).toBe(202);
   });
 
-  test('gives files to read when links are https, fetched without the key', async () => {
+  test('replicate.run returns readable files for https links and fetches them without the key', async () => {
     const publicUrl = 'https://lehr.test';
     const stack = await startStack(server, { LEHR_PUBLIC_URL: publicUrl });
     await stack.worker();
@@ -66,7 +66,7 @@ describe('run', () => {
     expect(calls.at(-1)?.path).toMatch(/^\/objects\//);
   });
 
-  test('of a job that is still running when the hold ends goes on asking until it is over', async () => {
+  test('replicate.run polls a job that outlasts its hold until the job has ended', async () => {
     const stack = await startStack(server);
     const jobs = byHand(server.url, stack.namespace);
     const { client, calls } = replicate(stack);
@@ -78,12 +78,12 @@ describe('run', () => {
     );
     const [id] = await jobs.untilJobs(1);
     await jobs.start(id!);
-    await expect.poll(() => seen.includes('processing'), PATIENT).toBe(true);
+    await expect.poll(() => seen.includes('processing'), LONG_WAIT).toBe(true);
     expect(seen[0]).toBe('starting');
     expect(calls[0]?.status).toBe(202);
     expect(calls[0]?.headers.get('preference-applied')).toBe('wait=1');
     await jobs.records.apply([{ move: 'requeue', id: id!, lease: jobs.lease }]);
-    // Its worker was lost: a status does not run backwards.
+    // The worker was lost and the job requeued; its status does not go back.
     const again = await client.predictions.get(id!.slice(4));
     expect(again.status).toBe('processing');
     await stack.worker();
@@ -91,7 +91,7 @@ describe('run', () => {
     expect(new Set(seen)).toEqual(new Set(['starting', 'processing', 'succeeded']));
   });
 
-  test('of a job that fails throws its reason, of one called off gives nothing', async () => {
+  test('replicate.run throws the reason of a failed job and returns null for a cancelled one', async () => {
     const stack = await startStack(server);
     const jobs = byHand(server.url, stack.namespace);
     const { client } = replicate(stack);
@@ -111,7 +111,7 @@ describe('run', () => {
     expect(await canceled).toBeNull();
   });
 
-  test('with a signal that aborts calls the prediction off', async () => {
+  test('replicate.run cancels the prediction when its signal is aborted', async () => {
     const stack = await startStack(server);
     const { client, calls } = replicate(stack);
     const stop = new AbortController();
@@ -123,7 +123,7 @@ describe('run', () => {
 });
 
 describe('a prediction', () => {
-  test('has every field of its state, from its creation to its end', async () => {
+  test('A prediction has all fields of its state when it is created and when it has ended', async () => {
     const stack = await startStack(server);
     const { client, calls } = replicate(stack);
     const input = {
@@ -171,13 +171,13 @@ describe('a prediction', () => {
     expect(total_time).toBeGreaterThanOrEqual(predict_time);
     const jpeg = await fetch(done.output[0]);
     expect(pictureFile(new Uint8Array(await jpeg.arrayBuffer())).format).toBe('jpeg');
-    // It is a job like any other.
+    // A prediction is also readable as a job.
     expect(await stack.over(`job_${created.id}`)).toMatchObject({ status: 'succeeded' });
-    // Links are signed anew for everybody who asks.
+    // Links are signed anew for each response, so the output is not compared.
     expect(await client.predictions.get(created.id)).toMatchObject({ status: 'succeeded' });
   });
 
-  test('is made for a version however it is named, and at once or held as asked', async () => {
+  test('A prediction can name its version in every form, and is held only if the request asks for it', async () => {
     const stack = await startStack(server);
     const { client, calls } = replicate(stack);
     for (const version of ['lehr/tiny', 'lehr/tiny:1', 'lehr/tiny:tiny@1', 'tiny@1', '1']) {
@@ -190,7 +190,7 @@ describe('a prediction', () => {
     expect(calls[0]?.headers.has('preference-applied')).toBe(false);
   });
 
-  test('is called off by a request without a body, which is also answered when it is over', async () => {
+  test('A prediction is cancelled by a request without a body, and the cancel request is also answered when the prediction has ended', async () => {
     const stack = await startStack(server);
     const { client, calls } = replicate(stack);
     const { id } = await client.predictions.create({ model: 'lehr/tiny', input: CIRCLE });
@@ -202,7 +202,7 @@ describe('a prediction', () => {
     expect(raw.status).toBe(200);
   });
 
-  test('that nobody takes in its time ends as canceled, for its client and on the wire', async () => {
+  test('A prediction that no worker claims before its Cancel-After deadline ends as canceled', async () => {
     const stack = await startStack(server);
     const { client } = replicate(stack);
     const response = await client.request('/models/lehr/tiny/predictions', {
@@ -228,7 +228,7 @@ describe('a prediction', () => {
     }
   });
 
-  test('says so when its output is not kept any more', async () => {
+  test('A prediction whose output has expired has data_removed and no output', async () => {
     const stack = await startStack(server, { LEHR_OUTPUT_TTL_H: '0.0003' });
     await stack.worker();
     const { client } = replicate(stack);
@@ -238,10 +238,10 @@ describe('a prediction', () => {
       return { status, data_removed, output };
     };
     const over = { status: 'succeeded', data_removed: true, output: null };
-    await expect.poll(removed, PATIENT).toEqual(over);
+    await expect.poll(removed, LONG_WAIT).toEqual(over);
   });
 
-  test('shows its progress in its logs, as clients read it', async () => {
+  test('The logs of a prediction show its progress in the form that the client parses', async () => {
     const stack = await startStack(server);
     const jobs = byHand(server.url, stack.namespace);
     const { client } = replicate(stack);
@@ -255,8 +255,8 @@ describe('a prediction', () => {
   });
 });
 
-describe('a list', () => {
-  test('goes from page to page of a hundred, newest first, over jobs of every kind', async () => {
+describe('the prediction list', () => {
+  test('The prediction list has pages of a hundred, newest first, and includes native jobs', async () => {
     const stack = await startStack(server);
     const native = await stack.post();
     const { client } = replicate(stack);
@@ -276,14 +276,14 @@ describe('a list', () => {
   });
 });
 
-test('stream tells outputs, logs and the end, read without a key', async () => {
+test('A prediction stream has outputs, logs and the end, and needs no key', async () => {
   const stack = await startStack(server);
   const { client, calls } = replicate(stack);
   const worker = stack.worker();
   const events: [string, string][] = [];
   const input = { ...CIRCLE, num_outputs: 2, num_inference_steps: 200 };
   for await (const { event, data } of client.stream('lehr/tiny', { input })) events.push([event, data]);
-  // Nobody draws the next one.
+  // The next prediction must not be drawn.
   await (await worker).stop();
   const outputs = events.filter(([event]) => event === 'output').map(([, data]) => data);
   expect(outputs).toHaveLength(2);
@@ -304,7 +304,7 @@ test('stream tells outputs, logs and the end, read without a key', async () => {
   expect(forged.status).toBe(403);
 });
 
-describe('a refusal', () => {
+describe('refused prediction requests', () => {
   const REFUSED: readonly [input: object, pointer: string][] = [
     [{}, '/input/prompt'],
     [{ prompt: 7 }, '/input/prompt'],
@@ -315,12 +315,12 @@ describe('a refusal', () => {
     [{ ...CIRCLE, num_inference_steps: 1001 }, '/input/num_inference_steps'],
     [{ ...CIRCLE, guidance_scale: 'much' }, '/input/guidance_scale'],
     [{ ...CIRCLE, output_format: 'gif' }, '/input/output_format'],
-    // Native names are no names here.
+    // Field names of the native dialect are unknown here.
     [{ ...CIRCLE, steps: 4 }, '/input/steps'],
     [{ ...CIRCLE, audio: 'https://app.example/a.wav' }, '/input/audio'],
   ];
 
-  test('of an input is a 422 that names its field, asked for once', async () => {
+  test('Invalid input is a 422 that names its field and is not retried', async () => {
     const stack = await startStack(server);
     const { client, calls } = replicate(stack);
     for (const [input, pointer] of REFUSED) {
@@ -346,7 +346,7 @@ describe('a refusal', () => {
     expect(await byHand(server.url, stack.namespace).jobs()).toEqual([]);
   });
 
-  test('names no value of an input it does not know: a client with a bug sends its own key as one', async () => {
+  test('A refusal does not repeat the value of an unknown input, which may be the key of a faulty client', async () => {
     const stack = await startStack(server);
     const { client } = replicate(stack, { fileEncodingStrategy: 'data-uri' });
     const error = await refused(client.predictions.create({ model: 'lehr/tiny', input: CIRCLE }));
@@ -363,11 +363,11 @@ describe('a refusal', () => {
     }
   });
 
-  test('of a key is a 401, of what is not there a 404, of what is too large a 413', async () => {
+  test('A wrong key is a 401, an unknown object a 404, and a body that is too large a 413', async () => {
     const stack = await startStack(server);
     const { client, calls } = replicate(stack);
-    const stranger = replicate({ ...stack, key: 'r8_nobody' });
-    expect(problemIn(await refused(stranger.client.predictions.list()))).toMatchObject({
+    const wrongKey = replicate({ ...stack, key: 'r8_nobody' });
+    expect(problemIn(await refused(wrongKey.client.predictions.list()))).toMatchObject({
       status: 401,
       title: 'Not authenticated',
     });
@@ -393,7 +393,7 @@ describe('a refusal', () => {
     for (const { headers } of calls) expect(headers.get('x-request-id')).toBeTruthy();
   });
 
-  test('for a quota is a 429 that comes as a burst of six and counts once', async () => {
+  test('A request above a limit is a 429, and polls and cancels still work after the six attempts of the client', async () => {
     const stack = await startStack(server);
     const response = await stack.ask('POST', '/v1/keys', { tenant: 'acme', limits: { max_jobs: 1 } });
     const { key } = (await response.json()) as { key: string };
@@ -408,7 +408,7 @@ describe('a refusal', () => {
     expect((await client.predictions.cancel(id)).status).toBe('canceled');
   });
 
-  test('for a queue that is too long is a 503 that ends the call with one request, and polls go on', async () => {
+  test('A request to a queue that is too long is a 503 that is not retried, and polls still work', async () => {
     const stack = await startStack(server, { LEHR_MAX_WAIT_S: '0.01' });
     const { id } = await stack.post({ steps: 900 });
     const { client, calls } = replicate(stack);
@@ -420,7 +420,7 @@ describe('a refusal', () => {
 });
 
 describe('a client that loses its connection', () => {
-  test('sends its request again, and has one prediction', async () => {
+  test('A client that retries after a lost connection gets one prediction', async () => {
     const stack = await startStack(server);
     const jobs = byHand(server.url, stack.namespace);
     let lost = 0;
@@ -428,13 +428,13 @@ describe('a client that loses its connection', () => {
       fetch: async (input, init) => {
         if (init?.method !== 'POST' || lost > 0) return fetch(input, init);
         lost += 1;
-        const hangUp = new AbortController();
-        const answer = fetch(input, { ...init, signal: hangUp.signal }).catch(() => {});
+        const disconnect = new AbortController();
+        const answer = fetch(input, { ...init, signal: disconnect.signal }).catch(() => {});
         const [id] = await jobs.untilJobs(1);
-        hangUp.abort();
+        disconnect.abort();
         await answer;
         const unanswered = `${jobs.keys.unanswered('')}*`;
-        await expect.poll(async () => adoptable(jobs, unanswered, id!), PATIENT).toBe(true);
+        await expect.poll(async () => adoptable(jobs, unanswered, id!), LONG_WAIT).toBe(true);
         await stack.worker();
         throw new TypeError('fetch failed');
       },
@@ -443,17 +443,17 @@ describe('a client that loses its connection', () => {
     expect(await client.run('lehr/tiny', { input })).toHaveLength(1);
     expect(lost).toBe(1);
     expect(await jobs.jobs()).toHaveLength(1);
-    // Whoever hangs up on a prediction calls nothing off.
+    // A lost connection does not cancel a prediction.
     expect(await jobs.redis.zcard(jobs.keys.abandoned)).toBe(0);
   });
 
-  test('and overtakes its own end has at most four', async () => {
+  test('Duplicate held requests make at most four predictions', async () => {
     const world = await apiWorld(server.url);
     const body = { version: 'lehr/tiny', input: CIRCLE };
     const calls: Promise<Response>[] = [];
     for (let held = 1; held <= 6; held++) {
       calls.push(world.ask('POST', '/v1/predictions', body, { headers: { prefer: 'wait' } }));
-      await expect.poll(() => world.parts.waits.size, PATIENT).toBe(held);
+      await expect.poll(() => world.parts.waits.size, LONG_WAIT).toBe(held);
     }
     world.parts.waits.stop();
     const answers = await Promise.all(calls);
@@ -461,7 +461,7 @@ describe('a client that loses its connection', () => {
     expect(new Set(ids).size).toBe(4);
   });
 
-  /** Whether the next request like its own would take the job. */
+  /** Whether the next duplicate request would adopt the job. */
   async function adoptable(
     { redis }: ReturnType<typeof byHand>,
     pattern: string,
@@ -475,7 +475,7 @@ describe('a client that loses its connection', () => {
   }
 });
 
-test('a server that stops answers held predictions with what they are, and they go on', async () => {
+test('A server that stops answers held predictions with their current state, and their jobs continue', async () => {
   const stack = await startStack(server);
   const jobs = byHand(server.url, stack.namespace);
   const { client, calls } = replicate(stack);
@@ -491,7 +491,7 @@ test('a server that stops answers held predictions with what they are, and they 
 describe('webhooks', () => {
   const open = { LEHR_WEBHOOK_ALLOW_PRIVATE: 'true' };
 
-  test('carry the prediction as it was then, and are verified with the default secret', async () => {
+  test('A webhook has the prediction as it was at the event and is signed with the default secret', async () => {
     const stack = await startStack(server, open);
     const receiver = await webhookReceiver();
     const { client } = replicate(stack);
@@ -507,17 +507,17 @@ describe('webhooks', () => {
     await stack.worker();
     const received = await receiver.until(2);
     for (const each of received) expect(await verified(each, secret)).toBe(true);
-    const told = received.map(({ body }) => JSON.parse(body) as Prediction);
-    expect(told.map(({ status }) => status).sort()).toEqual(['processing', 'succeeded']);
+    const predictions = received.map(({ body }) => JSON.parse(body) as Prediction);
+    expect(predictions.map(({ status }) => status).sort()).toEqual(['processing', 'succeeded']);
     expect(new Set(received.map((each) => each.id)).size).toBe(2);
-    const done = told.find(({ status }) => status === 'succeeded');
+    const done = predictions.find(({ status }) => status === 'succeeded');
     const shown = await client.predictions.get(id);
     expect({ ...done, output: null, urls: null }).toEqual({ ...shown, output: null, urls: null });
     expect(done).not.toHaveProperty('type');
     expect((await fetch(done?.output[0])).status).toBe(200);
   });
 
-  test('tell the end once without a filter, however it ends, and progress to those who want logs', async () => {
+  test('A webhook without a filter sends the end once, and one with the logs filter sends progress', async () => {
     const stack = await startStack(server, open);
     const jobs = byHand(server.url, stack.namespace);
     const receiver = await webhookReceiver();
@@ -543,17 +543,17 @@ describe('webhooks', () => {
     const progress = { fraction: 0.5, stage: 'denoise', step: 4, steps: 8 };
     await jobs.records.apply([{ move: 'progress', id: job!, lease: jobs.lease, fields: { progress } }]);
     const [line] = await logs.until(1);
-    const told = JSON.parse(line?.body ?? '') as Prediction;
-    expect(told.status).toBe('processing');
-    expect(parseProgressFromLogs(told)).toMatchObject({ percentage: 0.5 });
-    // Only the end is tried again, and of the first prediction there was one.
+    const prediction = JSON.parse(line?.body ?? '') as Prediction;
+    expect(prediction.status).toBe('processing');
+    expect(parseProgressFromLogs(prediction)).toMatchObject({ percentage: 0.5 });
+    // Only the end event is retried, so each receiver has exactly one delivery.
     await stack.api.stop();
     expect(receiver.received).toHaveLength(1);
     expect(logs.received).toHaveLength(1);
   });
 });
 
-test('models are listed and looked up under their owner', async () => {
+test('Models are listed and found under their owner', async () => {
   const stack = await startStack(server);
   const { client } = replicate(stack);
   expect(await client.models.list()).toMatchObject({

@@ -1,4 +1,4 @@
-/** The same graphs, the same sound, greedy: Lehr writes the tokens that transformers.js writes, alone and in a batch. */
+/** With the same graphs, the same audio and greedy decoding, Lehr in a batch writes the same tokens as transformers.js. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -25,7 +25,7 @@ async function openBoth(folder: string, subfolder: TransformersOptions['subfolde
   return { lehr, transformers };
 }
 
-/** Every input's tokens from both sides; Lehr gets all of them at once. */
+/** The tokens of every input from both sides; Lehr gets all inputs at once. */
 async function writeBoth(
   { lehr, transformers }: Awaited<ReturnType<typeof openBoth>>,
   inputs: readonly Input[],
@@ -37,7 +37,7 @@ async function writeBoth(
   return { ours: results.map(({ tokens }) => [...tokens]), theirs };
 }
 
-/** One after the other, 0.2 s apart. */
+/** Joins two waveforms with 0.2 s of silence between them. */
 function joined(first: Float32Array, second: Float32Array): Float32Array {
   const gap = 3200;
   const whole = new Float32Array(first.length + gap + second.length);
@@ -46,7 +46,7 @@ function joined(first: Float32Array, second: Float32Array): Float32Array {
   return whole;
 }
 
-/** Six phrases, and pairs of them a moment apart, as far as they fit into a window. */
+/** Six phrases and pairs of them, cut at the end of the window. */
 function speechInputs({ abilities: { frontEnd } }: WhisperEngine): Input[] {
   const names = ['en_circle', 'en_fox', 'en_lighthouse', 'en_numbers', 'en_stars', 'es_circulo'];
   const phrases = names.map((name) => plainWaveform(sampleFile(`speech/${name}.wav`)));
@@ -58,7 +58,7 @@ function speechInputs({ abilities: { frontEnd } }: WhisperEngine): Input[] {
   }));
 }
 
-test('20 windows of speech read as transformers.js reads them, by the demo model', async () => {
+test('The demo model writes the same tokens as transformers.js for 20 windows of speech', async () => {
   const folder = join(dirname(demoModelsFile()), 'demo-whisper');
   const both = await openBoth(folder, '');
   const { ours, theirs } = await writeBoth(both, speechInputs(both.lehr), 64);
@@ -67,21 +67,21 @@ test('20 windows of speech read as transformers.js reads them, by the demo model
   expect(ours.every((tokens) => tokens.length > 3)).toBe(true);
 }, 120_000);
 
-/** Waves of every pace and slant under noise. */
+/** Sine waves of random period and phase with noise. */
 function noiseInputs({ abilities: { frontEnd } }: WhisperEngine): Input[] {
   const { melBins, windowFrames } = frontEnd;
   return Array.from({ length: INPUTS }, (_, seed) => {
     const random = new Random(seed);
-    const [pace, slant] = [5 + 50 * random.next(), 9 * random.next()];
+    const [period, phase] = [5 + 50 * random.next(), 9 * random.next()];
     const mel = Float32Array.from({ length: melBins * windowFrames }, (_, i) => {
       const [bin, frame] = [Math.floor(i / windowFrames), i % windowFrames];
-      return 0.7 * Math.sin(frame / pace + bin * slant) + 0.6 * random.next() - 0.3;
+      return 0.7 * Math.sin(frame / period + bin * phase) + 0.6 * random.next() - 0.3;
     });
     return { mel, language: seed % 2 === 0 ? 'en' : 'es' };
   });
 }
 
-test('20 windows read as transformers.js reads them, by random weights in the shape of whisper-tiny', async () => {
+test('A model in the shape of whisper-tiny with random weights writes the same tokens as transformers.js for 20 windows', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'lehr-whisper-tiny-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   await writeTinyWhisper(folder, { size: 'whisper-tiny', graphs: 'onnx' });

@@ -1,4 +1,4 @@
-/** Workflows, across workers that each serve one task. */
+/** Workflows over workers that each serve one task. */
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Job, NodeState } from '../../packages/shared/src/index.ts';
@@ -23,8 +23,9 @@ const dataUri = async (name: string): Promise<string> =>
 const world = async (): Promise<Stack> =>
   startStack(server, { LEHR_MODELS: await speechModels(), LEHR_LEASE_MS: '2000' });
 
-const ears = (stack: Stack): Promise<LehrProcess> => stack.worker({ LEHR_TASKS: 'whisper' });
-const brush = (stack: Stack): Promise<LehrProcess> => stack.worker({ LEHR_TASKS: 'diffusion' });
+const startSpeechWorker = (stack: Stack): Promise<LehrProcess> => stack.worker({ LEHR_TASKS: 'whisper' });
+const startDiffusionWorker = (stack: Stack): Promise<LehrProcess> =>
+  stack.worker({ LEHR_TASKS: 'diffusion' });
 const idOf = async (worker: LehrProcess): Promise<unknown> => (await worker.logged('worker serves')).worker;
 
 async function submit(stack: Stack, request: object): Promise<Job> {
@@ -40,7 +41,7 @@ const nodeOf = ({ nodes }: Job, id: string): NodeState => {
   return found;
 };
 
-/** The job as soon as it, or a node of it, is as wanted. */
+/** Resolves with the job as soon as it fits. */
 async function until(stack: Stack, id: string, fits: (job: Job) => boolean): Promise<Job> {
   for (let etag = ''; ; ) {
     const response = await stack.ask('GET', `/v1/jobs/${id}`, undefined, { 'if-none-match': etag });
@@ -58,9 +59,9 @@ async function pictureOf({ output }: Job): Promise<Uint8Array> {
   return new Uint8Array(await (await fetch(url)).arrayBuffer());
 }
 
-test('what is said to one worker is drawn by another', async () => {
+test('A speech-to-image job is transcribed by one worker and drawn by another', async () => {
   const stack = await world();
-  const [listener, painter] = [await ears(stack), await brush(stack)];
+  const [speechWorker, diffusionWorker] = [await startSpeechWorker(stack), await startDiffusionWorker(stack)];
   const { id } = await submit(stack, {
     type: 'speech-to-image',
     model: 'ears+brush',
@@ -75,12 +76,12 @@ test('what is said to one worker is drawn by another', async () => {
   });
   expect(nodeOf(job, 'transcribe')).toMatchObject({
     status: 'succeeded',
-    metrics: { worker: await idOf(listener) },
+    metrics: { worker: await idOf(speechWorker) },
     output: { text: CIRCLE },
   });
   expect(nodeOf(job, 'draw')).toMatchObject({
     status: 'succeeded',
-    metrics: { worker: await idOf(painter) },
+    metrics: { worker: await idOf(diffusionWorker) },
     output: { images: [{ width: 128 }] },
   });
   const draw = await stack.ask('GET', `/v1/jobs/${nodeOf(job, 'draw').job}`);
@@ -96,33 +97,33 @@ test('what is said to one worker is drawn by another', async () => {
   expect((await fetch(job.output?.images?.[0].url ?? '')).status).toBe(404);
 });
 
-test('a listener killed in the middle of a long file is replaced, and one right picture comes of it', async () => {
+test('A speech worker killed during a long file is replaced, and the job makes one correct picture', async () => {
   const stack = await world();
-  const [listener] = [await ears(stack), await brush(stack)];
+  const [speechWorker] = [await startSpeechWorker(stack), await startDiffusionWorker(stack)];
   const speech = await spokenMinutes(2);
   const audio = await stack.upload('speech.wav', speech.bytes);
   const { id } = await submit(stack, { type: 'speech-to-image', input: { audio, seed: 1 } });
   await until(stack, id, (job) => (nodeOf(job, 'transcribe').progress?.step ?? 0) > 0);
-  listener.signal('SIGKILL');
-  await listener.exited();
-  const second = await ears(stack);
+  speechWorker.signal('SIGKILL');
+  await speechWorker.exited();
+  const second = await startSpeechWorker(stack);
   const job = await stack.over(id);
   expect(job).toMatchObject({ status: 'succeeded', output: { images: [{ seed: 1 }] } });
   expect(wordErrorRate([{ spoken: speech.text, transcript: job.output?.text ?? '' }])).toBeLessThan(0.02);
   expect(nodeOf(job, 'transcribe').metrics?.worker).toBe(await idOf(second));
 }, 240_000);
 
-test('a painter killed in the middle of a picture is replaced, and the picture is the same', async () => {
+test('A diffusion worker killed during a picture is replaced, and the picture is unchanged', async () => {
   const stack = await world();
-  const [, painter] = [await ears(stack), await brush(stack)];
-  // Large and of many steps, so that it takes seconds on a fast machine too.
+  const [, diffusionWorker] = [await startSpeechWorker(stack), await startDiffusionWorker(stack)];
+  // Large and with many steps, so that it takes seconds on a fast machine too.
   const picture = { width: 512, height: 512, steps: 999, guidance: 1, seed: 3 };
   const input = { audio: await dataUri('en_circle.wav'), ...picture };
   const { id } = await submit(stack, { type: 'speech-to-image', input });
   await until(stack, id, (job) => (nodeOf(job, 'draw').progress?.step ?? 0) > 0);
-  painter.signal('SIGKILL');
-  await painter.exited();
-  const second = await brush(stack);
+  diffusionWorker.signal('SIGKILL');
+  await diffusionWorker.exited();
+  const second = await startDiffusionWorker(stack);
   const job = await stack.over(id);
   expect(job.status).toBe('succeeded');
   expect(nodeOf(job, 'draw').metrics?.worker).toBe(await idOf(second));
@@ -136,9 +137,9 @@ test('a painter killed in the middle of a picture is replaced, and the picture i
   expect(pixelData(drawn)).toBe(pixelData(wanted));
 }, 240_000);
 
-test('a workflow feeds what was said into several pictures, and a cancel ends all of it', async () => {
+test('A workflow uses one transcript for several pictures, and a cancel ends all its nodes', async () => {
   const stack = await world();
-  await ears(stack);
+  await startSpeechWorker(stack);
   const { id } = await submit(stack, {
     type: 'workflow',
     nodes: [
@@ -147,7 +148,7 @@ test('a workflow feeds what was said into several pictures, and a cancel ends al
       { id: 'sketch', type: 'text-to-image', input: { prompt: 'a sketch of {{hear.text}}', seed: 2 } },
     ],
   });
-  // Nobody paints yet.
+  // No diffusion worker runs yet.
   const waiting = await until(stack, id, (job) => nodeOf(job, 'sketch').status === 'queued');
   expect(nodeOf(waiting, 'hear').output?.text).toBe('two green stars above a yellow square');
   const sketch = await stack.ask('GET', `/v1/jobs/${nodeOf(waiting, 'sketch').job}`);
@@ -164,9 +165,9 @@ test('a workflow feeds what was said into several pictures, and a cancel ends al
   ]);
 });
 
-test('a node that fails fails the workflow with its reason, and what others made stays readable', async () => {
+test('A failed node fails its workflow with its reason, and the states of all nodes can be read', async () => {
   const stack = await world();
-  const [, painter] = [await ears(stack), await brush(stack)];
+  const [, diffusionWorker] = [await startSpeechWorker(stack), await startDiffusionWorker(stack)];
   const { id } = await submit(stack, {
     type: 'workflow',
     nodes: [
@@ -182,10 +183,10 @@ test('a node that fails fails the workflow with its reason, and what others made
   });
   expect(nodeOf(job, 'hear').error).toMatchObject({ code: 'invalid-audio' });
   expect(nodeOf(job, 'draw')).toMatchObject({ status: 'waiting', job: null });
-  await painter.stop();
+  await diffusionWorker.stop();
 });
 
-test('a workflow that cannot run is refused at the place that is wrong, and nothing is stored', async () => {
+test('An invalid workflow is refused with a pointer to its fault and is not stored', async () => {
   const stack = await world();
   const wrong: [pointer: string, nodes: object[]][] = [
     ['/nodes/0/input/prompt', [{ id: 'a', type: 'text-to-image', input: { prompt: '{{b.text}}' } }]],

@@ -1,4 +1,4 @@
-/** The right picture comes out: the demo models through real processes, judged by the analytic checker. */
+/** The demo models draw the right picture: real processes, checked by the scene checker. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { demoModelsFile } from '../../packages/demo-models/src/index.ts';
 import { sampleFile } from '../support/audio-golden.ts';
@@ -27,37 +27,37 @@ const world = async (): Promise<Stack> => {
 };
 
 /**
- * What the shipped weights reach on these 40 prompts, less one or two of them: processors round differently. The bench
- * prints all measures on all 300 prompts beside what is wanted.
+ * The results of the shipped weights on these 40 prompts, minus one or two prompts because processors round differently. The
+ * bench prints all measures on all 300 prompts with their targets.
  */
 const PROMPTS = heldOutPrompts.slice(0, 40);
-const LEAST: Partial<Record<Measure, number>> = {
+const MIN_SHARES: Partial<Record<Measure, number>> = {
   background: 0.95,
   colours: 0.95,
   shapes: 0.85,
   relation: 0.9,
 };
 
-test('forty combinations it was never trained on are drawn right', async () => {
+test('demo-diffusion draws forty combinations that it was not trained on correctly', async () => {
   const pictures = await drawAll(
     await world(),
     PROMPTS.map(({ prompt, seed, width, height }) => ({ prompt, seed, width, height })),
   );
   const tally = tallyOf(PROMPTS.map(({ spec }, i) => ({ spec, verdict: checkScene(pictures[i], spec) })));
-  const missed = Object.entries(LEAST).filter(([measure, least]) => {
+  const missed = Object.entries(MIN_SHARES).filter(([measure, least]) => {
     const { right, asked } = tally[measure as Measure];
     return right < least * asked;
   });
   expect(missed, JSON.stringify(tally)).toEqual([]);
 }, 240_000);
 
-const GROUND: SceneSpec = {
+const RED_CIRCLE: SceneSpec = {
   background: { kind: 'plain', colours: ['blue'] },
   groups: [{ count: 1, colour: 'red', shape: 'circle', size: null }],
   relation: null,
 };
 
-test('every sampler that is offered draws the scene', async () => {
+test('demo-diffusion draws the scene with every sampler that it offers', async () => {
   const stack = await world();
   const { data } = (await (await stack.ask('GET', '/v1/models')).json()) as {
     data: { id: string; samplers?: string[] }[];
@@ -71,7 +71,7 @@ test('every sampler that is offered draws the scene', async () => {
     samplers.map((sampler) => ({ prompt, sampler, seed: 1 })),
   );
   for (const [i, sampler] of samplers.entries()) {
-    const { background, colours, shapes } = checkScene(pictures[i], GROUND);
+    const { background, colours, shapes } = checkScene(pictures[i], RED_CIRCLE);
     expect({ sampler, background, colours, shapes }).toEqual({
       sampler,
       background: true,
@@ -81,7 +81,7 @@ test('every sampler that is offered draws the scene', async () => {
   }
 }, 240_000);
 
-test('other sizes hold the same scene', async () => {
+test('demo-diffusion draws the scene in other sizes', async () => {
   const sizes = [
     { width: 128, height: 128 },
     { width: 512, height: 256 },
@@ -95,12 +95,12 @@ test('other sizes hold the same scene', async () => {
   );
   for (const [i, size] of sizes.entries()) {
     expect(pictures[i]).toMatchObject(size);
-    const { background, colours } = checkScene(pictures[i], GROUND);
+    const { background, colours } = checkScene(pictures[i], RED_CIRCLE);
     expect({ ...size, background, colours }).toEqual({ ...size, background: true, colours: true });
   }
 }, 240_000);
 
-test('words it never met, in any script or at any length, do not keep it from drawing the rest', async () => {
+test('demo-diffusion draws the known words of a prompt with unknown words, other scripts or great length', async () => {
   const known = 'a red circle on a blue background';
   const prompts = [
     `a zorbulent ${known}`,
@@ -112,10 +112,10 @@ test('words it never met, in any script or at any length, do not keep it from dr
     await world(),
     prompts.map((prompt) => ({ prompt, seed: 1 })),
   );
-  for (const picture of pictures) expect(readScene(picture).background).toEqual(GROUND.background);
+  for (const picture of pictures) expect(readScene(picture).background).toEqual(RED_CIRCLE.background);
 }, 240_000);
 
-test('what is said is drawn: six recorded sentences', async () => {
+test('Six recorded sentences are transcribed and drawn correctly', async () => {
   const stack = await world();
   const drawn = await Promise.all(
     spokenPrompts.map(async ({ file, text, spec }) => {
@@ -131,7 +131,7 @@ test('what is said is drawn: six recorded sentences', async () => {
     }),
   );
   expect(drawn).toHaveLength(6);
-  // Three of the six say no scene: nothing is wrong in what comes of them.
+  // Three of the six sentences describe no scene, so only three pictures are checked in full.
   const scenes = drawn.filter((_, i) => spokenPrompts[i].isScene);
   expect(scenes).toHaveLength(3);
   expect(scenes.filter(({ all }) => !all)).toEqual([]);

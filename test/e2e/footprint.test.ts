@@ -1,4 +1,4 @@
-/** What Lehr costs Redis: connections and commands. */
+/** The number of Redis connections and commands that Lehr uses. */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';
 import { startStack } from '../support/stack.ts';
@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test('a worker that serves forty groups holds at most four connections', async () => {
+test('A worker that serves forty groups uses at most four Redis connections', async () => {
   const stack = await startStack(server);
   const worker = await stack.worker();
   const jobs = await Promise.all(
@@ -29,7 +29,7 @@ test('a worker that serves forty groups holds at most four connections', async (
   expect(names.length - left.length).toBeLessThanOrEqual(4);
 });
 
-test('a job costs Redis at most fifteen commands, from the request to its answer', async () => {
+test('A job needs at most fifteen Redis commands from its request to its response', async () => {
   const stack = await startStack(server);
   await stack.worker();
   await stack.over((await stack.post()).id);
@@ -38,7 +38,7 @@ test('a job costs Redis at most fifteen commands, from the request to its answer
   onTestFinished(() => watcher.disconnect());
   const commands: string[] = [];
   watcher.on('monitor', (_time: string, args: string[], source: string) => {
-    // What a script does inside counts as the one call it is.
+    // The commands inside a script are not counted, only the script call.
     if (source !== 'lua') commands.push(args[0].toLowerCase());
   });
   const COUNT = 48;

@@ -1,4 +1,4 @@
-/** docs/speech.md does what it says. */
+/** The commands and the metrics of docs/speech.md are correct. */
 import { execFile } from 'node:child_process';
 import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -20,27 +20,27 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test('its commands, on a recorded sentence', async () => {
+test('The commands of docs/speech.md work with a recorded sentence', async () => {
   const stack = await startStack(server, { LEHR_MODELS: await speechModels() });
   await stack.worker();
   const cwd = await tempFolder('docs');
   await copyFile(new URL('en_circle.wav', SAMPLES), join(cwd, 'speech.wav'));
   const env = { PATH: process.env.PATH, LEHR_API_KEY: stack.key, LEHR_URL: stack.url };
   const printed: Record<string, unknown> = {};
-  for (const { language, label, text } of blocksOf(TEXT)) {
+  for (const { language, label, text: command } of blocksOf(TEXT)) {
     expect(language).toBe('sh');
-    const { stdout } = await promisify(execFile)('sh', ['-eu', '-c', text], { cwd, env });
+    const { stdout } = await promisify(execFile)('sh', ['-eu', '-c', command], { cwd, env });
     printed[label] = JSON.parse(stdout);
   }
-  const said = 'a red circle on a blue background';
+  const text = 'a red circle on a blue background';
   expect(printed).toMatchObject({
-    transcribe: { status: 'succeeded', output: { text: said } },
-    chain: { status: 'succeeded', output: { text: said, images: [{ seed: 7 }] } },
+    transcribe: { status: 'succeeded', output: { text } },
+    chain: { status: 'succeeded', output: { text, images: [{ seed: 7 }] } },
     workflow: { status: 'succeeded', output: { images: [{}, {}] } },
   });
 });
 
-test('its metrics are those of the list', () => {
+test('Every metric in docs/speech.md exists', () => {
   const named = [...TEXT.matchAll(/`(lehr_\w+)`/g)].map(([, name]) => name);
   const known: readonly string[] = Object.values(METRICS).map(({ name }) => name);
   expect(named.length).toBeGreaterThan(0);

@@ -1,4 +1,4 @@
-/** Speech through the whole of Lehr: real processes, the demo Whisper, recorded voices. */
+/** Speech through all of Lehr: real processes, the demo Whisper model, recorded voices. */
 import { readFile } from 'node:fs/promises';
 import { parseSync } from 'subtitle';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -19,7 +19,7 @@ afterAll(() => server.stop());
 const dataUri = async (name: string): Promise<string> =>
   `data:audio/wav;base64,${(await readFile(new URL(name, SAMPLES))).toString('base64')}`;
 
-const listening = async (env: Record<string, string> = {}): Promise<Stack> =>
+const startSpeechStack = async (env: Record<string, string> = {}): Promise<Stack> =>
   startStack(server, { LEHR_MODELS: await speechModels(), ...env });
 
 const submit = async (stack: Stack, request: object): Promise<Job> => {
@@ -30,8 +30,8 @@ const submit = async (stack: Stack, request: object): Promise<Job> => {
 };
 
 describe('speech to text', () => {
-  test('a recorded sentence becomes its words, timed, with honest numbers', async () => {
-    const stack = await listening();
+  test('A recorded sentence is transcribed with segment times and correct metrics', async () => {
+    const stack = await startSpeechStack();
     await stack.worker();
     const { id } = await submit(stack, {
       type: 'speech-to-text',
@@ -58,29 +58,29 @@ describe('speech to text', () => {
     expect(metrics?.audio_seconds).toBeCloseTo(2.37, 1);
   });
 
-  test('what is said so far comes as events whose texts joined are the transcript', async () => {
-    const stack = await listening();
+  test('The texts of the output events of a transcription join to its transcript', async () => {
+    const stack = await startSpeechStack();
     const { id } = await submit(stack, {
       type: 'speech-to-text',
       input: { audio: await dataUri('en_fox.wav') },
     });
     const events = readEvents(await stack.ask('GET', `/v1/jobs/${id}/events`));
     await stack.worker();
-    let said = '';
+    let text = '';
     let end: Job | undefined;
     for await (const { data } of events) {
       if (data.type === 'job.output') {
-        expect(data.data.offset).toBe(said.length);
-        said += data.data.text;
+        expect(data.data.offset).toBe(text.length);
+        text += data.data.text;
       }
       if (data.type === 'job.succeeded') end = data.data;
     }
-    expect(said).not.toBe('');
-    expect(end?.output?.text).toBe(said);
+    expect(text).not.toBe('');
+    expect(end?.output?.text).toBe(text);
   });
 
-  test('silence is an empty text', async () => {
-    const stack = await listening();
+  test('Silence is transcribed as an empty text', async () => {
+    const stack = await startSpeechStack();
     await stack.worker();
     const silence = wav(new Int16Array(3 * 16_000)).toString('base64');
     const { id } = await submit(stack, {
@@ -93,8 +93,8 @@ describe('speech to text', () => {
     });
   });
 
-  test('what is no audio, too long, or at an address that answers nothing fails with its reason', async () => {
-    const stack = await listening();
+  test('Audio that is invalid, too long or unreachable fails its job with the reason', async () => {
+    const stack = await startSpeechStack();
     await stack.worker();
     const tooLong = await readFile(new URL('../broken/silence_1h_small.flac', SAMPLES), 'base64');
     const ends = await Promise.all(
@@ -114,8 +114,8 @@ describe('speech to text', () => {
     ]);
   });
 
-  test('a request that cannot be is refused with its field named, and nothing is stored', async () => {
-    const stack = await listening();
+  test('An invalid speech request is refused, its field is named, and no job is stored', async () => {
+    const stack = await startSpeechStack();
     const audio = 'https://example.com/a.wav';
     const wrong: [pointer: string, input: object][] = [
       ['/input/audio', { audio: 'ftp://example.com/a.wav' }],
@@ -134,8 +134,8 @@ describe('speech to text', () => {
     expect(data).toEqual([]);
   });
 
-  test('ten minutes of speech, in both modes: the text is complete, its times never go back, memory stays flat', async () => {
-    const stack = await listening();
+  test('Ten minutes of speech give a complete text with rising times in both modes, without memory growth', async () => {
+    const stack = await startSpeechStack();
     const worker = await stack.worker();
     const { bytes, text } = await spokenMinutes(10);
     const file = await stack.upload('speech.wav', bytes);
@@ -159,14 +159,14 @@ describe('speech to text', () => {
       }
       peaks.push(await peakMemory(worker.pid));
     }
-    // What a job leaves is collected when enough of it lies about, so the peak rises at first, and then no more: three jobs
-    // that kept as much as their waveforms would raise it by twice a job.
+    // Garbage is collected only when there is enough of it, so the peak rises over the first jobs and then stays. A leak of one
+    // waveform per job would raise it by twice this limit over three jobs.
     const perJob = bytes.length + (bytes.length / 2) * Float32Array.BYTES_PER_ELEMENT;
     expect(peaks[8] - peaks[5], `peaks: ${peaks}`).toBeLessThan(perJob);
   }, 300_000);
 });
 
-/** Bytes it had in memory at most. */
+/** The peak resident memory of a process, in bytes. */
 async function peakMemory(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1]) * 1024;
