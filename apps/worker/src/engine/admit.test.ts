@@ -17,7 +17,7 @@ test('Samples with the fewest steps join first, up to the row cap', () => {
   expect(admitted(waiting).map(({ steps }) => steps)).toEqual([4, 8, 20, 30]);
 });
 
-test('A long sample that has waited long joins before a short newcomer', () => {
+test('A long sample that has waited long joins before a short new one', () => {
   const waiting = [sample(4), sample(50, { arrivedAt: -5000 })];
   expect(admitted(waiting, { rowCap: 2 })).toEqual([waiting[1]]);
 });

@@ -1,6 +1,6 @@
 /**
  * The engine: pictures (diffusion/) and windows of audio (whisper/) take turns on one device. Samples arrive as messages,
- * pictures and text leave as messages; the engine knows no queue and no store.
+ * pictures and text leave as messages; queues and stores are the worker's part.
  */
 import { toPlainError } from '@lehr/shared';
 import { DiffusionLanes } from './diffusion/diffusion-lanes.ts';

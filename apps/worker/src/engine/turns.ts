@@ -12,7 +12,7 @@ export interface TurnTaker {
 
 export class Turns {
   readonly #usedMs = new Map<TurnTaker, number>();
-  /** Device time of the last one chosen. A newcomer starts here, so that time spent idle gives no claim to more turns. */
+  /** Device time of the last one chosen. A new one starts with it, so that time spent idle gives no claim to more turns. */
   #levelMs = 0;
 
   /** The one to take the next turn; undefined when none has work. */

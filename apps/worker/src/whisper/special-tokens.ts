@@ -94,16 +94,19 @@ export function taskTokens(
   const last = timestamps ? [] : [special.noTimestamps];
   const { multilingual } = special;
   if (!multilingual) {
-    if (translate) throw refusal('/input/task', 'This model knows only English; it cannot translate.');
+    if (translate) throw refusal('/input/task', 'This model supports only English and cannot translate.');
     if (language !== undefined && language !== 'en') {
-      throw refusal('/input/language', `This model knows only English, not "${language}".`);
+      throw refusal('/input/language', `This model supports only English, not "${language}".`);
     }
     return last;
   }
   const token = multilingual.languages.get(language ?? '');
   if (token === undefined) {
     const codes = [...multilingual.languages.keys()].join(', ');
-    throw refusal('/input/language', `This model does not know "${language}"; it knows ${codes}.`);
+    throw refusal(
+      '/input/language',
+      `This model does not support the language "${language}". It supports: ${codes}.`,
+    );
   }
   return [token, translate ? multilingual.translate : multilingual.transcribe, ...last];
 }

@@ -122,10 +122,10 @@ test('Special ids are found by name when generation_config.json does not have th
 });
 
 test('The prompt of a task is that of openai', () => {
-  const wish = { language: 'en', translate: false, timestamps: true };
+  const options = { language: 'en', translate: false, timestamps: true };
   const { special } = multilingual;
-  expect([special.start, ...taskTokens(special, wish)]).toEqual(goldens.special_multilingual.sot_sequence);
-  expect([english.special.start, ...taskTokens(english.special, wish)]).toEqual(
+  expect([special.start, ...taskTokens(special, options)]).toEqual(goldens.special_multilingual.sot_sequence);
+  expect([english.special.start, ...taskTokens(english.special, options)]).toEqual(
     goldens.special_en.sot_sequence,
   );
   expect(taskTokens(special, { language: 'es', translate: true, timestamps: false })).toEqual([

@@ -185,13 +185,13 @@ test('A segment is posted when it ends, and the result has the same segments', a
   const samples = Array.from({ length: 8 }, (_, seed) => request({ seed, timestamps: 'segment' }));
   for (const sample of samples) lane.submit(sample);
   await runDry();
-  const heard = ofType('segment');
-  expect(heard.length).toBeGreaterThan(4);
+  const ended = ofType('segment');
+  expect(ended.length).toBeGreaterThan(4);
   for (const { id } of samples) {
     const { segments } = ofType('transcribed').find(({ sample }) => sample === id) as TranscribedMessage;
-    const told = heard.filter(({ sample }) => sample === id);
-    expect(told.every(({ provisional }) => !provisional)).toBe(true);
-    expect(segments.slice(0, told.length)).toEqual(told.map(({ segment }) => segment));
+    const posted = ended.filter(({ sample }) => sample === id);
+    expect(posted.every(({ provisional }) => !provisional)).toBe(true);
+    expect(segments.slice(0, posted.length)).toEqual(posted.map(({ segment }) => segment));
   }
 });
 

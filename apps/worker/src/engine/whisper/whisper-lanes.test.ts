@@ -125,8 +125,13 @@ test('A window that cannot be served fails, and a cancelled one is reported as c
       sample: wrong.id,
       failure: {
         code: 'invalid-input',
-        message: 'This model does not know "xx"; it knows en, es.',
-        problems: [{ pointer: '/input/language', detail: 'This model does not know "xx"; it knows en, es.' }],
+        message: 'This model does not support the language "xx". It supports: en, es.',
+        problems: [
+          {
+            pointer: '/input/language',
+            detail: 'This model does not support the language "xx". It supports: en, es.',
+          },
+        ],
       },
     },
   ]);
