@@ -152,7 +152,7 @@ test('Scores stay inside their class, however long the queue is', async () => {
   }
 });
 
-test('A line that is busy for years of engine time keeps its order, and no waiting score is ever rewritten', async () => {
+test('A queue that is busy for years of engine time keeps its order, and the scores of waiting jobs never change', async () => {
   const world = await admissionWorld();
   const { prioritizedKey } = world.queues.of(GROUP);
   const cost = 100 * 86_400_000;
@@ -173,20 +173,20 @@ test('A line that is busy for years of engine time keeps its order, and no waiti
   expect(await world.serve(1)).toEqual(['new']);
 });
 
-test('A line that ten thousand tenants used still admits after it was idle, and forgets their tags piece by piece', async () => {
+test('A queue that ten thousand tenants used still admits jobs after it was idle, and removes their tags gradually', async () => {
   const world = await admissionWorld();
   const asked: Promise<unknown>[] = [];
   for (let i = 0; i < 10_000; i++) asked.push(world.ask({ tenant: tenant(`t${i}`) }));
   await Promise.all(asked);
   const tags = world.keys.fairTags(GROUP, 'standard');
   expect(await world.redis.zcard(tags)).toBe(10_000);
-  // The last admission is as long ago as it must be for the line to be idle.
+  // The last admission is long enough ago for the queue to count as idle.
   await world.redis.hset(world.keys.fair(GROUP), 'standard :last', 0);
   for (let i = 0; i < 800; i++) expect(await world.ask()).toMatchObject({ code: 'admitted' });
   expect(await world.redis.zcard(tags)).toBe(1);
 });
 
-test('The wait that refuses a job is that of its own tenant: the backlog of another tenant refuses nobody else', async () => {
+test("A job is refused for its own tenant's wait; the backlog of another tenant does not count", async () => {
   const world = await admissionWorld();
   const limits = { maxWaitMs: 60_000, workers: 1 };
   for (let i = 0; i < 50; i++) await world.enter({ tenant: tenant('flood'), cost: 10_000 });
@@ -197,7 +197,7 @@ test('The wait that refuses a job is that of its own tenant: the backlog of anot
   }
 });
 
-test('Work in other groups delays a job no longer than each group runs beside its own', async () => {
+test("Work in other groups delays a job at most as much as the job's own group does", async () => {
   const world = await admissionWorld();
   const elsewhere = { elsewhereMs: 3_600_000, elsewhereGroups: 2, maxWaitMs: 5000 };
   expect(await world.ask({ ...elsewhere, cost: 1000 })).toMatchObject({ code: 'admitted' });

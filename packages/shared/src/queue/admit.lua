@@ -85,14 +85,14 @@ local virtual_time = tonumber(redis.call('HGET', KEYS[3], class) or 0)
 local last = class .. ' :last'
 local is_idle = now - tonumber(redis.call('HGET', KEYS[3], last) or 0) > SETTLE_MS
 if is_idle and redis.call('ZCOUNT', KEYS[4], first, first + CLASS_SPAN - 1) == 0 then
-  -- No job of the class waits, and none is on its way into the queue: what tenants used before no longer counts.
+  -- No job of the class waits, and none is on its way into the queue: earlier use by tenants no longer counts.
   local latest = tonumber(redis.call('ZRANGE', KEYS[10], -1, -1, 'WITHSCORES')[2] or 0)
   virtual_time = math.max(virtual_time, latest)
   redis.call('HSET', KEYS[3], class, virtual_time)
   start = virtual_time
   score = first + math.floor(start + COST_FACTOR * math.max(1, cost))
 end
--- A tag that is not past the virtual time says nothing any more. A few are removed per admission, at most one is added.
+-- A tag that is not past the virtual time has no effect. An admission removes a few of them and adds at most one.
 local passed = redis.call('ZRANGEBYSCORE', KEYS[10], '-inf', virtual_time, 'LIMIT', 0, TAGS_REMOVED)
 if #passed > 0 then redis.call('ZREM', KEYS[10], unpack(passed)) end
 redis.call('ZADD', KEYS[10], start + math.max(1, cost) / tonumber(ARGV[12]), tenant)

@@ -1,4 +1,4 @@
--- The ms that a job of this tenant would wait in one group, by the order that fair queueing gives it. Changes nothing.
+-- Estimates the ms that a job of this tenant would wait in one group, in the order of fair queueing. Writes nothing.
 --
 -- KEYS[1]  <prefix>:fair:<queue>, KEYS[2] <prefix>:fair:<queue>:<class>, KEYS[3] the queue's prioritized set,
 -- KEYS[4]  <prefix>:load:<queue>

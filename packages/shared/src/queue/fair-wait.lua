@@ -2,8 +2,8 @@
 -- that use it (admit.lua, estimate.lua).
 --
 -- Start-time fair queueing (Goyal, Vin, Cheng 1996) inside each class: a tenant's next job starts, in virtual time, where its
--- last one ended, but never before the class's virtual time. A tenant that was idle gains nothing from it, and a tenant that
--- floods the queue stands in line behind itself.
+-- last one ended, but never before the virtual time of the class. An idle tenant saves up nothing, and the jobs of a tenant
+-- that floods the queue wait behind each other.
 
 -- How strongly short jobs go first: a job's place is its start tag plus this many times its own cost. So shorter jobs overtake
 -- a long one only if they arrive within that much engine time.
@@ -34,8 +34,8 @@ local function fair_place(fair, tenants, prioritized, load, first, classes, tena
   return start, score, ahead_ms
 end
 
--- Work in other groups delays a job no longer than its own place does: a worker runs its lanes side by side, so each other
--- group takes at most as much time as this job's own group until the job is through.
+-- Work in other groups delays a job at most as much as its own group does: a worker runs its lanes side by side, so until
+-- the job is done each other group takes at most as much time as the job's own group.
 local function wait_ms(ahead_ms, cost, elsewhere_ms, elsewhere_groups, workers)
   local elsewhere = math.min(elsewhere_ms, elsewhere_groups * (ahead_ms + math.max(1, cost)))
   return (ahead_ms + elsewhere) / math.max(1, workers)

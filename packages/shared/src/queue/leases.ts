@@ -47,7 +47,7 @@ export class Leases {
   add(lease: Lease): void {
     const earlier = this.#held.get(lease.jobId);
     this.#held.set(lease.jobId, lease);
-    // A job has one lease at a time: that it was claimed again proves that the earlier lease was lost.
+    // A job has one lease at a time, so a second claim proves that the earlier lease was lost.
     if (earlier) this.#lost(earlier);
   }
 

@@ -1,8 +1,8 @@
--- Gives waiting jobs their scores back.
+-- Restores the scores of waiting jobs.
 --
 -- KEYS[1]  the queue's wait list, KEYS[2] its prioritized set
 -- ARGV     id, score, id, score, ...
--- A job that is in neither was claimed meanwhile and stays as it is.
+-- A job that is in neither was claimed meanwhile and is left alone.
 
 for i = 1, #ARGV, 2 do
   local id, score = ARGV[i], ARGV[i + 1]

@@ -1,13 +1,13 @@
 /**
  * A job's score in its group queue: its priority class, then its place in virtual time. BullMQ's claim takes the smallest score of
- * the prioritized set and reads nothing else from it, so the score is our own: class x 2^51 + virtual milliseconds. A class holds
+ * the prioritized set and reads nothing else from it, so Lehr sets the score: class x 2^51 + virtual milliseconds. A class holds
  * 2^51 ms, 71,000 years of engine time, so scores are never shifted and never run out, and a double keeps them exact.
  */
 import { PRIORITY_CLASSES, type PriorityClass } from '../contracts/job.ts';
 
 export const CLASS_SPAN = 2 ** 51;
 
-/** The smallest score of a class: the front of its line. */
+/** The smallest score of a class. */
 export const firstScore = (priority: PriorityClass): number =>
   PRIORITY_CLASSES.indexOf(priority) * CLASS_SPAN;
 
@@ -16,5 +16,5 @@ export function classOfScore(score: number): PriorityClass {
   return PRIORITY_CLASSES[Math.min(index, PRIORITY_CLASSES.length - 1)];
 }
 
-/** BullMQ's own priority of a job, from 1. It only tells BullMQ to use the prioritized set; the order is the score's. */
+/** BullMQ's priority of a job, from 1. It only makes BullMQ use the prioritized set; the score decides the order. */
 export const bullPriority = (score: number): number => PRIORITY_CLASSES.indexOf(classOfScore(score)) + 1;
