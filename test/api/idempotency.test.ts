@@ -116,7 +116,7 @@ describe('Idempotency-Key', () => {
   test('A request so slow that its retry made the job gets its charge back and is answered as a replay', async () => {
     const world = await apiWorld(server.url);
     const other = await apiWorld(server.url, { keys: world.parts.keys });
-    const giveBack = vi.spyOn(world.parts.quotas, 'giveBack');
+    const refund = vi.spyOn(world.parts.quotas, 'refund');
     const create = world.parts.records.create.bind(world.parts.records);
     let storeNow = () => {};
     const held = new Promise<void>((resolve) => {
@@ -135,14 +135,14 @@ describe('Idempotency-Key', () => {
     expect(late.status).toBe(202);
     expect(late.headers.get('idempotency-replayed')).toBe('true');
     expect((await jobOf(late)).id).toBe((await jobOf(made)).id);
-    expect(giveBack).toHaveBeenCalledOnce();
+    expect(refund).toHaveBeenCalledOnce();
     expect(await jobsIn(world)).toBe(1);
     expect(await world.parts.metricsPage.render()).not.toContain('lehr_jobs_accepted_total{');
   });
 
   test('A request whose create was repeated after a lost reply counts as the one that made the job', async () => {
     const world = await apiWorld(server.url);
-    const giveBack = vi.spyOn(world.parts.quotas, 'giveBack');
+    const refund = vi.spyOn(world.parts.quotas, 'refund');
     const create = world.parts.records.create.bind(world.parts.records);
     vi.spyOn(world.parts.records, 'create').mockImplementation(async (...job) => {
       await create(...job);
@@ -151,7 +151,7 @@ describe('Idempotency-Key', () => {
     const made = await world.ask('POST', '/v1/jobs', circle, withKey('k'));
     expect(made.status).toBe(202);
     expect(made.headers.has('idempotency-replayed')).toBe(false);
-    expect(giveBack).not.toHaveBeenCalled();
+    expect(refund).not.toHaveBeenCalled();
     expect(await jobsIn(world)).toBe(1);
     expect(await world.parts.metricsPage.render()).toMatch(/lehr_jobs_accepted_total\{.*\} 1\n/);
   });

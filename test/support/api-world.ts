@@ -6,8 +6,8 @@ import { onTestFinished } from 'vitest';
 import type { Api, ApiParts } from '../../apps/api/src/api.ts';
 import { createApp } from '../../apps/api/src/app.ts';
 import { anyOf } from '../../apps/api/src/auth/authenticator.ts';
+import { configuredKey } from '../../apps/api/src/auth/configured-key.ts';
 import { KeyStore } from '../../apps/api/src/auth/key-store.ts';
-import { oneKey } from '../../apps/api/src/auth/one-key.ts';
 import { StoredKeys } from '../../apps/api/src/auth/stored-keys.ts';
 import { LargeBodies } from '../../apps/api/src/bodies/large-bodies.ts';
 import { UnansweredRequests } from '../../apps/api/src/calls/unanswered-requests.ts';
@@ -135,7 +135,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     }),
     holdMs: 120_000,
     outputTtlMs: 60_000,
-    authenticator: anyOf(oneKey(API_KEY), new StoredKeys(keyStore, clock, silentLog)),
+    authenticator: anyOf(configuredKey(API_KEY), new StoredKeys(keyStore, clock, silentLog)),
     publicUrl: PUBLIC_URL,
     metrics,
     metricsPage: page,

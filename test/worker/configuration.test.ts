@@ -30,6 +30,12 @@ test('A worker reports every fault of its configuration in one message and witho
   ]);
 });
 
+test('A worker that cannot reach Redis says so in one line and may be restarted', async () => {
+  const { code, text } = await refused({});
+  expect(code).toBe(69);
+  expect(text).toBe(`lehr worker: Redis does not answer at ${new URL(NOBODY).host}`);
+});
+
 test('A worker whose models file has no model of its tasks does not start', async () => {
   const { code, text } = await refused({ LEHR_TASKS: 'whisper' });
   expect(code).toBe(78);

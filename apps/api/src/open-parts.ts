@@ -13,8 +13,8 @@ import { RecordStore } from '@lehr/shared/records';
 import { keysOf, type Redis } from '@lehr/shared/redis';
 import type { ApiParts } from './api.ts';
 import { anyOf } from './auth/authenticator.ts';
+import { configuredKey } from './auth/configured-key.ts';
 import { KeyStore } from './auth/key-store.ts';
-import { oneKey } from './auth/one-key.ts';
 import { StoredKeys } from './auth/stored-keys.ts';
 import { LargeBodies } from './bodies/large-bodies.ts';
 import { UnansweredRequests } from './calls/unanswered-requests.ts';
@@ -115,7 +115,7 @@ async function openAuth({ config, redis, log }: OpenOptions, { keys }: Stores) {
   const pepper = config.LEHR_KEY_PEPPER ?? (await homeSecret(config.LEHR_HOME, 'key-pepper')).value;
   const keyStore = new KeyStore(redis, keys, pepper);
   const rootKey = config.LEHR_API_KEY ?? (await localKey(config.LEHR_HOME, log));
-  return { keyStore, authenticator: anyOf(oneKey(rootKey), new StoredKeys(keyStore, clock, log)) };
+  return { keyStore, authenticator: anyOf(configuredKey(rootKey), new StoredKeys(keyStore, clock, log)) };
 }
 
 async function localKey(home: string, log: Log): Promise<string> {

@@ -1,4 +1,7 @@
-/** Starts one worker from the environment. The first SIGTERM or SIGINT drains it, the second one ends it at once. */
+/**
+ * Starts one worker from the environment. The first SIGTERM or SIGINT drains it, the second one ends it at once. Exit codes: 0
+ * stopped, 1 internal error, 69 a dependency is unavailable, 78 bad configuration.
+ */
 import type { AddressInfo } from 'node:net';
 import { demoModelsFile } from '@lehr/demo-models';
 import { ConfigError, createLog, createMetrics, LehrError, type MetricsPage } from '@lehr/shared';
@@ -58,8 +61,14 @@ async function openHealthPort(
   }
 }
 
+/** As in sysexits.h: a supervisor may restart a worker whose Redis or store is unavailable. */
+function exitCodeOf(error: unknown): number {
+  if (error instanceof ConfigError) return 78;
+  return error instanceof LehrError ? 69 : 1;
+}
+
 main().catch((error: unknown) => {
   const isExpected = error instanceof ConfigError || error instanceof LehrError;
   process.stderr.write(`lehr worker: ${isExpected ? error.message : (error as Error).stack}\n`);
-  process.exit(isExpected ? 78 : 1);
+  process.exit(exitCodeOf(error));
 });

@@ -1,18 +1,18 @@
 /**
- * The one error of the house: a closed code, the cause it came from, and whether trying again makes sense.
- * The API turns a code into an HTTP status, the worker into the error a job carries; neither invents one.
+ * The error class of Lehr: a code of a closed list, a cause, and whether a retry makes sense. The API maps the code to an HTTP
+ * status, and the worker stores it with the job that failed.
  */
 
 interface CodeFacts {
-  /** HTTP status when the error answers a request. */
+  /** HTTP status of a response with this error. */
   readonly status: number;
   readonly title: string;
-  /** May the same request or job succeed if it is tried again unchanged? */
+  /** Whether the same request or job may succeed when it is retried unchanged. */
   readonly retryable: boolean;
 }
 
 export const ERROR_CODES = {
-  // A request we refuse.
+  // A request that is refused.
   'invalid-request': { status: 400, title: 'Invalid request', retryable: false },
   unauthenticated: { status: 401, title: 'Not authenticated', retryable: false },
   forbidden: { status: 403, title: 'Not allowed', retryable: false },
@@ -50,13 +50,13 @@ export type ErrorCode = keyof typeof ERROR_CODES;
 export interface FieldProblem {
   /** JSON pointer to the field, for example `/input/width`. */
   readonly pointer: string;
-  /** What is wrong with it and what is allowed. */
+  /** What is wrong with its value and what is allowed. */
   readonly detail: string;
 }
 
 export interface LehrErrorOptions extends ErrorOptions {
   readonly problems?: readonly FieldProblem[];
-  /** Seconds after which the caller may come back. */
+  /** Seconds after which the caller may retry. */
   readonly retryAfterS?: number;
 }
 
@@ -86,14 +86,14 @@ export class LehrError extends Error {
   }
 }
 
-/** The given error if it is ours, else an `internal` one that keeps it as its cause. */
+/** The error itself if it is a LehrError; otherwise a LehrError with this code and the error as its cause. */
 export function toLehrError(error: unknown, code: ErrorCode = 'internal'): LehrError {
   if (error instanceof LehrError) return error;
   const message = error instanceof Error ? error.message : String(error);
   return new LehrError(code, message, { cause: error });
 }
 
-/** What of an error another process is sent, or a record keeps: the class does not survive the way. */
+/** The fields of an error that are sent to another process or stored with a job: the class itself cannot be. */
 export interface PlainError {
   readonly code: ErrorCode;
   readonly message: string;
@@ -106,7 +106,7 @@ export function toPlainError(error: unknown, code?: ErrorCode): PlainError {
   return { code: known, message, ...(problems.length > 0 && { problems }) };
 }
 
-/** Ends a switch over a union: reaching it is a bug the compiler should have caught. */
+/** The default case of a switch over a union: the compiler refuses it unless all cases are handled. */
 export function unreachable(value: never): never {
   throw new Error(`Unexpected value ${JSON.stringify(value)}. This is a bug in Lehr.`);
 }

@@ -7,9 +7,9 @@ import type { ApiEnv } from '../middleware/api-env.ts';
 const USER = 'admin';
 const BEARER = /^Bearer +([\x21-\x7e]+) *$/i;
 
-/** Lets only keys with the right to administer pass: as a bearer token, or as the password of `admin` in a browser. */
-export function administrators(authenticator: Authenticator): MiddlewareHandler<ApiEnv> {
-  return async function administrators(c, next) {
+/** Requires a key with the scope `admin`: as a bearer token, or as the password of the user `admin` in a browser. */
+export function requireAdmin(authenticator: Authenticator): MiddlewareHandler<ApiEnv> {
+  return async function requireAdmin(c, next) {
     const basic = auth(c.req.raw);
     const [, bearer] = BEARER.exec(c.req.header('authorization') ?? '') ?? [];
     const key = basic?.username === USER ? basic.password : bearer;

@@ -1,7 +1,6 @@
 /**
- * bull-board at /admin/queues, for looking only: a job is called off through the API, so that its record stays the
- * truth. One BullMQ Queue per group over the API's one connection; groups are looked up when the page asks, so new ones appear
- * without a restart.
+ * bull-board at /admin/queues, read-only: jobs are cancelled through the API, which keeps their records correct. There is one
+ * BullMQ Queue per group over the API's connection; the groups are read on each request, so new ones appear without a restart.
  */
 import { createBullBoard } from '@bull-board/api';
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
@@ -15,7 +14,7 @@ import { secureHeaders } from 'hono/secure-headers';
 import type { Api, ApiParts } from '../api.ts';
 import { answerErrors } from '../dialects/answer-errors.ts';
 import type { ApiEnv } from '../middleware/api-env.ts';
-import { administrators } from './admin-auth.ts';
+import { requireAdmin } from './admin-auth.ts';
 
 const PATH = '/admin/queues';
 
@@ -29,13 +28,13 @@ export function mountBoard(app: Api, parts: ApiParts): void {
       uiConfig: {
         boardTitle: 'Lehr',
         hideDocsLink: true,
-        // It would count BullMQ's own workers, and none run here; /v1/queues has the real ones.
+        // It would count BullMQ workers, which Lehr does not use; /v1/queues shows Lehr's workers.
         showWorkers: false,
         miscLinks: [{ text: 'API', url: presenter.url('/docs') }],
       },
     },
   });
-  const shown = new Set<string>();
+  const added = new Set<string>();
 
   app.use(
     '/admin/*',
@@ -48,26 +47,26 @@ export function mountBoard(app: Api, parts: ApiParts): void {
         frameAncestors: ["'none'"],
       },
     }),
-    administrators(authenticator),
-    // Behind a proxy the page's origin is the public one.
+    requireAdmin(authenticator),
+    // Behind a proxy the origin of the page is the public URL.
     csrf({ origin: (origin, c) => [new URL(c.req.url).origin, new URL(publicUrl).origin].includes(origin) }),
   );
   app.get(`${PATH}/`, (c) => c.redirect(PATH, 308));
-  app.use(`${PATH}/api/*`, async function showNewGroups(_, next) {
+  app.use(`${PATH}/api/*`, async function addNewGroups(_, next) {
     for (const name of await redis.smembers(keys.groups)) {
-      if (shown.has(name)) continue;
-      shown.add(name);
+      if (added.has(name)) continue;
+      added.add(name);
       board.addQueue(new BullMQAdapter(openQueue(name, redis, keys), { readOnlyMode: true }));
     }
     await next();
   });
-  // bull-board brings its own copy of Hono's types; it runs in our context all the same.
+  // bull-board has its own copy of Hono's types; at run time the plugin uses our context.
   const plugin = adapter.registerPlugin() as unknown as Hono<ApiEnv>;
   plugin.onError(answerErrors(log));
   app.route(PATH, plugin);
 }
 
-/** For reading: it writes no metadata, and outlives outages on a connection that fails fast. */
+/** Only reads: it writes no metadata, and a failing connection does not end it. */
 function openQueue(name: string, redis: Redis, keys: Keys): Queue {
   const queue = new Queue(name, {
     connection: redis,

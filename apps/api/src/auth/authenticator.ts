@@ -1,21 +1,21 @@
-/** Who is calling, and what that key may do. */
+/** Maps the key of a request to its caller and rights. */
 import type { KeyLimits, Scope, TenantId } from '@lehr/shared';
 
 export interface Caller {
-  /** Jobs are read and changed by (tenant, id); nobody sees another tenant's. */
+  /** Jobs are looked up by tenant and id, so no tenant sees the jobs of another one. */
   readonly tenant: TenantId;
-  /** Of the key: what it spends and repeats is counted for itself. */
+  /** Budgets and idempotency keys are separate for each key. */
   readonly keyId: string;
   readonly scopes: ReadonlySet<Scope>;
   readonly limits: KeyLimits;
 }
 
 export interface Authenticator {
-  /** The caller that this key stands for; undefined for a key nobody has. */
+  /** The caller with this key; undefined for an unknown key. */
   authenticate(key: string): Promise<Caller | undefined>;
 }
 
-/** Asks each in turn. */
+/** Tries each in order. */
 export function anyOf(...authenticators: readonly Authenticator[]): Authenticator {
   return {
     authenticate: async (key) => {

@@ -1,4 +1,4 @@
-/** Keys in Redis: a hash each, with a digest where the secret was. */
+/** The API keys in Redis: one hash per key, with a digest in place of the secret. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import {
   type ApiKey,
@@ -29,14 +29,14 @@ const StoredKeySchema = z.object({
     .preprocess((text) => JSON.parse(String(text)), z.object(KeyLimitsSchema.shape).partial())
     .transform((limits): KeyLimits => ({ ...DEFAULT_LIMITS, ...limits })),
   created_at: z.coerce.number(),
-  /** ms; absent: never. */
+  /** ms; absent: the key does not expire. */
   expires_at: z.coerce.number().optional(),
   last_used_at: z.coerce.number().optional(),
 });
 export type StoredKey = z.output<typeof StoredKeySchema>;
 
 /**
- * Writes fields of a key that is there, and takes away those named empty; a key that was revoked meanwhile does not come back.
+ * Sets fields of a key that exists, and removes those with an empty value. A key that was revoked meanwhile is not created again.
  * KEYS[1] the key; ARGV name, value, ...
  */
 const CHANGE_LUA = `
@@ -59,10 +59,10 @@ export class KeyStore {
     this.#change = defineScript(redis, 'lehrChangeKey', CHANGE_LUA);
   }
 
-  /** The only time that the key itself is known. `now` in ms. */
+  /** Creates a key. The result is the only place that has its secret. `now` in ms. */
   async create(request: KeyRequest, now: number): Promise<NewApiKey> {
     const text = drawKey();
-    // Two keys of one id would be one key with two secrets.
+    // An id that is taken: create another one.
     if ((await this.#redis.zadd(this.#keys.apiKeys, 'NX', now, text.id)) === 0) {
       return this.create(request, now);
     }
@@ -80,13 +80,13 @@ export class KeyStore {
     return { ...present(stored), key: writeKey(request.env, text) };
   }
 
-  /** Undefined when there is none, or no longer. */
+  /** Undefined when there is no such key. */
   async find(id: string): Promise<StoredKey | undefined> {
     if (!isKeyId(id)) return undefined;
     return decode(await this.#redis.hgetall(this.#keys.apiKey(id)));
   }
 
-  /** Every key, oldest first. */
+  /** All keys, the oldest first. */
   async list(): Promise<ApiKey[]> {
     const ids = await this.#redis.zrange(this.#keys.apiKeys, '0', '-1');
     const pipeline = this.#redis.pipeline();
@@ -121,7 +121,7 @@ export class KeyStore {
     await this.#write(id, { last_used_at: String(now) });
   }
 
-  /** False when there was no such key. */
+  /** Returns false when there was no such key. */
   async revoke(id: string): Promise<boolean> {
     if (!isKeyId(id)) return false;
     const [removed] = await Promise.all([
@@ -132,7 +132,7 @@ export class KeyStore {
     return removed > 0;
   }
 
-  /** Compares digests, so that the time taken tells nothing. */
+  /** Compares digests in constant time. */
   isSecretOf(stored: StoredKey, secret: string): boolean {
     return timingSafeEqual(Buffer.from(stored.digest), Buffer.from(this.#digest(secret)));
   }

@@ -1,4 +1,4 @@
-/** How a key is written: `lehr_<env>_<id>_<secret>`. The prefix lets a secret scanner find one that leaked. */
+/** The text of a key: `lehr_<env>_<id>_<secret>`. The prefix lets secret scanners find a leaked key. */
 import { randomInt } from 'node:crypto';
 
 const BASE62 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
@@ -20,7 +20,7 @@ export const keyPrefix = (env: string, id: string): string => `lehr_${env}_${id}
 
 export const writeKey = (env: string, { id, secret }: KeyText): string => `${keyPrefix(env, id)}_${secret}`;
 
-/** Undefined for a text that no key looks like. */
+/** Undefined for a text that is not a key. */
 export function readKey(text: string): KeyText | undefined {
   const [, id, secret] = KEY.exec(text) ?? [];
   return id === undefined ? undefined : { id, secret };

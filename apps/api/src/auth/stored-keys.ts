@@ -1,6 +1,6 @@
 /**
- * Keys that administrators made. What was read of a key is good for half a second, so a busy caller costs no round trip and a
- * revoked key works nowhere a second later.
+ * Accepts the keys in Redis. A key is cached for half a second: a busy caller costs no round trip, and every process refuses a
+ * revoked key within a second.
  */
 import type { Clock, Log } from '@lehr/shared';
 import { Recent } from '../recent.ts';
@@ -8,12 +8,12 @@ import type { Authenticator, Caller } from './authenticator.ts';
 import type { KeyStore, StoredKey } from './key-store.ts';
 import { readKey } from './key-text.ts';
 
-const FRESH_MS = 500;
-/** Keys remembered before all are forgotten: whoever guesses ids must not fill the memory. */
-const MAX_KEYS = 10_000;
-const USE_NOTED_EVERY_MS = 60_000;
+const CACHE_MS = 500;
+/** The cache is cleared above this, so that requests with random ids cannot fill the memory. */
+const MAX_CACHED_KEYS = 10_000;
+const USE_STORED_EVERY_MS = 60_000;
 
-interface Known {
+interface CachedKey {
   readonly stored: StoredKey;
   readonly caller: Caller;
 }
@@ -22,9 +22,9 @@ export class StoredKeys implements Authenticator {
   readonly #store: KeyStore;
   readonly #clock: Clock;
   readonly #log: Log;
-  readonly #known = new Map<string, Recent<Known | undefined>>();
-  /** Ids whose use is being noted. */
-  readonly #noting = new Set<string>();
+  readonly #cache = new Map<string, Recent<CachedKey | undefined>>();
+  /** Ids whose last use is being stored. */
+  readonly #storing = new Set<string>();
 
   constructor(store: KeyStore, clock: Clock, log: Log) {
     this.#store = store;
@@ -40,38 +40,38 @@ export class StoredKeys implements Authenticator {
     const now = this.#clock.now();
     const { expires_at, last_used_at } = known.stored;
     if (expires_at !== undefined && expires_at <= now) return undefined;
-    if (now - (last_used_at ?? 0) >= USE_NOTED_EVERY_MS) this.#noteUse(text.id, now);
+    if (now - (last_used_at ?? 0) >= USE_STORED_EVERY_MS) this.#storeUse(text.id, now);
     return known.caller;
   }
 
-  #find(id: string): Promise<Known | undefined> {
-    let recent = this.#known.get(id);
+  #find(id: string): Promise<CachedKey | undefined> {
+    let recent = this.#cache.get(id);
     if (!recent) {
-      if (this.#known.size >= MAX_KEYS) this.#known.clear();
-      recent = new Recent(() => this.#read(id), FRESH_MS, this.#clock);
-      this.#known.set(id, recent);
+      if (this.#cache.size >= MAX_CACHED_KEYS) this.#cache.clear();
+      recent = new Recent(() => this.#read(id), CACHE_MS, this.#clock);
+      this.#cache.set(id, recent);
     }
     return recent.get();
   }
 
-  async #read(id: string): Promise<Known | undefined> {
+  async #read(id: string): Promise<CachedKey | undefined> {
     const stored = await this.#store.find(id);
     if (!stored) return undefined;
     const { tenant, scopes, limits } = stored;
     return { stored, caller: { tenant, keyId: id, scopes: new Set(scopes), limits } };
   }
 
-  /** Nobody waits for it, and it is not worth a refusal. */
-  #noteUse(id: string, now: number): void {
-    if (this.#noting.has(id)) return;
-    this.#noting.add(id);
+  /** Runs in the background: a request neither waits for it nor fails with it. */
+  #storeUse(id: string, now: number): void {
+    if (this.#storing.has(id)) return;
+    this.#storing.add(id);
     this.#store
       .markUsed(id, now)
-      .catch((error) => this.#log.warn({ error, key: id }, 'the use of a key was not noted'))
+      .catch((error) => this.#log.warn({ error, key: id }, 'the last use of a key was not stored'))
       .finally(() => {
-        // What is remembered of the key is older than the note.
-        this.#known.delete(id);
-        this.#noting.delete(id);
+        // The cached key has an older last_used_at.
+        this.#cache.delete(id);
+        this.#storing.delete(id);
       });
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Files that callers upload for their jobs to read. The bytes lie in the store under `in/<tenant>/<id>`; what is known of
- * them lies in Redis and is forgotten with them.
+ * Files that callers upload as inputs of their jobs. The bytes are in the store under `in/<tenant>/<id>`, the record of a file is
+ * in Redis, and both expire together.
  */
 import {
   type Clock,
@@ -37,19 +37,18 @@ export interface FilesOptions {
   readonly store: ObjectStore;
   readonly clock: Clock;
   readonly ttlMs: number;
-  /** Of one file. */
+  /** Of all files of a request. */
   readonly maxBytes: number;
   /** How slowly an upload may arrive; tests shorten it. */
   readonly pace?: PaceLimits;
 }
 
-/** The file itself, and what is said of it: Replicate's client sends that as a file too. */
+/** The file and its metadata, which Replicate's client sends as a file too. */
 const MAX_FILES = 2;
-/** Uploads that are received at the same time; each holds its files in memory until they are stored. */
-const MAX_RECEIVING = 16;
-/** Of one tenant. */
-const MAX_RECEIVING_OF_TENANT = 8;
-/** From this many on, each tenant may have one, so that the last slots go to other tenants. */
+/** Uploads at once at this process: the files of each are in memory until they are stored. */
+const MAX_UPLOADS = 16;
+const MAX_UPLOADS_OF_TENANT = 8;
+/** From this many uploads on each tenant may have one, so that the last slots go to other tenants. */
 const CONTENDED = 12;
 
 export interface NewFile {
@@ -61,8 +60,8 @@ export interface NewFile {
 
 export class Files {
   readonly #options: FilesOptions;
-  /** How many are being received, by tenant. */
-  readonly #receiving = new Map<TenantId, number>();
+  /** Running uploads by tenant. */
+  readonly #uploads = new Map<TenantId, number>();
 
   constructor(options: FilesOptions) {
     this.#options = options;
@@ -71,24 +70,24 @@ export class Files {
   /** Reads a multipart body. Rejects as readMultipart does, and with `overloaded` when no slot is free for the tenant. */
   async receive<T>(tenant: TenantId, request: Request, use: (body: Multipart) => Promise<T>): Promise<T> {
     const { clock, maxBytes, pace } = this.#options;
-    const own = this.#receiving.get(tenant) ?? 0;
-    const all = [...this.#receiving.values()].reduce((sum, each) => sum + each, 0);
-    const mayHave = all < CONTENDED ? MAX_RECEIVING_OF_TENANT : 1;
-    if (all >= MAX_RECEIVING || own >= mayHave) {
+    const own = this.#uploads.get(tenant) ?? 0;
+    const all = [...this.#uploads.values()].reduce((sum, each) => sum + each, 0);
+    const mayHave = all < CONTENDED ? MAX_UPLOADS_OF_TENANT : 1;
+    if (all >= MAX_UPLOADS || own >= mayHave) {
       throw new LehrError('overloaded', 'Too many files are being received.', { retryAfterS: 1 });
     }
-    this.#receiving.set(tenant, own + 1);
+    this.#uploads.set(tenant, own + 1);
     try {
       const limits = { maxFileBytes: maxBytes, maxFiles: MAX_FILES };
       return await use(await readMultipart(request, limits, new UploadPace(clock, pace)));
     } finally {
-      const left = (this.#receiving.get(tenant) ?? 1) - 1;
-      if (left > 0) this.#receiving.set(tenant, left);
-      else this.#receiving.delete(tenant);
+      const left = (this.#uploads.get(tenant) ?? 1) - 1;
+      if (left > 0) this.#uploads.set(tenant, left);
+      else this.#uploads.delete(tenant);
     }
   }
 
-  /** Rejects with `storage-failed`; the file is then not there. */
+  /** Stores a file. Rejects with `storage-failed`; then there is no file. */
   async create(tenant: TenantId, file: NewFile): Promise<StoredFile> {
     const { redis, keys, store, clock, ttlMs } = this.#options;
     const id = newFileId();
@@ -110,12 +109,12 @@ export class Files {
     return stored;
   }
 
-  /** Throws `not-found` for an id that is malformed, unknown, expired or somebody else's, told apart by nothing. */
+  /** Throws the same `not-found` for an id that is malformed, unknown, expired or of another tenant. */
   async find(tenant: TenantId, id: string): Promise<StoredFile> {
     const { redis, keys } = this.#options;
     const text = isFileId(id) ? await redis.get(keys.file(tenant, id)) : null;
     if (text !== null) return FileSchema.parse(JSON.parse(text));
-    throw new LehrError('not-found', 'There is no such file, or no longer.');
+    throw new LehrError('not-found', 'There is no such file. It may have expired.');
   }
 
   async delete(tenant: TenantId, { id }: StoredFile): Promise<void> {
@@ -125,8 +124,8 @@ export class Files {
   }
 }
 
-/** What a sender says of its bytes is any text; what they are is told by themselves. */
-export const storableType = (said: string): string =>
-  isContentType(said) ? said : 'application/octet-stream';
+/** The content type that a client sends can be any text. Nothing relies on it: jobs detect the format from the bytes. */
+export const storableType = (sent: string): string =>
+  isContentType(sent) ? sent : 'application/octet-stream';
 
 export const fileKey = (tenant: TenantId, id: FileId): ObjectKey => toObjectKey(`in/${tenant}/${id}`);

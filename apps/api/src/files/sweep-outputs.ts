@@ -1,4 +1,4 @@
-/** Once an hour, one of the API processes removes outputs and uploads that have been kept for long enough. */
+/** Deletes outputs and uploads that have expired: once an hour, by one of the API processes. */
 import type { Clock, Log } from '@lehr/shared';
 import { type ObjectStore, sweepObjects } from '@lehr/shared/objects';
 import type { Keys, Redis } from '@lehr/shared/redis';
@@ -12,10 +12,10 @@ interface SweepParts {
 }
 
 const EVERY_MS = 3_600_000;
-/** After the start of a process, which has better things to do at first. */
+/** The first sweep waits, so that it does not slow down the start of the process. */
 const FIRST_AFTER_MS = 60_000;
 
-/** Returns what ends it. */
+/** Returns a function that stops the sweeps. */
 export function sweepOutputs(parts: SweepParts, keepMs: number): () => Promise<void> {
   const stop = new AbortController();
   const sweeping = sweeps(parts, keepMs, stop.signal);
@@ -31,12 +31,12 @@ async function sweeps(parts: SweepParts, keepMs: number, signal: AbortSignal): P
     await clock.sleep(waitMs, signal);
     if (signal.aborted) return;
     try {
-      // Whoever is first in the hour does it for all.
+      // The first process in each hour does it for all.
       if ((await redis.set(keys.sweep, '1', 'PX', EVERY_MS - FIRST_AFTER_MS, 'NX')) !== 'OK') continue;
       const removed = await sweepObjects(store, clock.now() - keepMs, signal);
-      if (removed > 0) log.info({ removed }, 'old outputs and uploads removed');
+      if (removed > 0) log.info({ removed }, 'expired outputs and uploads deleted');
     } catch (error) {
-      log.warn({ error }, 'old outputs were not removed; trying again in an hour');
+      log.warn({ error }, 'expired outputs could not be deleted; retrying in an hour');
     }
   }
 }

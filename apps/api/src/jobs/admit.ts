@@ -79,7 +79,7 @@ export async function admitJob(
     ...identity,
   });
   if (admission.code === 'admitted') return { admission, quota };
-  await quotas.giveBack(caller, cost);
+  await quotas.refund(caller, cost);
   switch (admission.code) {
     case 'replay':
     case 'adopted':

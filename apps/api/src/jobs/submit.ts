@@ -81,7 +81,7 @@ export async function submitJob(
     );
   } catch (error) {
     // The janitor frees the reserved place.
-    await parts.quotas.giveBack(caller, cost);
+    await parts.quotas.refund(caller, cost);
     throw error;
   }
   const created = workflow
@@ -92,7 +92,7 @@ export async function submitJob(
   // With our admission time the existing record is ours: the client repeats a create whose reply was lost.
   if (created.code !== 'exists' || record.admitted_at === admission.now) return { record, how: 'new', quota };
   // This request was so slow that another with the same key made the job in its place, and was charged for it.
-  await parts.quotas.giveBack(caller, cost);
+  await parts.quotas.refund(caller, cost);
   return { record, how: 'replay' };
 }
 

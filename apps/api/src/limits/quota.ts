@@ -1,16 +1,16 @@
-/** What a caller may still ask for, as it stands in the answers. */
+/** Rate limit headers, and Retry-After values with jitter. */
 import { LehrError } from '@lehr/shared';
 
 export interface Quota {
   readonly limit: number;
   readonly remaining: number;
-  /** Seconds until all of it is there again; of a refusal, until some is. */
+  /** Seconds until the quota is full again; for a refusal, until some of it is available. */
   readonly resetS: number;
-  /** What is counted, and in how many seconds; absent when it is no matter of time. */
+  /** The unit that is counted and its window; absent for a limit without a window. */
   readonly policy?: { readonly unit: string; readonly windowS: number };
 }
 
-/** `rate-limited`, with the quota that was used up. */
+/** `rate-limited`, with the quota that is used up. */
 export class QuotaError extends LehrError {
   readonly quota: Quota;
 
@@ -30,18 +30,18 @@ export function quotaHeaders({ limit, remaining, resetS, policy }: Quota): Recor
   };
 }
 
-/** Clients drop a Retry-After of more than a minute and come back at once. */
+/** Some clients ignore a Retry-After of more than a minute and retry at once. */
 const MAX_RETRY_S = 60;
-/** Those that were refused together do not come back together. */
-const SPREAD = 1.25;
+/** Requests that were refused together are not retried together. */
+const JITTER = 1.25;
 
 /** Whole seconds for Retry-After: `seconds` and up to a quarter more, at most 60. */
 export function jitteredRetryAfterS(seconds: number): number {
-  const least = Math.min(Math.max(Math.ceil(seconds), 1), MAX_RETRY_S / SPREAD);
-  return Math.min(MAX_RETRY_S, Math.floor(least + Math.random() * (1 + least * (SPREAD - 1))));
+  const least = Math.min(Math.max(Math.ceil(seconds), 1), MAX_RETRY_S / JITTER);
+  return Math.min(MAX_RETRY_S, Math.floor(least + Math.random() * (1 + least * (JITTER - 1))));
 }
 
-/** Whole seconds for Retry-After of a server that is too busy: from 1 up to `seconds`, at most 60. */
+/** Whole seconds for the Retry-After of a busy server: random from 1 to `seconds`, at most 60. */
 export function randomRetryAfterS(seconds: number): number {
   return 1 + Math.floor(Math.random() * Math.min(Math.max(Math.ceil(seconds), 1), MAX_RETRY_S));
 }

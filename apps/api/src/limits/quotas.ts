@@ -1,9 +1,9 @@
 /**
- * What a key may ask for: requests and engine seconds per minute. The only importer of rate-limiter-flexible.
+ * The quotas of a key: requests and engine seconds per minute. The only importer of rate-limiter-flexible.
  *
- * Refused requests are not counted, whatever their number: a client that sends one refusal off six times over (replicate's
- * does, within 15 ms) is no worse off than one that waits. After a refusal, the next ones of a second come from memory, before
- * a body is read. There is no limiter to fall back on without Redis: the job could not be stored either.
+ * Refused requests are not counted: Replicate's client retries a refusal six times within 15 ms and must not be punished for it.
+ * After a refusal, further requests of the same key are refused from memory for a second, before their body is read. Without
+ * Redis there is no fallback limiter, because a job could not be stored either.
  */
 import type { Clock } from '@lehr/shared';
 import type { Keys, Redis } from '@lehr/shared/redis';
@@ -12,18 +12,19 @@ import type { Caller } from '../auth/authenticator.ts';
 import { type Quota, QuotaError } from './quota.ts';
 
 const WINDOW_S = 60;
+/** How long a refusal is repeated from memory. */
 const PENALTY_MS = 1000;
-/** A place frees up when a job ends, and nobody knows when that is. */
-const PLACE_RETRY_S = 5;
-/** Distinct limits remembered before all are forgotten; what was spent lies in Redis. */
+/** A guess: a job slot becomes free when any job of the tenant ends. */
+const JOB_SLOT_RETRY_S = 5;
+/** Limiters of different limits that are kept; above this all are dropped. What was spent is in Redis. */
 const MAX_LIMITERS = 1000;
 
 /**
- * A budget that fills up steadily, in place of the library's window that opens once a minute: whoever has anything left is let
- * in, and owes what it takes beyond that, so that a job dearer than a minute's budget gets its turn and pays for it.
- * KEYS[1] the key; ARGV[1] points to take (or, negative, to give back), ARGV[3] points of a full budget, ARGV[4] in how many
- * seconds it fills up. Returns the points in use, more than a full budget for a refusal, and ms until it is full again, or
- * until there is something in it.
+ * A token bucket in place of the library's fixed window. A job is admitted when the bucket is not empty, and the bucket can go
+ * into debt: a job that costs more than a full bucket is admitted too, and paid off over time.
+ * KEYS[1] the key; ARGV[1] points to take (negative: to refund), ARGV[3] points of a full bucket, ARGV[4] seconds to fill it.
+ * Returns the points in use (more than a full bucket for a refusal) and the ms until the bucket is full (for a refusal: until it
+ * is not empty).
  */
 const BUDGET_LUA = `
 local time = redis.call('TIME')
@@ -60,7 +61,7 @@ export class Quotas {
     this.#clock = clock;
   }
 
-  /** From memory alone, so that it may run before the body is read. Throws QuotaError. */
+  /** Counts a request in memory only, so that it can run before the body is read. Throws QuotaError. */
   async admitRequest({ keyId, limits }: Caller): Promise<void> {
     const penalty = this.#penalties.get(keyId);
     if (penalty) {
@@ -69,7 +70,7 @@ export class Quotas {
     }
     const points = limits.requests_per_minute;
     if (points === null) return;
-    const limiter = remembered(
+    const limiter = limiterOf(
       this.#rates,
       points,
       () => new RateLimiterMemory({ points, duration: WINDOW_S }),
@@ -82,12 +83,12 @@ export class Quotas {
       resetS: Math.ceil(refused.msBeforeNext / 1000),
       policy: { unit: 'requests', windowS: WINDOW_S },
     };
-    throw new QuotaError(`This key may make ${points} requests for jobs and uploads in a minute.`, quota);
+    throw new QuotaError(`This key may make ${points} requests for jobs and uploads per minute.`, quota);
   }
 
   /**
-   * Takes a job's cost (estimated engine ms) from the budget of the key; a job that is not stored after all is given back.
-   * Undefined for a key without a budget. Throws QuotaError when there is nothing left.
+   * Takes the cost of a job (estimated engine ms) from the budget of the key; `refund` returns it for a job that is not stored.
+   * Undefined for a key without a budget. Throws QuotaError when the budget is empty.
    */
   async charge({ keyId, limits }: Caller, costMs: number): Promise<Quota | undefined> {
     const seconds = limits.cost_per_minute_s;
@@ -97,26 +98,26 @@ export class Quotas {
       return budgetQuota(seconds, await limiter.consume(keyId, costMs));
     } catch (error) {
       if (!(error instanceof RateLimiterRes)) throw error;
-      const message = `This key may spend ${seconds} engine seconds in a minute and has spent them.`;
+      const message = `This key may spend ${seconds} engine seconds per minute and has spent them.`;
       throw this.#penalize(keyId, message, budgetQuota(seconds, error), error.msBeforeNext);
     }
   }
 
-  async giveBack({ keyId, limits }: Caller, costMs: number): Promise<void> {
+  async refund({ keyId, limits }: Caller, costMs: number): Promise<void> {
     if (limits.cost_per_minute_s === null) return;
     await this.#budget(limits.cost_per_minute_s).reward(keyId, costMs);
   }
 
-  /** The refusal of a tenant that has its share of jobs. */
+  /** The error for a tenant that has as many jobs as it may have. */
   tooMany({ keyId, limits }: Caller, jobs: number, of: 'live' | 'queued'): QuotaError {
     const limit = (of === 'live' ? limits.max_jobs : limits.max_queued) ?? jobs;
-    const what = of === 'live' ? 'jobs that wait or run' : 'jobs that wait';
-    const quota = { limit, remaining: 0, resetS: PLACE_RETRY_S };
-    return this.#penalize(keyId, `There may be ${limit} ${what} and there are ${jobs}.`, quota, PENALTY_MS);
+    const what = of === 'live' ? 'queued or running jobs' : 'queued jobs';
+    const quota = { limit, remaining: 0, resetS: JOB_SLOT_RETRY_S };
+    return this.#penalize(keyId, `This tenant may have ${limit} ${what} and has ${jobs}.`, quota, PENALTY_MS);
   }
 
   #budget(seconds: number): RateLimiterRedis {
-    return remembered(
+    return limiterOf(
       this.#budgets,
       seconds,
       () =>
@@ -144,14 +145,15 @@ const budgetQuota = (seconds: number, { remainingPoints, msBeforeNext }: RateLim
   policy: { unit: 'engine seconds', windowS: WINDOW_S },
 });
 
-/** What the limiter rejects with, or undefined. */
+/** The value that the limiter rejects with, or undefined. */
 const refusalOf = (consumed: Promise<unknown>): Promise<unknown> =>
   consumed.then(
     () => undefined,
     (refusal: unknown) => refusal,
   );
 
-function remembered<Limiter>(all: Map<number, Limiter>, limit: number, make: () => Limiter): Limiter {
+/** The limiter of this limit, created once. */
+function limiterOf<Limiter>(all: Map<number, Limiter>, limit: number, make: () => Limiter): Limiter {
   let limiter = all.get(limit);
   if (!limiter) {
     if (all.size >= MAX_LIMITERS) all.clear();

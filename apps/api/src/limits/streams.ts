@@ -1,25 +1,25 @@
 /**
- * How many streams of events somebody may have open at once at this process. Each costs a socket, a subscription and a look at
- * Redis every two seconds, for as long as its job lasts.
+ * Limits the open event streams of a key or tenant at this process. Each one costs a socket, a subscription and a read from
+ * Redis every two seconds until its job ends.
  */
 import { type Quota, QuotaError } from './quota.ts';
 
 export interface StreamHolder {
-  /** Counted together. */
+  /** Streams with the same name are counted together. */
   readonly name: string;
   /** Names the holder in messages. */
   readonly label: string;
-  /** Null: any number. */
+  /** Null: no limit. */
   readonly limit: number | null;
 }
 
-/** A stream may end at any moment, and nobody knows when. */
+/** A guess: a stream can end at any time. */
 const RETRY_S = 5;
 
 export class Streams {
   readonly #open = new Map<string, number>();
 
-  /** Throws QuotaError when one more would be too many. To be asked while a refusal can still be answered. */
+  /** Throws QuotaError at the limit. Call it before the response starts, while an error can still be sent. */
   check({ name, label, limit }: StreamHolder): void {
     const open = this.#open.get(name) ?? 0;
     if (limit === null || open < limit) return;
@@ -27,7 +27,7 @@ export class Streams {
     throw new QuotaError(`${label} may have ${limit} event streams open at once, and ${open} are.`, quota);
   }
 
-  /** Counts one that opens; call what it returns when it has closed. Throws as `check`, for many that came at once. */
+  /** Counts a stream until the returned function is called. Throws as `check` does: others may have opened since. */
   enter(holder: StreamHolder): () => void {
     this.check(holder);
     const { name } = holder;

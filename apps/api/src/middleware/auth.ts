@@ -5,7 +5,7 @@ import type { ApiEnv } from './api-env.ts';
 
 const BEARER = /^Bearer +([\x21-\x7e]+) *$/i;
 
-/** Lets only callers with a valid bearer key pass, and says who they are. Runs before the body is read. */
+/** Requires a valid bearer key and sets the caller. Runs before the body is read. */
 export function authenticate(authenticator: Authenticator): MiddlewareHandler<ApiEnv> {
   return async function authenticate(c, next) {
     const [, key] = BEARER.exec(c.req.header('authorization') ?? '') ?? [];
@@ -22,7 +22,7 @@ export function authenticate(authenticator: Authenticator): MiddlewareHandler<Ap
   };
 }
 
-/** Lets only callers with this right pass. */
+/** Requires that the key has this scope. */
 export function requires(scope: Scope): MiddlewareHandler<ApiEnv> {
   return async function requires(c, next) {
     if (!c.get('caller').scopes.has(scope)) {

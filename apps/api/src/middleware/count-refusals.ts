@@ -2,7 +2,7 @@ import type { Metrics } from '@lehr/shared';
 import type { MiddlewareHandler } from 'hono';
 import type { ApiEnv } from './api-env.ts';
 
-/** Requests for a job that became none. Their model may not exist, so it is left out. */
+/** Counts requests for a job that are refused. Without a model label, because the model may not exist. */
 export function countRefusals(metrics: Metrics<'api'>): MiddlewareHandler<ApiEnv> {
   return async function countRefusals(c, next) {
     await next();

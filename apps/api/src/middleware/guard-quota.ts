@@ -2,7 +2,7 @@ import type { MiddlewareHandler } from 'hono';
 import type { Quotas } from '../limits/quotas.ts';
 import type { ApiEnv } from './api-env.ts';
 
-/** For every route that makes jobs or takes files: refuses who asks too often, before the body is read. */
+/** For routes that create jobs or files: limits the requests of a key before the body is read. */
 export function guardQuota(quotas: Quotas): MiddlewareHandler<ApiEnv> {
   return async function guardQuota(c, next) {
     await quotas.admitRequest(c.get('caller'));

@@ -4,8 +4,8 @@ import { bodyLimit } from 'hono/body-limit';
 import type { ApiEnv } from './api-env.ts';
 
 /**
- * Refuses a body that is larger than its path may have, before it is read whole. A stated length is enough to decide by, since
- * the server reads no more than it; only a body without one is counted, which is slower (it makes a whole web Request first).
+ * Refuses a body that is larger than the limit of its path, before all of it is read. A Content-Length is trusted, because the
+ * server reads no more than that; a body without one is counted, which is slower (it needs a web Request).
  */
 export function limitBody(limit: number | ((path: string) => number | undefined)): MiddlewareHandler<ApiEnv> {
   const maxBytesOf = typeof limit === 'number' ? () => limit : limit;
@@ -14,9 +14,9 @@ export function limitBody(limit: number | ((path: string) => number | undefined)
     if (c.req.method === 'GET' || c.req.method === 'HEAD') return next();
     const maxBytes = maxBytesOf(c.req.path);
     if (maxBytes === undefined) return next();
-    const stated = c.req.header('content-length');
-    if (stated !== undefined && c.req.header('transfer-encoding') === undefined) {
-      if (Number(stated) > maxBytes) refuse(maxBytes);
+    const length = c.req.header('content-length');
+    if (length !== undefined && c.req.header('transfer-encoding') === undefined) {
+      if (Number(length) > maxBytes) refuse(maxBytes);
       return next();
     }
     const count = counted.get(maxBytes) ?? bodyLimit({ maxSize: maxBytes, onError: () => refuse(maxBytes) });

@@ -3,7 +3,7 @@ import type { MiddlewareHandler } from 'hono';
 import { matchedRoutes } from 'hono/route';
 import type { ApiEnv } from './api-env.ts';
 
-/** Counts and times every answer by its route's template, so that ids in paths make no new series. */
+/** Counts and times each response by the template of its route, so that ids in paths add no series. */
 export function observe(metrics: Metrics<'api'>, log: Log): MiddlewareHandler<ApiEnv> {
   return async function observe(c, next) {
     const startedAt = performance.now();
@@ -11,7 +11,7 @@ export function observe(metrics: Metrics<'api'>, log: Log): MiddlewareHandler<Ap
     const seconds = (performance.now() - startedAt) / 1000;
     const { status } = c.res;
     const { method } = c.req;
-    // The last match is the handler; middleware alone (method ALL) means that no route took the request.
+    // The last match is the handler. If it is middleware (method ALL), no route matched.
     const last = matchedRoutes(c).at(-1);
     const route = last && last.method !== 'ALL' ? last.path : 'none';
     metrics.httpRequests.inc({ method, route, status });

@@ -1,4 +1,4 @@
-/** Headers of every answer: the id of its request, and what keeps browsers from making more of data than data. */
+/** Headers of every response: the request id and security headers. */
 import { randomUUID } from 'node:crypto';
 import type { Context, MiddlewareHandler, TypedResponse } from 'hono';
 import { secureHeaders } from 'hono/secure-headers';
@@ -8,8 +8,8 @@ import type { ApiEnv } from './api-env.ts';
 
 const CSP = { defaultSrc: ["'none'"], frameAncestors: ["'none'"] };
 
-/** What secureHeaders sets; test/api/refusals.test.ts holds the two together. */
-const GUARDS = {
+/** The headers that secureHeaders sets; test/api/refusals.test.ts compares the two. */
+const SECURITY_HEADERS = {
   'cross-origin-resource-policy': 'same-origin',
   'cross-origin-opener-policy': 'same-origin',
   'origin-agent-cluster': '?1',
@@ -26,9 +26,9 @@ const GUARDS = {
 
 const REQUEST_ID = /^[\w=-]{1,128}$/;
 
-/** Pages set headers of their own; those stay. */
+/** Does not overwrite headers that a route has set. */
 export function ownHeaders(): MiddlewareHandler<ApiEnv> {
-  const guard = secureHeaders({ overwrite: false, contentSecurityPolicy: CSP });
+  const secure = secureHeaders({ overwrite: false, contentSecurityPolicy: CSP });
   return async function ownHeaders(c, next) {
     const given = c.req.header('x-request-id');
     const requestId = given !== undefined && REQUEST_ID.test(given) ? given : randomUUID();
@@ -36,13 +36,13 @@ export function ownHeaders(): MiddlewareHandler<ApiEnv> {
     await next();
     if (c.get('isComplete')) return;
     c.header('x-request-id', requestId);
-    await guard(c, async () => {});
+    await secure(c, async () => {});
   };
 }
 
 /**
- * `c.json` for the answers that there are most of, with all of their headers at once: a plain object goes out as it is, while
- * one header after the other into a Headers costs a quarter of all that a request costs.
+ * `c.json` for the most frequent responses. All headers are passed as one plain object: setting them one by one on a Headers
+ * object costs a quarter of the time of a request.
  */
 export function answerJson<Value, Status extends ContentfulStatusCode>(
   c: Context<ApiEnv>,
@@ -54,7 +54,7 @@ export function answerJson<Value, Status extends ContentfulStatusCode>(
   const all = {
     'content-type': 'application/json',
     'x-request-id': c.get('requestId'),
-    ...GUARDS,
+    ...SECURITY_HEADERS,
     ...headers,
   };
   return new Response(JSON.stringify(value), { status, headers: all }) as ReturnType<

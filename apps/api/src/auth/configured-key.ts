@@ -3,10 +3,10 @@ import { DEFAULT_LIMITS, DEFAULT_TENANT, SCOPES } from '@lehr/shared';
 import type { Authenticator, Caller } from './authenticator.ts';
 
 /**
- * The configured key: every right, and no limit but that of Redis's memory. Digests under a random key are compared, so that
- * the time taken tells nothing.
+ * Accepts the configured key (LEHR_API_KEY), which has all rights and no limits on jobs and streams. It compares digests with a
+ * random pepper, so that the time of a comparison reveals nothing.
  */
-export function oneKey(apiKey: string): Authenticator {
+export function configuredKey(apiKey: string): Authenticator {
   const pepper = randomBytes(32).toString('base64');
   const digest = (key: string): Buffer => hash('sha256', pepper + key, 'buffer');
   const wanted = digest(apiKey);
