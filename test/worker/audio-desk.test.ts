@@ -1,4 +1,4 @@
-/** The audio room as the worker has it: real threads, the real ffmpeg, real files, hostile ones among them. */
+/** Audio in a worker with real threads and the real ffmpeg, on real files, some of them broken or hostile. */
 import { readdirSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
@@ -36,7 +36,7 @@ async function openDesk({ threads = 2, decodings = 1, entry = THREAD, ffmpeg = '
 const MP3 = sampleFile('formats/en_circle.mp3');
 const NOTHING = { length: 0, blocks: [] };
 
-test('a file becomes a waveform, and a thread computes its windows and cuts', async () => {
+test('A file becomes a waveform, and a thread computes its windows and cuts', async () => {
   const desk = await openDesk();
   const { waveform, durationS, format } = await desk.decode(sampleFile('formats/en_circle.flac'), LIMITS);
   expect({ format, durationS, length: waveform.length }).toEqual({
@@ -53,7 +53,7 @@ test('a file becomes a waveform, and a thread computes its windows and cuts', as
   expect(await desk.cut(waveform, 20_000)).toEqual(cutAtSilences(waveform, 20_000));
 });
 
-test('the bytes of a file stay with the caller', async () => {
+test('Decoding leaves the bytes of a file unchanged', async () => {
   const desk = await openDesk();
   for (const file of ['formats/en_circle.flac', 'speech/en_circle.wav']) {
     const bytes = sampleFile(file);
@@ -62,7 +62,7 @@ test('the bytes of a file stay with the caller', async () => {
   }
 });
 
-test('every broken file ends as its manifest says, within 2 s, in little memory', async () => {
+test('Every broken file gives the result that its manifest names, within 2 s and with little memory', async () => {
   const desk = await openDesk();
   const { broken } = sampleManifest;
   expect(broken.map(({ file }) => file.split('/')[1]).sort()).toEqual(
@@ -98,10 +98,10 @@ function outcomeOf(waveform: Waveform): 'sound' | 'no sound' | 'no numbers' {
 }
 
 test.each([
-  ['says so', 24 * 3600],
-  ['does not say', 0],
+  ['declares its length', 24 * 3600],
+  ['declares no length', 0],
 ])(
-  '24 h of silence in a small FLAC that %s are refused within 2 s, out of little memory',
+  '24 h of silence in a small FLAC that %s are refused within 2 s and with little memory',
   async (_, declared) => {
     const bytes = silentFlac({ seconds: 24 * 3600, declaredSeconds: declared });
     expect(bytes.length).toBeLessThan(400_000);
@@ -124,7 +124,7 @@ test.each([
   },
 );
 
-test('the parent stays responsive while a file is decoded', async () => {
+test('The event loop is not blocked while a file is decoded', async () => {
   const desk = await openDesk();
   await desk.decode(sampleFile('formats/en_circle.flac'), LIMITS);
   const bytes = silentFlac({ seconds: 1200, declaredSeconds: 0 });
@@ -134,7 +134,7 @@ test('the parent stays responsive while a file is decoded', async () => {
   expect(longestDelayMs()).toBeLessThan(100);
 });
 
-test('a plain WAV file of half an hour is read without blocking the parent', async () => {
+test('A plain WAV file of half an hour is read without blocking the event loop', async () => {
   const desk = await openDesk();
   const bytes = wav(new Int16Array(1800 * WAVEFORM_RATE));
   const longestDelayMs = measureOwnDelay();
@@ -143,7 +143,7 @@ test('a plain WAV file of half an hour is read without blocking the parent', asy
   expect(longestDelayMs()).toBeLessThan(100);
 });
 
-test('a file that hangs ffmpeg is refused', async () => {
+test('A file that hangs ffmpeg is refused', async () => {
   const desk = await openDesk({ entry: FAULTY_THREAD, ffmpeg: 'exec sleep 60' });
   await expect(desk.decode(MP3, { ...LIMITS, timeoutMs: 500 })).rejects.toMatchObject({
     code: 'invalid-audio',
@@ -156,7 +156,7 @@ test.each([
   ['takes too much memory', 'ulimit -v 65536; exec tail -c 1g /dev/zero'],
   ['exits', 'exit 7'],
   ['is killed', 'kill -KILL $$'],
-])('a file whose ffmpeg %s is refused, and nothing else fails', async (_, script) => {
+])('A file whose ffmpeg %s is refused, and no other file fails', async (_, script) => {
   const desk = await openDesk({ ffmpeg: script });
   const dying = desk.decode(MP3, LIMITS);
   const after = desk.decode(sampleFile('speech/en_circle.wav'), LIMITS);
@@ -165,7 +165,7 @@ test.each([
 });
 
 test.each(['heap', 'exits', 'throws'] as const)(
-  'a thread that dies in a task (%s) fails that task only',
+  'A thread that dies in a task (%s) fails that task only',
   async (fault) => {
     const desk = await openDesk({ threads: 1, entry: FAULTY_THREAD });
     const dying = desk.cut(NOTHING, FAULTS[fault]);
@@ -175,7 +175,7 @@ test.each(['heap', 'exits', 'throws'] as const)(
   },
 );
 
-test('a window never waits for a file that is being decoded', async () => {
+test('A window never waits for a file that is being decoded', async () => {
   const desk = await openDesk({ entry: FAULTY_THREAD, ffmpeg: 'exec sleep 60' });
   const files = [1, 2, 3].map(() => desk.decode(MP3, { ...LIMITS, timeoutMs: 60_000 }));
   const settled = Promise.allSettled(files);
@@ -186,7 +186,7 @@ test('a window never waits for a file that is being decoded', async () => {
   );
 });
 
-test('a signal that aborts ends a decoding that runs and one that waits', async () => {
+test('An aborted signal ends a decoding, whether it runs or waits', async () => {
   const desk = await openDesk({ ffmpeg: 'exec sleep 60' });
   const [first, second] = [new AbortController(), new AbortController()];
   const running = desk.decode(MP3, LIMITS, first.signal);
@@ -197,7 +197,7 @@ test('a signal that aborts ends a decoding that runs and one that waits', async 
   await expect(running).rejects.toThrow('the first is cancelled');
 });
 
-test('a check of the decoder says what is wrong, and what it says is known until it works', async () => {
+test('A check of the decoder returns its fault, which is kept until a check succeeds', async () => {
   const desk = await openDesk();
   expect(await desk.checkDecoder()).toBeUndefined();
   const without = await openDesk({ ffmpeg: 'exec /no/such/program' });
@@ -209,7 +209,7 @@ test('a check of the decoder says what is wrong, and what it says is known until
   expect(await broken.checkDecoder()).toContain('its ffmpeg fails on a valid WAV file');
 });
 
-test('a thread that cannot start is an internal error', async () => {
+test('A thread that cannot start is an internal error', async () => {
   const entry = new URL('no-such-thread.js', import.meta.url);
   const desk = new AudioDesk({ threads: 1, decodings: 1, entry });
   onTestFinished(() => desk.close());
