@@ -1,8 +1,8 @@
 """Makes karras-timesteps.json: python3 karras-timesteps.py, with numpy (1.24.2 and 2.4.6 give the same file).
 
 Repeats the arithmetic of diffusers' DPMSolverMultistepScheduler.set_timesteps with use_karras_sigmas (commit 58eb52c):
-betas in float32, cumulative alphas summed up in float64 and stored in float32, sigmas and their logarithms in float32,
-Karras sigmas in float64. torch is not needed: its linspace differs from numpy's in the last bit of some betas, which moves
+betas in float32, cumulative alphas multiplied in float64 and stored in float32, sigmas and their logarithms in float32,
+Karras sigmas in float64. torch is not needed: its linspace differs from numpy's in the last bit of some betas, which changes
 no timestep. The script checks its result against timesteps-table.json, which was made by diffusers itself.
 """
 

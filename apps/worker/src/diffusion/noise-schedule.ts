@@ -1,8 +1,7 @@
 /**
  * The noise schedule a model was trained on: how much picture and how much noise the latent holds at each timestep.
- * Betas (arXiv 2006.11239) to cumulative alphas to sigmas. The computation is in float64, but the cumulative alphas are
- * rounded to float32, because diffusers stores them so and takes the sigmas from the stored values: the timestep nearest
- * to a Karras sigma depends on these digits.
+ * Betas (arXiv 2006.11239) to cumulative alphas to sigmas. Betas, alphas and cumulative alphas are rounded to float32, as
+ * in diffusers: the smallest sigmas, and the timesteps nearest to Karras sigmas, depend on these digits.
  */
 import type { SchedulerConfig } from './scheduler-config.ts';
 
@@ -46,7 +45,7 @@ function newSchedule(config: SchedulerConfig): NoiseSchedule {
   return { alphasCumprod, sigmas };
 }
 
-/** Variance added at each training timestep, before any rescaling. */
+/** Variance added at each training timestep, before rounding and rescaling. */
 export function betas(config: SchedulerConfig): Float64Array {
   const { betaStart, betaEnd, trainTimesteps, trainedBetas } = config;
   if (trainedBetas) return Float64Array.from(trainedBetas);
@@ -75,10 +74,11 @@ export function levelOfSigma(sigma: number): NoiseLevel {
   return { alpha, sigma: sigma * alpha };
 }
 
+/** Like torch, accumulates in float64. */
 function cumulativeAlphas(betaValues: Float64Array): Float64Array {
   let product = 1;
   return betaValues.map((beta) => {
-    product *= 1 - beta;
+    product *= Math.fround(1 - Math.fround(beta));
     return product;
   });
 }
