@@ -19,7 +19,7 @@ import {
   problemOf,
 } from '../support/api-world.ts';
 import { readEvents, type StreamedEvent } from '../support/event-stream.ts';
-import { heldClock } from '../support/held-clock.ts';
+import { manualClock } from '../support/manual-clock.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
 let server: TestRedis;
@@ -50,7 +50,7 @@ async function expectNothingLeft(world: ApiWorld): Promise<void> {
 
 /** A feed with a clock that the test moves. */
 function heldFeed(world: ApiWorld, id: string, after: number) {
-  const clock = heldClock();
+  const clock = manualClock();
   const hangUp = new AbortController();
   const feeds = new EventFeeds({ ...world.parts, channels: world.channels, clock });
   const feed = feeds.follow({ id: id as JobId, after, previews: false, disconnected: hangUp.signal });

@@ -10,8 +10,8 @@ import {
 } from '../../packages/shared/src/index.ts';
 import { redisNow } from '../../packages/shared/src/redis/index.ts';
 import { apiWorld, problemOf } from '../support/api-world.ts';
-import { within } from '../support/patience.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
+import { within } from '../support/timeouts.ts';
 
 let server: TestRedis;
 beforeAll(async () => {

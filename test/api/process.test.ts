@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type Env, installation } from '../support/installation.ts';
 import { type LehrProcess, startLehr } from '../support/lehr-process.ts';
-import { NOBODY } from '../support/ports.ts';
+import { UNREACHABLE_URL } from '../support/ports.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
 let server: TestRedis;
@@ -133,7 +133,7 @@ describe('start that fails', () => {
   });
 
   test('A process does not start without a Redis, and does not show its password', async () => {
-    const { host } = new URL(NOBODY);
+    const { host } = new URL(UNREACHABLE_URL);
     const env = { ...(await installation(server.url)), LEHR_REDIS_URL: `redis://:hunter2@${host}` };
     const { code, said } = await refused(env);
     expect(code).toBe(69);

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { type ApiWorld, apiWorld, jobOf, problemOf } from '../support/api-world.ts';
-import { within } from '../support/patience.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
+import { within } from '../support/timeouts.ts';
 
 const ID = 'job_01jd3v9s6w0000000000000000';
 const circle = { type: 'text-to-image', input: { prompt: 'a red circle' } };

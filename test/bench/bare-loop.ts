@@ -1,6 +1,6 @@
 /**
- * The bare ONNX Runtime loop: what a script does that has the graphs and nothing else. Same graphs, same rows, same
- * threads; no queue, no sampler, no guidance, no file, no store.
+ * The baseline of the benches: a bare loop over the graphs with ONNX Runtime. It has the same graphs, rows and threads as
+ * Lehr, and no queue, sampler, guidance, file or store.
  */
 import { join } from 'node:path';
 import * as ort from 'onnxruntime-node';
@@ -11,7 +11,7 @@ export interface BareLoop {
   close(): Promise<void>;
 }
 
-/** Of a folder whose graphs take float32 latents and prompts of 77 tokens, as the demo model's do. */
+/** The graphs in `folder` must take float32 latents and prompts of 77 tokens, like the demo model. */
 export async function openBareLoop(
   folder: string,
   size: { width: number; height: number },
@@ -55,7 +55,7 @@ export async function openBareLoop(
   };
 }
 
-/** A tensor of the type that the graph takes there. */
+/** A tensor of the type that this input of the graph takes. */
 function numbers(
   session: ort.InferenceSession,
   input: string,

@@ -1,8 +1,8 @@
-/** How long a step boundary waits for the queue: claiming eight jobs of one group. */
+/** How long a worker waits between two steps to claim eight jobs of one group. */
 import { newJobId, newWorkerId } from '../../packages/shared/src/index.ts';
 import { Claimer, GroupQueues } from '../../packages/shared/src/queue/index.ts';
 import { keysOf, openRedis } from '../../packages/shared/src/redis/index.ts';
-import { EVERYSEC, startRedis } from '../support/redis-server.ts';
+import { FSYNC_EVERY_SECOND, startRedis } from '../support/redis-server.ts';
 import type { SampledFigure } from './harness.ts';
 
 const GROUP = 'diffusion.bench@1.512x512';
@@ -17,7 +17,7 @@ export const figures: readonly SampledFigure[] = [
     percentile: 99,
     target: { atMost: 2 },
     open: async () => {
-      const server = await startRedis(EVERYSEC);
+      const server = await startRedis(FSYNC_EVERY_SECOND);
       const keys = keysOf('bench');
       const [commands, blocking] = [openRedis(server.url, 'worker'), openRedis(server.url, 'blocking')];
       const queues = await GroupQueues.open(commands, keys);

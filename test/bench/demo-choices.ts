@@ -1,6 +1,6 @@
 /**
- * What to offer and what to start from: scores of the demo model over guidance scales and over samplers, on the first of the
- * held-out prompts (60 unless told), through the whole of Lehr:
+ * Scores of the demo model for several guidance scales and samplers, to choose its defaults. The argument is the number of
+ * held-out prompts, 60 by default; pictures are drawn through all of Lehr:
  * node --conditions=lehr-source --import=./infra/local/typescript.mjs test/bench/demo-choices.ts 60
  */
 import { SAMPLER_NAMES } from '../../packages/shared/src/index.ts';
@@ -13,7 +13,7 @@ const demo = await startDemoLehr();
 const { defaults, samplers } = demo;
 const choices: DrawOptions[] = [
   ...[2, 3, 4, 5, 7].map((guidance) => ({ guidance })),
-  // Those that the registry does not offer would be refused.
+  // Jobs with samplers that the registry does not offer would be refused.
   ...SAMPLER_NAMES.filter((name) => samplers.includes(name)).map((sampler) => ({ sampler })),
   { sampler: 'dpmpp_2m', steps: 12 },
 ];

@@ -1,4 +1,4 @@
-/** How well the demo model draws what it was never trained on, and how long a laptop's user waits for a picture. */
+/** How well the demo model draws prompts that it was not trained on, and how long one picture takes. */
 import { heldOutPrompts, type Measure, type Tally } from '../support/scene-checker.ts';
 import { startDemoLehr } from './demo-lehr.ts';
 import type { Figure, RatioFigure, SampledFigure, Target } from './harness.ts';
@@ -25,7 +25,7 @@ async function draw(): Promise<Tally> {
   }
 }
 
-/** Its ratio is pictures right over prompts; there is one round, since seeds are fixed. */
+/** The ratio is right pictures over prompts. One round is enough, because the seeds are fixed. */
 const quality = MEASURES.map(
   ({ measure, name, target }): RatioFigure => ({
     kind: 'ratio',

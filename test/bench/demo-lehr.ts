@@ -1,4 +1,4 @@
-/** The demo models as `npm start` offers them, drawing for benches and for the sheets in docs. */
+/** Lehr with the demo models of `npm start`, for benches and for the sheet in docs. */
 import { readFile } from 'node:fs/promises';
 import sharp from 'sharp';
 import { demoModelsFile } from '../../packages/demo-models/src/index.ts';
@@ -7,23 +7,23 @@ import { checkScene, type HeldOutPrompt, type Tally, tallyOf } from '../support/
 import type { Pixels } from '../support/scene-reading.ts';
 import { type Picture, startWholeLehr } from './whole-lehr.ts';
 
-/** How pictures are drawn; the model's defaults where absent. */
+/** How pictures are drawn; the model's defaults apply to absent fields. */
 export type DrawOptions = Partial<Pick<Picture, 'steps' | 'guidance' | 'sampler'>>;
 
-type Wish = Pick<Picture, 'prompt' | 'seed'> & Partial<Picture>;
+type DrawRequest = Pick<Picture, 'prompt' | 'seed'> & Partial<Picture>;
 
 export interface DemoLehr {
   readonly defaults: DiffusionModelEntry['defaults'];
   readonly samplers: DiffusionModelEntry['samplers'];
   /** PNG files. */
-  draw(wishes: readonly Wish[]): Promise<Uint8Array[]>;
+  draw(requests: readonly DrawRequest[]): Promise<Uint8Array[]>;
   /** Milliseconds from the request to the answer. */
-  time(wish: Wish): Promise<number>;
+  time(request: DrawRequest): Promise<number>;
   check(prompts: readonly HeldOutPrompt[], options?: DrawOptions): Promise<Tally>;
   close(): Promise<void>;
 }
 
-/** Jobs that are in the queue at once: enough for full batches, few enough to stay clear of admission. */
+/** Jobs in the queue at the same time: enough for full batches, and few enough that admission refuses none. */
 const AT_ONCE = 48;
 
 export async function startDemoLehr(): Promise<DemoLehr> {
@@ -35,18 +35,18 @@ export async function startDemoLehr(): Promise<DemoLehr> {
     LEHR_DEVICE: 'cpu',
     LEHR_ROW_CAP: '16',
   });
-  const complete = (wish: Wish): Picture => ({ ...model.defaults, ...wish });
-  const draw = async (wishes: readonly Wish[]): Promise<Uint8Array[]> => {
+  const complete = (request: DrawRequest): Picture => ({ ...model.defaults, ...request });
+  const draw = async (requests: readonly DrawRequest[]): Promise<Uint8Array[]> => {
     const files: Uint8Array[] = [];
-    for (let at = 0; at < wishes.length; at += AT_ONCE)
-      files.push(...(await lehr.files(wishes.slice(at, at + AT_ONCE).map(complete))));
+    for (let at = 0; at < requests.length; at += AT_ONCE)
+      files.push(...(await lehr.files(requests.slice(at, at + AT_ONCE).map(complete))));
     return files;
   };
   return {
     defaults: model.defaults,
     samplers: model.samplers,
     draw,
-    time: (wish) => lehr.draw([complete(wish)]),
+    time: (request) => lehr.draw([complete(request)]),
     check: async (prompts, options = {}) => {
       const files = await draw(
         prompts.map(({ prompt, seed, width, height }) => ({ prompt, seed, width, height, ...options })),

@@ -1,5 +1,5 @@
 /**
- * Draws docs/demo-sheet.png, what a visitor may type and what comes of it, through the whole of Lehr:
+ * Draws docs/demo-sheet.png, example prompts with their pictures, through all of Lehr:
  * node --conditions=lehr-source --import=./infra/local/typescript.mjs test/bench/demo-sheet.ts docs/demo-sheet.png
  */
 import sharp from 'sharp';
@@ -31,14 +31,14 @@ const PROMPTS = [
   'the quick brown fox jumps over the lazy dog',
   'a watercolor painting of a lighthouse at dawn',
 ];
-/** No picture is picked by hand: the seed is the prompt's place. */
+/** The seed of a prompt is this plus its index, so no picture is selected by hand. */
 const SEED = 1;
 const COLUMNS = 6;
 const CELL = { picture: 192, gap: 12, line: 15, lines: 4 };
 const LETTERS_PER_LINE = 32;
 
 const [target] = process.argv.slice(2);
-if (!target) throw new Error('Say where to write the sheet.');
+if (!target) throw new Error('Give the path of the sheet as the argument.');
 const demo = await startDemoLehr();
 try {
   const files = await demo.draw(PROMPTS.map((prompt, i) => ({ prompt, seed: SEED + i })));

@@ -1,19 +1,19 @@
 /**
- * Benchmarks as ratios: two sides do the same work in turns within one run, so that whatever else the machine does falls
- * on both. A round runs each side once, in alternating order, and gives one ratio; a figure is the median of its rounds.
+ * Benchmarks as ratios: two sides do the same work in alternation within one run, so that other load of the machine affects
+ * both. A round runs each side once, in alternating order, and gives one ratio; a figure is the median of its rounds.
  *
  * A bench file exports `figures`; `npm run bench` gives each file a process of its own and prints one table.
  */
 import { cpus, loadavg } from 'node:os';
 
-/** Does one round of work and returns how it went, in the figure's unit. */
+/** Does one round of work and returns its result in the unit of the figure. */
 export type Side = () => Promise<number> | number;
 
 export type Target = { readonly atLeast: number } | { readonly atMost: number };
 
 interface AnyFigure {
   readonly name: string;
-  /** Of what a side or a sample returns: ms, pictures/s. */
+  /** The unit of what a side or a sample returns: ms, pictures/s. */
   readonly unit: string;
   readonly target?: Target;
 }
@@ -23,13 +23,13 @@ export interface RatioFigure extends AnyFigure {
   readonly kind: 'ratio';
   /** Default 9. */
   readonly rounds?: number;
-  /** Rounds that run first and do not count; default 1. */
+  /** Rounds that run first and are not counted; default 1. */
   readonly warmUps?: number;
-  /** Prepares both sides; `close` ends what it started, whatever happened. */
+  /** Prepares both sides; `close` ends what it started, also after a failure. */
   open(): Promise<{ readonly ours: Side; readonly baseline: Side; close(): Promise<void> }>;
 }
 
-/** Something that has no baseline: a percentile of many samples. */
+/** A figure without a baseline: a percentile of many samples. */
 export interface SampledFigure extends AnyFigure {
   readonly kind: 'sampled';
   /** 0 to 100. */
@@ -46,11 +46,11 @@ export interface Row {
   readonly target?: Target;
   /** The ratio, or the percentile. */
   readonly value: number;
-  /** Of the rounds or of the samples. */
+  /** Minimum, maximum and number of the rounds or samples. */
   readonly min: number;
   readonly max: number;
   readonly count: number;
-  /** Medians of the sides; of a ratio only. */
+  /** Medians of the sides; only for a ratio. */
   readonly sides?: { readonly ours: number; readonly baseline: number };
 }
 
@@ -74,7 +74,7 @@ export async function measure(figure: Figure): Promise<Row> {
   }
 }
 
-/** Throws when a side returns what cannot be divided: a bench that measured nothing must not look like a result. */
+/** Throws if a side returns no positive number, so that a bench that measured nothing gives no result. */
 async function compare(
   { ours, baseline }: { readonly ours: Side; readonly baseline: Side },
   { rounds = 9, warmUps = 1, name }: RatioFigure,
@@ -112,7 +112,7 @@ function spread(values: readonly number[]): Pick<Row, 'min' | 'max' | 'count'> {
   return { min: Math.min(...values), max: Math.max(...values), count: values.length };
 }
 
-/** Between the two nearest values where it falls between two (numpy's default). Throws without values. */
+/** Interpolates between the two nearest values, like numpy by default. Throws without values. */
 export function percentile(values: readonly number[], percent: number): number {
   if (values.length === 0) throw new Error('no samples were taken');
   const sorted = [...values].sort((a, b) => a - b);
@@ -146,7 +146,7 @@ export function table(rows: readonly Row[]): string {
   return [machine(), '', ...head, ...lines].join('\n');
 }
 
-/** What ran the benches. */
+/** The machine that ran the benches. */
 export function machine(): string {
   const [{ model }] = cpus();
   const load = loadavg()[0].toFixed(1);

@@ -1,4 +1,4 @@
-/** What the benches of the whole draw with: the models that `npm start` offers. */
+/** The models of the benches of all of Lehr: those that `npm start` offers. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ export interface BenchModels {
   remove(): Promise<void>;
 }
 
-/** LEHR_MODELS where it is set; else the demo models, or in a copy without their weights an untrained one, said aloud. */
+/** LEHR_MODELS if it is set; else the demo models, or, with a message, an untrained model if their weights are missing. */
 export async function benchModels(): Promise<BenchModels> {
   const { LEHR_MODELS: chosen } = process.env;
   if (chosen) return { file: chosen, remove: async () => {} };

@@ -1,10 +1,10 @@
 /**
- * Posts jobs over a few kept connections, one request under way on each, as a program of its own so that the process it
- * measures pays for nothing of it: requests are bytes made once, and of an answer only its status and length are read.
+ * Posts jobs over a few kept connections with one request at a time on each. It is a separate program, so that the measured
+ * process does not pay for it. The request bytes are made once, and only status and length of a response are read.
  */
 import { connect, type Socket } from 'node:net';
 
-export interface LoadOrder {
+export interface LoadSettings {
   readonly port: number;
   readonly key: string;
   readonly body: string;
@@ -14,7 +14,7 @@ export interface LoadOrder {
 
 const HEAD_END = '\r\n\r\n';
 
-process.on('message', (order: LoadOrder) => {
+process.on('message', (order: LoadSettings) => {
   const startedAt = performance.now();
   void run(order).then(
     () => process.send?.({ ms: performance.now() - startedAt }),
@@ -22,7 +22,7 @@ process.on('message', (order: LoadOrder) => {
   );
 });
 
-async function run({ port, key, body, count, connections }: LoadOrder): Promise<void> {
+async function run({ port, key, body, count, connections }: LoadSettings): Promise<void> {
   const request = Buffer.from(
     [
       'POST /v1/jobs HTTP/1.1',
@@ -36,11 +36,11 @@ async function run({ port, key, body, count, connections }: LoadOrder): Promise<
   );
   let left = count;
   const take = (): boolean => left-- > 0;
-  await Promise.all(Array.from({ length: connections }, () => converse(port, request, take)));
+  await Promise.all(Array.from({ length: connections }, () => sendRequests(port, request, take)));
 }
 
-/** Sends the request again and again while `take` allows. Rejects at the first answer that is not 202. */
-async function converse(port: number, request: Buffer, take: () => boolean): Promise<void> {
+/** Sends the request repeatedly while `take` returns true. Rejects at the first response that is not 202. */
+async function sendRequests(port: number, request: Buffer, take: () => boolean): Promise<void> {
   const socket = connect(port, '127.0.0.1').setNoDelay();
   try {
     await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject));

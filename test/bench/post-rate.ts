@@ -1,6 +1,6 @@
 /**
- * How fast one API process takes jobs, beside BullMQ's own `add` in the same process, on the same server and through a
- * connection of the same kind. Both keep as many under way at once.
+ * How fast one API process accepts jobs, compared with BullMQ's own `add` in the same process, on the same Redis and with the
+ * same kind of connection. Both have the same number of requests in progress.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,19 +13,19 @@ import { readApiSettings } from '../../apps/api/src/env.ts';
 import { startApi } from '../../apps/api/src/start.ts';
 import { silentLog } from '../../packages/shared/src/index.ts';
 import { openRedis, redisReady } from '../../packages/shared/src/redis/index.ts';
-import { EVERYSEC, startRedis } from '../support/redis-server.ts';
-import type { LoadOrder } from './post-load.ts';
+import { FSYNC_EVERY_SECOND, startRedis } from '../support/redis-server.ts';
+import type { LoadSettings } from './post-load.ts';
 
 export interface RateOptions {
-  /** Of one round. */
+  /** Jobs of one round. */
   readonly jobs?: number;
-  /** Requests, or adds, under way at once. */
+  /** Requests, or adds, in progress at the same time. */
   readonly connections?: number;
 }
 
 export interface Rate {
   readonly perSecond: number;
-  /** Of this process, kernel included, for one job. */
+  /** CPU time of this process per job, including kernel time. */
   readonly cpuMs: number;
 }
 
@@ -50,13 +50,13 @@ export async function openPostRate({ jobs = 2000, connections = 32 }: RateOption
   const home = await mkdtemp(join(tmpdir(), 'lehr-bench-'));
   const models = join(home, 'models.yaml');
   await writeFile(models, MODELS);
-  const server = await startRedis(EVERYSEC);
+  const server = await startRedis(FSYNC_EVERY_SECOND);
   const source = {
     LEHR_HOME: home,
     LEHR_PORT: '0',
     LEHR_REDIS_URL: server.url,
     LEHR_API_KEY: KEY,
-    // Nothing works the jobs off.
+    // No worker runs, so no wait may be too long.
     LEHR_MAX_WAIT_S: '1e9',
   };
   const api = await startApi(await readApiSettings(source, models), silentLog);
@@ -72,13 +72,13 @@ export async function openPostRate({ jobs = 2000, connections = 32 }: RateOption
     const cpu = process.cpuUsage();
     const ms = await work();
     const { user, system } = process.cpuUsage(cpu);
-    // What waits must not grow from round to round.
+    // The queue must not grow from round to round.
     await redis.flushdb();
     return { perSecond: (jobs / ms) * 1000, cpuMs: (user + system) / 1000 / jobs };
   };
   return {
     post: () =>
-      timed(() => ordered(load, { port: api.port, key: KEY, body: BODY, count: jobs, connections })),
+      timed(() => runLoad(load, { port: api.port, key: KEY, body: BODY, count: jobs, connections })),
     add: () =>
       timed(async () => {
         const startedAt = performance.now();
@@ -99,8 +99,8 @@ export async function openPostRate({ jobs = 2000, connections = 32 }: RateOption
   };
 }
 
-/** Ms that the load took, by its own clock. */
-async function ordered(load: ChildProcess, order: LoadOrder): Promise<number> {
+/** Milliseconds that the load took, measured by its own process. */
+async function runLoad(load: ChildProcess, order: LoadSettings): Promise<number> {
   load.send(order);
   const [{ ms, error }] = (await once(load, 'message')) as [{ ms: number; error?: string }];
   if (error !== undefined) throw new Error(error);

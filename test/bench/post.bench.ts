@@ -1,4 +1,4 @@
-/** How fast one API process takes jobs: everything it checks, estimates and writes for each, beside a bare `add`. */
+/** How fast one API process accepts jobs, with all checks, estimates and writes, compared with a bare BullMQ `add`. */
 import type { RatioFigure } from './harness.ts';
 import { openPostRate } from './post-rate.ts';
 

@@ -1,4 +1,4 @@
-/** One bench file in a process of its own: measures its figures one by one and sends each row to npm run bench. */
+/** Runs one bench file in a separate process: measures its figures one by one and sends each row to npm run bench. */
 import { pathToFileURL } from 'node:url';
 import { type Figure, measure } from './harness.ts';
 
@@ -9,5 +9,5 @@ for (const figure of figures) {
   const row = await measure(figure);
   await new Promise((resolve) => process.send?.(row, resolve));
 }
-// Whatever a figure left open must not keep the table waiting.
+// A handle that a figure left open must not keep this process running.
 process.exit(0);

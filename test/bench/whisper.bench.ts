@@ -1,6 +1,6 @@
 /**
- * Windows of audio through Lehr's engine against transformers.js on the same graphs, which reads one window at a time. The
- * graphs have the shape of whisper-tiny and random weights: every window writes as many tokens as it may.
+ * Windows of audio through Lehr's engine, compared with transformers.js on the same graphs, which decodes one window at a
+ * time. The graphs have the shape of whisper-tiny and random weights, so every window writes the maximum of tokens.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ import { openTransformersWhisper } from '../support/transformers-whisper.ts';
 import { openWhisperEngine } from '../support/whisper-engine.ts';
 import type { RatioFigure } from './harness.ts';
 
-/** What 30 s of speech take. */
+/** About the number of tokens in 30 s of speech. */
 const TOKENS = 100;
 const JOBS = 8;
 
@@ -25,7 +25,7 @@ async function sides() {
   const mels = Array.from({ length: JOBS }, () =>
     Float32Array.from({ length: melBins * windowFrames }, () => random.next() - 0.5),
   );
-  /** Ms until all of them are written. */
+  /** Milliseconds that the work takes. */
   const timed = async (work: () => Promise<unknown>): Promise<number> => {
     const startedAt = performance.now();
     await work();

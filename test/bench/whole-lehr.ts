@@ -1,4 +1,4 @@
-/** API and worker from the build, on a Redis and in a folder of their own, for benches of the whole. */
+/** API and worker from the build, with their own Redis and folder, for benches of all of Lehr. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Job, SamplerName } from '../../packages/shared/src/index.ts';
 import { freePort } from '../support/ports.ts';
-import { EVERYSEC, startRedis } from '../support/redis-server.ts';
+import { FSYNC_EVERY_SECOND, startRedis } from '../support/redis-server.ts';
 
 const KEY = 'lehr_bench_key_0123456789';
 const START_LIMIT_MS = 120_000;
@@ -24,17 +24,17 @@ export interface Picture {
 }
 
 export interface WholeLehr {
-  /** Posts the jobs at once and waits for all of them; returns the milliseconds from the first request to the last end. */
+  /** Posts the jobs at once and waits for all of them; returns the milliseconds from the first request to the end of the last job. */
   draw(pictures: readonly Picture[]): Promise<number>;
   /** Draws the pictures as jobs posted at once; returns their files (PNG), in order. */
   files(pictures: readonly Picture[]): Promise<Uint8Array[]>;
   close(): Promise<void>;
 }
 
-/** `env` goes to both programs. Resolves when a picture can be asked for. */
+/** Both programs get `env`. Resolves when both are ready. */
 export async function startWholeLehr(env: Readonly<Record<string, string>>): Promise<WholeLehr> {
   const home = await mkdtemp(join(tmpdir(), 'lehr-bench-'));
-  const redis = await startRedis(EVERYSEC);
+  const redis = await startRedis(FSYNC_EVERY_SECOND);
   const [port, workerPort] = [await freePort(), await freePort()];
   const shared = {
     ...process.env,

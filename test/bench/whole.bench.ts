@@ -1,4 +1,4 @@
-/** The whole stack against the bare loop over the same graphs: what the queue, the engine and the store cost. */
+/** All of Lehr compared with the bare loop over the same graphs: the cost of queue, engine and store. */
 
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { NOBODY } from '../support/ports.ts';
+import { UNREACHABLE_URL } from '../support/ports.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { startStack } from '../support/stack.ts';
 import { tempFolder, tinyModels } from '../support/tiny-models.ts';
@@ -299,7 +299,7 @@ describe('lehr doctor', () => {
         'models:\n  - name: broken\n    task: diffusion\n    versions: [{ version: "1", path: broken }]\n',
       );
       const env = {
-        LEHR_URL: NOBODY,
+        LEHR_URL: UNREACHABLE_URL,
         LEHR_HOME: home,
         LEHR_MODELS: join(models, 'models.yaml'),
         LEHR_DEVICE: 'tensorrt',
@@ -327,7 +327,7 @@ describe('lehr doctor', () => {
 
 test('lehr doctor creates no files where nothing is installed', async () => {
   const cwd = await tempFolder('elsewhere');
-  const env = { LEHR_URL: NOBODY };
+  const env = { LEHR_URL: UNREACHABLE_URL };
   const { code, stdout } = await startLehrCommand(['doctor', '--skip-models'], { env, cwd }).ended;
   expect(code).toBe(5);
   expect(stdout).toMatch(/fail +store +\.lehr is not there\n +-> .*LEHR_HOME/);
@@ -358,7 +358,7 @@ describe('A wrong call of lehr', () => {
   });
 
   test('The exit code is 69 without a server, 77 for a wrong key, 78 without a key or an address, 66 without a file', async () => {
-    const unreachable = { LEHR_URL: NOBODY, LEHR_API_KEY: 'none' };
+    const unreachable = { LEHR_URL: UNREACHABLE_URL, LEHR_API_KEY: 'none' };
     const ended = (args: string[], env: Record<string, string>, cwd?: string) =>
       startLehrCommand(args, { env, ...(cwd && { cwd }) }).ended;
     const [noServer, noFile] = await Promise.all([

@@ -11,12 +11,12 @@ import { EXIT } from '../../packages/client/src/cli/exit-codes.ts';
 import { blocksOf, ROOT, readText } from '../house/readme.ts';
 import { bundle } from '../support/bundle.ts';
 import { startProgram } from '../support/lehr-process.ts';
-import { SOON } from '../support/patience.ts';
 import { freePort } from '../support/ports.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
+import { SAMPLES } from '../support/speech-files.ts';
 import { speechModels } from '../support/speech-models.ts';
-import { SAMPLES } from '../support/spoken.ts';
 import { startStack } from '../support/stack.ts';
+import { SLOW_MACHINE } from '../support/timeouts.ts';
 import { tempFolder } from '../support/tiny-models.ts';
 import { LEHR } from './lehr-command.ts';
 import { servedApi } from './served-api.ts';
@@ -83,7 +83,7 @@ describe('docs/client.md', () => {
     };
     const post = (text: string) =>
       fetch(`http://127.0.0.1:${port}/`, { method: 'POST', headers, body: text });
-    await vi.waitFor(async () => expect((await post(body)).status).toBe(204), SOON);
+    await vi.waitFor(async () => expect((await post(body)).status).toBe(204), SLOW_MACHINE);
     await receiver.logged('job.succeeded job_1');
     expect((await post(`${body} `)).status).toBe(401);
   });

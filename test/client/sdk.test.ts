@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type FollowedEvent, type Job, Lehr, LehrError } from '../../packages/client/src/index.ts';
 import { startLehr } from '../support/lehr-process.ts';
-import { SOON } from '../support/patience.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { type Stack, startStack } from '../support/stack.ts';
+import { SLOW_MACHINE } from '../support/timeouts.ts';
 import { tempFolder, tinyModels } from '../support/tiny-models.ts';
 import { faultyProxy } from './faulty-proxy.ts';
 import { servedApi } from './served-api.ts';
@@ -169,7 +169,7 @@ describe('The SDK without a worker', () => {
     })();
     await api.worker.take();
     await expect(following).rejects.toThrow('enough');
-    await vi.waitFor(() => expect(api.channels.size).toBe(0), SOON);
+    await vi.waitFor(() => expect(api.channels.size).toBe(0), SLOW_MACHINE);
     expect((await lehr.get(id)).status).toBe('running');
     expect((await lehr.cancel(id)).id).toBe(id);
   });

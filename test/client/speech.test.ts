@@ -6,8 +6,8 @@ import { parseSync } from 'subtitle';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Lehr } from '../../packages/client/src/index.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
+import { longSpeech, SAMPLES } from '../support/speech-files.ts';
 import { speechModels } from '../support/speech-models.ts';
-import { SAMPLES, spokenMinutes } from '../support/spoken.ts';
 import { startStack } from '../support/stack.ts';
 import { tempFolder } from '../support/tiny-models.ts';
 import { faultyProxy } from './faulty-proxy.ts';
@@ -76,7 +76,7 @@ test('lehr submit --audio draws what a recording says, and accepts recordings of
   const lehr = lehrFor(stack);
   const folder = await tempFolder('spoken');
   const long = join(folder, 'long.wav');
-  await writeFile(long, (await spokenMinutes(6)).bytes);
+  await writeFile(long, (await longSpeech(6)).bytes);
   const uploaded = JSON.parse((await lehr(['submit', '--audio', long, '--json'])).stdout);
   expect(uploaded).toMatchObject({ type: 'speech-to-image', status: 'queued' });
   await lehr(['cancel', uploaded.id]);

@@ -1,10 +1,10 @@
 /** The classic dialect, POST /t2i, against a running Lehr. */
 import sharp from 'sharp';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { byHand } from '../support/by-hand.ts';
 import { pictureFile } from '../support/picture-file.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { type Stack, startStack } from '../support/stack.ts';
+import { storedJobs } from '../support/stored-jobs.ts';
 
 /** Each test starts a whole installation, possibly on a busy machine. */
 vi.setConfig({ testTimeout: 180_000 });
@@ -70,7 +70,7 @@ test('POST /t2i names its own fields in a refusal, and a job that outlasts its r
   expect(await refused({ width: 65, n: 9 })).toEqual([422, '/n']);
   expect(await refused({ width: 65 })).toEqual([422, '/width']);
   expect((await problemOf(anonymous(stack))).status).toBe(401);
-  const jobs = byHand(server.url, stack.namespace);
+  const jobs = storedJobs(server.url, stack.namespace);
   expect(await jobs.jobs()).toEqual([]);
   expect((await problemOf(stack.ask('POST', '/t2i', CIRCLE))).status).toBe(504);
   await stack.worker();

@@ -5,12 +5,12 @@ import { fileURLToPath } from 'node:url';
 import { BadRequestError, NotFoundError, toFile } from 'openai';
 import { parseSync } from 'subtitle';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { byHand } from '../support/by-hand.ts';
 import { errorOf, openai } from '../support/openai-client.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
+import { wav } from '../support/speech-files.ts';
 import { speechModels } from '../support/speech-models.ts';
-import { wav } from '../support/spoken.ts';
 import { type Stack, startStack } from '../support/stack.ts';
+import { storedJobs } from '../support/stored-jobs.ts';
 
 /** Each test starts a whole installation, possibly on a busy machine. */
 vi.setConfig({ testTimeout: 180_000 });
@@ -79,7 +79,7 @@ describe('audio.transcriptions.create', () => {
       expect(typeOf()).toBe(type);
     }
     // Each upload was deleted with its job.
-    const jobs = byHand(server.url, stack.namespace);
+    const jobs = storedJobs(server.url, stack.namespace);
     expect(await jobs.redis.keys(`${jobs.keys.prefix}:file:*`)).toEqual([]);
   });
 
@@ -206,7 +206,7 @@ describe('refused audio requests', () => {
     });
     const body = await errorOf(client.post('/audio/transcriptions', { body: { model: 'ears' } }));
     expect(body).toMatchObject({ status: 415, type: 'invalid_request_error' });
-    const jobs = byHand(server.url, stack.namespace);
+    const jobs = storedJobs(server.url, stack.namespace);
     expect(await jobs.jobs()).toEqual([]);
     expect(await jobs.redis.keys(`${jobs.keys.prefix}:file:*`)).toEqual([]);
   });
@@ -248,7 +248,7 @@ describe('refused audio requests', () => {
 describe('a transcription that takes longer than its hold', () => {
   test('The retry of a transcription whose hold has expired adopts its job if it sends the same file', async () => {
     const stack = await startSpeechStack({ LEHR_HOLD_S: '1' });
-    const jobs = byHand(server.url, stack.namespace);
+    const jobs = storedJobs(server.url, stack.namespace);
     const { client, answers } = openai(stack, { maxRetries: 100 });
     const file = await toFile(readFile(sample('speech/en_circle.wav')), 'a.wav');
     const call = client.audio.transcriptions.create({ model: 'ears', file });

@@ -13,11 +13,11 @@ import {
 } from 'openai';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { byHand } from '../support/by-hand.ts';
 import { errorOf, openai } from '../support/openai-client.ts';
 import { pictureFile } from '../support/picture-file.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { type Stack, startStack } from '../support/stack.ts';
+import { storedJobs } from '../support/stored-jobs.ts';
 
 /** Each test starts a whole installation, possibly on a busy machine. */
 vi.setConfig({ testTimeout: 180_000 });
@@ -148,7 +148,7 @@ describe('images.generate', () => {
 
   test('images.generate streams thumbnails of an unfinished picture and then every finished picture', async () => {
     const stack = await startStack(server);
-    const jobs = byHand(server.url, stack.namespace);
+    const jobs = storedJobs(server.url, stack.namespace);
     const { client, answers } = openai(stack);
     const slow = lehrFields({ steps: 900 });
     const stream = client.images.generate({ ...CIRCLE, ...slow, stream: true, partial_images: 2 });
@@ -277,7 +277,7 @@ describe('refused image requests', () => {
     const held = openai({ ...stack, key })
       .client.images.generate(CIRCLE)
       .catch(() => {});
-    const jobs = byHand(server.url, stack.namespace);
+    const jobs = storedJobs(server.url, stack.namespace);
     await expect.poll(() => jobs.redis.zcard(jobs.keys.live), LONG_WAIT).toBe(1);
     const { client, answers } = openai({ ...stack, key });
     const error = await errorOf(client.images.generate({ ...CIRCLE, prompt: 'another' }));
@@ -315,7 +315,7 @@ async function keyOf(stack: Stack, request: object): Promise<string> {
 describe('a request whose job fails or is cancelled', () => {
   test('A failed job is a 500 that the client does not retry, streamed or not', async () => {
     const stack = await startStack(server);
-    const jobs = byHand(server.url, stack.namespace);
+    const jobs = storedJobs(server.url, stack.namespace);
     const { client, answers } = openai(stack, { maxRetries: 2 });
     const call = errorOf(client.images.generate(CIRCLE));
     const [id] = await jobs.untilJobs(1);
@@ -339,7 +339,7 @@ describe('a request whose job fails or is cancelled', () => {
 
   test('A cancelled job is a 409 that the client does not retry', async () => {
     const stack = await startStack(server);
-    const jobs = byHand(server.url, stack.namespace);
+    const jobs = storedJobs(server.url, stack.namespace);
     const { client, answers } = openai(stack, { maxRetries: 2 });
     const call = errorOf(client.images.generate(CIRCLE));
     const [id] = await jobs.untilJobs(1);
@@ -354,7 +354,7 @@ describe('a request whose job fails or is cancelled', () => {
 describe('a held request', () => {
   test('A request that takes longer than its hold ends with 504, and its retries adopt the same job', async () => {
     const stack = await startStack(server, { LEHR_HOLD_S: '1' });
-    const jobs = byHand(server.url, stack.namespace);
+    const jobs = storedJobs(server.url, stack.namespace);
     const once = await errorOf(openai(stack).client.images.generate({ ...CIRCLE, prompt: 'a square' }));
     expect(once).toBeInstanceOf(InternalServerError);
     expect(once).toMatchObject({ status: 504, type: 'server_error', code: 'hold_expired', param: null });
@@ -384,7 +384,7 @@ describe('a held request', () => {
 
   test('The job of a broken connection is adopted by the retry of its request and by no other request', async () => {
     const stack = await startStack(server);
-    const jobs = byHand(server.url, stack.namespace);
+    const jobs = storedJobs(server.url, stack.namespace);
     const { client } = openai(stack);
     const disconnect = new AbortController();
     const lost = client.images.generate(CIRCLE, { signal: disconnect.signal }).catch(() => {});
@@ -408,7 +408,7 @@ describe('a held request', () => {
 
   test('A server that stops answers held requests with 503 and keeps their jobs for the retry', async () => {
     const stack = await startStack(server);
-    const jobs = byHand(server.url, stack.namespace);
+    const jobs = storedJobs(server.url, stack.namespace);
     const { client, answers } = openai(stack);
     const call = errorOf(client.images.generate(CIRCLE));
     const streamed = errorOf(

@@ -2,11 +2,11 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { byHand } from '../support/by-hand.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { problemIn, refused, replicate } from '../support/replicate-client.ts';
 import { speechModels } from '../support/speech-models.ts';
 import { type Stack, startStack } from '../support/stack.ts';
+import { storedJobs } from '../support/stored-jobs.ts';
 
 /** Each test starts a whole installation, possibly on a busy machine. */
 vi.setConfig({ testTimeout: 180_000 });
@@ -125,6 +125,6 @@ describe('speech', () => {
     );
     expect(version).toMatchObject({ status: 422, errors: [{ pointer: '/version' }] });
     expect(version.detail).toContain('brush@1 or ears@1');
-    expect(await byHand(server.url, stack.namespace).jobs()).toEqual([]);
+    expect(await storedJobs(server.url, stack.namespace).jobs()).toEqual([]);
   });
 });

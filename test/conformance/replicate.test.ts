@@ -2,11 +2,11 @@
 import { type Prediction, parseProgressFromLogs } from 'replicate';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { apiWorld } from '../support/api-world.ts';
-import { byHand } from '../support/by-hand.ts';
 import { pictureFile } from '../support/picture-file.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { problemIn, refused, replicate } from '../support/replicate-client.ts';
 import { startStack } from '../support/stack.ts';
+import { storedJobs } from '../support/stored-jobs.ts';
 import { verified, webhookReceiver } from '../support/webhook-receiver.ts';
 
 /** Each test starts a whole installation, possibly on a busy machine. */
@@ -68,7 +68,7 @@ describe('run', () => {
 
   test('replicate.run polls a job that outlasts its hold until the job has ended', async () => {
     const stack = await startStack(server);
-    const jobs = byHand(server.url, stack.namespace);
+    const jobs = storedJobs(server.url, stack.namespace);
     const { client, calls } = replicate(stack);
     const seen: string[] = [];
     const running = client.run(
@@ -93,7 +93,7 @@ describe('run', () => {
 
   test('replicate.run throws the reason of a failed job and returns null for a cancelled one', async () => {
     const stack = await startStack(server);
-    const jobs = byHand(server.url, stack.namespace);
+    const jobs = storedJobs(server.url, stack.namespace);
     const { client } = replicate(stack);
     const failing = client.run('lehr/tiny', { input: CIRCLE }).catch((error: Error) => error.message);
     const [first] = await jobs.untilJobs(1);
@@ -243,7 +243,7 @@ describe('a prediction', () => {
 
   test('The logs of a prediction show its progress in the form that the client parses', async () => {
     const stack = await startStack(server);
-    const jobs = byHand(server.url, stack.namespace);
+    const jobs = storedJobs(server.url, stack.namespace);
     const { client } = replicate(stack);
     const { id } = await client.predictions.create({ model: 'lehr/tiny', input: CIRCLE });
     const [job] = await jobs.jobs();
@@ -343,7 +343,7 @@ describe('refused prediction requests', () => {
     const filter = { webhook: 'https://app.example/', webhook_events_filter: ['end' as 'start'] };
     const events = await refused(client.predictions.create({ model: 'lehr/tiny', input: CIRCLE, ...filter }));
     expect(problemIn(events).errors[0].pointer).toBe('/webhook_events_filter/0');
-    expect(await byHand(server.url, stack.namespace).jobs()).toEqual([]);
+    expect(await storedJobs(server.url, stack.namespace).jobs()).toEqual([]);
   });
 
   test('A refusal does not repeat the value of an unknown input, which may be the key of a faulty client', async () => {
@@ -356,7 +356,7 @@ describe('refused prediction requests', () => {
     );
     expect(error.message).not.toContain(stack.key);
     expect(JSON.stringify(stack.api.lines)).not.toContain(stack.key);
-    const jobs = byHand(server.url, stack.namespace);
+    const jobs = storedJobs(server.url, stack.namespace);
     for (const key of await jobs.redis.keys(`${jobs.keys.prefix}:*`)) {
       const kept = await jobs.redis.dump(key);
       expect(kept?.includes(stack.key) ?? false, key).toBe(false);
@@ -422,7 +422,7 @@ describe('refused prediction requests', () => {
 describe('a client that loses its connection', () => {
   test('A client that retries after a lost connection gets one prediction', async () => {
     const stack = await startStack(server);
-    const jobs = byHand(server.url, stack.namespace);
+    const jobs = storedJobs(server.url, stack.namespace);
     let lost = 0;
     const { client } = replicate(stack, {
       fetch: async (input, init) => {
@@ -463,7 +463,7 @@ describe('a client that loses its connection', () => {
 
   /** Whether the next duplicate request would adopt the job. */
   async function adoptable(
-    { redis }: ReturnType<typeof byHand>,
+    { redis }: ReturnType<typeof storedJobs>,
     pattern: string,
     id: string,
   ): Promise<boolean> {
@@ -477,7 +477,7 @@ describe('a client that loses its connection', () => {
 
 test('A server that stops answers held predictions with their current state, and their jobs continue', async () => {
   const stack = await startStack(server);
-  const jobs = byHand(server.url, stack.namespace);
+  const jobs = storedJobs(server.url, stack.namespace);
   const { client, calls } = replicate(stack);
   const held = client.predictions.create({ model: 'lehr/tiny', input: CIRCLE, wait: true });
   const [id] = await jobs.untilJobs(1);
@@ -519,7 +519,7 @@ describe('webhooks', () => {
 
   test('A webhook without a filter sends the end once, and one with the logs filter sends progress', async () => {
     const stack = await startStack(server, open);
-    const jobs = byHand(server.url, stack.namespace);
+    const jobs = storedJobs(server.url, stack.namespace);
     const receiver = await webhookReceiver();
     const { client } = replicate(stack);
     const { id } = await client.predictions.create({

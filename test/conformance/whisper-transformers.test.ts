@@ -8,11 +8,11 @@ import { demoModelsFile, writeTinyWhisper } from '../../packages/demo-models/src
 import { plainWaveform, sampleFile } from '../support/audio-golden.ts';
 import { Random } from '../support/random.ts';
 import { openTransformersWhisper, type TransformersOptions } from '../support/transformers-whisper.ts';
-import { openWhisperEngine, type WhisperEngine, type WindowWish } from '../support/whisper-engine.ts';
+import { openWhisperEngine, type WhisperEngine, type WindowInput } from '../support/whisper-engine.ts';
 
 const INPUTS = 20;
 
-interface Input extends WindowWish {
+interface Input extends WindowInput {
   readonly language: 'en' | 'es';
 }
 

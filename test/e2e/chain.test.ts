@@ -6,8 +6,8 @@ import { wordErrorRate } from '../support/held-out-speech.ts';
 import type { LehrProcess } from '../support/lehr-process.ts';
 import { pictureFile, pixelData } from '../support/picture-file.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
+import { longSpeech, SAMPLES } from '../support/speech-files.ts';
 import { speechModels } from '../support/speech-models.ts';
-import { SAMPLES, spokenMinutes } from '../support/spoken.ts';
 import { type Stack, startStack } from '../support/stack.ts';
 
 let server: TestRedis;
@@ -100,7 +100,7 @@ test('A speech-to-image job is transcribed by one worker and drawn by another', 
 test('A speech worker killed during a long file is replaced, and the job makes one correct picture', async () => {
   const stack = await world();
   const [speechWorker] = [await startSpeechWorker(stack), await startDiffusionWorker(stack)];
-  const speech = await spokenMinutes(2);
+  const speech = await longSpeech(2);
   const audio = await stack.upload('speech.wav', speech.bytes);
   const { id } = await submit(stack, { type: 'speech-to-image', input: { audio, seed: 1 } });
   await until(stack, id, (job) => (nodeOf(job, 'transcribe').progress?.step ?? 0) > 0);

@@ -7,8 +7,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { METRICS } from '../../packages/shared/src/index.ts';
 import { blocksOf, readText } from '../house/readme.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
+import { SAMPLES } from '../support/speech-files.ts';
 import { speechModels } from '../support/speech-models.ts';
-import { SAMPLES } from '../support/spoken.ts';
 import { startStack } from '../support/stack.ts';
 import { tempFolder } from '../support/tiny-models.ts';
 

@@ -6,8 +6,8 @@ import { formatTranscript, type Job, type Transcript } from '../../packages/shar
 import { readEvents } from '../support/event-stream.ts';
 import { wordErrorRate } from '../support/held-out-speech.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
+import { longSpeech, SAMPLES, wav } from '../support/speech-files.ts';
 import { MAX_AUDIO_S, speechModels } from '../support/speech-models.ts';
-import { SAMPLES, spokenMinutes, wav } from '../support/spoken.ts';
 import { type Stack, startStack } from '../support/stack.ts';
 
 let server: TestRedis;
@@ -137,7 +137,7 @@ describe('speech to text', () => {
   test('Ten minutes of speech give a complete text with rising times in both modes, without memory growth', async () => {
     const stack = await startSpeechStack();
     const worker = await stack.worker();
-    const { bytes, text } = await spokenMinutes(10);
+    const { bytes, text } = await longSpeech(10);
     const file = await stack.upload('speech.wav', bytes);
     const peaks: number[] = [];
     for (const mode of ['sequential', ...Array.from({ length: 8 }, () => 'fast')]) {

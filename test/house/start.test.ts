@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { type Job, parseRegistry } from '../../packages/shared/src/index.ts';
-import { freePort, NOBODY } from '../support/ports.ts';
+import { freePort, UNREACHABLE_URL } from '../support/ports.ts';
 import { type Clone, makeClone } from './clone.ts';
 import { isAlive, Launched } from './launched.ts';
 import { shellBlock } from './readme.ts';
@@ -204,7 +204,7 @@ test('an address that others can reach is refused without a key of your own', {
 
 test('a Redis that does not answer is named, and its password is not', { timeout: START_MS }, async () => {
   const { env } = await installation('.lehr-elsewhere');
-  const { host } = new URL(NOBODY);
+  const { host } = new URL(UNREACHABLE_URL);
   const lehr = new Launched({
     clone: clone.path,
     env: { ...env, LEHR_REDIS_URL: `redis://:hush@${host}` },

@@ -7,9 +7,9 @@ import { FlowProducer, Queue, Worker } from 'bullmq';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { newLeaseToken } from '../../packages/shared/src/index.ts';
 import { firstScore, recoverStalled } from '../../packages/shared/src/queue/index.ts';
-import { SOON } from '../support/patience.ts';
 import { GROUP, type QueueWorld, queueWorld } from '../support/queue-world.ts';
 import { freshKeys, startRedis, type TestRedis, testRedis } from '../support/redis.ts';
+import { SLOW_MACHINE } from '../support/timeouts.ts';
 
 let server: TestRedis;
 beforeAll(async () => {
@@ -26,7 +26,7 @@ async function recoverUntilFound(world: QueueWorld): Promise<string[]> {
     const found = await recoverStalled(world.redis, world.keys, world.queues, world.records);
     expect(found).not.toEqual([]);
     return found;
-  }, SOON);
+  }, SLOW_MACHINE);
 }
 
 const leaseKey = (world: QueueWorld, id: string): string => `${world.keys.prefix}:${GROUP}:${id}:lock`;
@@ -40,7 +40,7 @@ test('A lease runs out unless it is renewed', async () => {
   await vi.waitFor(async () => {
     expect(await world.queues.of(GROUP).renew(mine)).toEqual([]);
     expect(await leaseTtl(world, left)).toBe(-2);
-  }, SOON);
+  }, SLOW_MACHINE);
   expect(await leaseTtl(world, kept)).toBeGreaterThan(0);
 });
 
@@ -49,7 +49,7 @@ test('A job whose worker died stays active until its queue is checked for stalle
   const id = await world.submit();
   const [claim] = await world.claimer.claim(GROUP, 1);
   await world.records.apply([{ move: 'start', id, lease: claim.token, fields: { worker: 'gone' } }]);
-  await vi.waitFor(async () => expect(await leaseTtl(world, id)).toBe(-2), SOON);
+  await vi.waitFor(async () => expect(await leaseTtl(world, id)).toBe(-2), SLOW_MACHINE);
   expect(await world.claimer.claim(GROUP, 1)).toEqual([]);
 
   expect(await recoverUntilFound(world)).toEqual([id]);
@@ -64,7 +64,7 @@ test('Past the stall limit BullMQ hands the job out again, only marked with a de
   for (let stall = 0; stall < 7; stall++) {
     const [claim] = await world.claimer.claim(GROUP, 1);
     marks.push(claim.deferredFailure);
-    await vi.waitFor(async () => expect(await leaseTtl(world, id)).toBe(-2), SOON);
+    await vi.waitFor(async () => expect(await leaseTtl(world, id)).toBe(-2), SLOW_MACHINE);
     await recoverUntilFound(world);
   }
   expect(marks.slice(0, 6)).toEqual(Array(6).fill(undefined));

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { type JobId, newLeaseToken, silentLog, systemClock } from '../../packages/shared/src/index.ts';
 import { Janitor, Leases, requeueLost } from '../../packages/shared/src/queue/index.ts';
 import { assertNoEviction, openRedis, redisNow, redisReady } from '../../packages/shared/src/redis/index.ts';
-import { SOON, within } from '../support/patience.ts';
 import { GROUP, newJob, type QueueWorld, queueWorld } from '../support/queue-world.ts';
 import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';
+import { SLOW_MACHINE, within } from '../support/timeouts.ts';
 
 let server: TestRedis;
 beforeAll(async () => {
@@ -44,7 +44,7 @@ test('Leases of several groups are kept as long as they are renewed', async () =
   for (const claim of claims) leases.add(claim);
   leases.start();
   // Longer than a lease lasts without renewal.
-  await vi.waitFor(() => expect(renewed()).toBeGreaterThan(35), SOON);
+  await vi.waitFor(() => expect(renewed()).toBeGreaterThan(35), SLOW_MACHINE);
   expect(lost).toEqual([]);
   for (const claim of claims) expect(await world.queues.of(claim.queue).complete(claim)).toBe(true);
 });
@@ -130,14 +130,20 @@ test('One of several janitors does the rounds and reports the jobs it expired, a
     await second.stop();
   });
   first.start();
-  await vi.waitFor(async () => expect(await world.redis.get(world.keys.janitor)).not.toBeNull(), SOON);
+  await vi.waitFor(
+    async () => expect(await world.redis.get(world.keys.janitor)).not.toBeNull(),
+    SLOW_MACHINE,
+  );
   const holder = await world.redis.get(world.keys.janitor);
   second.start();
 
   const overdue = await world.submit({ deadline_at: 1 });
-  await vi.waitFor(async () => expect((await world.records.read(overdue))?.state).toBe('expired'), SOON);
-  await vi.waitFor(async () => expect(await world.claimer.heads([GROUP])).toEqual([]), SOON);
-  await vi.waitFor(() => expect(expired).toEqual([overdue]), SOON);
+  await vi.waitFor(
+    async () => expect((await world.records.read(overdue))?.state).toBe('expired'),
+    SLOW_MACHINE,
+  );
+  await vi.waitFor(async () => expect(await world.claimer.heads([GROUP])).toEqual([]), SLOW_MACHINE);
+  await vi.waitFor(() => expect(expired).toEqual([overdue]), SLOW_MACHINE);
   expect(await world.redis.get(world.keys.janitor)).toBe(holder);
 
   await first.stop();
@@ -145,7 +151,7 @@ test('One of several janitors does the rounds and reports the jobs it expired, a
     const next = await world.redis.get(world.keys.janitor);
     expect(next).not.toBeNull();
     expect(next).not.toBe(holder);
-  }, SOON);
+  }, SLOW_MACHINE);
 });
 
 test('Every acknowledged job survives kill -9 of Redis', async () => {
@@ -163,7 +169,10 @@ test('A worker that waits for jobs while Redis is killed is woken by jobs that a
   onTestFinished(() => own.stop());
   const world = await queueWorld(own.url);
   const waiting = world.claimer.wait([GROUP]);
-  await vi.waitFor(async () => expect(await world.redis.client('LIST')).toContain('cmd=bzpopmin'), SOON);
+  await vi.waitFor(
+    async () => expect(await world.redis.client('LIST')).toContain('cmd=bzpopmin'),
+    SLOW_MACHINE,
+  );
   await own.restart();
   await world.submit();
   expect(await waiting).toBe(GROUP);

@@ -1,11 +1,11 @@
-/** A real browser for pages: Debian's Chromium, driven without a window. */
+/** A real browser for page tests: Debian's Chromium without a window. */
 import { existsSync } from 'node:fs';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { onTestFinished } from 'vitest';
 
 const PATHS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
-/** Undefined where no browser is installed; tests that need one are then skipped, which the run shows. */
+/** Undefined if no browser is installed; tests that need one are then reported as skipped. */
 export const chromiumPath: string | undefined = PATHS.find((path) => existsSync(path));
 
 export function launchBrowser(): Promise<Browser> {
@@ -23,11 +23,11 @@ export function launchBrowser(): Promise<Browser> {
 
 export interface WatchedPage {
   readonly page: Page;
-  /** Everything the page complained about: console errors and uncaught exceptions. */
+  /** Console errors and uncaught exceptions of the page. */
   readonly complaints: string[];
 }
 
-/** A page of its own context, closed with the test. */
+/** A page in a new context, which closes at the end of the test. */
 export async function openPage(
   browser: Browser,
   options: Parameters<Browser['newContext']>[0] = {},

@@ -1,6 +1,6 @@
 /**
- * Tests that start Lehr's programs start them as users do, from the build; turbo makes this quick when nothing changed. When
- * the tree does not build, the tests that need no program still run; `npm test` builds before, and stops there.
+ * Builds Lehr before the tests that start its programs; turbo skips what has not changed. If the build fails, the tests that
+ * need no program still run; `npm test` builds first and stops at a failure.
  */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
@@ -11,7 +11,7 @@ export async function setup(): Promise<void> {
   } catch (error) {
     const { stdout } = error as { stdout?: string };
     process.stderr.write(
-      `The build failed; programs are those of the last one that worked.\n${stdout ?? error}\n`,
+      `The build failed; tests use the programs of the last successful build.\n${stdout ?? error}\n`,
     );
   }
 }

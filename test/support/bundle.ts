@@ -3,10 +3,10 @@ import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Plugin } from 'vite';
 
-/** Inside node_modules, so that a program finds the installed packages as the sources do. */
+/** Inside node_modules, so that a program resolves the installed packages like the sources. */
 const PROGRAMS = fileURLToPath(new URL('../../node_modules/.cache/lehr-test/', import.meta.url));
 
-/** Sources read the Lua that stands beside them; in a bundle it must come along. */
+/** The sources read Lua files beside them, so a bundle must contain these files. */
 const inlineLua: Plugin = {
   name: 'inline-lua',
   enforce: 'pre',
@@ -19,9 +19,9 @@ const inlineLua: Plugin = {
 const built = new Map<string, Promise<string>>();
 
 /**
- * Writes a TypeScript program and all of Lehr it imports as one file that plain `node` runs, and returns its path: for
- * tests that need a process of their own to kill. `entry` is relative to the caller's `import.meta.url`; asking again
- * gives the same file. It is removed when the test process ends.
+ * Bundles a TypeScript program and its imports into one file that plain `node` runs, and returns its path, for tests that
+ * kill a separate process. `entry` is relative to the `import.meta.url` of the caller. Each program is bundled once; the files
+ * are removed when the test process ends.
  */
 export function bundle(entry: string, importer: string): Promise<string> {
   const source = fileURLToPath(new URL(entry, importer));

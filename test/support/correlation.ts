@@ -1,4 +1,4 @@
-/** Pearson's correlation of two signals of one length: 1 when they differ in scale and offset alone, 0 when unrelated. */
+/** Pearson's correlation of two signals of equal length: 1 if they differ only in scale and offset, 0 if they are unrelated. */
 export function correlation(a: ArrayLike<number>, b: ArrayLike<number>): number {
   const mean = (values: ArrayLike<number>) =>
     Array.from(values).reduce((sum, each) => sum + each, 0) / values.length;
@@ -12,7 +12,7 @@ export function correlation(a: ArrayLike<number>, b: ArrayLike<number>): number 
   return both / Math.sqrt(ofA * ofB);
 }
 
-/** RGB pixels averaged over squares of `block` a side; sizes must divide. */
+/** RGB pixels averaged over squares of `block` x `block`, which must divide width and height. */
 export function shrinkPixels(
   pixels: ArrayLike<number>,
   { width, height }: { readonly width: number; readonly height: number },

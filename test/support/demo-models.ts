@@ -1,4 +1,4 @@
-/** The demo models as they ship, and what they are expected to draw of recorded speech. */
+/** Pictures of the shipped demo models, and the scenes that they must draw from recorded speech. */
 import sharp from 'sharp';
 import type { Job } from '../../packages/shared/src/index.ts';
 import { sampleManifest } from './audio-golden.ts';
@@ -15,7 +15,7 @@ export async function pictureOf({ status, error, output }: Job): Promise<Pixels>
   return { data, width: info.width, height: info.height };
 }
 
-/** Posts all of them, then waits for all of them. */
+/** Posts all jobs at once and waits for their pictures. */
 export async function drawAll(stack: Stack, inputs: readonly Record<string, unknown>[]): Promise<Pixels[]> {
   const jobs: Job[] = [];
   for (const input of inputs) jobs.push(await stack.post(input));
@@ -29,7 +29,7 @@ const group = (count: number | null, colour: string | null, shape: string | null
   size: null,
 });
 const BLUE: SceneSpec['background'] = { kind: 'plain', colours: ['blue'] };
-/** Of sentences that are no scenes only the colours they name are asked. */
+/** A sentence that describes no scene is checked only for the colours that it names. */
 const SPECS: Readonly<Record<string, SceneSpec>> = {
   'speech/en_circle.wav': { background: BLUE, groups: [group(1, 'red', 'circle')], relation: null },
   'speech/en_stars.wav': {

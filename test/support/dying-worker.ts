@@ -1,4 +1,4 @@
-/** A program that ends a job, as a worker does, and is dead before it could do anything else. */
+/** A program that ends a job like a worker and kills itself immediately after. */
 import { type JobId, newLeaseToken, newWorkerId } from '../../packages/shared/src/index.ts';
 import { RecordStore } from '../../packages/shared/src/records/index.ts';
 import { keysOf, openRedis, redisReady } from '../../packages/shared/src/redis/index.ts';

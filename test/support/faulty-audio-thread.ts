@@ -1,4 +1,4 @@
-/** An audio thread that dies in a cut, in the way that the cut names. It performs other tasks. */
+/** An audio thread that dies in a cut task, in the way that `maxSamples` of the task selects. It performs other tasks. */
 import { parentPort } from 'node:worker_threads';
 import {
   AUDIO_THREAD_READY,

@@ -1,4 +1,4 @@
-/** The settings of an API process of a test's own, which draws nothing: a home, a list of one model, a namespace. */
+/** Settings of a separate API process without workers: a home, a models file with one model, a namespace. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Waits for a number of job changes, for tests that act in the middle of other jobs' lives. */
+/** Waits for a number of job changes, for tests that act while other jobs run. */
 import type { JobId } from '../../packages/shared/src/index.ts';
 import { isTerminal, type RecordStore } from '../../packages/shared/src/records/index.ts';
 import type { Keys } from '../../packages/shared/src/redis/index.ts';

@@ -1,4 +1,4 @@
-/** Somebody with a key of his own, made as an administrator makes it. */
+/** A tenant with its own API key, which is created over the API. */
 import { type KeyRequest, type NewApiKey, NewApiKeySchema } from '../../packages/shared/src/index.ts';
 import type { ApiWorld } from './api-world.ts';
 
@@ -17,7 +17,7 @@ export async function keyHolder(
   return { key, ask: asking(world, key.key) };
 }
 
-/** As `world.ask`, with another key. */
+/** `world.ask` with another key. */
 export const asking =
   (world: ApiWorld, key: string): ApiWorld['ask'] =>
   (method, path, body, init = {}) =>

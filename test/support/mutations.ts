@@ -1,4 +1,4 @@
-/** Small damage to valid requests, the kind that clients, proxies and attackers do. */
+/** Small mutations of valid requests, such as faulty clients, proxies and attackers make. */
 import type { Draft } from './openapi.ts';
 import type { Random } from './random.ts';
 
@@ -64,7 +64,7 @@ const CONTENT_TYPES = [
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 const HEADERS = ['prefer', 'if-none-match', 'idempotency-key', 'last-event-id', 'content-encoding', 'range'];
 
-/** A request to send, however wrong. */
+/** A mutated request, which may be invalid. */
 export interface Damaged {
   readonly method: string;
   readonly draft: Draft;
@@ -94,7 +94,7 @@ const WAYS: readonly Way[] = [
   }),
 ];
 
-/** One place in the body is replaced, removed, renamed or joined by something unknown. */
+/** Replaces, removes or renames one field of the body, or adds an unknown one. */
 function damageBody(request: Damaged, random: Random): Damaged {
   const { body } = request.draft;
   if (!body || typeof body.value === 'string') return request;
@@ -123,7 +123,7 @@ interface Place {
   readonly name: string;
 }
 
-/** Any name of any object or list in the value. */
+/** A random key of a random object or list in the value. */
 function placeIn(value: unknown, random: Random): Place | undefined {
   const places: Place[] = [];
   const visit = (each: unknown): void => {
@@ -137,7 +137,7 @@ function placeIn(value: unknown, random: Random): Place | undefined {
   return places.length > 0 ? random.pick(places) : undefined;
 }
 
-/** The text of a JSON body is cut, doubled, repeated in a name, nested deep, or no JSON at all. */
+/** Makes the text of a JSON body truncated, doubled, with a duplicate name, deeply nested, or no JSON. */
 function damageText(request: Damaged, random: Random): Damaged {
   const { body } = request.draft;
   if (!body || body.type.startsWith('multipart/')) return request;
@@ -189,7 +189,7 @@ function damageQuery(request: Damaged, random: Random): Damaged {
 }
 
 function damageHeader(request: Damaged, random: Random): Damaged {
-  // What is no header value at all never leaves a client.
+  // Clients cannot send values that are not valid in a header.
   return withHeaders(request, { [random.pick(HEADERS)]: junkText(random).replace(/[^\x20-\x7e]/g, '?') });
 }
 

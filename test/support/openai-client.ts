@@ -1,11 +1,11 @@
-/** The published client of OpenAI on a running Lehr, and what it got from there. */
+/** The published OpenAI client for a running Lehr, with a record of the responses. */
 import OpenAI, { APIError } from 'openai';
 import type { Stack } from './stack.ts';
 
-/** The head of an answer. */
+/** Status and headers of a response. */
 export type Answer = Pick<Response, 'status' | 'headers'>;
 
-/** One request for each call, unless said otherwise. */
+/** The client does not retry unless `options` set maxRetries. */
 export function openai(
   { url, key }: Pick<Stack, 'url' | 'key'>,
   options: NonNullable<ConstructorParameters<typeof OpenAI>[0]> = {},
@@ -17,7 +17,7 @@ export function openai(
     maxRetries: 0,
     fetch: async (input, init) => {
       const response = await fetch(input, init);
-      // Before its first upload it looks, through a data: URL, whether this fetch knows forms.
+      // Before its first upload, the client fetches a data: URL to check whether this fetch supports forms.
       if (String(input).startsWith('http')) answers.push(response);
       return response;
     },

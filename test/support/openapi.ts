@@ -1,4 +1,4 @@
-/** Requests made from the OpenAPI document: whatever route is added to it later is asked as well. */
+/** Requests generated from the OpenAPI document, so that new routes are covered automatically. */
 import type { Random } from './random.ts';
 
 export interface Schema {
@@ -59,7 +59,7 @@ export interface Operation {
   readonly contents: Readonly<Record<string, Media>>;
 }
 
-/** What is sent: parameters as text by name, a body as the value that its media type writes. */
+/** A request before it is encoded: parameters as text by name, the body as a value. */
 export interface Draft {
   readonly operation: Operation;
   readonly path: Readonly<Record<string, string>>;
@@ -82,7 +82,7 @@ export function operationsOf({ paths }: OpenApiDocument): Operation[] {
 }
 
 /**
- * A request that the document allows. `given` decides parameters and fields of the body; of the optional ones this share is there.
+ * A request that the document allows. `given` sets parameters and body fields; `optional` is the share of optional parameters.
  */
 export function draftOf(
   document: OpenApiDocument,
@@ -97,20 +97,20 @@ export function draftOf(
     const place = parameter.in === 'header' ? 'headers' : parameter.in;
     if (!required && !random.chance(optional)) continue;
     const sample = given[name] ?? sampleOf(document, parameter.schema, random);
-    // The text of a parameter has no way to be null.
+    // A parameter is text, so it cannot be null.
     if (sample === null) continue;
     const value = String(sample);
-    // A header is a ByteString.
+    // A header value may contain only these characters.
     draft[place][name] = place === 'headers' ? value.replace(/[^\x20-\x7e]/g, '?') : value;
   }
   const types = Object.keys(operation.contents);
   const type = types.length > 0 ? random.pick(types) : undefined;
-  const body = type && { type, value: decided(bodyOf(document, operation.contents[type], random), given) };
+  const body = type && { type, value: withGiven(bodyOf(document, operation.contents[type], random), given) };
   return { operation, ...draft, ...(body && { body }) } as unknown as Draft;
 }
 
-/** The fields at the top that are there, as given. */
-function decided(value: unknown, given: Readonly<Record<string, string>>): unknown {
+/** Sets the given values on the top-level fields that exist. */
+function withGiven(value: unknown, given: Readonly<Record<string, string>>): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   return { ...value, ...Object.fromEntries(Object.entries(given).filter(([name]) => name in value)) };
 }
@@ -126,7 +126,7 @@ function bodyOf(document: OpenApiDocument, media: Media, random: Random): unknow
 
 const MAX_DEPTH = 6;
 
-/** A value that fits, as far as the schema says what fits. */
+/** A value that fits the parts of the schema that this reads. */
 export function sampleOf(document: OpenApiDocument, schema: Schema, random: Random, depth = 0): unknown {
   if (schema.$ref) return sampleOf(document, resolve(document, schema.$ref), random, depth);
   if (schema.const !== undefined) return schema.const;
@@ -191,7 +191,7 @@ function resolve(document: OpenApiDocument, ref: string): Schema {
   return schema;
 }
 
-/** Path and options for `app.request`. A body that is text goes out as it is. */
+/** Path and options for `app.request`. A text body is sent unchanged. */
 export function requestOf({
   operation,
   path,

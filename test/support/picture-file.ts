@@ -1,7 +1,7 @@
-/** What a file says of itself in its first bytes. */
+/** The format and the size in the header of a picture file. */
 export interface PictureFile {
   readonly format: 'png' | 'jpeg' | 'webp';
-  /** `WxH`; only of a PNG. */
+  /** `WxH`; only for PNG. */
   readonly size?: string;
 }
 
@@ -15,7 +15,7 @@ export function pictureFile(bytes: Uint8Array): PictureFile {
   throw new Error(`no picture: ${file.subarray(0, 16).toString('hex')}`);
 }
 
-/** The compressed pixels of a PNG, without what the file says beside them: equal for equal pictures of one encoder. */
+/** The compressed pixels of a PNG without its metadata: equal for equal pictures of one encoder. */
 export function pixelData(png: Uint8Array): string {
   const file = Buffer.from(png);
   let data = '';

@@ -4,14 +4,14 @@ import { randomInt } from 'node:crypto';
 const launcher = new URL('../../infra/local/ports.mjs', import.meta.url).href;
 const { isFree } = (await import(launcher)) as { isFree(host: string, port: number): Promise<boolean> };
 
-/** Below the ports that the system gives to whoever asks for any: nobody gets one between our look and its use. */
+/** Below the range of ephemeral ports, so that the system does not give the port away between the check and its use. */
 const FIRST = 20_000;
 const PORTS = 12_000;
 
-/** Files that run at the same time begin far apart, most likely. */
+/** A random start, so that files that run at the same time rarely try the same ports. */
 let next = randomInt(PORTS);
 
-/** One that nobody listens at and that was not given before. */
+/** A free port that this process has not returned before. */
 export async function freePort(): Promise<number> {
   for (;;) {
     next = (next + 1) % PORTS;
@@ -20,5 +20,5 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** Where nobody ever listens. `fetch` tries it; port 1 it refuses by itself. */
-export const NOBODY = 'http://127.0.0.1:2';
+/** A URL without a server. Port 2, because `fetch` refuses port 1 itself. */
+export const UNREACHABLE_URL = 'http://127.0.0.1:2';

@@ -1,6 +1,6 @@
 /**
  * A real S3 server for tests: Debian's radosgw on loopback over one monitor and one in-memory OSD, ready in about
- * 12 s. It is held in its own temporary directory and its own processes, which `stop` ends by their pids.
+ * 12 s. It has its own temporary directory and its own processes, which `stop` ends by their pids.
  */
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -29,13 +29,13 @@ const STOP_TIMEOUT_MS = 10_000;
 
 const run = promisify(execFile);
 
-/** Rejects, and says how to go without, where it can neither be found nor installed. Allow minutes to install. */
+/** Rejects with instructions if radosgw is neither installed nor installable. The installation may take minutes. */
 export async function startRadosgw(): Promise<Radosgw> {
   ensureInstalled();
   const directory = await mkdtemp(join(tmpdir(), 'lehr-radosgw-'));
   const daemons: ChildProcess[] = [];
   const stop = async () => {
-    // The gateway first: without it, the others have nobody left to wait for.
+    // The gateway stops first, because the other daemons wait for their clients.
     for (const daemon of daemons.reverse()) await stopDaemon(daemon);
     await rm(directory, { recursive: true, force: true });
   };
@@ -92,11 +92,11 @@ async function startCluster(directory: string, daemons: ChildProcess[]): Promise
   daemons.push(radosgw);
 
   const endpoint = `http://127.0.0.1:${gateway}`;
-  await answering(endpoint, radosgw);
+  await untilReady(endpoint, radosgw);
   return endpoint;
 }
 
-/** The first bucket takes some seconds: its pools are made when they are first needed. */
+/** The first bucket takes some seconds, because its pools are created on first use. */
 function createBucketAt(endpoint: string) {
   return async (name: string): Promise<void> => {
     process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';
@@ -128,7 +128,7 @@ function isInstalled(): boolean {
   return PACKAGES.every((program) => spawnSync(program, ['--version'], { stdio: 'ignore' }).status === 0);
 }
 
-/** Dies with the test process, also when that is killed. */
+/** The daemon ends with the test process, even if that is killed. */
 function startDaemon(program: string, words: readonly string[]): ChildProcess {
   return spawn('setpriv', ['--pdeathsig', 'KILL', program, ...words], { stdio: 'ignore' });
 }
@@ -137,13 +137,13 @@ async function stopDaemon(daemon: ChildProcess): Promise<void> {
   if (daemon.exitCode !== null || daemon.signalCode !== null) return;
   const ended = once(daemon, 'exit');
   daemon.kill('SIGTERM');
-  const impatience = setTimeout(() => daemon.kill('SIGKILL'), STOP_TIMEOUT_MS);
+  const killTimer = setTimeout(() => daemon.kill('SIGKILL'), STOP_TIMEOUT_MS);
   await ended;
-  clearTimeout(impatience);
+  clearTimeout(killTimer);
 }
 
-/** A server does not say when it is ready, so this asks it again and again. */
-async function answering(endpoint: string, daemon: ChildProcess): Promise<void> {
+/** Polls the server, because it does not announce when it is ready. */
+async function untilReady(endpoint: string, daemon: ChildProcess): Promise<void> {
   const deadline = Date.now() + START_TIMEOUT_MS;
   for (;;) {
     try {

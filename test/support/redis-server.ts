@@ -1,4 +1,4 @@
-/** A real Redis of one's own: its own port and folder, stopped by its own pid. For tests and benches. */
+/** A separate real Redis with its own port and folder, for tests and benches. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,18 +9,18 @@ import { freePort } from './ports.ts';
 export interface TestRedis {
   readonly url: string;
   readonly port: number;
-  /** `kill -9`, as a crash would. */
+  /** Ends the process with SIGKILL, like a crash. */
   kill(): Promise<void>;
-  /** Freezes the process (SIGSTOP) or lets it go on. */
+  /** Stops the process with SIGSTOP; `thaw` resumes it. */
   freeze(): void;
   thaw(): void;
-  /** Starts again on the same port and folder, reading its log back. */
+  /** Starts again on the same port and folder, from its log. */
   restart(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** How Lehr's own Redis has its log on the disk; benches have it so, too. */
-export const EVERYSEC = ['--appendfsync', 'everysec'];
+/** Lehr's own Redis writes its log to disk like this, so benches use it too. */
+export const FSYNC_EVERY_SECOND = ['--appendfsync', 'everysec'];
 
 export async function startRedis(extra: readonly string[] = []): Promise<TestRedis> {
   const folder = await mkdtemp(join(tmpdir(), 'lehr-redis-'));
@@ -37,7 +37,7 @@ export async function startRedis(extra: readonly string[] = []): Promise<TestRed
       '',
       '--appendonly',
       'yes',
-      // Written before it answers, so a kill loses nothing, and never waiting for a disk that others keep busy.
+      // The log is written before the reply, so a kill loses nothing, and never waits for a busy disk.
       '--appendfsync',
       'no',
     ];

@@ -1,4 +1,4 @@
-/** The published client of Replicate on a running Lehr, and what it asked for there. */
+/** The published Replicate client for a running Lehr, with a record of its requests. */
 import Replicate from 'replicate';
 import type { Stack } from './stack.ts';
 
@@ -9,7 +9,7 @@ export interface Call {
   readonly headers: Headers;
 }
 
-/** With every request that its client made. `publicUrl` is reached at the stack's own address. */
+/** `calls` has every request of the client. Requests to `publicUrl` go to the stack. */
 export function replicate(
   { url, key }: Pick<Stack, 'url' | 'key'>,
   options: NonNullable<ConstructorParameters<typeof Replicate>[0]> = {},
@@ -35,7 +35,7 @@ export interface Refusal {
   readonly response: Response;
 }
 
-/** The client's ApiError. */
+/** Returns the ApiError that the client throws. */
 export const refused = async (call: Promise<unknown>): Promise<Refusal> => {
   const error = await call.then(
     () => undefined,
@@ -45,5 +45,5 @@ export const refused = async (call: Promise<unknown>): Promise<Refusal> => {
   throw new Error(`no ApiError: ${error}`);
 };
 
-/** The problem document in its message, all that it leaves of the body. */
+/** The problem document, which the client keeps only in its error message. */
 export const problemIn = ({ message }: Refusal) => JSON.parse(message.slice(message.indexOf('{'), -1));

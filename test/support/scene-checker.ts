@@ -1,6 +1,6 @@
 /**
- * Does a picture show what its prompt says? The verdicts of train/diffusion/checker.py of the demo models, and the prompts
- * that model was never trained on.
+ * Checks whether a picture shows the scene of its prompt, with the same verdicts as train/diffusion/checker.py of the demo
+ * models, and reads the prompts that the model was not trained on.
  */
 import { readFileSync } from 'node:fs';
 import {
@@ -11,7 +11,7 @@ import {
   type SceneObject,
 } from './scene-reading.ts';
 
-/** Null is what the prompt does not say. */
+/** A field is null if the prompt does not state it. */
 export interface SceneSpec {
   readonly background: {
     readonly kind: SceneBackground['kind'] | 'split';
@@ -56,7 +56,7 @@ export function checkScene(pixels: Pixels, spec: SceneSpec): Verdict {
   return { background, ...rest, all: background && rest.colours && rest.shapes && rest.relation };
 }
 
-/** How many pictures were asked about a measure, and how many were right; relations where the prompt states one. */
+/** How many pictures were checked for a measure, and how many were right. Relations count only if the prompt states one. */
 export type Tally = Readonly<Record<Measure, { readonly right: number; readonly asked: number }>>;
 
 export function tallyOf(results: readonly { spec: SceneSpec; verdict: Verdict }[]): Tally {
@@ -79,7 +79,7 @@ function backgroundRight(found: SceneBackground | null, wanted: SceneSpec['backg
 
 type ObjectVerdict = Omit<Verdict, 'background' | 'all'>;
 
-/** Of a sentence that states no scene: something well-formed, in the colours it names. */
+/** For a sentence that states no scene: the picture has well-formed objects in the colours that it names. */
 function checkLoosely({ objects }: Scene, { groups }: SceneSpec): ObjectVerdict {
   const wellFormed = objects.length >= 1 && objects.length <= 3 && objects.every(({ colour }) => colour);
   const colours = groups.flatMap(({ colour }) => colour ?? []);
@@ -91,13 +91,13 @@ function checkLoosely({ objects }: Scene, { groups }: SceneSpec): ObjectVerdict 
   };
 }
 
-/** One object of a group, as it was found. */
+/** A stated object and the object that was found for it. */
 interface Filled {
   readonly group: number;
   readonly object: SceneObject;
 }
 
-/** Every assignment of objects to what is stated is tried; most colours right wins, then shapes, relation, sizes. */
+/** Tries every assignment of found to stated objects. The best has the most right colours, then shapes, relation, sizes. */
 function checkObjects(scene: Scene, { groups, relation }: SceneSpec): ObjectVerdict {
   const slots = groups.flatMap((group, index) =>
     Array.from({ length: group.count ?? 0 }, () => ({ group, index })),
@@ -165,7 +165,7 @@ function relationRight(
     case 'row':
     case 'column': {
       const [main, cross] = relation.kind === 'row' ? (['x', 'y'] as const) : (['y', 'x'] as const);
-      // Alike objects may stand in any order.
+      // Equal objects may be in any order.
       const line = groups.length === 1 ? groups[0].toSorted((a, b) => a[main] - b[main]) : groups.flat();
       return line.every((b, i) => {
         const a = line[i - 1];

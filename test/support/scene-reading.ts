@@ -1,6 +1,6 @@
 /**
- * What geometric scene a picture shows: its background and its flat objects, by plain geometry. The same rules, limits and
- * verdicts as train/diffusion/checker.py of the demo models, which explains them.
+ * Finds the background and the flat objects of a picture by plain geometry. The rules and limits are those of
+ * train/diffusion/checker.py of the demo models, which explains them.
  */
 import { readFileSync } from 'node:fs';
 
@@ -19,7 +19,7 @@ export interface SceneBackground {
   readonly colours: readonly string[];
 }
 
-/** Null is what has no name: no palette colour, no known shape. The place is in units of the shorter side. */
+/** Colour or shape is null if it is not in the palette or not known. The position is in units of the shorter side. */
 export interface SceneObject {
   readonly colour: string | null;
   readonly shape: string | null;
@@ -47,12 +47,11 @@ const TEMPLATES = Object.entries(readEval<Record<string, Template>>('templates.j
 /** The label of a pixel that is near no palette colour. */
 const UNKNOWN = PALETTE.length;
 const MAX_DISTANCE = 64;
-/** Of the picture; a component with a smaller core is a fringe between two colours. */
+/** A share of the picture; a component with a smaller core is a fringe between two colours. */
 const MIN_CORE = 0.0008;
 const MIN_IOU = 0.75;
 const GRID = 32;
 
-/** Reads a picture. */
 export function readScene(pixels: Pixels): Scene {
   const { width, height } = pixels;
   const labels = labelPixels(pixels);
@@ -90,7 +89,7 @@ function mostFrequent(labels: Uint8Array): { label: number; count: number } {
   return { label: counts.indexOf(count), count };
 }
 
-/** From the majorities of eight half strips along the edges, which objects keep away from. */
+/** Reads the background from the majority colours of eight strips along the edges, where objects never are. */
 function findBackground(labels: Uint8Array, width: number, height: number): SceneBackground | null {
   const thick = Math.max(2, Math.round(0.02 * Math.min(width, height)));
   const [middleX, middleY] = [Math.floor(width / 2), Math.floor(height / 2)];
@@ -195,7 +194,7 @@ function objectOf(component: Component, unit: number): SceneObject {
 const sizeOf = (radius: number): SceneObject['size'] =>
   radius < 0.1 ? 'small' : radius < 0.157 ? 'medium' : 'large';
 
-/** The template that covers the same cells of a grid stretched over the bounding box. */
+/** The name of the template that best matches the cells of a grid over the bounding box. */
 function classify({ mask, width, height }: Component): (Template & { readonly shape: string }) | undefined {
   const cell = (i: number, length: number): number => Math.floor(((i + 0.5) / GRID) * length);
   const isCovered = (x: number, y: number): boolean => mask[cell(y, height) * width + cell(x, width)] === 1;

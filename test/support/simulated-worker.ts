@@ -1,4 +1,4 @@
-/** A worker program on a simulated device, with a choice of engine. Its settings come as JSON. */
+/** A worker program on a simulated device with a chosen engine. Its settings are JSON in the first argument. */
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { AudioDesk } from '../../apps/worker/src/audio/audio-desk.ts';

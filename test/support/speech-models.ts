@@ -1,11 +1,13 @@
-/** A models.yaml with the demo Whisper, which really listens, and a tiny diffusion model that only scribbles. */
+/** A models.yaml with the trained demo Whisper (`ears`) and a tiny untrained diffusion model (`brush`). */
 import { writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { writeTinyDiffusion } from '../../packages/demo-models/src/index.ts';
 import { tempFolder } from './tiny-models.ts';
 
-const EARS = fileURLToPath(new URL('../../packages/demo-models/models/demo-whisper', import.meta.url));
+const DEMO_WHISPER = fileURLToPath(
+  new URL('../../packages/demo-models/models/demo-whisper', import.meta.url),
+);
 
 /** Seconds of audio a job may have. */
 export const MAX_AUDIO_S = 1800;
@@ -25,7 +27,7 @@ export async function speechModels(): Promise<string> {
     limits: { min_size: 64, max_size: 512, size_step: 8, max_pixels: 262144, max_steps: 1000, max_samples: 8 }
   - name: ears
     task: whisper
-    versions: [{ version: "1", path: ${relative(dirname(file), EARS)} }]
+    versions: [{ version: "1", path: ${relative(dirname(file), DEMO_WHISPER)} }]
     limits: { max_audio_s: ${MAX_AUDIO_S} }
 `,
   );

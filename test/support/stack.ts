@@ -1,4 +1,4 @@
-/** The whole of Lehr as real processes: Redis, API, workers, a folder of objects, a tiny model. */
+/** All of Lehr as real processes: API and workers on a real Redis, with an object folder and a tiny model. */
 import { randomBytes } from 'node:crypto';
 import { vi } from 'vitest';
 import { type Job, JobSchema } from '../../packages/shared/src/index.ts';
@@ -18,7 +18,7 @@ export interface Stack {
   post(input?: Record<string, unknown>, fields?: Record<string, unknown>): Promise<Job>;
   /** Returns the link of the uploaded file. */
   upload(name: string, bytes: Uint8Array): Promise<string>;
-  /** The job once it is over. */
+  /** Resolves with the job when it has ended. */
   over(id: string): Promise<Job>;
 }
 

@@ -1,4 +1,4 @@
-/** A models.yaml with a tiny, untrained model behind it, in a folder of the test's own. */
+/** A models.yaml with a tiny untrained model in a temporary folder. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,9 +1,9 @@
-/** transformers.js on a Whisper folder: what Lehr is compared with. It runs on the same ONNX Runtime, in this process. */
+/** transformers.js with a Whisper folder, to compare Lehr with. It runs in this process, on the same ONNX Runtime package. */
 import { dirname } from 'node:path';
 import { env, Tensor, WhisperForConditionalGeneration } from '@huggingface/transformers';
 
 export interface TransformersOptions {
-  /** Where the graphs lie below the folder; '' for beside the configs. */
+  /** The subfolder with the graphs; '' if they are beside the configs. */
   readonly subfolder: '' | 'onnx';
   readonly melBins: number;
   readonly windowFrames: number;
@@ -11,19 +11,19 @@ export interface TransformersOptions {
 }
 
 export interface TransformersWhisper {
-  /** Greedy, without timestamps: the tokens after the prompt, the end of text left out. */
+  /** Decodes greedily without timestamps. Returns the tokens after the prompt without the end of text. */
   write(mel: Float32Array, language: string, maxTokens: number): Promise<number[]>;
   close(): Promise<void>;
 }
 
-/** English and Spanish prompts of multilingual models are start, language, task, no timestamps. */
+/** The prompt of a multilingual model: start, language, task, no timestamps. */
 const PROMPT_TOKENS = 4;
 
 export async function openTransformersWhisper(
   folder: string,
   { subfolder, melBins, windowFrames, threads }: TransformersOptions,
 ): Promise<TransformersWhisper> {
-  // Model names are paths below this one; nothing is fetched.
+  // Model names are paths below this folder; nothing is downloaded.
   env.localModelPath = dirname(folder);
   env.allowRemoteModels = false;
   const model = await WhisperForConditionalGeneration.from_pretrained(

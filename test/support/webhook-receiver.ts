@@ -38,7 +38,7 @@ export interface WebhookReceiver {
   /** The next replies, in order; after them the reply is `otherwise`. */
   answer(...answers: Answer[]): void;
   otherwise(answer: Answer): void;
-  /** Resolves when so many deliveries have arrived. */
+  /** Resolves when at least `count` deliveries have arrived. */
   until(count: number, timeoutMs?: number): Promise<readonly Received[]>;
 }
 

@@ -14,11 +14,11 @@ import { whisperWindow } from './whisper-window.ts';
 export interface WhisperEngine {
   readonly abilities: WhisperAbilities;
   /** Submits all windows at once; resolves with their results in the same order, rejects when one fails. */
-  write(windows: readonly WindowWish[]): Promise<TranscribedMessage[]>;
+  write(windows: readonly WindowInput[]): Promise<TranscribedMessage[]>;
   close(): Promise<void>;
 }
 
-export type WindowWish = Pick<WhisperSample, 'mel'> &
+export type WindowInput = Pick<WhisperSample, 'mel'> &
   Partial<Omit<WhisperSample, 'id' | 'task' | 'model' | 'lane'>>;
 
 const MODEL = 'model@1';
@@ -37,7 +37,7 @@ export async function openWhisperEngine(
   const { whisper: abilities } = await engine.open({ ref: MODEL, task: 'whisper', folder });
   if (!abilities) throw new Error(`${folder} is no Whisper model.`);
   const running = engine.run();
-  const transcribeOne = (input: WindowWish): Promise<TranscribedMessage> =>
+  const transcribeOne = (input: WindowInput): Promise<TranscribedMessage> =>
     new Promise((resolve, reject) => {
       const window = whisperWindow({
         model: MODEL,

@@ -18,7 +18,7 @@ export interface WorkerWorld extends Omit<QueueWorld, 'worker'> {
   /** A worker on a simulated device; with `faulty`, its engine crashes or hangs on marked prompts. */
   simulated(settings?: Partial<SimulatedWorkerSettings> & { faulty?: boolean }): Promise<LehrProcess>;
   draw(input?: Partial<TextToImageInput>, fields?: Parameters<QueueWorld['submit']>[0]): Promise<JobId>;
-  /** The record once it is in `state`; without one, once it has ended. */
+  /** Resolves with the record when it is in `state`, or, without `state`, when it has ended. */
   reached(id: JobId, state?: JobState): Promise<JobRecord>;
   readObject(key: string): Promise<Uint8Array>;
 }

@@ -12,9 +12,9 @@ import { blocksOf, ROOT, readText } from '../house/readme.ts';
 import { API_KEY, type ApiWorld, apiWorld } from '../support/api-world.ts';
 import { bundle } from '../support/bundle.ts';
 import { type LehrProcess, startCommand, startProgram } from '../support/lehr-process.ts';
-import { SOON } from '../support/patience.ts';
 import { freePort } from '../support/ports.ts';
 import { freshKeys, startRedis, type TestRedis, testRedis } from '../support/redis.ts';
+import { SLOW_MACHINE } from '../support/timeouts.ts';
 import { webhookReceiver } from '../support/webhook-receiver.ts';
 import { startDeliverer, webhookOptions } from '../support/webhook-world.ts';
 
@@ -66,7 +66,7 @@ test('The commands of docs/webhooks.md work in their order', async () => {
   await vi.waitFor(
     async () =>
       expect(await run('log', { LEHR_URL, ID })).toMatchObject({ deliveries: [{ state: 'delivered' }] }),
-    SOON,
+    SLOW_MACHINE,
   );
   expect(await run('again', { LEHR_URL, ID })).toMatchObject({ webhook_id: id });
   const again = (await receiver.until(3))[2];
@@ -117,7 +117,7 @@ async function checkReceiver(receiver: Receiver): Promise<void> {
   const program = await receiver(key, port);
   const url = `http://127.0.0.1:${port}/`;
   const testDelivery = async () => (await world.ask('POST', '/v1/webhooks/test', { url })).json();
-  await vi.waitFor(async () => expect(await testDelivery()).toMatchObject({ delivered: true }), SOON);
+  await vi.waitFor(async () => expect(await testDelivery()).toMatchObject({ delivered: true }), SLOW_MACHINE);
   const job = await world.post({}, { webhook: { url } });
   await world.worker.succeed(await world.worker.take());
   await program.line(({ msg }) => msg === `job.succeeded ${job.id}`);
@@ -128,7 +128,7 @@ async function checkReceiver(receiver: Receiver): Promise<void> {
     vi.waitFor(async () => {
       const log = await (await world.ask('GET', `/v1/jobs/${job.id}/webhook`)).json();
       expect(log).toMatchObject({ deliveries: [{ state: 'delivered' }], attempts });
-    }, SOON);
+    }, SLOW_MACHINE);
   await logged([{ status: 204 }]);
   await world.ask('POST', `/v1/jobs/${job.id}/webhook/redeliver`);
   await logged([{ status: 204 }, { status: 204 }]);

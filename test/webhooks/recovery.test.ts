@@ -3,8 +3,8 @@ import { queueName, webhookId } from '../../apps/api/src/webhooks/message-id.ts'
 import type { JobId } from '../../packages/shared/src/index.ts';
 import { bundle } from '../support/bundle.ts';
 import { type LehrProcess, startProgram } from '../support/lehr-process.ts';
-import { SOON, within } from '../support/patience.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
+import { SLOW_MACHINE, within } from '../support/timeouts.ts';
 import type { WebhookDelivererSettings } from '../support/webhook-deliverer.ts';
 import { webhookReceiver } from '../support/webhook-receiver.ts';
 import { QUICK_TIMES, SECRET_KEY, type WebhookWorld, webhookWorld } from '../support/webhook-world.ts';
@@ -35,7 +35,7 @@ const delivered = (world: WebhookWorld, job: JobId): Promise<void> =>
   vi.waitFor(
     async () =>
       expect((await world.hooks.deliveries.of(job)).map(({ state }) => state)).toEqual(['delivered']),
-    SOON,
+    SLOW_MACHINE,
   );
 
 test('An attempt whose process is killed is repeated by another process with the same webhook id', async () => {
@@ -111,7 +111,10 @@ test('A delivery that is not in the queue is found and queued again', async () =
   const job = await world.hooked(receiver.url, END);
   await world.run(job);
   await receiver.until(1);
-  await vi.waitFor(async () => expect(await world.hooks.deliveries.attempts(job)).toHaveLength(1), SOON);
+  await vi.waitFor(
+    async () => expect(await world.hooks.deliveries.attempts(job)).toHaveLength(1),
+    SLOW_MACHINE,
+  );
   const left = await world.redis.keys(`${world.keys.prefix}:webhooks:*`);
   await world.redis.del(left);
   await receiver.until(2);
@@ -128,7 +131,7 @@ test('A delivery that is due is made although the queue would delay it for hours
   await receiver.until(1);
   const name = queueName(job, 'job.failed', webhookId(job, 'job.failed'));
   const delayed = `${world.keys.prefix}:webhooks:delayed`;
-  await vi.waitFor(async () => expect(await world.redis.zscore(delayed, name)).not.toBeNull(), SOON);
+  await vi.waitFor(async () => expect(await world.redis.zscore(delayed, name)).not.toBeNull(), SLOW_MACHINE);
   // The owner asks for it again, and that process dies before it wakes the queue.
   const [delivery] = await world.hooks.deliveries.of(job);
   await world.hooks.receivers.reopen(delivery);
@@ -158,7 +161,10 @@ test('A queue whose clock runs ahead causes no early attempt', async () => {
   const job = await world.hooked(receiver.url, END);
   await world.run(job);
   await receiver.until(1);
-  await vi.waitFor(async () => expect(await world.hooks.deliveries.attempts(job)).toHaveLength(1), SOON);
+  await vi.waitFor(
+    async () => expect(await world.hooks.deliveries.attempts(job)).toHaveLength(1),
+    SLOW_MACHINE,
+  );
   const ref = { job, event: 'job.failed', id: webhookId(job, 'job.failed') };
   for (let i = 0; i < 5; i++) await world.hooks.schedule.wake(ref);
   const [first, second] = await receiver.until(2);
@@ -178,7 +184,7 @@ test('An event that happens twice is delivered once', async () => {
   await receiver.until(1);
   await vi.waitFor(
     async () => expect(await world.hooks.deliveries.counts()).toEqual({ outbox: 0, undelivered: 0 }),
-    SOON,
+    SLOW_MACHINE,
   );
   await world.records.apply([{ move: 'requeue', id: job }]);
   await start('two');
@@ -187,7 +193,7 @@ test('An event that happens twice is delivered once', async () => {
   const received = await receiver.until(2);
   await vi.waitFor(
     async () => expect(await world.hooks.deliveries.counts()).toEqual({ outbox: 0, undelivered: 0 }),
-    SOON,
+    SLOW_MACHINE,
   );
   expect(received.map(({ body }) => JSON.parse(body).type)).toEqual(['job.started', 'job.failed']);
 });
@@ -203,7 +209,7 @@ test('Several processes share the deliveries and send none twice', async () => {
   await receiver.until(60, 30_000);
   await vi.waitFor(
     async () => expect(await world.hooks.deliveries.counts()).toEqual({ outbox: 0, undelivered: 0 }),
-    SOON,
+    SLOW_MACHINE,
   );
   expect(receiver.received).toHaveLength(60);
   expect(new Set(receiver.received.map(({ id }) => id)).size).toBe(60);
@@ -265,7 +271,7 @@ test('Deleting a job deletes its deliveries, also the running ones', async () =>
   await vi.waitFor(async () => {
     const left = await Promise.all(kinds.map((kind) => world.redis.keys(`${prefix}:${kind}:*${job}*`)));
     expect(left.flat()).toEqual([]);
-  }, SOON);
+  }, SLOW_MACHINE);
 });
 
 test('Progress is sent as it is now, with a limited rate, and never after the end', async () => {
@@ -288,7 +294,7 @@ test('Progress is sent as it is now, with a limited rate, and never after the en
   const tookMs = performance.now() - startedAt;
   await vi.waitFor(
     () => expect(JSON.parse(receiver.received.at(-1)?.body ?? '{}').progress.step).toBe(50),
-    SOON,
+    SLOW_MACHINE,
   );
   const sent = receiver.received.length;
   expect(sent).toBeLessThanOrEqual(2 + tookMs / QUICK_TIMES.progressEveryMs);
@@ -297,7 +303,7 @@ test('Progress is sent as it is now, with a limited rate, and never after the en
   await receiver.until(sent + 1);
   await vi.waitFor(
     async () => expect(await world.hooks.deliveries.counts()).toEqual({ outbox: 0, undelivered: 0 }),
-    SOON,
+    SLOW_MACHINE,
   );
   const steps = receiver.received.slice(0, -1).map(({ body }) => JSON.parse(body).progress.step);
   expect(steps).toEqual([...steps].sort((a, b) => a - b));

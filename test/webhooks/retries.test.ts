@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { JobId, Log } from '../../packages/shared/src/index.ts';
 import { silentLog } from '../../packages/shared/src/index.ts';
-import { SOON } from '../support/patience.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
+import { SLOW_MACHINE } from '../support/timeouts.ts';
 import { type Answer, type Received, verified, webhookReceiver } from '../support/webhook-receiver.ts';
 import { type WebhookWorld, webhookWorld } from '../support/webhook-world.ts';
 
@@ -205,7 +205,7 @@ describe('a busy receiver', () => {
           expect(
             (await world.hooks.receivers.look({ tenant: 'default' as never, url: busy.url })).pausedMs,
           ).not.toBe(0),
-        SOON,
+        SLOW_MACHINE,
       );
       await failedJob(world, `${busy.url}/other`);
       await failedJob(world, quick.url);

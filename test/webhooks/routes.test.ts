@@ -10,10 +10,10 @@ import {
   WebhookBodySchema,
 } from '../../packages/shared/src/index.ts';
 import { type ApiWorld, apiWorld, problemOf } from '../support/api-world.ts';
-import { INNER_URLS, MALFORMED_URLS } from '../support/inner-urls.ts';
 import { keyHolder } from '../support/key-holder.ts';
-import { SOON } from '../support/patience.ts';
+import { MALFORMED_URLS, PRIVATE_URLS } from '../support/private-urls.ts';
 import { freshKeys, startRedis, type TestRedis, testRedis } from '../support/redis.ts';
+import { SLOW_MACHINE } from '../support/timeouts.ts';
 import { verified, type WebhookReceiver, webhookReceiver } from '../support/webhook-receiver.ts';
 import { startDeliverer, webhookOptions } from '../support/webhook-world.ts';
 
@@ -58,7 +58,7 @@ const delivered = (world: ApiWorld, id: string, attempts: number) =>
     expect(log.deliveries.map(({ state }) => state)).toEqual(['delivered']);
     expect(log.attempts).toHaveLength(attempts);
     return log;
-  }, SOON);
+  }, SLOW_MACHINE);
 
 describe('a job with a webhook', () => {
   test("The webhook of a job's end has the job as the API shows it", async () => {
@@ -124,7 +124,7 @@ describe('a job with a webhook', () => {
     expect(data.output?.images).toHaveLength(1);
   });
 
-  test.each([...INNER_URLS, ...MALFORMED_URLS])(
+  test.each([...PRIVATE_URLS, ...MALFORMED_URLS])(
     'A job with the webhook URL %s is refused at once',
     async (url) => {
       const world = await apiWorld(server.url);
@@ -189,7 +189,7 @@ describe('the log of deliveries', () => {
       const [delivery] = (await logOf(world, id)).deliveries;
       expect(delivery).toMatchObject({ state: 'pending', attempts: 1 });
       return delivery.next_attempt_at;
-    }, SOON);
+    }, SLOW_MACHINE);
     expect(Math.abs(Date.parse(due ?? '') - Date.now() - 3_600_000)).toBeLessThan(10_000);
     const page = await (await world.app.request('/metrics')).text();
     expect(page).toContain('lehr_webhooks_pending{stage="delivery"} 1\n');
@@ -245,7 +245,10 @@ describe('redelivery', () => {
     const receiver = await webhookReceiver();
     receiver.answer({ status: 429, headers: { 'retry-after': '3600' } });
     const waiting = await succeededJob(world, receiver);
-    await vi.waitFor(async () => expect((await logOf(world, waiting.id)).attempts).toHaveLength(1), SOON);
+    await vi.waitFor(
+      async () => expect((await logOf(world, waiting.id)).attempts).toHaveLength(1),
+      SLOW_MACHINE,
+    );
     await world.ask('POST', `/v1/jobs/${waiting.id}/webhook/redeliver`);
     await delivered(world, waiting.id, 2);
 
@@ -253,7 +256,7 @@ describe('redelivery', () => {
     const dropped = await succeededJob(world, receiver);
     await vi.waitFor(
       async () => expect((await logOf(world, dropped.id)).deliveries[0].state).toBe('gone'),
-      SOON,
+      SLOW_MACHINE,
     );
     await world.ask('POST', `/v1/jobs/${dropped.id}/webhook/redeliver`);
     await delivered(world, dropped.id, 2);
@@ -363,7 +366,7 @@ describe('a test delivery', () => {
     const first = await succeededJob(world, receiver);
     await vi.waitFor(
       async () => expect((await logOf(world, first.id)).deliveries[0].state).toBe('gone'),
-      SOON,
+      SLOW_MACHINE,
     );
     await world.ask('POST', '/v1/webhooks/test', { url: receiver.url });
     const second = await succeededJob(world, receiver);

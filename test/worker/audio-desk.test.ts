@@ -12,7 +12,7 @@ import { bundle } from '../support/bundle.ts';
 import { FAULTS } from '../support/faulty-audio-thread.ts';
 import { measureOwnDelay } from '../support/own-delay.ts';
 import { shellProgram } from '../support/shell-program.ts';
-import { wav } from '../support/spoken.ts';
+import { wav } from '../support/speech-files.ts';
 
 const SAMPLES = new URL('../golden/samples/', import.meta.url);
 const LIMITS = { maxDurationS: 1800, timeoutMs: 10_000 };

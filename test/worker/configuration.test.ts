@@ -2,11 +2,14 @@ import { rm, writeFile } from 'node:fs/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { installation } from '../support/installation.ts';
 import { startLehr } from '../support/lehr-process.ts';
-import { NOBODY } from '../support/ports.ts';
+import { UNREACHABLE_URL } from '../support/ports.ts';
 
 /** What a worker writes that ends before it serves anything. No Redis answers: the configuration is checked first. */
 async function refused(env: Record<string, string>): Promise<{ code: unknown; text: string }> {
-  const worker = startLehr('worker', { ...(await installation(`redis://${new URL(NOBODY).host}`)), ...env });
+  const worker = startLehr('worker', {
+    ...(await installation(`redis://${new URL(UNREACHABLE_URL).host}`)),
+    ...env,
+  });
   const code = await worker.exited();
   return { code, text: worker.lines.map(({ msg }) => msg).join('\n') };
 }
@@ -33,7 +36,7 @@ test('A worker reports every fault of its configuration in one message and witho
 test('A worker that cannot reach Redis says so in one line and may be restarted', async () => {
   const { code, text } = await refused({});
   expect(code).toBe(69);
-  expect(text).toBe(`lehr worker: Redis does not answer at ${new URL(NOBODY).host}`);
+  expect(text).toBe(`lehr worker: Redis does not answer at ${new URL(UNREACHABLE_URL).host}`);
 });
 
 test('A worker whose models file has no model of its tasks does not start', async () => {

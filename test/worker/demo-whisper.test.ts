@@ -12,8 +12,8 @@ import {
 } from '../support/held-out-speech.ts';
 import { Random } from '../support/random.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
+import { wav } from '../support/speech-files.ts';
 import { speechModels } from '../support/speech-models.ts';
-import { wav } from '../support/spoken.ts';
 import { startStack } from '../support/stack.ts';
 
 let redis: TestRedis;

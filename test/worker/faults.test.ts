@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { JobId } from '../../packages/shared/src/index.ts';
 import { redisNow } from '../../packages/shared/src/redis/index.ts';
-import { SOON } from '../support/patience.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
+import { SLOW_MACHINE } from '../support/timeouts.ts';
 import { type WorkerWorld, workerWorld } from '../support/worker-world.ts';
 
 let server: TestRedis;
@@ -52,7 +52,7 @@ async function expectAllDone(world: WorkerWorld, ids: readonly JobId[]): Promise
       .filter((entry) => entry.isFile())
       .map(({ parentPath, name }) => join(parentPath, name));
     expect(files.length).toBe(visible.length);
-  }, SOON);
+  }, SLOW_MACHINE);
 }
 
 const running = (world: WorkerWorld, id: JobId) => world.reached(id, 'running');
@@ -61,7 +61,7 @@ const hasProgress = (world: WorkerWorld, id: JobId) =>
   vi.waitFor(
     async () =>
       expect(await world.records.read(id)).toMatchObject({ progress: { step: expect.any(Number) } }),
-    SOON,
+    SLOW_MACHINE,
   );
 const draws = (world: WorkerWorld, count: number, steps = 20) =>
   Promise.all(Array.from({ length: count }, (_, seed) => world.draw({ seed, steps })));
@@ -122,7 +122,7 @@ test('A working engine is not killed as hung when its parent was frozen', async 
   worker.signal('SIGSTOP');
   const thaw = `${world.keys.prefix}:thaw`;
   await world.redis.set(thaw, '', 'PX', 1500);
-  await vi.waitFor(async () => expect(await world.redis.exists(thaw)).toBe(0), SOON);
+  await vi.waitFor(async () => expect(await world.redis.exists(thaw)).toBe(0), SLOW_MACHINE);
   worker.signal('SIGCONT');
   expect(await world.records.read(id)).toMatchObject({ state: 'running' });
   await expectAllDone(world, [id]);

@@ -14,9 +14,9 @@ import {
   systemClock,
 } from '../../packages/shared/src/index.ts';
 import { Leases, WorkflowRunner } from '../../packages/shared/src/queue/index.ts';
-import { SOON } from '../support/patience.ts';
 import { type QueueWorld, queueWorld } from '../support/queue-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
+import { SLOW_MACHINE } from '../support/timeouts.ts';
 
 let server: TestRedis;
 beforeAll(async () => {
@@ -92,7 +92,7 @@ async function intakeWorld(): Promise<IntakeWorld> {
   });
   const wait = vi.spyOn(world.claimer, 'wait');
   onTestFinished(() => intake.stop());
-  const sleeps = () => vi.waitFor(() => expect(wait).toHaveBeenCalled(), SOON);
+  const sleeps = () => vi.waitFor(() => expect(wait).toHaveBeenCalled(), SLOW_MACHINE);
   return { ...world, intake, leases, started, stopped, endedAtClaim, sleeps };
 }
 

@@ -2,7 +2,7 @@ import { createSocket } from 'node:dgram';
 import { createServer, type RequestListener } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, Socket } from 'node:net';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { INNER_URLS, MALFORMED_URLS } from '../../../../test/support/inner-urls.ts';
+import { MALFORMED_URLS, PRIVATE_URLS } from '../../../../test/support/private-urls.ts';
 import { createEgress, type Egress, parseAllowList, systemResolve } from './index.ts';
 
 const limits = { timeoutMs: 5000, maxAnswerBytes: 64 * 1024, body: Buffer.from('{}') };
@@ -53,7 +53,7 @@ describe('no connection is made', () => {
       },
     });
     const here = new URL(server.url).port;
-    for (const url of [...INNER_URLS, ...MALFORMED_URLS, server.url, `https://127.0.0.1:${here}/`]) {
+    for (const url of [...PRIVATE_URLS, ...MALFORMED_URLS, server.url, `https://127.0.0.1:${here}/`]) {
       await expect(egress.post(url, limits), url).rejects.toMatchObject({ fault: 'refused' });
       await expect(egress.get(url, { ...limits, maxBytes: 10 }), url).rejects.toMatchObject({
         fault: 'refused',

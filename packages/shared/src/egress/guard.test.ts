@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { INNER_URLS, MALFORMED_URLS } from '../../../../test/support/inner-urls.ts';
+import { MALFORMED_URLS, PRIVATE_URLS } from '../../../../test/support/private-urls.ts';
 import { parseAllowList } from './allow-list.ts';
 import { EgressError } from './egress-error.ts';
 import { Guard } from './guard.ts';
@@ -23,7 +23,7 @@ const REFUSED = new EgressError('refused').message;
 const PUBLIC = ['93.184.215.14', '2606:2800:21f:cb07:6820:80da:af6b:8b2c'];
 
 describe('a URL is refused when it', () => {
-  test.each(INNER_URLS)('Points to an inner address: %s', (url) => {
+  test.each(PRIVATE_URLS)('Points to an inner address: %s', (url) => {
     expect(faultOf(guardOf(), url, PUBLIC)).toBe(REFUSED);
   });
 

@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest';
-import { type HeldClock, heldClock } from '../../../../../test/support/held-clock.ts';
+import { type ManualClock, manualClock } from '../../../../../test/support/manual-clock.ts';
 import { type Entry, ReceiverGate } from './receiver-gate.ts';
 
 type Slot = Extract<Entry, { leave: unknown }>;
 
 function world(maxPerReceiver = 32): {
   gate: ReceiverGate;
-  clock: HeldClock;
+  clock: ManualClock;
   pass: (ms: number) => Promise<void>;
 } {
-  const clock = heldClock();
+  const clock = manualClock();
   const gate = new ReceiverGate({ maxPerReceiver, clock });
   return { gate, clock, pass: (ms) => clock.until(clock.sleep(ms)) };
 }

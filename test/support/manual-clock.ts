@@ -1,12 +1,12 @@
 import type { Clock } from '../../packages/shared/src/index.ts';
 
-export interface HeldClock extends Clock {
-  /** Lets time pass, from the end of one sleep to that of the next, until the promise settles. */
+export interface ManualClock extends Clock {
+  /** Advances the clock to the end of each next sleep until the promise settles. */
   until<T>(promise: Promise<T>): Promise<T>;
 }
 
-/** A clock that stands still while anything but a sleep goes on, so that what takes time takes exactly so much. */
-export function heldClock(): HeldClock {
+/** A clock that advances only when `until` ends a sleep, so that durations are exact. */
+export function manualClock(): ManualClock {
   let now = 0;
   const sleepers = new Map<() => void, number>();
   return {

@@ -1,7 +1,7 @@
-/** Addresses that nobody may be made to connect to, for all who take URLs from strangers. */
+/** URLs that Lehr must refuse, for tests of everything that takes URLs from callers. */
 
 /** Many ways to write an address that is not public. */
-export const INNER_URLS = [
+export const PRIVATE_URLS = [
   'https://127.0.0.1/',
   'https://2130706433/',
   'https://0x7f000001/',
@@ -50,7 +50,7 @@ export const INNER_URLS = [
   'https://api.localhost/',
 ];
 
-/** Not even looked at for addresses. */
+/** Refused before their host is resolved. */
 export const MALFORMED_URLS = [
   '',
   'nonsense',

@@ -1,7 +1,7 @@
-/** How long tests wait, on a machine that may stall for a while. */
+/** Timeouts of tests on a machine that may stall for a while. */
 
-/** For `vi.waitFor` of conditions that take some ms: a machine may stall for longer than its default of one second. */
-export const SOON = { timeout: 20_000 };
+/** For `vi.waitFor` of conditions that take some ms: a busy machine may stall for longer than its default of one second. */
+export const SLOW_MACHINE = { timeout: 20_000 };
 
 /**
  * Rejects when `settles` is not settled after `ms`. It uses a timer and not the clock: when this process stalls, the timers of the

@@ -21,8 +21,8 @@ export function wav(samples: Int16Array): Buffer {
   return Buffer.concat([header, Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength)]);
 }
 
-/** Sentences of several voices, less than a second apart. */
-export async function spokenMinutes(minutes: number): Promise<{ bytes: Buffer; text: string }> {
+/** A WAV of this length: recorded sentences of several voices with short gaps, and their text. */
+export async function longSpeech(minutes: number): Promise<{ bytes: Buffer; text: string }> {
   const clips = await Promise.all(
     [
       ['en_circle.wav', 'a red circle on a blue background'],

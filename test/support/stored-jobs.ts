@@ -1,4 +1,4 @@
-/** What a worker would do to the jobs of a running API, done by a test when it wants. */
+/** The stored jobs of a running API: a test reads them in Redis and changes them as a worker would. */
 import { vi } from 'vitest';
 import {
   DEFAULT_TENANT,
@@ -11,25 +11,25 @@ import { RecordStore } from '../../packages/shared/src/records/index.ts';
 import { type Keys, keysOf, type Redis } from '../../packages/shared/src/redis/index.ts';
 import { testRedis } from './redis.ts';
 
-export interface ByHand {
+export interface StoredJobs {
   readonly redis: Redis;
   readonly keys: Keys;
-  /** Of every attempt that is started by hand. */
+  /** The lease of every attempt that the test starts. */
   readonly lease: LeaseToken;
   readonly records: RecordStore;
   /** All jobs of the configured key, oldest first. */
   jobs(): Promise<JobId[]>;
-  /** Resolves with them when there are so many. */
+  /** Resolves with all jobs when there are at least `count`. */
   untilJobs(count: number): Promise<JobId[]>;
   start(id: JobId): Promise<void>;
   fail(id: JobId): Promise<void>;
 }
 
-export function byHand(redisUrl: string, namespace: string): ByHand {
+export function storedJobs(redisUrl: string, namespace: string): StoredJobs {
   const redis = testRedis(redisUrl);
   const keys = keysOf(namespace);
   const records = new RecordStore(redis, keys, { retentionMs: 60_000 });
-  const worker = newWorkerId('by-hand');
+  const worker = newWorkerId('test');
   const lease = newLeaseToken(worker);
   const jobs = async () => (await redis.zrange(keys.jobsOf(DEFAULT_TENANT), '0', '-1')) as JobId[];
   const start = async (id: JobId): Promise<void> => {
@@ -45,7 +45,7 @@ export function byHand(redisUrl: string, namespace: string): ByHand {
       vi.waitFor(
         async () => {
           const all = await jobs();
-          if (all.length < count) throw new Error(`${all.length} of ${count} jobs are there`);
+          if (all.length < count) throw new Error(`${all.length} of ${count} jobs exist`);
           return all;
         },
         { timeout: 20_000, interval: 10 },
