@@ -203,7 +203,7 @@ describe('a busy receiver', () => {
       await vi.waitFor(
         async () =>
           expect(
-            (await world.hooks.receivers.look({ tenant: 'default' as never, url: busy.url })).pausedMs,
+            (await world.hooks.receivers.statusOf({ tenant: 'default' as never, url: busy.url })).pausedMs,
           ).not.toBe(0),
         SLOW_MACHINE,
       );

@@ -1,4 +1,4 @@
-/** Starts the role `webhooks` as the configuration asks. */
+/** Starts the role `webhooks`. */
 import { homeSecret } from '@lehr/shared';
 import { createEgress, type Egress, parseAllowList } from '@lehr/shared/egress';
 import { type Keys, openRedis, redisReady } from '@lehr/shared/redis';
@@ -20,7 +20,7 @@ export async function webhookOptions(config: ApiConfig, keys: Keys): Promise<Web
   };
 }
 
-/** For every address that callers choose. */
+/** Guards requests to URLs that callers choose. */
 const egressOf = (config: ApiConfig): Egress =>
   createEgress({
     allow: parseAllowList(config.LEHR_EGRESS_ALLOW ?? ''),
@@ -28,7 +28,7 @@ const egressOf = (config: ApiConfig): Egress =>
   });
 
 export interface RunningWebhooks {
-  /** Attempts under way may finish for `graceMs`. */
+  /** Lets running attempts finish for `graceMs`. */
   stop(graceMs: number): Promise<void>;
 }
 

@@ -133,7 +133,7 @@ class MultipartBody implements Multipart {
   }
 }
 
-/** The parser says only by throwing that the last boundary is still missing. */
+/** The only way to ask the parser: it throws while the last boundary is missing. */
 function hasEnded(parser: MultipartParser): boolean {
   try {
     parser.finish();

@@ -1,4 +1,4 @@
-/** A delivery that its owner reads, or asks for again. */
+/** Redelivery, and a delivery as its owner reads it. */
 import { type DeliveryView, type JobId, LehrError } from '@lehr/shared';
 import type { StoredDelivery } from './deliveries/deliveries.ts';
 import { isRepeatable } from './message-id.ts';

@@ -9,5 +9,5 @@ export class ConfigError extends Error {
   }
 }
 
-/** The further lines of a fault stand below its first one. */
+/** The further lines of a fault are indented below its first one. */
 const listItem = (fault: string): string => `  - ${fault.replaceAll('\n', '\n    ')}`;

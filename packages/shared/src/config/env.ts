@@ -25,7 +25,7 @@ export const ENV = {
     .default('redis://127.0.0.1:6379')
     .meta({
       description:
-        'Redis 6.2 or newer, with `maxmemory-policy noeviction`. If it is not set, `npm start` runs a Redis of its own.',
+        'Redis 6.2 or newer, with `maxmemory-policy noeviction`. If it is not set, `npm start` starts its own Redis.',
       ...SECRET,
     }),
   LEHR_NAMESPACE: z

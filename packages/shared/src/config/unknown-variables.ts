@@ -1,14 +1,14 @@
-/** Finds misspelt variables: a setting that no program reads would otherwise be ignored without a word. */
+/** Finds misspelt variables, which no program reads and which would otherwise be ignored silently. */
 import { ENV, OTHER_VARIABLES } from './env.ts';
 
 const PREFIX = 'LEHR_';
 /**
  * For each service X, Kubernetes sets variables in every container, and a Docker link does the same: X_SERVICE_HOST,
- * X_PORT=tcp://.., X_PORT_8080_TCP_ADDR. A service whose name begins with "lehr" must not stop us.
+ * X_PORT=tcp://.., X_PORT_8080_TCP_ADDR. A service whose name begins with "lehr" must not be a fault.
  */
 const SERVICE_LINK = /_SERVICE_(HOST|PORT(_\w+)?)$|_PORT_\d+_(TCP|UDP)(_(ADDR|PORT|PROTO))?$/;
 const LINK_ADDRESS = /^(tcp|udp):\/\//;
-/** More edits than these give another word and not a misspelt one. */
+/** With more edits it is another word and not a misspelt one. */
 const MAX_EDITS = 3;
 
 /** One fault for each LEHR_ variable of `source` that no program reads. Its value may be a secret and is left out. */

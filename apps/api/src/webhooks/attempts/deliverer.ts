@@ -25,7 +25,7 @@ export interface DelivererOptions {
   readonly closeAfterMs: number;
 }
 
-/** The delivery is due again at once: its attempt was aborted at shutdown, or its owner asked for it again meanwhile. */
+/** The delivery is due again at once: its attempt was aborted at shutdown, or its owner requested redelivery meanwhile. */
 const AT_ONCE_MS = 0;
 
 export class Deliverer {
@@ -49,9 +49,9 @@ export class Deliverer {
     const found = await deliveries.read({ job, event });
     if (!found || found.delivery.id !== id || found.delivery.state !== 'pending') return undefined;
     const { delivery, now } = found;
-    // The queue may be early: it goes by the clock of a process, due_at by the clock of Redis.
+    // The queue may be early: it uses the clock of a process, due_at the clock of Redis.
     if (delivery.due_at > now) return delivery.due_at - now;
-    const { isGone, pausedMs } = await receivers.look(delivery);
+    const { isGone, pausedMs } = await receivers.statusOf(delivery);
     if (isGone) return this.#dropUnsent(delivery);
     if (pausedMs > 0) return pausedMs;
     const entry = await gate.enter(hostKey(delivery));
@@ -101,7 +101,7 @@ export class Deliverer {
     const settled = await deliveries.settle(delivery, verdict, attempt);
     log.debug({ ...factsOf(delivery), status, ms, error }, 'webhook attempt');
     if (settled === 'replaced') return undefined;
-    if (settled === 'asked-again') return AT_ONCE_MS;
+    if (settled === 'redelivery-requested') return AT_ONCE_MS;
     return verdict.state === 'pending' ? verdict.retryInMs : this.#ended(delivery, verdict.state);
   }
 
@@ -128,7 +128,7 @@ export class Deliverer {
   /** Ends a delivery to a closed URL without an attempt. */
   async #dropUnsent(delivery: StoredDelivery): Promise<number | undefined> {
     const settled = await this.#options.deliveries.settle(delivery, { state: 'gone' });
-    return settled === 'asked-again' ? AT_ONCE_MS : this.#ended(delivery, 'gone');
+    return settled === 'redelivery-requested' ? AT_ONCE_MS : this.#ended(delivery, 'gone');
   }
 
   #ended(delivery: StoredDelivery, state: 'delivered' | 'failed' | 'gone'): undefined {

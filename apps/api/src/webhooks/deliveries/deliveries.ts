@@ -4,7 +4,7 @@
  *   open --> pending --- settle ---> delivered | failed | gone
  *              ^  |                      |
  *              +--+ settle (retry)       |
- *              +--- settle (restart) <---+   the owner asks for it again, also while it is pending
+ *              +--- settle (restart) <---+   the owner requests redelivery, also while it is pending
  */
 import { readFileSync } from 'node:fs';
 import {
@@ -48,9 +48,9 @@ export type NewDelivery = z.output<typeof NewDeliverySchema>;
 const DeliverySchema = NewDeliverySchema.extend({
   id: z.string(),
   state: z.enum(DELIVERY_STATES),
-  /** Attempts since it was opened, or since its owner asked for it again. */
+  /** Attempts since it was opened, or since its owner requested redelivery. */
   tries: z.coerce.number(),
-  /** How often its owner asked for it again. */
+  /** How often its owner requested redelivery. */
   asked: z.coerce.number().default(0),
   created_at: z.coerce.number(),
   /** By Redis's clock: when the next attempt may be made. */
@@ -62,15 +62,15 @@ export type StoredDelivery = z.output<typeof DeliverySchema> & EventRef;
 export interface Next {
   readonly state: DeliveryState;
   readonly retryInMs?: number;
-  /** Its owner asks for it again: attempts are counted from zero. */
+  /** Its owner requests redelivery: attempts are counted from zero. */
   readonly restart?: true;
 }
 
 /**
- * `asked-again`: its owner asked for it since it was read, so another attempt is due. `replaced`: a newer event has its place,
+ * `redelivery-requested`: by its owner since it was read, so another attempt is due. `replaced`: a newer event has its place,
  * or it was deleted.
  */
-export type Settled = 'settled' | 'asked-again' | 'replaced';
+export type Settled = 'settled' | 'redelivery-requested' | 'replaced';
 
 export interface DeliveriesOptions {
   /** How long a pending delivery is kept: longer than all attempts take together. */

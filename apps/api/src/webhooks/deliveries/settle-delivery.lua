@@ -10,10 +10,10 @@
 -- ARGV[5]  how long the record is kept, ms
 -- ARGV[6]  the attempt as JSON, or '' when none was made
 -- ARGV[7]  attempts kept per job
--- ARGV[8]  '1' when the owner asks for it again: its attempts are counted from zero
--- ARGV[9]  how often the owner had asked for it again when it was read for this attempt; if that has changed since, the attempt is
---          only logged
--- Returns 'settled', 'asked-again' or 'replaced'.
+-- ARGV[8]  '1' when the owner requests redelivery: its attempts are counted from zero
+-- ARGV[9]  how often the owner had requested redelivery when it was read for this attempt; if that has changed since, the attempt
+--          is only logged
+-- Returns 'settled', 'redelivery-requested' or 'replaced'.
 
 if redis.call('HGET', KEYS[1], 'id') ~= ARGV[2] then return 'replaced' end
 
@@ -26,7 +26,7 @@ if ARGV[8] == '1' then
   redis.call('HINCRBY', KEYS[1], 'asked', 1)
   redis.call('HSET', KEYS[1], 'tries', 0)
 elseif (redis.call('HGET', KEYS[1], 'asked') or '0') ~= ARGV[9] then
-  return 'asked-again'
+  return 'redelivery-requested'
 end
 
 local time = redis.call('TIME')

@@ -26,7 +26,7 @@ export class Receivers {
     this.#keys = keys;
   }
 
-  async look(receiver: Receiver): Promise<{ isGone: boolean; pausedMs: number }> {
+  async statusOf(receiver: Receiver): Promise<{ isGone: boolean; pausedMs: number }> {
     const [gone, pausedMs] = await Promise.all([
       this.#redis.hexists(this.#goneKey(receiver), 'gone'),
       this.#redis.pttl(this.#keys.hookPause(hostKey(receiver))),
@@ -40,7 +40,7 @@ export class Receivers {
     if ((await this.#redis.pttl(key)) < ms) await this.#redis.set(key, '', 'PX', Math.max(1, Math.round(ms)));
   }
 
-  /** Sends nothing to this URL any more, until its owner asks for a delivery again. */
+  /** Sends nothing to this URL any more, until its owner requests redelivery or a test delivery succeeds. */
   async close(receiver: Receiver): Promise<void> {
     const key = this.#goneKey(receiver);
     await this.#redis.multi().hset(key, 'gone', 1).pexpire(key, KEEP_MS).exec();
