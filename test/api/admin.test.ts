@@ -58,7 +58,7 @@ describe('board', () => {
     expect(await connections()).toBe(before);
   });
 
-  test('The board is read-only', async () => {
+  test('The queue board is read-only', async () => {
     const world = await apiWorld(server.url);
     const { id } = await world.post();
     await queuesOf(world);
@@ -113,7 +113,7 @@ describe.skipIf(!chromiumPath)('board in a browser', () => {
   });
   afterAll(() => browser.close());
 
-  test('A browser shows a group with its job, and the page breaks no policy except for one font', async () => {
+  test('The queue board works in a browser, and its content security policy blocks only an external font', async () => {
     const world = await apiWorld(server.url);
     const { id } = await world.post();
     const listener = await listen('127.0.0.1', 0);

@@ -189,7 +189,7 @@ describe('access to streams', () => {
     expect((await world.app.request(`/v1/jobs/${id}/events`)).status).toBe(401);
   });
 
-  test('A signed link is read without a key and from any origin', async () => {
+  test('A signed event link works without a key and from any origin', async () => {
     const world = await apiWorld(server.url);
     const id = await finishedJob(world);
     const { links } = await world.get(id);
@@ -334,7 +334,7 @@ describe('stream over a socket', () => {
     await expectNothingLeft(world);
   });
 
-  test('A HEAD request opens no stream', async () => {
+  test('A HEAD request for events opens no stream', async () => {
     const world = await apiWorld(server.url);
     const { follow } = await served(world);
     const { id } = await world.post();

@@ -26,7 +26,7 @@ const jobsIn = async ({ parts }: ApiWorld): Promise<number> =>
   parts.redis.zcard(parts.queues.of(QUEUE).prioritizedKey);
 
 describe('Idempotency-Key', () => {
-  test('Fifty concurrent posts with one key make one job, and all are answered with it', async () => {
+  test('Fifty concurrent posts with one Idempotency-Key make one job, and all are answered with it', async () => {
     const world = await apiWorld(server.url);
     const other = await apiWorld(server.url, { keys: world.parts.keys });
     const posts = Array.from({ length: 50 }, (_, i) =>
@@ -40,7 +40,7 @@ describe('Idempotency-Key', () => {
     expect(await jobsIn(world)).toBe(1);
   });
 
-  test('A retry with the same key gets the job while it runs and at its end', async () => {
+  test('A retry with the same Idempotency-Key gets the job while it runs and at its end', async () => {
     const world = await apiWorld(server.url);
     const first = await jobOf(await world.ask('POST', '/v1/jobs', circle, withKey('a')));
     const claim = await world.worker.take();
@@ -57,7 +57,7 @@ describe('Idempotency-Key', () => {
     expect(await jobOf(over)).toMatchObject({ id: first.id, status: 'succeeded' });
   });
 
-  test('A key matches its request in any field order, and refuses another request', async () => {
+  test('An Idempotency-Key matches its request in any field order, and refuses another request', async () => {
     const world = await apiWorld(server.url);
     const one = { type: 'text-to-image', input: { prompt: 'x', steps: 4 }, metadata: { a: '1', b: '2' } };
     const same = { metadata: { b: '2', a: '1' }, input: { steps: 4, prompt: 'x' }, type: 'text-to-image' };
@@ -92,7 +92,7 @@ describe('Idempotency-Key', () => {
   test.each([
     ['', 'must have at least 1 characters'],
     ['x'.repeat(256), 'must have at most 255 characters'],
-  ])('A key must have 1 to 255 characters (%#)', async (key, detail) => {
+  ])('An Idempotency-Key must have 1 to 255 characters (%#)', async (key, detail) => {
     const world = await apiWorld(server.url);
     const response = await world.ask('POST', '/v1/jobs', circle, withKey(key));
     expect(response.status).toBe(400);
@@ -156,7 +156,7 @@ describe('Idempotency-Key', () => {
     expect(await world.parts.metricsPage.render()).toMatch(/lehr_jobs_accepted_total\{.*\} 1\n/);
   });
 
-  test('A key is free again after the janitor removed the admission of a request that died', async () => {
+  test('An Idempotency-Key is free again after the janitor removed the admission of a request that died', async () => {
     const world = await apiWorld(server.url);
     const id = await admittedAndDead(world, 'k');
     const { redis, keys, queues, records } = world.parts;

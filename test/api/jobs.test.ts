@@ -196,7 +196,7 @@ describe('states of a job', () => {
 });
 
 describe('list of jobs', () => {
-  test('The list has the newest job first, and its pages do not shift when jobs are added', async () => {
+  test('The job list has the newest job first, and its pages do not shift when jobs are added', async () => {
     const world = await apiWorld(server.url);
     const ids: string[] = [];
     for (let i = 0; i < 5; i++) ids.push((await world.post()).id);
@@ -215,7 +215,7 @@ describe('list of jobs', () => {
     expect(last.headers.get('link')).toBeNull();
   });
 
-  test('The list has only jobs that match its filters', async () => {
+  test('The job list has only jobs that match its filters', async () => {
     const world = await apiWorld(server.url);
     const done = await world.post();
     await world.worker.succeed(await world.worker.take());
@@ -236,7 +236,7 @@ describe('list of jobs', () => {
     ['status=done', '?status'],
     ['cursor=abc', '?cursor'],
     ['state=queued', '?state'],
-  ])('A list with %s is refused with a pointer to the parameter', async (query, pointer) => {
+  ])('A job list with %s is refused with a pointer to the parameter', async (query, pointer) => {
     const world = await apiWorld(server.url);
     const response = await world.ask('GET', `/v1/jobs?${query}`);
     expect(response.status).toBe(400);

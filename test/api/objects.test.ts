@@ -33,7 +33,7 @@ test('A signed link is read without a key, with its type and headers that forbid
   expect(response.headers.has('content-disposition')).toBe(false);
 });
 
-test('A link with a file name is downloaded under that name', async () => {
+test('An object link with a file name is downloaded under that name', async () => {
   const world = await apiWorld(server.url);
   await stored(world);
   const link = await world.parts.store.link(KEY, { filename: 'röd.png' });
@@ -44,7 +44,7 @@ test('A link with a file name is downloaded under that name', async () => {
   );
 });
 
-test('HEAD has the headers of GET without the bytes, and leaves no file open', async () => {
+test('A HEAD request for an object has the headers of GET without the bytes, and leaves no file open', async () => {
   const world = await apiWorld(server.url);
   await stored(world);
   let cancelled = 0;

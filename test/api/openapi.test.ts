@@ -44,7 +44,7 @@ const operationsOf = ({ paths }: Document) =>
   );
 
 describe('OpenAPI document', () => {
-  test('The document has every route of the API and no other', async () => {
+  test('The OpenAPI document has every route of the API and no other', async () => {
     const document = await documentOf();
     expect(document).toMatchObject({ openapi: '3.1.0', servers: [{ url: PUBLIC_URL }] });
     const documented = operationsOf(document).map(({ path, method }) => `${method.toUpperCase()} ${path}`);
@@ -54,7 +54,7 @@ describe('OpenAPI document', () => {
     expect(documented.sort()).toEqual([...new Set(served)].sort());
   });
 
-  test('Every operation has a name, a summary and its problems', async () => {
+  test('Every operation of the OpenAPI document has a name, a summary and its problems', async () => {
     const operations = operationsOf(await documentOf());
     expect(new Set(operations.map(({ operation }) => operation.operationId)).size).toBe(operations.length);
     for (const { path, operation } of operations) {
@@ -74,7 +74,7 @@ describe('OpenAPI document', () => {
     }
   });
 
-  test('Every reference of the document has its schema', async () => {
+  test('Every reference of the OpenAPI document has its schema', async () => {
     const document = await documentOf();
     const text = JSON.stringify(document);
     const names = [...text.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)].map(([, name]) => name);
@@ -83,7 +83,7 @@ describe('OpenAPI document', () => {
     expect(document.components.schemas).toHaveProperty('TextToImageInput');
   });
 
-  test('Every example is valid by its schema', () => {
+  test('Every example in the OpenAPI document is valid by its schema', () => {
     for (const { value } of Object.values(JOB_REQUESTS)) JobRequestSchema.parse(value);
     for (const job of [QUEUED_JOB, SUCCEEDED_JOB]) expect(JobSchema.strict().parse(job)).toEqual(job);
     expect(JobEventSchema.parse(PROGRESS_EVENT)).toEqual(PROGRESS_EVENT);

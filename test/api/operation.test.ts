@@ -104,7 +104,7 @@ describe('queues', () => {
     expect(data[0].oldest_age_ms).toBeLessThanOrEqual(least + (after - before) + CLOCKS_MS);
   });
 
-  test('A new worker is counted at once', async () => {
+  test('The list of queues counts a new worker at once', async () => {
     const world = await apiWorld(server.url);
     await world.post();
     const workers = async () => {
@@ -213,7 +213,7 @@ describe('metrics', () => {
     }
   });
 
-  test.each(['api', 'worker'] as const)('The page of the %s has all its metrics', async (app) => {
+  test.each(['api', 'worker'] as const)('The metrics page of the %s has all its metrics', async (app) => {
     const { metrics, page } = createMetrics(app);
     const text = await page.render();
     const own = Object.entries(METRICS).filter(([, { apps }]) => (apps as readonly string[]).includes(app));
