@@ -30,6 +30,10 @@ LABEL org.opencontainers.image.title="lehr-worker-cpu" \
       org.opencontainers.image.description="Worker of Lehr that runs its graphs on the CPU" \
       org.opencontainers.image.licenses="MIT"
 ENV NODE_ENV=production LEHR_HOST=0.0.0.0 LEHR_WORKER_PORT=9464 LEHR_HOME=/var/lib/lehr LEHR_DEVICE=cpu
+# It decodes the audio of speech jobs.
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends ffmpeg \
+    && rm -rf /var/lib/apt/lists/*
 WORKDIR /lehr
 COPY LICENSE package.json ./
 COPY --from=modules /lehr/node_modules node_modules

@@ -37,6 +37,10 @@ LABEL org.opencontainers.image.title="lehr-worker-cuda" \
 ENV NODE_ENV=production LEHR_HOST=0.0.0.0 LEHR_WORKER_PORT=9464 LEHR_HOME=/var/lib/lehr LEHR_DEVICE=cuda
 ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
 COPY --from=manifests /usr/local/bin/node /usr/local/bin/node
+# It decodes the audio of speech jobs.
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends ffmpeg \
+    && rm -rf /var/lib/apt/lists/*
 WORKDIR /lehr
 COPY LICENSE package.json ./
 COPY --from=modules /lehr/node_modules node_modules

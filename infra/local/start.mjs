@@ -4,6 +4,7 @@ import { access, mkdir } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { ROOT } from './command.mjs';
+import { ensureFfmpeg } from './ffmpeg.mjs';
 import { greeting } from './greeting.mjs';
 import { begin, leave, say, signal, watchForTheEnd } from './lifecycle.mjs';
 import { readableLine } from './log-line.mjs';
@@ -28,6 +29,7 @@ async function main() {
   await ensureBuilt({ say, signal });
   const settings = await readSettings();
   const { home, host, port, workerPort } = settings;
+  if (settings.servesSpeech) await ensureFfmpeg({ say, signal });
   await mkdir(home, { recursive: true });
   const redis = settings.redisUrl ? undefined : await ownRedis({ home, say, signal, ...events('Redis') });
   await claimPort('LEHR_PORT', host, port);
@@ -75,6 +77,7 @@ async function readSettings() {
       workerPort: env.LEHR_WORKER_PORT || (await anyFreePort(env.LEHR_HOST)),
       apiKey: env.LEHR_API_KEY,
       drainMs: env.LEHR_DRAIN_S * 1000,
+      servesSpeech: env.LEHR_TASKS.includes('whisper'),
       // Its default is for an API or a worker that runs without this launcher.
       redisUrl: process.env.LEHR_REDIS_URL ? env.LEHR_REDIS_URL : undefined,
     };

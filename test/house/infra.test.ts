@@ -84,6 +84,13 @@ test.each(DOCKERFILES)('%s ends as an unprivileged program that can be probed an
   expect(existsSync(join(ROOT, program ?? '', 'src/main.ts'))).toBe(true);
 });
 
+test.each(DOCKERFILES.filter((path) => path.includes('worker')))('%s installs ffmpeg', (path) => {
+  const installs = read(path).last.filter(
+    (line) => line.startsWith('RUN ') && line.includes('apt-get install'),
+  );
+  expect(installs.join()).toMatch(/ ffmpeg /);
+});
+
 test.each(DOCKERFILES)('%s sets variables that exist, to values they take', (path) => {
   const variables = Object.fromEntries(
     read(path)

@@ -1,0 +1,18 @@
+/** ffmpeg, with which a worker decodes the audio of speech jobs: from PATH, else from apt. */
+import { aptInstall } from './apt.mjs';
+import { findProgram } from './command.mjs';
+import { Problem } from './problem.mjs';
+
+/** Installs it where there is none. A Problem lists what helps when that does not work. */
+export async function ensureFfmpeg({ say, signal }) {
+  if (await findProgram('ffmpeg')) return;
+  await aptInstall(['ffmpeg'], { say, signal });
+  if (await findProgram('ffmpeg')) return;
+  signal.throwIfAborted();
+  throw new Problem(
+    'Lehr needs ffmpeg for speech, and there is none here. Any one of these helps:\n' +
+      '  sudo apt-get install ffmpeg            (Debian, Ubuntu)\n' +
+      '  brew install ffmpeg                    (macOS)\n' +
+      '  LEHR_TASKS=diffusion npm start         (pictures only)',
+  );
+}
