@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { plainWaveform, sampleFile } from '../../../../test/support/audio-golden.ts';
 import { shellProgram } from '../../../../test/support/shell-program.ts';
 import { decodeWithFfmpeg } from './ffmpeg.ts';
 import type { AudioFormat } from './sniff.ts';
@@ -35,8 +34,9 @@ async function samplesOf(given: Given): Promise<number[]> {
 const pidOf = (program: string): number => Number(readFileSync(`${program}.out`, 'utf8'));
 const isAlive = (pid: number): boolean => spawnSync('kill', ['-0', `${pid}`]).status === 0;
 
+/** Shell scripts take the place of ffmpeg; test/worker/decode.test.ts runs the real one. */
 describe('ffmpeg', () => {
-  it('may open pipes only, is told the format, and sees nothing of our environment', async () => {
+  it('ffmpeg may open pipes only, is told the format, and sees nothing of our environment', async () => {
     const ffmpeg = shellProgram(
       'echo "$@" > "$0.out"; env >> "$0.out"; cat > /dev/null; printf "\\0\\0\\0\\0"',
     );
@@ -50,20 +50,20 @@ describe('ffmpeg', () => {
     expect(ours).toEqual([]);
   });
 
-  it('runs under limits of the kernel on processor time, memory and the size of files', async () => {
+  it('ffmpeg runs under limits of the kernel on processor time, memory and the size of files', async () => {
     const ffmpeg = shellProgram('{ ulimit -t; ulimit -v; ulimit -f; } > "$0.out"; printf "\\0\\0\\0\\0"');
     await samplesOf({ ffmpeg, timeoutMs: 7000 });
     expect(readFileSync(`${ffmpeg}.out`, 'utf8')).toBe('7\n1048576\n196\n');
   });
 
-  it('has its samples joined where the pipe cut a float in two', async () => {
+  it('Samples that the pipe cut in two are joined', async () => {
     const ffmpeg = shellProgram(
       'printf "\\0\\0\\200"; sleep 0.1; printf "\\077\\0\\0"; sleep 0.1; printf "\\0\\100"',
     );
     expect(await samplesOf({ ffmpeg })).toEqual([1, 2]);
   });
 
-  it('is killed when it takes too long', async () => {
+  it('ffmpeg is killed when it takes too long', async () => {
     const ffmpeg = shellProgram('echo $$ > "$0.out"; exec sleep 60');
     await expect(samplesOf({ ffmpeg, timeoutMs: 500 })).rejects.toMatchObject({
       code: 'invalid-audio',
@@ -72,7 +72,7 @@ describe('ffmpeg', () => {
     await expect.poll(() => isAlive(pidOf(ffmpeg))).toBe(false);
   });
 
-  it('is killed by the kernel when it takes too much processor time', async () => {
+  it('The kernel kills an ffmpeg that takes too much processor time', async () => {
     const ffmpeg = shellProgram('ulimit -t 1; while :; do :; done');
     await expect(samplesOf({ ffmpeg, timeoutMs: 60_000 })).rejects.toMatchObject({
       code: 'invalid-audio',
@@ -80,7 +80,7 @@ describe('ffmpeg', () => {
     });
   }, 30_000);
 
-  it('is killed when its samples are not read on', async () => {
+  it('ffmpeg is killed when the reader of its samples stops', async () => {
     const ffmpeg = shellProgram('echo $$ > "$0.out"; exec cat /dev/zero');
     for await (const block of decoding({ ffmpeg })) {
       expect(block.length).toBeGreaterThan(0);
@@ -89,7 +89,7 @@ describe('ffmpeg', () => {
     await expect.poll(() => isAlive(pidOf(ffmpeg))).toBe(false);
   });
 
-  it('is killed when the signal aborts, whether it writes or not', async () => {
+  it('ffmpeg is killed when the signal aborts, whether it writes or not', async () => {
     for (const [i, work] of ['cat /dev/zero', 'sleep 60'].entries()) {
       const ffmpeg = shellProgram(`echo $$ > "$0.out"; exec ${work}`);
       const cancel = new AbortController();
@@ -103,7 +103,7 @@ describe('ffmpeg', () => {
     }
   });
 
-  it('is not started when the signal has aborted before', async () => {
+  it('ffmpeg is not started after the signal has aborted', async () => {
     const ffmpeg = shellProgram('echo $$ > "$0.out"');
     await expect(samplesOf({ ffmpeg, signal: AbortSignal.abort() })).rejects.toThrow('aborted');
     expect(() => pidOf(ffmpeg)).toThrow('ENOENT');
@@ -125,12 +125,12 @@ describe('ffmpeg', () => {
       'invalid-audio',
       'The mp4 file has no audio track.',
     ],
-  ])('makes the file refused when it %s', async (_, script, code, message) => {
+  ])('Decoding fails when ffmpeg %s', async (_, script, code, message) => {
     const refused = samplesOf({ ffmpeg: shellProgram(script) });
     await expect(refused).rejects.toMatchObject({ code, message: expect.stringContaining(message) });
   });
 
-  it('is missing where PATH has none', async () => {
+  it('Decoding fails where PATH has no ffmpeg', async () => {
     const refused = samplesOf({ ffmpeg: 'no-such-ffmpeg' });
     await expect(refused).rejects.toMatchObject({
       code: 'unavailable',
@@ -139,7 +139,7 @@ describe('ffmpeg', () => {
     });
   });
 
-  it('is believed about the length of a file whose header states it, and not about an estimate', async () => {
+  it('The length that a header states is believed, an estimated one is not', async () => {
     const says = (duration: string): string =>
       shellProgram(`echo "  Duration: ${duration}, start: 0.000000" >&2; sleep 0.3; printf "\\0\\0\\0\\0"`);
     const tooLong = samplesOf({ ffmpeg: says('01:00:00.01'), format: 'flac', maxDurationS: 3600 });
@@ -151,10 +151,5 @@ describe('ffmpeg', () => {
     expect(await samplesOf(asLong)).toEqual([0]);
     const estimated = { ffmpeg: says('02:00:00.00'), format: 'mp3', maxDurationS: 3600 } as const;
     expect(await samplesOf(estimated)).toEqual([0]);
-  });
-
-  it('decodes a file without a loss', async () => {
-    const bytes = sampleFile('speech/en_circle.wav');
-    expect(Float32Array.from(await samplesOf({ bytes, format: 'wav' }))).toEqual(plainWaveform(bytes));
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { Fft } from './fft.ts';
 
 describe('Fft', () => {
-  it.each([400, 512, 64, 20, 2])('of size %i is the sum that defines it', (size) => {
+  it.each([400, 512, 64, 20, 2])('A transform of size %i is the sum that defines it', (size) => {
     const fft = new Fft(size);
     const re = Array.from({ length: size }, (_, i) => Math.sin(i * i));
     const im = Array.from({ length: size }, (_, i) => Math.cos(3 * i + 1));
@@ -21,7 +21,7 @@ describe('Fft', () => {
     }
   });
 
-  it('refuses a size it has no butterflies for', () => {
+  it('A transform of a size that is no product of 2, 4 and 5 is refused', () => {
     expect(() => new Fft(12)).toThrow('This is a bug in Lehr.');
   });
 });

@@ -18,7 +18,7 @@ interface Stage {
 const complex = (length: number): Complex => ({ re: new Float64Array(length), im: new Float64Array(length) });
 
 export class Fft {
-  /** Fill it, transform, read the answer that `transform` returns; both are reused. */
+  /** To be filled before each transform. It and the result of `transform` are reused. */
   readonly input: Complex;
   readonly #other: Complex;
   readonly #stages: readonly Stage[];

@@ -71,7 +71,7 @@ const cases = Object.entries(golden.signals).flatMap(([name, signal]) =>
 );
 
 describe('logMelWindow', () => {
-  it.each(cases)('pictures $name as whisper does ($variant)', ({ name, variant, signal, want }) => {
+  it.each(cases)('The log-mel of $name is that of Whisper ($variant)', ({ name, variant, signal, want }) => {
     const waveform = Float32Array.from(SIGNALS[name]());
     expect(waveform).toHaveLength(signal.samples);
     const config = configOf(variant);
@@ -96,13 +96,13 @@ describe('logMelWindow', () => {
     if (want.bin && want.bin_shape) expectFirstFrames(bins, whisperFloats(want.bin), want.bin_shape[1]);
   });
 
-  it('reads a window from the middle of a waveform as if it stood alone', () => {
+  it('A window from the middle of a waveform has the log-mel that it has alone', () => {
     const waveform = jfk();
     const config = configOf('5s_80');
     expect(logMelWindow(waveform, 32_123, config)).toEqual(logMelWindow(waveform.slice(32_123), 0, config));
   });
 
-  it('is flat silence past the end of the waveform', () => {
+  it('The log-mel past the end of the waveform is that of silence', () => {
     const mel = logMelWindow(jfk(), 176_000, configOf('5s_80'));
     expect(mel.every((value) => value === -1.5)).toBe(true);
   });

@@ -1,6 +1,6 @@
 /**
- * Whisper's front end: a window of waveform to its log-mel picture. The recipe is openai/whisper's audio.py, with the clamp
- * taken per window, as Hugging Face's WhisperFeatureExtractor does.
+ * Whisper's front end: a window of a waveform to its log-mel spectrogram, as openai/whisper's audio.py computes it, with the clamp
+ * taken per window, as Hugging Face's WhisperFeatureExtractor takes it.
  */
 import { Fft } from './fft.ts';
 import { type MelFilter, melFilters } from './mel-filters.ts';
@@ -17,9 +17,9 @@ export interface LogMelConfig {
   readonly windowSamples: number;
 }
 
-/** log10 of the least power that counts, which is what silence has. */
+/** log10 of the least power, which is that of silence. */
 const SILENCE = -10;
-/** Whatever is so much quieter than the loudest of the window (in tenths of bels) is raised to it. */
+/** Values further below the loudest one of the window are raised to this distance, in bels. */
 const DYNAMIC_RANGE = 8;
 
 export const framesOf = ({ windowSamples, hopLength }: LogMelConfig): number =>

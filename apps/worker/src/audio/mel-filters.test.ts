@@ -3,7 +3,7 @@ import { whisperFloats } from '../../../../test/support/audio-golden.ts';
 import { melFilters } from './mel-filters.ts';
 
 describe('melFilters', () => {
-  it.each([80, 128])("are whisper's for %i bins", (bins) => {
+  it.each([80, 128])('The filters for %i bins are those of Whisper', (bins) => {
     const want = whisperFloats(`mel_filters_${bins}x201.f32.gz`);
     const got = new Float32Array(bins * 201);
     for (const [bin, { start, weights }] of melFilters(bins, 400, 16_000).entries()) {

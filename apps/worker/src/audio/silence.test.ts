@@ -42,31 +42,31 @@ const cutsOf = (ranges: readonly SampleRange[]): number[] =>
   ranges.slice(1).map(({ start }) => start / SECOND);
 
 describe('cutAtSilences', () => {
-  it('leaves alone what fits into one window', () => {
+  it('A waveform that fits into one window is not cut', () => {
     expect(cutAtSilences(waveformOf(voice(3)), 3 * SECOND)).toEqual([{ start: 0, end: 3 * SECOND }]);
   });
 
-  it('cuts in the middle of the last silence of each window', () => {
+  it('A waveform is cut in the middle of the last silence of each window', () => {
     const waveform = waveformOf(voice(2), room(1), voice(1.5), room(1), voice(4), room(1), voice(2));
     const ranges = cutAtSilences(waveform, 6 * SECOND);
     expectWhole(ranges, waveform.length, 6 * SECOND);
     expect(cutsOf(ranges)).toEqual([5, 10]);
   });
 
-  it('does not take the gap inside a word for a silence', () => {
+  it('A gap inside a word is not taken for a silence', () => {
     const waveform = waveformOf(voice(2), room(0.6), voice(2), room(0.1), voice(2));
     const [cut] = cutsOf(cutAtSilences(waveform, 5 * SECOND));
     expect(cut).toBeCloseTo(2.3, 1);
   });
 
-  it('cuts speech without a pause where it is quietest', () => {
+  it('Speech without a pause is cut where it is quietest', () => {
     const waveform = waveformOf(voice(3.5), sound(0.16, 0.02), voice(4));
     const [cut] = cutsOf(cutAtSilences(waveform, 5 * SECOND));
     expect(cut).toBeGreaterThan(3.5);
     expect(cut).toBeLessThan(3.66);
   });
 
-  it('finds the pauses of a quiet recording in a loud room', () => {
+  it('The pauses of a quiet recording in a loud room are found', () => {
     const waveform = waveformOf(sound(3, 0.03), sound(1, 0.006), sound(3, 0.03));
     expect(cutsOf(cutAtSilences(waveform, 5 * SECOND))).toEqual([3.5]);
   });
@@ -74,13 +74,13 @@ describe('cutAtSilences', () => {
   it.each([
     ['digital silence', waveformOf(new Float32Array(100 * SECOND))],
     ['one steady noise', waveformOf(sound(100, 0.1))],
-  ])('cuts %s into as few windows as it can', (_, waveform) => {
+  ])('A waveform of %s is cut into few windows', (_, waveform) => {
     const ranges = cutAtSilences(waveform, 30 * SECOND);
     expectWhole(ranges, waveform.length, 30 * SECOND);
     expect(ranges.length).toBeLessThanOrEqual(5);
   });
 
-  it('cuts real speech only where nobody speaks', () => {
+  it('Real speech is cut only in its pauses', () => {
     const phrases = ['en_circle', 'en_fox', 'en_stars', 'en_numbers', 'es_circulo', 'en_lighthouse'].map(
       speech,
     );

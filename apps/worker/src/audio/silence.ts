@@ -1,6 +1,6 @@
 /**
- * Where to cut long sound so that no word is cut: the fast mode runs all windows of a file at once and cannot, as the slow one,
- * start each where the last one stopped hearing. Energy-based voice activity with hysteresis; pure.
+ * Where to cut a long waveform so that no word is cut. The fast mode runs all windows of a file at once, so a window cannot start where
+ * the text of the one before it ends, as in the sequential mode. Energy-based voice activity with hysteresis.
  */
 import { readWaveform, WAVEFORM_RATE, type Waveform } from './waveform.ts';
 
@@ -16,13 +16,13 @@ const READ_FRAMES = 1500;
 const MIN_SILENCE_FRAMES = 15;
 /** Words fade: a cut keeps its distance from them. */
 const MARGIN_SAMPLES = (MIN_SILENCE_FRAMES * FRAME_SAMPLES) / 2;
-/** A cut leaves at least this part of a window before it: short windows waste the encoder. */
+/** A window has at least this part of its full length: short windows waste the encoder. */
 const MIN_WINDOW_SHARE = 1 / 3;
 /** Without a silence to cut at, the quietest stretch of this length. */
 const LULL_FRAMES = 5;
-/** From the loud parts of speech down to what nobody hears beside them. */
+/** From the loud parts of speech down to what cannot be heard beside them. */
 const SPEECH_RANGE_DB = 45;
-/** Of less, nothing can be told: it is all speech, all music or all noise. */
+/** A smaller range shows no pauses: the file is all speech, all music or all noise. */
 const MIN_RANGE_DB = 12;
 /** Digital silence; 16-bit sound has nothing below -90 dB. */
 const FLOOR_DB = -100;
@@ -54,7 +54,7 @@ function cutBetween(
   levels: Float32Array,
 ): number {
   for (const { start, end } of silences.toReversed()) {
-    // Of a silence that reaches past the window, as much as the window can take.
+    // The part of the silence that lies within the window.
     const cut = Math.min(Math.max(Math.round((start + end) / 2), from), to);
     if (cut >= start + MARGIN_SAMPLES && cut <= end - MARGIN_SAMPLES) return cut;
   }

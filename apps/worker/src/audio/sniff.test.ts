@@ -12,28 +12,31 @@ const id3 = (length: number): number[] => [
 ];
 
 describe('sniffFormat', () => {
-  it.each(sampleManifest.formats.map(({ file }) => file))('knows %s by its bytes', (file) => {
-    const name = file.split('.').at(-1) as keyof typeof FORMATS;
-    expect(sniffFormat(sampleFile(file))).toBe(FORMATS[name]);
-  });
+  it.each(sampleManifest.formats.map(({ file }) => file))(
+    'The format of %s is known by its bytes',
+    (file) => {
+      const name = file.split('.').at(-1) as keyof typeof FORMATS;
+      expect(sniffFormat(sampleFile(file))).toBe(FORMATS[name]);
+    },
+  );
 
-  it('looks behind a tag, for whatever follows', () => {
+  it('The format of a file is found behind an ID3 tag', () => {
     const tagged = (file: string) => Uint8Array.of(...id3(300), ...sampleFile(file).subarray(0, 3000));
     expect(sniffFormat(tagged('formats/en_circle.flac'))).toBe('flac');
     expect(sniffFormat(tagged('formats/en_circle_vbr_44k_stereo.mp3'))).toBe('mp3');
   });
 
-  it('finds the first of two frames of mp3 behind something else', () => {
+  it('The first of two mp3 frames is found behind other bytes', () => {
     const frame = [0xff, 0xfb, 0x90, 0x00, ...new Array<number>(413).fill(0)];
     expect(sniffFormat(Uint8Array.of(...new Array<number>(500).fill(7), ...frame, ...frame))).toBe('mp3');
   });
 
-  it('tells ADTS from mp3, which begin alike', () => {
+  it('ADTS is not taken for mp3, which begins alike', () => {
     const frame = [0xff, 0xf1, 0x50, 0x80, 0x01, 0x7f, 0xfc, 0, 0, 0, 0];
     expect(sniffFormat(Uint8Array.of(...frame, ...frame, ...frame))).toBe('aac');
   });
 
-  it('does not take one header in a pile of other bytes for sound', () => {
+  it('One frame header among other bytes is not taken for mp3', () => {
     const lone = [
       ...new Array<number>(300).fill(0),
       0xff,
@@ -45,7 +48,7 @@ describe('sniffFormat', () => {
     expect(() => sniffFormat(Uint8Array.from(lone))).toThrow('no audio that Lehr knows: its 1204 bytes');
   });
 
-  it('says so when there is nothing', () => {
+  it('An empty file is refused as empty', () => {
     expect(() => sniffFormat(new Uint8Array())).toThrow('The audio file is empty (0 bytes).');
   });
 });

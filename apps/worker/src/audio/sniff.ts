@@ -1,6 +1,6 @@
 import { LehrError } from '@lehr/shared';
 
-/** What a file is, by its first bytes. The last four are only for ffmpeg. */
+/** The format of a file, by its first bytes. */
 export type AudioFormat =
   | 'wav'
   | 'aiff'
@@ -15,12 +15,11 @@ export type AudioFormat =
   | 'amr'
   | 'au';
 
-/** Where tags end and the first frame of an mp3 must show itself; players give up no later. */
+/** The first frame of an mp3 must begin within this distance; players search no further. */
 const MP3_SEARCH_BYTES = 64 * 1024;
 
 /**
- * Tells the format from the bytes alone; names and content types are claims.
- * Throws LehrError `invalid-audio` when they are no audio we know.
+ * Finds the format by the bytes alone: names and content types may be wrong. Throws LehrError `invalid-audio` when it is unknown.
  */
 export function sniffFormat(bytes: Uint8Array): AudioFormat {
   if (bytes.length === 0) throw new LehrError('invalid-audio', 'The audio file is empty (0 bytes).');
@@ -64,12 +63,12 @@ function byMagic(bytes: Uint8Array, start: number): AudioFormat | undefined {
     : undefined;
 }
 
-/** MPEG audio and ADTS have no header, only frames: two in a row, the second where the first says, are no accident. */
+/** MPEG audio and ADTS have no file header, only frames. Two in a row, the second where the length of the first ends, are no accident. */
 function byFrames(bytes: Uint8Array, start: number): AudioFormat | undefined {
   const end = Math.min(bytes.length - 4, start + MP3_SEARCH_BYTES);
   for (let at = start; at < end; at++) {
     if (bytes[at] !== 0xff) continue;
-    // A file may be cut within its only frame; that one must stand where the file begins.
+    // A file may be cut within its only frame, which must then be at its start.
     const isFirst = at === start;
     if (isFrame(bytes, at, isFirst, mpegFrameLength)) return 'mp3';
     if (isFrame(bytes, at, isFirst, adtsFrameLength)) return 'aac';
@@ -99,7 +98,7 @@ const BITRATES: readonly (readonly number[])[] = [
 ];
 const MPEG1_RATES = [44100, 48000, 32000];
 
-/** Bytes of the MPEG audio frame whose header is at `at`; 0 when that is none. */
+/** Bytes of the MPEG audio frame whose header is at `at`; 0 when there is no header. */
 function mpegFrameLength(bytes: Uint8Array, at: number): number {
   const [sync, kind, rates] = [bytes[at], bytes[at + 1], bytes[at + 2]];
   if (sync !== 0xff || (kind & 0xe0) !== 0xe0) return 0;
@@ -118,7 +117,7 @@ function mpegFrameLength(bytes: Uint8Array, at: number): number {
   return Math.floor((samplesPerByte * bitrate) / sampleRate) + padding;
 }
 
-/** Bytes of the ADTS frame whose header is at `at`; 0 when that is none. ISO 14496-3, 1.A.2. */
+/** Bytes of the ADTS frame whose header is at `at`; 0 when there is no header. ISO 14496-3, 1.A.2. */
 function adtsFrameLength(bytes: Uint8Array, at: number): number {
   if (bytes[at] !== 0xff || (bytes[at + 1] & 0xf6) !== 0xf0) return 0;
   if (((bytes[at + 2] >> 2) & 15) > 12) return 0;
@@ -126,8 +125,8 @@ function adtsFrameLength(bytes: Uint8Array, at: number): number {
   return length >= 7 ? length : 0;
 }
 
-/** Where the sound begins when an ID3v2 tag stands before it: its length is four bytes of seven bits. */
-export function afterId3(bytes: Uint8Array): number {
+/** The position behind an ID3v2 tag, or 0 without one. The tag's length is four bytes of seven bits. */
+function afterId3(bytes: Uint8Array): number {
   if (bytes.length < 10 || String.fromCharCode(...bytes.subarray(0, 3)) !== 'ID3') return 0;
   const [a, b, c, d] = bytes.subarray(6, 10);
   const size = ((a & 127) << 21) | ((b & 127) << 14) | ((c & 127) << 7) | (d & 127);

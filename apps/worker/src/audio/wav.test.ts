@@ -19,7 +19,7 @@ const extensible = (guid: string): Uint8Array =>
   );
 
 describe('The header of a WAV file', () => {
-  it('is found behind unknown chunks, also odd ones with their padding', async () => {
+  it('The data of a WAV file are found behind unknown chunks, also odd ones with their padding', async () => {
     const bytes = wavOf(
       wavChunk('LIST', Buffer.alloc(7)),
       wavFormat(PCM16),
@@ -30,14 +30,14 @@ describe('The header of a WAV file', () => {
   });
 
   it.each([0, 0xffff_ffff])(
-    'gives the data up to the end of the file when the writer left %i as their size',
+    'The data of a WAV file reach to its end when its writer left %i as their size',
     async (size) => {
       const bytes = wavOf(wavFormat(PCM16), wavChunk('data', SOUND, size));
       expect(await plainSamplesOf(bytes)).toEqual([0, 0.5, -1, 0.25]);
     },
   );
 
-  it('leaves out half a sample and what follows the data', async () => {
+  it('Half a sample and what follows the data of a WAV file are left out', async () => {
     const bytes = wavOf(
       wavFormat(PCM16),
       wavChunk('data', SOUND.subarray(0, 5)),
@@ -46,7 +46,7 @@ describe('The header of a WAV file', () => {
     expect(await plainSamplesOf(bytes)).toEqual([0, 0.5]);
   });
 
-  it('of RF64 gives the data, whose size is in another chunk', async () => {
+  it('The data of an RF64 file are found, whose size is in another chunk', async () => {
     const bytes = wavOf(
       wavChunk('ds64', Buffer.alloc(28)),
       wavFormat(PCM16),
@@ -56,24 +56,24 @@ describe('The header of a WAV file', () => {
     expect(await plainSamplesOf(bytes)).toEqual([0, 0.5, -1, 0.25]);
   });
 
-  it('of an extensible format is that of the sub-format, which must be a known one', async () => {
+  it('An extensible WAV format is that of its sub-format, which must be a known one', async () => {
     expect(await plainSamplesOf(extensible('0100000000001000800000aa00389b71'))).toEqual([0, 0.5, -1, 0.25]);
     expect(() => readWavHeader(extensible('0100000000001000800000aa00389b72'))).toThrow('unknown sub-format');
   });
 
-  it('is not checked further when the sound is compressed: ffmpeg does that', () => {
+  it('A compressed WAV file is left to ffmpeg', () => {
     const bytes = wavOf(wavFormat({ ...PCM16, tag: 0x11, bits: 4 }), wavChunk('data', SOUND));
     expect(isPlain(readWavHeader(bytes))).toBe(false);
   });
 
-  it.each([9, 65_535])('is refused when it says %i channels', (channels) => {
+  it.each([9, 65_535])('A WAV file that says it has %i channels is refused', (channels) => {
     const bytes = wavOf(wavFormat({ ...PCM16, channels }), wavChunk('data', SOUND));
     expect(() => readWavHeader(bytes)).toThrow(
       `The file says it has ${channels} channels; 1 to 8 are supported.`,
     );
   });
 
-  it('is read from bytes that begin at any place in their buffer', async () => {
+  it('A WAV file is read from any place in a buffer', async () => {
     const bytes = wavOf(wavFormat(PCM16), wavChunk('data', SOUND));
     const around = new Uint8Array(bytes.length + 10);
     around.set(bytes, 5);

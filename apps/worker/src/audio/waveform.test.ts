@@ -5,7 +5,7 @@ const sameBytes = (a: Float32Array, b: Float32Array): boolean =>
   Buffer.from(a.buffer).equals(Buffer.from(b.buffer));
 
 describe('a waveform', () => {
-  it('reads back what was written, over the edges of its blocks', () => {
+  it('A waveform reads back what was written, over the edges of its blocks', () => {
     const writer = new WaveformWriter();
     const written = Float32Array.from({ length: 700_000 }, (_, i) => i / 700_000);
     for (let at = 0; at < written.length; at += 99_999) writer.append(written.subarray(at, at + 99_999));
@@ -16,13 +16,13 @@ describe('a waveform', () => {
     expect(sameBytes(readWaveform(waveform, 262_000, 525_000), written.slice(262_000, 525_000))).toBe(true);
   });
 
-  it('is silent before its start and after its end', () => {
+  it('A waveform is silent before its start and after its end', () => {
     const writer = new WaveformWriter();
     writer.append(Float32Array.of(1, 2, 3));
     expect(readWaveform(writer.finish(), -2, 5)).toEqual(Float32Array.of(0, 0, 1, 2, 3, 0, 0));
   });
 
-  it('takes no more memory than its samples when it is done', () => {
+  it('A finished waveform takes no more memory than its samples', () => {
     const writer = new WaveformWriter();
     writer.append(new Float32Array(1000));
     expect(writer.finish().blocks.map(({ byteLength }) => byteLength)).toEqual([4000]);

@@ -1,6 +1,6 @@
 /**
- * 16 kHz mono sound in memory that threads share: it is written once, by the thread that decodes, and then read by
- * whoever holds it. It goes between threads without being copied, and outlives the thread that made it.
+ * 16 kHz mono sound in memory that threads share. The worker's parent writes it once, while a file is decoded; then the parent and the
+ * audio threads read it, and no copy is made between them.
  */
 export interface Waveform {
   /** In samples of 16 kHz. */
@@ -49,11 +49,11 @@ export class WaveformWriter {
     }
   }
 
-  /** Nothing may be appended after it. */
+  /** Nothing may be appended afterwards. */
   finish(): Waveform {
     const blocks = this.#blocks.map(({ buffer }) => buffer);
     const used = (this.#length % BLOCK_SAMPLES) * 4;
-    // Most uploads are a few seconds long: the rest of their block is given back.
+    // Most uploads are a few seconds long: the rest of their block is freed.
     if (used > 0) blocks.push(blocks.splice(-1)[0].slice(0, used));
     return { length: this.#length, blocks };
   }

@@ -1,16 +1,12 @@
+/** Real files of every format, decoded by the real ffmpeg. */
 import { readFileSync } from 'node:fs';
 import { LehrError } from '@lehr/shared';
 import { describe, expect, it } from 'vitest';
-import { PCM16, silentFlac, wavChunk, wavFormat, wavOf } from '../../../../test/support/audio-files.ts';
-import {
-  plainWaveform,
-  sampleFile,
-  sampleManifest,
-  whisperFile,
-} from '../../../../test/support/audio-golden.ts';
-import { decodeAudio } from './decode.ts';
-import { logMelWindow } from './log-mel.ts';
-import { readWaveform } from './waveform.ts';
+import { decodeAudio } from '../../apps/worker/src/audio/decode.ts';
+import { logMelWindow } from '../../apps/worker/src/audio/log-mel.ts';
+import { readWaveform } from '../../apps/worker/src/audio/waveform.ts';
+import { PCM16, silentFlac, wavChunk, wavFormat, wavOf } from '../support/audio-files.ts';
+import { plainWaveform, sampleFile, sampleManifest, whisperFile } from '../support/audio-golden.ts';
 
 const LIMITS = { maxDurationS: 60, timeoutMs: 10_000 };
 
@@ -82,9 +78,7 @@ function largestWithin(samples: Float32Array, other?: Float32Array): number {
 }
 
 const adtsFile = (): Uint8Array =>
-  new Uint8Array(
-    readFileSync(new URL('../../../../test/golden/aac/transients_44k_stereo.aac', import.meta.url)),
-  );
+  new Uint8Array(readFileSync(new URL('../golden/aac/transients_44k_stereo.aac', import.meta.url)));
 
 /** Views of the frames, with their headers. */
 function adtsFrames(bytes: Uint8Array): Uint8Array[] {
@@ -97,11 +91,11 @@ function adtsFrames(bytes: Uint8Array): Uint8Array[] {
   return frames;
 }
 
-const RATES = [8000, 11_025, 22_050, 24_000, 32_000, 44_100, 44_099, 48_000, 96_000, 192_000];
+const RATES = [8000, 11_025, 24_000, 44_100, 44_099, 48_000, 192_000];
 
 describe('decodeAudio', () => {
   it.each(sampleManifest.formats.map(({ file }) => file))(
-    'gives the same speech, at the same time, from %s',
+    'The speech in %s is decoded, and nothing of it is late, early or missing',
     async (file) => {
       const samples = await decoded(formatFile(file));
       expect(correlation(samples, original)).toBeGreaterThan(0.99);
@@ -115,11 +109,11 @@ describe('decodeAudio', () => {
     sampleManifest.formats
       .map(({ file }) => file)
       .filter((file) => LOSSLESS.some((end) => file.endsWith(end))),
-  )('loses nothing of %s', async (file) => {
+  )('Nothing of %s is lost', async (file) => {
     expect(await decoded(sampleFile(file))).toEqual(original);
   });
 
-  it('loses a step of linear 8-bit samples, and what A-law and mu-law cannot hold', async () => {
+  it('Linear 8-bit samples lose less than a step, A-law and mu-law what they cannot hold', async () => {
     expect(largest(await decoded(sampleFile('formats/en_circle_u8.wav')), original)).toBeLessThan(1 / 128);
     expect(largest(await decoded(sampleFile('formats/en_circle_alaw.wav')), original)).toBeLessThan(
       0.015_595,
@@ -129,12 +123,12 @@ describe('decodeAudio', () => {
     );
   });
 
-  it('mixes two channels to their mean, so that speech on the left only has half its amplitude', async () => {
+  it('Two channels are mixed to their mean, so that speech on the left only has half its amplitude', async () => {
     const samples = await decoded(sampleFile('formats/en_circle_stereo_left_only.wav'));
     expect(samples).toEqual(original.map((value) => value / 2));
   });
 
-  it("resamples and mixes whisper's own recording as whisper does", async () => {
+  it("Whisper's own recording is resampled and mixed as Whisper does it", async () => {
     const samples = (await decoded(whisperFile('jfk_first_5200ms.flac'))).subarray(0, 80_000);
     const want = plainWaveform(whisperFile('jfk_16k_mono_s16.wav.gz')).subarray(0, 80_000);
     expect(rms(samples, want)).toBeLessThan(2e-4);
@@ -144,7 +138,7 @@ describe('decodeAudio', () => {
     expect(difference).toBeLessThan(3e-4);
   });
 
-  it('names what is wrong with each file that must be refused', async () => {
+  it('Each file that must be refused is refused with what is wrong with it', async () => {
     const refused = sampleManifest.broken.filter((entry) => entry.expect === 'error');
     const messages: Record<string, string> = {};
     for (const { file } of refused) {
@@ -173,7 +167,7 @@ describe('decodeAudio', () => {
     `);
   });
 
-  it('refuses samples that are no numbers, and clips those that are too loud', async () => {
+  it('Samples that are no numbers are refused, and those that are too loud are clipped', async () => {
     await expect(decoded(sampleFile('broken/nan_inf_float.wav'))).rejects.toThrow('NaN or infinite');
     const loud = sampleFile('formats/en_circle_f32.wav');
     const view = new DataView(loud.buffer);
@@ -182,14 +176,14 @@ describe('decodeAudio', () => {
     expect(samples.subarray(-1000).every((value) => value === 1)).toBe(true);
   });
 
-  it('reads what is there when a file claims more', async () => {
+  it('A file that claims more than it holds is decoded as far as it goes', async () => {
     expect(await decoded(sampleFile('broken/claims_4gb.wav'))).toHaveLength(16_000);
     expect(await decoded(sampleFile('broken/data_cut_in_half.wav'))).toEqual(original.subarray(0, 18_981));
     expect(await decoded(sampleFile('broken/wav_named.mp3'))).toHaveLength(9_978);
     expect(await decoded(sampleFile('broken/one_sample.wav'))).toHaveLength(1);
   });
 
-  it('stops at the first sample past the limit', async () => {
+  it('A file is refused at the first sample past the limit', async () => {
     const bytes = sampleFile('formats/en_circle.mp3');
     const { durationS } = await decodeAudio(bytes, { ...LIMITS, maxDurationS: 2.38 });
     expect(durationS).toBeCloseTo(2.3726, 4);
@@ -197,7 +191,7 @@ describe('decodeAudio', () => {
     await expect(tooShort).rejects.toMatchObject({ code: 'too-large' });
   });
 
-  it('decodes what a codec of old WAV files holds', async () => {
+  it('A codec of old WAV files is decoded', async () => {
     // One block of IMA ADPCM, 4 bytes of header and 4 bits a sample: silence.
     const format = wavFormat({ tag: 0x11, channels: 1, rate: 16_000, bits: 4 }, [2, 0, 249, 1]);
     format.writeUInt16LE(256, 20);
@@ -206,7 +200,7 @@ describe('decodeAudio', () => {
     expect(samples.every((value) => value === 0)).toBe(true);
   });
 
-  it('mixes the channels of a WAV file frame by frame', async () => {
+  it('The channels of a WAV file are mixed frame by frame', async () => {
     const frames = Buffer.from(Int16Array.of(0, 16_384, -32_768, 8192).buffer);
     const bytes = wavOf(wavFormat({ ...PCM16, channels: 2 }), wavChunk('data', frames));
     expect(await decoded(bytes)).toEqual(Float32Array.of(0.25, -0.375));
@@ -214,27 +208,27 @@ describe('decodeAudio', () => {
 });
 
 describe('Resampling', () => {
-  it.each(RATES)('keeps a tone of speech in place and in amplitude at %i Hz', async (rate) => {
+  it.each(RATES)('A tone of speech keeps its place and its amplitude at %i Hz', async (rate) => {
     const samples = await decoded(floatWav(tone(1000, rate, rate), rate));
     expect(samples).toHaveLength(16_000);
     expect(largestWithin(samples, tone(1000, 16_000, samples.length))).toBeLessThan(5e-4);
   });
 
   it.each(RATES.filter((rate) => rate >= 32_000))(
-    'leaves nothing of a tone above the new range at %i Hz',
+    'A tone above the new range is removed at %i Hz',
     async (rate) => {
       expect(largestWithin(await decoded(floatWav(tone(10_500, rate, rate / 2), rate)))).toBeLessThan(1e-4);
     },
   );
 
-  it('leaves a file of 16 kHz as it is', async () => {
+  it('A file of 16 kHz is not changed', async () => {
     const samples = tone(7900, 16_000, 100);
     expect(await decoded(floatWav(samples, 16_000))).toEqual(samples);
   });
 });
 
 describe('A damaged or unusual file', () => {
-  it('of FLAC loses a damaged frame and keeps the others', async () => {
+  it('A FLAC file loses a damaged frame and keeps the others', async () => {
     const bytes = sampleFile('formats/en_circle.flac');
     bytes[bytes.length - 5000] ^= 0x10;
     const samples = await decoded(bytes);
@@ -251,7 +245,7 @@ describe('A damaged or unusual file', () => {
     ['webm', 2000],
     ['aiff', 20_001],
     ['s24.wav', 20_001],
-  ])('of %s that was cut gives the part that is there', async (end, bytesCut) => {
+  ])('A file of %s that was cut is decoded as far as it goes', async (end, bytesCut) => {
     const name = end.endsWith('wav') ? `formats/en_circle_${end}` : `formats/en_circle.${end}`;
     const bytes = formatFile(name);
     const samples = await decoded(bytes.subarray(0, bytes.length - bytesCut));
@@ -263,12 +257,12 @@ describe('A damaged or unusual file', () => {
   it.each([
     ['ends within its head', (bytes: Uint8Array) => bytes.subarray(0, 30)],
     ['has no STREAMINFO', (bytes: Uint8Array) => bytes.fill(0x84, 4, 5)],
-  ])('of FLAC is refused when it %s', async (_, damage) => {
+  ])('A FLAC file that %s is refused', async (_, damage) => {
     const bytes = damage(silentFlac({ seconds: 1, declaredSeconds: 1 }));
     await expect(decoded(bytes)).rejects.toMatchObject({ code: 'invalid-audio' });
   });
 
-  it('of mp4 is decoded when its index is at its end, however far away', async () => {
+  it('An mp4 file is decoded when its index is at its end, however far away', async () => {
     const bytes = sampleFile('formats/en_circle.m4a');
     const index = Buffer.from(bytes).indexOf('moov') - 4;
     const free = Buffer.alloc(300_000);
@@ -278,7 +272,7 @@ describe('A damaged or unusual file', () => {
     expect(await decoded(far)).toEqual(await decoded(bytes));
   });
 
-  it('of WebM ends where the DiscardPadding of its last packet says', async () => {
+  it('A WebM file ends where the DiscardPadding of its last packet says', async () => {
     const withPadding = (ns: number): Uint8Array => {
       const bytes = Buffer.from(formatFile('formats/en_circle.webm'));
       // The element 0x75a2 with a body of three bytes.
@@ -293,7 +287,7 @@ describe('A damaged or unusual file', () => {
     expect(cut.subarray(0, kept)).toEqual(whole.subarray(0, kept));
   });
 
-  it('of raw AAC frames is decoded, and loses a damaged frame only', async () => {
+  it('Raw AAC frames are decoded, and a damaged one costs no more than its neighbours', async () => {
     const bytes = adtsFile();
     const good = await decoded(bytes);
     // 53 frames of 1024 samples at 44.1 kHz.
@@ -308,7 +302,7 @@ describe('A damaged or unusual file', () => {
     expect(damaged.subarray(0, 3000)).toEqual(good.subarray(0, 3000));
   });
 
-  it('is refused when its sample rate is 1 Hz, which would make it as many seconds long as it has samples', async () => {
+  it('A file of 1 Hz, which would be as many seconds long as it has samples, is refused', async () => {
     const bytes = sampleFile('formats/en_circle.aiff');
     // An 80-bit float behind the 8 bytes of channels, frames and bits: 1.0.
     bytes.set(Buffer.from('3fff8000000000000000', 'hex'), Buffer.from(bytes).indexOf('COMM') + 16);
@@ -316,7 +310,7 @@ describe('A damaged or unusual file', () => {
     await expect(decoded(bytes)).rejects.toMatchObject({ code });
   });
 
-  it('is not decoded when the signal has aborted', async () => {
+  it('Decoding ends with the reason of the signal that aborts', async () => {
     const cancel = new AbortController();
     const reason = new Error('cancelled');
     for (const file of ['formats/en_circle.mp3', 'speech/en_circle.wav']) {
