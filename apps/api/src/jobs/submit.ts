@@ -26,7 +26,7 @@ export interface SubmitParts extends AdmitParts, ResolveParts {
 
 export interface Submission {
   readonly record: JobRecord;
-  /** `new`: made for this request; `replay`: found by its Idempotency-Key; `adopted`: made for a duplicate without an answer. */
+  /** `new`: made for this request; `replay`: found by its Idempotency-Key; `adopted`: of an equal request without an answer. */
   readonly how: 'new' | 'replay' | 'adopted';
   /** What is left of the key's budget, if it has one and the job is new. */
   readonly quota?: Quota | undefined;
