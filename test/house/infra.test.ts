@@ -26,7 +26,7 @@ test.each(DOCKERFILES)('%s has nothing that a linter minds', (path) => {
 });
 
 test.each(DOCKERFILES)('%s is built on the Node that the README asks for', (path) => {
-  const [, wanted] = /You need Node (\d+)/.exec(readText('README.md')) ?? [];
+  const [, wanted] = /needs Node (\d+)/.exec(readText('README.md')) ?? [];
   const versions = [...readText(path).matchAll(/^FROM node:(\d+)/gm)].map(([, version]) => version);
   expect(new Set(versions)).toEqual(new Set([wanted]));
 });
