@@ -119,6 +119,7 @@ export async function* decodeWithFfmpeg(
 /**
  * The input is seekable and of a known length, as a file is, but comes through a pipe: `cache` keeps what was read in a temporary file
  * without a name. An mp4 whose index is at its end cannot be read otherwise, and of an mp3 the padding at its end would stay.
+ * With `rematrix_maxval=1` two channels become their mean, as in Whisper's 16-bit output; floats would be mixed 1.4 times as loud.
  */
 const argumentsFor = (format: AudioFormat, length: number): string[] =>
   [

@@ -1,5 +1,7 @@
-/** A worker that serves speech on a machine without ffmpeg. */
-import { execFile } from 'node:child_process';
+/** A worker and the ffmpeg on its PATH, or on no PATH. */
+import { execFile, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -7,6 +9,7 @@ import type { Job } from '../../packages/shared/src/index.ts';
 import { sampleFile } from '../support/audio-golden.ts';
 import { freePort } from '../support/ports.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
+import { shellProgram } from '../support/shell-program.ts';
 import { speechModels } from '../support/speech-models.ts';
 import { startStack } from '../support/stack.ts';
 
@@ -44,6 +47,25 @@ test('A worker without ffmpeg is not ready, the API hints at it, and only jobs t
     error: { code: 'unavailable', detail: MISSING, retryable: true },
   });
   expect(await transcribed('speech/en_circle.wav')).toMatchObject({ status: 'succeeded' });
+});
+
+test('A speech job that is cancelled or expires ends its ffmpeg', async () => {
+  const check = 'case "$*" in *" -f wav "*) exec head -c 4 /dev/zero;; esac';
+  const ffmpeg = shellProgram(`${check}\necho $$ >> "$0.out"; exec sleep 600`, 'ffmpeg');
+  const stack = await startStack(redis, { LEHR_MODELS: await speechModels() });
+  await stack.worker({ PATH: `${dirname(ffmpeg)}:/usr/bin:/bin` });
+  const audio = `data:audio/mp3;base64,${Buffer.from(sampleFile('formats/en_circle.mp3')).toString('base64')}`;
+  const post = async (fields: object): Promise<string> => {
+    const body = { type: 'speech-to-text', input: { audio }, ...fields };
+    return ((await (await stack.ask('POST', '/v1/jobs', body)).json()) as { id: string }).id;
+  };
+  const [canceled, expired] = [await post({}), await post({ deadline_s: 10 })];
+  const pids = (): string[] => readFileSync(`${ffmpeg}.out`, 'utf8').trim().split('\n');
+  await expect.poll(pids).toHaveLength(2);
+  await stack.ask('POST', `/v1/jobs/${canceled}/cancel`);
+  expect((await stack.over(canceled)).status).toBe('canceled');
+  expect((await stack.over(expired)).status).toBe('expired');
+  await expect.poll(() => pids().filter((pid) => spawnSync('kill', ['-0', pid]).status === 0)).toEqual([]);
 });
 
 test('lehr doctor checks ffmpeg where speech is served', async () => {
