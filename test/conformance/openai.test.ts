@@ -292,7 +292,8 @@ describe('refused image requests', () => {
 
   test('A request to a queue that is too long is an InternalServerError with status 503', async () => {
     const stack = await startStack(server, { LEHR_MAX_WAIT_S: '0.01' });
-    await stack.post({ steps: 900 });
+    // More urgent, so it runs first although it is long.
+    await stack.post({ steps: 900 }, { priority: 'interactive' });
     const { client, answers } = openai(stack);
     const error = await errorOf(client.images.generate(CIRCLE));
     expect(error).toBeInstanceOf(InternalServerError);

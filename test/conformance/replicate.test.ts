@@ -410,7 +410,8 @@ describe('refused prediction requests', () => {
 
   test('A request to a queue that is too long is a 503 that is not retried, and polls still work', async () => {
     const stack = await startStack(server, { LEHR_MAX_WAIT_S: '0.01' });
-    const { id } = await stack.post({ steps: 900 });
+    // More urgent, so it runs first although it is long.
+    const { id } = await stack.post({ steps: 900 }, { priority: 'interactive' });
     const { client, calls } = replicate(stack);
     const error = await refused(client.run('lehr/tiny', { input: CIRCLE }));
     expect(problemIn(error)).toMatchObject({ status: 503, title: 'Overloaded' });
