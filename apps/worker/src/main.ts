@@ -27,7 +27,8 @@ async function main(): Promise<void> {
   process.on('SIGTERM', () => void stop(0));
   process.on('SIGINT', () => void stop(0));
   const port = await openHealthPort(LEHR_WORKER_PORT, LEHR_HOST, worker, page);
-  log.info({ worker: parts.id, port }, 'worker starts');
+  const { providers } = parts.engine.settings;
+  log.info({ worker: parts.id, port, device: LEHR_DEVICE, providers }, 'worker starts');
   await worker.start(() => void stop(1));
 }
 

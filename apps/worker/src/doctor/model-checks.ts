@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Registry, Task } from '@lehr/shared';
 import { openDiffusionModel } from '../models/diffusion/diffusion-folder.ts';
 import { openWhisperModel } from '../models/whisper/whisper-folder.ts';
+import { AUTO_PROVIDERS } from '../providers.ts';
 import { onnxRuntime } from '../runtime/onnx.ts';
 import { missingLibrary } from '../runtime/provider-library.ts';
 import type { Provider } from '../runtime/runtime.ts';
@@ -19,8 +20,9 @@ export interface DeviceChoice {
 /** Checks that a provider is installed. Whether it runs a graph is known only after the graph was loaded. */
 export function checkProviders({ device, providers }: DeviceChoice): Check {
   const name = 'providers';
-  const missing = providers.filter((provider) => missingLibrary(provider) !== undefined);
-  const installed = providers.filter((provider) => !missing.includes(provider));
+  const installed = providers.filter((provider) => missingLibrary(provider) === undefined);
+  const wanted = device === 'auto' ? AUTO_PROVIDERS : providers;
+  const missing = wanted.filter((provider) => !installed.includes(provider));
   const detail = `${device}: ${installed.join(', ') || 'none'} installed${missing.length > 0 ? `, ${missing.join(', ')} not` : ''}`;
   if (installed.length > 0) return { name, state: 'ok', detail };
   const advice =
@@ -71,8 +73,7 @@ async function openCheck(
     const placed = graphs.map(({ graph, provider }) => `${graph} on ${provider}`).join(', ');
     const detail = `${placed} (${seconds} s)`;
     const refused = graphs.flatMap(({ graph, refusals = [] }) =>
-      // A provider that is not installed says nothing about this model.
-      refusals.filter((each) => !each.includes('is not installed')).map((reason) => `${graph}: ${reason}`),
+      refusals.map((reason) => `${graph}: ${reason}`),
     );
     if (refused.length === 0) return { name, state: 'ok', detail };
     return {
