@@ -16,9 +16,9 @@ main(process.argv.slice(2)).catch((error) =>
 );
 
 async function main(filters) {
-  await ensureModules({ say, signal });
+  await ensureModules({ signal });
   // The whole stack is measured as it ships.
-  await ensureBuilt({ say, signal });
+  await ensureBuilt({ signal });
   const rows = [];
   const broken = [];
   for (const file of await benchFiles(filters)) {

@@ -1,6 +1,6 @@
 /** npm run check: lint, types and unit tests at once. It builds nothing and starts no server. */
 import './node-version.mjs';
-import { leave, say, signal, watchForTheEnd } from './lifecycle.mjs';
+import { leave, signal, watchForTheEnd } from './lifecycle.mjs';
 import { ensureModules } from './modules.mjs';
 import { Problem } from './problem.mjs';
 import { npmStage, runStages } from './stages.mjs';
@@ -9,6 +9,6 @@ watchForTheEnd();
 main().catch((error) => leave(error instanceof Problem ? error.message : error.stack, 1));
 
 async function main() {
-  await ensureModules({ say, signal });
+  await ensureModules({ signal });
   await runStages([[npmStage('lint'), npmStage('typecheck', 'types'), npmStage('test:unit', 'unit tests')]]);
 }

@@ -1,8 +1,7 @@
 /** Which models are offered when LEHR_MODELS names none. */
 import { access, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { ROOT } from './command.mjs';
+import { demoModelsFile, writeTinyDiffusion } from '@lehr/demo-models';
 
 const TINY = `models:
   - name: tiny
@@ -18,9 +17,6 @@ const TINY = `models:
  * an untrained model, made under `home`, whose pictures are noise but go the same way.
  */
 export async function defaultModels({ home, say }) {
-  const { demoModelsFile, writeTinyDiffusion } = await import(
-    pathToFileURL(join(ROOT, 'packages/demo-models/dist/index.js')).href
-  );
   const shipped = demoModelsFile();
   if (await exists(shipped)) return shipped;
   say('This copy has no trained demo model; an untrained one stands in, whose pictures are noise.');

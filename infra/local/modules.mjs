@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ROOT, runNpm } from './command.mjs';
 import { Problem } from './problem.mjs';
+import { withProgress } from './progress.mjs';
 
 const LOCK = join(ROOT, 'package-lock.json');
 /** What npm notes of an installation; missing where one never finished. */
@@ -11,24 +12,26 @@ const INSTALLED = join(ROOT, 'node_modules', '.package-lock.json');
 const STAMP = join(ROOT, 'node_modules', '.lehr-lock');
 
 /** Runs `npm ci` unless node_modules already holds what package-lock.json asks for. */
-export async function ensureModules({ say, signal }) {
+export async function ensureModules({ signal }) {
   const [wanted, installed, stamp] = await Promise.all([LOCK, INSTALLED, STAMP].map(textOf));
   if (!wanted) throw new Problem('package-lock.json is missing; this is not a whole copy of Lehr.');
   if (installed && (stamp === wanted || isSatisfied(packagesOf(wanted), packagesOf(installed)))) return;
-  say(`Installing modules (npm ci): ${installed ? 'package-lock.json has changed' : 'there are none yet'}.`);
+  const reason = installed ? 'package-lock.json has changed' : 'there are none yet';
   const quiet = ['--no-audit', '--no-fund', '--loglevel=error'];
-  // NODE_ENV=production would leave out what the build needs.
-  const code = await runNpm(['ci', '--include=dev', ...quiet], { signal });
+  const code = await withProgress(`Installing modules (npm ci), because ${reason}`, () =>
+    // NODE_ENV=production would leave out what the build needs.
+    runNpm(['ci', '--include=dev', ...quiet], { signal, quiet: true }),
+  );
   signal?.throwIfAborted();
   if (code !== 0) throw new Problem(`npm ci failed (exit code ${code}); its output stands above.`);
   await writeFile(STAMP, wanted);
 }
 
 /** Builds what has changed; what has not costs a look into turbo's cache. */
-export async function ensureBuilt({ say, signal }) {
-  const announcement = setTimeout(() => say('Building.'), 2000);
-  const code = await runNpm(['run', 'build', '--silent'], { signal, quiet: true });
-  clearTimeout(announcement);
+export async function ensureBuilt({ signal }) {
+  const code = await withProgress('Building', () =>
+    runNpm(['run', 'build', '--silent'], { signal, quiet: true }),
+  );
   signal?.throwIfAborted();
   if (code !== 0) throw new Problem(`The build failed (exit code ${code}); its output stands above.`);
 }

@@ -10,8 +10,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ROOT } from './command.mjs';
 import { isFree } from './ports.mjs';
 import { Problem } from './problem.mjs';
+import { closed, openRedis, RedisSilence } from './redis-client.mjs';
 import { findServer } from './redis-server.mjs';
-import { openRedis } from './redis-wire.mjs';
 import { Service } from './service.mjs';
 
 const HOST = '127.0.0.1';
@@ -51,8 +51,8 @@ export async function redisAnswers({ port, url }, signal) {
   for (;;) {
     signal.throwIfAborted();
     try {
-      const connection = await openRedis({ port, password });
-      return connection.close();
+      const redis = await openRedis({ port, password });
+      return redis.disconnect();
     } catch {
       await delay(50);
     }
@@ -61,31 +61,31 @@ export async function redisAnswers({ port, url }, signal) {
 
 async function holdConnection(address, signal) {
   await redisAnswers({ port: address.port, url: urlOf(address) }, signal);
-  const connection = await openRedis(address);
-  await connection.call('CLIENT', 'SETNAME', LAUNCHER);
+  const redis = await openRedis(address);
+  await redis.client('SETNAME', LAUNCHER);
 }
 
 /** A server that still answers to our password was left behind by a launcher that was killed, or serves a living one. */
 async function takeOver(address, { home, say, signal }) {
-  const connection = await leftServer(address, { home, say, signal });
-  if (!connection) return;
-  if (await hasLauncher(connection)) {
-    connection.close();
+  const redis = await leftServer(address, { home, say, signal });
+  if (!redis) return;
+  if (await hasLauncher(redis)) {
+    redis.disconnect();
     throw new Problem(
       `Lehr already runs with the data in ${home}. Stop it (Ctrl-C where it runs), or give this one a folder and ports ` +
         'of its own:\n  LEHR_HOME=.lehr-2 LEHR_PORT=8090 LEHR_WORKER_PORT=9474 npm start',
     );
   }
   // It answers to nobody any more; its data is read back in a moment by our own.
-  await connection.call('SHUTDOWN').catch(() => {});
-  await connection.closed;
+  await redis.shutdown().catch(() => {});
+  await closed(redis);
 }
 
 /** Looks for a second, since one that has just started the server gives its name a moment later. */
-async function hasLauncher(connection) {
+async function hasLauncher(redis) {
   for (let looks = 0; looks < 10; looks++) {
     if (looks > 0) await delay(100);
-    const clients = await connection.call('CLIENT', 'LIST');
+    const clients = await redis.client('LIST');
     if (clients.includes(`name=${LAUNCHER} `)) return true;
   }
   return false;
@@ -104,7 +104,7 @@ async function leftServer(address, { home, say, signal }) {
       return await openRedis(address);
     } catch (error) {
       isLoading = error.message.startsWith('LOADING');
-      if (!isLoading && !(address.isKnown && error.isSilence)) return undefined;
+      if (!isLoading && !(address.isKnown && error instanceof RedisSilence)) return undefined;
     }
     if (tries === 1) say(`Waiting for the Redis that still runs with the data in ${home} ...`);
     if (!isLoading && performance.now() > giveUpAt)

@@ -34,7 +34,7 @@ async function main() {
     `Node ${process.versions.node}, ${process.platform} ${process.arch}, ${cpus().length} cores (${model.trim()}).`,
   );
   await ensurePrograms({ say, signal });
-  await ensureModules({ say, signal });
+  await ensureModules({ signal });
   const first = filters.length > 0 ? [build] : [npmStage('lint'), npmStage('typecheck', 'types'), build];
   await runStages([first, [tests]]);
 }

@@ -1,0 +1,134 @@
+/** Starts Redis, the API and one worker, waits until they are ready, and draws a first picture. */
+import { access, mkdir } from 'node:fs/promises';
+import { join, relative, resolve } from 'node:path';
+import { ConfigError, ENV, envSchema, homeSecret, readConfig } from '@lehr/shared';
+import { ROOT } from './command.mjs';
+import { ensureFfmpeg } from './ffmpeg.mjs';
+import { greeting } from './greeting.mjs';
+import { begin, leave, say, signal } from './lifecycle.mjs';
+import { readableLine } from './log-line.mjs';
+import { defaultModels } from './models.mjs';
+import { ownRedis, redisAnswers } from './own-redis.mjs';
+import { anyFreePort, claimPort, reachRedis, urlOf } from './ports.mjs';
+import { Problem } from './problem.mjs';
+import { allReady, drawFirstPicture } from './self-check.mjs';
+import { Service } from './service.mjs';
+
+const API_STOP_MS = 10_000;
+/** Added to the time that a worker may spend draining. */
+const WORKER_SPARE_MS = 5_000;
+
+/** `startedAt` is the time on the performance clock at which the user started the launcher. */
+export async function launch(startedAt) {
+  const settings = await readSettings();
+  const { home, host, port, workerPort } = settings;
+  if (settings.servesSpeech) await ensureFfmpeg({ say, signal });
+  await mkdir(home, { recursive: true });
+  const redis = settings.redisUrl ? undefined : await ownRedis({ home, say, signal, ...events('Redis') });
+  await claimPort('LEHR_PORT', host, port);
+  await claimPort('LEHR_WORKER_PORT', host, workerPort);
+  if (redis) {
+    begin(redis.service);
+    await redisAnswers(redis, signal);
+  } else {
+    await reachRedis(settings.redisUrl);
+  }
+  const key = await keyOf(settings);
+  const env = {
+    ...process.env,
+    LEHR_HOME: home,
+    LEHR_REDIS_URL: redis?.url ?? settings.redisUrl,
+    LEHR_PORT: `${port}`,
+    LEHR_WORKER_PORT: `${workerPort}`,
+    LEHR_MODELS: process.env.LEHR_MODELS || (await defaultModels({ home, say })),
+  };
+  begin(app('api', env, API_STOP_MS));
+  begin(app('worker', env, settings.drainMs + WORKER_SPARE_MS));
+
+  const url = urlOf(host, port);
+  const workerUrl = urlOf(host, workerPort);
+  const onSlow = (where, complaint) => say(`Still waiting for ${where}: ${complaint}`);
+  await allReady([`${url}/readyz`, `${workerUrl}/readyz`], { signal, onSlow });
+  await checkOnce({ url, key: key.value, path: join(home, 'first-picture.png') });
+  const seconds = (performance.now() - startedAt) / 1000;
+  const redisShown = redis ? `127.0.0.1:${redis.port} (${redis.program})` : 'LEHR_REDIS_URL';
+  say(greeting({ url, workerUrl, key, home: shown(home), seconds, redis: redisShown }));
+}
+
+/**
+ * All variables, also those that only the API or the worker uses: their faults are reported before anything starts. The
+ * schema is theirs, and exists only once it is built.
+ */
+async function readSettings() {
+  try {
+    const env = readConfig(envSchema(...Object.keys(ENV)), process.env);
+    return {
+      home: resolve(ROOT, env.LEHR_HOME),
+      host: env.LEHR_HOST,
+      port: env.LEHR_PORT || (await anyFreePort(env.LEHR_HOST)),
+      workerPort: env.LEHR_WORKER_PORT || (await anyFreePort(env.LEHR_HOST)),
+      apiKey: env.LEHR_API_KEY,
+      drainMs: env.LEHR_DRAIN_S * 1000,
+      servesSpeech: env.LEHR_TASKS.includes('whisper'),
+      // Its default is for an API or a worker that runs without this launcher.
+      redisUrl: process.env.LEHR_REDIS_URL ? env.LEHR_REDIS_URL : undefined,
+    };
+  } catch (error) {
+    if (error instanceof ConfigError) throw new Problem(error.message);
+    throw error;
+  }
+}
+
+/** The key, where a shell finds it, and whether it was made just now. */
+async function keyOf({ apiKey, home }) {
+  if (apiKey) return { value: apiKey, isNew: false };
+  const { value, path, created } = await homeSecret(home, 'api-key');
+  return { value, file: shown(path), isNew: created };
+}
+
+/** The picture itself is the note that this was done. */
+async function checkOnce({ path, ...check }) {
+  if (await exists(path)) return;
+  const announcement = setTimeout(() => say('Self-check: drawing a first picture.'), 2000);
+  try {
+    say(`Self-check: ${await drawFirstPicture({ path, signal, ...check })}; see ${shown(path)}.`);
+  } catch (error) {
+    signal.throwIfAborted();
+    say(`Self-check FAILED: ${error.message}.\nLehr keeps running; the next start checks again.`);
+  } finally {
+    clearTimeout(announcement);
+  }
+}
+
+function app(name, env, stopMs) {
+  const program = join(ROOT, `apps/${name}/dist/main.js`);
+  const command = [process.execPath, join(ROOT, 'infra/local/child.mjs'), program];
+  return new Service(name, { command, env, ipc: true, stopMs, ...events(name), onLine: printer(name) });
+}
+
+function events(name) {
+  return {
+    onCrash: (reason, lines) => {
+      say(`${name} ended: ${reason}. Its last lines:\n${lines.map((line) => `    ${line}`).join('\n')}`);
+    },
+    onGivenUp: (reason) => void leave(`${reason}; stopping everything.`, 1),
+  };
+}
+
+/** Raw lines for programs, readable ones for people. */
+function printer(name) {
+  if (!process.stdout.isTTY) return (line) => process.stdout.write(`${line}\n`);
+  return (line) => line.trim() !== '' && process.stdout.write(`${readableLine(name, line)}\n`);
+}
+
+/** A path as the user would type it. */
+function shown(path) {
+  const near = relative(process.cwd(), path);
+  return near.startsWith('..') ? path : near;
+}
+
+const exists = (path) =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
