@@ -40,9 +40,9 @@ test('npm start installs ffmpeg with apt-get where PATH has none', async () => {
 test('npm start says how to get ffmpeg where apt-get cannot install it', async () => {
   const machines: Record<string, string>[] = [{}, { sudo: SUDO, 'apt-get': 'exit 100' }];
   for (const programs of machines) {
-    const said = await ensureFfmpeg(programs);
-    expect(said).toContain('Lehr needs ffmpeg for speech, and there is none here.');
-    expect(said).toContain('sudo apt-get install ffmpeg');
-    expect(said).toContain('LEHR_TASKS=diffusion npm start');
+    const message = await ensureFfmpeg(programs);
+    expect(message).toContain('Lehr needs ffmpeg for speech, and there is none here.');
+    expect(message).toContain('sudo apt-get install ffmpeg');
+    expect(message).toContain('LEHR_TASKS=diffusion npm start');
   }
 });

@@ -36,7 +36,7 @@ const isAlive = (pid: number): boolean => spawnSync('kill', ['-0', `${pid}`]).st
 
 /** Shell scripts take the place of ffmpeg; test/worker/decode.test.ts runs the real one. */
 describe('ffmpeg', () => {
-  it('ffmpeg may open pipes only, is told the format, and sees nothing of our environment', async () => {
+  it('ffmpeg may open pipes only, gets its demuxer by name, and inherits no environment variable but PATH', async () => {
     const ffmpeg = shellProgram(
       'echo "$@" > "$0.out"; env >> "$0.out"; cat > /dev/null; printf "\\0\\0\\0\\0"',
     );

@@ -1,7 +1,7 @@
 /**
- * Decodes audio with ffmpeg, as Whisper does, in a process of its own for each file. The process is not trusted: it is told the format
- * instead of guessing it, reads and writes pipes only, sees nothing of our environment, and runs under limits of the kernel, which
- * hold even when this process is gone.
+ * Decodes audio with ffmpeg, as Whisper does, in a separate process for each file. The process is not trusted: it gets the demuxer by
+ * name instead of guessing the format, reads and writes pipes only, inherits no environment variable but PATH, and runs under limits of
+ * the kernel, which hold even when this process has ended.
  */
 import { spawn } from 'node:child_process';
 import { tmpdir } from 'node:os';
@@ -53,8 +53,8 @@ const STATE_DURATION: readonly AudioFormat[] = ['flac', 'mp4', 'webm'];
 const MAX_FRAME_VALUES = 8 * 65_536;
 
 /**
- * Processor seconds, address space in KiB, and file size in blocks of 512 bytes; then ffmpeg under the same process id, with nothing
- * of our environment.
+ * Processor seconds, address space in KiB, and file size in blocks of 512 bytes; then ffmpeg under the same process id, with no
+ * environment variable but PATH.
  */
 const LIMITED =
   'ulimit -t "$1"; ulimit -v "$2"; ulimit -f "$3"; shift 3; exec /usr/bin/env -i PATH="$PATH" "$@"';
@@ -159,7 +159,7 @@ function failure({ code, signal }: Exit, report: string, format: AudioFormat, cp
     return unavailable('ffmpeg is missing: install it there, or send 16-bit mono WAV at 16 kHz.');
   if (code === NOT_STARTED) return unavailable('no process could be started there.');
   if (report.includes('Failed to create tempfile')) return unavailable('its /tmp takes no files.');
-  // The kernel's, at a limit: one of ours would have aborted `end`.
+  // Sent by the kernel at a limit: before this process sends one, `end` aborts.
   if (signal === 'SIGKILL')
     return invalid(`Decoding the file took more than ${cpuS} seconds of processor time, or too much memory.`);
   if (signal) return invalid(`The ${format} file broke the decoder that read it.`);

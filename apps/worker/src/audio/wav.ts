@@ -1,6 +1,6 @@
 /**
  * The header of a WAV file. It is checked here because ffmpeg accepts headers that cannot be true: 5.1 decodes PCM of 13 bits, and
- * makes 64 million samples of 4,000 whose rate is said to be 1 Hz.
+ * makes 64 million samples of 4,000 whose header states 1 Hz.
  * Microsoft, "Multiple channel audio data and WAVE files"; EBU Tech 3306 (RF64).
  */
 import { setImmediate } from 'node:timers/promises';
