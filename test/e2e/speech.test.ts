@@ -163,7 +163,7 @@ describe('speech to text', () => {
     // waveform per job would raise it by twice this limit over three jobs.
     const perJob = bytes.length + (bytes.length / 2) * Float32Array.BYTES_PER_ELEMENT;
     expect(peaks[8] - peaks[5], `peaks: ${peaks}`).toBeLessThan(perJob);
-  }, 300_000);
+  }, 600_000);
 });
 
 /** The peak resident memory of a process, in bytes. */
