@@ -49,7 +49,7 @@ test('demo-diffusion draws forty combinations that it was not trained on correct
     return right < least * asked;
   });
   expect(missed, JSON.stringify(tally)).toEqual([]);
-}, 240_000);
+}, 480_000);
 
 const RED_CIRCLE: SceneSpec = {
   background: { kind: 'plain', colours: ['blue'] },
@@ -79,7 +79,7 @@ test('demo-diffusion draws the scene with every sampler that it offers', async (
       shapes: true,
     });
   }
-}, 240_000);
+}, 480_000);
 
 test('demo-diffusion draws the scene in other sizes', async () => {
   const sizes = [
@@ -98,7 +98,7 @@ test('demo-diffusion draws the scene in other sizes', async () => {
     const { background, colours } = checkScene(pictures[i], RED_CIRCLE);
     expect({ ...size, background, colours }).toEqual({ ...size, background: true, colours: true });
   }
-}, 240_000);
+}, 480_000);
 
 test('demo-diffusion draws the known words of a prompt with unknown words, other scripts or great length', async () => {
   const known = 'a red circle on a blue background';
@@ -113,7 +113,7 @@ test('demo-diffusion draws the known words of a prompt with unknown words, other
     prompts.map((prompt) => ({ prompt, seed: 1 })),
   );
   for (const picture of pictures) expect(readScene(picture).background).toEqual(RED_CIRCLE.background);
-}, 240_000);
+}, 480_000);
 
 test('Six recorded sentences are transcribed and drawn correctly', async () => {
   const stack = await world();
@@ -137,4 +137,4 @@ test('Six recorded sentences are transcribed and drawn correctly', async () => {
   expect(scenes.filter(({ all }) => !all)).toEqual([]);
   const stated = drawn.filter((_, i) => spokenPrompts[i].spec.background !== null);
   for (const { file, background } of stated) expect({ file, background }).toEqual({ file, background: true });
-}, 240_000);
+}, 480_000);
