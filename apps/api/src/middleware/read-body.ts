@@ -1,5 +1,6 @@
 /** Reads JSON bodies within limits of bytes and shape, before any route sees them. */
 import type { Context, MiddlewareHandler } from 'hono';
+import { matchedRoutes } from 'hono/route';
 import type { InlineAudio } from '../bodies/inline-audio.ts';
 import { checkJsonShape } from '../bodies/json-shape.ts';
 import type { LargeBodies } from '../bodies/large-bodies.ts';
@@ -27,11 +28,15 @@ export function readBody({ largeBodies, mayBeLarge, isSkipped }: ReadBodyOptions
   const limit = limitBody(maxBytesOf);
   return async function readBody(c, next) {
     return limit(c, async () => {
-      if (!isSkipped(c.req.path) && isJson(c)) await read(c, largeBodies);
+      if (!isSkipped(c.req.path) && isJson(c) && hasRoute(c)) await read(c, largeBodies);
       await next();
     });
   };
 }
+
+/** Without a route the answer is 404 or 405, whatever the body holds. Middleware matches every method. */
+const hasRoute = (c: Context<ApiEnv>): boolean =>
+  matchedRoutes(c).some(({ method }) => method === c.req.method);
 
 const isJson = (c: Context<ApiEnv>): boolean =>
   /^application\/(?:[\w.-]+\+)?json\b/i.test(c.req.header('content-type') ?? '');
