@@ -101,7 +101,11 @@ export class GroupQueue {
       parentKey === undefined ? {} : { parentKey, parentDependenciesKey: `${parentKey}:dependencies` },
     );
     // BullMQ scores the job by its priority; XX replaces that score and never brings back a job that was claimed meanwhile.
-    await Promise.all([added, this.#redis.zadd(this.prioritizedKey, 'XX', score, job.id)]);
+    const setScore = (): Promise<number | string | null> =>
+      this.#redis.zadd(this.prioritizedKey, 'XX', 'CH', score, job.id);
+    const [, changed] = await Promise.all([added, setScore()]);
+    // A server that has lost BullMQ's script gets it a round trip later, and so after the score.
+    if (Number(changed) === 0) await setScore();
   }
 
   /** Adds the parent of a flow: it waits until every child added to it has ended. */
