@@ -40,7 +40,7 @@ function rank({ moduleId, project }: TestSpecification): number {
 
 export default defineConfig({
   test: {
-    // One more than two cores, because there is always a file that waits for a lease or a server.
+    // One more than a small machine has cores, because one file always waits for a lease or a server.
     maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
     reporters: ['default', new TestReport()],
@@ -54,7 +54,7 @@ export default defineConfig({
           testTimeout: 60_000,
           hookTimeout: 60_000,
           expect: { poll },
-          // Importing the sources anew for each file would double the time.
+          // Isolated files would import the sources again each, which doubles the time.
           isolate: false,
         },
       },

@@ -1,8 +1,8 @@
-/** Installing Debian packages, where this user may. */
+/** Installs Debian packages where the user has the right to do so. */
 import { spawnSync } from 'node:child_process';
 import { findProgram, runCommand } from './command.mjs';
 
-/** The words before `apt-get` that make it work; undefined where there is no apt or no right to use it. */
+/** The command prefix with which `apt-get` may install; undefined without apt-get or without the right to use it. */
 async function aptPrefix() {
   if (!(await findProgram('apt-get'))) return undefined;
   const env = ['env', 'DEBIAN_FRONTEND=noninteractive'];
@@ -12,7 +12,7 @@ async function aptPrefix() {
   return mayWithoutPassword ? ['sudo', '-n', ...env] : undefined;
 }
 
-/** Installs packages and says so; false where it cannot. The caller looks for the program again. */
+/** Installs packages and reports it; returns false where that is impossible. The caller looks for the program again. */
 export async function aptInstall(packages, { say, signal }) {
   const prefix = await aptPrefix();
   if (!prefix) return false;
@@ -21,7 +21,7 @@ export async function aptInstall(packages, { say, signal }) {
   for (const step of [['update'], ['install', '-y', '--no-install-recommends', ...packages]]) {
     const code = await runCommand(program, [...words, ...step], { quiet: true });
     signal?.throwIfAborted();
-    // Lists that could not all be renewed may still know the package.
+    // An update that failed for some lists may still have found the package, so only a failed install counts.
     if (code !== 0 && step[0] === 'install') return false;
   }
   return true;

@@ -1,9 +1,9 @@
-// Runs the program named by the first argument and ends it when the launcher is gone: a launcher that was killed with -9
-// cannot stop its children, but the channel between them closes.
+// Runs the program that the first argument names, and ends it when the launcher is gone: a launcher that was killed with
+// SIGKILL cannot stop its children, but its channel to them closes.
 import { pathToFileURL } from 'node:url';
 
 process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
-// The channel alone is no reason to stay alive.
+// The open channel must not keep a program alive that has nothing left to do.
 process.channel?.unref();
 
 await import(pathToFileURL(process.argv[2]).href);

@@ -1,4 +1,4 @@
-/** Finite commands, run to their end. */
+/** Runs commands that end by themselves. */
 import { spawn } from 'node:child_process';
 import { access, constants } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
@@ -6,13 +6,13 @@ import { fileURLToPath } from 'node:url';
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url)).replace(/\/$/, '');
 
-/** Each with whether it may be stopped: an installation by apt-get must not be torn apart. */
+/** The running commands, each with whether it may be stopped: apt-get must not be killed in the middle of an installation. */
 const running = new Map();
 
 /**
- * Runs a command in the repository's root and resolves with its exit code (128 when a signal ended it). Its output goes
- * where ours goes, or `quiet` until it fails. An abort ends it and all it started; without a `signal` nothing does.
- * `onMessage` hears what a Node program sends.
+ * Runs a command in the repository's root and resolves with its exit code (128 when a signal ended it). It shares this
+ * process's output; with `quiet` its output is shown only when it fails. An abort of `signal` ends the command and its
+ * children; without a `signal` it cannot be stopped. `onMessage` gets the messages that a Node program sends.
  */
 export async function runCommand(program, args, { env, signal, onMessage, quiet = false } = {}) {
   signal?.throwIfAborted();
@@ -40,14 +40,14 @@ export async function runCommand(program, args, { env, signal, onMessage, quiet 
   }
 }
 
-/** Resolves when no command runs any more. */
+/** Resolves when no command is running. */
 export const commandsOver = () => Promise.allSettled([...running.values()].map(({ over }) => over));
 
 process.on('exit', () => {
   for (const [child, { isStoppable }] of running) if (isStoppable) endGroup(child, 'SIGKILL');
 });
 
-/** Sends a signal to a child that leads a group, and to all of that group. */
+/** Sends a signal to the whole process group that this child leads. */
 export function endGroup(child, signal) {
   if (child?.pid === undefined) return;
   try {
@@ -57,7 +57,7 @@ export function endGroup(child, signal) {
   }
 }
 
-/** npm itself: the one that started us, or the one on PATH. */
+/** Runs npm: the one that started this process, else the one on PATH. */
 export function runNpm(args, options) {
   const cli = process.env.npm_execpath;
   const env = { npm_config_update_notifier: 'false', TURBO_TELEMETRY_DISABLED: '1', ...options?.env };

@@ -1,4 +1,4 @@
-// The Lua scripts stand beside the TypeScript that runs them; the compiler leaves them behind, so the build copies them.
+// Copies the Lua scripts into dist, because the TypeScript compiler does not.
 import { cp } from 'node:fs/promises';
 
 await cp('src', 'dist', {

@@ -17,7 +17,7 @@ export function envTable(): string {
   return ['| Variable | Default | Meaning |', '| --- | --- | --- |', ...rows].join('\n');
 }
 
-/** `readme` with the table between its two marks made anew. Throws when the marks are missing. */
+/** `readme` with a new table between its two marks. Throws when the marks are missing. */
 export function withEnvTable(readme: string): string {
   const [from, to] = [readme.indexOf(BEGIN), readme.indexOf(END)];
   if (from < 0 || to < from) throw new Error(`README.md has no place for the table: ${BEGIN} ... ${END}`);

@@ -3,7 +3,7 @@ import { aptInstall } from './apt.mjs';
 import { findProgram } from './command.mjs';
 import { Problem } from './problem.mjs';
 
-/** Installs it where there is none. A Problem lists what helps when that does not work. */
+/** Installs ffmpeg when it is missing. Throws a Problem that lists the solutions when that fails. */
 export async function ensureFfmpeg({ say, signal }) {
   if (await findProgram('ffmpeg')) return;
   await aptInstall(['ffmpeg'], { say, signal });

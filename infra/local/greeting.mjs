@@ -1,7 +1,7 @@
-/** What the launcher says when everything is up. */
+/** The text that the launcher prints when everything is ready. */
 import { FIRST_PROMPT } from './self-check.mjs';
 
-/** One job from the first call to the picture, as a shell takes it. The README shows the same lines. */
+/** Shell lines that create a job and download its picture. The README shows the same lines. */
 export function curlLines({ url, key }) {
   const job = JSON.stringify({ type: 'text-to-image', input: { prompt: FIRST_PROMPT } });
   return [
@@ -16,10 +16,10 @@ export function curlLines({ url, key }) {
   ];
 }
 
-/** `key.file` is where the key lies; undefined when the environment gave it. */
+/** `key.file` is the path of the key; undefined when the key comes from LEHR_API_KEY. */
 export function greeting({ url, workerUrl, key, home, seconds, redis }) {
   const inShell = key.file ? `$(cat ${key.file})` : '$LEHR_API_KEY';
-  const keyPlace = key.file ? `in ${key.file}` : 'as LEHR_API_KEY says';
+  const keyPlace = key.file ? `in ${key.file}` : 'in LEHR_API_KEY';
   return [
     '',
     `Lehr is ready (${seconds.toFixed(1)} s).`,

@@ -15,7 +15,7 @@ import { allReady, drawFirstPicture } from './self-check.mjs';
 import { Service } from './service.mjs';
 
 const API_STOP_MS = 10_000;
-/** Added to the time that a worker may spend draining. */
+/** Time to stop a worker, in addition to the time of its drain. */
 const WORKER_SPARE_MS = 5_000;
 
 /** `startedAt` is the time on the performance clock at which the user started the launcher. */
@@ -56,8 +56,8 @@ export async function launch(startedAt) {
 }
 
 /**
- * All variables, also those that only the API or the worker uses: their faults are reported before anything starts. The
- * schema is theirs, and exists only once it is built.
+ * Reads all variables, also those that only the API or the worker uses, so that every fault is reported before anything
+ * starts. The schema comes from packages/shared, so that package must be built before this module is imported.
  */
 async function readSettings() {
   try {
@@ -70,7 +70,7 @@ async function readSettings() {
       apiKey: env.LEHR_API_KEY,
       drainMs: env.LEHR_DRAIN_S * 1000,
       servesSpeech: env.LEHR_TASKS.includes('whisper'),
-      // Its default is for an API or a worker that runs without this launcher.
+      // Without the default of LEHR_REDIS_URL, which is meant for an API or a worker that runs without this launcher.
       redisUrl: process.env.LEHR_REDIS_URL ? env.LEHR_REDIS_URL : undefined,
     };
   } catch (error) {
@@ -79,14 +79,14 @@ async function readSettings() {
   }
 }
 
-/** The key, where a shell finds it, and whether it was made just now. */
+/** The API key, the path of its file if it has one, and whether this start has created it. */
 async function keyOf({ apiKey, home }) {
   if (apiKey) return { value: apiKey, isNew: false };
   const { value, path, created } = await homeSecret(home, 'api-key');
   return { value, file: shown(path), isNew: created };
 }
 
-/** The picture itself is the note that this was done. */
+/** Draws a first picture, unless an earlier start has done so: then its file exists. */
 async function checkOnce({ path, ...check }) {
   if (await exists(path)) return;
   const announcement = setTimeout(() => say('Self-check: drawing a first picture.'), 2000);
@@ -115,7 +115,7 @@ function events(name) {
   };
 }
 
-/** Raw lines for programs, readable ones for people. */
+/** Prints log lines: readable ones on a terminal, else the JSON lines unchanged. */
 function printer(name) {
   if (!process.stdout.isTTY) return (line) => process.stdout.write(`${line}\n`);
   return (line) => line.trim() !== '' && process.stdout.write(`${readableLine(name, line)}\n`);

@@ -10,10 +10,10 @@ const services = [];
 const stopped = new AbortController();
 let stopAskedAt;
 
-/** Aborts when everything is to stop. */
+/** Aborts when the launcher begins to stop. */
 export const { signal } = stopped;
 
-/** Narration goes to stderr: stdout carries the log lines of the children alone. */
+/** The launcher's own messages go to stderr, because stdout has only the log lines of the children. */
 export const say = (text) => process.stderr.write(`${text}\n`);
 
 export function begin(service) {
@@ -22,7 +22,7 @@ export function begin(service) {
   service.start();
 }
 
-/** Says why, stops everything in reverse order of its start, and ends the process. Asked again, it does nothing. */
+/** Prints the reason, stops the services in the reverse order of their start, and exits. A second call does nothing. */
 export async function leave(reason, exitCode) {
   if (stopAskedAt !== undefined) return;
   stopAskedAt = performance.now();
@@ -48,11 +48,11 @@ export function watchForTheEnd() {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on(
       'error',
-      ({ code }) => code === 'EPIPE' && leave('Nobody reads our output any more: stopping.', 0),
+      ({ code }) => code === 'EPIPE' && leave('The reader of the output is gone: stopping.', 0),
     );
   }
   if (process.env.npm_lifecycle_event === undefined) return;
-  // npm killed with -9 cannot pass a signal on.
+  // When npm is killed with SIGKILL, this process gets no signal; its parent process changes.
   const parent = process.ppid;
   setInterval(() => process.ppid === parent || leave('npm is gone: stopping.', 0), 1000).unref();
 }

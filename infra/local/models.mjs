@@ -1,4 +1,4 @@
-/** Which models are offered when LEHR_MODELS names none. */
+/** Chooses the models to offer when LEHR_MODELS is not set. */
 import { access, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { demoModelsFile, writeTinyDiffusion } from '@lehr/demo-models';
@@ -13,13 +13,13 @@ const TINY = `models:
 `;
 
 /**
- * Path of the models.yaml to use: that of the demo models that ship with Lehr, or in a copy without their weights that of
- * an untrained model, made under `home`, whose pictures are noise but go the same way.
+ * The path of the models.yaml to use: that of the demo models that ship with Lehr. A copy without their weights gets an
+ * untrained model, created under `home`: its pictures are noise, but its jobs run in the same way.
  */
 export async function defaultModels({ home, say }) {
   const shipped = demoModelsFile();
   if (await exists(shipped)) return shipped;
-  say('This copy has no trained demo model; an untrained one stands in, whose pictures are noise.');
+  say('This copy has no trained demo model; it uses an untrained one, whose pictures are noise.');
   const folder = join(home, 'tiny-models');
   await mkdir(folder, { recursive: true });
   await writeTinyDiffusion(join(folder, 'tiny'), { timestepType: 'float32' });

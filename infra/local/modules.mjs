@@ -1,4 +1,4 @@
-/** Brings a fresh clone to the point where the rest can be imported: npm modules, then the build. */
+/** Installs the npm modules and builds the packages, so that a fresh clone can import the rest. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ROOT, runNpm } from './command.mjs';
@@ -6,7 +6,7 @@ import { Problem } from './problem.mjs';
 import { withProgress } from './progress.mjs';
 
 const LOCK = join(ROOT, 'package-lock.json');
-/** What npm notes of an installation; missing where one never finished. */
+/** The list that npm writes at the end of an installation; missing when none has finished. */
 const INSTALLED = join(ROOT, 'node_modules', '.package-lock.json');
 /** The lock file that `npm ci` last ran for. */
 const STAMP = join(ROOT, 'node_modules', '.lehr-lock');
@@ -23,23 +23,23 @@ export async function ensureModules({ signal }) {
     runNpm(['ci', '--include=dev', ...quiet], { signal, quiet: true }),
   );
   signal?.throwIfAborted();
-  if (code !== 0) throw new Problem(`npm ci failed (exit code ${code}); its output stands above.`);
+  if (code !== 0) throw new Problem(`npm ci failed (exit code ${code}); its output is above.`);
   await writeFile(STAMP, wanted);
 }
 
-/** Builds what has changed; what has not costs a look into turbo's cache. */
+/** Builds what has changed; turbo's cache has the rest. */
 export async function ensureBuilt({ signal }) {
   const code = await withProgress('Building', () =>
     runNpm(['run', 'build', '--silent'], { signal, quiet: true }),
   );
   signal?.throwIfAborted();
-  if (code !== 0) throw new Problem(`The build failed (exit code ${code}); its output stands above.`);
+  if (code !== 0) throw new Problem(`The build failed (exit code ${code}); its output is above.`);
 }
 
 const textOf = (path) => readFile(path, 'utf8').catch(() => undefined);
 const packagesOf = (lock) => JSON.parse(lock).packages;
 
-/** Other platforms' binaries are optional and rightly missing, so an optional package may be absent but not different. */
+/** An optional package, such as a binary for another platform, may be missing; if it is there, its version must match. */
 function isSatisfied(wanted, installed) {
   return Object.entries(wanted).every(([path, { version, integrity, link, optional }]) => {
     if (!path.includes('node_modules/')) return true;

@@ -1,4 +1,4 @@
-// Imported first by every program here: an old Node should hear one sentence, not a syntax error from a dependency.
+// Every program here imports this first, so that an old Node prints one sentence and not a syntax error of a dependency.
 const WANTED = [20, 19];
 
 const [major, minor] = process.versions.node.split('.').map(Number);

@@ -1,6 +1,6 @@
 /**
- * The Redis of this installation: its data under LEHR_HOME/redis, its address and password in LEHR_HOME/redis-url (for the
- * owner's eyes only, like the key). It listens on the loopback with a password, because other users of this machine can
+ * The Redis of this installation: its data under LEHR_HOME/redis, its address and password in LEHR_HOME/redis-url (readable
+ * only by its owner, like the key). It listens on the loopback with a password, because other users of this machine can
  * reach a loopback port too.
  */
 import { createHash, randomBytes } from 'node:crypto';
@@ -17,12 +17,12 @@ import { Service } from './service.mjs';
 const HOST = '127.0.0.1';
 const FIRST_PORT = 6390;
 const PORTS = 600;
-/** The name of the connection a launcher holds as long as it lives: how another launcher knows that it does. */
+/** A running launcher holds a connection of this name, by which another launcher recognises that it runs. */
 const LAUNCHER = 'lehr-launcher';
 const STOP_MS = 15_000;
 const PATIENCE_MS = 60_000;
 
-/** Finds or installs a server, ends what a killed launcher may have left, and returns the Redis as a Service. */
+/** Finds or installs a server, stops one that a killed launcher left behind, and returns the Redis as a Service. */
 export async function ownRedis({ home, say, signal, ...events }) {
   const address = await addressOf(home);
   await takeOver(address, { home, say, signal });
@@ -31,7 +31,7 @@ export async function ownRedis({ home, say, signal, ...events }) {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   await moveToFreePort(address, home);
   const rules = await readFile(join(ROOT, 'infra', 'redis.conf'), 'utf8');
-  // On standard input, so that the password shows in no list of processes.
+  // On standard input, so that the password is not in the list of processes.
   const input = `${rules}\n${server.settings({ ...address, host: HOST, folder }).join('\n')}\n`;
   const service = new Service('Redis', {
     command: server.command({ ...address, host: HOST, folder }),
@@ -45,7 +45,7 @@ export async function ownRedis({ home, say, signal, ...events }) {
   return { service, url: urlOf(address), port: address.port, program: server.name };
 }
 
-/** Resolves when it takes commands: at once, or after it has read a long log back. */
+/** Resolves when Redis accepts commands, which may take a while: it first loads its log. */
 export async function redisAnswers({ port, url }, signal) {
   const { password } = new URL(url);
   for (;;) {
@@ -65,7 +65,7 @@ async function holdConnection(address, signal) {
   await redis.client('SETNAME', LAUNCHER);
 }
 
-/** A server that still answers to our password was left behind by a launcher that was killed, or serves a living one. */
+/** Stops the server of a launcher that was killed. Throws a Problem when its launcher is still running. */
 async function takeOver(address, { home, say, signal }) {
   const redis = await leftServer(address, { home, say, signal });
   if (!redis) return;
@@ -81,7 +81,7 @@ async function takeOver(address, { home, say, signal }) {
   await closed(redis);
 }
 
-/** Looks for a second, since one that has just started the server gives its name a moment later. */
+/** Checks for a second, because a launcher names its connection only a moment after it has started the server. */
 async function hasLauncher(redis) {
   for (let looks = 0; looks < 10; looks++) {
     if (looks > 0) await delay(100);
@@ -92,8 +92,8 @@ async function hasLauncher(redis) {
 }
 
 /**
- * A connection to it; undefined when nobody is there, or somebody else. One that is slow to answer, or still reads its log back, is
- * waited for: a second server would write into the same files.
+ * A connection to a server that already runs with this data; undefined when there is none, or the port belongs to another
+ * program. Waits for a server that is slow or still loads its log, because a second server would write into the same files.
  */
 async function leftServer(address, { home, say, signal }) {
   const giveUpAt = performance.now() + PATIENCE_MS;
@@ -127,7 +127,7 @@ async function addressOf(home) {
 const firstChoice = (home) =>
   FIRST_PORT + (createHash('sha256').update(home).digest().readUInt32BE() % PORTS);
 
-/** Keeps the port of last time where it can, or takes the next free one. */
+/** Keeps the port of the last start if it is free, else takes the next free one. */
 async function moveToFreePort(address, home) {
   for (let i = 0; i < PORTS; i++) {
     const port = FIRST_PORT + ((address.port - FIRST_PORT + i) % PORTS);

@@ -4,7 +4,7 @@ import { Problem } from './problem.mjs';
 
 const CONNECT_MS = 5000;
 
-/** The error code that keeps a server from listening there; undefined when it may. */
+/** The error code of listening on this port; undefined when it is free. */
 async function refusal(host, port) {
   const server = createServer().listen({ host, port, exclusive: true });
   try {

@@ -1,7 +1,7 @@
-/** What stops a program here and is the user's to solve: shown as its message alone, without a stack. */
+/** An error that the user can fix: printed as its message alone, without a stack. */
 export class Problem extends Error {}
 
-/** Prints what went wrong and ends the process. */
+/** Prints the error and ends the process with exit code 1. */
 export function die(error) {
   console.error(`\n${error instanceof Problem ? error.message : error.stack}`);
   process.exit(1);

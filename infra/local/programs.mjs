@@ -4,8 +4,8 @@ import { findProgram } from './command.mjs';
 import { Problem } from './problem.mjs';
 
 /**
- * Each: what it is called where it may come from, the Debian package that has it, and what it is for. Without an optional
- * one npm test goes on, and names the tests that were left out.
+ * For each program: the names that it has in different packages, its Debian package, and the tests that need it. Without an
+ * optional program npm test continues and lists the tests that were skipped.
  */
 const PROGRAMS = [
   { names: ['redis-server', 'valkey-server'], package: 'redis-server', purpose: 'every test that queues' },
@@ -27,10 +27,10 @@ const PROGRAMS = [
   { names: ['python3'], package: 'python3', purpose: 'the webhook receiver in Python', isOptional: true },
 ];
 
-/** Installs with apt-get what is missing. A Problem names what is left over, what for, and how to get it. */
+/** Installs missing programs with apt-get. Throws a Problem that names those still missing, their purpose and how to install them. */
 export async function ensurePrograms({ say, signal }) {
   const needed = PROGRAMS.filter(({ isNeeded }) => isNeeded?.() ?? true);
-  // Apart, since apt-get installs all that it is asked for or nothing.
+  // In two calls, because apt-get installs all packages of a call or none.
   const lacking = await leftAfterInstalling(
     needed.filter(({ isOptional }) => !isOptional),
     { say, signal },
@@ -39,7 +39,7 @@ export async function ensurePrograms({ say, signal }) {
     needed.filter(({ isOptional }) => isOptional),
     { say, signal },
   );
-  if (leftOut.length > 0) say(`Not here and not to be had:\n${listOf(leftOut)}`);
+  if (leftOut.length > 0) say(`Missing, and could not be installed:\n${listOf(leftOut)}`);
   if (lacking.length === 0) return;
   const packages = lacking.map((program) => program.package).join(' ');
   throw new Problem(
@@ -49,7 +49,7 @@ export async function ensurePrograms({ say, signal }) {
   );
 }
 
-/** Those of `programs` that are missing even after an installation was tried. */
+/** The programs that are missing even after an attempt to install them. */
 async function leftAfterInstalling(programs, { say, signal }) {
   const before = await missing(programs);
   if (before.length === 0) return [];

@@ -1,4 +1,4 @@
-/** Shows that a long step is running, while nothing else is written. */
+/** Shows on the terminal that a long step is running. */
 import { clearLine, cursorTo } from 'node:readline';
 import { say } from './lifecycle.mjs';
 

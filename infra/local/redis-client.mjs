@@ -5,13 +5,13 @@ import { Redis } from 'ioredis';
 
 const TIMEOUT_MS = 2000;
 
-/** Rejects when no Redis answers there, or not to this password: with a `RedisSilence` when something accepts connections only. */
+/** Rejects when no Redis accepts this password there; with a `RedisSilence` when a connection opens but gets no answer. */
 export async function openRedis({ port, password }) {
   const redis = new Redis({
     host: '127.0.0.1',
     port,
     lazyConnect: true,
-    // Nothing is sent before the password.
+    // The default protocol would send commands before the password.
     protocol: 2,
     disableClientInfo: true,
     connectTimeout: TIMEOUT_MS,
@@ -20,11 +20,11 @@ export async function openRedis({ port, password }) {
     retryStrategy: () => null,
     maxRetriesPerRequest: 0,
   });
-  // A lost connection shows in the commands that fail.
+  // The commands of a lost connection reject; without a listener this event would end the process.
   redis.on('error', () => {});
   try {
     await answered(redis.connect());
-    // Not as an option: to a server without a password ioredis would connect all the same, and that server is not ours.
+    // Not as an option of the client, because ioredis would also accept a server without a password, which is another one.
     await answered(redis.auth(password));
     await answered(redis.ping());
     return redis;

@@ -1,4 +1,4 @@
-/** Where a Redis server program comes from: PATH, else apt, else docker. */
+/** Finds a Redis server program: on PATH, else from apt, else in docker. */
 import { execFile } from 'node:child_process';
 import { basename } from 'node:path';
 import { promisify } from 'node:util';
@@ -12,7 +12,7 @@ const IMAGE = 'redis:7.4-bookworm';
 
 const run = promisify(execFile);
 
-/** Installs one where there is none. A Problem lists the ways out when nothing works. */
+/** Installs a server when there is none. Throws a Problem that lists the solutions when that fails. */
 export async function findServer({ say, signal }) {
   const found =
     (await onPath()) ?? ((await aptInstall(['redis-server'], { say, signal })) ? await onPath() : undefined);

@@ -1,4 +1,4 @@
-/** The first picture: proof that the whole way works, from POST /v1/jobs to the bytes behind the link. */
+/** Checks a new installation as a whole with a first picture, from POST /v1/jobs to the bytes at its link. */
 import { writeFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -9,8 +9,8 @@ const DEADLINE_S = 180;
 const PNG_SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex');
 
 /**
- * Has the default model draw one picture and keeps it at `path`. Returns what to say about it; throws with the reason
- * when any part of the way fails.
+ * Lets the default model draw one picture and saves it at `path`. Returns a message about it; throws with the reason when
+ * any step fails.
  */
 export async function drawFirstPicture({ url, key, path, signal }) {
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
@@ -27,13 +27,15 @@ export async function drawFirstPicture({ url, key, path, signal }) {
   const picture = await download(image.url, signal);
   const { width, height } = pngSize(picture);
   if (width !== job.input.width || height !== job.input.height) {
-    throw new Error(`the picture is ${width}x${height}, asked was ${job.input.width}x${job.input.height}`);
+    throw new Error(
+      `the picture is ${width}x${height}, requested was ${job.input.width}x${job.input.height}`,
+    );
   }
   await writeFile(path, picture);
   return `${job.model} drew ${width}x${height} in ${(job.metrics.total_ms / 1000).toFixed(2)} s`;
 }
 
-/** Resolves when every one of `urls` answers 200; `onSlow` hears every 15 s which does not, and what it says. */
+/** Resolves when all `urls` answer 200. Every 15 s `onSlow` is called with a URL that does not, and its answer. */
 export async function allReady(urls, { signal, onSlow }) {
   for (const url of urls) {
     let slowAt = performance.now() + 15_000;
@@ -57,7 +59,7 @@ async function download(url, signal) {
   const [place] = url.split('?');
   const answer = await fetch(url, { signal }).catch((error) => {
     throw new Error(
-      `the link of the picture leads nowhere (${error.cause?.message ?? error.message}): ${place}`,
+      `the link of the picture does not work (${error.cause?.message ?? error.message}): ${place}`,
     );
   });
   if (!answer.ok) throw new Error(`the link of the picture answers ${answer.status}: ${place}`);
@@ -71,7 +73,7 @@ async function json(answer) {
   return JSON.parse(text);
 }
 
-/** Width and height stand in the header chunk, which always comes first. */
+/** Width and height are in the header chunk, which is always the first one. */
 function pngSize(bytes) {
   if (!bytes.subarray(0, 8).equals(PNG_SIGNATURE))
     throw new Error(`the link gives ${bytes.length} bytes that are no PNG`);

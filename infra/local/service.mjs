@@ -1,5 +1,5 @@
 /**
- * One long-running child, kept alive.
+ * One long-running child process, which is restarted when it ends.
  *
  *   idle -> running            start()
  *   running -> waiting         it ended by itself: reported with its last lines, started again after a back-off
@@ -21,9 +21,9 @@ const MAX_QUICK_CRASHES = 5;
 const FIRST_DELAY_MS = 500;
 const MAX_DELAY_MS = 10_000;
 const LAST_LINES = 12;
-/** How long the last lines of a child that ended may take to arrive. */
+/** How long to wait for the last lines of a child that ended. */
 const OUTPUT_MS = 1000;
-/** What a program of ours exits with when its configuration is wrong (EX_CONFIG); starting it again changes nothing. */
+/** The exit code of the API and the worker for a wrong configuration (EX_CONFIG): a restart would fail again. */
 const CONFIG_EXIT_CODE = 78;
 
 export class Service {
@@ -38,7 +38,7 @@ export class Service {
 
   /**
    * `command` [program, ...args]; `env` of the child; `input` for its standard input; `ipc` whether it gets a channel
-   * that closes when we die; `stopMs` how long it may take after SIGTERM; `onLine`, `onStarted`, `onCrash(reason, lines)`,
+   * that closes when the launcher dies; `stopMs` how long it may take after SIGTERM; `onLine`, `onStarted`, `onCrash(reason, lines)`,
    * `onGivenUp(reason)`.
    */
   constructor(name, options) {
@@ -57,7 +57,7 @@ export class Service {
     this.#startedAt = performance.now();
     this.#lastLines = [];
     this.#over = this.#ended(child);
-    // A child that dies before it has read its input is reported by its exit, not by our broken pipe.
+    // A child that dies before it has read its input is reported by its exit, not by the error of this pipe.
     child.stdin?.on('error', () => {});
     child.stdin?.end(input);
     for (const stream of [child.stdout, child.stderr]) {
@@ -99,7 +99,7 @@ export class Service {
         resolve({ text: signal ? `killed by ${signal}` : `exit code ${code}`, code }),
       );
     });
-    // What the child itself had started must not outlive it, and holds its output open.
+    // The processes that the child started must end with it; they also keep its output open.
     endGroup(child, 'SIGKILL');
     await Promise.race([closed, delay(OUTPUT_MS)]);
     this.#child = undefined;

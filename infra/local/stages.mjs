@@ -9,8 +9,8 @@ export const npmStage = (script, name = script) => ({
 });
 
 /**
- * Runs one group of stages after the other and ends the process. The stages of a group run at once, and then only the output
- * of those that fail is shown. No group runs after one that failed.
+ * Runs one group of stages after the other and ends the process. The stages of one group run in parallel, and only the output
+ * of failed ones is shown. After a group with a failed stage no further group runs.
  */
 export async function runStages(groups) {
   const results = new Map();

@@ -11,7 +11,7 @@ main().catch((error) => leave(error instanceof Problem ? error.message : error.s
 async function main() {
   await ensureModules({ signal });
   await ensureBuilt({ signal });
-  // It imports modules that a fresh clone lacks before this line.
+  // Imported only here, because its own imports do not exist in a fresh clone before the build.
   const { launch } = await import('./launch.mjs');
   await launch(startedAt);
 }

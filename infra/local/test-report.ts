@@ -1,8 +1,8 @@
-/** What a long test run says at its end: which files took the longest, and which tests were skipped. */
+/** Reports the slowest files and the skipped tests at the end of a long test run. */
 import { relative } from 'node:path';
 import type { Reporter, TestModule, Vitest } from 'vitest/node';
 
-/** A run of no more files than this speaks for itself. */
+/** How many files are listed; a run of no more files than this gets no report. */
 const SLOWEST = 10;
 
 export class TestReport implements Reporter {
@@ -28,12 +28,12 @@ export class TestReport implements Reporter {
     const skipped = modules.flatMap((module) =>
       [...module.children.allTests('skipped')].map(({ fullName }) => `  ${nameOf(module)}: ${fullName}`),
     );
-    // Named, so that they are not taken for passed.
+    // Listed by name, because they have not passed.
     if (skipped.length > 0) vitest.logger.log(`\nSkipped tests:\n${skipped.join('\n')}`);
   }
 }
 
-/** Imports, hooks and tests. */
+/** The time of imports, hooks and tests. */
 function secondsOf(module: TestModule): number {
   const { collectDuration, duration } = module.diagnostic();
   return (collectDuration + duration) / 1000;

@@ -344,7 +344,7 @@ describe('stream over a socket', () => {
     expect(world.channels.size).toBe(0);
   });
 
-  test('A server that stops ends its streams without an error', async () => {
+  test('When a server stops, it ends its streams without an error', async () => {
     const world = await apiWorld(server.url);
     const { listener, follow } = await served(world);
     const { id } = await world.post();

@@ -317,7 +317,7 @@ describe('event streams', () => {
     }
   });
 
-  test('A stream that is never read, or ends at once, does not count', async () => {
+  test('A stream that is never read, or has ended, does not count against the limit of streams', async () => {
     const world = await apiWorld(server.url);
     const { ask } = await keyHolder(world, 'acme', { limits: { max_streams: 1 } });
     const { id } = await jobOf(await ask('POST', '/v1/jobs', drawing()));

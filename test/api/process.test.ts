@@ -66,7 +66,7 @@ describe('start', () => {
   });
 
   test.each(['SIGTERM', 'SIGINT'] as const)(
-    'A process that gets %s answers held requests and exits with 0',
+    'On %s a process answers held requests and exits with 0',
     async (signal) => {
       const { api, url, key } = await started(await installation(server.url));
       const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };

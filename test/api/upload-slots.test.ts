@@ -46,7 +46,7 @@ test.each([
   await expectFreeSlots(world);
 });
 
-test('Bytes before the first boundary and after a part count, so a body of them is not read on', async () => {
+test('Bytes before the first boundary and after a part count too, so a body of such bytes is not read to its end', async () => {
   const world = await apiWorld(server.url);
   for (const start of ['', '--x\r\ncontent-disposition: form-data; name="a"\r\n\r\n']) {
     let sentBytes = 0;
@@ -63,7 +63,7 @@ test('Bytes before the first boundary and after a part count, so a body of them 
   await expectFreeSlots(world);
 });
 
-test('An upload that comes too slowly is a 408, and frees its slot', async () => {
+test('An upload that arrives too slowly is answered 408 and frees its slot', async () => {
   const world = await apiWorld(server.url);
   const { redis, keys, store, clock } = world.parts;
   const pace = { graceMs: 200, minBytesPerS: 1000 };

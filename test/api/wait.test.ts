@@ -181,7 +181,7 @@ test('A closed connection ends its wait', async () => {
   await expectNothingLeft(world);
 });
 
-test('A server that stops answers held requests with their jobs as they are', async () => {
+test('When a server stops, it answers held requests with the current state of their jobs', async () => {
   const world = await apiWorld(server.url);
   const { id } = await world.post();
   const listener = await listen('127.0.0.1', 0);

@@ -53,7 +53,9 @@ describe('docs/client.md', () => {
     return bundle(file, import.meta.url);
   }
 
-  test('The programs create, follow and transcribe, and report an error', { timeout: 120_000 }, async () => {
+  test('The programs of docs/client.md create, follow and transcribe, and report an error', {
+    timeout: 120_000,
+  }, async () => {
     const stack = await startStack(server, { LEHR_MODELS: await speechModels() });
     await stack.worker();
     const env = { LEHR_URL: stack.url, LEHR_API_KEY: stack.key, RECORDING };
@@ -67,7 +69,7 @@ describe('docs/client.md', () => {
     expect(await outputOf('errors')).toEqual(['invalid-input 422 false', '/input/steps must be at least 1']);
   });
 
-  test('The webhook receiver accepts signed deliveries and refuses others', async () => {
+  test('The webhook receiver of docs/client.md accepts signed deliveries and refuses others', async () => {
     const port = await freePort();
     const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
     const receiver = startProgram(await programOf('webhook'), {
@@ -88,7 +90,7 @@ describe('docs/client.md', () => {
     expect((await post(`${body} `)).status).toBe(401);
   });
 
-  test('The page names every method of the client', async () => {
+  test('docs/client.md names every method of the client', async () => {
     const { Lehr } = await import('../../packages/client/src/index.ts');
     const methods = Object.getOwnPropertyNames(Lehr.prototype).filter((name) => name !== 'constructor');
     expect(methods.length).toBeGreaterThan(10);
@@ -97,7 +99,7 @@ describe('docs/client.md', () => {
 });
 
 describe('docs/cli.md', () => {
-  test('The commands work in the order of the page', { timeout: 180_000 }, async () => {
+  test('The commands of docs/cli.md work in their order', { timeout: 180_000 }, async () => {
     const home = await tempFolder('home');
     const models = await speechModels();
     const stack = await startStack(server, { LEHR_HOME: home, LEHR_MODELS: models });
@@ -131,7 +133,7 @@ describe('docs/cli.md', () => {
     expect(labels).toEqual(['picture', 'later', 'file', 'speech', 'script', 'keys', 'doctor']);
   });
 
-  test('The table of exit codes is complete', () => {
+  test('The table of exit codes in docs/cli.md is complete', () => {
     const codes = [...CLI.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => Number(code));
     expect(codes).toEqual(Object.values(EXIT));
   });
@@ -147,14 +149,14 @@ describe('docs/events.md', () => {
     return { api, id };
   }
 
-  test('The command follows a job to its end', async () => {
+  test('The command of docs/events.md follows a job to its end', async () => {
     const { api, id } = await finishedJob();
     const env = { PATH: process.env.PATH, LEHR_URL: api.url, LEHR_API_KEY: api.key, ID: id };
     const { stdout } = await run('sh', ['-eu', '-c', blockOf(EVENTS, 'sh', 'follow')], { env });
     expect([...stdout.matchAll(/^event: (.*)$/gm)].map(([, type]) => type)).toEqual(TYPES);
   });
 
-  test('The function with fetch yields the events, and continues after an id', async () => {
+  test('The fetch function of docs/events.md yields the events and continues after an id', async () => {
     const { api, id } = await finishedJob();
     const program = `${blockOf(EVENTS, 'js', 'fetch')}; return eventsOf;`;
     const eventsOf = new Function('LEHR_URL', 'LEHR_API_KEY', program)(api.url, api.key) as (

@@ -407,7 +407,7 @@ describe('a held request', () => {
     expect(await jobs.jobs()).toHaveLength(2);
   });
 
-  test('A server that stops answers held requests with 503 and keeps their jobs for the retry', async () => {
+  test('When a server stops, it answers held requests with 503 and keeps their jobs for the retry', async () => {
     const stack = await startStack(server);
     const jobs = storedJobs(server.url, stack.namespace);
     const { client, answers } = openai(stack);

@@ -346,7 +346,7 @@ describe('refused prediction requests', () => {
     expect(await storedJobs(server.url, stack.namespace).jobs()).toEqual([]);
   });
 
-  test('A refusal does not repeat the value of an unknown input, which may be the key of a faulty client', async () => {
+  test('A refusal does not repeat the value of an unknown input, because it may be the API key of a faulty client', async () => {
     const stack = await startStack(server);
     const { client } = replicate(stack, { fileEncodingStrategy: 'data-uri' });
     const error = await refused(client.predictions.create({ model: 'lehr/tiny', input: CIRCLE }));
@@ -476,7 +476,7 @@ describe('a client that loses its connection', () => {
   }
 });
 
-test('A server that stops answers held predictions with their current state, and their jobs continue', async () => {
+test('When a server stops, it answers held predictions with their current state, and their jobs continue', async () => {
   const stack = await startStack(server);
   const jobs = storedJobs(server.url, stack.namespace);
   const { client, calls } = replicate(stack);

@@ -45,7 +45,7 @@ function expectWhole(objects: Awaited<ReturnType<typeof visibleObjects>>): void 
   }
 }
 
-/** Runs the program, kills it after so many puts, and returns the names of unfinished files. */
+/** Runs the program, kills it after this many puts, and returns the names of unfinished files. */
 async function killAfter(puts: number, root: string): Promise<readonly string[]> {
   const child = spawn(process.execPath, [program, root, '1000000'], { stdio: ['ignore', 'pipe', 'inherit'] });
   onTestFinished(() => void child.kill('SIGKILL'));

@@ -144,7 +144,7 @@ test('Every word of the table of dropped words is found when it is used', () => 
   }
 });
 
-test('The check reads every room of the repository', () => {
+test('The check reads every folder of the repository', () => {
   const rooms = new Set(sourceFiles().map((path) => relative('.', path).split('/').slice(0, 2).join('/')));
   for (const room of [
     'apps/api',

@@ -20,7 +20,7 @@ test('there is an image for the API and one for each kind of worker', () => {
   expect(DOCKERFILES).toEqual(names);
 });
 
-test.each(DOCKERFILES)('%s has nothing that a linter minds', (path) => {
+test.each(DOCKERFILES)('%s passes a linter for Dockerfiles', (path) => {
   const found = validate(readText(path)).map(({ message, range }) => `${range.start.line + 1}: ${message}`);
   expect(found).toEqual([]);
 });
@@ -31,20 +31,20 @@ test.each(DOCKERFILES)('%s is built on the Node that the README asks for', (path
   expect(new Set(versions)).toEqual(new Set([wanted]));
 });
 
-test.each(DOCKERFILES)('%s copies what is there, from stages that are there', (path) => {
+test.each(DOCKERFILES)('%s copies only files and stages that exist', (path) => {
   const { copies, stages } = read(path);
   expect(copies.length).toBeGreaterThan(10);
   for (const { from, sources } of copies) {
     if (from !== undefined) expect(stages, `COPY --from=${from}`).toContain(from);
     for (const source of sources) {
-      // Built things are not here yet, but the folder that they are built in is.
+      // dist does not exist before a build, so its sources are looked for.
       const here = source.replace(/^\/lehr\//, '').replace(/\/dist$/, '/src');
       if (!/^\/usr\/|^node_modules$/.test(here)) expect(existsSync(join(ROOT, here)), source).toBe(true);
     }
   }
 });
 
-test.each(DOCKERFILES)('%s finds what it copies in the context that .dockerignore leaves', (path) => {
+test.each(DOCKERFILES)('%s copies only files that .dockerignore leaves in the context', (path) => {
   const rules = readText('.dockerignore').split('\n');
   expect(rules).toContain('**');
   const allowed = rules
@@ -64,25 +64,31 @@ test.each(DOCKERFILES)('%s finds what it copies in the context that .dockerignor
   }
 });
 
-test.each(DOCKERFILES)('%s shows npm the manifest of every workspace, which the lock file names', (path) => {
-  const shown = read(path).copies.flatMap(({ from, sources }) => (from === undefined ? sources : []));
-  const manifests = repositoryFiles().filter((file) =>
-    /^(?:apps|packages)\/[^/]+\/package\.json$/.test(file),
-  );
-  expect(manifests.length).toBeGreaterThan(4);
-  for (const manifest of manifests) expect(shown).toContain(manifest);
-});
+test.each(DOCKERFILES)(
+  '%s copies the manifest of every workspace, because the lock file names them all',
+  (path) => {
+    const shown = read(path).copies.flatMap(({ from, sources }) => (from === undefined ? sources : []));
+    const manifests = repositoryFiles().filter((file) =>
+      /^(?:apps|packages)\/[^/]+\/package\.json$/.test(file),
+    );
+    expect(manifests.length).toBeGreaterThan(4);
+    for (const manifest of manifests) expect(shown).toContain(manifest);
+  },
+);
 
-test.each(DOCKERFILES)('%s ends as an unprivileged program that can be probed and stopped', (path) => {
-  const { last } = read(path);
-  const value = (keyword: string): string | undefined =>
-    last.filter((line) => line.startsWith(`${keyword} `)).at(-1);
-  expect(value('USER')).toMatch(/^USER (node|lehr)$/);
-  expect(value('STOPSIGNAL')).toBe('STOPSIGNAL SIGTERM');
-  expect(value('HEALTHCHECK')).toMatch(/ CMD node infra\/docker\/healthy\.mjs "\$LEHR_(WORKER_)?PORT"$/);
-  const program = /^CMD \["node", "(apps\/\w+)\/dist\/main\.js"\]$/.exec(value('CMD') ?? '')?.[1];
-  expect(existsSync(join(ROOT, program ?? '', 'src/main.ts'))).toBe(true);
-});
+test.each(DOCKERFILES)(
+  '%s runs its program as an unprivileged user, with a health check and a stop signal',
+  (path) => {
+    const { last } = read(path);
+    const value = (keyword: string): string | undefined =>
+      last.filter((line) => line.startsWith(`${keyword} `)).at(-1);
+    expect(value('USER')).toMatch(/^USER (node|lehr)$/);
+    expect(value('STOPSIGNAL')).toBe('STOPSIGNAL SIGTERM');
+    expect(value('HEALTHCHECK')).toMatch(/ CMD node infra\/docker\/healthy\.mjs "\$LEHR_(WORKER_)?PORT"$/);
+    const program = /^CMD \["node", "(apps\/\w+)\/dist\/main\.js"\]$/.exec(value('CMD') ?? '')?.[1];
+    expect(existsSync(join(ROOT, program ?? '', 'src/main.ts'))).toBe(true);
+  },
+);
 
 test.each(DOCKERFILES.filter((path) => path.includes('worker')))('%s installs ffmpeg', (path) => {
   const installs = read(path).last.filter(
@@ -91,7 +97,7 @@ test.each(DOCKERFILES.filter((path) => path.includes('worker')))('%s installs ff
   expect(installs.join()).toMatch(/ ffmpeg /);
 });
 
-test.each(DOCKERFILES)('%s sets variables that exist, to values they take', (path) => {
+test.each(DOCKERFILES)('%s sets only variables that exist, to valid values', (path) => {
   const variables = Object.fromEntries(
     read(path)
       .last.filter((line) => line.startsWith('ENV '))
@@ -160,7 +166,7 @@ async function composed(env: Readonly<Record<string, string>>): Promise<Services
   return parse(stdout) as Services;
 }
 
-test('compose.yaml is valid with all its profiles, and everything waits for what it needs', async () => {
+test('compose.yaml is valid with all its profiles, and every service starts after those that it needs', async () => {
   const { services } = await composed(SECRETS);
   expect(Object.keys(services).sort()).toEqual(['api', 'redis', 's3', 'worker-cpu', 'worker-cuda']);
   for (const [name, service] of Object.entries(services)) {
@@ -177,7 +183,7 @@ test('compose.yaml is valid with all its profiles, and everything waits for what
   }
 });
 
-test('compose.yaml sets variables that exist, to values they take', async () => {
+test('compose.yaml sets only variables that exist, to valid values', async () => {
   const { services } = await composed(SECRETS);
   for (const { environment } of Object.values(services)) {
     const entries = Object.entries(environment ?? {}).filter(([name]) => name.startsWith('LEHR_'));

@@ -23,7 +23,7 @@ test('The launcher cuts long values and shows the stack of an error on its own l
   expect(shown({ level: 'error', error }).split('\n').length).toBeGreaterThan(3);
 });
 
-test('No control character of a caller reaches the terminal', () => {
+test('No control character from a caller reaches the terminal', () => {
   const bad = 'a\u001b[2Jb\u0007c\u009b3Jd\r';
   const lines = [
     shown({ prompt: bad, nested: { prompt: bad }, msg: bad }),

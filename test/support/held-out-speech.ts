@@ -40,7 +40,7 @@ export async function speak({ text, voice, speed, pitch }: HeldOutSentence): Pro
   return new Uint8Array(stdout);
 }
 
-/** Adds white noise to a 16 kHz waveform, so many decibels below its speech. */
+/** Adds white noise to a 16 kHz waveform, the given number of decibels below its speech. */
 export function withNoise(waveform: Float32Array, decibels: number, random: Random): Float32Array {
   const level = Math.sqrt(speechPower(waveform) / 10 ** (decibels / 10));
   return waveform.map((value) => value + level * normal(random));

@@ -113,7 +113,7 @@ describe('decodeAudio', () => {
     expect(await decoded(sampleFile(file))).toEqual(original);
   });
 
-  it('Linear 8-bit samples lose less than a step, A-law and mu-law what they cannot hold', async () => {
+  it('A file of 8-bit, A-law or mu-law samples differs from the original by no more than its format rounds', async () => {
     expect(largest(await decoded(sampleFile('formats/en_circle_u8.wav')), original)).toBeLessThan(1 / 128);
     expect(largest(await decoded(sampleFile('formats/en_circle_alaw.wav')), original)).toBeLessThan(
       0.015_595,
@@ -123,7 +123,7 @@ describe('decodeAudio', () => {
     );
   });
 
-  it('Two channels are mixed to their mean, so that speech on the left only has half its amplitude', async () => {
+  it('Two channels are mixed to their mean, so speech on the left channel alone has half its amplitude', async () => {
     const samples = await decoded(sampleFile('formats/en_circle_stereo_left_only.wav'));
     expect(samples).toEqual(original.map((value) => value / 2));
   });
@@ -138,7 +138,7 @@ describe('decodeAudio', () => {
     expect(difference).toBeLessThan(3e-4);
   });
 
-  it('Each file that must be refused is refused with what is wrong with it', async () => {
+  it('Every invalid file is refused, and the message says what is wrong with it', async () => {
     const refused = sampleManifest.broken.filter((entry) => entry.expect === 'error');
     const messages: Record<string, string> = {};
     for (const { file } of refused) {
@@ -167,7 +167,7 @@ describe('decodeAudio', () => {
     `);
   });
 
-  it('Samples that are no numbers are refused, and those that are too loud are clipped', async () => {
+  it('Samples that are not finite are refused, and samples that are too loud are clipped', async () => {
     await expect(decoded(sampleFile('broken/nan_inf_float.wav'))).rejects.toThrow('NaN or infinite');
     const loud = sampleFile('formats/en_circle_f32.wav');
     const view = new DataView(loud.buffer);
@@ -208,11 +208,14 @@ describe('decodeAudio', () => {
 });
 
 describe('Resampling', () => {
-  it.each(RATES)('A tone of speech keeps its place and its amplitude at %i Hz', async (rate) => {
-    const samples = await decoded(floatWav(tone(1000, rate, rate), rate));
-    expect(samples).toHaveLength(16_000);
-    expect(largestWithin(samples, tone(1000, 16_000, samples.length))).toBeLessThan(5e-4);
-  });
+  it.each(RATES)(
+    'A tone of 1 kHz keeps its phase and its amplitude when it is resampled from %i Hz',
+    async (rate) => {
+      const samples = await decoded(floatWav(tone(1000, rate, rate), rate));
+      expect(samples).toHaveLength(16_000);
+      expect(largestWithin(samples, tone(1000, 16_000, samples.length))).toBeLessThan(5e-4);
+    },
+  );
 
   it.each(RATES.filter((rate) => rate >= 32_000))(
     'A tone above the new range is removed at %i Hz',

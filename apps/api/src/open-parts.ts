@@ -128,7 +128,7 @@ async function openStore(config: ApiConfig, publicUrl: string, linkSecret: strin
   if (config.LEHR_STORE === 's3') {
     return openObjectStore({
       kind: 's3',
-      // readSettings refuses a store without it.
+      // Always set: readSettings refuses an S3 store without a bucket.
       bucket: config.LEHR_S3_BUCKET ?? '',
       region: config.LEHR_S3_REGION,
       ...(config.LEHR_S3_ENDPOINT && { endpoint: config.LEHR_S3_ENDPOINT }),

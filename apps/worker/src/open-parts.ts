@@ -14,7 +14,7 @@ import { providersOf } from './providers.ts';
 import { audioSource } from './runs/audio-source.ts';
 import { WORKER_TIMES, type WorkerObserver, type WorkerParts } from './worker-parts.ts';
 
-/** A busy engine that sends no message for so long hangs inside a graph run. */
+/** A busy engine that sends no message for this long hangs inside a graph run. */
 const ENGINE_SILENCE_MS = 120_000;
 /** They compute the windows of audio for the engine. */
 const AUDIO_THREADS = 2;
@@ -84,7 +84,7 @@ async function openStore(config: WorkerConfig): Promise<ObjectStore> {
   if (config.LEHR_STORE === 's3') {
     return openObjectStore({
       kind: 's3',
-      // readSettings refuses a store without it.
+      // Always set: readSettings refuses an S3 store without a bucket.
       bucket: config.LEHR_S3_BUCKET ?? '',
       region: config.LEHR_S3_REGION,
       ...(config.LEHR_S3_ENDPOINT && { endpoint: config.LEHR_S3_ENDPOINT }),

@@ -69,7 +69,7 @@ export class LargeBodies {
     // A thread without work does not keep the process alive.
     thread.unref();
     thread.on('message', (answer: LargeBodyAnswer) => this.#onAnswer(answer));
-    // The exit that follows ends what waits.
+    // An exit follows, which rejects the bodies that wait.
     thread.on('error', () => {});
     thread.once('exit', () => this.#onExit(thread));
     return thread;

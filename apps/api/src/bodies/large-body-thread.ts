@@ -5,7 +5,7 @@ import { decodeDataUri, type InlineAudio, isDataUri, referenceTo } from './inlin
 import { checkJsonShape } from './json-shape.ts';
 import type { LargeBodyAnswer, LargeBodyTask } from './large-bodies.ts';
 
-/** Shorter strings stay where they are. */
+/** Shorter strings are left in the body. */
 const MIN_AUDIO_LENGTH = 16 * 1024;
 
 parentPort?.on('message', ({ id, body, maxRestLength }: LargeBodyTask) => {

@@ -20,7 +20,7 @@ export interface Ahead {
   readonly elsewhereGroups: number;
 }
 
-/** Its answers are at most a second old. */
+/** Computes the backlog of a group from loads and reports that are at most a second old. */
 export class Backlog {
   readonly #fleet: FleetView;
   readonly #loads: Recent<GroupLoads>;

@@ -109,7 +109,7 @@ async function aheadOf({ backlog, admitter }: AdmitParts, tenant: TenantId, job:
   return { workers: 1, elsewhereMs: Math.max(...waits), elsewhereGroups: Number.MAX_SAFE_INTEGER };
 }
 
-/** Ends: within a second the pending job is stored, or this request takes its place (admit.lua). */
+/** This wait ends: within a second the pending job is stored, or this request takes its place (admit.lua). */
 async function askUntilSettled(
   { admitter, clock }: AdmitParts,
   request: AdmissionRequest,

@@ -34,10 +34,10 @@ export interface DispatcherTimes {
   readonly pollMs: number;
   /** No other process takes an event that was taken, for this long. */
   readonly holdMs: number;
-  /** Between two searches for overdue deliveries, and how overdue they must be. */
+  /** Time between two searches for overdue deliveries, and how overdue they must be. */
   readonly reconcileEveryMs: number;
   readonly lateMs: number;
-  /** Between two webhooks about the progress of a job. */
+  /** Least time between two webhooks about the progress of a job. */
   readonly progressEveryMs: number;
 }
 

@@ -1,5 +1,5 @@
 /**
- * The parent's side of the audio room. Files are decoded by ffmpeg, a process for each; windows and cuts are computed in a few threads.
+ * The parent's side of audio work. Files are decoded by ffmpeg, a process for each; windows and cuts are computed in a few threads.
  * A process or thread that dies or hangs fails its own task only: waveforms are shared memory that the parent holds, and the next task
  * gets a new process or thread.
  */

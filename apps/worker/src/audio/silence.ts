@@ -18,7 +18,7 @@ const MIN_SILENCE_FRAMES = 15;
 const MARGIN_SAMPLES = (MIN_SILENCE_FRAMES * FRAME_SAMPLES) / 2;
 /** A window has at least this part of its full length: short windows waste the encoder. */
 const MIN_WINDOW_SHARE = 1 / 3;
-/** Without a silence to cut at, the quietest stretch of this length. */
+/** Where there is no silence to cut at, the cut is in the quietest stretch of this length. */
 const LULL_FRAMES = 5;
 /** From the loud parts of speech down to what cannot be heard beside them. */
 const SPEECH_RANGE_DB = 45;
@@ -61,7 +61,7 @@ function cutBetween(
   return quietest(Math.ceil(from / FRAME_SAMPLES), Math.floor(to / FRAME_SAMPLES), levels) * FRAME_SAMPLES;
 }
 
-/** The frame in the middle of the quietest stretch that lies within [from, to); of equals the last, for fuller windows. */
+/** The frame in the middle of the quietest stretch that lies within [from, to). Of equally quiet ones the last, so that windows are fuller. */
 function quietest(from: number, to: number, levels: Float32Array): number {
   let best = to;
   let bestLevel = Number.POSITIVE_INFINITY;

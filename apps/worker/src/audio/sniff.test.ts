@@ -4,7 +4,7 @@ import { sniffFormat } from './sniff.ts';
 
 const FORMATS = { wav: 'wav', aiff: 'aiff', flac: 'flac', mp3: 'mp3', ogg: 'ogg', m4a: 'mp4', webm: 'webm' };
 
-/** An ID3v2 tag with so many bytes in it; its length is coded in four times seven bits. */
+/** An ID3v2 tag with this many bytes in it; its length is coded in four times seven bits. */
 const id3 = (length: number): number[] => [
   ...[...'ID3'].map((letter) => letter.charCodeAt(0)),
   ...[3, 0, 0, 0, 0, length >> 7, length & 127],

@@ -40,7 +40,7 @@ export class SeededNoise {
     }
   }
 
-  /** The next `length` unit normals: what `torch.randn(length, generator=...)` gives on the CPU in float32. */
+  /** The next `length` standard normal values: what `torch.randn(length, generator=...)` gives on the CPU in float32. */
   readonly draw = (length: number): Float32Array => {
     const out = new Float32Array(length);
     if (length < BLOCK) this.#drawOneByOne(out);

@@ -19,9 +19,9 @@ export interface WindowLaneState<Window> {
   readonly decoderDelayMs: number;
 }
 
-/** Encoding may delay the decoder by so much at once... */
+/** The most that encoding may delay the decoder at once. */
 const MAX_DECODER_DELAY_MS = 2000;
-/** ...and in the long run take one part of the time where decoding takes so many. */
+/** In the long run decoding takes this many times the time of encoding. */
 const DECODE_SHARE = 3;
 /** Prompts of one start call, and their tokens: they limit how long other windows wait, and the memory of the logits. */
 const MAX_STARTS = 8;

@@ -18,7 +18,7 @@ export const ladderFor = (provider: string): readonly number[] =>
 const TOLERANCE = 0.03;
 /** Weight of a new measurement against the earlier ones of that row count: the load of a shared host varies. */
 const SMOOTHING = 0.1;
-/** After so many steps the row counts above the cap are tried again. */
+/** After this many steps the row counts above the cap are tried again. */
 const REVISIT_AFTER = 500;
 
 export interface RowCapOptions {

@@ -13,7 +13,7 @@ export interface JobRunner {
   /** Whether a model that the engine has open runs the jobs of this group. */
   serves(group: string): boolean;
   room(group: string): Room;
-  /** How many jobs of the usual size fit into so many rows; at least one. */
+  /** How many jobs of the usual size fit into this many rows; at least one. */
   usualJobs(group: string, rows: number): number;
   /** Throws LehrError when this worker cannot run the job. */
   newRun(claim: Claim, record: JobRecord, claimedAt: number): JobRun;

@@ -92,7 +92,7 @@ export class LaneRows {
     return { running, freeRows: hasRoom ? freeRows : 0 };
   }
 
-  /** How many jobs of the usual size fit into so many rows of the lane; at least one. */
+  /** How many jobs of the usual size fit into this many rows of the lane; at least one. */
   usualJobs(lane: string, rows: number): number {
     return Math.max(1, Math.floor(rows / this.#defaults.usualRows(lane)));
   }

@@ -117,21 +117,27 @@ test('External weights are found beside the graph, when it is loaded from its pa
 
 const hasCuda = missingLibrary('cuda') === undefined;
 
-test.skipIf(hasCuda)('a GPU that is not there is a clear refusal, never a silent CPU session', async () => {
-  const path = writeModel(zeros);
-  const refusal = await onnxRuntime
-    .load({ path }, { providers: ['cuda', 'tensorrt'] })
-    .catch((error) => error);
-  expect(refusal).toBeInstanceOf(LehrError);
-  expect(refusal.code).toBe('model-unavailable');
-  expect(refusal.message).toMatch(/cuda: .*not installed.*tensorrt: .*not installed/);
-});
+test.skipIf(hasCuda)(
+  'A session for a GPU that is not installed is refused with the reason and never runs on the CPU instead',
+  async () => {
+    const path = writeModel(zeros);
+    const refusal = await onnxRuntime
+      .load({ path }, { providers: ['cuda', 'tensorrt'] })
+      .catch((error) => error);
+    expect(refusal).toBeInstanceOf(LehrError);
+    expect(refusal.code).toBe('model-unavailable');
+    expect(refusal.message).toMatch(/cuda: .*not installed.*tensorrt: .*not installed/);
+  },
+);
 
-test.skipIf(hasCuda)('the next provider of the list is taken and named, with the reason for it', async () => {
-  const session = await onnxRuntime.load({ path: writeModel(zeros) }, { providers: ['cuda', 'cpu'] });
-  expect(session.provider).toBe('cpu');
-  expect(session.refusals).toEqual([expect.stringMatching(/^cuda: its library .* is not installed$/)]);
-});
+test.skipIf(hasCuda)(
+  'A session uses the next provider of the list and reports why the first one was not used',
+  async () => {
+    const session = await onnxRuntime.load({ path: writeModel(zeros) }, { providers: ['cuda', 'cpu'] });
+    expect(session.provider).toBe('cpu');
+    expect(session.refusals).toEqual([expect.stringMatching(/^cuda: its library .* is not installed$/)]);
+  },
+);
 
 test('An empty list of providers is refused', async () => {
   const load = onnxRuntime.load({ path: writeModel(zeros) }, { providers: [] });

@@ -38,7 +38,7 @@ export interface EngineListener {
 export interface EngineOptions {
   readonly settings: EngineSettings;
   readonly models: readonly ModelToOpen[];
-  /** A busy engine that sends no message for so long hangs inside a graph run and is killed. */
+  /** A busy engine that sends no message for this long hangs inside a graph run and is killed. */
   readonly silenceMs: number;
   /** The engine's entry module. */
   readonly entry: URL;
@@ -57,8 +57,8 @@ export async function startEngine(options: EngineOptions, listener: EngineListen
   let silentChecks = 0;
   let hung = false;
   let closing = false;
-  // Checks are counted instead of time: when this process itself was frozen or swapped out, that is one check. Messages that
-  // arrived meanwhile are read before the engine is killed (setImmediate).
+  // Silence is measured in checks and not in time, because this process may have been frozen or swapped out itself: that counts
+  // as one check. setImmediate lets it read the messages that arrived meanwhile before it kills the engine.
   const watchdog = setInterval(() => {
     silentChecks = listener.isBusy() ? silentChecks + 1 : 0;
     if (silentChecks <= CHECKS_PER_SILENCE) return;

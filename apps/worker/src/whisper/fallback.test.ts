@@ -13,7 +13,7 @@ test('A repetitive or unlikely text needs a fallback', () => {
   expect(needsFallback({ ...good, avgLogProbability: -1.01 })).toBe(true);
 });
 
-test('Silence needs both a likely silence and an unlikely text, and no fallback', () => {
+test('A window is silent when silence is likely and its text is unlikely, and then needs no fallback', () => {
   const silent = { avgLogProbability: -1.4, compressionRatio: 9, noSpeechProbability: 0.7 };
   expect(isSilence(silent)).toBe(true);
   expect(needsFallback(silent)).toBe(false);

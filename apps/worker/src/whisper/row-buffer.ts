@@ -30,7 +30,7 @@ export class RowBuffer {
     return this.row(this.#rows - 1);
   }
 
-  /** Makes room for so many rows, so that a view may span them; values after the last row are arbitrary. */
+  /** Makes room for this many rows, so that a view may span them; values after the last row are arbitrary. */
   reserve(rows: number): void {
     const wanted = rows * this.rowLength;
     if (this.#data.length >= wanted) return;

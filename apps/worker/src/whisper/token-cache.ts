@@ -33,7 +33,7 @@ export interface TokenCache {
   advance(): void;
 }
 
-/** Slots grow and shrink by so many tokens: larger steps copy less often, smaller ones attend to fewer empty places. */
+/** Slots grow and shrink by this many tokens: larger steps copy less often, smaller ones attend to fewer empty places. */
 const SLOT_STEP = 32;
 
 /** Rows of any length, each in its own slot: for a decoder with an input that masks the unused end of a slot. */

@@ -108,7 +108,7 @@ export function joinPunctuation(words: readonly WindowWord[]): WindowWord[] {
   return opening ? [...joined, opening] : joined;
 }
 
-/** The alignment gives a pause to the first word after it. Such a word may last so many times the median duration. */
+/** The alignment gives a pause to the first word after it. Such a word may last this many times the median duration. */
 const MAX_MEDIANS = 2;
 const MAX_MEDIAN_S = 0.7;
 /** How far a word may reach beyond its segment; past that the segment's own times are used. */

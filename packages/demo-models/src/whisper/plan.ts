@@ -25,6 +25,6 @@ export interface TinyWhisperPlan {
   readonly targetPositions: number;
   readonly vocabularySize: number;
   readonly endToken: number;
-  /** Texts end after about so many tokens; when undefined, after a random number. */
+  /** Texts end after about this many tokens; when undefined, after a random number. */
   readonly endsNear: number | undefined;
 }

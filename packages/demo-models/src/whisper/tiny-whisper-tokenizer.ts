@@ -68,7 +68,7 @@ export function whisperVocabulary(plan: VocabularyPlan): WhisperVocabulary {
   };
 }
 
-/** So many entries of two bytes each that are not part of the words. */
+/** This many entries of two bytes each that are not part of the words. */
 export function fillerEntries(count: number): string[] {
   const alphabet = byteAlphabet();
   const used = new Set(wordMerges().map((merge) => merge.replace(' ', '')));

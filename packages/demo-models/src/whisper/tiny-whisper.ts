@@ -32,7 +32,7 @@ export interface TinyWhisperOptions {
   readonly languages?: readonly string[];
   /** Whether the decoder outputs its cross-attentions, for word timestamps. */
   readonly crossAttentions?: boolean;
-  /** Texts end after about so many tokens; default 24 for `small`, a random length for `whisper-tiny`. */
+  /** Texts end after about this many tokens; default 24 for `small`, a random length for `whisper-tiny`. */
   readonly endsNear?: number;
   /** Weights in a file beside each graph. */
   readonly externalData?: boolean;

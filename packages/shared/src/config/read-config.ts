@@ -6,7 +6,7 @@ import { unknownVariables } from './unknown-variables.ts';
 export type Source = Readonly<Record<string, string | undefined>>;
 
 export interface ReadVariables<Config> {
-  /** Only the variables without a fault; one that is not set and has no default is there as undefined. */
+  /** The variables without a fault. One that is not set and has no default is present with the value undefined. */
   readonly values: Partial<Config>;
   readonly faults: readonly string[];
 }

@@ -1,4 +1,4 @@
-/** What an API or a worker is started with: its variables and its list of models, checked together before anything is opened. */
+/** The settings of an API or a worker: its variables and its list of models, checked together before anything is opened. */
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { z } from 'zod';
@@ -28,9 +28,9 @@ type CheckedVariables = Pick<
 >;
 
 export interface SettingsOptions<Config> {
-  /** Path of models.yaml for when LEHR_MODELS is not set. */
+  /** The path of models.yaml that is used when LEHR_MODELS is not set. */
   readonly defaultModels: string;
-  /** The program's own faults that no single variable has; a variable that has a fault itself is absent. */
+  /** Returns the faults that only this program can find. `config` lacks the variables that already have a fault. */
   readonly check: (config: Partial<Config>, models: ModelsFile | undefined) => readonly string[];
 }
 
@@ -55,7 +55,7 @@ export async function readSettings<Shape extends z.core.$ZodLooseShape & Checked
   return { config: values as z.output<z.ZodObject<Shape>>, models };
 }
 
-/** What is wrong with the store, that no single variable has. */
+/** The faults of the store that concern several variables together. */
 export function storeFaults(config: {
   readonly LEHR_STORE?: 'folder' | 's3' | undefined;
   readonly LEHR_S3_BUCKET?: string | undefined;

@@ -22,12 +22,12 @@ function faultOf(guard: Guard, url: string, addresses: readonly string[] = []): 
 const REFUSED = new EgressError('refused').message;
 const PUBLIC = ['93.184.215.14', '2606:2800:21f:cb07:6820:80da:af6b:8b2c'];
 
-describe('a URL is refused when it', () => {
-  test.each(PRIVATE_URLS)('Points to an inner address: %s', (url) => {
+describe('refused URLs', () => {
+  test.each(PRIVATE_URLS)('A URL that points to an inner address is refused: %s', (url) => {
     expect(faultOf(guardOf(), url, PUBLIC)).toBe(REFUSED);
   });
 
-  test.each(MALFORMED_URLS)('Is not a plain https URL: %s', (url) => {
+  test.each(MALFORMED_URLS)('A URL that is not plain https is refused: %s', (url) => {
     expect(faultOf(guardOf(), url, PUBLIC)).toBe(REFUSED);
   });
 
@@ -40,7 +40,7 @@ describe('a URL is refused when it', () => {
     [['93.184.215.14\0']],
     [['example.com']],
     [[]],
-  ])('Has a name that resolves to %j', (addresses) => {
+  ])('A URL whose name resolves to %j is refused', (addresses) => {
     expect(faultOf(guardOf(), 'https://hooks.example/', addresses)).toBe(REFUSED);
   });
 });

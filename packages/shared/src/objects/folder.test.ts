@@ -150,7 +150,7 @@ test("The file of another key's object under this name is not returned", async (
 });
 
 test.runIf(process.platform === 'linux')(
-  'a body that is cancelled or read to its end closes its file',
+  'A body that is cancelled or read to its end closes its file',
   async () => {
     const { root, store } = await openStore();
     const key = toObjectKey('t/a');

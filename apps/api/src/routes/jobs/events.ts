@@ -130,7 +130,7 @@ function answer(
   query: FollowQuery,
 ): Response {
   const last = query['last-event-id'] === undefined ? query.after : Number(query['last-event-id']);
-  // A later event than the record has: Redis lost events in a crash, so all that it has are sent again.
+  // The client has a later event than the record: Redis lost the newest ones in a crash. All remaining events are sent again.
   const after = last > record.rev ? 0 : last;
   if (isOver(record) && after === record.rev) return c.body(null, 204);
   const body = countedStream(streams, holder, (disconnected) =>

@@ -34,7 +34,7 @@ export class Deliverer {
 
   constructor(options: DelivererOptions) {
     this.#options = options;
-    // Every running attempt listens to it.
+    // Every running attempt listens to this signal; Node would warn at eleven listeners.
     setMaxListeners(0, this.#stop.signal);
   }
 

@@ -75,7 +75,7 @@ export type Settled = 'settled' | 'redelivery-requested' | 'replaced';
 export interface DeliveriesOptions {
   /** How long a pending delivery is kept: longer than all attempts take together. */
   readonly pendingMs: number;
-  /** How long a delivery that has ended is kept, and the log of its job. */
+  /** How long a delivery that has ended, and the log of its job, are kept. */
   readonly endedMs: number;
 }
 

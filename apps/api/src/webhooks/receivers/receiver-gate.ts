@@ -11,7 +11,7 @@ export interface GateOptions {
   readonly clock: Pick<Clock, 'monotonic' | 'sleep'>;
 }
 
-/** Either a slot, which must be left, or the time after which to ask again. */
+/** Either a slot, which must be given back with `leave`, or the time after which to try again. */
 export type Entry = { readonly leave: (ok: boolean) => void } | { readonly waitMs: number };
 
 interface Waiter {
@@ -26,7 +26,7 @@ interface ReceiverSlots {
   limit: number;
   /** Moving average of the time a delivery takes. */
   meanMs: number;
-  /** When the delivery that was delayed last asks again. */
+  /** When the delivery that was delayed last tries again. */
   nextAt: number;
 }
 

@@ -5,7 +5,7 @@
 
 export { SAMPLER_NAMES, type SamplerName } from '@lehr/shared';
 
-/** Draws `length` unit normals from the sample's own seeded stream. */
+/** Draws `length` standard normal values from the sample's own seeded stream. */
 export type DrawNoise = (length: number) => Float32Array;
 
 /** What a run needs to continue in another process: plain data, at most three latents. */

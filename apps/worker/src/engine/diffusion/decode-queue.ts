@@ -11,7 +11,7 @@ export interface DecodeQueueOptions {
   readonly vaeOf: (model: string) => Vae;
 }
 
-/** With so many latents waiting, lanes stop announcing free rows early: the queue must not grow without limit. */
+/** When this many latents wait, lanes stop announcing free rows early: the queue must not grow without limit. */
 const CONGESTED_AT = 8;
 
 export class DecodeQueue implements TurnTaker {
@@ -34,7 +34,7 @@ export class DecodeQueue implements TurnTaker {
     this.#waiting.push(sample);
   }
 
-  /** True when the sample was here; no picture of it is posted. */
+  /** Removes a sample, whose picture is then not posted; returns false when there is no such sample. */
   cancel(id: SampleId): boolean {
     const before = this.#waiting.length;
     this.#waiting = this.#waiting.filter(({ request }) => request.id !== id);

@@ -58,7 +58,7 @@ export class DiffusionLanes {
     this.#prompts.submit(new LaneSample(request, model.schedulerConfig, latentLength, arrivedAt));
   }
 
-  /** True when the sample was here; it takes no further step. */
+  /** Removes a sample, which takes no further step; returns false when there is no such sample. */
   cancel(id: SampleId): boolean {
     return [this.#prompts, ...this.#lanes.values(), this.#decodes].some((place) => place.cancel(id));
   }

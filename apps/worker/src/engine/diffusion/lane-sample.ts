@@ -36,7 +36,7 @@ export class LaneSample implements LaneMember {
   /** Sum of the batch sizes of this sample's steps. */
   #batchSizeSum = 0;
 
-  /** Throws LehrError `invalid-input` when the sampler cannot make so many steps. */
+  /** Throws LehrError `invalid-input` when the sampler cannot make this many steps. */
   constructor(request: DiffusionSample, config: SchedulerConfig, latentLength: number, arrivedAt: number) {
     this.request = request;
     this.arrivedAt = arrivedAt;

@@ -229,7 +229,7 @@ test('An aligned graph batches only samples with equal steps, sampler and guidan
   expect(unet.calls.slice(0, 4).map((rows) => rows.length)).toEqual([4, 4, 4, 4]);
 });
 
-test('A sample with maxBatchMates shares its batch with at most so many samples', async () => {
+test('A sample with maxBatchMates has at most that many samples in its batch, itself included', async () => {
   const { lane, unet, denoised, runDry } = laneOf();
   for (let i = 0; i < 4; i++) lane.submit(sampleOf({ maxBatchMates: 2, guidance: 1 }));
   await runDry();

@@ -63,7 +63,7 @@ export class Lane implements TurnTaker {
     this.#reportCap();
   }
 
-  /** True when the sample was here; it takes no further step. */
+  /** Removes a sample, which takes no further step; returns false when there is no such sample. */
   cancel(id: SampleId): boolean {
     const stays = (sample: LaneSample): boolean => sample.request.id !== id;
     const before = this.samples;
@@ -72,7 +72,7 @@ export class Lane implements TurnTaker {
     return this.samples < before;
   }
 
-  /** Posts a preview of this sample after its next step. True when the sample is here. */
+  /** Posts a preview of this sample after its next step; returns false when there is no such sample. */
   preview(id: SampleId): boolean {
     const sample = [...this.#running, ...this.#waiting].find(({ request }) => request.id === id);
     if (sample && this.#options.latentRgb) sample.wantsPreview = true;

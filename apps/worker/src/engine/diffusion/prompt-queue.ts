@@ -31,7 +31,7 @@ export class PromptQueue implements TurnTaker {
     this.#waiting.push(sample);
   }
 
-  /** True when the sample was here. */
+  /** Removes a sample; returns false when there is no such sample. */
   cancel(id: SampleId): boolean {
     const before = this.#waiting.length;
     this.#waiting = this.#waiting.filter(({ request }) => request.id !== id);

@@ -36,7 +36,7 @@ export async function warmUp(
       cap.observe(rows, clock.monotonic() - measuredFrom);
     } catch (error) {
       if (rows === 1 || unet.fixedRows !== undefined) throw error;
-      // So many rows exceed the device's memory.
+      // This many rows exceed the device's memory.
       cap.limit(rows / 2);
       break;
     }

@@ -379,7 +379,7 @@ test('Many windows to encode delay the decoder only for a limited time', async (
   expect(sizes.slice(3)).toEqual([...new Array(6).fill(1), ...new Array(10).fill(4)]);
 });
 
-test('A window with maxBatchMates shares its batch with at most so many windows', async () => {
+test('A window with maxBatchMates has at most that many windows in its batch, itself included', async () => {
   const { lane, ofType, runDry } = laneOf();
   for (let seed = 0; seed < 4; seed++) lane.submit(request({ seed, maxBatchMates: 2 }));
   await runDry();

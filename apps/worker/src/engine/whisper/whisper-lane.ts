@@ -67,7 +67,7 @@ export class WhisperLane implements TurnTaker {
     this.#reportCap();
   }
 
-  /** True when the window was here; nothing more of it is posted. */
+  /** Cancels a window, of which nothing more is posted; returns false when there is no such window. */
   cancel(id: SampleId): boolean {
     const window = [...this.#waiting, ...this.#inLane()].find(
       ({ request, isDropped }) => request.id === id && !isDropped,

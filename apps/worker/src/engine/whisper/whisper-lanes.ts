@@ -43,7 +43,7 @@ export class WhisperLanes {
     this.#lane(request).submit(request);
   }
 
-  /** True when the window was here; nothing more of it is posted. */
+  /** Cancels a window, of which nothing more is posted; returns false when there is no such window. */
   cancel(id: SampleId): boolean {
     return [...this.#lanes.values()].some((lane) => lane.cancel(id));
   }

@@ -44,7 +44,7 @@ function bytesPerRow({ decoder: { sizes } }: WhisperModel): number {
   return 2 * layers * heads * headSize * audioPositions * (floatType === 'float32' ? 4 : 2);
 }
 
-/** A function that writes one token for so many copies of one window. */
+/** Makes a function that writes one token for each of `windows` copies of one window. */
 function decoderStepper(
   { decoder, tokenizer }: WhisperModel,
   [features]: Awaited<ReturnType<WhisperModel['encoder']['encode']>>,

@@ -37,7 +37,7 @@ export class WindowBatches {
     return this.#running.flatMap(({ batch }) => batch.windows);
   }
 
-  /** The batch for a window that has so many tokens. */
+  /** The batch for a window that has this many tokens. */
   batchFor(length: number): WindowBatch {
     const isShared = this.#decoder.batching.mode === 'rows';
     const open = this.#running.find(({ batch }) => isShared || batch.length === length);

@@ -11,7 +11,7 @@ const TIMESTEPS = [901, 21];
 export interface UnetCheck {
   /** The largest difference between a row's result in a batch and alone. */
   readonly difference: number;
-  /** The largest difference that the timestep alone makes: the error if the graph mixed the two rows up. */
+  /** The largest difference that the timestep alone makes: how large `difference` would be if the graph mixed the rows up. */
   readonly effect: number;
 }
 

@@ -11,7 +11,7 @@ import { largestDifference } from '../largest-difference.ts';
 export interface DecoderCheck {
   /** The largest difference between a row's logits in a batch and alone. */
   readonly difference: number;
-  /** The largest difference between the two rows: the error if the graph mixed them up. */
+  /** The largest difference between the logits of the two rows: how large `difference` would be if the graph mixed them up. */
   readonly effect: number;
 }
 
