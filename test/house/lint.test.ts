@@ -51,7 +51,7 @@ const API_ARROWS: readonly Door[] = [
   },
   {
     source: '../jobs/submit.ts',
-    refused: inApi('webhooks', 'follow', 'fleet', 'files', 'middleware', 'limits', 'auth'),
+    refused: inApi('webhooks', 'follow', 'fleet', 'files', 'middleware', 'limits', 'auth', 'bodies'),
     allowed: inApi('routes', 'calls'),
   },
   { source: '../../jobs/find.ts', refused: inApi('webhooks/a'), allowed: inApi('routes/jobs') },
@@ -192,8 +192,8 @@ const DOORS: readonly Door[] = [
   },
   {
     source: '../fleet/previews.ts',
-    refused: ['apps/worker/src/intake/sa.ts', 'apps/worker/src/delivery/sa.ts'],
-    allowed: ['apps/worker/src/runs/sa.ts'],
+    refused: ['intake', 'delivery', 'runs', 'supervisor'].map((room) => `apps/worker/src/${room}/sa.ts`),
+    allowed: ['apps/worker/src/sa.ts'],
   },
   {
     source: './supervisor/engine-supervisor.ts',
@@ -216,8 +216,8 @@ const DOORS: readonly Door[] = [
   },
   {
     source: '../runs/runs.ts',
-    refused: ['apps/worker/src/engine/ta.ts', 'apps/worker/src/whisper/ta.ts'],
-    allowed: ['apps/worker/src/intake/ta.ts'],
+    refused: ['engine', 'whisper', 'delivery', 'supervisor'].map((room) => `apps/worker/src/${room}/ta.ts`),
+    allowed: ['apps/worker/src/intake/ta.ts', 'apps/worker/src/fleet/ta.ts'],
   },
   {
     source: '../../engine/lane.ts',

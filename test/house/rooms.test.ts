@@ -1,39 +1,40 @@
-/** The rooms of apps/api import each other in one direction only, type imports included. */
+/** The rooms of each app import each other in one direction only, type imports included. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { expect, test } from 'vitest';
 
-const API = join(import.meta.dirname, '../../apps/api/src');
-
-/** Source text by path inside apps/api/src. */
+/** Source text by path inside the app's src. */
 type Sources = ReadonlyMap<string, string>;
 /** The rooms that each room imports. */
 type Arrows = ReadonlyMap<string, ReadonlySet<string>>;
 
-test('The rooms of apps/api import each other without a cycle', () => {
-  const sources = readSources();
+test.each([
+  ['api', 'routes', 'jobs'],
+  ['worker', 'fleet', 'runs'],
+])('The rooms of apps/%s import each other without a cycle', (app, room, imported) => {
+  const sources = readSources(app);
   const arrows = arrowsOf(sources);
   expect(sources.size).toBeGreaterThan(100);
-  expect(arrows.get('routes')).toContain('jobs');
+  expect(arrows.get(room)).toContain(imported);
   expect(cycleIn(arrows)).toBeUndefined();
 });
 
-test('A planted import that closes a cycle is found', () => {
-  const planted: [path: string, statement: string][] = [
-    ['webhooks/planted.ts', "import type { submitJob } from '../jobs/submit.ts';"],
-    ['auth/planted.ts', "export { makeJob } from '../calls/make-job.ts';"],
-    ['jobs/planted.ts', "const { createApp } = await import('../app.ts');"],
-  ];
-  for (const [path, statement] of planted) {
-    const cycle = cycleIn(arrowsOf(new Map([...readSources(), [path, statement]])));
-    expect(cycle, statement).toContain(dirname(path));
-  }
+test.each([
+  ['api', 'webhooks/planted.ts', "import type { submitJob } from '../jobs/submit.ts';"],
+  ['api', 'auth/planted.ts', "export { makeJob } from '../calls/make-job.ts';"],
+  ['api', 'jobs/planted.ts', "const { createApp } = await import('../app.ts');"],
+  ['worker', 'delivery/planted.ts', "import type { JobRun } from '../runs/job-run.ts';"],
+  ['worker', 'runs/planted.ts', "import type { Previews } from '../fleet/previews.ts';"],
+])('An import that closes a cycle in apps/%s is found in %s', (app, path, statement) => {
+  const cycle = cycleIn(arrowsOf(new Map([...readSources(app), [path, statement]])));
+  expect(cycle).toContain(dirname(path));
 });
 
-function readSources(): Sources {
-  const paths = readdirSync(API, { recursive: true, encoding: 'utf8' });
+function readSources(app: string): Sources {
+  const folder = join(import.meta.dirname, '../../apps', app, 'src');
+  const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' });
   const code = paths.filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts'));
-  return new Map(code.map((path) => [path, readFileSync(join(API, path), 'utf8')]));
+  return new Map(code.map((path) => [path, readFileSync(join(folder, path), 'utf8')]));
 }
 
 /** A folder is one room with all that is below it; a file beside the folders is a room by itself. */

@@ -1,8 +1,9 @@
 /** What the intake claims from a real Redis, and which leases it keeps. No engine runs behind it. */
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import type { StopReason } from '../../apps/worker/src/delivery/attempt.ts';
 import type { WhisperAbilities } from '../../apps/worker/src/engine/protocol.ts';
 import { Intake, MAX_ATTEMPTS } from '../../apps/worker/src/intake/intake.ts';
-import type { JobRun, StopReason } from '../../apps/worker/src/runs/job-run.ts';
+import type { JobRun } from '../../apps/worker/src/runs/job-run.ts';
 import { LaneRows } from '../../apps/worker/src/runs/lane-rows.ts';
 import { Runs } from '../../apps/worker/src/runs/runs.ts';
 import { type SpeechParts, SpeechRun } from '../../apps/worker/src/runs/speech-run.ts';

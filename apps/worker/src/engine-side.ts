@@ -4,6 +4,7 @@
  */
 import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord, Outcome } from '@lehr/shared/records';
+import type { StopReason } from './delivery/attempt.ts';
 import type { OutputStore } from './delivery/output-store.ts';
 import type { OpenedModel } from './engine/protocol.ts';
 import { PartialTextWriter } from './fleet/partial-text.ts';
@@ -12,7 +13,7 @@ import { ProgressWriter } from './fleet/progress.ts';
 import { LaneSpeeds } from './fleet/speeds.ts';
 import { type LaneStatus, laneStatus } from './fleet/worker-status.ts';
 import { logModel } from './log-model.ts';
-import type { JobRun, StopReason } from './runs/job-run.ts';
+import type { JobRun } from './runs/job-run.ts';
 import type { JobRunner, JobRunnerListener } from './runs/job-runner.ts';
 import { LaneRows, type Room } from './runs/lane-rows.ts';
 import { newRun } from './runs/new-run.ts';

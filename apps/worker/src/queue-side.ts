@@ -6,13 +6,14 @@
  */
 import type { JobId, JobState, LeaseToken } from '@lehr/shared';
 import { Claimer, Janitor, Leases, WorkflowRunner } from '@lehr/shared/queue';
+import type { StopReason } from './delivery/attempt.ts';
 import { JobFinisher } from './delivery/job-finisher.ts';
 import type { OutputStore } from './delivery/output-store.ts';
 import { subscribeToAnnouncements } from './intake/announcements.ts';
 import { Deadlines } from './intake/deadlines.ts';
 import { GroupList } from './intake/group-list.ts';
 import { Intake } from './intake/intake.ts';
-import type { JobRun, StopReason } from './runs/job-run.ts';
+import type { JobRun } from './runs/job-run.ts';
 import type { JobRunner } from './runs/job-runner.ts';
 import type { WorkerParts } from './worker-parts.ts';
 
@@ -58,7 +59,7 @@ export class QueueSide {
       clock,
       log,
       worker,
-      onClosing: (run) => leases.remove(run.claim),
+      onClosing: ({ claim }) => leases.remove(claim),
     });
     this.#groups = new GroupList(redis, keys, (group) => runner.serves(group));
     this.#intake = new Intake({

@@ -6,7 +6,7 @@
 import type { Clock, JobState, Log } from '@lehr/shared';
 import { firstScore, type GroupQueues, type WorkflowRunner } from '@lehr/shared/queue';
 import { type Move, type RecordStore, toStoredError } from '@lehr/shared/records';
-import type { JobRun, StopReason } from '../runs/job-run.ts';
+import type { Attempt, StopReason } from './attempt.ts';
 import type { OutputStore } from './output-store.ts';
 
 export interface JobFinisherOptions {
@@ -18,7 +18,7 @@ export interface JobFinisherOptions {
   readonly log: Log;
   readonly worker: string;
   /** Called before the lease is released: it need not be renewed any more. */
-  readonly onClosing: (run: JobRun) => void;
+  readonly onClosing: (attempt: Attempt) => void;
 }
 
 const FIRST_RETRY_MS = 200;
@@ -32,74 +32,74 @@ export class JobFinisher {
   }
 
   /** Ends a job that is done. Returns the end that was written; undefined when the lease was lost. */
-  succeed(run: JobRun): Promise<JobState | undefined> {
-    return this.#end(run, { move: 'succeed', fields: run.successFields(this.#options.worker) });
+  succeed(attempt: Attempt): Promise<JobState | undefined> {
+    return this.#end(attempt, { move: 'succeed', fields: attempt.successFields(this.#options.worker) });
   }
 
   /** Ends or hands back a job that was stopped, and removes the outputs of this attempt. Returns as `succeed` does. */
-  async stop(run: JobRun, reason: StopReason): Promise<JobState | undefined> {
-    const state = await this.#endEarly(run, reason);
-    await this.#options.outputs.remove(run, (key) => key.includes(`/${run.lease}/`));
+  async stop(attempt: Attempt, reason: StopReason): Promise<JobState | undefined> {
+    const state = await this.#endEarly(attempt, reason);
+    await this.#options.outputs.remove(attempt, (key) => key.includes(`/${attempt.lease}/`));
     return state;
   }
 
-  async #endEarly(run: JobRun, reason: StopReason): Promise<JobState | undefined> {
+  async #endEarly(attempt: Attempt, reason: StopReason): Promise<JobState | undefined> {
     switch (reason.kind) {
       case 'lost':
         return undefined;
       case 'handed-back':
-        return this.#handBack(run);
+        return this.#handBack(attempt);
       case 'canceled':
-        return this.#end(run, { move: 'cancel' }, 'cancelled by its caller');
+        return this.#end(attempt, { move: 'cancel' }, 'cancelled by its caller');
       case 'expired':
-        return this.#end(run, { move: 'expire' }, 'deadline passed');
+        return this.#end(attempt, { move: 'expire' }, 'deadline passed');
       case 'failed': {
         const fields = { error: toStoredError(reason) };
-        return this.#end(run, { move: 'fail', fields }, `${reason.code}: ${reason.message}`);
+        return this.#end(attempt, { move: 'fail', fields }, `${reason.code}: ${reason.message}`);
       }
     }
   }
 
   /** Returns the job's end when a cancel or its deadline ended it meanwhile. */
-  async #handBack(run: JobRun): Promise<JobState | undefined> {
+  async #handBack(attempt: Attempt): Promise<JobState | undefined> {
     const { records, queues } = this.#options;
-    const { id } = run.record;
-    this.#options.onClosing(run);
+    const { id } = attempt.record;
+    this.#options.onClosing(attempt);
     const [outcome] = await this.#retryUntilWritten(() =>
-      records.apply([{ move: 'requeue', id, lease: run.lease, refund: true }]),
+      records.apply([{ move: 'requeue', id, lease: attempt.lease, refund: true }]),
     );
-    const { score = firstScore(run.record.priority) } = run.record;
-    await this.#retryUntilWritten(() => queues.of(run.claim.queue).handBack(run.claim, score));
+    const { score = firstScore(attempt.record.priority) } = attempt.record;
+    await this.#retryUntilWritten(() => queues.of(attempt.claim.queue).handBack(attempt.claim, score));
     return outcome.code === 'overtaken' && outcome.state ? outcome.state : undefined;
   }
 
   /** Writes the record's end, then closes the BullMQ job. With a `reason` the BullMQ job is failed, for the admin page. */
   async #end(
-    run: JobRun,
+    attempt: Attempt,
     end: Pick<Move, 'move' | 'fields'>,
     reason?: string,
   ): Promise<JobState | undefined> {
     const { records, queues, workflows, outputs, log } = this.#options;
-    const move = { ...end, id: run.record.id, lease: run.lease };
+    const move = { ...end, id: attempt.record.id, lease: attempt.lease };
     const [outcome] = await this.#retryUntilWritten(() => records.apply([move]));
     const isOurs = outcome.code === 'ok' || outcome.code === 'same';
     log[isOurs ? 'info' : 'warn'](
-      { job: run.record.id, state: outcome.state, code: outcome.code, attempt: outcome.attempt },
+      { job: attempt.record.id, state: outcome.state, code: outcome.code, attempt: outcome.attempt },
       isOurs ? `job ${outcome.state}` : 'job had already ended or has another lease; this result is dropped',
     );
-    if (!isOurs) await outputs.remove(run, (key) => key.includes(`/${run.lease}/`));
+    if (!isOurs) await outputs.remove(attempt, (key) => key.includes(`/${attempt.lease}/`));
     if (outcome.code === 'stale') return undefined;
-    this.#options.onClosing(run);
-    const { parent } = run.record;
+    this.#options.onClosing(attempt);
+    const { parent } = attempt.record;
     // The next nodes are added to the BullMQ flow before this one leaves it, or the flow would look complete in between.
     if (parent) await this.#retryUntilWritten(() => workflows.advance(parent));
-    const queue = queues.of(run.claim.queue);
+    const queue = queues.of(attempt.claim.queue);
     await this.#retryUntilWritten(() =>
-      reason === undefined ? queue.complete(run.claim) : queue.fail(run.claim, reason),
+      reason === undefined ? queue.complete(attempt.claim) : queue.fail(attempt.claim, reason),
     );
     // An earlier attempt may have stored outputs before it died.
     if (isOurs && end.move === 'succeed' && outcome.attempt > 1) {
-      await outputs.remove(run, (key) => !key.includes(`/${run.lease}/`));
+      await outputs.remove(attempt, (key) => !key.includes(`/${attempt.lease}/`));
     }
     return isOurs && outcome.state !== '' ? outcome.state : undefined;
   }

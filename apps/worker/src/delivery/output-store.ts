@@ -1,10 +1,10 @@
 /**
  * Stores the outputs of jobs, with retries: the bytes are the result of the engine's work, so an outage of the store must not
- * cost a second run.
+ * cost a second attempt.
  */
 import { type Clock, LehrError, type Log, type ObjectKey } from '@lehr/shared';
 import type { ObjectInfo, ObjectStore } from '@lehr/shared/objects';
-import type { JobRun } from '../runs/job-run.ts';
+import type { Attempt } from './attempt.ts';
 
 const FIRST_RETRY_MS = 200;
 const MAX_RETRY_MS = 5_000;
@@ -31,16 +31,16 @@ export class OutputStore {
   }
 
   /** Rejects with `storage-failed` after `retryMs`, and at once when the job stops. */
-  async put(run: JobRun, key: ObjectKey, bytes: Uint8Array, contentType: string): Promise<ObjectInfo> {
+  async put(attempt: Attempt, key: ObjectKey, bytes: Uint8Array, contentType: string): Promise<ObjectInfo> {
     const { store, clock, log, retryMs } = this.#options;
     const giveUpAt = clock.monotonic() + retryMs;
     let hasFailed = false;
     try {
       for (let delayMs = FIRST_RETRY_MS; ; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
         try {
-          return await store.put(key, bytes, { contentType, signal: run.signal });
+          return await store.put(key, bytes, { contentType, signal: attempt.signal });
         } catch (error) {
-          if (run.signal.aborted) throw error;
+          if (attempt.signal.aborted) throw error;
           if (clock.monotonic() > giveUpAt) {
             throw new LehrError('storage-failed', 'The result could not be written to the store', {
               cause: error,
@@ -50,8 +50,11 @@ export class OutputStore {
             hasFailed = true;
             this.#failing += 1;
           }
-          log.warn({ job: run.record.id, error, retryInMs: delayMs }, 'output could not be stored; retrying');
-          await clock.sleep(delayMs * (0.5 + Math.random() / 2), run.signal);
+          log.warn(
+            { job: attempt.record.id, error, retryInMs: delayMs },
+            'output could not be stored; retrying',
+          );
+          await clock.sleep(delayMs * (0.5 + Math.random() / 2), attempt.signal);
         }
       }
     } finally {
@@ -60,12 +63,12 @@ export class OutputStore {
   }
 
   /** Removes outputs that no record names. Never rejects: retention removes what is left. */
-  async remove(run: JobRun, isUnused: (key: ObjectKey) => boolean): Promise<void> {
+  async remove(attempt: Attempt, isUnused: (key: ObjectKey) => boolean): Promise<void> {
     const { store, log } = this.#options;
     try {
-      for await (const key of store.list(run.outputFolder)) if (isUnused(key)) await store.delete(key);
+      for await (const key of store.list(attempt.outputFolder)) if (isUnused(key)) await store.delete(key);
     } catch (error) {
-      log.warn({ job: run.record.id, error }, 'unused outputs could not be removed');
+      log.warn({ job: attempt.record.id, error }, 'unused outputs could not be removed');
     }
   }
 }

@@ -8,20 +8,11 @@
  *
  * picture-run.ts and speech-run.ts are the two kinds.
  */
-import { type LeaseToken, type ObjectKey, type PlainError, type Progress, toObjectKey } from '@lehr/shared';
+import { type LeaseToken, type ObjectKey, type Progress, toObjectKey } from '@lehr/shared';
 import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord, Move } from '@lehr/shared/records';
+import type { Attempt, StopReason } from '../delivery/attempt.ts';
 import type { EngineSample, FromEngine, SegmentMessage } from '../engine/protocol.ts';
-
-/** Why an attempt stops before it is done. */
-export type StopReason =
-  | { readonly kind: 'canceled' }
-  | { readonly kind: 'expired' }
-  | ({ readonly kind: 'failed' } & PlainError)
-  /** Goes back to its queue for another worker: this one is draining. */
-  | { readonly kind: 'handed-back' }
-  /** The lease is gone and another worker may have the job: nothing may be written. */
-  | { readonly kind: 'lost' };
 
 /** A sample of a job, whether the engine has it or had it. */
 export interface SampleRun {
@@ -37,7 +28,7 @@ export interface SampleRun {
 /** The last message about a sample that succeeded. */
 export type SampleResult = Extract<FromEngine, { type: 'finished' | 'transcribed' }>;
 
-export abstract class JobRun {
+export abstract class JobRun implements Attempt {
   readonly claim: Claim;
   readonly record: JobRecord;
   /** This process's monotonic clock, when the record became running. */

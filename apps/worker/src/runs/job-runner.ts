@@ -4,7 +4,8 @@
  */
 import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord } from '@lehr/shared/records';
-import type { JobRun, StopReason } from './job-run.ts';
+import type { StopReason } from '../delivery/attempt.ts';
+import type { JobRun } from './job-run.ts';
 import type { Room } from './lane-rows.ts';
 
 export interface JobRunner {

@@ -6,18 +6,31 @@
  * earlier run is still stopping.
  */
 import { type Clock, type Log, toPlainError } from '@lehr/shared';
+import type { StopReason } from '../delivery/attempt.ts';
 import type { FromEngine, SampleId, SegmentMessage, ToEngine } from '../engine/protocol.ts';
-import type { Previews } from '../fleet/previews.ts';
-import type { ProgressWriter } from '../fleet/progress.ts';
 import type { EngineExit } from '../supervisor/engine-process.ts';
 import { CrashSuspects } from './crash-suspects.ts';
-import type { JobRun, SampleRun, StopReason } from './job-run.ts';
+import type { JobRun, SampleRun } from './job-run.ts';
 import type { LaneRows } from './lane-rows.ts';
+
+/** Writes the progress of jobs (fleet/progress.ts). */
+export interface ProgressListener {
+  note(run: JobRun): void;
+  forget(run: JobRun): void;
+}
+
+/** Requests and publishes previews (fleet/previews.ts). */
+export interface PreviewListener {
+  stepped(run: JobRun): void;
+  publish(run: JobRun, sample: SampleRun, message: PreviewMessage): Promise<void>;
+}
+
+type PreviewMessage = Extract<FromEngine, { type: 'preview' }>;
 
 export interface RunsOptions {
   readonly laneRows: LaneRows;
-  readonly progress: Pick<ProgressWriter, 'note' | 'forget'>;
-  readonly previews: Pick<Previews, 'stepped' | 'publish'>;
+  readonly progress: ProgressListener;
+  readonly previews: PreviewListener;
   readonly clock: Clock;
   readonly log: Log;
   readonly send: (message: ToEngine) => void;
