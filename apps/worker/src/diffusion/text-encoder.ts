@@ -1,9 +1,9 @@
 /** Prompts to prompt embeddings, with a cache: most jobs of a model share a negative prompt, and many a prompt. */
 import { LehrError } from '@lehr/shared';
+import { LRUCache } from 'lru-cache';
 import { expectInputs, expectOutput, expectSize, expectType } from '../runtime/graph-values.ts';
 import type { RuntimeSession } from '../runtime/runtime.ts';
 import { findBadRows, floatValues, type Tensor } from '../runtime/tensor.ts';
-import { LruCache } from './lru-cache.ts';
 import type { ClipTokenizer } from './tokenizer.ts';
 
 export interface TextEncoderOptions {
@@ -24,7 +24,7 @@ export class TextEncoder {
   readonly #output: string;
   /** The batch size, if the graph fixes it. */
   readonly #fixedPrompts: number | undefined;
-  readonly #cache: LruCache<string, Float32Array>;
+  readonly #cache: LRUCache<string, Float32Array>;
 
   /** Throws LehrError `model-unavailable` when the session is not a CLIP text encoder. */
   constructor(session: RuntimeSession, tokenizer: ClipTokenizer, options: TextEncoderOptions = {}) {
@@ -36,7 +36,10 @@ export class TextEncoder {
     this.#output = output.name;
     this.#fixedPrompts = typeof ids.dims[0] === 'number' ? ids.dims[0] : undefined;
     this.embeddingDim = expectSize('text_encoder', output, 2, options.embeddingDim);
-    this.#cache = new LruCache(options.cacheBytes ?? 64 * 1024 * 1024);
+    this.#cache = new LRUCache({
+      maxSize: options.cacheBytes ?? 64 * 1024 * 1024,
+      sizeCalculation: (embedding) => embedding.byteLength,
+    });
   }
 
   /**
@@ -56,7 +59,7 @@ export class TextEncoder {
       const batch = missing.slice(start, start + perRun);
       for (const [i, embedding] of (await this.#run(batch)).entries()) {
         found.set(batch[i], embedding);
-        this.#cache.set(batch[i], embedding, embedding.byteLength);
+        this.#cache.set(batch[i], embedding);
       }
     }
     return prompts.flatMap((prompt) => found.get(prompt) ?? []);
