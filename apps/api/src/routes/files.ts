@@ -57,6 +57,45 @@ const deleteRoute = createRoute({
   },
 });
 
+/** Only the documentation: the validator of `app.openapi` would read the whole body before its size is checked. */
+const uploadRoute = createRoute({
+  method: 'post',
+  path: '/v1/files',
+  operationId: 'createFile',
+  tags: ['files'],
+  summary: 'Upload a file',
+  security: BEARER,
+  request: {
+    body: {
+      required: true,
+      content: {
+        'multipart/form-data': {
+          schema: z.object({
+            content: z.string().meta({ format: 'binary', description: 'The file.' }),
+            metadata: z
+              .string()
+              .optional()
+              .meta({ description: 'A JSON object that is returned unchanged.' }),
+          }),
+        },
+      },
+    },
+  },
+  responses: {
+    201: { description: 'The file is stored.', content: { 'application/json': { schema: FileSchema } } },
+    ...problemsWithKey(
+      'invalid-request',
+      'too-slow',
+      'too-large',
+      'unsupported-media',
+      'invalid-input',
+      'rate-limited',
+      'overloaded',
+      'storage-failed',
+    ),
+  },
+});
+
 export function fileRoutes(app: Api, { files, presenter, quotas }: ApiParts): void {
   const present = (file: StoredFile): File => ({
     id: file.id,
@@ -70,44 +109,7 @@ export function fileRoutes(app: Api, { files, presenter, quotas }: ApiParts): vo
     urls: { get: presenter.url(`/v1/files/${file.id}`) },
   });
 
-  // Without app.openapi: its validator would read the whole body before its size is checked.
-  app.openAPIRegistry.registerPath({
-    method: 'post',
-    path: '/v1/files',
-    operationId: 'createFile',
-    tags: ['files'],
-    summary: 'Upload a file',
-    security: BEARER,
-    request: {
-      body: {
-        required: true,
-        content: {
-          'multipart/form-data': {
-            schema: z.object({
-              content: z.string().meta({ format: 'binary', description: 'The file.' }),
-              metadata: z
-                .string()
-                .optional()
-                .meta({ description: 'A JSON object that is returned unchanged.' }),
-            }),
-          },
-        },
-      },
-    },
-    responses: {
-      201: { description: 'The file is stored.', content: { 'application/json': { schema: FileSchema } } },
-      ...problemsWithKey(
-        'invalid-request',
-        'too-slow',
-        'too-large',
-        'unsupported-media',
-        'invalid-input',
-        'rate-limited',
-        'overloaded',
-        'storage-failed',
-      ),
-    },
-  });
+  app.openAPIRegistry.registerPath(uploadRoute);
   app.post('/v1/files', requires('submit'), guardQuota(quotas), async (c) => {
     const { tenant } = c.var.caller;
     const stored = await files.receive(tenant, c.req.raw, async (body) => {
