@@ -19,7 +19,7 @@ async function refusal(host, port) {
 
 export const isFree = async (host, port) => (await refusal(host, port)) === undefined;
 
-/** A port nobody uses at this moment. */
+/** A port that is free at this moment. */
 export async function anyFreePort(host) {
   const server = createServer().listen({ host, port: 0, exclusive: true });
   await once(server, 'listening');
@@ -46,18 +46,20 @@ export async function claimPort(name, host, port) {
   throw new Problem(`${name}=${port}: nothing can listen on ${host}:${port} (${code}).`);
 }
 
-/** Resolves when something answers at the Redis that `url` names; a Problem says that nothing does, without its password. */
-export async function reachRedis(url) {
-  const { hostname, port } = new URL(url);
-  const [host, number] = [hostname.replace(/^\[|\]$/g, ''), Number(port || 6379)];
+/**
+ * Resolves when something answers at the Redis that `url` names, or at the first Sentinel; the Problem that it throws otherwise
+ * does not contain the password.
+ */
+export async function reachRedis(url, sentinels) {
+  const [variable, standardPort] = sentinels ? ['LEHR_REDIS_SENTINELS', 26_379] : ['LEHR_REDIS_URL', 6379];
+  const { hostname, port } = new URL(sentinels ? `redis://${sentinels[0]}` : url);
+  const [host, number] = [hostname.replace(/^\[|\]$/g, ''), Number(port || standardPort)];
   const socket = connect({ host, port: number, timeout: CONNECT_MS });
   socket.once('timeout', () => socket.destroy(new Error(`no answer in ${CONNECT_MS / 1000} s`)));
   try {
     await once(socket, 'connect');
   } catch (error) {
-    throw new Problem(
-      `LEHR_REDIS_URL: nothing answers at ${host}:${number} (${error.code ?? error.message}).`,
-    );
+    throw new Problem(`${variable}: nothing answers at ${host}:${number} (${error.code ?? error.message}).`);
   } finally {
     socket.destroy();
   }

@@ -101,6 +101,46 @@ test('New jobs are answered 503 while Redis has no memory left, and stored jobs 
   expect((await world.ask('POST', '/v1/jobs', circle)).status).toBe(202);
 });
 
+test('No job is accepted from 80 % of the memory of Redis on, and accepted jobs can run and be cancelled', async () => {
+  const server = await ownRedis();
+  const world = await apiWorld(server.url);
+  const { redis } = world.parts;
+  // So much that the jobs of one second, in which the share is read once, are a small part of it.
+  await redis.setrange('padding', 100_000_000, 'x');
+  const used = Number(/^used_memory:(\d+)/m.exec(await redis.info('memory'))?.[1]);
+  await redis.config('SET', 'maxmemory', `${Math.round(used / 0.798)}`);
+  const first = await world.post();
+  const refused = await firstRefusal(world);
+  expect(refused.status).toBe(503);
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+  expect(await problemOf(refused)).toMatchObject({
+    type: 'urn:lehr:problem:overloaded',
+    detail: expect.stringMatching(/^The queue's memory is full \(8\d % of maxmemory\)\.$/),
+  });
+  const page = await (await world.ask('GET', '/metrics')).text();
+  expect(Number(/^lehr_redis_memory_ratio (\S+)$/m.exec(page)?.[1])).toBeGreaterThanOrEqual(0.8);
+
+  expect((await world.ask('POST', `/v1/jobs/${first.id}/cancel`)).status).toBe(200);
+  const claim = await world.worker.take();
+  await world.worker.succeed(claim);
+  expect(await jobOf(await world.ask('GET', `/v1/jobs/${claim.jobId}`))).toMatchObject({
+    status: 'succeeded',
+  });
+
+  await redis.del('padding');
+  await expect.poll(async () => (await world.ask('POST', '/v1/jobs', circle)).status).toBe(202);
+});
+
+/** Posts jobs until one is not accepted. */
+async function firstRefusal(world: ApiWorld): Promise<Response> {
+  for (let posts = 0; posts < 20_000; posts++) {
+    const response = await world.ask('POST', '/v1/jobs', circle);
+    if (response.status !== 202) return response;
+    await response.body?.cancel();
+  }
+  throw new Error('20,000 jobs were accepted');
+}
+
 test('Jobs are stored and queued after Redis has lost its scripts', async () => {
   const server = await ownRedis();
   const world = await apiWorld(server.url);

@@ -267,6 +267,7 @@ describe('lehr doctor', () => {
       'queues',
       'Redis',
       'Redis policy',
+      'Redis memory',
       'Redis log',
       'clock of Redis',
       'store',

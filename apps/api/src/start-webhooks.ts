@@ -1,7 +1,7 @@
 /** Starts the role `webhooks`. */
 import { homeSecret } from '@lehr/shared';
 import { createEgress, type Egress, parseAllowList } from '@lehr/shared/egress';
-import { type Keys, openRedis, redisReady } from '@lehr/shared/redis';
+import { type Keys, openRedis, redisAddress, redisReady } from '@lehr/shared/redis';
 import type { ApiParts } from './api.ts';
 import { nativeRenderer } from './dialects/native/native-renderer.ts';
 import { replicateRenderer } from './dialects/replicate/replicate-renderer.ts';
@@ -34,8 +34,8 @@ export interface RunningWebhooks {
 
 /** Opens its own connections: they wait through an outage of Redis, while those of the routes fail fast. */
 export async function startWebhooks(config: ApiConfig, parts: ApiParts): Promise<RunningWebhooks> {
-  const commands = openRedis(config.LEHR_REDIS_URL, 'worker', 'webhooks');
-  const blocking = openRedis(config.LEHR_REDIS_URL, 'blocking', 'webhooks-blocking');
+  const commands = openRedis(redisAddress(config), 'worker', 'webhooks');
+  const blocking = openRedis(redisAddress(config), 'blocking', 'webhooks-blocking');
   const disconnect = (): void => {
     commands.disconnect();
     blocking.disconnect();

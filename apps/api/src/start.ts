@@ -1,7 +1,7 @@
 /** Starts the API: connects to Redis, serves the app over its parts, runs the background sweeps, and stops all of it. */
 import type { Log, Settings } from '@lehr/shared';
 import { Janitor } from '@lehr/shared/queue';
-import { assertNoEviction, openRedis, type Redis, redisReady } from '@lehr/shared/redis';
+import { assertNoEviction, openRedis, type Redis, redisAddress, redisReady } from '@lehr/shared/redis';
 import { createApp, createOperationApp } from './app.ts';
 import { sweepAbandoned } from './calls/cancel-abandoned.ts';
 import { type ApiConfig, isLoopback } from './env.ts';
@@ -29,8 +29,8 @@ export interface RunningApi {
 /** Throws ConfigError or StartError when it cannot start; nothing is left open then. */
 export async function startApi({ config, models }: Settings<ApiConfig>, log: Log): Promise<RunningApi> {
   const listener = await listen(config.LEHR_HOST, config.LEHR_PORT);
-  const redis = openRedis(config.LEHR_REDIS_URL, 'api');
-  const subscriber = openRedis(config.LEHR_REDIS_URL, 'subscriber', 'api-subscriber');
+  const redis = openRedis(redisAddress(config), 'api');
+  const subscriber = openRedis(redisAddress(config), 'subscriber', 'api-subscriber');
   let webhooks: RunningWebhooks | undefined;
   const disconnect = (): void => {
     redis.disconnect();

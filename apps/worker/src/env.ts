@@ -5,6 +5,8 @@ import type { z } from 'zod';
 const WORKER_ENV = envSchema(
   'LEHR_HOME',
   'LEHR_REDIS_URL',
+  'LEHR_REDIS_SENTINELS',
+  'LEHR_REDIS_SENTINEL_PASSWORD',
   'LEHR_NAMESPACE',
   'LEHR_LOG_LEVEL',
   'LEHR_LOG_PROMPTS',
@@ -41,7 +43,7 @@ export const readWorkerSettings = (
 export const tasksOf = ({ LEHR_TASKS }: Pick<WorkerConfig, 'LEHR_TASKS'>): readonly Task[] =>
   LEHR_TASKS.split(',') as Task[];
 
-/** A worker without a single model would wait for ever. */
+/** A worker without any model would never get a job. */
 function taskFaults(
   { LEHR_TASKS }: Partial<WorkerConfig>,
   models: ModelsFile | undefined,

@@ -6,7 +6,7 @@ import { createEgress, parseAllowList } from '@lehr/shared/egress';
 import { type ObjectStore, openObjectStore } from '@lehr/shared/objects';
 import { GroupQueues } from '@lehr/shared/queue';
 import { RecordStore } from '@lehr/shared/records';
-import { assertNoEviction, keysOf, openRedis, redisReady } from '@lehr/shared/redis';
+import { assertNoEviction, keysOf, openRedis, redisAddress, redisReady } from '@lehr/shared/redis';
 import { AudioDesk } from './audio/audio-desk.ts';
 import { tasksOf, type WorkerConfig } from './env.ts';
 import { modelsToOpen } from './models-to-open.ts';
@@ -31,7 +31,7 @@ export async function openParts(
 ): Promise<WorkerParts> {
   const tasks = tasksOf(config);
   const keys = keysOf(config.LEHR_NAMESPACE);
-  const commands = openRedis(config.LEHR_REDIS_URL, 'worker');
+  const commands = openRedis(redisAddress(config), 'worker');
   await redisReady(commands);
   await assertNoEviction(commands);
   const leaseTimes = { leaseMs: config.LEHR_LEASE_MS, stalledCheckMs: WORKER_TIMES.janitorEveryMs };
@@ -40,8 +40,8 @@ export async function openParts(
     id: newWorkerId(hostname()),
     tasks,
     commands,
-    blocking: openRedis(config.LEHR_REDIS_URL, 'blocking'),
-    subscriber: openRedis(config.LEHR_REDIS_URL, 'subscriber'),
+    blocking: openRedis(redisAddress(config), 'blocking'),
+    subscriber: openRedis(redisAddress(config), 'subscriber'),
     keys,
     queues: await GroupQueues.open(commands, keys, leaseTimes),
     records: new RecordStore(commands, keys, { retentionMs: config.LEHR_RECORD_TTL_H * 3_600_000 }),

@@ -50,6 +50,13 @@ export const METRICS = {
     apps: ['api'],
     labels: [],
   },
+  redisMemory: {
+    name: 'lehr_redis_memory_ratio',
+    kind: 'gauge',
+    help: 'Share of the maxmemory of Redis in use; absent without a limit. From 0.8 on no job is accepted.',
+    apps: ['api'],
+    labels: [],
+  },
   jobsAccepted: {
     name: 'lehr_jobs_accepted_total',
     kind: 'counter',

@@ -3,9 +3,17 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { demoModelsFile } from '@lehr/demo-models';
-import { envSchema, objectsFolder, parseRegistry, readConfig, type Task } from '@lehr/shared';
+import {
+  ConfigError,
+  envSchema,
+  objectsFolder,
+  parseRegistry,
+  readConfig,
+  storeFaults,
+  type Task,
+} from '@lehr/shared';
 import { openObjectStore } from '@lehr/shared/objects';
-import { openRedis } from '@lehr/shared/redis';
+import { describeAddress, openRedis, redisAddress } from '@lehr/shared/redis';
 import { providersOf } from '../providers.ts';
 import { checkAudio } from './audio-check.ts';
 import type { Check } from './check.ts';
@@ -16,6 +24,8 @@ import { checkStore } from './store-check.ts';
 const DoctorEnv = envSchema(
   'LEHR_HOME',
   'LEHR_REDIS_URL',
+  'LEHR_REDIS_SENTINELS',
+  'LEHR_REDIS_SENTINEL_PASSWORD',
   'LEHR_MODELS',
   'LEHR_STORE',
   'LEHR_S3_BUCKET',
@@ -42,8 +52,8 @@ export async function* diagnose(
     const detail = (error as Error).message.replaceAll('\n  -', '');
     return void (yield { name: 'configuration', state: 'fail', detail, advice: 'README.md, Configuration.' });
   }
-  const redis = openRedis(env.LEHR_REDIS_URL, 'api', 'doctor');
-  yield* checkRedis(redis, new URL(env.LEHR_REDIS_URL).host);
+  const redis = openRedis(redisAddress(env), 'api', 'doctor');
+  yield* checkRedis(redis, describeAddress(redisAddress(env)));
   redis.disconnect();
   yield await storeCheck(env);
   const choice = {
@@ -59,7 +69,10 @@ export async function* diagnose(
 async function readEnv(source: Source) {
   const home = source.LEHR_HOME || '.lehr';
   const local = await readFile(join(home, 'redis-url'), 'utf8').catch(() => undefined);
-  return readConfig(DoctorEnv, { ...source, LEHR_REDIS_URL: source.LEHR_REDIS_URL || local?.trim() });
+  const env = readConfig(DoctorEnv, { ...source, LEHR_REDIS_URL: source.LEHR_REDIS_URL || local?.trim() });
+  const faults = storeFaults(env);
+  if (faults.length > 0) throw new ConfigError(faults);
+  return env;
 }
 
 type Env = Awaited<ReturnType<typeof readEnv>>;

@@ -1,5 +1,5 @@
 /** Checks that Redis keeps the jobs that are stored in it. */
-import { type Redis, redisNow, redisReady } from '@lehr/shared/redis';
+import { FULL_SHARE, parseMemoryShare, type Redis, redisNow, redisReady } from '@lehr/shared/redis';
 import type { Check } from './check.ts';
 
 const OLDEST = [6, 2];
@@ -19,7 +19,9 @@ export async function* checkRedis(redis: Redis, where: string): AsyncGenerator<C
     const advice = 'Start Redis, or set LEHR_REDIS_URL to its address.';
     return void (yield { name: 'Redis', state: 'fail', detail: `no answer at ${where}: ${reason}`, advice });
   }
-  yield policyCheck(await redis.info('memory'));
+  const memory = await redis.info('memory');
+  yield policyCheck(memory);
+  yield memoryCheck(memory);
   yield logCheck(await redis.info('persistence'));
   yield await clockCheck(redis);
 }
@@ -51,6 +53,17 @@ function policyCheck(memory: string): Check {
     'Set maxmemory-policy noeviction (infra/redis.conf): any other policy deletes jobs when memory is short.';
   if (value === undefined) return { name, state: 'warn', detail: 'the server does not report it', advice };
   return { name, state: 'fail', detail: value, advice };
+}
+
+function memoryCheck(memory: string): Check {
+  const name = 'Redis memory';
+  const share = parseMemoryShare(memory);
+  if (share === undefined) return { name, state: 'ok', detail: 'maxmemory sets no limit' };
+  const detail = `${Math.round(share * 100)} % of maxmemory in use`;
+  if (share < FULL_SHARE) return { name, state: 'ok', detail };
+  const advice =
+    'Raise maxmemory, or keep finished jobs for a shorter time (LEHR_RECORD_TTL_H): no job is accepted now.';
+  return { name, state: 'fail', detail, advice };
 }
 
 function logCheck(persistence: string): Check {

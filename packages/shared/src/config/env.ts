@@ -28,6 +28,22 @@ export const ENV = {
         'Redis 6.2 or newer, with `maxmemory-policy noeviction`. If it is not set, `npm start` starts its own Redis.',
       ...SECRET,
     }),
+  LEHR_REDIS_SENTINELS: z
+    .string()
+    .regex(
+      /^[^\s,:@/]+(:\d{1,5})?(,[^\s,:@/]+(:\d{1,5})?)*$/,
+      'must be host:port of each Sentinel, with commas',
+    )
+    .transform((list) => list.split(','))
+    .optional()
+    .meta({
+      description:
+        'Sentinels that name the master: `host:port` of each, with commas. The host of LEHR_REDIS_URL is then the name of the master.',
+    }),
+  LEHR_REDIS_SENTINEL_PASSWORD: z
+    .string()
+    .optional()
+    .meta({ description: 'The password of the Sentinels, if they have one.', ...SECRET }),
   LEHR_NAMESPACE: z
     .string()
     .regex(/^[a-z0-9][a-z0-9-]{0,31}$/, 'must be lower-case letters, digits and dashes')

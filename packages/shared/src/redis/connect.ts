@@ -7,29 +7,42 @@
  */
 import { Redis, type RedisOptions } from 'ioredis';
 import { LehrError } from '../errors.ts';
+import { type RedisAddress, sentinelOptions } from './address.ts';
 
 export type { Redis } from 'ioredis';
 
 /**
+ * A network can lose all packets of a connection without closing it. Each role drops a connection on which a command got no
+ * byte of reply for `socketTimeout` ms, and opens another one.
+ *
  * - `api`: a caller waits for the answer. Fails at once while disconnected and after 2 s without a reply.
- * - `worker`: queue and record commands of a worker. Waits through a reconnect, gives up on one command after 10 s.
- * - `blocking`: one blocking pop at a time. No command timeout; a silent socket is dropped after 20 s, and the pop is sent again.
- * - `subscriber`: channels only; resubscribes after a reconnect.
+ * - `worker`: queue and record commands of a worker. Waits through a reconnect, gives up on one command after 10 s. Its socket
+ *   timeout is shorter, so that a command on a lost connection is sent again in that time.
+ * - `blocking`: one blocking pop at a time. No command timeout; the pop is sent again.
+ * - `subscriber`: channels only; resubscribes after a reconnect. It sends a PING every 5 s, because a subscription waits for
+ *   no reply that could be missed.
  */
 export type ConnectionRole = 'api' | 'worker' | 'blocking' | 'subscriber';
 
 const RECONNECT_CAP_MS = 1000;
 
 const ROLE_OPTIONS: Record<ConnectionRole, RedisOptions> = {
-  api: { enableOfflineQueue: false, commandTimeout: 2000, maxRetriesPerRequest: 1 },
-  worker: { commandTimeout: 10_000, maxRetriesPerRequest: null },
+  api: { enableOfflineQueue: false, commandTimeout: 2000, socketTimeout: 4000, maxRetriesPerRequest: 1 },
+  worker: { commandTimeout: 10_000, socketTimeout: 6000, maxRetriesPerRequest: null },
   // null: a command left unanswered by a lost connection is sent again; otherwise ioredis drops it and the pop never returns.
   blocking: { socketTimeout: 20_000, maxRetriesPerRequest: null },
-  subscriber: { maxRetriesPerRequest: null },
+  subscriber: { socketTimeout: 5000, maxRetriesPerRequest: null },
 };
+const PING_EVERY_MS = 5000;
 
-export function openRedis(url: string, role: ConnectionRole, name = role as string): Redis {
-  const redis = new Redis(url, {
+/** `address` may be the URL alone. */
+export function openRedis(
+  address: string | RedisAddress,
+  role: ConnectionRole,
+  name = role as string,
+): Redis {
+  const server = typeof address === 'string' ? { url: address } : address;
+  const redis = connection(server, {
     ...ROLE_OPTIONS[role],
     connectionName: `lehr-${name}`,
     keepAlive: 5000,
@@ -37,12 +50,28 @@ export function openRedis(url: string, role: ConnectionRole, name = role as stri
     // Exponential backoff with jitter.
     retryStrategy: (times) =>
       Math.min(50 * 2 ** Math.min(times, 10), RECONNECT_CAP_MS) * (0.75 + Math.random() / 4),
+    // The server was demoted. Its name, or the Sentinels, lead to the new master; the caller repeats the command.
+    reconnectOnError: (error) => error.message.startsWith('READONLY'),
     lazyConnect: false,
   });
   // Without a listener a lost connection would end the process; the commands themselves report the loss.
   redis.on('error', () => {});
   if (role === 'api') redis.on('connect', () => coalesceWrites(redis.stream));
+  if (role === 'subscriber') pingRegularly(redis);
   return redis;
+}
+
+const connection = (address: RedisAddress, options: RedisOptions): Redis =>
+  address.sentinels
+    ? new Redis({ ...options, ...sentinelOptions(address) })
+    : new Redis(address.url, options);
+
+function pingRegularly(redis: Redis): void {
+  const timer = setInterval(() => {
+    if (redis.status === 'ready') redis.ping().catch(() => {});
+  }, PING_EVERY_MS);
+  timer.unref();
+  redis.once('end', () => clearInterval(timer));
 }
 
 /**
@@ -111,5 +140,6 @@ export async function redisNow(redis: Redis): Promise<number> {
   return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
 }
 
-/** Host and port only: the URL may carry a password. */
-const describe = (redis: Redis): string => `${redis.options.host}:${redis.options.port}`;
+/** Without user and password. */
+const describe = ({ options: { name, sentinels, host, port } }: Redis): string =>
+  sentinels ? `${name}, by ${sentinels.length} Sentinels` : `${host}:${port}`;

@@ -1,10 +1,13 @@
+export { describeAddress, type RedisAddress, redisAddress } from './address.ts';
 export {
   assertNoEviction,
+  type ConnectionRole,
   openRedis,
   type Redis,
   redisNow,
   redisReady,
 } from './connect.ts';
 export { type Keys, keysOf } from './keys.ts';
+export { FULL_SHARE, memoryShare, parseMemoryShare } from './memory.ts';
 export { isRedisOutage } from './outage.ts';
 export { defineScript, type Script } from './script.ts';

@@ -1,5 +1,5 @@
 /**
- * Tells errors that mean an outage of Redis from all others. ioredis has no common class for them, so their messages are
+ * Separates errors that mean an outage of Redis from all others. ioredis has no common class for them, so their messages are
  * compared; test/api/redis-outage.test.ts produces them with a Redis that is dead, frozen or full.
  */
 const MESSAGES = [

@@ -1,0 +1,144 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, onTestFinished, test } from 'vitest';
+import {
+  type ConnectionRole,
+  openRedis,
+  type Redis,
+  type RedisAddress,
+  redisReady,
+} from '../../packages/shared/src/redis/index.ts';
+import { freePort } from '../support/ports.ts';
+import { startRedis, type TestRedis } from '../support/redis-server.ts';
+import { tcpProxy } from '../support/tcp-proxy.ts';
+
+async function server(...extra: string[]): Promise<TestRedis> {
+  const redis = await startRedis(extra);
+  onTestFinished(() => redis.stop());
+  return redis;
+}
+
+async function client(address: string | RedisAddress, role: ConnectionRole): Promise<Redis> {
+  const redis = openRedis(address, role, `test-${role}`);
+  onTestFinished(() => redis.disconnect());
+  await redisReady(redis, 20_000);
+  return redis;
+}
+
+/** Resolves with the first value that `attempt` gives without an error. */
+async function eventually<T>(attempt: () => Promise<T>): Promise<T> {
+  let value: T | undefined;
+  await expect
+    .poll(
+      async () => {
+        value = await attempt();
+        return true;
+      },
+      { timeout: 30_000 },
+    )
+    .toBe(true);
+  return value as T;
+}
+
+test('A command of a worker on a connection that went silent is answered over a new connection', async () => {
+  const proxy = await tcpProxy((await server()).port);
+  const redis = await client(`redis://127.0.0.1:${proxy.port}`, 'worker');
+  proxy.silence();
+  expect(await redis.set('key', 'value')).toBe('OK');
+});
+
+test('A command of the API on a connection that went silent fails, and later ones use a new connection', async () => {
+  const proxy = await tcpProxy((await server()).port);
+  const redis = await client(`redis://127.0.0.1:${proxy.port}`, 'api');
+  proxy.silence();
+  await expect(redis.get('key')).rejects.toThrow('Command timed out');
+  expect(await eventually(() => redis.set('key', 'value'))).toBe('OK');
+});
+
+test('A subscriber whose connection went silent receives messages again, although it sends no command', async () => {
+  const { port, url } = await server();
+  const proxy = await tcpProxy(port);
+  const subscriber = await client(`redis://127.0.0.1:${proxy.port}`, 'subscriber');
+  const publisher = await client(url, 'worker');
+  await subscriber.subscribe('channel');
+  const message = new Promise((resolve) => subscriber.once('message', (_, text) => resolve(text)));
+  proxy.silence();
+  await eventually(async () => {
+    if ((await publisher.publish('channel', 'hello')) < 2)
+      throw new Error('only the silent connection is subscribed');
+  });
+  expect(await message).toBe('hello');
+});
+
+test.each(['api', 'worker'] as const)(
+  'A connection of role %s leaves a server that became a replica for the one that its address leads to',
+  async (role) => {
+    const [old, next] = [await server(), await server()];
+    const proxy = await tcpProxy(old.port);
+    const redis = await client(`redis://127.0.0.1:${proxy.port}`, role);
+    const admin = await client(old.url, 'worker');
+    await redis.set('key', 'before');
+    proxy.retarget(next.port);
+    await admin.call('REPLICAOF', '127.0.0.1', `${next.port}`);
+    await expect(redis.set('key', 'after')).rejects.toThrow('READONLY');
+    await eventually(() => redis.set('key', 'after'));
+    expect(await (await client(next.url, 'worker')).get('key')).toBe('after');
+  },
+);
+
+test('Connections that know the Sentinels follow a failover to the replica', async () => {
+  const master = await server();
+  const replica = await server('--replicaof', `127.0.0.1 ${master.port}`);
+  const sentinel = await startSentinel(master.port);
+  const address = { url: 'redis://primary', sentinels: [`127.0.0.1:${sentinel}`] };
+  const connections = await Promise.all((['api', 'worker'] as const).map((role) => client(address, role)));
+  const subscriber = await client(address, 'subscriber');
+  await subscriber.subscribe('channel');
+  const direct = await client(replica.url, 'worker');
+  await eventually(async () => {
+    await connections[0].set('key', 'before');
+    if ((await direct.get('key')) !== 'before') throw new Error('the replica is not in step yet');
+  });
+  const watcher = await client(`redis://127.0.0.1:${sentinel}`, 'worker');
+  await eventually(async () => {
+    const [state] = (await watcher.call('SENTINEL', 'REPLICAS', 'primary')) as unknown[];
+    if (!state) throw new Error('the Sentinel does not know the replica yet');
+  });
+
+  await master.kill();
+
+  for (const redis of connections) expect(await eventually(() => redis.get('key'))).toBe('before');
+  for (const redis of connections) expect(await eventually(() => redis.set('key', 'after'))).toBe('OK');
+  expect(await direct.get('key')).toBe('after');
+  const message = new Promise((resolve) => subscriber.once('message', (_, text) => resolve(text)));
+  await eventually(async () => {
+    if ((await connections[1].publish('channel', 'hello')) === 0) throw new Error('not subscribed yet');
+  });
+  expect(await message).toBe('hello');
+});
+
+/** The Sentinel keeps its state in its configuration file. Returns its port. */
+async function startSentinel(masterPort: number): Promise<number> {
+  const folder = await mkdtemp(join(tmpdir(), 'lehr-sentinel-'));
+  const file = join(folder, 'sentinel.conf');
+  const port = await freePort();
+  const lines = [
+    `port ${port}`,
+    'bind 127.0.0.1',
+    `sentinel monitor primary 127.0.0.1 ${masterPort} 1`,
+    'sentinel down-after-milliseconds primary 1000',
+    'sentinel failover-timeout primary 10000',
+  ];
+  await writeFile(file, `${lines.join('\n')}\n`);
+  const running = promisify(execFile)('redis-server', [file, '--sentinel']);
+  const ended = running.catch(() => {});
+  onTestFinished(async () => {
+    running.child.kill();
+    await ended;
+    await rm(folder, { recursive: true, force: true });
+  });
+  return port;
+}

@@ -1,0 +1,76 @@
+/** A TCP proxy between a client and a server, which injects the faults of a network: silence, resets, another server. */
+
+import type { AddressInfo } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
+import { onTestFinished } from 'vitest';
+
+export interface TcpProxy {
+  readonly port: number;
+  /** Connections that are open at this moment, silent ones included. */
+  readonly open: number;
+  /** From now on the open connections carry no byte in either direction, and stay open. New connections work. */
+  silence(): void;
+  /** From now on new connections are silent too, until `restore`. */
+  silenceAll(): void;
+  restore(): void;
+  /** Closes all open connections with a reset. */
+  reset(): void;
+  /** New connections lead to this port. */
+  retarget(port: number): void;
+}
+
+export async function tcpProxy(targetPort: number): Promise<TcpProxy> {
+  const pairs = new Set<{ readonly client: Socket; readonly server: Socket }>();
+  let target = targetPort;
+  let isSilent = false;
+  const listener = createServer((client) => {
+    const pair = { client, server: connect(target, '127.0.0.1') };
+    pairs.add(pair);
+    const end = (): void => {
+      pairs.delete(pair);
+      client.destroy();
+      pair.server.destroy();
+    };
+    for (const socket of [client, pair.server]) socket.on('error', end).on('close', end).setNoDelay(true);
+    if (isSilent) mute(pair);
+    else {
+      client.pipe(pair.server);
+      pair.server.pipe(client);
+    }
+  });
+  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+  const reset = (): void => {
+    for (const { client } of pairs) client.resetAndDestroy();
+  };
+  onTestFinished(() => {
+    reset();
+    listener.close();
+  });
+  const silence = (): void => {
+    for (const pair of pairs) mute(pair);
+  };
+  return {
+    port: (listener.address() as AddressInfo).port,
+    get open() {
+      return pairs.size;
+    },
+    silence,
+    silenceAll: () => {
+      isSilent = true;
+      silence();
+    },
+    restore: () => {
+      isSilent = false;
+    },
+    reset,
+    retarget: (port) => {
+      target = port;
+    },
+  };
+}
+
+/** Reads nothing more, so that the peer sees neither an answer nor an end. */
+function mute({ client, server }: { readonly client: Socket; readonly server: Socket }): void {
+  client.unpipe().pause();
+  server.unpipe().pause();
+}
