@@ -18,7 +18,7 @@ export async function runCommand(program, args, { env, signal, onMessage, quiet 
   signal?.throwIfAborted();
   const stdio = quiet ? ['ignore', 'pipe', 'pipe'] : ['ignore', 'inherit', 'inherit'];
   if (onMessage) stdio.push('ipc');
-  // A group of its own: npm and turbo, asked to stop, leave what they started running.
+  // A separate process group: when npm and turbo are stopped, they leave their children running.
   const child = spawn(program, args, { cwd: ROOT, stdio, detached: true, env: { ...process.env, ...env } });
   if (onMessage) child.on('message', onMessage);
   const output = [];

@@ -1,4 +1,4 @@
-/** How a launcher ends: on a signal, on a reason of its own, and in any case with nothing of it left running. */
+/** How a launcher ends: on a signal or on an internal failure, and always without leaving a process behind. */
 import { commandsOver } from './command.mjs';
 
 /** One Ctrl-C may arrive twice, from the terminal and through npm. */
@@ -39,7 +39,7 @@ async function patiently(what, end) {
   clearTimeout(slow);
 }
 
-/** SIGINT, SIGTERM and SIGHUP stop in order, a second one at once; so does the loss of whoever started or reads us. */
+/** SIGINT, SIGTERM and SIGHUP stop in order, a second one at once; so does the end of the process that started the launcher or reads its output. */
 export function watchForTheEnd() {
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, onSignal);
   process.on('exit', () => {

@@ -15,7 +15,7 @@ export async function openRedis({ port, password }) {
     protocol: 2,
     disableClientInfo: true,
     connectTimeout: TIMEOUT_MS,
-    // A server that reads its log back must be told apart, and a lost connection must stay lost.
+    // A server that still reads its log back must be recognised, and a lost connection must stay lost.
     enableReadyCheck: false,
     retryStrategy: () => null,
     maxRetriesPerRequest: 0,

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 export const FIRST_PROMPT = 'a red circle on a blue background';
 const WAIT_S = 30;
-/** A picture that no worker draws must not keep the launcher for ever. */
+/** The launcher must not hang when no worker draws the picture. */
 const DEADLINE_S = 180;
 const PNG_SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex');
 

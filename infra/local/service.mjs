@@ -4,10 +4,10 @@
  *   idle -> running            start()
  *   running -> waiting         it ended by itself: reported with its last lines, started again after a back-off
  *   waiting -> running         the back-off is over
- *   running -> given up        it ended too often too quickly, or said that its configuration is unusable: onGivenUp
+ *   running -> given up        it ended too often too quickly, or reported that its configuration is unusable: onGivenUp
  *   any -> stopped             stop() or kill(); nothing leads out of it
  *
- * Every child leads a process group of its own, so that Ctrl-C reaches the launcher alone and the order of stopping is
+ * Every child leads its own process group, so that Ctrl-C reaches the launcher alone and the order of stopping is
  * the launcher's to decide, and so that what the child started goes with it.
  */
 import { spawn } from 'node:child_process';

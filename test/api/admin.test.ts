@@ -46,7 +46,7 @@ describe('board', () => {
     expect(response.headers.get('location')).toBe('/admin/queues');
   });
 
-  test('The board shows new groups without a restart and opens no connection of its own', async () => {
+  test('The board shows new groups without a restart and opens no extra connection', async () => {
     const world = await apiWorld(server.url);
     expect(await queuesOf(world)).toEqual([]);
     await world.post();

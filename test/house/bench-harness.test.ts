@@ -27,25 +27,25 @@ function ratioOf(ours: readonly number[], baseline: readonly number[], options =
   return { figure, calls };
 }
 
-test('a ratio is the median of what each round gave, not the ratio of the medians', async () => {
+test('A ratio is the median of the ratios of all rounds, not the ratio of the medians', async () => {
   const { figure } = ratioOf([10, 30, 20], [5, 10, 40]);
   const row = await measure(figure);
   expect(row).toMatchObject({ value: 2, min: 0.5, max: 3, count: 3, sides: { ours: 20, baseline: 10 } });
 });
 
-test('the sides take turns in going first, and what was opened is closed', async () => {
+test('The sides take turns in running first, and every opened side is closed', async () => {
   const { figure, calls } = ratioOf([1, 1, 1], [1, 1, 1]);
   await measure(figure);
   expect(calls).toEqual(['ours', 'baseline', 'baseline', 'ours', 'ours', 'baseline', 'close']);
 });
 
-test('rounds that warm up do not count', async () => {
+test('Rounds that warm up do not count', async () => {
   const { figure } = ratioOf([100, 1, 1], [1, 1, 1], { warmUps: 1, rounds: 2 });
   expect(await measure(figure)).toMatchObject({ value: 1, max: 1, count: 2 });
 });
 
 test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY])(
-  'a side that gives %d is an error, and still closed',
+  'A side that returns %d is an error, and the side is still closed',
   async (bad) => {
     const { figure, calls } = ratioOf([bad], [1]);
     await expect(measure(figure)).rejects.toThrow(/whole stack over bare loop: ours gave/);
@@ -53,7 +53,7 @@ test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY])(
   },
 );
 
-test('a sampled figure is a percentile of its samples', async () => {
+test('A sampled figure is a percentile of its samples', async () => {
   const samples = Array.from({ length: 101 }, (_, i) => 100 - i);
   const close = async () => {};
   const open = async () => ({ samples: async () => samples, close });
@@ -61,13 +61,13 @@ test('a sampled figure is a percentile of its samples', async () => {
   expect(row).toEqual({ name: 'claim of 8', unit: 'ms', value: 99, min: 0, max: 100, count: 101 });
 });
 
-test('percentiles lie between their neighbours, and of nothing there is none', () => {
+test('Percentiles are interpolated, and an empty list has none', () => {
   expect(percentile([4, 1, 3, 2], 50)).toBe(2.5);
   expect(percentile([7], 99)).toBe(7);
   expect(() => percentile([], 50)).toThrow('no samples were taken');
 });
 
-test('the table shows machine, medians, spread, and whether the target was met', () => {
+test('The table shows machine, medians, spread, and whether the target was met', () => {
   const ratio = { name: 'stack', unit: 'pictures/s', value: 0.9612, min: 0.9, max: 1.01, count: 9 };
   const sides = { ours: 1234.5, baseline: 0.00123 };
   const sampled = { name: 'claim', unit: 'ms', value: 2.5, min: 1, max: 9, count: 500 };
@@ -87,7 +87,7 @@ test('the table shows machine, medians, spread, and whether the target was met',
   ]);
 });
 
-test('a target is met at its very bound', () => {
+test('A figure that equals its target meets it', () => {
   expect(isMet({ value: 0.95, target: { atLeast: 0.95 } })).toBe(true);
   expect(isMet({ value: 0.949, target: { atLeast: 0.95 } })).toBe(false);
   expect(isMet({ value: 2, target: { atMost: 2 } })).toBe(true);

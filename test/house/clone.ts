@@ -33,7 +33,7 @@ export function makeClone(): Clone {
         .some((part) => LEFT_OUT.has(part));
     cpSync(ROOT, path, { recursive: true, filter });
   }
-  // Half a gigabyte of modules; some disks take most of a minute to delete them, which nobody need wait for.
+  // Half a gigabyte of modules; some disks take most of a minute to delete them, and no test has to wait for that.
   const remove = (): void => spawn('rm', ['-rf', path], { detached: true, stdio: 'ignore' }).unref();
   return { path, remove };
 }

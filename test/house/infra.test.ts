@@ -15,7 +15,7 @@ const DOCKERFILES = readdirSync(join(ROOT, 'infra/docker'))
   .filter((name) => name.endsWith('.Dockerfile'))
   .map((name) => `infra/docker/${name}`);
 
-test('there is an image for the API and one for each kind of worker', () => {
+test('There is an image for the API and one for each kind of worker', () => {
   const names = ['api', 'worker-cpu', 'worker-cuda'].map((name) => `infra/docker/${name}.Dockerfile`);
   expect(DOCKERFILES).toEqual(names);
 });
@@ -191,7 +191,7 @@ test('compose.yaml sets only variables that exist, to valid values', async () =>
   }
 });
 
-test.each(Object.keys(SECRETS))('compose.yaml has no value of its own for %s', async (name) => {
+test.each(Object.keys(SECRETS))('compose.yaml has no built-in value for %s', async (name) => {
   const without = Object.fromEntries(Object.entries(SECRETS).filter(([each]) => each !== name));
   await expect(composed(without)).rejects.toThrow(/set it to/);
 });

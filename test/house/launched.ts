@@ -14,7 +14,7 @@ export class Launched {
   readonly #mark: string;
   readonly #exit: Promise<number | null>;
   readonly #listeners = new Set<() => void>();
-  #said = '';
+  #printed = '';
   #logged = '';
 
   constructor({ clone, env }: LaunchOptions) {
@@ -28,7 +28,7 @@ export class Launched {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      this.#said += text;
+      this.#printed += text;
       for (const listener of this.#listeners) listener();
     });
     this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
@@ -41,14 +41,14 @@ export class Launched {
     });
   }
 
-  /** What the launcher said so far. */
+  /** What the launcher has printed so far. */
   get said(): string {
-    return this.#said;
+    return this.#printed;
   }
 
-  /** Resolves when the launcher has said it; rejects with all it said when it ends before. */
+  /** Resolves when the launcher has printed it; rejects with all its output when it ends before. */
   says(pattern: RegExp): Promise<void> {
-    return this.#hears(() => pattern.test(this.#said));
+    return this.#hears(() => pattern.test(this.#printed));
   }
 
   /** Resolves when its children have logged it so many times. */
@@ -61,7 +61,7 @@ export class Launched {
       const look = (): void => {
         if (isThere()) resolve();
         else if (this.#child.exitCode !== null)
-          reject(new Error(`npm start ended:\n${this.#said}\n${this.#logged}`));
+          reject(new Error(`npm start ended:\n${this.#printed}\n${this.#logged}`));
         else return;
         this.#listeners.delete(look);
       };

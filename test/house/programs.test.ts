@@ -37,7 +37,7 @@ test('npm start installs ffmpeg with apt-get where PATH has none', async () => {
   expect(await ensureFfmpeg({ sudo: SUDO, 'apt-get': apt })).toBe('Installing ffmpeg with apt-get.\ndone\n');
 });
 
-test('npm start says how to get ffmpeg where apt-get cannot install it', async () => {
+test('npm start explains how to get ffmpeg where apt-get cannot install it', async () => {
   const machines: Record<string, string>[] = [{}, { sudo: SUDO, 'apt-get': 'exit 100' }];
   for (const programs of machines) {
     const message = await ensureFfmpeg(programs);

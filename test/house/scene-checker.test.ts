@@ -24,7 +24,7 @@ async function pixelsOf(file: string): Promise<Pixels> {
   return { data, width: info.width, height: info.height };
 }
 
-/** The order in which objects are found is nobody's business. */
+/** The order in which objects are found does not matter. */
 const lines = (objects: readonly SceneObject[]): string[] =>
   objects.map(({ colour, shape, size, x, y }) => JSON.stringify([colour, shape, size, x, y])).sort();
 
@@ -39,7 +39,7 @@ test.each(fixtures)(
   },
 );
 
-test('the pictures are not all right and not all wrong, in no measure', () => {
+test('The pictures are not all right and not all wrong, in no measure', () => {
   const verdicts = fixtures.flatMap(({ asked }) => asked.map(({ verdict }) => verdict));
   for (const measure of ['background', 'colours', 'shapes', 'relation', 'sizes'] as const) {
     const right = verdicts.filter((verdict) => verdict[measure]).length;

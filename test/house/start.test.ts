@@ -1,6 +1,6 @@
 /**
  * npm start from a fresh copy of the repository, as a stranger has it: modules are really installed and built, once, and
- * each test then runs an installation of its own (folder and ports) from that copy.
+ * each test then runs a separate installation (folder and ports) from that copy.
  */
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -46,7 +46,7 @@ async function installation(home: string): Promise<Installation> {
   return { env, home: join(clone.path, home), url: `http://127.0.0.1:${port}`, start };
 }
 
-test('a fresh clone installs itself, starts, and the lines of the README draw a picture', {
+test('A fresh clone installs itself, starts, and the lines of the README draw a picture', {
   timeout: INSTALL_MS,
 }, async () => {
   expect(shellBlock('start')).toMatch(/^git clone .*\ncd .*\nnpm start\n$/);
@@ -69,7 +69,7 @@ test('a fresh clone installs itself, starts, and the lines of the README draw a 
   await endsCleanly(lehr, () => lehr.terminate());
 });
 
-test('a crashed API, worker and Redis come back with all jobs, and Ctrl-C leaves no process', {
+test('A crashed API, worker and Redis come back with all jobs, and Ctrl-C leaves no process', {
   timeout: START_MS,
 }, async () => {
   const { home, url, start } = await installation('.lehr-crash');
@@ -97,7 +97,7 @@ test('a crashed API, worker and Redis come back with all jobs, and Ctrl-C leaves
   await endsCleanly(lehr, () => lehr.interrupt());
 });
 
-test('a later start says where the key lies and checks nothing again', { timeout: START_MS }, async () => {
+test('A later start says where the key lies and checks nothing again', { timeout: START_MS }, async () => {
   const { home, start } = await installation('.lehr-later');
   const first = start();
   await first.ready();
@@ -112,7 +112,7 @@ test('a later start says where the key lies and checks nothing again', { timeout
   await endsCleanly(second, () => second.terminate());
 });
 
-test('after a launcher was killed, the next one takes over what it left, however long that takes to answer', {
+test('After a launcher was killed, the next one takes over what it left, however long that takes to answer', {
   timeout: START_MS,
 }, async () => {
   const { home, url, start } = await installation('.lehr-killed');
@@ -146,7 +146,7 @@ test('after a launcher was killed, the next one takes over what it left, however
   await endsCleanly(second, () => second.terminate());
 });
 
-test('installations run side by side, but two launchers do not share a folder', {
+test('Installations run side by side, but two launchers do not share a folder', {
   timeout: START_MS,
 }, async () => {
   const [one, other] = [await installation('.lehr-one'), await installation('.lehr-other')];
@@ -165,7 +165,7 @@ test('installations run side by side, but two launchers do not share a folder', 
 });
 
 test.each(['LEHR_PORT', 'LEHR_WORKER_PORT'])(
-  'a taken %s is named with what to set',
+  'A taken %s is named with what to set',
   { timeout: START_MS },
   async (name) => {
     const { env, start } = await installation('.lehr-taken');
@@ -180,7 +180,7 @@ test.each(['LEHR_PORT', 'LEHR_WORKER_PORT'])(
   },
 );
 
-test('a variable that makes no sense is named before anything starts', { timeout: START_MS }, async () => {
+test('A variable that makes no sense is named before anything starts', { timeout: START_MS }, async () => {
   const { env } = await installation('.lehr-senseless');
   const lehr = new Launched({ clone: clone.path, env: { ...env, LEHR_PORT: 'http', LEHR_API_KEY: 'short' } });
   onTestFinished(() => lehr.killAll());
@@ -190,7 +190,7 @@ test('a variable that makes no sense is named before anything starts', { timeout
   expect(existsSync(join(clone.path, '.lehr-senseless'))).toBe(false);
 });
 
-test('an address that others can reach is refused without a key of your own', {
+test('An address that others can reach is refused without a key of your own', {
   timeout: START_MS,
 }, async () => {
   const { env } = await installation('.lehr-open');
@@ -202,7 +202,7 @@ test('an address that others can reach is refused without a key of your own', {
   expect(lehr.marked()).toEqual([]);
 });
 
-test('a Redis that does not answer is named, and its password is not', { timeout: START_MS }, async () => {
+test('A Redis that does not answer is named, and its password is not', { timeout: START_MS }, async () => {
   const { env } = await installation('.lehr-elsewhere');
   const { host } = new URL(UNREACHABLE_URL);
   const lehr = new Launched({
@@ -216,7 +216,7 @@ test('a Redis that does not answer is named, and its password is not', { timeout
   expect(lehr.marked()).toEqual([]);
 });
 
-test('the models that ship with the copy are offered, and where there are none an untrained one', async () => {
+test('The models that ship with the copy are offered, and where there are none an untrained one', async () => {
   const { defaultModels } = (await import(join(clone.path, 'infra/local/models.mjs'))) as {
     defaultModels(where: { home: string; say(text: string): void }): Promise<string>;
   };

@@ -172,7 +172,7 @@ test('A BullMQ worker closes without waiting for jobs claimed with getNextJob', 
   await expect(job?.moveToCompleted('late', 'token', false)).rejects.toThrow(/closed/i);
 });
 
-test('A failed child releases its parent with a deferred failure if failParentOnFailure is set; otherwise the parent waits for ever', async () => {
+test('A failed child releases its parent with a deferred failure if failParentOnFailure is set; otherwise the parent never leaves the waiting state', async () => {
   const world = await queueWorld(server.url);
   const flow = new FlowProducer({ connection: testRedis(server.url), prefix: world.keys.prefix });
   const parents = new Queue('parents', { connection: world.redis, prefix: world.keys.prefix });

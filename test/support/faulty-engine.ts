@@ -1,6 +1,6 @@
 /**
  * The real engine on a simulated device, as a child process, with faults for marked prompts: `CRASH` ends the process with
- * SIGSEGV when the engine runs such a sample, `HANG` blocks its thread for ever.
+ * SIGSEGV when the engine runs such a sample, `HANG` blocks its thread permanently.
  */
 import { Engine } from '../../apps/worker/src/engine/engine.ts';
 import type { FromEngine, SampleId, ToEngine } from '../../apps/worker/src/engine/protocol.ts';

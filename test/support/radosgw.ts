@@ -176,7 +176,7 @@ interface Cluster {
   readonly gateway: number | undefined;
 }
 
-/** `ms mon client mode = crc`: without it, radosgw waits for ever in AUTH_CONNECTING. */
+/** `ms mon client mode = crc`: without it, radosgw hangs in AUTH_CONNECTING. */
 function cephConf(directory: string, { fsid, osd, monAddress, gateway }: Cluster): string {
   return `[global]
 fsid = ${fsid}

@@ -1,4 +1,4 @@
-/** A program for tests that stands in for another one. */
+/** A program for tests that replaces another one. */
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

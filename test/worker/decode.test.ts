@@ -191,7 +191,7 @@ describe('decodeAudio', () => {
     await expect(tooShort).rejects.toMatchObject({ code: 'too-large' });
   });
 
-  it('A codec of old WAV files is decoded', async () => {
+  it('A codec of older WAV files is decoded', async () => {
     // One block of IMA ADPCM, 4 bytes of header and 4 bits a sample: silence.
     const format = wavFormat({ tag: 0x11, channels: 1, rate: 16_000, bits: 4 }, [2, 0, 249, 1]);
     format.writeUInt16LE(256, 20);

@@ -66,7 +66,7 @@ const hasProgress = (world: WorkerWorld, id: JobId) =>
 const draws = (world: WorkerWorld, count: number, steps = 20) =>
   Promise.all(Array.from({ length: count }, (_, seed) => world.draw({ seed, steps })));
 
-test('kill -9 of the engine in the middle of a batch costs time and no attempt', async () => {
+test('A kill -9 of the engine in the middle of a batch costs time and no attempt', async () => {
   const world = await workerWorld(server.url);
   const worker = await world.simulated({ latency: SLOW });
   const { engine } = await worker.logged('simulated worker serves');
@@ -78,7 +78,7 @@ test('kill -9 of the engine in the middle of a batch costs time and no attempt',
   for (const id of ids) expect(await world.records.read(id)).toMatchObject({ attempt: 1 });
 });
 
-test('kill -9 of the engine fails no job, not even one that was alone in its batch', async () => {
+test('A kill -9 of the engine fails no job, not even one that was alone in its batch', async () => {
   const world = await workerWorld(server.url);
   const worker = await world.simulated({ latency: SLOW });
   const { engine } = await worker.logged('simulated worker serves');

@@ -1,4 +1,4 @@
-/** Half precision where the engine has Float16Array. In a process of its own: ONNX Runtime looks for that array once. */
+/** Half precision where the engine has Float16Array. In a separate process: ONNX Runtime looks for that array once. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

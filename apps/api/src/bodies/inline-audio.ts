@@ -28,7 +28,7 @@ export function decodeDataUri(uri: string): InlineAudio | undefined {
 const withoutEscapes = (base64: string): string =>
   base64.includes('%') ? base64.replace(/%2b/gi, '+').replace(/%2f/gi, '/').replace(/%3d/gi, '=') : base64;
 
-/** What stands in the body for audio number `index`; it names the content, so that two bodies differ when their audio does. */
+/** The text that replaces audio number `index` in the body; it names the content, so that two bodies differ when their audio does. */
 export const referenceTo = (index: number, bytes: Uint8Array): string =>
   `data:;reference=${index};sha256=${hash('sha256', bytes, 'base64url')},`;
 

@@ -43,7 +43,7 @@ const isLongAudio = (value: unknown): value is string =>
 function taken(uri: string, audio: InlineAudio[]): string {
   const decoded = decodeDataUri(uri);
   if (!decoded) return 'data:,';
-  // A copy of its own: a small buffer may share memory that cannot be transferred.
+  // Copied: a small buffer may share memory that cannot be transferred.
   const bytes = new Uint8Array(decoded.bytes);
   audio.push({ contentType: decoded.contentType, bytes });
   return referenceTo(audio.length - 1, bytes);

@@ -80,7 +80,7 @@ export class AudioDesk {
   }
 
   /**
-   * The log-mel of the window at `startSample`: [melBins, frames], row-major. Silence stands in for what the waveform does
+   * The log-mel of the window at `startSample`: [melBins, frames], row-major. Silence replaces what the waveform does
    * not have, and for everything from `endSample` on: speech past a cut belongs to the next window.
    */
   async mel(

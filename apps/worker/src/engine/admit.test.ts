@@ -22,7 +22,7 @@ test('A long sample that has waited long joins before a short new one', () => {
   expect(admitted(waiting, { rowCap: 2 })).toEqual([waiting[1]]);
 });
 
-test('A stream of short samples does not keep a long sample out for ever', () => {
+test('A stream of short samples never keeps a long sample out permanently', () => {
   const long = sample(50);
   for (let second = 0; second < 60; second++) {
     const now = second * 1000;

@@ -2,7 +2,7 @@
  * Chooses the samples that join the running batch at a step boundary. A pure function.
  *
  * Shortest remaining work first, so that a 4-step sample does not wait behind 50-step ones; with ageing, so that a long
- * sample does not wait for ever: waiting lowers its rank as if it had fewer steps to go.
+ * sample does not starve: waiting lowers its rank as if it had fewer steps to go.
  */
 
 export interface LaneMember {

@@ -52,7 +52,7 @@ test('No further lane has room while the most lanes are running', () => {
   expect(rows.room('lane-0')).toEqual({ running: true, freeRows: 7 });
 });
 
-test('The rows of a sample are freed once, and the listener is told once', () => {
+test('The rows of a sample are freed once, and the listener is called once', () => {
   const { rows, freed } = laneRows();
   rows.take(sample(1), LANE, 2);
   rows.release(sample(1));

@@ -1,7 +1,7 @@
 /**
  * Starts the engine as a child process and watches it.
  *
- * It is a process of its own because a graph run blocks its JavaScript thread, and because a segfault, a sticky CUDA error or
+ * It is a separate process because a graph run blocks its JavaScript thread, and because a segfault, a sticky CUDA error or
  * the OOM killer ends the whole process in which it happens.
  */
 import { type ChildProcess, fork } from 'node:child_process';

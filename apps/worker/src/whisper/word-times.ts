@@ -1,5 +1,5 @@
 /**
- * The time of each word: the decoder reads the finished text once more, and the cross-attention of its alignment heads
+ * The time of each word: the decoder reads the finished text again, and the cross-attention of its alignment heads
  * shows which audio belongs to which token (openai/whisper, timing.py).
  */
 import { beginnings, mean, standardise } from './alignment.ts';

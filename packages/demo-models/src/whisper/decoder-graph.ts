@@ -102,7 +102,7 @@ const dimension = (graph: GraphBuilder, value: string, axis: number): string =>
 const TOKENS = 'model.decoder.embed_tokens.weight';
 const POSITIONS = 'model.decoder.embed_positions.weight';
 const TOKEN_GAIN = 2;
-/** Large, because with smaller values random weights repeat one token for ever. */
+/** Large, because with smaller values random weights repeat one token without end. */
 const POSITION_DEVIATION = 1.5;
 
 const tokenTable = ({ weights, plan }: WhisperContext): string =>

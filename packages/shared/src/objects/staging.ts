@@ -13,7 +13,7 @@ import { join } from 'node:path';
 const SURELY_DEAD_MS = 3_600_000;
 
 const HOST = hostname().replace(/[^A-Za-z0-9-]/g, '-');
-/** Tells this process from an earlier one with the same pid, as in a restarted container. */
+/** Distinguishes this process from an earlier one with the same pid, as in a restarted container. */
 const INSTANCE = randomBytes(4).toString('hex');
 const NAME = /^(?<host>[A-Za-z0-9-]+)\.(?<pid>\d+)\.(?<instance>[0-9a-f]{8})\.\d+$/;
 

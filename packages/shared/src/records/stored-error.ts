@@ -4,7 +4,7 @@ import { type JobError, JobErrorSchema } from '../contracts/job.ts';
 import { ERROR_CODES, type PlainError } from '../errors.ts';
 
 export const StoredErrorSchema = JobErrorSchema.extend({
-  /** Not on the wire as they stand: their pointers are into the native request, and a dialect has names of its own. */
+  /** Not on the wire as they stand: their pointers are into the native request, and a dialect uses other names. */
   problems: z.array(z.object({ pointer: z.string(), detail: z.string() })).optional(),
 });
 export type StoredError = z.output<typeof StoredErrorSchema>;

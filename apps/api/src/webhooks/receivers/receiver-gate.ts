@@ -42,7 +42,7 @@ const MAX_WAITING_MS = 5000;
 const MIN_DELAY_MS = 20;
 /** When a receiver recovers, the deliveries that were delayed while it hung come back within this time. */
 const MAX_DELAY_MS = 30_000;
-/** Delayed deliveries ask at twice the expected service rate: the estimate may be too low, and asking is cheap. */
+/** Delayed deliveries try again at twice the expected service rate: the estimate may be too low, and a try is cheap. */
 const EAGERNESS = 2;
 /** Above this, receivers without a running delivery are forgotten: callers choose the URLs. */
 const MAX_RECEIVERS = 5000;
