@@ -66,7 +66,7 @@ export class Service {
     this.#options.onStarted?.();
   }
 
-  /** SIGTERM, then SIGKILL for the whole group after `stopMs`. Resolves when nothing of it is left. */
+  /** SIGTERM, then SIGKILL for the whole group after `stopMs`. Resolves when all of its processes have ended. */
   async stop() {
     clearTimeout(this.#timer);
     const wasRunning = this.#state === 'running';

@@ -331,7 +331,7 @@ describe('event streams', () => {
       expect(await (await ask('GET', eventsOf(id))).text()).toContain('job.canceled');
   });
 
-  test('Link streams of a tenant are counted together and apart from those of its keys', async () => {
+  test('Link streams of a tenant are counted together and separately from those of its keys', async () => {
     const streams = new Streams();
     const world = await apiWorld(server.url, { streams });
     const { ask } = await keyHolder(world, 'acme');

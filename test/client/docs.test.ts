@@ -42,7 +42,7 @@ function blockOf(page: string, language: string, label: string): string {
 }
 
 describe('docs/client.md', () => {
-  /** Builds a program of the page. It lies inside the repository, where Node finds its packages. */
+  /** Builds a program of the page. It is inside the repository, where Node finds its packages. */
   async function programOf(label: string): Promise<string> {
     const cache = join(ROOT, 'node_modules/.cache');
     mkdirSync(cache, { recursive: true });

@@ -173,7 +173,7 @@ describe('a prediction', () => {
     expect(pictureFile(new Uint8Array(await jpeg.arrayBuffer())).format).toBe('jpeg');
     // A prediction is also readable as a job.
     expect(await stack.over(`job_${created.id}`)).toMatchObject({ status: 'succeeded' });
-    // Links are signed anew for each response, so the output is not compared.
+    // Links are signed again for each response, so the output is not compared.
     expect(await client.predictions.get(created.id)).toMatchObject({ status: 'succeeded' });
   });
 

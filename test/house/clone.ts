@@ -1,4 +1,4 @@
-/** A fresh copy of the repository, with what git would hand out and nothing that was installed or built. */
+/** Makes a fresh copy of the repository: the files that git has, without anything installed or built. */
 import { execFileSync, spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, realpathSync } from 'node:fs';
 import { tmpdir } from 'node:os';

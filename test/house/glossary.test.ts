@@ -82,7 +82,7 @@ const sourceFiles = (): string[] => {
   );
 };
 
-/** The dropped phrases: what stands in `code` in the first column of the last table. */
+/** The dropped phrases: everything in `code` in the first column of the last table. */
 function droppedPhrases(): Phrase[] {
   const [, table] = readText(GLOSSARY).split('\n## Dropped words\n');
   return [...table.matchAll(/^\|([^|]*)\|/gm)].flatMap(([, cell]) =>

@@ -1,4 +1,4 @@
-/** `npm start` as a test drives it: what it says, what it started, how it ends. */
+/** Runs `npm start` for a test: its output, the processes that it started, and its end. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -74,13 +74,13 @@ export class Launched {
     return this.says(/Ctrl-C stops everything/);
   }
 
-  /** To npm alone, as a supervisor does it. Resolves with the exit code. */
+  /** Sends a signal to npm alone, as a supervisor does. Resolves with the exit code. */
   terminate(): Promise<number | null> {
     this.#child.kill('SIGTERM');
     return this.#exit;
   }
 
-  /** To npm and the launcher at once, as a terminal does it. */
+  /** Sends a signal to npm and the launcher at once, as a terminal does. */
   interrupt(): Promise<number | null> {
     process.kill(-this.pid, 'SIGINT');
     return this.#exit;
@@ -102,12 +102,12 @@ export class Launched {
     return below(this.pid);
   }
 
-  /** Those processes that carry this launch's mark in their environment, wherever they hang by now. */
+  /** The processes that have the mark of this launch in their environment, whatever their parent is by now. */
   marked(): Descendant[] {
     return processes().filter(({ pid }) => readProc(pid, 'environ').split('\0').includes(this.#mark));
   }
 
-  /** For the end of a test that failed halfway. */
+  /** Kills every process of this launch, for a test that failed halfway. */
   killAll(): void {
     for (const { pid } of [...this.descendants(), ...this.marked()]) killQuietly(pid);
     if (this.#child.exitCode === null) killQuietly(this.pid);

@@ -1,4 +1,4 @@
-/** Doorways and arrows hold: each rule of infra/lint/doorways.grit refuses what it should and lets the allowed place be. */
+/** Each rule of infra/lint/doorways.grit refuses the imports that it should, and accepts the allowed ones. */
 import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -311,11 +311,11 @@ interface Planted {
   readonly statement?: string;
 }
 
-/** A small tree with the repository's own lint settings, somewhere else. Imports of one file are one per line. */
+/** Writes a small tree with the lint settings of the repository to a new folder. Imports of one file are one per line. */
 function plant(imports: readonly Planted[]): string {
   const home = realpathSync(mkdtempSync(join(tmpdir(), 'lehr-lint-')));
   onTestFinished(() => rmSync(home, { recursive: true }));
-  // Where a clone lies must not matter, and tests are exempt: a folder of that name is the unkindest place.
+  // The path of a clone must not matter. Test folders are exempt from the rules, so a parent folder named test is the hardest case.
   const folder = join(home, 'test/bench');
   for (const path of ['biome.json', '.gitignore', RULES]) cpSync(join(ROOT, path), join(folder, path));
   for (const { path, source, statement = `import '${source}';` } of imports) {

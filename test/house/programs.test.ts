@@ -1,4 +1,4 @@
-/** How npm start gets the programs that are no modules. */
+/** How npm start gets the programs that are not npm modules. */
 import { execFile } from 'node:child_process';
 import { symlinkSync } from 'node:fs';
 import { chmod, writeFile } from 'node:fs/promises';

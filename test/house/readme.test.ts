@@ -1,4 +1,4 @@
-/** What the README and CONTRIBUTING say is so. Shell blocks are run by start.test.ts, under the label they carry. */
+/** The README and CONTRIBUTING agree with the code. start.test.ts runs the shell blocks, which it finds by their labels. */
 import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';

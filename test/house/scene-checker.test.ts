@@ -1,4 +1,4 @@
-/** The checker says what the Python checker, which watched over the training, says of the same pictures. */
+/** The checker gives the same results as the Python checker of the training on the same pictures. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import sharp from 'sharp';

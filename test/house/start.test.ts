@@ -237,7 +237,7 @@ test('The models that ship with the copy are offered, and where there are none a
   expect(said).toHaveLength(1);
 });
 
-/** Ends it with exit code 0, after which nothing of all it started is alive. */
+/** Ends it with exit code 0, after which no process that it started is alive. */
 async function endsCleanly(lehr: Launched, end: () => Promise<number | null>): Promise<void> {
   const started = lehr.descendants();
   for (const part of ['redis-server', 'api/dist/main.js', 'worker/dist/main.js', 'engine/process.js']) {

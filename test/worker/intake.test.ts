@@ -145,7 +145,7 @@ test('A job whose deadline passed before its claim and a job that was started to
   expect(await world.records.read(tried)).toMatchObject({ error: { code: 'attempts-exhausted' } });
 });
 
-test('A job whose attempts are used up fails with a whole sentence of ours, not with the text of BullMQ', async () => {
+test('A job whose attempts are used up fails with a message of Lehr and not with the text of BullMQ', async () => {
   const world = await intakeWorld();
   const tried = await world.submit(speech);
   await world.redis.hset(world.keys.record(tried), 'attempt', MAX_ATTEMPTS);

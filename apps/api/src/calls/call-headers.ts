@@ -9,7 +9,7 @@ export const IDEMPOTENCY_HEADER = {
   }),
 };
 
-/** The longest wait that a request may ask for. */
+/** The longest wait that a request may have. */
 export const MAX_WAIT_S = 60;
 
 /** `Prefer: wait=10`; `wait` alone stands for the longest wait (RFC 7240). Undefined without a wait. */

@@ -50,7 +50,7 @@ export interface Admitted {
   readonly quota?: Quota | undefined;
 }
 
-/** How often to ask again while an earlier request with the same Idempotency-Key is being stored. */
+/** How often to try again while an earlier request with the same Idempotency-Key is being stored. */
 const PENDING_POLL_MS = 10;
 /** A job refused for its wait may be sent again after this share of the wait, at random. */
 const RETRY_AFTER_FRACTION = 0.5;

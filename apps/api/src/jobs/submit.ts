@@ -89,7 +89,7 @@ export async function submitJob(
     : await records.create(job, () => queues.of(queue).add(job, admission.score));
   const record = created.record ?? (await records.read(job.id));
   if (!record) throw new LehrError('internal', `Job ${job.id} was stored but cannot be read.`);
-  // With our admission time the existing record is ours: the client repeats a create whose reply was lost.
+  // An existing record with the admission time of this request is its own: the create was repeated after a lost reply.
   if (created.code !== 'exists' || record.admitted_at === admission.now) return { record, how: 'new', quota };
   // This request was so slow that another with the same key made the job in its place, and was charged for it.
   await parts.quotas.refund(caller, cost);

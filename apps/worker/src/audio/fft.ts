@@ -7,7 +7,7 @@ export interface Complex {
 
 interface Stage {
   readonly radix: 2 | 4 | 5;
-  /** Transforms of the stages before lie this far apart. */
+  /** Distance between the transforms of the earlier stages. */
   readonly stride: number;
   /** Butterflies per stride. */
   readonly count: number;

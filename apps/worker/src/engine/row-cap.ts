@@ -76,7 +76,7 @@ export class RowCap {
     for (const rows of this.#msByRows.keys()) if (rows > cap) this.#msByRows.delete(rows);
   }
 
-  /** Lowers the ceiling for good: more rows do not fit into the device's memory. */
+  /** Lowers the ceiling permanently: more rows do not fit into the device's memory. */
   limit(rows: number): void {
     this.#ceiling = Math.max(1, Math.min(this.#ceiling, rows));
   }

@@ -50,7 +50,7 @@ const TRIED_TOO_OFTEN: PlainError = {
   code: 'attempts-exhausted',
   message: `The job was started ${MAX_ATTEMPTS} times and never finished. It is not tried again.`,
 };
-/** BullMQ marks such a job and leaves failing it to us. */
+/** BullMQ only marks such a job; the process that claims it must fail it. */
 const STALLED_TOO_OFTEN: PlainError = {
   code: 'attempts-exhausted',
   message: 'The workers that ran the job stopped renewing its lease too often. It is not tried again.',

@@ -16,7 +16,7 @@ const MIN_AVG_LOG_PROBABILITY = -1;
 const NO_SPEECH_THRESHOLD = 0.6;
 const TEMPERATURE_STEP = 0.2;
 
-/** No speech: the decoder found silence likely, and the text it wrote all the same is unlikely. Such text is dropped. */
+/** No speech: the decoder found silence likely and wrote a text that is unlikely. Such text is dropped. */
 export const isSilence = ({ noSpeechProbability, avgLogProbability }: Quality): boolean =>
   mayBeSilence(noSpeechProbability) && avgLogProbability <= MIN_AVG_LOG_PROBABILITY;
 

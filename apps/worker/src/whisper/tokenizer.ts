@@ -127,7 +127,7 @@ export class WhisperTokenizer {
       at += word.length;
       tokens = [];
     }
-    // Bytes left over at the end are not a complete character: they become a piece of their own.
+    // Bytes left over at the end are not a complete character: they become a separate piece.
     if (tokens.length > 0) pieces.push({ word: this.decode(tokens, EVERYTHING), tokens });
     return pieces;
   }

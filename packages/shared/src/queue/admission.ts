@@ -74,7 +74,7 @@ export type Admission =
       readonly startTag: number;
       readonly now: number;
     }
-  /** The job of this idempotency key is about to be stored: ask again. */
+  /** The job of this idempotency key is about to be stored: try again soon. */
   | { readonly code: 'pending'; readonly id: JobId }
   /** An earlier request made the job: `replay` by its idempotency key, `adopted` because that request got no answer. */
   | { readonly code: 'replay' | 'adopted'; readonly id: JobId }

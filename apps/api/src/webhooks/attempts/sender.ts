@@ -19,7 +19,7 @@ export interface Message {
 export interface Sent {
   readonly reply: Reply;
   readonly attempt: DeliveryAttempt;
-  /** Why there was no reply, with details that are for our log only. */
+  /** Why there was no reply, with details that are only for Lehr's log. */
   readonly error?: EgressError;
 }
 

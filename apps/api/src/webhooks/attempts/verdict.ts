@@ -23,7 +23,7 @@ const JITTER = 0.1;
 const MAX_RETRY_AFTER_MS = 24 * HOUR;
 const DEFAULT_PAUSE_MS = 5 * SECOND;
 const MAX_PAUSE_MS = 5 * MINUTE;
-/** The receiver is overloaded or limits our rate: all deliveries to it pause. */
+/** The receiver is overloaded or limits the rate: all deliveries to it pause. */
 const BUSY = [429, 502, 503, 504];
 const GONE = 410;
 

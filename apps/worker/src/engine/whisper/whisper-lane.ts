@@ -208,7 +208,7 @@ export class WhisperLane implements TurnTaker {
     }
   }
 
-  /** Runs windows together, and in halves when that fails; a window that fails alone fails for good. False when it was split. */
+  /** Runs windows together, and in halves when that fails; a window that fails alone has failed. Returns false when it was split. */
   async #inParts(
     windows: readonly WhisperWindow[],
     run: (part: readonly WhisperWindow[]) => Promise<void>,

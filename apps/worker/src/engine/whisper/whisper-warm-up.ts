@@ -1,6 +1,6 @@
 /**
  * Warm-up of a Whisper model, before it serves any job: runs every graph and measures the duration of a call by its number
- * of windows, for as long as more windows increase the throughput. Encoder and decoder are measured apart, because their
+ * of windows, for as long as more windows increase the throughput. Encoder and decoder are measured separately, because their
  * knees differ a lot.
  */
 import type { Clock } from '@lehr/shared';
