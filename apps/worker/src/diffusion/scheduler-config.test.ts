@@ -18,7 +18,6 @@ describe('parseSchedulerConfig', () => {
       "clip_sample": false
     }`);
     expect(config).toMatchObject({
-      className: 'PNDMScheduler',
       betaStart: 0.00085,
       betaEnd: 0.012,
       betaSchedule: 'scaled_linear',

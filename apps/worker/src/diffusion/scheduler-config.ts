@@ -6,7 +6,7 @@
 import { LehrError } from '@lehr/shared';
 import { z } from 'zod';
 
-/** The classes with a variance-preserving schedule of betas, unlike EDM and flow matching. */
+/** The classes with a variance-preserving schedule of betas, unlike EDM and flow matching. The job chooses the sampler, not the class. */
 const CLASSES = [
   'DDIMScheduler',
   'DDPMScheduler',
@@ -42,7 +42,6 @@ const schema = z
     set_alpha_to_one: z.boolean().nullish(),
     rescale_betas_zero_snr: z.boolean().default(false),
     use_karras_sigmas: z.boolean().nullish(),
-    algorithm_type: z.string().nullish(),
     skip_prk_steps: z.boolean().nullish(),
     original_inference_steps: z.int().positive().default(50),
     timestep_scaling: z.number().positive().default(10),
@@ -68,8 +67,6 @@ const schema = z
     error: 'must hold num_train_timesteps values',
   })
   .transform((raw) => ({
-    /** The diffusers class chosen by the model's authors; decides the default sampler. */
-    className: raw._class_name ?? undefined,
     trainTimesteps: raw.num_train_timesteps,
     betaSchedule: raw.beta_schedule,
     betaStart: raw.beta_start,
@@ -88,7 +85,6 @@ const schema = z
     rescaleBetasZeroSnr: raw.rescale_betas_zero_snr,
     /** Used by euler and unipc only: for the dpmpp samplers the sampler's name decides. */
     useKarrasSigmas: raw.use_karras_sigmas ?? false,
-    algorithmType: raw.algorithm_type ?? undefined,
     skipPrkSteps: raw.skip_prk_steps ?? undefined,
     /** LCM: length of the timestep grid that the model was distilled on. */
     originalInferenceSteps: raw.original_inference_steps,

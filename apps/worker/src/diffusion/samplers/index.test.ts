@@ -1,7 +1,7 @@
 import type { LehrError } from '@lehr/shared';
 import { describe, expect, it } from 'vitest';
 import { sd15Config } from '../../../../../test/support/sampler-golden.ts';
-import { createSamplerRun, defaultSampler, samplersFor, stepRange } from './index.ts';
+import { createSamplerRun, samplersFor, stepRange } from './index.ts';
 import { SAMPLER_NAMES, type SamplerName } from './sampler.ts';
 import type { SamplerRunOptions } from './unchecked-run.ts';
 
@@ -104,23 +104,6 @@ describe('stepRange', () => {
       expect([min - 1, min, max, max + 1].map(possible)).toEqual([false, true, true, false]);
       for (let steps = min; steps <= max; steps += 13) expect(possible(steps)).toBe(true);
     }
-  });
-});
-
-describe('defaultSampler', () => {
-  it.each([
-    [{ _class_name: 'PNDMScheduler' }, 'pndm'],
-    [{ _class_name: 'DDIMScheduler' }, 'ddim'],
-    [{ _class_name: 'EulerDiscreteScheduler' }, 'euler'],
-    [{ _class_name: 'EulerAncestralDiscreteScheduler' }, 'euler_a'],
-    [{ _class_name: 'DPMSolverMultistepScheduler' }, 'dpmpp_2m'],
-    [{ _class_name: 'DPMSolverMultistepScheduler', use_karras_sigmas: true }, 'dpmpp_2m_karras'],
-    [{ _class_name: 'LCMScheduler' }, 'lcm'],
-    [{ _class_name: 'UniPCMultistepScheduler' }, 'unipc'],
-    [{ _class_name: 'HeunDiscreteScheduler' }, 'ddim'],
-    [{ _class_name: 'PNDMScheduler', ...zeroSnr }, 'euler'],
-  ])('The default sampler of %j is %s', (fields, want) => {
-    expect(defaultSampler(sd15Config(fields))).toBe(want);
   });
 });
 

@@ -36,45 +36,9 @@ export function samplersFor(config: SchedulerConfig): SamplerName[] {
   return SAMPLER_NAMES.filter((name) => SAMPLER_KINDS[name].refusal?.(config) === undefined);
 }
 
-/**
- * The sampler of the diffusers class that the model's authors chose; the first sampler that can run when Lehr does not have
- * that class.
- */
-export function defaultSampler(config: SchedulerConfig): SamplerName {
-  const chosen = samplerOfClass(config);
-  const offered = samplersFor(config);
-  return chosen && offered.includes(chosen) ? chosen : offered[0];
-}
-
 /** The step counts for text to image: all from `min` to `max`. */
 export function stepRange(name: SamplerName, config: SchedulerConfig): StepRange {
   return rangeOf(SAMPLER_KINDS[name], setupOf({ name, config, steps: 1 }));
-}
-
-function samplerOfClass({
-  className,
-  useKarrasSigmas,
-  algorithmType,
-}: SchedulerConfig): SamplerName | undefined {
-  switch (className) {
-    case 'DDIMScheduler':
-      return 'ddim';
-    case 'EulerDiscreteScheduler':
-      return 'euler';
-    case 'EulerAncestralDiscreteScheduler':
-      return 'euler_a';
-    case 'DPMSolverMultistepScheduler':
-      if (!useKarrasSigmas) return 'dpmpp_2m';
-      return algorithmType === 'sde-dpmsolver++' ? 'dpmpp_2m_sde_karras' : 'dpmpp_2m_karras';
-    case 'LCMScheduler':
-      return 'lcm';
-    case 'PNDMScheduler':
-      return 'pndm';
-    case 'UniPCMultistepScheduler':
-      return 'unipc';
-    default:
-      return undefined;
-  }
 }
 
 function checkSteps(name: SamplerName, setup: SamplerSetup): void {
