@@ -18,6 +18,7 @@ const LONG = [
   'test/conformance/whisper-transformers.test.ts',
   'test/worker/faults.test.ts',
   'test/e2e/footprint.test.ts',
+  'test/e2e/log-canary.test.ts',
   'test/worker/cancels.test.ts',
   'test/contracts/object-store.test.ts',
 ];

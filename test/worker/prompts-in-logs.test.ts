@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { bundle } from '../support/bundle.ts';
+import { startProgram } from '../support/lehr-process.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { workerWorld } from '../support/worker-world.ts';
 
@@ -28,4 +30,14 @@ test('No line of the log of a worker contains a prompt; the start of a job is lo
 test('With LEHR_LOG_PROMPTS the start of a job is logged with its prompt', async () => {
   const lines = await linesOf({ LEHR_LOG_PROMPTS: 'true' });
   expect(lines).toContainEqual(expect.objectContaining({ msg: 'job started', prompt: PROMPT }));
+});
+
+test('An error of Redis that nothing catches ends the process and is logged without its command', async () => {
+  const program = await bundle('../support/uncaught-error.ts', import.meta.url);
+  const process = startProgram(program, {}, [server.url, PROMPT]);
+  expect(await process.exited()).toBe(1);
+  expect(await process.logged('uncaught error; the process ends')).toMatchObject({
+    error: { message: expect.stringContaining('WRONGTYPE') },
+  });
+  expect(JSON.stringify(process.lines)).not.toContain('otter');
 });

@@ -1,6 +1,6 @@
 /** The API as a process. Exit codes: 0 stopped, 1 internal error, 69 a dependency is unavailable, 78 bad configuration. */
 import { fileURLToPath } from 'node:url';
-import { ConfigError, createLog, type Log } from '@lehr/shared';
+import { ConfigError, createLog, type Log, logUncaught } from '@lehr/shared';
 import { readApiSettings } from './env.ts';
 import { type RunningApi, startApi } from './start.ts';
 import { EXIT_CODES, StartError } from './start-error.ts';
@@ -14,6 +14,7 @@ let log: Log | undefined;
 try {
   const settings = await readApiSettings(process.env, DEMO_MODELS);
   log = createLog('api', settings.config.LEHR_LOG_LEVEL);
+  logUncaught(log);
   stopOnSignals(await startApi(settings, log), log);
 } catch (error) {
   process.exitCode = report(error);

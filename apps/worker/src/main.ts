@@ -4,7 +4,14 @@
  */
 import type { AddressInfo } from 'node:net';
 import { demoModelsFile } from '@lehr/demo-models';
-import { ConfigError, createLog, createMetrics, LehrError, type MetricsPage } from '@lehr/shared';
+import {
+  ConfigError,
+  createLog,
+  createMetrics,
+  LehrError,
+  logUncaught,
+  type MetricsPage,
+} from '@lehr/shared';
 import { readWorkerSettings } from './env.ts';
 import { serveHealth } from './health.ts';
 import { observeWorker, readGaugesOf } from './observe.ts';
@@ -19,6 +26,7 @@ async function main(): Promise<void> {
   const { LEHR_LOG_LEVEL, LEHR_LOG_PROMPTS, LEHR_DEVICE, LEHR_DRAIN_S, LEHR_WORKER_PORT, LEHR_HOST } =
     settings.config;
   const log = createLog('worker', LEHR_LOG_LEVEL, { logPrompts: LEHR_LOG_PROMPTS });
+  logUncaught(log);
   const { metrics, page } = createMetrics('worker', { processMetrics: true });
   const parts = await openParts(settings, log, observeWorker(metrics));
   const worker = new Worker(parts);

@@ -64,7 +64,7 @@ export {
   toObjectKey,
   type WorkerId,
 } from './ids.ts';
-export { createLog, type Log, type LogLevel, silentLog } from './log.ts';
+export { createLog, type Log, type LogLevel, logUncaught, silentLog } from './log.ts';
 export { METRICS, type MetricApp } from './metric-list.ts';
 export { createMetrics, type Metrics, type MetricsPage } from './metrics.ts';
 export { FOLLOW_EVERY_MS, followJob, readPreview, showPreview } from './previews.ts';

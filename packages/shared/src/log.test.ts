@@ -37,6 +37,69 @@ test('Fields named like a secret are redacted at the top of a line and one level
   expect(JSON.stringify(lines)).not.toContain('hunter2');
 });
 
+/** As ioredis makes them: the command with its arguments is a property of the error. */
+const withCommand = <E extends Error>(error: E): E =>
+  Object.assign(error, { command: { name: 'hset', args: ['record', 'canary'] }, code: 'E1' });
+
+test('Of an error only its type, message, stack, code and causes are logged', () => {
+  const { log, lines } = logOf();
+  const cause = withCommand(new TypeError('below', { cause: withCommand(new Error('deepest')) }));
+  log.info({ error: withCommand(new Error('on top', { cause })) }, 'x');
+  const stack = expect.stringContaining('log.test.ts');
+  expect(lines[0].error).toEqual({
+    type: 'Error',
+    message: 'on top',
+    stack,
+    code: 'E1',
+    cause: {
+      type: 'TypeError',
+      message: 'below',
+      stack,
+      code: 'E1',
+      cause: { type: 'Error', message: 'deepest', stack, code: 'E1' },
+    },
+  });
+});
+
+test('No field and no child logs more of an error, nor do the errors that it collects', () => {
+  const { log, lines } = logOf();
+  const error = withCommand(new Error('broken'));
+  log.info({ failed: error, list: [{ reason: error }] }, 'x');
+  log.child({ error }).info({ err: error }, 'x');
+  log.info({ error: withCommand(new AggregateError([error, 'canary'], 'two')) }, 'x');
+  log.info({ error: Object.assign(new Error('broken'), { cause: { text: 'canary' } }) }, 'x');
+  log.info({ a: { b: { c: { d: { error } } } } }, 'x');
+  expect(JSON.stringify(lines)).not.toContain('canary');
+  expect(lines[2].error).toMatchObject({ errors: [{ message: 'broken' }] });
+});
+
+test('A chain of causes without an end is logged up to a depth', () => {
+  const { log, lines } = logOf();
+  const error = new Error('round');
+  error.cause = error;
+  log.info({ error }, 'x');
+  expect(JSON.stringify(lines).split('"round"').length).toBeLessThan(10);
+});
+
+test('A message that quotes a value is logged without the value', () => {
+  const { log, lines } = logOf();
+  const parse = (text: string): unknown => {
+    try {
+      return JSON.parse(text);
+    } catch (error) {
+      return error;
+    }
+  };
+  const unknown = "ERR unknown command 'FOO', with args beginning with: 'canary' 'canary'";
+  for (const error of [new Error(unknown), parse('canary'), parse(`["${'x'.repeat(50)}", canary]`)]) {
+    expect(error).toBeInstanceOf(Error);
+    log.info({ error }, 'x');
+  }
+  expect(JSON.stringify(lines)).not.toContain('canary');
+  expect(lines[0].error).toMatchObject({ message: "ERR unknown command 'FOO'" });
+  expect(lines[1].error).toMatchObject({ message: expect.stringContaining('is not valid JSON') });
+});
+
 test('A line break in a field does not start another line', () => {
   const written: string[] = [];
   const log = createLog('test', 'info', { destination: { write: (line) => void written.push(line) } });

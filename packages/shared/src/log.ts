@@ -1,10 +1,12 @@
 /**
  * One JSON line per event; every field is named after its value. A `prompt` is logged as its length and a short hash,
  * unless LEHR_LOG_PROMPTS is set. Fields with the name of a key or a secret are redacted, at the top of a line and one
- * level below. JSON escapes control characters, so that user input cannot forge a line.
+ * level below. Of an error only what logged-error.ts allows is logged. JSON escapes control characters, so that user input
+ * cannot forge a line.
  */
 import { createHash } from 'node:crypto';
 import pino from 'pino';
+import { loggedError, withLoggedErrors } from './logged-error.ts';
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
@@ -43,14 +45,26 @@ export function createLog(app: string, level: LogLevel, options: LogOptions = {}
     level,
     base: { app, pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (label: string) => ({ level: label }) },
+    formatters: { level: (label: string) => ({ level: label }), log: withLoggedErrors },
     serializers: {
-      error: pino.stdSerializers.errWithCause,
+      // For the fields of a child; those of a line go through `formatters.log`.
+      error: loggedError,
       prompt: (prompt: unknown) => (logPrompts ? prompt : hiddenPrompt(String(prompt))),
     },
     redact: { paths: SECRETS, censor: '[redacted]' },
   };
   return destination ? pino(settings, destination) : pino(settings);
+}
+
+/**
+ * Has an error that nothing catches logged like any other, and ends the process. Without this, Node prints the error with all
+ * that libraries attached to it.
+ */
+export function logUncaught(log: Log): void {
+  process.on('uncaughtException', (error) => {
+    log.error({ error }, 'uncaught error; the process ends');
+    process.exit(1);
+  });
 }
 
 const hiddenPrompt = (prompt: string): object => ({
