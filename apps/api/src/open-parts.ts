@@ -113,7 +113,7 @@ function openViews(options: OpenOptions, stores: Stores, secret: string) {
 /** The root key and the keys that administrators create. */
 async function openAuth({ config, redis, log }: OpenOptions, { keys }: Stores) {
   const pepper = config.LEHR_KEY_PEPPER ?? (await homeSecret(config.LEHR_HOME, 'key-pepper')).value;
-  const keyStore = new KeyStore(redis, keys, pepper);
+  const keyStore = new KeyStore(redis, keys, pepper, config.LEHR_KEY_PEPPER_OTHER);
   const rootKey = config.LEHR_API_KEY ?? (await localKey(config.LEHR_HOME, log));
   return { keyStore, authenticator: anyOf(configuredKey(rootKey), new StoredKeys(keyStore, clock, log)) };
 }

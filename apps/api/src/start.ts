@@ -4,6 +4,7 @@ import { Janitor } from '@lehr/shared/queue';
 import { assertNoEviction, openRedis, type Redis, redisAddress, redisReady } from '@lehr/shared/redis';
 import { createApp, createOperationApp } from './app.ts';
 import { sweepAbandoned } from './calls/cancel-abandoned.ts';
+import { checkSecrets } from './check-secrets.ts';
 import { type ApiConfig, isLoopback } from './env.ts';
 import { sweepOutputs } from './files/sweep-outputs.ts';
 import { countExpired } from './jobs/count-expired.ts';
@@ -40,6 +41,7 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
     await reachRedis(redis);
     const url = config.LEHR_PUBLIC_URL ?? localUrl(config.LEHR_HOST, listener, log);
     const parts = await openParts({ config, models, redis, subscriber, publicUrl: url, log });
+    await checkSecrets(config, parts);
     const janitor = new Janitor({
       ...parts,
       everyMs: JANITOR_EVERY_MS,

@@ -1,5 +1,4 @@
 /** The API keys in Redis: one hash per key, with a digest in place of the secret. */
-import { createHmac, timingSafeEqual } from 'node:crypto';
 import {
   type ApiKey,
   DEFAULT_LIMITS,
@@ -14,14 +13,16 @@ import {
 } from '@lehr/shared';
 import { defineScript, type Keys, type Redis, type Script } from '@lehr/shared/redis';
 import { z } from 'zod';
+import { type DigestMatch, KeyDigests } from './key-digests.ts';
 import { drawKey, isKeyId, keyPrefix, writeKey } from './key-text.ts';
 
 /** Fields as text; limits and scopes as JSON. */
 const StoredKeySchema = z.object({
   id: z.string(),
   env: z.string(),
-  /** base64url of HMAC-SHA256(pepper, secret). */
   digest: z.string(),
+  /** Fingerprint of the pepper of the digest; keys of older versions have none. */
+  pepper: z.string().optional(),
   tenant: z.custom<TenantId>((value) => typeof value === 'string' && value !== ''),
   name: z.string().default(''),
   scopes: z.preprocess((text) => JSON.parse(String(text)), z.array(z.enum(SCOPES))),
@@ -49,14 +50,20 @@ return 1`;
 export class KeyStore {
   readonly #redis: Redis;
   readonly #keys: Keys;
-  readonly #pepper: string;
+  readonly #digests: KeyDigests;
   readonly #change: Script;
 
-  constructor(redis: Redis, keys: Keys, pepper: string) {
+  /** `otherPepper` is LEHR_KEY_PEPPER_OTHER. */
+  constructor(redis: Redis, keys: Keys, pepper: string, otherPepper?: string) {
     this.#redis = redis;
     this.#keys = keys;
-    this.#pepper = pepper;
+    this.#digests = new KeyDigests(pepper, otherPepper);
     this.#change = defineScript(redis, 'lehrChangeKey', CHANGE_LUA);
+  }
+
+  /** Of the peppers that this process has. */
+  get pepperFingerprints(): readonly string[] {
+    return this.#digests.fingerprints;
   }
 
   /** Creates a key. The result is the only place that has its secret. `now` in ms. */
@@ -71,7 +78,7 @@ export class KeyStore {
       ...rest,
       id: text.id,
       tenant: request.tenant as TenantId,
-      digest: this.#digest(text.secret),
+      ...this.#digests.digestOf(text.secret),
       limits: { ...DEFAULT_LIMITS, ...limits },
       created_at: now,
       ...(expires_at !== null && { expires_at: Date.parse(expires_at) }),
@@ -121,6 +128,11 @@ export class KeyStore {
     await this.#write(id, { last_used_at: String(now) });
   }
 
+  /** Stores the digest of the key again, made with the current pepper. */
+  async renewDigest(id: string, secret: string): Promise<void> {
+    await this.#write(id, { ...this.#digests.digestOf(secret) });
+  }
+
   /** Returns false when there was no such key. */
   async revoke(id: string): Promise<boolean> {
     if (!isKeyId(id)) return false;
@@ -133,16 +145,12 @@ export class KeyStore {
   }
 
   /** Compares digests in constant time. */
-  isSecretOf(stored: StoredKey, secret: string): boolean {
-    return timingSafeEqual(Buffer.from(stored.digest), Buffer.from(this.#digest(secret)));
+  matchSecret(stored: StoredKey, secret: string): DigestMatch {
+    return this.#digests.match(stored, secret);
   }
 
   async #write(id: string, fields: Readonly<Record<string, string>>): Promise<void> {
     await this.#change.run([this.#keys.apiKey(id)], Object.entries(fields).flat());
-  }
-
-  #digest(secret: string): string {
-    return createHmac('sha256', this.#pepper).update(secret).digest('base64url');
   }
 }
 

@@ -6,7 +6,7 @@ import type { Clock, Log } from '@lehr/shared';
 import { Recent } from '../recent.ts';
 import type { Authenticator, Caller } from './authenticator.ts';
 import type { KeyStore, StoredKey } from './key-store.ts';
-import { readKey } from './key-text.ts';
+import { type KeyText, readKey } from './key-text.ts';
 
 const CACHE_MS = 500;
 /** The cache is cleared above this, so that requests with random ids cannot fill the memory. */
@@ -36,11 +36,14 @@ export class StoredKeys implements Authenticator {
     const text = readKey(key);
     if (!text) return undefined;
     const known = await this.#find(text.id);
-    if (!known || !this.#store.isSecretOf(known.stored, text.secret)) return undefined;
+    if (!known) return undefined;
+    const match = this.#store.matchSecret(known.stored, text.secret);
+    if (match === 'wrong') return undefined;
     const now = this.#clock.now();
     const { expires_at, last_used_at } = known.stored;
     if (expires_at !== undefined && expires_at <= now) return undefined;
-    if (now - (last_used_at ?? 0) >= USE_STORED_EVERY_MS) this.#storeUse(text.id, now);
+    const isOutdated = match === 'outdated';
+    if (isOutdated || now - (last_used_at ?? 0) >= USE_STORED_EVERY_MS) this.#storeUse(text, now, isOutdated);
     return known.caller;
   }
 
@@ -61,15 +64,17 @@ export class StoredKeys implements Authenticator {
     return { stored, caller: { tenant, keyId: id, scopes: new Set(scopes), limits } };
   }
 
-  /** Runs in the background: a request neither waits for it nor fails with it. */
-  #storeUse(id: string, now: number): void {
+  /**
+   * Stores the last use, and the digest again when it was made with the other pepper. Runs in the background: a request neither
+   * waits for it nor fails with it.
+   */
+  #storeUse({ id, secret }: KeyText, now: number, isOutdated: boolean): void {
     if (this.#storing.has(id)) return;
     this.#storing.add(id);
-    this.#store
-      .markUsed(id, now)
+    Promise.all([this.#store.markUsed(id, now), ...(isOutdated ? [this.#store.renewDigest(id, secret)] : [])])
       .catch((error) => this.#log.warn({ error, key: id }, 'the last use of a key was not stored'))
       .finally(() => {
-        // The cached key has an older last_used_at.
+        // The cached key has an older last_used_at and digest.
         this.#cache.delete(id);
         this.#storing.delete(id);
       });

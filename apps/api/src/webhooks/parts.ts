@@ -24,6 +24,8 @@ export interface WebhookOptions {
   readonly egress: Egress;
   /** LEHR_SECRET_KEY. */
   readonly secretKey: string;
+  /** LEHR_SECRET_KEY_OTHER. */
+  readonly otherSecretKey?: string | undefined;
   /** How long a delivery that has ended can be read and sent again. */
   readonly endedMs: number;
   /** For one attempt, from the connection to the end of the reply. */
@@ -35,8 +37,9 @@ const TIMEOUT_MS = 15_000;
 const PENDING_MS = 7 * 24 * 3_600_000;
 
 export function openWebhooks(redis: Redis, options: WebhookOptions): WebhookParts {
-  const { keys, egress, secretKey, endedMs, timeoutMs = TIMEOUT_MS } = options;
-  const secrets = new WebhookSecrets(redis, keys, new Sealer(secretKey, 'webhook-secrets'));
+  const { keys, egress, secretKey, otherSecretKey, endedMs, timeoutMs = TIMEOUT_MS } = options;
+  const sealer = new Sealer(secretKey, 'webhook-secrets', otherSecretKey);
+  const secrets = new WebhookSecrets(redis, keys, sealer);
   return {
     egress,
     outbox: new Outbox(redis, keys),

@@ -87,6 +87,15 @@ export const ENV = {
         'Secret of the digests that created keys are stored as; the same for every API process. Default: generated in LEHR_HOME.',
       ...SECRET,
     }),
+  LEHR_KEY_PEPPER_OTHER: z
+    .string()
+    .min(32, 'must have at least 32 characters')
+    .optional()
+    .meta({
+      description:
+        'During a rotation of LEHR_KEY_PEPPER: the other value. Keys made with it are accepted, and stored again with LEHR_KEY_PEPPER when they are used.',
+      ...SECRET,
+    }),
   LEHR_MAX_WAIT_S: positive.default(600).meta({
     description: 'A job with a longer estimated wait than this is refused with 503.',
   }),
@@ -109,6 +118,15 @@ export const ENV = {
     .meta({
       description:
         'Encrypts the webhook secrets in Redis; the same for every API process. Default: generated in LEHR_HOME.',
+      ...SECRET,
+    }),
+  LEHR_SECRET_KEY_OTHER: z
+    .string()
+    .min(32, 'must have at least 32 characters')
+    .optional()
+    .meta({
+      description:
+        'During a rotation of LEHR_SECRET_KEY: the other value. Secrets encrypted with it are read, and encrypted again with LEHR_SECRET_KEY.',
       ...SECRET,
     }),
   LEHR_EGRESS_ALLOW: z

@@ -40,6 +40,8 @@ export interface Keys {
   apiKey(id: string): string;
   /** Ids of all API keys, by when they were made. */
   readonly apiKeys: string;
+  /** Fingerprints of the peppers that the digests of API keys are made with. */
+  readonly keyPeppers: string;
   /** What an API key has spent of its budget. */
   budget(id: string): string;
   /**
@@ -55,6 +57,8 @@ export interface Keys {
   readonly undelivered: string;
   /** The secrets that sign a tenant's webhooks, encrypted, by when they stop signing. */
   hookSecrets(tenant: TenantId): string;
+  /** Fingerprints of the keys that these secrets are encrypted with. */
+  readonly secretKeys: string;
   /** Exists after a receiver answered that it wants no more deliveries; the hash is of tenant and URL. */
   hookGone(hash: string): string;
   /** Exists while a receiver is paused; the hash is of tenant and host. */
@@ -104,12 +108,14 @@ export function keysOf(namespace: string): Keys {
     file: (tenant, id) => `${prefix}:file:${tenant}:${id}`,
     apiKey: (id) => `${prefix}:key:${id}`,
     apiKeys: `${prefix}:keys`,
+    keyPeppers: `${prefix}:key-peppers`,
     budget: (id) => `${prefix}:budget:${id}`,
     outbox: `${prefix}:outbox`,
     delivery: (job, event) => `${prefix}:delivery:${job}:${event}`,
     attempts: (job) => `${prefix}:attempts:${job}`,
     undelivered: `${prefix}:undelivered`,
     hookSecrets: (tenant) => `${prefix}:hook-secrets:${tenant}`,
+    secretKeys: `${prefix}:secret-keys`,
     hookGone: (hash) => `${prefix}:hook-gone:${hash}`,
     hookPause: (hash) => `${prefix}:hook-pause:${hash}`,
     workflows: `${prefix}:graphs`,

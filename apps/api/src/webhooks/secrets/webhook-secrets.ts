@@ -6,6 +6,7 @@ import { defineScript, type Keys, type Redis, type Script } from '@lehr/shared/r
 import type { Sealer } from './sealer.ts';
 
 const SECRETS_LUA = readFileSync(new URL('./webhook-secrets.lua', import.meta.url), 'utf8');
+const RESEAL_LUA = readFileSync(new URL('./reseal.lua', import.meta.url), 'utf8');
 const SECRET_BYTES = 32;
 /** How long a rotated secret keeps signing. */
 const OVERLAP_MS = 24 * 3_600_000;
@@ -30,20 +31,51 @@ interface StoredSecret {
 }
 
 export class WebhookSecrets {
+  readonly #redis: Redis;
   readonly #keys: Keys;
   readonly #sealer: Sealer;
   readonly #script: Script;
+  readonly #reseal: Script;
 
   constructor(redis: Redis, keys: Keys, sealer: Sealer) {
+    this.#redis = redis;
     this.#keys = keys;
     this.#sealer = sealer;
     this.#script = defineScript(redis, 'lehrSecrets', SECRETS_LUA);
+    this.#reseal = defineScript(redis, 'lehrReseal', RESEAL_LUA);
+  }
+
+  /** Of the keys that this process encrypts and decrypts secrets with. */
+  get keyFingerprints(): readonly string[] {
+    return this.#sealer.fingerprints;
   }
 
   /** All secrets that sign now, the current one first. */
   async signing(owner: TenantId): Promise<string[]> {
     const { live } = await this.#run(owner, 'live');
-    return live.map(({ sealed }) => this.#sealer.open(sealed, owner));
+    const opened = live.map(({ sealed }) => this.#sealer.open(sealed, owner));
+    if (opened.some(({ isOutdated }) => isOutdated)) await this.#sealAgain(owner, live);
+    return opened.map(({ text }) => text);
+  }
+
+  /** Encrypts all stored secrets with the current key that are encrypted with the other one. Returns the number of owners. */
+  async sealAllAgain(): Promise<number> {
+    let owners = 0;
+    for await (const owner of this.#owners()) {
+      const { live } = await this.#run(owner, 'live');
+      if (await this.#sealAgain(owner, live)) owners += 1;
+    }
+    return owners;
+  }
+
+  /** The owners of secrets that this process cannot decrypt. */
+  async unreadable(): Promise<TenantId[]> {
+    const unreadable: TenantId[] = [];
+    for await (const owner of this.#owners()) {
+      const { live } = await this.#run(owner, 'live');
+      if (!live.every(({ sealed }) => this.#canOpen(sealed, owner))) unreadable.push(owner);
+    }
+    return unreadable;
   }
 
   async list(owner: TenantId): Promise<LiveSecret[]> {
@@ -65,7 +97,37 @@ export class WebhookSecrets {
   }
 
   #opened({ sealed, created_at }: StoredSecret, owner: TenantId): ShownSecret {
-    return { key: this.#sealer.open(sealed, owner), createdAt: created_at };
+    return { key: this.#sealer.open(sealed, owner).text, createdAt: created_at };
+  }
+
+  /** Returns whether any of the secrets was encrypted with the other key. */
+  async #sealAgain(owner: TenantId, live: readonly StoredSecret[]): Promise<boolean> {
+    const outdated = live.flatMap(({ sealed }) => {
+      const { text, isOutdated } = this.#sealer.open(sealed, owner);
+      return isOutdated ? [sealed, this.#sealer.seal(text, owner)] : [];
+    });
+    if (outdated.length > 0) await this.#reseal.run([this.#keys.hookSecrets(owner)], outdated);
+    return outdated.length > 0;
+  }
+
+  #canOpen(sealed: string, owner: TenantId): boolean {
+    try {
+      this.#sealer.open(sealed, owner);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Every owner that has secrets. It goes through all keys of Redis. */
+  async *#owners(): AsyncGenerator<TenantId, void> {
+    const prefix = this.#keys.hookSecrets('' as TenantId);
+    let cursor = '0';
+    do {
+      const [next, found] = await this.#redis.scan(cursor, 'MATCH', `${prefix}*`, 'COUNT', 1000);
+      for (const key of found) yield key.slice(prefix.length) as TenantId;
+      cursor = next;
+    } while (cursor !== '0');
   }
 
   async #run(

@@ -1,0 +1,76 @@
+/**
+ * Checks at the start that LEHR_KEY_PEPPER and LEHR_SECRET_KEY are those that the data in Redis was made with. Otherwise a process
+ * with other values, such as a container that was created again without its folder, would refuse every created key, and no
+ * webhook could be signed.
+ */
+import { join } from 'node:path';
+import type { ApiParts } from './api.ts';
+import { findForeignKeys } from './auth/foreign-keys.ts';
+import type { ApiConfig } from './env.ts';
+import { registerFingerprints } from './fingerprints.ts';
+import { StartError } from './start-error.ts';
+
+const SHOWN = 5;
+
+type Checked = Pick<ApiParts, 'redis' | 'keys' | 'keyStore' | 'webhooks' | 'clock' | 'log'>;
+
+/**
+ * Throws StartError when a secret is not the one in use. Encrypts webhook secrets again that are encrypted with
+ * LEHR_SECRET_KEY_OTHER.
+ */
+export async function checkSecrets(config: ApiConfig, parts: Checked): Promise<void> {
+  await checkPepper(config, parts);
+  await checkSecretKey(config, parts);
+}
+
+async function checkPepper(config: ApiConfig, { redis, keys, keyStore, clock }: Checked): Promise<void> {
+  const own = keyStore.pepperFingerprints;
+  const { foreign, unknown } = await findForeignKeys(redis, keys, own, clock.now());
+  if (foreign.length > 0) throw otherSecret(config, 'LEHR_KEY_PEPPER', madeWithAnother('API keys', foreign));
+  const { isForeign, missing } = await registerFingerprints(redis, keys.keyPeppers, own);
+  if (isForeign) throw otherSecret(config, 'LEHR_KEY_PEPPER', 'Other API processes use another value.');
+  if (missing.length === 0) return;
+  if (unknown.length > 0) {
+    throw otherSecret(
+      config,
+      'LEHR_KEY_PEPPER',
+      `API keys of an older version may have been made with another value: ${listed(unknown)}.`,
+    );
+  }
+  await redis.srem(keys.keyPeppers, ...missing);
+}
+
+async function checkSecretKey(config: ApiConfig, { redis, keys, webhooks, log }: Checked): Promise<void> {
+  const { secrets } = webhooks;
+  const found = await registerFingerprints(redis, keys.secretKeys, secrets.keyFingerprints);
+  if (found.isForeign) throw otherSecret(config, 'LEHR_SECRET_KEY', 'Other API processes use another value.');
+  if (found.isFirst || found.missing.length > 0) {
+    const owners = await secrets.unreadable();
+    if (owners.length > 0) {
+      if (found.isFirst) await redis.del(keys.secretKeys);
+      throw otherSecret(config, 'LEHR_SECRET_KEY', madeWithAnother('Webhook secrets of tenants', owners));
+    }
+    if (found.missing.length > 0) await redis.srem(keys.secretKeys, ...found.missing);
+  }
+  if (config.LEHR_SECRET_KEY_OTHER === undefined) return;
+  const owners = await secrets.sealAllAgain();
+  log.info({ tenants: owners }, 'encrypted webhook secrets again with LEHR_SECRET_KEY');
+}
+
+const madeWithAnother = (what: string, ids: readonly string[]): string =>
+  `${what} were made with another value: ${listed(ids)}.`;
+
+const listed = (ids: readonly string[]): string =>
+  ids.slice(0, SHOWN).join(', ') + (ids.length > SHOWN ? ` and ${ids.length - SHOWN} more` : '');
+
+const FILES = { LEHR_KEY_PEPPER: 'key-pepper', LEHR_SECRET_KEY: 'secret-key' } as const;
+
+function otherSecret(config: ApiConfig, name: keyof typeof FILES, fact: string): StartError {
+  const source =
+    config[name] === undefined ? `${name}, read from ${join(config.LEHR_HOME, FILES[name])},` : name;
+  return new StartError(
+    'misconfigured',
+    `${source} is not the one that the data in Redis was made with. ${fact} ` +
+      `Set ${name} to the same value for every API process, or ${name}_OTHER during a rotation (docs/operating.md).`,
+  );
+}
