@@ -1,11 +1,13 @@
 /** Images and compose.yaml, as far as they can be proved without a container engine: no image is built here. */
 import { execFile } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Copy, type Dockerfile, DockerfileParser } from 'dockerfile-ast';
 import { validate } from 'dockerfile-utils';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
 import { ENV, envSchema, readConfig } from '../../packages/shared/src/index.ts';
 import { ROOT, readText } from './readme.ts';
@@ -137,6 +139,9 @@ test('npm knows every setting of .npmrc and runs no install script', async () =>
 
 const SECRETS = {
   LEHR_API_KEY: 'a-key-of-more-than-twenty-characters',
+  LEHR_KEY_PEPPER: 'a-pepper-of-more-than-thirty-two-characters',
+  LEHR_SECRET_KEY: 'a-sealing-key-of-more-than-thirty-two-characters',
+  LEHR_STORE_SECRET: 'a-store-secret-of-more-than-thirty-two-characters',
   AWS_ACCESS_KEY_ID: 'lehr',
   AWS_SECRET_ACCESS_KEY: 'hush',
 };
@@ -186,7 +191,9 @@ test('compose.yaml is valid with all its profiles, and every service starts afte
 test('compose.yaml sets only variables that exist, to valid values', async () => {
   const { services } = await composed(SECRETS);
   for (const { environment } of Object.values(services)) {
-    const entries = Object.entries(environment ?? {}).filter(([name]) => name.startsWith('LEHR_'));
+    const entries = Object.entries(environment ?? {}).filter(
+      ([name, value]) => name.startsWith('LEHR_') && value !== '',
+    );
     expectUsable(Object.fromEntries(entries.map(([name, value]) => [name, String(value)])));
   }
 });
@@ -194,6 +201,26 @@ test('compose.yaml sets only variables that exist, to valid values', async () =>
 test.each(Object.keys(SECRETS))('compose.yaml has no built-in value for %s', async (name) => {
   const without = Object.fromEntries(Object.entries(SECRETS).filter(([each]) => each !== name));
   await expect(composed(without)).rejects.toThrow(/set it to/);
+});
+
+test('compose-secrets.sh writes every variable that compose.yaml requires, for its owner only, and keeps what exists', async () => {
+  const file = join(await mkdtemp(join(tmpdir(), 'lehr-compose-')), '.env');
+  onTestFinished(() => rm(dirname(file), { recursive: true }));
+  const write = () => promisify(execFile)('sh', [join(ROOT, 'infra/compose-secrets.sh'), file]);
+  await write();
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+  const text = await readFile(file, 'utf8');
+  const written = Object.fromEntries(
+    text
+      .trim()
+      .split('\n')
+      .map((line) => line.split('=')),
+  );
+  expect(Object.keys(written).sort()).toEqual(Object.keys(SECRETS).sort());
+  expect(new Set(Object.values(written)).size).toBe(Object.keys(SECRETS).length);
+  await composed(written);
+  await write();
+  expect(await readFile(file, 'utf8')).toBe(text);
 });
 
 /** Paths of all files but the installed and built ones. */
