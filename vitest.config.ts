@@ -20,6 +20,7 @@ const LONG = [
   'test/e2e/footprint.test.ts',
   'test/e2e/log-canary.test.ts',
   'test/worker/cancels.test.ts',
+  'test/fuzz/fuzz.test.ts',
   'test/contracts/object-store.test.ts',
 ];
 

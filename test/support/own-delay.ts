@@ -6,9 +6,10 @@ const EVERY_MS = 5;
 /**
  * Measures from now on, on the calling thread. Time in which the thread was ready but had no core, or in which the host took its
  * core (steal), is left out; the kernel counts both. A host may also stop a core without counting it: a thread that kept its core
- * for the whole interval is charged at most the time that it ran. Returns a function that gives the longest delay so far, in ms.
+ * for the whole interval is charged at most the time that it ran. Returns a function that gives the longest delay so far, in ms,
+ * and forgets it when asked to.
  */
-export function measureOwnDelay(): () => number {
+export function measureOwnDelay(): (options?: { readonly forget: boolean }) => number {
   let longestMs = 0;
   let [at, core, stolen] = [performance.now(), coreTimes(), stolenMs()];
   const measure = (): void => {
@@ -20,7 +21,11 @@ export function measureOwnDelay(): () => number {
     [at, core, stolen] = [nextAt, nextCore, nextStolen];
   };
   setInterval(measure, EVERY_MS).unref();
-  return () => longestMs;
+  return ({ forget } = { forget: false }) => {
+    const delayMs = longestMs;
+    if (forget) longestMs = 0;
+    return delayMs;
+  };
 }
 
 /** The time that this thread ran and waited for a core, and how often it got one, since its start; 0 where the kernel has no such file. */

@@ -1,0 +1,125 @@
+/** What is still held when no request is left: jobs, held requests, streams and upload slots. */
+import type { Socket } from 'node:net';
+import type { Known } from './request.ts';
+import { ATTACKER_LIMITS, type Target } from './target.ts';
+
+/** Uploads that one tenant may have at once at an API process. */
+const UPLOAD_SLOTS = 8;
+const SETTLE_LIMIT_MS = 20_000;
+
+/** A thing that the fuzzer exists to find. */
+export class Finding extends Error {}
+
+const bare = (job: string): string => job.slice('job_'.length);
+
+interface PostedJob {
+  readonly id: string;
+  readonly links: { readonly events_signed: string };
+  readonly output?: { readonly images?: readonly { readonly url: string }[] };
+}
+
+/** Makes what requests may name: a finished job, a file, links and a key without use. */
+export async function knownOf({ ask, attackerKey, adminKey }: Target): Promise<Known> {
+  const body = { type: 'text-to-image', input: { prompt: 'a red circle' } };
+  const job = (await (await ask(attackerKey, 'POST', '/v1/jobs?wait=20', body)).json()) as PostedJob;
+  const form = new FormData();
+  form.append('content', new Blob(['RIFF']), 'a.wav');
+  const file = (await (await ask(attackerKey, 'POST', '/v1/files', form)).json()) as { id: string };
+  const spare = (await (await ask(adminKey, 'POST', '/v1/keys', { tenant: 'spare' })).json()) as {
+    id: string;
+  };
+  const prediction = (await (await ask(attackerKey, 'GET', `/v1/predictions/${bare(job.id)}`)).json()) as {
+    urls: { stream: string };
+  };
+  const targetOf = (url = 'http://lehr/objects/x'): string => new URL(url).pathname + new URL(url).search;
+  return {
+    key: attackerKey,
+    admin: adminKey,
+    job: job.id,
+    prediction: bare(job.id),
+    file: file.id,
+    spare_key: spare.id,
+    object_link: targetOf(job.output?.images?.[0]?.url),
+    events_link: targetOf(job.links.events_signed),
+    stream_link: targetOf(prediction.urls.stream),
+  };
+}
+
+/** Ends what a round left and throws a Finding when something of it is still held. */
+export async function settle(target: Target, open: Set<Socket>): Promise<void> {
+  for (const socket of open) socket.resetAndDestroy();
+  await endJobs(target);
+  await removeKeys(target);
+  await eventually('held requests', async () => (await gauge(target, 'lehr_held_requests')) === 0);
+  await eventually('event streams', async () => (await gauge(target, 'lehr_event_streams')) === 0);
+  await eventually('upload slots', () => allUploadsFit(target));
+  await eventually('slots of event streams', () => allStreamsFit(target));
+}
+
+async function eventually(what: string, isFree: () => Promise<boolean>): Promise<void> {
+  const endsAt = performance.now() + SETTLE_LIMIT_MS;
+  while (!(await isFree())) {
+    if (performance.now() > endsAt) throw new Finding(`${what} are still held when no request is left`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+async function gauge({ ask, adminKey }: Target, name: string): Promise<number> {
+  const page = await (await ask(adminKey, 'GET', '/metrics')).text();
+  return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(page)?.[1]);
+}
+
+/** As many uploads at once as the tenant may have. */
+async function allUploadsFit({ ask, attackerKey }: Target): Promise<boolean> {
+  const statuses = await Promise.all(
+    Array.from({ length: UPLOAD_SLOTS }, async () => {
+      const form = new FormData();
+      form.append('content', new Blob(['RIFF']), 'a.wav');
+      const response = await ask(attackerKey, 'POST', '/v1/files', form);
+      await response.arrayBuffer();
+      return response.status;
+    }),
+  );
+  return statuses.every((status) => status === 201);
+}
+
+/** As many streams at once as the key may have. */
+async function allStreamsFit({ port, ask, attackerKey }: Target): Promise<boolean> {
+  const { data } = (await (await ask(attackerKey, 'GET', '/v1/jobs?limit=1')).json()) as {
+    data: { id: string }[];
+  };
+  if (data.length === 0) return true;
+  const hangUp = new AbortController();
+  const responses = await Promise.all(
+    Array.from({ length: ATTACKER_LIMITS.max_streams }, () =>
+      fetch(`http://127.0.0.1:${port}/v1/jobs/${data[0].id}/events`, {
+        headers: { authorization: `Bearer ${attackerKey}` },
+        signal: hangUp.signal,
+      }),
+    ),
+  );
+  hangUp.abort();
+  return responses.every(({ status }) => status === 200);
+}
+
+async function endJobs({ ask, attackerKey }: Target): Promise<void> {
+  for (const status of ['queued', 'running']) {
+    const page = (await (await ask(attackerKey, 'GET', `/v1/jobs?limit=100&status=${status}`)).json()) as {
+      data: { id: string }[];
+    };
+    for (const { id } of page.data) {
+      await (await ask(attackerKey, 'POST', `/v1/jobs/${id}/cancel`)).arrayBuffer();
+    }
+  }
+}
+
+/** Requests create keys, and the list of keys must not grow from round to round. */
+async function removeKeys({ ask, adminKey }: Target): Promise<void> {
+  const { data } = (await (await ask(adminKey, 'GET', '/v1/keys')).json()) as {
+    data: { id: string; tenant: string }[];
+  };
+  for (const { id, tenant } of data) {
+    if (tenant === 'attacker' || tenant === 'polite') continue;
+    await (await ask(adminKey, 'DELETE', `/v1/keys/${id}`)).arrayBuffer();
+  }
+}
