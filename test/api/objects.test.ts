@@ -1,4 +1,6 @@
+import { ulid } from 'ulid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { sweepOutputs } from '../../apps/api/src/files/sweep-outputs.ts';
 import { systemClock, toObjectKey } from '../../packages/shared/src/index.ts';
 import { type ApiWorld, apiWorld, problemOf } from '../support/api-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
@@ -97,4 +99,27 @@ test('A changed link is answered 403, an expired one 410, and a link to no objec
 test('An API with an S3 store serves no objects', async () => {
   const world = await apiWorld(server.url, { linkSecret: undefined });
   expect((await world.app.request(await world.parts.store.link(KEY))).status).toBe(404);
+});
+
+test('A process whose clock jumped ahead deletes only the outputs that are old by the clock of Redis', async () => {
+  const world = await apiWorld(server.url);
+  const { store } = world.parts;
+  const weekMs = 7 * 24 * 3_600_000;
+  const output = (at: number) => toObjectKey(`out/default/job_${ulid(at).toLowerCase()}/lease/0.png`);
+  const [old, young] = [output(Date.now() - weekMs - 1000), output(Date.now())];
+  for (const key of [old, young]) await store.put(key, Buffer.from('pixels'), { contentType: 'image/png' });
+  let sleeps = 0;
+  const clock = {
+    ...systemClock,
+    now: () => Date.now() + 52 * weekMs,
+    // The first sweep is due at once, and no other one.
+    sleep: (ms: number, signal?: AbortSignal) =>
+      sleeps++ === 0 ? Promise.resolve() : systemClock.sleep(ms, signal),
+  };
+  const stop = sweepOutputs({ ...world.parts, clock }, weekMs);
+  await expect.poll(() => sleeps).toBe(2);
+  await stop();
+  const left: string[] = [];
+  for await (const key of store.list('out/')) left.push(key);
+  expect(left).toEqual([young]);
 });

@@ -1,7 +1,7 @@
 /** Deletes outputs and uploads that have expired: once an hour, by one of the API processes. */
 import type { Clock, Log } from '@lehr/shared';
 import { type ObjectStore, sweepObjects } from '@lehr/shared/objects';
-import type { Keys, Redis } from '@lehr/shared/redis';
+import { type Keys, type Redis, redisNow } from '@lehr/shared/redis';
 
 interface SweepParts {
   readonly store: ObjectStore;
@@ -33,7 +33,9 @@ async function sweeps(parts: SweepParts, keepMs: number, signal: AbortSignal): P
     try {
       // The first process in each hour does it for all.
       if ((await redis.set(keys.sweep, '1', 'PX', EVERY_MS - FIRST_AFTER_MS, 'NX')) !== 'OK') continue;
-      const removed = await sweepObjects(store, clock.now() - keepMs, signal);
+      // A clock that jumped ahead must not delete everything, so the earlier of two clocks decides.
+      const now = Math.min(clock.now(), await redisNow(redis));
+      const removed = await sweepObjects(store, now - keepMs, signal);
       if (removed > 0) log.info({ removed }, 'expired outputs and uploads deleted');
     } catch (error) {
       log.warn({ error }, 'expired outputs could not be deleted; retrying in an hour');
