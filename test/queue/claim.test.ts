@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { firstScore } from '../../packages/shared/src/queue/index.ts';
+import { redisNow } from '../../packages/shared/src/redis/index.ts';
 import { GROUP, queueWorld } from '../support/queue-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
@@ -65,15 +66,27 @@ test('Two workers that claim at once never get the same job', async () => {
   expect(new Set(claims.map((claim) => claim.jobId))).toEqual(ids);
 });
 
-test('The head of a group has the number of waiting jobs, the class of the first one and when it was added', async () => {
+test('The head of a group has the number of waiting jobs, the class of the first one and how long that one has waited', async () => {
   const world = await queueWorld(server.url);
   expect(await world.claimer.heads([GROUP])).toEqual([]);
-  const before = Date.now();
   await world.submit({ priority: 'bulk' });
   await world.submit({ priority: 'interactive' });
   const [head] = await world.claimer.heads([group(3), GROUP]);
   expect(head).toMatchObject({ queue: GROUP, waiting: 2, priority: 'interactive' });
-  expect(head.since).toBeGreaterThanOrEqual(before);
+  expect(head.waitedMs).toBeGreaterThanOrEqual(0);
+});
+
+test('How long a job has waited does not depend on the clocks of the processes', async () => {
+  const world = await queueWorld(server.url);
+  const admittedAt = (await redisNow(world.redis)) - 5000;
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_600_000 });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  await world.submit({ admitted_at: admittedAt });
+  const [head] = await world.claimer.heads([GROUP]);
+  expect(head.waitedMs).toBeGreaterThanOrEqual(5000);
+  expect(head.waitedMs).toBeLessThan(600_000);
 });
 
 test('A waiting job has a position in its queue, and a claimed one has none', async () => {

@@ -121,14 +121,14 @@ export class Intake {
 
   /** Claims until no head can be served. */
   async #fill(): Promise<void> {
-    const { claimer, clock, groups, mayClaim, runner } = this.#options;
+    const { claimer, groups, mayClaim, runner } = this.#options;
     this.#skippedGroups = new Set();
     // Reset before the heads are read, so that no later change is missed; also while claiming is not allowed, or the loop
     // would spin.
     this.#shouldLook = false;
     while (!this.#stop.signal.aborted && mayClaim()) {
       const heads = await claimer.heads(groups());
-      const choice = chooseGroup(heads, (queue) => runner.room(queue), clock.now());
+      const choice = chooseGroup(heads, (queue) => runner.room(queue));
       if (!choice) {
         this.#skippedGroups = new Set(heads.map((head) => head.queue));
         return;

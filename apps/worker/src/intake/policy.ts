@@ -19,7 +19,8 @@ export const MAX_GROUP_WAIT_MS = 2000;
 const urgency = (head: GroupHead): number => PRIORITY_CLASSES.indexOf(head.priority);
 
 /** The more urgent class first, then the group that has waited longest. */
-const byUrgencyThenAge = (a: GroupHead, b: GroupHead): number => urgency(a) - urgency(b) || a.since - b.since;
+const byUrgencyThenAge = (a: GroupHead, b: GroupHead): number =>
+  urgency(a) - urgency(b) || b.waitedMs - a.waitedMs;
 
 /**
  * The group to claim from and the rows to fill; undefined when no group can be served now.
@@ -31,10 +32,9 @@ const byUrgencyThenAge = (a: GroupHead, b: GroupHead): number => urgency(a) - ur
 export function chooseGroup(
   heads: readonly GroupHead[],
   roomOf: (queue: string) => Room,
-  now: number,
   maxGroupWaitMs = MAX_GROUP_WAIT_MS,
 ): Choice | undefined {
-  const isPatient = (head: GroupHead): boolean => now - head.since <= maxGroupWaitMs;
+  const isPatient = (head: GroupHead): boolean => head.waitedMs <= maxGroupWaitMs;
   const free = (head: GroupHead): number => roomOf(head.queue).freeRows;
   const isRunning = (head: GroupHead): boolean => roomOf(head.queue).running;
 

@@ -24,8 +24,8 @@ export interface GroupHead {
   /** Jobs waiting. */
   readonly waiting: number;
   readonly priority: PriorityClass;
-  /** Wall clock, ms: when the job at the head was added. */
-  readonly since: number;
+  /** Ms that the job at the head has waited, by Redis's clock: the clocks of processes differ. */
+  readonly waitedMs: number;
 }
 
 export interface ClaimerOptions {
@@ -84,11 +84,11 @@ export class Claimer {
       queues.map((queue) => `${this.#prefix}:${queue.name}:`),
     )) as [number, number, number][];
     return replies
-      .map(([waiting, score, since], i) => ({
+      .map(([waiting, score, waitedMs], i) => ({
         queue: groups[i],
         waiting,
         priority: classOfScore(score),
-        since,
+        waitedMs,
       }))
       .filter((head) => head.waiting > 0);
   }

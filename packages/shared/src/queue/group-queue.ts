@@ -24,6 +24,8 @@ export interface QueuedJob {
   readonly type: string;
   readonly model: string;
   readonly tenant: string;
+  /** Redis's clock, ms since the epoch. Without it the job counts as added now, by the clock of this process. */
+  readonly admitted_at?: number | undefined;
 }
 
 /** A job this process may work on while the lease lasts. */
@@ -113,14 +115,14 @@ export class GroupQueue {
     await this.#backend.addJob(this.#newJob(job, score), job.id, { addToWaitingChildren: true });
   }
 
-  #newJob({ id, type, model, tenant }: QueuedJob, score: number): JobJson {
+  #newJob({ id, type, model, tenant, admitted_at = Date.now() }: QueuedJob, score: number): JobJson {
     const priority = bullPriority(score);
     return {
       id,
       name: type,
       data: JSON.stringify({ id, type, model, tenant }),
       opts: { jobId: id, priority, removeOnComplete: KEEP_FINISHED, removeOnFail: KEEP_FINISHED },
-      timestamp: Date.now(),
+      timestamp: Math.floor(admitted_at),
       priority,
       progress: 0,
       attemptsMade: 0,

@@ -94,15 +94,16 @@ async function withoutJob(
 /** Adds a node as a child of its flow, or alone if BullMQ has lost the flow; then the records alone drive the workflow. */
 async function addAgain(queues: GroupQueues, record: JobRecord): Promise<void> {
   const queue = queues.of(record.queue);
+  const job = { ...record, admitted_at: record.admitted_at ?? record.created_at };
   const score = record.score ?? firstScore(record.priority);
   if (record.parent) {
     try {
-      return await queue.add(record, score, { id: record.parent, queue: queues.of(WORKFLOW_QUEUE) });
+      return await queue.add(job, score, { id: record.parent, queue: queues.of(WORKFLOW_QUEUE) });
     } catch (error) {
       if ((error as { code?: number }).code !== PARENT_MISSING) throw error;
     }
   }
-  await queue.add(record, score);
+  await queue.add(job, score);
 }
 
 /** Expires waiting jobs whose deadline has passed; workers stop running ones. Returns the expired jobs. */

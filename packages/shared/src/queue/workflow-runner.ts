@@ -149,6 +149,7 @@ export class WorkflowRunner {
       deadline_at: parent.deadline_at,
       score: admitted?.score,
       fair_tag: admitted?.startTag,
+      admitted_at: admitted?.now,
       parent: parent.id,
       node: node.id,
     };
