@@ -30,7 +30,7 @@ process.on('message', (message: ToEngine) => {
     const runtime = createSimulatedRuntime({ latency: settings.simulated });
     engine = new Engine({ runtime, settings, clock: systemClock, post });
     void Promise.all(models.map((model) => engine?.open(model))).then((opened) => {
-      post({ type: 'ready', models: opened.filter((model) => model !== undefined) });
+      post({ type: 'ready', models: opened.filter((model) => model !== undefined), unavailable: [] });
       void engine?.run();
     });
   } else if (message.type === 'submit') {

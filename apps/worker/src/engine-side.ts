@@ -6,21 +6,21 @@ import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord, Outcome } from '@lehr/shared/records';
 import type { StopReason } from './delivery/attempt.ts';
 import type { OutputStore } from './delivery/output-store.ts';
-import type { OpenedModel } from './engine/protocol.ts';
+import type { OpenedModel, UnavailableModel } from './engine/protocol.ts';
 import { PartialTextWriter } from './fleet/partial-text.ts';
 import { Previews } from './fleet/previews.ts';
 import { ProgressWriter } from './fleet/progress.ts';
 import { LaneSpeeds } from './fleet/speeds.ts';
 import { type LaneStatus, laneStatus } from './fleet/worker-status.ts';
-import { logModel } from './log-model.ts';
+import { logModel, logUnavailable } from './log-model.ts';
 import type { JobRun } from './runs/job-run.ts';
 import type { JobRunner, JobRunnerListener } from './runs/job-runner.ts';
 import { LaneRows, type Room } from './runs/lane-rows.ts';
 import { newRun } from './runs/new-run.ts';
 import { Runs } from './runs/runs.ts';
 import { ServedModels } from './runs/served-models.ts';
-import type { EngineEvent, EngineExit } from './supervisor/engine-process.ts';
-import { EngineSupervisor } from './supervisor/engine-supervisor.ts';
+import type { EngineExit } from './supervisor/engine-process.ts';
+import { EngineSupervisor, type WorkEvent } from './supervisor/engine-supervisor.ts';
 import type { WorkerParts } from './worker-parts.ts';
 
 export interface EngineSideParts extends WorkerParts {
@@ -79,6 +79,10 @@ export class EngineSide implements JobRunner {
     return this.#supervisor.models;
   }
 
+  get unavailable(): readonly UnavailableModel[] {
+    return this.#supervisor.unavailable;
+  }
+
   get lanes(): LaneStatus[] {
     return laneStatus(this.#laneRows, this.#speeds);
   }
@@ -113,7 +117,7 @@ export class EngineSide implements JobRunner {
     this.#runs.stop(run, reason);
   }
 
-  /** Opens the models. Rejects with the reason when they cannot be opened. */
+  /** Opens the models. Rejects with the reason when none can be opened. */
   async start(listener: JobRunnerListener): Promise<void> {
     const { audio, log } = this.#parts;
     this.#listener = listener;
@@ -123,12 +127,18 @@ export class EngineSide implements JobRunner {
       onMessage: (message) => this.#dispatch(message),
       onDied: (exit) => this.#engineDied(exit),
       onRestarted: () => this.#engineRestarted(),
+      onModelOpened: (model) => {
+        logModel(log, model);
+        listener.onModelsChanged();
+      },
+      onModelUnavailable: (model) => logUnavailable(log, model),
       onGivenUp: (error) => {
         log.error({ error }, 'the engine cannot be restarted; the worker hands its jobs back');
         listener.onEngineLost();
       },
     });
     for (const model of this.models) logModel(log, model);
+    for (const model of this.unavailable) logUnavailable(log, model);
     if (!this.models.some(({ whisper }) => whisper)) return;
     const [problem] = await Promise.all([audio.checkDecoder(), audio.warmUp()]);
     if (problem !== undefined) log.error({ problem }, 'audio cannot be decoded; jobs that need it will fail');
@@ -140,7 +150,7 @@ export class EngineSide implements JobRunner {
     await Promise.all([this.#supervisor.close(CLOSE_GRACE_MS), this.#parts.audio.close()]);
   }
 
-  #dispatch(message: EngineEvent): void {
+  #dispatch(message: WorkEvent): void {
     switch (message.type) {
       case 'running':
         this.#runs.engineRuns(message.samples);
@@ -184,6 +194,7 @@ export class EngineSide implements JobRunner {
 
   #engineRestarted(): void {
     this.#runs.resubmit();
+    this.#listener?.onModelsChanged();
     this.#listener?.onRoom();
   }
 

@@ -1,5 +1,5 @@
 import type { Log } from '@lehr/shared';
-import type { OpenedModel } from './engine/protocol.ts';
+import type { OpenedModel, UnavailableModel } from './engine/protocol.ts';
 
 /** Logs the provider that runs each graph, and the providers that refused it. */
 export function logModel(log: Log, { ref, batching, reason, graphs, stepMs, rowCap }: OpenedModel): void {
@@ -12,3 +12,7 @@ export function logModel(log: Log, { ref, batching, reason, graphs, stepMs, rowC
     log.warn({ model: ref, reason }, 'this model takes one timestep for all rows: its batches are aligned');
   }
 }
+
+/** Jobs of the model wait until it can be opened, here or on another worker. */
+export const logUnavailable = (log: Log, { ref, failure }: UnavailableModel): void =>
+  log.error({ model: ref, failure }, 'model cannot be opened; the worker serves without it');

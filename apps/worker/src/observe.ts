@@ -94,6 +94,10 @@ export function readGaugesOf(
   metrics.workerInfo.set({ worker: id, device }, 1);
   page.beforeScrape(async () => {
     metrics.leases.set(worker.leases);
+    for (const { ref, isOpen } of worker.models) {
+      const [model, version] = ref.split('@');
+      metrics.modelAvailable.set({ model, version }, isOpen ? 1 : 0);
+    }
     for (const quantile of [0.5, 0.99, 1]) {
       metrics.eventLoopDelay.set({ quantile: String(quantile) }, delay.percentile(quantile * 100) / 1e9);
     }

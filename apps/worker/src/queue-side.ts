@@ -108,7 +108,7 @@ export class QueueSide {
       worker: id,
       onGroup: (queue) => this.#groups.add(queue) && this.#intake.look(),
       onCancel: (job) => this.#cancel(job),
-      onReconnect: () => void this.#reloadGroups(),
+      onReconnect: () => void this.reloadGroups(),
     });
     await this.#groups.load();
     this.#leases.start();
@@ -196,8 +196,8 @@ export class QueueSide {
     }
   }
 
-  /** Groups that were announced while the connection was down. */
-  async #reloadGroups(): Promise<void> {
+  /** Finds groups that were announced while the connection was down, and those of models that were opened since. */
+  async reloadGroups(): Promise<void> {
     try {
       await this.#groups.load();
       this.#intake.look();

@@ -8,7 +8,7 @@
 import { OutputStore } from './delivery/output-store.ts';
 import { EngineSide } from './engine-side.ts';
 import { FleetReporter } from './fleet/fleet-reporter.ts';
-import { modelStatus } from './fleet/worker-status.ts';
+import { modelStatus, unavailableStatus } from './fleet/worker-status.ts';
 import { QueueSide } from './queue-side.ts';
 import type { WorkerParts } from './worker-parts.ts';
 
@@ -38,6 +38,7 @@ export class Worker {
         draining: this.#draining,
         ...(parts.audio.decoderProblem !== undefined && { audio_problem: parts.audio.decoderProblem }),
         models: modelStatus(engineSide.models),
+        unavailable: unavailableStatus(engineSide.unavailable),
         lanes: engineSide.lanes,
       }),
     });
@@ -59,6 +60,15 @@ export class Worker {
     return this.#engineSide.pid;
   }
 
+  /** Of every model that this worker should serve: whether it is open. */
+  get models(): readonly { readonly ref: string; readonly isOpen: boolean }[] {
+    const { models, unavailable } = this.#engineSide;
+    return [
+      ...models.map(({ ref }) => ({ ref, isOpen: true })),
+      ...unavailable.map(({ ref }) => ({ ref, isOpen: false })),
+    ];
+  }
+
   get isServing(): boolean {
     return this.#engineSide.isUp && !this.#draining;
   }
@@ -74,12 +84,16 @@ export class Worker {
   }
 
   /**
-   * Opens the models, then claims jobs. Rejects with the reason when the models cannot be opened. Calls `onEngineLost` when the
+   * Opens the models, then claims jobs. Rejects with the reason when none can be opened. Calls `onEngineLost` when the
    * engine dies and cannot be restarted: the worker should then be stopped, so that it hands its jobs back.
    */
   async start(onEngineLost: () => void): Promise<void> {
     const { id, log } = this.#parts;
-    await this.#engineSide.start({ onRoom: () => this.#queueSide.look(), onEngineLost });
+    await this.#engineSide.start({
+      onRoom: () => this.#queueSide.look(),
+      onModelsChanged: () => void this.#queueSide.reloadGroups(),
+      onEngineLost,
+    });
     await this.#queueSide.start();
     await this.#reporter.start();
     this.#queueSide.startClaiming();

@@ -943,6 +943,8 @@ export interface components {
                  * @enum {string}
                  */
                 readonly breaker: "closed" | "partly-open" | "open";
+                /** @description Why a live worker cannot open the model; null when all that should serve it do. */
+                readonly problem: string | null;
             }[];
         };
         readonly Queue: {

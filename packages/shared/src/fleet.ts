@@ -20,6 +20,8 @@ export const WorkerStatusSchema = z.object({
       providers: z.record(z.string(), z.string()),
     }),
   ),
+  /** Models that it should serve and cannot open, with the reason in a sentence. */
+  unavailable: z.array(z.object({ ref: z.string(), reason: z.string() })).optional(),
   lanes: z.array(
     z.object({
       queue: z.string(),

@@ -266,6 +266,13 @@ export const METRICS = {
     apps: ['worker'],
     labels: ['quantile'],
   },
+  modelAvailable: {
+    name: 'lehr_model_available',
+    kind: 'gauge',
+    help: 'Whether this worker has the model open (1), or could not open it (0).',
+    apps: ['worker'],
+    labels: ['model', 'version'],
+  },
   workerInfo: {
     name: 'lehr_worker_info',
     kind: 'gauge',

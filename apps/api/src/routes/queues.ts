@@ -101,7 +101,9 @@ function modelsOf(registry: Registry, queues: readonly Queue[], fleet: readonly 
       const model = formatModelRef({ name, version });
       const states = queues.filter((queue) => queue.model === model).map(({ breaker }) => breaker);
       const worst = Math.max(0, ...states.map((state) => BREAKER_STATES.indexOf(state)));
-      return { model, workers: serving(fleet, model).length, breaker: BREAKER_STATES[worst] };
+      const failing = fleet.flatMap(({ unavailable = [] }) => unavailable).find(({ ref }) => ref === model);
+      const problem = failing?.reason ?? null;
+      return { model, workers: serving(fleet, model).length, breaker: BREAKER_STATES[worst], problem };
     }),
   );
 }

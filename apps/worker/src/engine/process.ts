@@ -3,7 +3,14 @@ import { systemClock, toPlainError } from '@lehr/shared';
 import { onnxRuntime } from '../runtime/onnx.ts';
 import { createSimulatedRuntime } from '../runtime/simulated.ts';
 import { Engine } from './engine.ts';
-import type { EngineSettings, FromEngine, ToEngine } from './protocol.ts';
+import type {
+  EngineSettings,
+  FromEngine,
+  ModelToOpen,
+  OpenedModel,
+  ToEngine,
+  UnavailableModel,
+} from './protocol.ts';
 
 let engine: Engine | undefined;
 
@@ -14,14 +21,39 @@ const post = (message: FromEngine): void => {
 async function open({ settings, models }: Extract<ToEngine, { type: 'open' }>): Promise<void> {
   try {
     engine = new Engine({ runtime: runtimeFor(settings), settings, clock: systemClock, post });
-    const opened = [];
-    for (const model of models) opened.push(await engine.open(model));
-    post({ type: 'ready', models: opened });
+    const [opened, unavailable] = await openAll(engine, models);
+    if (opened.length === 0 && unavailable.length > 0) {
+      return post({ type: 'open-failed', failure: unavailable[0].failure });
+    }
+    post({ type: 'ready', models: opened, unavailable });
     await engine.run();
     process.disconnect();
   } catch (error) {
     post({ type: 'open-failed', failure: toPlainError(error, 'engine-failed') });
   }
+}
+
+async function openAll(
+  opening: Engine,
+  models: readonly ModelToOpen[],
+): Promise<[OpenedModel[], UnavailableModel[]]> {
+  const opened: OpenedModel[] = [];
+  const unavailable: UnavailableModel[] = [];
+  for (const model of models) {
+    try {
+      opened.push(await opening.open(model));
+    } catch (error) {
+      unavailable.push({ ref: model.ref, failure: toPlainError(error, 'model-unavailable') });
+    }
+  }
+  return [opened, unavailable];
+}
+
+async function openLater(model: ModelToOpen): Promise<void> {
+  if (!engine) return;
+  const [[opened], [unavailable]] = await openAll(engine, [model]);
+  if (opened) post({ type: 'model-opened', model: opened });
+  else post({ type: 'model-unavailable', ...unavailable });
 }
 
 const runtimeFor = ({ simulated }: EngineSettings) =>
@@ -31,6 +63,9 @@ process.on('message', (message: ToEngine) => {
   switch (message.type) {
     case 'open':
       void open(message);
+      return;
+    case 'open-model':
+      void openLater(message.model);
       return;
     case 'submit':
       for (const sample of message.samples) engine?.submit(sample);

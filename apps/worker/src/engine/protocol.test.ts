@@ -57,6 +57,10 @@ const TO_ENGINE: { [Type in ToEngine['type']]: Extract<ToEngine, { type: Type }>
   },
   cancel: { type: 'cancel', sample: SAMPLE },
   preview: { type: 'preview', sample: SAMPLE },
+  'open-model': {
+    type: 'open-model',
+    model: { ref: 'whisper-tiny@2', folder: '/models/whisper-tiny-2', task: 'whisper' },
+  },
   close: { type: 'close' },
 };
 
@@ -95,6 +99,24 @@ const FROM_ENGINE: { [Type in FromEngine['type']]: Extract<FromEngine, { type: T
         },
       },
     ],
+    unavailable: [
+      { ref: 'sd-turbo@2', failure: { code: 'model-unavailable', message: 'no unet/model.onnx' } },
+    ],
+  },
+  'model-opened': {
+    type: 'model-opened',
+    model: {
+      ref: 'sd-turbo@2',
+      batching: 'step',
+      graphs: [{ graph: 'unet', provider: 'cpu' }],
+      stepMs: [[1, 300]],
+      rowCap: 2,
+    },
+  },
+  'model-unavailable': {
+    type: 'model-unavailable',
+    ref: 'sd-turbo@2',
+    failure: { code: 'model-unavailable', message: 'no unet/model.onnx' },
   },
   'open-failed': {
     type: 'open-failed',

@@ -52,6 +52,13 @@ export interface OpenedModel {
   readonly whisper?: WhisperAbilities;
 }
 
+/** A model that could not be opened. The others serve without it. */
+export interface UnavailableModel {
+  /** `name@version`. */
+  readonly ref: string;
+  readonly failure: PlainError;
+}
+
 /** What the worker must know of an open Whisper model. */
 export interface WhisperAbilities {
   readonly frontEnd: FrontEnd;
@@ -72,6 +79,8 @@ export interface EngineSettings {
 
 export type ToEngine =
   | { readonly type: 'open'; readonly settings: EngineSettings; readonly models: readonly ModelToOpen[] }
+  /** Tries a model again that could not be opened. */
+  | { readonly type: 'open-model'; readonly model: ModelToOpen }
   /** Samples that may start together, such as all pictures of a job. */
   | { readonly type: 'submit'; readonly samples: readonly EngineSample[] }
   | { readonly type: 'cancel'; readonly sample: SampleId }
@@ -138,7 +147,15 @@ export interface TranscribedMessage {
 }
 
 export type FromEngine =
-  | { readonly type: 'ready'; readonly models: readonly OpenedModel[] }
+  /** At least one model is open. */
+  | {
+      readonly type: 'ready';
+      readonly models: readonly OpenedModel[];
+      readonly unavailable: readonly UnavailableModel[];
+    }
+  /** The answers to `open-model`. */
+  | { readonly type: 'model-opened'; readonly model: OpenedModel }
+  | ({ readonly type: 'model-unavailable' } & UnavailableModel)
   | { readonly type: 'open-failed'; readonly failure: PlainError }
   /** The row cap of a lane: sent when it is first known and whenever a measurement changes it. */
   | { readonly type: 'row-cap'; readonly lane: string; readonly rows: number }

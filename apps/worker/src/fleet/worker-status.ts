@@ -1,6 +1,6 @@
 /** The part of a worker's report to the fleet that describes its lanes and models. */
 import type { WorkerStatus } from '@lehr/shared';
-import type { OpenedModel } from '../engine/protocol.ts';
+import type { OpenedModel, UnavailableModel } from '../engine/protocol.ts';
 import type { LaneRows } from '../runs/lane-rows.ts';
 import type { LaneSpeeds } from './speeds.ts';
 
@@ -21,3 +21,6 @@ export const modelStatus = (models: readonly OpenedModel[]): ModelStatus[] =>
     batching,
     providers: Object.fromEntries(graphs.map(({ graph, provider }) => [graph, provider])),
   }));
+
+export const unavailableStatus = (models: readonly UnavailableModel[]): WorkerStatus['unavailable'] =>
+  models.map(({ ref, failure }) => ({ ref, reason: failure.message }));

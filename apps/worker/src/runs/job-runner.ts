@@ -27,6 +27,8 @@ export interface JobRunner {
 export interface JobRunnerListener {
   /** There may be room for another job: rows are free, or a new engine is ready. */
   onRoom(): void;
+  /** The engine has opened models that it had not open before, so `serves` may differ. */
+  onModelsChanged(): void;
   /** The engine died and cannot be restarted. */
   onEngineLost(): void;
 }

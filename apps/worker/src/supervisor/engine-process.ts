@@ -6,9 +6,9 @@
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { LehrError } from '@lehr/shared';
-import type { EngineSettings, FromEngine, ModelToOpen, OpenedModel, ToEngine } from '../engine/protocol.ts';
+import type { EngineSettings, FromEngine, ModelToOpen, ToEngine } from '../engine/protocol.ts';
 
-/** What an engine reports once its models are open. */
+/** What an engine reports after its start. */
 export type EngineEvent = Exclude<FromEngine, { type: 'ready' | 'open-failed' }>;
 
 /** How an engine process ended. */
@@ -19,9 +19,13 @@ export interface EngineExit {
   readonly hung: boolean;
 }
 
+/** Which models an engine has opened, and which it could not open. */
+export type OpenResult = Pick<Extract<FromEngine, { type: 'ready' }>, 'models' | 'unavailable'>;
+
 export interface EngineProcess {
   readonly pid: number;
-  readonly models: readonly OpenedModel[];
+  /** At its start. */
+  readonly opened: OpenResult;
   send(message: ToEngine): void;
   /** Lets the engine finish its current step and exit; kills it when it has not exited after `graceMs`. */
   close(graceMs: number): Promise<void>;
@@ -46,13 +50,13 @@ export interface EngineOptions {
 
 const CHECKS_PER_SILENCE = 4;
 
-/** Starts an engine; resolves when it has loaded and warmed up every model. Rejects with the reason when it cannot. */
+/** Starts an engine; resolves when it has loaded and warmed up its models. Rejects with the reason when it can load none. */
 export async function startEngine(options: EngineOptions, listener: EngineListener): Promise<EngineProcess> {
   const child = fork(options.entry, {
     serialization: 'advanced',
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
-  const models = await opened(child, options);
+  const result = await opened(child, options);
 
   let silentChecks = 0;
   let hung = false;
@@ -82,7 +86,7 @@ export async function startEngine(options: EngineOptions, listener: EngineListen
 
   return {
     pid: child.pid as number,
-    models,
+    opened: result,
     send: (message) => {
       if (child.connected) child.send(message, () => {});
     },
@@ -99,7 +103,7 @@ export async function startEngine(options: EngineOptions, listener: EngineListen
 }
 
 /** Resolves or rejects with the first message of the child; rejects when it exits before that. */
-function opened(child: ChildProcess, options: EngineOptions): Promise<readonly OpenedModel[]> {
+function opened(child: ChildProcess, options: EngineOptions): Promise<OpenResult> {
   return new Promise((resolve, reject) => {
     const settle = (): void => {
       child.off('message', onMessage);
@@ -111,7 +115,7 @@ function opened(child: ChildProcess, options: EngineOptions): Promise<readonly O
       if (first.type !== 'ready' && first.type !== 'open-failed') return;
       settle();
       if (first.type === 'ready') {
-        resolve(first.models);
+        resolve(first);
       } else {
         child.kill('SIGKILL');
         const { code, message, problems } = first.failure;

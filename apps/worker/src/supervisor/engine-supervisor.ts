@@ -1,6 +1,7 @@
 /** Keeps an engine running: starts it, and after each death starts the next one, with a backoff when deaths follow quickly. */
 import { type Clock, LehrError, type Log } from '@lehr/shared';
-import type { OpenedModel, ToEngine } from '../engine/protocol.ts';
+import type { ModelToOpen, OpenedModel, ToEngine, UnavailableModel } from '../engine/protocol.ts';
+import { EngineModels } from './engine-models.ts';
 import {
   type EngineEvent,
   type EngineExit,
@@ -15,11 +16,18 @@ export interface SupervisorOptions {
   readonly log: Log;
 }
 
+/** What an engine reports of its work. */
+export type WorkEvent = Exclude<EngineEvent, { type: 'model-opened' | 'model-unavailable' }>;
+
 export interface SupervisorListener {
-  onMessage(message: EngineEvent): void;
+  onMessage(message: WorkEvent): void;
   onDied(exit: EngineExit): void;
   /** A new engine is ready after one died. */
   onRestarted(): void;
+  /** A model that could not be opened before is open now. */
+  onModelOpened(model: OpenedModel): void;
+  /** A model was tried again, and still cannot be opened. */
+  onModelUnavailable(model: UnavailableModel): void;
   /** The engine cannot be restarted; no further start is tried. */
   onGivenUp(error: LehrError): void;
   /** Whether the engine has work. */
@@ -35,6 +43,7 @@ const HEALTHY_MS = 60_000;
 export class EngineSupervisor {
   readonly #options: SupervisorOptions;
   readonly #stopping = new AbortController();
+  readonly #models: EngineModels;
   #engine: EngineProcess | undefined;
   #startedAt = 0;
   #quickDeaths = 0;
@@ -42,6 +51,9 @@ export class EngineSupervisor {
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
+    const { engine, clock } = options;
+    const open = (model: ModelToOpen): void => this.send({ type: 'open-model', model });
+    this.#models = new EngineModels({ models: engine.models, clock, open });
   }
 
   get isUp(): boolean {
@@ -57,17 +69,28 @@ export class EngineSupervisor {
   }
 
   get models(): readonly OpenedModel[] {
-    return this.#engine?.models ?? [];
+    return this.#models.opened;
   }
 
-  /** Rejects with the reason when the models cannot be opened. */
+  /** Models that could not be opened, each with the reason. They are tried again when a file of their folder changes. */
+  get unavailable(): readonly UnavailableModel[] {
+    return this.#models.unavailable;
+  }
+
+  /** Rejects with the reason when no model can be opened. */
   async start(listener: SupervisorListener): Promise<void> {
+    await this.#start(listener);
+    void this.#models.watchFolders(this.#stopping.signal);
+  }
+
+  async #start(listener: SupervisorListener): Promise<void> {
     const { engine, clock } = this.#options;
     this.#engine = await startEngine(engine, {
-      onMessage: listener.onMessage,
+      onMessage: (message) => this.#receive(message, listener),
       isBusy: listener.isBusy,
       onExit: (exit) => void this.#restart(exit, listener),
     });
+    this.#models.reset(this.#engine.opened);
     this.#startedAt = clock.monotonic();
   }
 
@@ -81,9 +104,25 @@ export class EngineSupervisor {
     await this.#engine?.close(graceMs);
   }
 
+  #receive(message: EngineEvent, listener: SupervisorListener): void {
+    switch (message.type) {
+      case 'model-opened':
+        this.#models.add(message.model);
+        listener.onModelOpened(message.model);
+        return;
+      case 'model-unavailable':
+        this.#models.markUnavailable(message);
+        listener.onModelUnavailable(message);
+        return;
+      default:
+        listener.onMessage(message);
+    }
+  }
+
   async #restart(exit: EngineExit, listener: SupervisorListener): Promise<void> {
     const { clock, log } = this.#options;
     this.#engine = undefined;
+    this.#models.reset();
     listener.onDied(exit);
     this.#quickDeaths = clock.monotonic() - this.#startedAt < HEALTHY_MS ? this.#quickDeaths + 1 : 0;
     // The first restarts are immediate: most crashes come from one bad job, and halving its batch takes a few of them.
@@ -92,7 +131,7 @@ export class EngineSupervisor {
       await clock.sleep(pauseMs, this.#stopping.signal);
       if (this.#stopping.signal.aborted) return;
       try {
-        await this.start(listener);
+        await this.#start(listener);
         this.#restarts += 1;
         log.info({ engine: this.pid, restarts: this.#restarts }, 'engine restarted');
         listener.onRestarted();

@@ -47,7 +47,16 @@ export const QueueListSchema = z
     object: z.literal('list'),
     data: z.array(QueueSchema),
     models: z
-      .array(z.object({ model: z.string(), workers: z.int().nonnegative(), breaker }))
+      .array(
+        z.object({
+          model: z.string(),
+          workers: z.int().nonnegative(),
+          breaker,
+          problem: z.string().nullable().meta({
+            description: 'Why a live worker cannot open the model; null when all that should serve it do.',
+          }),
+        }),
+      )
       .meta({ description: 'Every offered model version, with the worst breaker of its groups.' }),
   })
   .meta({ id: 'QueueList' });

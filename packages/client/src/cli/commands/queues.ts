@@ -32,8 +32,13 @@ export const queues = defineCommand({
     terminal.out('\n');
     terminal.out(
       tableOf(
-        ['MODEL', 'WORKERS', 'BREAKER'],
-        list.models.map(({ model, workers, breaker }) => [model, `${workers}`, breaker]),
+        ['MODEL', 'WORKERS', 'BREAKER', 'PROBLEM'],
+        list.models.map(({ model, workers, breaker, problem }) => [
+          model,
+          `${workers}`,
+          breaker,
+          problem ?? '',
+        ]),
       ),
     );
     return EXIT.ok;
