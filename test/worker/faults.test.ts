@@ -66,6 +66,14 @@ const hasProgress = (world: WorkerWorld, id: JobId) =>
 const draws = (world: WorkerWorld, count: number, steps = 20) =>
   Promise.all(Array.from({ length: count }, (_, seed) => world.draw({ seed, steps })));
 
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
 test('A kill -9 of the engine in the middle of a batch costs time and no attempt', async () => {
   const world = await workerWorld(server.url);
   const worker = await world.simulated({ latency: SLOW });
@@ -76,6 +84,19 @@ test('A kill -9 of the engine in the middle of a batch costs time and no attempt
   expect((await worker.logged('engine died')).running).toBeGreaterThan(0);
   await expectAllDone(world, ids);
   for (const id of ids) expect(await world.records.read(id)).toMatchObject({ attempt: 1 });
+});
+
+test('An engine whose worker is killed in the middle of a batch exits without an error message', async () => {
+  const world = await workerWorld(server.url);
+  const worker = await world.simulated({ latency: SLOW, ...SHORT_LEASES });
+  const { engine } = await worker.logged('simulated worker serves');
+  const ids = await draws(world, 4, 40);
+  await hasProgress(world, ids[3]);
+  worker.signal('SIGKILL');
+  await expect.poll(() => isAlive(engine as number)).toBe(false);
+  expect(worker.lines.filter(({ level }) => level === 'text')).toEqual([]);
+  await world.simulated(RESCUER);
+  await expectAllDone(world, ids);
 });
 
 test('A kill -9 of the engine fails no job, not even one that was alone in its batch', async () => {

@@ -14,8 +14,9 @@ import type {
 
 let engine: Engine | undefined;
 
+/** A message to a worker that was killed cannot be sent; `disconnect` then ends this process. */
 const post = (message: FromEngine): void => {
-  process.send?.(message);
+  if (process.connected) process.send?.(message, () => {});
 };
 
 async function open({ settings, models }: Extract<ToEngine, { type: 'open' }>): Promise<void> {
