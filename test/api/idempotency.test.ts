@@ -169,7 +169,8 @@ describe('Idempotency-Key', () => {
 
 const identityOf = async (world: ApiWorld, idempotencyKey?: string): Promise<RequestIdentity> => {
   const caller = await world.parts.authenticator.authenticate(API_KEY);
-  return identify(caller!, 'POST /v1/jobs', JobRequestSchema.parse(circle), { idempotencyKey });
+  const body = { ...JobRequestSchema.parse(circle), priority: 'standard' };
+  return identify(caller!, 'POST /v1/jobs', body, { idempotencyKey });
 };
 
 /** The state that an API process leaves when it dies right after admission. */

@@ -555,8 +555,7 @@ export interface components {
             readonly model?: string | undefined;
             readonly input: components["schemas"]["TextToImageInput"];
             /**
-             * @description Jobs of a more urgent class always run first.
-             * @default standard
+             * @description Jobs of a more urgent class always run first. Absent: `standard`, or the most urgent class that the key allows if that is `bulk`.
              * @enum {string}
              */
             readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
@@ -577,8 +576,7 @@ export interface components {
             readonly model?: string | undefined;
             readonly input: components["schemas"]["SpeechToTextInput"];
             /**
-             * @description Jobs of a more urgent class always run first.
-             * @default standard
+             * @description Jobs of a more urgent class always run first. Absent: `standard`, or the most urgent class that the key allows if that is `bulk`.
              * @enum {string}
              */
             readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
@@ -599,8 +597,7 @@ export interface components {
             readonly model?: string | undefined;
             readonly input: components["schemas"]["SpeechToImageInput"];
             /**
-             * @description Jobs of a more urgent class always run first.
-             * @default standard
+             * @description Jobs of a more urgent class always run first. Absent: `standard`, or the most urgent class that the key allows if that is `bulk`.
              * @enum {string}
              */
             readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
@@ -622,8 +619,7 @@ export interface components {
             readonly type: "workflow";
             readonly nodes: readonly components["schemas"]["WorkflowNode"][];
             /**
-             * @description Jobs of a more urgent class always run first.
-             * @default standard
+             * @description Jobs of a more urgent class always run first. Absent: `standard`, or the most urgent class that the key allows if that is `bulk`.
              * @enum {string}
              */
             readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
@@ -1012,6 +1008,11 @@ export interface components {
             readonly requests_per_minute: number | null;
             /** @description Open streams of job events, counted by each API process separately. */
             readonly max_streams: number | null;
+            /**
+             * @description The most urgent class of its jobs. A request for a more urgent one is refused; a job without a class gets `standard`, or this class if it is less urgent.
+             * @enum {string}
+             */
+            readonly max_priority: "interactive" | "standard" | "bulk";
             /** @description The tenant's share against other tenants with waiting jobs of the same class and group. */
             readonly weight: number;
         };
@@ -1054,6 +1055,11 @@ export interface components {
                 readonly requests_per_minute?: (number | null) | undefined;
                 /** @description Open streams of job events, counted by each API process separately. */
                 readonly max_streams?: (number | null) | undefined;
+                /**
+                 * @description The most urgent class of its jobs. A request for a more urgent one is refused; a job without a class gets `standard`, or this class if it is less urgent.
+                 * @enum {string}
+                 */
+                readonly max_priority?: ("interactive" | "standard" | "bulk") | undefined;
                 /** @description The tenant's share against other tenants with waiting jobs of the same class and group. */
                 readonly weight?: number | undefined;
             } | undefined;
@@ -1103,6 +1109,11 @@ export interface components {
                 readonly requests_per_minute?: (number | null) | undefined;
                 /** @description Open streams of job events, counted by each API process separately. */
                 readonly max_streams?: (number | null) | undefined;
+                /**
+                 * @description The most urgent class of its jobs. A request for a more urgent one is refused; a job without a class gets `standard`, or this class if it is less urgent.
+                 * @enum {string}
+                 */
+                readonly max_priority?: ("interactive" | "standard" | "bulk") | undefined;
                 /** @description The tenant's share against other tenants with waiting jobs of the same class and group. */
                 readonly weight?: number | undefined;
             } | undefined;

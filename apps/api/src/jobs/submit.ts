@@ -10,6 +10,7 @@ import { type Hook, hookFields } from '../webhooks/hook.ts';
 import type { WebhookParts } from '../webhooks/parts.ts';
 import { type AdmitParts, type Admitted, admitJob } from './admit.ts';
 import type { RequestIdentity } from './identity.ts';
+import { priorityOf } from './priority.ts';
 import { isWork, type ResolveParts, resolveWork } from './resolve.ts';
 import { type ResolvedWorkflow, resolveWorkflow } from './resolve-workflow.ts';
 
@@ -45,9 +46,10 @@ export async function submitJob(
 ): Promise<Submission> {
   const { store, workflows, queues, records, webhooks } = parts;
   const id = newJobId();
+  const priority = priorityOf(request.priority, caller.limits);
   const resolved = await resolve(parts, caller, id, request);
   const webhookFields = hookFields(webhooks.egress, caller.tenant, hook);
-  const { priority, deadline_s, metadata } = request;
+  const { deadline_s, metadata } = request;
   const deadlineMs = deadline_s === undefined ? undefined : deadline_s * 1000;
   const { type, model, queue, cost, input, workflow, entries } = resolved;
   const priced = { id, queue, model, priority, cost, deadlineMs, entries };

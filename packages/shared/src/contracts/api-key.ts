@@ -1,5 +1,6 @@
 /** API keys, as an administrator creates and reads them. */
 import { z } from 'zod';
+import { PRIORITY_CLASSES } from './job.ts';
 
 /** What a key may do. `admin` covers the whole installation: keys of any tenant, and the admin pages. */
 export const SCOPES = ['submit', 'read', 'cancel', 'admin'] as const;
@@ -36,6 +37,11 @@ export const KeyLimitsSchema = z
       'Job requests and uploads, counted by each API process separately before it reads their body.',
     ).nullable(),
     max_streams: bound('Open streams of job events, counted by each API process separately.').nullable(),
+    max_priority: z.enum(PRIORITY_CLASSES).meta({
+      description:
+        'The most urgent class of its jobs. A request for a more urgent one is refused; a job without a class gets `standard`, or ' +
+        'this class if it is less urgent.',
+    }),
     weight: z.number().min(0.01).max(100).meta({
       description: "The tenant's share against other tenants with waiting jobs of the same class and group.",
     }),
@@ -50,6 +56,7 @@ export const DEFAULT_LIMITS: KeyLimits = {
   cost_per_minute_s: null,
   requests_per_minute: null,
   max_streams: 1000,
+  max_priority: 'interactive',
   weight: 1,
 };
 

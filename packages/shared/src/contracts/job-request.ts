@@ -9,9 +9,14 @@ import { SpeechToImageRequestSchema, WorkflowNodesSchema } from './workflow.ts';
 const WEEK_S = 7 * 24 * 3600;
 
 const common = {
-  priority: z.enum(PRIORITY_CLASSES).default('standard').meta({
-    description: 'Jobs of a more urgent class always run first.',
-  }),
+  priority: z
+    .enum(PRIORITY_CLASSES)
+    .optional()
+    .meta({
+      description:
+        'Jobs of a more urgent class always run first. Absent: `standard`, or the most urgent class that the key allows if that is ' +
+        '`bulk`.',
+    }),
   deadline_s: z.number().positive().max(WEEK_S).optional().meta({
     description: 'Seconds from now. A job that is not finished by then ends as `expired`.',
   }),

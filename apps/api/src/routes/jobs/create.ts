@@ -72,7 +72,8 @@ export function createJobRoute(app: Api, parts: ApiParts): void {
     const request = c.req.valid('json');
     const made = await makeJob(c, parts, {
       route: `POST ${PATH}`,
-      body: request,
+      // Absent and `standard` have always been the same request.
+      body: { ...request, priority: request.priority ?? 'standard' },
       request,
       idempotencyKey,
       cancelIfAbandoned: false,

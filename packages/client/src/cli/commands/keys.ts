@@ -24,6 +24,11 @@ export const createKey = defineCommand({
       value: 'SECONDS',
       help: 'Estimated engine time that the key may use per minute.',
     },
+    'max-priority': {
+      type: 'string',
+      value: 'CLASS',
+      help: 'The most urgent class of its jobs: interactive, standard or bulk. Default: interactive.',
+    },
     weight: {
       type: 'string',
       value: 'N',
@@ -41,6 +46,7 @@ export const createKey = defineCommand({
         limits: {
           max_jobs: numberOf('max-jobs', values['max-jobs']),
           cost_per_minute_s: numberOf('cost-per-minute', values['cost-per-minute']),
+          max_priority: values['max-priority'] as NonNullable<KeyRequest['limits']>['max_priority'],
           weight: numberOf('weight', values.weight),
         },
       },
