@@ -31,10 +31,11 @@ export function formatEvent({ id, event, data }: ServerSentEvent): string {
 /**
  * A body of the chunks that `open` yields. A chunk is taken only when the client has room for it, so a slow client slows its own
  * source and no other. `open` is called at the first read (a HEAD request reads nothing); its signal aborts when the client
- * disconnects.
+ * disconnects. `onEnd` is called when the source ends or fails, and when the client disconnects, also before the first read.
  */
 export function eventStream(
   open: (disconnected: AbortSignal) => AsyncGenerator<string>,
+  onEnd: () => void = () => {},
 ): ReadableStream<Uint8Array> {
   const disconnected = new AbortController();
   const encoder = new TextEncoder();
@@ -47,15 +48,30 @@ export function eventStream(
           controller.enqueue(encoder.encode(`retry: ${randomInt(...RECONNECT_MS)}\n\n`));
           return;
         }
-        const { done, value } = await chunks.next();
+        const { done, value } = await nextOf(chunks, onEnd);
         if (done) controller.close();
         else controller.enqueue(encoder.encode(value));
       },
       cancel: async () => {
+        onEnd();
         disconnected.abort();
         await chunks?.return(undefined);
       },
     },
     { highWaterMark: 0 },
   );
+}
+
+async function nextOf(
+  chunks: AsyncGenerator<string>,
+  onEnd: () => void,
+): Promise<IteratorResult<string, unknown>> {
+  try {
+    const next = await chunks.next();
+    if (next.done) onEnd();
+    return next;
+  } catch (error) {
+    onEnd();
+    throw error;
+  }
 }

@@ -10,8 +10,8 @@ import { holdUntilDone, type SucceededRecord } from '../../calls/hold.ts';
 import { type MadeJob, makeJob } from '../../calls/make-job.ts';
 import { atTheTop, type Names, nativeRequest } from '../../calls/names.ts';
 import type { StoredFile } from '../../files/files.ts';
-import { countedStream, holderOf } from '../../follow/counted-stream.ts';
-import { SSE_HEADERS } from '../../follow/sse.ts';
+import { enterStream, holderOf, orLeave } from '../../follow/enter-stream.ts';
+import { eventStream, SSE_HEADERS } from '../../follow/sse.ts';
 import type { ApiEnv } from '../../middleware/api-env.ts';
 import { requires } from '../../middleware/auth.ts';
 import { countRefusals } from '../../middleware/count-refusals.ts';
@@ -112,14 +112,11 @@ function routeOf({ path, operationId, summary, fields }: AudioCall): RouteConfig
 
 async function answerCall(c: Context<ApiEnv>, parts: ApiParts, call: AudioCall): Promise<Response> {
   const headers = headersOf(c);
-  const { fields, file } = await receive(c, parts, call);
-  const isStream = fields.stream === 'true';
-  const made = await makeAudioJob(c, parts, call, { fields, file, headers });
-  if (isStream) {
+  const { fields, file, leave } = await receive(c, parts, call);
+  const made = await orLeave(leave, makeAudioJob(c, parts, call, { fields, file, headers }));
+  if (leave) {
     const mapper = transcriptEventMapper(async (record) => (await transcriptOf(parts, record)).text);
-    const stream = countedStream(parts.streams, holderOf(c.var.caller), (disconnected) =>
-      callEvents(parts, made, mapper, disconnected),
-    );
+    const stream = eventStream((disconnected) => callEvents(parts, made, mapper, disconnected), leave);
     return c.body(stream, 200, { ...made.headers, ...SSE_HEADERS });
   }
   const record = await holdUntilDone(c, parts, made, holdMsOf(parts, headers));
@@ -136,6 +133,8 @@ function headersOf(c: Context<ApiEnv>): CallHeaders {
 interface Received {
   readonly fields: AudioFields;
   readonly file: StoredFile;
+  /** Of a streamed call: ends the count of its stream. */
+  readonly leave?: (() => void) | undefined;
 }
 
 /** Reads the whole body, checks it, and stores its file. */
@@ -145,9 +144,14 @@ async function receive(c: Context<ApiEnv>, { files, streams }: ApiParts, call: A
     return await files.receive(tenant, c.req.raw, async (body) => {
       const { filename: name, contentType, bytes } = audioFile(body);
       const fields = audioFields(call.fields, body);
-      // Checked before the job is made, whose id a refused caller would not learn.
-      if (fields.stream === 'true') streams.check(holderOf(c.var.caller));
-      return { fields, file: await files.create(tenant, { name, contentType, bytes }) };
+      // Counted before the job is made, whose id a refused caller would not learn.
+      const leave =
+        fields.stream === 'true' ? enterStream(c.req.raw, streams, holderOf(c.var.caller)) : undefined;
+      return {
+        fields,
+        leave,
+        file: await orLeave(leave, files.create(tenant, { name, contentType, bytes })),
+      };
     });
   } catch (error) {
     if (!(error instanceof LehrError) || error.code !== 'too-large') throw error;

@@ -4,8 +4,8 @@ import type { Api, ApiParts } from '../../api.ts';
 import { holdUntilDone, type SucceededRecord } from '../../calls/hold.ts';
 import { makeJob } from '../../calls/make-job.ts';
 import { atTheTop, type Names, nativeRequest } from '../../calls/names.ts';
-import { countedStream, holderOf } from '../../follow/counted-stream.ts';
-import { SSE_HEADERS } from '../../follow/sse.ts';
+import { enterStream, holderOf, orLeave } from '../../follow/enter-stream.ts';
+import { eventStream, SSE_HEADERS } from '../../follow/sse.ts';
 import { requires } from '../../middleware/auth.ts';
 import { countRefusals } from '../../middleware/count-refusals.ts';
 import { guardQuota } from '../../middleware/guard-quota.ts';
@@ -74,21 +74,21 @@ export function imageRoutes(app: Api, parts: ApiParts): void {
   app.openapi(route, async (c) => {
     const body = c.req.valid('json');
     const headers = c.req.valid('header');
-    // Checked before the job is made, whose id a refused caller would not learn.
-    if (body.stream) parts.streams.check(holderOf(c.var.caller));
-    const made = await makeJob(c, parts, {
+    const request = nativeRequest(requestOf(body), NAMES);
+    // Counted before the job is made, whose id a refused caller would not learn.
+    const leave = body.stream ? enterStream(c.req.raw, parts.streams, holderOf(c.var.caller)) : undefined;
+    const making = makeJob(c, parts, {
       route: `POST ${PATH}`,
       body,
-      request: nativeRequest(requestOf(body), NAMES),
+      request,
       names: NAMES,
       cancelIfAbandoned: true,
       ...repeatOf(headers),
     });
-    if (body.stream) {
+    const made = await orLeave(leave, making);
+    if (leave) {
       const mapper = imageEventMapper(parts, made.record, body.partial_images ?? 0);
-      const stream = countedStream(parts.streams, holderOf(c.var.caller), (disconnected) =>
-        callEvents(parts, made, mapper, disconnected),
-      );
+      const stream = eventStream((disconnected) => callEvents(parts, made, mapper, disconnected), leave);
       // The types of zod-openapi know JSON answers only.
       return c.body(stream, 200, { ...made.headers, ...SSE_HEADERS }) as never;
     }

@@ -3,9 +3,9 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { isJobId, type JobEvent, LehrError } from '@lehr/shared';
 import { secureHeaders } from 'hono/secure-headers';
 import type { Api, ApiParts } from '../../api.ts';
-import { countedStream, linkHolderOf } from '../../follow/counted-stream.ts';
+import { enterStream, linkHolderOf } from '../../follow/enter-stream.ts';
 import type { FeedItem } from '../../follow/event-feed.ts';
-import { formatEvent, PING, SSE_HEADERS } from '../../follow/sse.ts';
+import { eventStream, formatEvent, PING, SSE_HEADERS } from '../../follow/sse.ts';
 import { problems } from '../../responses.ts';
 import { jobIdOf } from './prediction-ids.ts';
 import { progressLine } from './progress-line.ts';
@@ -49,8 +49,10 @@ export function predictionStreamRoute(app: Api, { records, eventLinks, feeds, st
     const record = isJobId(id) ? await records.read(id) : undefined;
     if (!record) throw new LehrError('not-found', 'There is no such prediction. It may have been deleted.');
     c.header('access-control-allow-origin', '*');
-    const body = countedStream(streams, linkHolderOf(record.tenant), (disconnected) =>
-      predictionEvents(feeds.follow({ id: record.id, after: 0, previews: false, disconnected })),
+    const body = eventStream(
+      (disconnected) =>
+        predictionEvents(feeds.follow({ id: record.id, after: 0, previews: false, disconnected })),
+      enterStream(c.req.raw, streams, linkHolderOf(record.tenant)),
     );
     // The types of zod-openapi know JSON answers only.
     return c.body(body, 200, SSE_HEADERS) as never;

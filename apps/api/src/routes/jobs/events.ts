@@ -4,9 +4,9 @@ import type { JobRecord } from '@lehr/shared/records';
 import type { Context } from 'hono';
 import { secureHeaders } from 'hono/secure-headers';
 import type { Api, ApiParts } from '../../api.ts';
-import { countedStream, holderOf, linkHolderOf } from '../../follow/counted-stream.ts';
+import { enterStream, holderOf, linkHolderOf } from '../../follow/enter-stream.ts';
 import type { FeedItem } from '../../follow/event-feed.ts';
-import { formatEvent, PING, SSE_HEADERS } from '../../follow/sse.ts';
+import { eventStream, formatEvent, PING, SSE_HEADERS } from '../../follow/sse.ts';
 import { findJob } from '../../jobs/find.ts';
 import { isOver } from '../../jobs/present.ts';
 import type { StreamHolder } from '../../limits/streams.ts';
@@ -133,8 +133,10 @@ function answer(
   // The client has a later event than the record: Redis lost the newest ones in a crash. All remaining events are sent again.
   const after = last > record.rev ? 0 : last;
   if (isOver(record) && after === record.rev) return c.body(null, 204);
-  const body = countedStream(streams, holder, (disconnected) =>
-    chunks(feeds.follow({ id: record.id, after, previews: query.previews === 'true', disconnected })),
+  const previews = query.previews === 'true';
+  const body = eventStream(
+    (disconnected) => chunks(feeds.follow({ id: record.id, after, previews, disconnected })),
+    enterStream(c.req.raw, streams, holder),
   );
   return c.body(body, 200, SSE_HEADERS);
 }
