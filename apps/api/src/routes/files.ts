@@ -2,6 +2,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { LehrError } from '@lehr/shared';
 import type { Api, ApiParts } from '../api.ts';
+import { checkJsonShape, MAX_DEPTH, MAX_VALUES } from '../bodies/json-shape.ts';
 import { refusal } from '../field-problems.ts';
 import type { StoredFile } from '../files/files.ts';
 import type { Multipart } from '../files/multipart.ts';
@@ -148,11 +149,13 @@ function metadataOf({ fields, files }: Multipart): Record<string, unknown> {
   const text = file?.bytes.toString() ?? fields.find(([name]) => name === 'metadata')?.[1];
   if (text === undefined) return {};
   try {
+    checkJsonShape(text);
     return z.record(z.string(), z.unknown()).parse(JSON.parse(text));
   } catch (error) {
-    throw new LehrError('invalid-input', 'metadata must be a JSON object.', {
+    const detail = `must be a JSON object of at most ${MAX_VALUES} values and ${MAX_DEPTH} levels`;
+    throw new LehrError('invalid-input', `metadata ${detail}.`, {
       cause: error,
-      problems: [{ pointer: '/metadata', detail: 'must be a JSON object' }],
+      problems: [{ pointer: '/metadata', detail }],
     });
   }
 }
