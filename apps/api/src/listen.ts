@@ -4,12 +4,29 @@ import type { AddressInfo } from 'node:net';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { LehrError, PROBLEM_MEDIA_TYPE, toProblem } from '@lehr/shared';
 import { StartError } from './start-error.ts';
+import { finishBody } from './unread-body.ts';
 
 type Fetch = (request: Request, bindings: HttpBindings) => Response | Promise<Response>;
 
 /** Above the 60 s for which proxies keep a connection: it must not close just as a proxy sends a request. */
 const KEEP_ALIVE_MS = 75_000;
 const CLOSE_IDLE_EVERY_MS = 50;
+/** From the first byte of a request to the end of its headers; for a new connection, from its start. */
+const HEADERS_TIMEOUT_MS = 10_000;
+/** Node looks for connections that are past their timeouts this often. */
+const CHECK_TIMEOUTS_EVERY_MS = 1000;
+const REPORT_DROPS_EVERY_MS = 60_000;
+
+export interface ListenOptions {
+  /** The variable that sets the port, for the error when it is in use. */
+  readonly variable?: string;
+  /** Further connections are closed at once. Absent: no limit. */
+  readonly maxConnections?: number;
+  /** From the first byte of a request to the end of its body; more than the slowest upload takes. */
+  readonly requestTimeoutMs?: number;
+  /** Called at most once a minute when connections are closed for `maxConnections`. */
+  readonly onDrop?: () => void;
+}
 
 export interface Listener {
   readonly port: number;
@@ -20,14 +37,31 @@ export interface Listener {
 }
 
 /** Throws StartError when it cannot bind the address. */
-export async function listen(host: string, port: number): Promise<Listener> {
+export async function listen(
+  host: string,
+  port: number,
+  { variable = 'LEHR_PORT', maxConnections, requestTimeoutMs = 300_000, onDrop }: ListenOptions = {},
+): Promise<Listener> {
   let fetch: Fetch = () =>
     refused(new LehrError('unavailable', 'The server is starting. Retry the request.'));
-  const listener = getRequestListener((request, bindings) => fetch(request, bindings as HttpBindings), {
+  const answer = async (request: Request, bindings: HttpBindings): Promise<Response> => {
+    const response = await fetch(request, bindings);
+    await finishBody(bindings.incoming, bindings.outgoing);
+    return response;
+  };
+  const listener = getRequestListener((request, bindings) => answer(request, bindings as HttpBindings), {
     errorHandler: () => refused(new LehrError('invalid-request', 'The request is malformed.')),
   });
-  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, listener);
-  await bound(server, host, port);
+  const timeouts = {
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    requestTimeout: requestTimeoutMs,
+    connectionsCheckingInterval: CHECK_TIMEOUTS_EVERY_MS,
+  };
+  const server = createServer(timeouts, listener);
+  if (maxConnections !== undefined) server.maxConnections = maxConnections;
+  if (onDrop) server.on('drop', atMostEvery(REPORT_DROPS_EVERY_MS, onDrop));
+  await bound(server, host, port, variable);
   return {
     port: (server.address() as AddressInfo).port,
     serve: (next) => {
@@ -37,7 +71,7 @@ export async function listen(host: string, port: number): Promise<Listener> {
   };
 }
 
-async function bound(server: Server, host: string, port: number): Promise<void> {
+async function bound(server: Server, host: string, port: number, variable: string): Promise<void> {
   try {
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
@@ -49,7 +83,7 @@ async function bound(server: Server, host: string, port: number): Promise<void> 
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     const why =
-      code === 'EADDRINUSE' ? 'it is taken. Stop what runs there or set LEHR_PORT' : (code ?? message);
+      code === 'EADDRINUSE' ? `it is taken. Stop what runs there or set ${variable}` : (code ?? message);
     throw new StartError('unavailable', `Cannot listen on ${host} port ${port}: ${why}.`, { cause: error });
   }
 }
@@ -75,4 +109,13 @@ function refused(error: LehrError): Response {
       ...(error.status === 503 && { 'retry-after': '1' }),
     },
   });
+}
+
+function atMostEvery(ms: number, report: () => void): () => void {
+  let nextAt = 0;
+  return () => {
+    if (performance.now() < nextAt) return;
+    nextAt = performance.now() + ms;
+    report();
+  };
 }

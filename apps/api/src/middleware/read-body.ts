@@ -27,8 +27,9 @@ export function readBody({ largeBodies, mayBeLarge, isSkipped }: ReadBodyOptions
   };
   const limit = limitBody(maxBytesOf);
   return async function readBody(c, next) {
+    if (!hasRoute(c)) return next();
     return limit(c, async () => {
-      if (!isSkipped(c.req.path) && isJson(c) && hasRoute(c)) await read(c, largeBodies);
+      if (!isSkipped(c.req.path) && isJson(c)) await read(c, largeBodies);
       await next();
     });
   };
