@@ -17,7 +17,7 @@ export function curlLines({ url, key }) {
 }
 
 /** `key.file` is the path of the key; undefined when the key comes from LEHR_API_KEY. */
-export function greeting({ url, workerUrl, key, home, seconds, redis }) {
+export function greeting({ url, workerUrl, operationsUrl, key, home, seconds, redis }) {
   const inShell = key.file ? `$(cat ${key.file})` : '$LEHR_API_KEY';
   const keyPlace = key.file ? `in ${key.file}` : 'in LEHR_API_KEY';
   return [
@@ -26,8 +26,8 @@ export function greeting({ url, workerUrl, key, home, seconds, redis }) {
     '',
     `  API      ${url}`,
     `  docs     ${url}/docs`,
-    `  admin    ${url}/admin/queues  (user admin, the key is the password)`,
-    `  metrics  ${url}/metrics and ${workerUrl}/metrics`,
+    `  admin    ${operationsUrl}/admin/queues  (user admin, the key is the password)`,
+    `  metrics  ${operationsUrl}/metrics and ${workerUrl}/metrics`,
     `  key      ${key.isNew ? `${key.value}  (shown this once; kept ${keyPlace})` : keyPlace}`,
     `  data     ${home}, Redis at ${redis}`,
     '',

@@ -21,12 +21,13 @@ const WORKER_SPARE_MS = 5_000;
 /** `startedAt` is the time on the performance clock at which the user started the launcher. */
 export async function launch(startedAt) {
   const settings = await readSettings();
-  const { home, host, port, workerPort } = settings;
+  const { home, host, port, workerPort, operations } = settings;
   if (settings.servesSpeech) await ensureFfmpeg({ say, signal });
   await mkdir(home, { recursive: true });
   const redis = settings.redisUrl ? undefined : await ownRedis({ home, say, signal, ...events('Redis') });
   await claimPort('LEHR_PORT', host, port);
   await claimPort('LEHR_WORKER_PORT', host, workerPort);
+  if (operations) await claimPort('LEHR_OPERATIONS_PORT', operations.host, operations.port);
   if (redis) {
     begin(redis.service);
     await redisAnswers(redis, signal);
@@ -40,6 +41,7 @@ export async function launch(startedAt) {
     LEHR_REDIS_URL: redis?.url ?? settings.redisUrl,
     LEHR_PORT: `${port}`,
     LEHR_WORKER_PORT: `${workerPort}`,
+    ...(operations && { LEHR_OPERATIONS_PORT: `${operations.port}` }),
     LEHR_MODELS: process.env.LEHR_MODELS || (await defaultModels({ home, say })),
   };
   begin(app('api', env, API_STOP_MS));
@@ -47,12 +49,13 @@ export async function launch(startedAt) {
 
   const url = urlOf(host, port);
   const workerUrl = urlOf(host, workerPort);
+  const operationsUrl = operations ? urlOf(operations.host, operations.port) : url;
   const onSlow = (where, complaint) => say(`Still waiting for ${where}: ${complaint}`);
-  await allReady([`${url}/readyz`, `${workerUrl}/readyz`], { signal, onSlow });
+  await allReady([`${operationsUrl}/readyz`, `${workerUrl}/readyz`], { signal, onSlow });
   await checkOnce({ url, key: key.value, path: join(home, 'first-picture.png') });
   const seconds = (performance.now() - startedAt) / 1000;
   const redisShown = redis ? `127.0.0.1:${redis.port} (${redis.program})` : 'LEHR_REDIS_URL';
-  say(greeting({ url, workerUrl, key, home: shown(home), seconds, redis: redisShown }));
+  say(greeting({ url, workerUrl, operationsUrl, key, home: shown(home), seconds, redis: redisShown }));
 }
 
 /**
@@ -67,6 +70,7 @@ async function readSettings() {
       host: env.LEHR_HOST,
       port: env.LEHR_PORT || (await anyFreePort(env.LEHR_HOST)),
       workerPort: env.LEHR_WORKER_PORT || (await anyFreePort(env.LEHR_HOST)),
+      operations: await operationsAddress(env),
       apiKey: env.LEHR_API_KEY,
       drainMs: env.LEHR_DRAIN_S * 1000,
       servesSpeech: env.LEHR_TASKS.includes('whisper'),
@@ -78,6 +82,11 @@ async function readSettings() {
     if (error instanceof ConfigError) throw new Problem(error.message);
     throw error;
   }
+}
+
+/** Undefined when metrics, readiness and the board have no port of their own. */
+async function operationsAddress({ LEHR_OPERATIONS_HOST: host, LEHR_OPERATIONS_PORT: port }) {
+  return port === undefined ? undefined : { host, port: port || (await anyFreePort(host)) };
 }
 
 /** The API key, the path of its file if it has one, and whether this start has created it. */

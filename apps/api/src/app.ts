@@ -13,7 +13,7 @@ import { readBody } from './middleware/read-body.ts';
 import { refuseInvalid } from './middleware/validation.ts';
 import { docsRoutes } from './routes/docs.ts';
 import { fileRoutes } from './routes/files.ts';
-import { healthRoutes } from './routes/health.ts';
+import { healthRoute, readyRoute } from './routes/health.ts';
 import { createJobRoute } from './routes/jobs/create.ts';
 import { endJobRoutes } from './routes/jobs/end.ts';
 import { jobEventsRoutes } from './routes/jobs/events.ts';
@@ -31,7 +31,8 @@ const mayCarryAudio = (path: string): boolean => path === '/v1/jobs' || path.end
 /** These routes take uploads, which files/multipart.ts counts while it reads them. */
 const readsItsBody = (path: string): boolean => path === '/v1/files' || path.startsWith('/v1/audio/');
 
-export function createApp(parts: ApiParts): Api {
+/** `isApart`: metrics, readiness and the board have their own listener and are not served here. */
+export function createApp(parts: ApiParts, isApart = false): Api {
   const app = createBase(parts);
   app.use('/v1/*', authenticate(parts.authenticator));
   app.use(
@@ -52,19 +53,33 @@ export function createApp(parts: ApiParts): Api {
   keyRoutes(app, parts);
   webhookRoutes(app, parts);
   objectsRoute(app, parts);
-  healthRoutes(app, parts);
-  metricsRoute(app, parts);
+  healthRoute(app);
+  if (!isApart) operationsRoutes(app, parts);
   docsRoutes(app, parts);
+  if (!isApart) mountBoard(app, parts);
+  return app;
+}
+
+/** For a process without the role `http`. */
+export function createHealthApp(parts: ApiParts, isApart: boolean): Api {
+  const app = createBase(parts);
+  healthRoute(app);
+  if (!isApart) operationsRoutes(app, parts);
+  return app;
+}
+
+/** For the listener of operations. */
+export function createOperationsApp(parts: ApiParts): Api {
+  const app = createBase(parts);
+  healthRoute(app);
+  operationsRoutes(app, parts);
   mountBoard(app, parts);
   return app;
 }
 
-/** For a process without the role `http`: health, readiness and metrics only. */
-export function createOperationApp(parts: ApiParts): Api {
-  const app = createBase(parts);
-  healthRoutes(app, parts);
+function operationsRoutes(app: Api, parts: ApiParts): void {
+  readyRoute(app, parts);
   metricsRoute(app, parts);
-  return app;
 }
 
 function createBase(parts: ApiParts): Api {

@@ -2,13 +2,13 @@
 import type { Log, Settings } from '@lehr/shared';
 import { Janitor } from '@lehr/shared/queue';
 import { assertNoEviction, openRedis, type Redis, redisAddress, redisReady } from '@lehr/shared/redis';
-import { createApp, createOperationApp } from './app.ts';
+import { createApp, createHealthApp, createOperationsApp } from './app.ts';
 import { sweepAbandoned } from './calls/cancel-abandoned.ts';
 import { checkSecrets } from './check-secrets.ts';
 import { type ApiConfig, isLoopback } from './env.ts';
 import { sweepOutputs } from './files/sweep-outputs.ts';
 import { countExpired } from './jobs/count-expired.ts';
-import { type Listener, listen } from './listen.ts';
+import { type Listeners, openListeners } from './listeners.ts';
 import { openParts } from './open-parts.ts';
 import { StartError } from './start-error.ts';
 import { type RunningWebhooks, startWebhooks } from './start-webhooks.ts';
@@ -29,7 +29,7 @@ export interface RunningApi {
 
 /** Throws ConfigError or StartError when it cannot start; nothing is left open then. */
 export async function startApi({ config, models }: Settings<ApiConfig>, log: Log): Promise<RunningApi> {
-  const listener = await listen(config.LEHR_HOST, config.LEHR_PORT);
+  const listeners = await openListeners(config, log);
   const redis = openRedis(redisAddress(config), 'api');
   const subscriber = openRedis(redisAddress(config), 'subscriber', 'api-subscriber');
   let webhooks: RunningWebhooks | undefined;
@@ -39,7 +39,7 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
   };
   try {
     await reachRedis(redis);
-    const url = config.LEHR_PUBLIC_URL ?? localUrl(config.LEHR_HOST, listener, log);
+    const url = config.LEHR_PUBLIC_URL ?? localUrl(config.LEHR_HOST, listeners, log);
     const parts = await openParts({ config, models, redis, subscriber, publicUrl: url, log });
     await checkSecrets(config, parts);
     const janitor = new Janitor({
@@ -50,17 +50,21 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
     });
     const roles = config.LEHR_ROLES.split(',');
     if (roles.includes('webhooks')) webhooks = await startWebhooks(config, parts);
-    const app = roles.includes('http') ? createApp(parts) : createOperationApp(parts);
-    listener.serve(app.fetch);
+    const { port, operationsPort } = listeners;
+    const isApart = operationsPort !== undefined;
+    listeners.serve({
+      app: roles.includes('http') ? createApp(parts, isApart) : createHealthApp(parts, isApart),
+      operations: isApart ? createOperationsApp(parts) : undefined,
+    });
     janitor.start();
     const stopAbandonedSweep = sweepAbandoned(parts);
     const stopOutputSweep = sweepOutputs(parts, parts.outputTtlMs);
-    log.info({ url, port: listener.port, docs: `${url}/docs`, roles }, 'API is listening');
+    log.info({ url, port, operationsPort, docs: `${url}/docs`, roles }, 'API is listening');
     const stop = async (): Promise<void> => {
       parts.waits.stop();
       parts.feeds.stop();
       await Promise.all([
-        listener.close(CLOSE_GRACE_MS),
+        listeners.close(CLOSE_GRACE_MS),
         janitor.stop(),
         stopAbandonedSweep(),
         stopOutputSweep(),
@@ -68,9 +72,9 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
       ]);
       disconnect();
     };
-    return { url, port: listener.port, stop };
+    return { url, port, stop };
   } catch (error) {
-    await Promise.all([listener.close(0), webhooks?.stop(0)]);
+    await Promise.all([listeners.close(0), webhooks?.stop(0)]);
     disconnect();
     throw error;
   }
@@ -86,7 +90,7 @@ async function reachRedis(redis: Redis): Promise<void> {
 }
 
 /** Links need an address that a client can connect to, so a wildcard becomes the loopback address. */
-function localUrl(host: string, { port }: Listener, log: Log): string {
+function localUrl(host: string, { port }: Pick<Listeners, 'port'>, log: Log): string {
   const isWildcard = host === '0.0.0.0' || host === '::';
   if (!isLoopback(host)) {
     log.warn({ host }, 'LEHR_PUBLIC_URL is not set: links lead to an address that callers may not reach');

@@ -15,7 +15,7 @@ const NO_WORKER = 'No worker is alive: jobs are accepted and wait for one.';
 const NO_AUDIO =
   'A worker cannot decode audio, so its speech jobs fail: its /readyz and its log say why, mostly a missing ffmpeg.';
 
-const healthRoute = createRoute({
+const health = createRoute({
   method: 'get',
   path: '/healthz',
   operationId: 'getHealth',
@@ -30,7 +30,7 @@ const healthRoute = createRoute({
   },
 });
 
-const readyRoute = createRoute({
+const readiness = createRoute({
   method: 'get',
   path: '/readyz',
   operationId: 'getReadiness',
@@ -56,12 +56,14 @@ const readyRoute = createRoute({
   },
 });
 
-export function healthRoutes(app: Api, { redis, keys, store, clock, fleet }: ApiParts): void {
+export function healthRoute(app: Api): void {
+  app.openapi(health, (c) => c.json({ status: 'ok' as const }, 200));
+}
+
+export function readyRoute(app: Api, { redis, keys, store, clock, fleet }: ApiParts): void {
   const storeWrite = new Recent(() => store.check(), STORE_TTL_MS, clock);
 
-  app.openapi(healthRoute, (c) => c.json({ status: 'ok' as const }, 200));
-
-  app.openapi(readyRoute, async (c) => {
+  app.openapi(readiness, async (c) => {
     const missing = (
       await Promise.all([
         missingPart('redis', 'does not take a write', redis.set(keys.probe, clock.now(), 'EX', 60)),

@@ -66,6 +66,18 @@ export const ENV = {
     description: 'Address the API listens on. Any address but loopback requires LEHR_API_KEY.',
   }),
   LEHR_PORT: port.default(8080).meta({ description: 'Port of the API.' }),
+  LEHR_OPERATIONS_PORT: port.optional().meta({
+    description:
+      'An own port for `/metrics`, `/readyz` and `/admin`, which LEHR_PORT then no longer serves. Not set: LEHR_PORT serves all.',
+  }),
+  LEHR_OPERATIONS_HOST: z
+    .string()
+    .default('127.0.0.1')
+    .meta({ description: 'Address of LEHR_OPERATIONS_PORT.' }),
+  LEHR_MAX_CONNECTIONS: whole.min(1, 'must be at least 1').default(10_000).meta({
+    description:
+      'Connections that an API process holds at once; more are closed. Less where the process may open too few files.',
+  }),
   LEHR_PUBLIC_URL: httpUrl.optional().meta({
     description: 'The base URL callers use; links are built from it. Default: http://host:port.',
   }),

@@ -39,6 +39,10 @@ async function readiness(url: string, response: Response, ms: number): Promise<C
     if (workers === 0) return { name, state: 'warn', detail, advice: `Start a worker. ${hint ?? ''}`.trim() };
     return hint ? { name, state: 'warn', detail, advice: hint } : { name, state: 'ok', detail };
   }
+  if (response.status === 404) {
+    const detail = `${url} answers (${ms} ms); its /readyz is at LEHR_OPERATIONS_PORT`;
+    return { name, state: 'ok', detail };
+  }
   const { message } = await errorOf(response);
   return {
     name,

@@ -1,0 +1,76 @@
+/** Half-sent requests take the connections of the public listener only, and for a short time. */
+import { connect, type Socket } from 'node:net';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { API_KEY } from '../support/api-world.ts';
+import { type Env, installation } from '../support/installation.ts';
+import { startLehr } from '../support/lehr-process.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const MAX_CONNECTIONS = 20;
+const HALF_REQUEST = 'GET /v1/jobs HTTP/1.1\r\nhost: lehr\r\n';
+
+async function started(env: Env) {
+  const api = startLehr('api', { ...(await installation(server.url, env)), LEHR_API_KEY: API_KEY });
+  const { url, port, operationsPort } = await api.logged('API is listening');
+  return { api, url: String(url), port: Number(port), operations: `http://127.0.0.1:${operationsPort}` };
+}
+
+const statusOf = async (url: string, key?: string): Promise<number> => {
+  const headers = key === undefined ? undefined : { authorization: `Bearer ${key}` };
+  return (await fetch(url, { headers })).status;
+};
+
+test('With LEHR_OPERATIONS_PORT, the public listener serves neither metrics nor readiness nor the board', async () => {
+  const { url, operations } = await started({ LEHR_OPERATIONS_PORT: '0' });
+  const paths = ['/metrics', '/readyz', '/admin/queues'];
+  for (const path of paths) {
+    expect(await statusOf(`${url}${path}`, API_KEY), path).toBe(404);
+    expect(await statusOf(`${operations}${path}`, API_KEY), path).toBe(200);
+  }
+  for (const origin of [url, operations]) expect(await statusOf(`${origin}/healthz`)).toBe(200);
+  expect(await statusOf(`${url}/v1/jobs`, API_KEY)).toBe(200);
+  expect(await statusOf(`${operations}/v1/jobs`, API_KEY)).toBe(404);
+  const { paths: documented } = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: object };
+  expect(Object.keys(documented)).not.toContain('/readyz');
+});
+
+test('Without LEHR_OPERATIONS_PORT, one listener serves everything', async () => {
+  const { url } = await started({});
+  for (const path of ['/metrics', '/readyz', '/admin/queues', '/healthz', '/v1/jobs']) {
+    expect(await statusOf(`${url}${path}`, API_KEY), path).toBe(200);
+  }
+});
+
+test('Half-sent requests beyond the limit are closed, the operations listener answers, and callers can connect again', async () => {
+  const { api, url, port, operations } = await started({
+    LEHR_OPERATIONS_PORT: '0',
+    LEHR_MAX_CONNECTIONS: `${MAX_CONNECTIONS}`,
+  });
+  let closed = 0;
+  const open = (): Socket => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(HALF_REQUEST));
+    // A refused connection may be reset. The end of a connection is seen only by who reads it.
+    socket.on('error', () => {}).resume();
+    socket.once('close', () => {
+      closed += 1;
+    });
+    return socket;
+  };
+  const sockets = Array.from({ length: 5 * MAX_CONNECTIONS }, open);
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+  });
+  await expect.poll(() => closed).toBe(4 * MAX_CONNECTIONS);
+  await api.logged('connections are refused: too many are open');
+  for (const path of ['/readyz', '/metrics', '/healthz'])
+    expect(await statusOf(`${operations}${path}`)).toBe(200);
+  // The headers of the others do not come in time either.
+  await expect.poll(() => closed, { timeout: 30_000 }).toBe(5 * MAX_CONNECTIONS);
+  expect(await statusOf(`${url}/v1/jobs`, API_KEY)).toBe(200);
+});
