@@ -65,9 +65,9 @@ test('Bytes before the first boundary and after a part count too, so a body of s
 
 test('An upload that arrives too slowly is answered 408 and frees its slot', async () => {
   const world = await apiWorld(server.url);
-  const { redis, keys, store, clock } = world.parts;
+  const { redis, keys, store, storage, clock } = world.parts;
   const pace = { graceMs: 200, minBytesPerS: 1000 };
-  const files = new Files({ redis, keys, store, clock, ttlMs: 60_000, maxBytes: 1_000_000, pace });
+  const files = new Files({ redis, keys, store, storage, clock, ttlMs: 60_000, maxBytes: 1_000_000, pace });
   const quick = await apiWorld(server.url, { keys, redis, files });
   const answers = await Promise.all(Array.from({ length: 8 }, () => streamed(quick, stalled())));
   expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 8 }, () => 408));

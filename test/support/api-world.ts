@@ -20,6 +20,7 @@ import { EventLinks } from '../../apps/api/src/follow/event-links.ts';
 import { JobWaits } from '../../apps/api/src/follow/wait.ts';
 import { admissionParts } from '../../apps/api/src/jobs/admission-parts.ts';
 import { Presenter } from '../../apps/api/src/jobs/present.ts';
+import { StorageQuota } from '../../apps/api/src/limits/storage-quota.ts';
 import { openWebhooks } from '../../apps/api/src/webhooks/parts.ts';
 import { createEgress } from '../../packages/shared/src/egress/index.ts';
 import {
@@ -105,6 +106,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     eventLinks,
     ...changes,
   });
+  const storage = new StorageQuota({ redis, keys, ttlMs: 60_000 });
   const parts: ApiParts = {
     registry: parseRegistry(MODELS),
     registryChangedAtS: 1_790_000_000,
@@ -121,7 +123,8 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     eventLinks,
     presenter,
     store,
-    files: new Files({ redis, keys, store, clock, ttlMs: 60_000, maxBytes: 1_000_000 }),
+    storage,
+    files: new Files({ redis, keys, store, storage, clock, ttlMs: 60_000, maxBytes: 1_000_000 }),
     largeBodies: largeBodies(),
     maxUploadBytes: 1_000_000,
     linkSecret: LINK_SECRET,

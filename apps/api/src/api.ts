@@ -17,6 +17,7 @@ import type { EventLinks } from './follow/event-links.ts';
 import type { JobWaits } from './follow/wait.ts';
 import type { AdmissionParts } from './jobs/admission-parts.ts';
 import type { Presenter } from './jobs/present.ts';
+import type { StorageQuota } from './limits/storage-quota.ts';
 import type { ApiEnv } from './middleware/api-env.ts';
 import type { WebhookParts } from './webhooks/parts.ts';
 
@@ -41,6 +42,7 @@ export interface ApiParts extends AdmissionParts {
   readonly presenter: Presenter;
   readonly store: ObjectStore;
   readonly files: Files;
+  readonly storage: StorageQuota;
   readonly largeBodies: LargeBodies;
   /** The largest file that is taken, uploaded or in a request. */
   readonly maxUploadBytes: number;

@@ -27,6 +27,7 @@ import { EventLinks } from './follow/event-links.ts';
 import { JobWaits } from './follow/wait.ts';
 import { admissionParts } from './jobs/admission-parts.ts';
 import { Presenter } from './jobs/present.ts';
+import { StorageQuota } from './limits/storage-quota.ts';
 import { webhookOptions } from './start-webhooks.ts';
 import { openWebhooks } from './webhooks/parts.ts';
 
@@ -77,6 +78,7 @@ async function openStores({ config, redis, publicUrl }: OpenOptions, linkSecret:
   const store = await openStore(config, publicUrl, linkSecret);
   const outputTtlMs = config.LEHR_OUTPUT_TTL_H * HOUR_MS;
   const maxUploadBytes = config.LEHR_MAX_UPLOAD_MB * MB;
+  const storage = new StorageQuota({ redis, keys, ttlMs: outputTtlMs });
   return {
     keys,
     queues,
@@ -84,7 +86,8 @@ async function openStores({ config, redis, publicUrl }: OpenOptions, linkSecret:
     workflows: new WorkflowRunner({ redis, keys, records, queues }),
     fleet: new FleetView(redis, keys, queues, clock),
     store,
-    files: new Files({ redis, keys, store, clock, ttlMs: outputTtlMs, maxBytes: maxUploadBytes }),
+    storage,
+    files: new Files({ redis, keys, store, storage, clock, ttlMs: outputTtlMs, maxBytes: maxUploadBytes }),
     largeBodies: new LargeBodies(new URL('./bodies/large-body-thread.js', import.meta.url)),
     maxUploadBytes,
     outputTtlMs,

@@ -985,6 +985,7 @@ export interface components {
             readonly prefix: string;
             readonly scopes: readonly ("submit" | "read" | "cancel" | "admin")[];
             readonly limits: components["schemas"]["KeyLimits"];
+            readonly usage: components["schemas"]["StorageUsage"];
             /** Format: date-time */
             readonly created_at: string;
             /** Format: date-time */
@@ -1008,6 +1009,10 @@ export interface components {
             readonly requests_per_minute: number | null;
             /** @description Open streams of job events, counted by each API process separately. */
             readonly max_streams: number | null;
+            /** @description Megabytes of the tenant's uploads, files and audio inside requests, that are stored at once. Outputs do not count. */
+            readonly max_stored_mb: number | null;
+            /** @description Megabytes that the tenant uploads in 24 hours. */
+            readonly upload_mb_per_day: number | null;
             /**
              * @description The most urgent class of its jobs. A request for a more urgent one is refused; a job without a class gets `standard`, or this class if it is less urgent.
              * @enum {string}
@@ -1015,6 +1020,13 @@ export interface components {
             readonly max_priority: "interactive" | "standard" | "bulk";
             /** @description The tenant's share against other tenants with waiting jobs of the same class and group. */
             readonly weight: number;
+        };
+        /** @description Of the tenant, over all its keys. */
+        readonly StorageUsage: {
+            /** @description Counted against `max_stored_mb`. */
+            readonly stored_mb: number;
+            /** @description In the last 24 hours; counted against `upload_mb_per_day`. */
+            readonly uploaded_mb: number;
         };
         readonly KeyRequest: {
             /** @description The tenant whose jobs the key creates and reads. */
@@ -1055,6 +1067,10 @@ export interface components {
                 readonly requests_per_minute?: (number | null) | undefined;
                 /** @description Open streams of job events, counted by each API process separately. */
                 readonly max_streams?: (number | null) | undefined;
+                /** @description Megabytes of the tenant's uploads, files and audio inside requests, that are stored at once. Outputs do not count. */
+                readonly max_stored_mb?: (number | null) | undefined;
+                /** @description Megabytes that the tenant uploads in 24 hours. */
+                readonly upload_mb_per_day?: (number | null) | undefined;
                 /**
                  * @description The most urgent class of its jobs. A request for a more urgent one is refused; a job without a class gets `standard`, or this class if it is less urgent.
                  * @enum {string}
@@ -1079,6 +1095,7 @@ export interface components {
             readonly prefix: string;
             readonly scopes: readonly ("submit" | "read" | "cancel" | "admin")[];
             readonly limits: components["schemas"]["KeyLimits"];
+            readonly usage: components["schemas"]["StorageUsage"];
             /** Format: date-time */
             readonly created_at: string;
             /** Format: date-time */
@@ -1109,6 +1126,10 @@ export interface components {
                 readonly requests_per_minute?: (number | null) | undefined;
                 /** @description Open streams of job events, counted by each API process separately. */
                 readonly max_streams?: (number | null) | undefined;
+                /** @description Megabytes of the tenant's uploads, files and audio inside requests, that are stored at once. Outputs do not count. */
+                readonly max_stored_mb?: (number | null) | undefined;
+                /** @description Megabytes that the tenant uploads in 24 hours. */
+                readonly upload_mb_per_day?: (number | null) | undefined;
                 /**
                  * @description The most urgent class of its jobs. A request for a more urgent one is refused; a job without a class gets `standard`, or this class if it is less urgent.
                  * @enum {string}

@@ -3,7 +3,7 @@ import { DEFAULT_LIMITS, DEFAULT_TENANT, SCOPES } from '@lehr/shared';
 import type { Authenticator, Caller } from './authenticator.ts';
 
 /**
- * Accepts the configured key (LEHR_API_KEY), which has all rights and no limits on jobs and streams. It compares digests with a
+ * Accepts the configured key (LEHR_API_KEY), which has all rights and no limits on jobs, streams and uploads. It compares digests with a
  * random pepper, so that the time of a comparison reveals nothing.
  */
 export function configuredKey(apiKey: string): Authenticator {
@@ -14,7 +14,13 @@ export function configuredKey(apiKey: string): Authenticator {
     tenant: DEFAULT_TENANT,
     keyId: 'root',
     scopes: new Set(SCOPES),
-    limits: { ...DEFAULT_LIMITS, max_jobs: null, max_streams: null },
+    limits: {
+      ...DEFAULT_LIMITS,
+      max_jobs: null,
+      max_streams: null,
+      max_stored_mb: null,
+      upload_mb_per_day: null,
+    },
   };
   return {
     authenticate: async (key) => (timingSafeEqual(digest(key), wanted) ? caller : undefined),

@@ -36,6 +36,9 @@ const StoredKeySchema = z.object({
 });
 export type StoredKey = z.output<typeof StoredKeySchema>;
 
+/** A key as its administrator sees it, without what its tenant has used. */
+export type KeyFacts = Omit<ApiKey, 'usage'>;
+
 /**
  * Sets fields of a key that exists, and removes those with an empty value. A key that was revoked meanwhile is not created again.
  * KEYS[1] the key; ARGV name, value, ...
@@ -67,7 +70,7 @@ export class KeyStore {
   }
 
   /** Creates a key. The result is the only place that has its secret. `now` in ms. */
-  async create(request: KeyRequest, now: number): Promise<NewApiKey> {
+  async create(request: KeyRequest, now: number): Promise<Omit<NewApiKey, 'usage'>> {
     const text = drawKey();
     // An id that is taken: create another one.
     if ((await this.#redis.zadd(this.#keys.apiKeys, 'NX', now, text.id)) === 0) {
@@ -94,7 +97,7 @@ export class KeyStore {
   }
 
   /** All keys, the oldest first. */
-  async list(): Promise<ApiKey[]> {
+  async list(): Promise<KeyFacts[]> {
     const ids = await this.#redis.zrange(this.#keys.apiKeys, '0', '-1');
     const pipeline = this.#redis.pipeline();
     for (const id of ids) pipeline.hgetall(this.#keys.apiKey(id));
@@ -107,7 +110,7 @@ export class KeyStore {
   }
 
   /** Undefined when there is no such key. */
-  async change(id: string, { name, scopes, expires_at, limits }: KeyChange): Promise<ApiKey | undefined> {
+  async change(id: string, { name, scopes, expires_at, limits }: KeyChange): Promise<KeyFacts | undefined> {
     const known = await this.find(id);
     if (!known) return undefined;
     const fields = {
@@ -167,7 +170,7 @@ function decode(hash: Record<string, string>): StoredKey | undefined {
   });
 }
 
-const present = (stored: StoredKey): ApiKey => ({
+const present = (stored: StoredKey): KeyFacts => ({
   id: stored.id,
   object: 'key',
   tenant: stored.tenant,

@@ -15,6 +15,8 @@ import {
 import { isContentType, type ObjectStore } from '@lehr/shared/objects';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import { z } from 'zod';
+import type { Caller } from '../auth/authenticator.ts';
+import type { StorageQuota } from '../limits/storage-quota.ts';
 import { type Multipart, readMultipart } from './multipart.ts';
 import { type PaceLimits, UploadPace } from './upload-pace.ts';
 
@@ -35,6 +37,7 @@ export interface FilesOptions {
   readonly redis: Redis;
   readonly keys: Keys;
   readonly store: ObjectStore;
+  readonly storage: StorageQuota;
   readonly clock: Clock;
   readonly ttlMs: number;
   /** Of all files of a request. */
@@ -67,9 +70,34 @@ export class Files {
     this.#options = options;
   }
 
-  /** Reads a multipart body. Rejects as readMultipart does, and with `overloaded` when no slot is free for the tenant. */
-  async receive<T>(tenant: TenantId, request: Request, use: (body: Multipart) => Promise<T>): Promise<T> {
-    const { clock, maxBytes, pace } = this.#options;
+  /**
+   * Reads a multipart body. Rejects as readMultipart does, with `overloaded` when no slot is free for the tenant, and with
+   * QuotaError when the tenant may not store or upload that much.
+   */
+  async receive<T>(caller: Caller, request: Request, use: (body: Multipart) => Promise<T>): Promise<T> {
+    const { storage, maxBytes } = this.#options;
+    const stated = Number(request.headers.get('content-length') ?? 1);
+    const room = await storage.room(caller, maxBytes, Math.min(stated, maxBytes));
+    const leave = this.#enter(caller.tenant);
+    try {
+      return await use(await this.#read(request, room));
+    } catch (error) {
+      // A body that is too large only for the room of the tenant: the refusal names the limit.
+      const isTooLarge = error instanceof LehrError && error.code === 'too-large';
+      if (isTooLarge && room < maxBytes) await storage.room(caller, maxBytes, room + 1);
+      throw error;
+    } finally {
+      leave();
+    }
+  }
+
+  #read(request: Request, maxFileBytes: number): Promise<Multipart> {
+    const { clock, pace } = this.#options;
+    return readMultipart(request, { maxFileBytes, maxFiles: MAX_FILES }, new UploadPace(clock, pace));
+  }
+
+  /** Takes a slot; returns a function that frees it. */
+  #enter(tenant: TenantId): () => void {
     const own = this.#uploads.get(tenant) ?? 0;
     const all = [...this.#uploads.values()].reduce((sum, each) => sum + each, 0);
     const mayHave = all < CONTENDED ? MAX_UPLOADS_OF_TENANT : 1;
@@ -77,23 +105,27 @@ export class Files {
       throw new LehrError('overloaded', 'Too many files are being received.', { retryAfterS: 1 });
     }
     this.#uploads.set(tenant, own + 1);
-    try {
-      const limits = { maxFileBytes: maxBytes, maxFiles: MAX_FILES };
-      return await use(await readMultipart(request, limits, new UploadPace(clock, pace)));
-    } finally {
+    return () => {
       const left = (this.#uploads.get(tenant) ?? 1) - 1;
       if (left > 0) this.#uploads.set(tenant, left);
       else this.#uploads.delete(tenant);
-    }
+    };
   }
 
-  /** Stores a file. Rejects with `storage-failed`; then there is no file. */
-  async create(tenant: TenantId, file: NewFile): Promise<StoredFile> {
-    const { redis, keys, store, clock, ttlMs } = this.#options;
+  /** Stores a file. Rejects with `storage-failed` and QuotaError; then there is no file. */
+  async create(caller: Caller, file: NewFile): Promise<StoredFile> {
+    const { redis, keys, store, storage, clock, ttlMs } = this.#options;
+    const { tenant } = caller;
     const id = newFileId();
-    const { bytes, sha256, contentType } = await store.put(fileKey(tenant, id), file.bytes, {
-      contentType: storableType(file.contentType),
-    });
+    const metadata = { ...file.metadata };
+    const counted = file.bytes.byteLength + JSON.stringify(metadata).length;
+    const options = { contentType: storableType(file.contentType) };
+    const { bytes, sha256, contentType } = await storage.putCounted(
+      caller,
+      fileKey(tenant, id),
+      counted,
+      (key) => store.put(key, file.bytes, options),
+    );
     const now = clock.now();
     const stored: StoredFile = {
       id,
@@ -101,7 +133,7 @@ export class Files {
       content_type: contentType,
       bytes,
       sha256,
-      metadata: { ...file.metadata },
+      metadata,
       created_at: now,
       expires_at: now + ttlMs,
     };
@@ -118,9 +150,10 @@ export class Files {
   }
 
   async delete(tenant: TenantId, { id }: StoredFile): Promise<void> {
-    const { redis, keys, store } = this.#options;
+    const { redis, keys, store, storage } = this.#options;
     await store.delete(fileKey(tenant, id));
     await redis.del(keys.file(tenant, id));
+    await storage.free(tenant, fileKey(tenant, id));
   }
 }
 

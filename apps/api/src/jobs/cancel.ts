@@ -3,6 +3,7 @@ import { AudioSourceSchema, LehrError, toObjectKey } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
 import type { GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
 import { isTerminal, type JobRecord, type RecordStore } from '@lehr/shared/records';
+import type { StorageQuota } from '../limits/storage-quota.ts';
 import type { WebhookParts } from '../webhooks/parts.ts';
 
 interface CancelParts {
@@ -26,7 +27,11 @@ export async function cancelJob(parts: CancelParts, record: JobRecord): Promise<
   return 'canceled';
 }
 
-type DeleteParts = CancelParts & { store: ObjectStore; webhooks: Pick<WebhookParts, 'deliveries'> };
+interface DeleteParts extends CancelParts {
+  readonly store: ObjectStore;
+  readonly storage: StorageQuota;
+  readonly webhooks: Pick<WebhookParts, 'deliveries'>;
+}
 
 /**
  * Deletes a job that is over. Returns false, with nothing deleted, while a node of a workflow still runs; it is being canceled.
@@ -55,7 +60,10 @@ export async function deleteJob(parts: DeleteParts, record: JobRecord): Promise<
 async function deleteOne(parts: DeleteParts, record: JobRecord): Promise<void> {
   // Outputs and inputs of a workflow belong to its nodes.
   const keys = record.workflow ? [] : [...outputKeys(record), ...attachedKeys(record)];
-  await Promise.all(keys.map((key) => parts.store.delete(toObjectKey(key))));
+  for (const key of keys.map(toObjectKey)) {
+    await parts.store.delete(key);
+    await parts.storage.free(record.tenant, key);
+  }
   await parts.queues.of(record.queue).remove(record.id);
   await parts.webhooks.deliveries.delete(record.id);
   await parts.records.delete(record);

@@ -6,6 +6,7 @@ import type { JobRecord, NewJob, RecordStore } from '@lehr/shared/records';
 import type { Caller } from '../auth/authenticator.ts';
 import type { FleetView } from '../fleet/fleet-view.ts';
 import type { Quota } from '../limits/quota.ts';
+import type { StorageQuota } from '../limits/storage-quota.ts';
 import { type Hook, hookFields } from '../webhooks/hook.ts';
 import type { WebhookParts } from '../webhooks/parts.ts';
 import { type AdmitParts, type Admitted, admitJob } from './admit.ts';
@@ -16,6 +17,7 @@ import { type ResolvedWorkflow, resolveWorkflow } from './resolve-workflow.ts';
 
 export interface SubmitParts extends AdmitParts, ResolveParts {
   readonly store: ObjectStore;
+  readonly storage: StorageQuota;
   readonly workflows: WorkflowRunner;
   readonly records: RecordStore;
   readonly queues: GroupQueues;
@@ -44,7 +46,7 @@ export async function submitJob(
   identity?: RequestIdentity,
   hook: Hook | undefined = request.webhook,
 ): Promise<Submission> {
-  const { store, workflows, queues, records, webhooks } = parts;
+  const { store, storage, workflows, queues, records, webhooks } = parts;
   const id = newJobId();
   const priority = priorityOf(request.priority, caller.limits);
   const resolved = await resolve(parts, caller, id, request);
@@ -79,7 +81,9 @@ export async function submitJob(
   };
   try {
     await Promise.all(
-      resolved.attachments.map(({ key, bytes, contentType }) => store.put(key, bytes, { contentType })),
+      resolved.attachments.map(({ key, bytes, contentType }) =>
+        storage.putCounted(caller, key, bytes.byteLength, () => store.put(key, bytes, { contentType })),
+      ),
     );
   } catch (error) {
     // The janitor frees the reserved place.

@@ -112,14 +112,13 @@ export function fileRoutes(app: Api, { files, presenter, quotas }: ApiParts): vo
 
   app.openAPIRegistry.registerPath(uploadRoute);
   app.post('/v1/files', requires('submit'), guardQuota(quotas), async (c) => {
-    const { tenant } = c.var.caller;
-    const stored = await files.receive(tenant, c.req.raw, async (body) => {
+    const stored = await files.receive(c.var.caller, c.req.raw, async (body) => {
       const file = body.files.find(({ field }) => field === 'content');
       if (!file) {
         throw refusal('invalid-input', [{ pointer: '/content', detail: 'is required, and must be a file' }]);
       }
       const { filename: name, contentType, bytes } = file;
-      return files.create(tenant, { name, contentType, bytes, metadata: metadataOf(body) });
+      return files.create(c.var.caller, { name, contentType, bytes, metadata: metadataOf(body) });
     });
     return c.json(present(stored), 201);
   });

@@ -7,8 +7,10 @@ import {
   KeyRequestSchema,
   LehrError,
   NewApiKeySchema,
+  type TenantId,
 } from '@lehr/shared';
 import type { Api, ApiParts } from '../api.ts';
+import type { KeyFacts } from '../auth/key-store.ts';
 import { requires } from '../middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../responses.ts';
 import { KEY_REQUEST, NEW_KEY, SHOWN_KEY } from './examples.ts';
@@ -88,22 +90,30 @@ const revokeRoute = createRoute({
 
 const unknownKey = (): LehrError => new LehrError('not-found', 'There is no such key.');
 
-export function keyRoutes(app: Api, { keyStore, clock }: ApiParts): void {
+export function keyRoutes(app: Api, { keyStore, storage, clock }: ApiParts): void {
+  const withUsage = async <Key extends KeyFacts>(key: Key) => ({
+    ...key,
+    usage: await storage.usage(key.tenant as TenantId),
+  });
+
   app.openapi(createKeyRoute, async (c) => {
     const key = await keyStore.create(c.req.valid('json'), clock.now());
     c.header('cache-control', 'no-store');
-    return c.json(key, 201);
+    return c.json(await withUsage(key), 201);
   });
 
   app.openapi(listRoute, async (c) => {
     c.header('cache-control', 'private, no-cache');
-    return c.json({ object: 'list' as const, data: await keyStore.list() }, 200);
+    return c.json(
+      { object: 'list' as const, data: await Promise.all((await keyStore.list()).map(withUsage)) },
+      200,
+    );
   });
 
   app.openapi(changeRoute, async (c) => {
     const key = await keyStore.change(c.req.valid('param').id, c.req.valid('json'));
     if (!key) throw unknownKey();
-    return c.json(key, 200);
+    return c.json(await withUsage(key), 200);
   });
 
   app.openapi(revokeRoute, async (c) => {

@@ -37,6 +37,10 @@ export const KeyLimitsSchema = z
       'Job requests and uploads, counted by each API process separately before it reads their body.',
     ).nullable(),
     max_streams: bound('Open streams of job events, counted by each API process separately.').nullable(),
+    max_stored_mb: bound(
+      "Megabytes of the tenant's uploads, files and audio inside requests, that are stored at once. Outputs do not count.",
+    ).nullable(),
+    upload_mb_per_day: bound('Megabytes that the tenant uploads in 24 hours.').nullable(),
     max_priority: z.enum(PRIORITY_CLASSES).meta({
       description:
         'The most urgent class of its jobs. A request for a more urgent one is refused; a job without a class gets `standard`, or ' +
@@ -56,6 +60,8 @@ export const DEFAULT_LIMITS: KeyLimits = {
   cost_per_minute_s: null,
   requests_per_minute: null,
   max_streams: 1000,
+  max_stored_mb: 10_000,
+  upload_mb_per_day: 50_000,
   max_priority: 'interactive',
   weight: 1,
 };
@@ -91,6 +97,16 @@ export const KeyChangeSchema = z
   .meta({ id: 'KeyChange' });
 export type KeyChange = z.output<typeof KeyChangeSchema>;
 
+const megabytes = (description: string) => z.number().nonnegative().meta({ description });
+
+export const StorageUsageSchema = z
+  .object({
+    stored_mb: megabytes('Counted against `max_stored_mb`.'),
+    uploaded_mb: megabytes('In the last 24 hours; counted against `upload_mb_per_day`.'),
+  })
+  .meta({ id: 'StorageUsage', description: 'Of the tenant, over all its keys.' });
+export type StorageUsage = z.output<typeof StorageUsageSchema>;
+
 export const ApiKeySchema = z
   .object({
     id: z.string().meta({ example: '4fZk09Qa' }),
@@ -100,6 +116,7 @@ export const ApiKeySchema = z
     prefix: z.string().meta({ description: 'How the key begins.', example: 'lehr_live_4fZk09Qa' }),
     scopes: z.array(z.enum(SCOPES)),
     limits: KeyLimitsSchema,
+    usage: StorageUsageSchema,
     created_at: z.iso.datetime(),
     expires_at: z.iso.datetime().nullable(),
     last_used_at: z.iso.datetime().nullable().meta({ description: 'To the minute.' }),

@@ -36,6 +36,10 @@ export interface Keys {
   readonly abandoned: string;
   /** Facts about an uploaded file. */
   file(tenant: TenantId, id: FileId): string;
+  /** Object keys of a tenant's uploads, by when they expire; the bytes of each; the bytes together and by hour. */
+  stored(tenant: TenantId): string;
+  storedBytes(tenant: TenantId): string;
+  storage(tenant: TenantId): string;
   /** An API key. */
   apiKey(id: string): string;
   /** Ids of all API keys, by when they were made. */
@@ -106,6 +110,9 @@ export function keysOf(namespace: string): Keys {
     unanswered: (hash) => `${prefix}:unanswered:${hash}`,
     abandoned: `${prefix}:abandoned`,
     file: (tenant, id) => `${prefix}:file:${tenant}:${id}`,
+    stored: (tenant) => `${prefix}:stored:${tenant}`,
+    storedBytes: (tenant) => `${prefix}:stored-bytes:${tenant}`,
+    storage: (tenant) => `${prefix}:storage:${tenant}`,
     apiKey: (id) => `${prefix}:key:${id}`,
     apiKeys: `${prefix}:keys`,
     keyPeppers: `${prefix}:key-peppers`,

@@ -139,9 +139,8 @@ interface Received {
 
 /** Reads the whole body, checks it, and stores its file. */
 async function receive(c: Context<ApiEnv>, { files, streams }: ApiParts, call: AudioCall): Promise<Received> {
-  const { tenant } = c.var.caller;
   try {
-    return await files.receive(tenant, c.req.raw, async (body) => {
+    return await files.receive(c.var.caller, c.req.raw, async (body) => {
       const { filename: name, contentType, bytes } = audioFile(body);
       const fields = audioFields(call.fields, body);
       // Counted before the job is made, whose id a refused caller would not learn.
@@ -150,7 +149,7 @@ async function receive(c: Context<ApiEnv>, { files, streams }: ApiParts, call: A
       return {
         fields,
         leave,
-        file: await orLeave(leave, files.create(tenant, { name, contentType, bytes })),
+        file: await orLeave(leave, files.create(c.var.caller, { name, contentType, bytes })),
       };
     });
   } catch (error) {
