@@ -21,7 +21,7 @@ COPY apps/api apps/api
 RUN npm run build -- --filter=@lehr/api...
 
 FROM manifests AS modules
-# TypeScript comes along as an optional peer of libraries that only the build uses.
+# npm also installs TypeScript, an optional peer dependency that only the build uses.
 RUN npm ci --omit=dev --workspace=@lehr/api --no-audit --no-fund \
     && rm -rf node_modules/typescript node_modules/@typescript
 

@@ -50,7 +50,7 @@ COPY infra/docker/healthy.mjs infra/docker/
 RUN mkdir -p /var/lib/lehr && chown node:node /var/lib/lehr
 USER node
 EXPOSE 9464
-# It drains: finishes what it can within LEHR_DRAIN_S and hands the rest back. Whoever stops it must wait that long.
+# It drains: finishes what it can within LEHR_DRAIN_S and hands the rest back. The program that stops it must wait that long.
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
     CMD node infra/docker/healthy.mjs "$LEHR_WORKER_PORT"

@@ -33,7 +33,7 @@ FROM nvidia/cuda:12.8.1-cudnn-runtime-ubuntu24.04
 LABEL org.opencontainers.image.title="lehr-worker-cuda" \
       org.opencontainers.image.description="Worker of Lehr for one NVIDIA card" \
       org.opencontainers.image.licenses="MIT"
-# cuda and not auto: a worker that was given no card should say so and not draw slowly.
+# cuda and not auto: a worker without a card must fail instead of drawing slowly on the CPU.
 ENV NODE_ENV=production LEHR_HOST=0.0.0.0 LEHR_WORKER_PORT=9464 LEHR_HOME=/var/lib/lehr LEHR_DEVICE=cuda
 ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
 COPY --from=manifests /usr/local/bin/node /usr/local/bin/node
@@ -57,7 +57,7 @@ COPY infra/docker/healthy.mjs infra/docker/
 RUN useradd --system --create-home lehr && mkdir -p /var/lib/lehr && chown lehr:lehr /var/lib/lehr
 USER lehr
 EXPOSE 9464
-# It drains: finishes what it can within LEHR_DRAIN_S and hands the rest back. Whoever stops it must wait that long.
+# It drains: finishes what it can within LEHR_DRAIN_S and hands the rest back. The program that stops it must wait that long.
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=120s --retries=3 \
     CMD node infra/docker/healthy.mjs "$LEHR_WORKER_PORT"

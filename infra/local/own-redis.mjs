@@ -39,7 +39,7 @@ export async function ownRedis({ home, say, signal, ...events }) {
     env: process.env,
     stopMs: STOP_MS,
     ...events,
-    // Only a second launcher needs this process, so its early end is not an error.
+    // Only a second launcher looks for this connection, so a failure to open it is not an error.
     onStarted: () => void holdConnection(address, signal).catch(() => {}),
   });
   return { service, url: urlOf(address), port: address.port, program: server.name };
@@ -76,7 +76,7 @@ async function takeOver(address, { home, say, signal }) {
         'of its own:\n  LEHR_HOME=.lehr-2 LEHR_PORT=8090 LEHR_WORKER_PORT=9474 npm start',
     );
   }
-  // It no longer accepts connections; the server that starts next reads its data back.
+  // Its launcher is gone. The server that starts next loads its data.
   await redis.shutdown().catch(() => {});
   await closed(redis);
 }
@@ -123,7 +123,7 @@ async function addressOf(home) {
   return { port: Number(port), password, isKnown: true };
 }
 
-/** Each folder has its own, so that installations that start at the same moment do not race for one. */
+/** Each folder has its own first port, so that installations that start at the same moment do not race for one. */
 const firstChoice = (home) =>
   FIRST_PORT + (createHash('sha256').update(home).digest().readUInt32BE() % PORTS);
 

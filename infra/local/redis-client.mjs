@@ -15,7 +15,7 @@ export async function openRedis({ port, password }) {
     protocol: 2,
     disableClientInfo: true,
     connectTimeout: TIMEOUT_MS,
-    // A server that still reads its log back must be recognised, and a lost connection must stay lost.
+    // With these, a server that still loads its log answers LOADING, and a lost connection is not opened again.
     enableReadyCheck: false,
     retryStrategy: () => null,
     maxRetriesPerRequest: 0,

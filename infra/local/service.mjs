@@ -2,10 +2,10 @@
  * One long-running child process, which is restarted when it ends.
  *
  *   idle -> running            start()
- *   running -> waiting         it ended by itself: reported with its last lines, started again after a back-off
- *   waiting -> running         the back-off is over
+ *   running -> waiting         it ended by itself: it is reported with its last lines and started again after a backoff
+ *   waiting -> running         the backoff is over
  *   running -> given up        it ended too often too quickly, or reported that its configuration is unusable: onGivenUp
- *   any -> stopped             stop() or kill(); nothing leads out of it
+ *   any -> stopped             stop() or kill(); a stopped service does not start again
  *
  * Every child leads its own process group, so that Ctrl-C reaches the launcher alone and the order of stopping is
  * the launcher's to decide, and so that what the child started goes with it.
@@ -61,7 +61,7 @@ export class Service {
     child.stdin?.on('error', () => {});
     child.stdin?.end(input);
     for (const stream of [child.stdout, child.stderr]) {
-      createInterface({ input: stream }).on('line', (line) => this.#hear(line));
+      createInterface({ input: stream }).on('line', (line) => this.#addLine(line));
     }
     this.#options.onStarted?.();
   }
@@ -85,7 +85,7 @@ export class Service {
     endGroup(this.#child, 'SIGKILL');
   }
 
-  #hear(line) {
+  #addLine(line) {
     this.#lastLines.push(line);
     if (this.#lastLines.length > LAST_LINES) this.#lastLines.shift();
     this.#options.onLine?.(line);

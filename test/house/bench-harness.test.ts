@@ -33,7 +33,7 @@ test('A ratio is the median of the ratios of all rounds, not the ratio of the me
   expect(row).toMatchObject({ value: 2, min: 0.5, max: 3, count: 3, sides: { ours: 20, baseline: 10 } });
 });
 
-test('The sides take turns in running first, and every opened side is closed', async () => {
+test('The two sides alternate in running first, and every opened side is closed', async () => {
   const { figure, calls } = ratioOf([1, 1, 1], [1, 1, 1]);
   await measure(figure);
   expect(calls).toEqual(['ours', 'baseline', 'baseline', 'ours', 'ours', 'baseline', 'close']);

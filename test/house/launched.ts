@@ -42,21 +42,21 @@ export class Launched {
   }
 
   /** What the launcher has printed so far. */
-  get said(): string {
+  get output(): string {
     return this.#printed;
   }
 
   /** Resolves when the launcher has printed it; rejects with all its output when it ends before. */
-  says(pattern: RegExp): Promise<void> {
-    return this.#hears(() => pattern.test(this.#printed));
+  prints(pattern: RegExp): Promise<void> {
+    return this.#waitUntil(() => pattern.test(this.#printed));
   }
 
-  /** Resolves when its children have logged it so many times. */
+  /** Resolves when its children have logged it this many times. */
   logs(text: string, times: number): Promise<void> {
-    return this.#hears(() => this.#logged.split(text).length > times);
+    return this.#waitUntil(() => this.#logged.split(text).length > times);
   }
 
-  #hears(isThere: () => boolean): Promise<void> {
+  #waitUntil(isThere: () => boolean): Promise<void> {
     return new Promise((resolve, reject) => {
       const look = (): void => {
         if (isThere()) resolve();
@@ -71,7 +71,7 @@ export class Launched {
   }
 
   ready(): Promise<void> {
-    return this.says(/Ctrl-C stops everything/);
+    return this.prints(/Ctrl-C stops everything/);
   }
 
   /** Sends a signal to npm alone, as a supervisor does. Resolves with the exit code. */

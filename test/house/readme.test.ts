@@ -12,13 +12,13 @@ const DOCS = readdirSync(join(ROOT, 'docs'))
   .filter((name) => name.endsWith('.md'))
   .map((name) => `docs/${name}`);
 
-test('The table of variables is the one made from the schema (npm run docs)', () => {
+test('The table of variables in the README is the one that npm run docs makes from the schema', () => {
   const readme = readText('README.md');
   expect(withEnvTable(readme)).toBe(readme);
   for (const name of Object.keys(ENV)) expect(envTable()).toContain(`| \`${name}\` |`);
 });
 
-test('Every shell block is one that start.test.ts runs', () => {
+test('start.test.ts runs every shell block of the README and of CONTRIBUTING', () => {
   const tests = readText('test/house/start.test.ts');
   for (const page of PAGES) {
     for (const { language, label, text } of blocksOf(readText(page))) {
@@ -27,14 +27,14 @@ test('Every shell block is one that start.test.ts runs', () => {
   }
 });
 
-test('Every program is one of a page of docs, whose programs a test runs as they stand', () => {
+test('Every program in the README is also in a page of docs, whose programs a test runs', () => {
   const programs = DOCS.flatMap((page) => blocksOf(readText(page)));
   const shown = PAGES.flatMap((page) => blocksOf(readText(page))).filter(({ language }) => language === 'ts');
   expect(shown.map(({ label }) => label)).toEqual(['picture', 'openai', 'replicate']);
   for (const program of shown) expect(programs).toContainEqual(program);
 });
 
-test('The lines that draw a picture are those that npm start prints', async () => {
+test('The README draws a picture with the lines that npm start prints', async () => {
   const greeting = new URL('../../infra/local/greeting.mjs', import.meta.url).href;
   const { curlLines } = (await import(greeting)) as {
     curlLines(where: { url: string; key: string }): string[];
@@ -43,18 +43,18 @@ test('The lines that draw a picture are those that npm start prints', async () =
   expect(shellBlock('picture')).toBe(`${lines.join('\n')}\n`);
 });
 
-test('Every npm script that is named exists', () => {
+test('Every npm script that the README or CONTRIBUTING names exists', () => {
   const { scripts } = JSON.parse(readText('package.json')) as { scripts: Record<string, string> };
   const named = PAGES.flatMap((page) => [...readText(page).matchAll(/\bnpm (?:run ([\w-]+)|(start|test))/g)]);
   expect(named.length).toBeGreaterThan(3);
   for (const [, script, verb] of named) expect(Object.keys(scripts)).toContain(script ?? verb);
 });
 
-test('Every page of docs is named in the README', () => {
+test('The README links to every page of docs', () => {
   for (const page of DOCS) expect(readText('README.md')).toContain(`](${page})`);
 });
 
-test('Every link inside the repository leads somewhere', () => {
+test('Every link of a page to a file of the repository leads to a file', () => {
   for (const page of [...PAGES, ...DOCS]) {
     const links = [...readText(page).matchAll(/\]\((?!https?:)([^)#]+)/g)].map(([, link]) => link);
     const dead = links.filter((link) => !existsSync(join(ROOT, dirname(page), link)));
@@ -62,7 +62,7 @@ test('Every link inside the repository leads somewhere', () => {
   }
 });
 
-test('The diagram of states shows the moves that records allow, and no other', () => {
+test('The diagram of states in the README shows the moves that records allow, and no other', () => {
   const diagrams = blocksOf(readText('README.md')).filter(({ language }) => language === 'mermaid');
   const [diagram] = diagrams.filter(({ text }) => text.startsWith('stateDiagram'));
   const shown = [...diagram.text.matchAll(/^ +([a-z]+) --> ([a-z]+)/gm)].map(

@@ -29,7 +29,7 @@ const lines = (objects: readonly SceneObject[]): string[] =>
   objects.map(({ colour, shape, size, x, y }) => JSON.stringify([colour, shape, size, x, y])).sort();
 
 test.each(fixtures)(
-  '$file: the same scene is found and every question gets the same answer',
+  'The same scene is found in $file as in Python, and every check has the same result',
   async (fixture) => {
     const pixels = await pixelsOf(fixture.file);
     const scene = readScene(pixels);
@@ -39,7 +39,7 @@ test.each(fixtures)(
   },
 );
 
-test('The pictures are not all right and not all wrong, in no measure', () => {
+test('For every measure some pictures are right and some are wrong', () => {
   const verdicts = fixtures.flatMap(({ asked }) => asked.map(({ verdict }) => verdict));
   for (const measure of ['background', 'colours', 'shapes', 'relation', 'sizes'] as const) {
     const right = verdicts.filter((verdict) => verdict[measure]).length;

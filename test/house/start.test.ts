@@ -53,11 +53,11 @@ test('A fresh clone installs itself, starts, and the lines of the README draw a 
   const { home, url, start } = await installation('.lehr');
   const lehr = start();
   await lehr.ready();
-  expect(lehr.said).toContain('Installing modules (npm ci)');
-  expect(lehr.said).toMatch(/Self-check: \S+ drew \d+x\d+ in [\d.]+ s/);
+  expect(lehr.output).toContain('Installing modules (npm ci)');
+  expect(lehr.output).toMatch(/Self-check: \S+ drew \d+x\d+ in [\d.]+ s/);
   expect(pngSize(join(home, 'first-picture.png')).width).toBeGreaterThan(0);
   const keyFile = join(home, 'api-key');
-  expect(lehr.said).toContain(`${readFileSync(keyFile, 'utf8').trim()}  (shown this once`);
+  expect(lehr.output).toContain(`${readFileSync(keyFile, 'utf8').trim()}  (shown this once`);
   expect(statSync(keyFile).mode & 0o777).toBe(0o600);
 
   const lines = shellBlock('picture').replaceAll('http://127.0.0.1:8080', url);
@@ -86,7 +86,7 @@ test('A crashed API, worker and Redis come back with all jobs, and Ctrl-C leaves
   ] as const) {
     const before = lehr.descendants().find(({ command }) => command.includes(program))!;
     process.kill(before.pid, 'SIGKILL');
-    await lehr.says(new RegExp(`${name} ended: killed by SIGKILL`));
+    await lehr.prints(new RegExp(`${name} ended: killed by SIGKILL`));
     if (sign) await lehr.logs(sign, 2);
     expect(isAlive(before)).toBe(false);
   }
@@ -97,7 +97,9 @@ test('A crashed API, worker and Redis come back with all jobs, and Ctrl-C leaves
   await endsCleanly(lehr, () => lehr.interrupt());
 });
 
-test('A later start says where the key lies and checks nothing again', { timeout: START_MS }, async () => {
+test('A later start names the file of the key and does not repeat the self-check', {
+  timeout: START_MS,
+}, async () => {
   const { home, start } = await installation('.lehr-later');
   const first = start();
   await first.ready();
@@ -105,14 +107,14 @@ test('A later start says where the key lies and checks nothing again', { timeout
 
   const second = start();
   await second.ready();
-  expect(second.said).toContain('.lehr-later/api-key');
-  expect(second.said).not.toContain(readFileSync(join(home, 'api-key'), 'utf8').trim());
-  expect(second.said).not.toContain('Self-check');
-  expect(second.said).not.toContain('Installing');
+  expect(second.output).toContain('.lehr-later/api-key');
+  expect(second.output).not.toContain(readFileSync(join(home, 'api-key'), 'utf8').trim());
+  expect(second.output).not.toContain('Self-check');
+  expect(second.output).not.toContain('Installing');
   await endsCleanly(second, () => second.terminate());
 });
 
-test('After a launcher was killed, the next one takes over what it left, however long that takes to answer', {
+test('After a launcher was killed, the next one takes over its Redis, even one that answers slowly', {
   timeout: START_MS,
 }, async () => {
   const { home, url, start } = await installation('.lehr-killed');
@@ -139,7 +141,7 @@ test('After a launcher was killed, the next one takes over what it left, however
 
   process.kill(redis, 'SIGSTOP');
   const second = start();
-  await second.says(/Waiting for the Redis that still runs/);
+  await second.prints(/Waiting for the Redis that still runs/);
   process.kill(redis, 'SIGCONT');
   await second.ready();
   expect(await get(`${url}/v1/jobs/${id}`, key)).toMatchObject({ id, status: 'succeeded' });
@@ -159,13 +161,13 @@ test('Installations run side by side, but two launchers do not share a folder', 
 
   const rival = (await installation('.lehr-one')).start();
   expect(await rival.exit).toBe(1);
-  expect(rival.said).toContain(`Lehr already runs with the data in ${one.home}`);
+  expect(rival.output).toContain(`Lehr already runs with the data in ${one.home}`);
   await endsCleanly(first, () => first.terminate());
   await endsCleanly(second, () => second.terminate());
 });
 
 test.each(['LEHR_PORT', 'LEHR_WORKER_PORT'])(
-  'A taken %s is named with what to set',
+  'A port in use is reported with the variable that sets it: %s',
   { timeout: START_MS },
   async (name) => {
     const { env, start } = await installation('.lehr-taken');
@@ -173,36 +175,38 @@ test.each(['LEHR_PORT', 'LEHR_WORKER_PORT'])(
     onTestFinished(() => void occupant.close());
     const lehr = start();
     expect(await lehr.exit).toBe(1);
-    expect(lehr.said).toContain(`Port ${env[name]} on 127.0.0.1 is taken`);
-    expect(lehr.said).toMatch(new RegExp(`${name}=\\d+ npm start`));
-    expect(lehr.said).not.toMatch(/^ +at /m);
+    expect(lehr.output).toContain(`Port ${env[name]} on 127.0.0.1 is taken`);
+    expect(lehr.output).toMatch(new RegExp(`${name}=\\d+ npm start`));
+    expect(lehr.output).not.toMatch(/^ +at /m);
     expect(lehr.marked()).toEqual([]);
   },
 );
 
-test('A variable that makes no sense is named before anything starts', { timeout: START_MS }, async () => {
+test('An invalid variable is reported before anything starts', { timeout: START_MS }, async () => {
   const { env } = await installation('.lehr-senseless');
   const lehr = new Launched({ clone: clone.path, env: { ...env, LEHR_PORT: 'http', LEHR_API_KEY: 'short' } });
   onTestFinished(() => lehr.killAll());
   expect(await lehr.exit).toBe(1);
-  expect(lehr.said).toMatch(/LEHR_PORT is "http"/);
-  expect(lehr.said).toMatch(/LEHR_API_KEY was refused: must have at least 20 characters/);
+  expect(lehr.output).toMatch(/LEHR_PORT is "http"/);
+  expect(lehr.output).toMatch(/LEHR_API_KEY was refused: must have at least 20 characters/);
   expect(existsSync(join(clone.path, '.lehr-senseless'))).toBe(false);
 });
 
-test('An address that others can reach is refused without a key of your own', {
+test('An address that other machines can reach is refused without a configured key', {
   timeout: START_MS,
 }, async () => {
   const { env } = await installation('.lehr-open');
   const lehr = new Launched({ clone: clone.path, env: { ...env, LEHR_HOST: '0.0.0.0' } });
   onTestFinished(() => lehr.killAll());
   expect(await lehr.exit).toBe(1);
-  expect(lehr.said).toContain('LEHR_HOST is "0.0.0.0", which others can reach: set LEHR_API_KEY');
-  expect(lehr.said).toContain('stopping everything');
+  expect(lehr.output).toContain('LEHR_HOST is "0.0.0.0", which others can reach: set LEHR_API_KEY');
+  expect(lehr.output).toContain('stopping everything');
   expect(lehr.marked()).toEqual([]);
 });
 
-test('A Redis that does not answer is named, and its password is not', { timeout: START_MS }, async () => {
+test('The error for a Redis that does not answer names its address and not its password', {
+  timeout: START_MS,
+}, async () => {
   const { env } = await installation('.lehr-elsewhere');
   const { host } = new URL(UNREACHABLE_URL);
   const lehr = new Launched({
@@ -211,30 +215,30 @@ test('A Redis that does not answer is named, and its password is not', { timeout
   });
   onTestFinished(() => lehr.killAll());
   expect(await lehr.exit).toBe(1);
-  expect(lehr.said).toContain(`LEHR_REDIS_URL: nothing answers at ${host}`);
-  expect(lehr.said).not.toContain('hush');
+  expect(lehr.output).toContain(`LEHR_REDIS_URL: nothing answers at ${host}`);
+  expect(lehr.output).not.toContain('hush');
   expect(lehr.marked()).toEqual([]);
 });
 
-test('The models that ship with the copy are offered, and where there are none an untrained one', async () => {
+test('The demo models are offered, or an untrained model in a copy without their weights', async () => {
   const { defaultModels } = (await import(join(clone.path, 'infra/local/models.mjs'))) as {
     defaultModels(where: { home: string; say(text: string): void }): Promise<string>;
   };
   const shipped = join(clone.path, 'packages/demo-models/models/models.yaml');
   const home = join(clone.path, '.lehr-models');
-  const said: string[] = [];
-  const say = (text: string): void => void said.push(text);
+  const messages: string[] = [];
+  const say = (text: string): void => void messages.push(text);
 
   rmSync(shipped, { force: true });
   const standIn = await defaultModels({ home, say });
   expect(standIn).toBe(join(home, 'tiny-models/models.yaml'));
-  expect(said).toEqual([expect.stringContaining('an untrained one stands in')]);
+  expect(messages).toEqual([expect.stringContaining('it uses an untrained one')]);
   const { model } = parseRegistry(readFileSync(standIn, 'utf8')).resolve('diffusion', undefined, 0);
   expect(existsSync(join(home, 'tiny-models', model.versions[0].path, 'unet/model.onnx'))).toBe(true);
 
   writeFileSync(shipped, readFileSync(standIn));
   expect(await defaultModels({ home, say })).toBe(shipped);
-  expect(said).toHaveLength(1);
+  expect(messages).toHaveLength(1);
 });
 
 /** Ends it with exit code 0, after which no process that it started is alive. */

@@ -123,7 +123,7 @@ test('A tenant of double weight gets about double the share', async () => {
   expect(ratio).toBeLessThan(2.5);
 });
 
-test('A short job overtakes long ones that have not waited long, and a long one is not overtaken without end', async () => {
+test('A short job overtakes long ones that have not waited long, and a long one is overtaken only for a limited time', async () => {
   const world = await admissionWorld();
   for (let i = 0; i < 3; i++) await world.enter({ tenant: tenant('long'), cost: 50_000 });
   await world.enter({ tenant: tenant('short'), cost: 1000 });

@@ -6,7 +6,7 @@ import { DATA_TYPE, encode } from '@lehr/onnx-model';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { onnxRuntime } from '../../apps/worker/src/runtime/onnx.ts';
 
-/** Node 24's own. On an older Node a stand-in that onnxruntime-common would choose as well, and that refuses to be made. */
+/** The global of Node 24. On an older Node a class that onnxruntime-common would choose as well, and that throws when it is used. */
 const float16Array = vi.hoisted(() => {
   class Refusing {
     static readonly from = true;
