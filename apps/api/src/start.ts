@@ -70,6 +70,7 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
         stopOutputSweep(),
         webhooks?.stop(CLOSE_GRACE_MS),
       ]);
+      await parts.largeBodies.close();
       disconnect();
     };
     return { url, port, stop };

@@ -49,7 +49,8 @@ export class LargeBodies {
   /** Rejects with `invalid-request`, `too-large`, and `overloaded` when too many large bodies wait. */
   parse(body: Uint8Array, maxRestLength: number): Promise<ParsedBody> {
     if (this.#waiting.size >= MAX_WAITING) {
-      throw new LehrError('overloaded', 'Too many large bodies are being read.', { retryAfterS: 1 });
+      const busy = new LehrError('overloaded', 'Too many large bodies are being read.', { retryAfterS: 1 });
+      return Promise.reject(busy);
     }
     this.#lastId += 1;
     const task: LargeBodyTask = { id: this.#lastId, body, maxRestLength };
@@ -60,6 +61,7 @@ export class LargeBodies {
     });
   }
 
+  /** Stops the thread; bodies that wait are rejected. */
   async close(): Promise<void> {
     await this.#thread?.terminate();
   }
