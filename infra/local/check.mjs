@@ -1,12 +1,12 @@
 /** npm run check: lint, types and unit tests at once. It builds nothing and starts no server. */
 import './node-version.mjs';
-import { leave, signal, watchForTheEnd } from './lifecycle.mjs';
+import { signal, stopAndExit, stopOnSignals } from './lifecycle.mjs';
 import { ensureModules } from './modules.mjs';
 import { Problem } from './problem.mjs';
 import { npmStage, runStages } from './stages.mjs';
 
-watchForTheEnd();
-main().catch((error) => leave(error instanceof Problem ? error.message : error.stack, 1));
+stopOnSignals();
+main().catch((error) => stopAndExit(error instanceof Problem ? error.message : error.stack, 1));
 
 async function main() {
   await ensureModules({ signal });

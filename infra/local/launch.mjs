@@ -5,7 +5,7 @@ import { ConfigError, ENV, envSchema, homeSecret, readConfig } from '@lehr/share
 import { ROOT } from './command.mjs';
 import { ensureFfmpeg } from './ffmpeg.mjs';
 import { greeting } from './greeting.mjs';
-import { begin, leave, say, signal } from './lifecycle.mjs';
+import { say, signal, startService, stopAndExit } from './lifecycle.mjs';
 import { readableLine } from './log-line.mjs';
 import { defaultModels } from './models.mjs';
 import { ownRedis, redisAnswers } from './own-redis.mjs';
@@ -29,7 +29,7 @@ export async function launch(startedAt) {
   await claimPort('LEHR_WORKER_PORT', host, workerPort);
   if (operations) await claimPort('LEHR_OPERATIONS_PORT', operations.host, operations.port);
   if (redis) {
-    begin(redis.service);
+    startService(redis.service);
     await redisAnswers(redis, signal);
   } else {
     await reachRedis(settings.redisUrl, settings.redisSentinels);
@@ -44,8 +44,8 @@ export async function launch(startedAt) {
     ...(operations && { LEHR_OPERATIONS_PORT: `${operations.port}` }),
     LEHR_MODELS: process.env.LEHR_MODELS || (await defaultModels({ home, say })),
   };
-  begin(app('api', env, API_STOP_MS));
-  begin(app('worker', env, settings.drainMs + WORKER_SPARE_MS));
+  startService(app('api', env, API_STOP_MS));
+  startService(app('worker', env, settings.drainMs + WORKER_SPARE_MS));
 
   const url = urlOf(host, port);
   const workerUrl = urlOf(host, workerPort);
@@ -121,7 +121,7 @@ function events(name) {
     onCrash: (reason, lines) => {
       say(`${name} ended: ${reason}. Its last lines:\n${lines.map((line) => `    ${line}`).join('\n')}`);
     },
-    onGivenUp: (reason) => void leave(`${reason}; stopping everything.`, 1),
+    onGivenUp: (reason) => void stopAndExit(`${reason}; stopping everything.`, 1),
   };
 }
 

@@ -16,31 +16,31 @@ export const { signal } = stopped;
 /** The launcher's own messages go to stderr, because stdout has only the log lines of the children. */
 export const say = (text) => process.stderr.write(`${text}\n`);
 
-export function begin(service) {
+export function startService(service) {
   signal.throwIfAborted();
   services.push(service);
   service.start();
 }
 
 /** Prints the reason, stops the services in the reverse order of their start, and exits. A second call does nothing. */
-export async function leave(reason, exitCode) {
+export async function stopAndExit(reason, exitCode) {
   if (stopAskedAt !== undefined) return;
   stopAskedAt = performance.now();
   stopped.abort(new Error(reason));
   say(`\n${reason}`);
-  await patiently('what is being installed or built', commandsOver());
-  for (const service of services.toReversed()) await patiently(service.name, service.stop());
+  await waitWithNotice('what is being installed or built', commandsOver());
+  for (const service of services.toReversed()) await waitWithNotice(service.name, service.stop());
   process.exit(exitCode);
 }
 
-async function patiently(what, end) {
+async function waitWithNotice(what, end) {
   const slow = setTimeout(() => say(`Waiting for ${what} to finish (Ctrl-C again: at once).`), SLOW_MS);
   await end;
   clearTimeout(slow);
 }
 
 /** SIGINT, SIGTERM and SIGHUP stop in order, a second one at once; so does the end of the process that started the launcher or reads its output. */
-export function watchForTheEnd() {
+export function stopOnSignals() {
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, onSignal);
   process.on('exit', () => {
     for (const service of services) service.kill();
@@ -48,16 +48,16 @@ export function watchForTheEnd() {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on(
       'error',
-      ({ code }) => code === 'EPIPE' && leave('The reader of the output is gone: stopping.', 0),
+      ({ code }) => code === 'EPIPE' && stopAndExit('The reader of the output is gone: stopping.', 0),
     );
   }
   if (process.env.npm_lifecycle_event === undefined) return;
   // When npm is killed with SIGKILL, this process gets no signal; its parent process changes.
   const parent = process.ppid;
-  setInterval(() => process.ppid === parent || leave('npm is gone: stopping.', 0), 1000).unref();
+  setInterval(() => process.ppid === parent || stopAndExit('npm is gone: stopping.', 0), 1000).unref();
 }
 
 function onSignal(name) {
-  if (stopAskedAt === undefined) return void leave(`${name}: stopping.`, 0);
+  if (stopAskedAt === undefined) return void stopAndExit(`${name}: stopping.`, 0);
   if (performance.now() - stopAskedAt > SAME_SIGNAL_MS) process.exit(130);
 }

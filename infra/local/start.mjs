@@ -1,12 +1,12 @@
 /** npm start: installs and builds what is missing, then runs Redis, the API and one worker until it is stopped. */
 import './node-version.mjs';
-import { leave, signal, watchForTheEnd } from './lifecycle.mjs';
+import { signal, stopAndExit, stopOnSignals } from './lifecycle.mjs';
 import { ensureBuilt, ensureModules } from './modules.mjs';
 import { Problem } from './problem.mjs';
 
 const startedAt = performance.now();
-watchForTheEnd();
-main().catch((error) => leave(error instanceof Problem ? error.message : error.stack, 1));
+stopOnSignals();
+main().catch((error) => stopAndExit(error instanceof Problem ? error.message : error.stack, 1));
 
 async function main() {
   await ensureModules({ signal });

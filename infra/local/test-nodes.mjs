@@ -4,16 +4,16 @@ import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ROOT, runCommand, runNpm } from './command.mjs';
-import { leave, say, signal, watchForTheEnd } from './lifecycle.mjs';
+import { say, signal, stopAndExit, stopOnSignals } from './lifecycle.mjs';
 import { Problem } from './problem.mjs';
 
 /** The oldest supported line, the line before the recommended one, and the recommended one. */
 const VERSIONS = ['20', '22', '24'];
 const CACHE = join(ROOT, 'node_modules/.cache/lehr-nodes');
 
-watchForTheEnd();
+stopOnSignals();
 main(process.argv.slice(2)).catch((error) =>
-  leave(error instanceof Problem ? error.message : error.stack, 1),
+  stopAndExit(error instanceof Problem ? error.message : error.stack, 1),
 );
 
 async function main(filters) {

@@ -6,7 +6,7 @@ import './node-version.mjs';
 import { cpus } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { ROOT, runCommand } from './command.mjs';
-import { leave, say, signal, watchForTheEnd } from './lifecycle.mjs';
+import { say, signal, stopAndExit, stopOnSignals } from './lifecycle.mjs';
 import { ensureModules } from './modules.mjs';
 import { Problem } from './problem.mjs';
 import { ensurePrograms } from './programs.mjs';
@@ -25,8 +25,8 @@ const tests = {
 // npm scripts and tests start node by name, and it must be this one.
 process.env.PATH = `${dirname(process.execPath)}${delimiter}${process.env.PATH}`;
 
-watchForTheEnd();
-main().catch((error) => leave(error instanceof Problem ? error.message : error.stack, 1));
+stopOnSignals();
+main().catch((error) => stopAndExit(error instanceof Problem ? error.message : error.stack, 1));
 
 async function main() {
   const [{ model }] = cpus();
