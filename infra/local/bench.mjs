@@ -45,5 +45,5 @@ async function benchFiles(filters) {
   const files = (await readdir(FOLDER)).filter((name) => name.endsWith('.bench.ts')).sort();
   const chosen = files.filter((name) => filters.length === 0 || filters.some((part) => name.includes(part)));
   if (chosen.length > 0) return chosen;
-  throw new Problem(`No bench is called like that. There are: ${files.join(', ') || 'none yet'}.`);
+  throw new Problem(`No bench file has this name. The files are: ${files.join(', ') || 'none yet'}.`);
 }
