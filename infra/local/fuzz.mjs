@@ -18,7 +18,7 @@ main(process.argv.slice(2)).catch((error) =>
 
 async function main(args) {
   await ensureModules({ signal });
-  // What ships is attacked.
+  // The built programs are tested, not the sources.
   await ensureBuilt({ signal });
   const file = join(ROOT, 'test/fuzz/run.ts');
   process.exit(await runCommand(process.execPath, [...FROM_SOURCE, file, ...args], { signal }));

@@ -31,8 +31,8 @@ const mayCarryAudio = (path: string): boolean => path === '/v1/jobs' || path.end
 /** These routes take uploads, which files/multipart.ts counts while it reads them. */
 const readsItsBody = (path: string): boolean => path === '/v1/files' || path.startsWith('/v1/audio/');
 
-/** `isApart`: metrics, readiness and the board have their own listener and are not served here. */
-export function createApp(parts: ApiParts, isApart = false): Api {
+/** `hasOperationsApp`: metrics, readiness and the board have their own listener and are not served here. */
+export function createApp(parts: ApiParts, hasOperationsApp = false): Api {
   const app = createBase(parts);
   app.use('/v1/*', authenticate(parts.authenticator));
   app.use(
@@ -54,17 +54,17 @@ export function createApp(parts: ApiParts, isApart = false): Api {
   webhookRoutes(app, parts);
   objectsRoute(app, parts);
   healthRoute(app);
-  if (!isApart) operationsRoutes(app, parts);
+  if (!hasOperationsApp) operationsRoutes(app, parts);
   docsRoutes(app, parts);
-  if (!isApart) mountBoard(app, parts);
+  if (!hasOperationsApp) mountBoard(app, parts);
   return app;
 }
 
 /** For a process without the role `http`. */
-export function createHealthApp(parts: ApiParts, isApart: boolean): Api {
+export function createHealthApp(parts: ApiParts, hasOperationsApp: boolean): Api {
   const app = createBase(parts);
   healthRoute(app);
-  if (!isApart) operationsRoutes(app, parts);
+  if (!hasOperationsApp) operationsRoutes(app, parts);
   return app;
 }
 

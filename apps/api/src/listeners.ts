@@ -8,7 +8,7 @@ import { type Listener, listen } from './listen.ts';
 
 /** Probes, scrapers and a few operators. */
 const MAX_OPERATIONS_CONNECTIONS = 100;
-/** For the body of an upload beyond what its pace allows: the answer to a slow upload is that of the route. */
+/** Time for the body of an upload in addition to what its pace allows, so that the route and not the server refuses a slow one. */
 const REQUEST_SPARE_MS = 30_000;
 const BYTES_PER_MB = 1_000_000;
 
@@ -53,6 +53,6 @@ export async function openListeners(config: ApiConfig, log: Log): Promise<Listen
   };
 }
 
-/** The slowest upload that is taken, and some time beside. */
+/** The time of the slowest upload that is accepted, and some spare time. */
 const requestTimeoutMs = (maxUploadBytes: number): number =>
   UPLOAD_PACE.graceMs + (maxUploadBytes / UPLOAD_PACE.minBytesPerS) * 1000 + REQUEST_SPARE_MS;

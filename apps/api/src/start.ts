@@ -51,10 +51,12 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
     const roles = config.LEHR_ROLES.split(',');
     if (roles.includes('webhooks')) webhooks = await startWebhooks(config, parts);
     const { port, operationsPort } = listeners;
-    const isApart = operationsPort !== undefined;
+    const hasOperationsApp = operationsPort !== undefined;
     listeners.serve({
-      app: roles.includes('http') ? createApp(parts, isApart) : createHealthApp(parts, isApart),
-      operations: isApart ? createOperationsApp(parts) : undefined,
+      app: roles.includes('http')
+        ? createApp(parts, hasOperationsApp)
+        : createHealthApp(parts, hasOperationsApp),
+      operations: hasOperationsApp ? createOperationsApp(parts) : undefined,
     });
     janitor.start();
     const stopAbandonedSweep = sweepAbandoned(parts);

@@ -68,7 +68,7 @@ export const ENV = {
   LEHR_PORT: port.default(8080).meta({ description: 'Port of the API.' }),
   LEHR_OPERATIONS_PORT: port.optional().meta({
     description:
-      'An own port for `/metrics`, `/readyz` and `/admin`, which LEHR_PORT then no longer serves. Not set: LEHR_PORT serves all.',
+      'A separate port for `/metrics`, `/readyz` and `/admin`, which LEHR_PORT then no longer serves. Not set: LEHR_PORT serves all.',
   }),
   LEHR_OPERATIONS_HOST: z
     .string()
