@@ -110,6 +110,7 @@ export class Admitter {
         this.#keys.runningOf(tenant),
         this.#keys.unanswered(duplicate?.hash ?? 'none'),
         this.#keys.fairTags(queue, priority),
+        this.#keys.record(job.id),
       ],
       [
         job.id,

@@ -10,6 +10,7 @@
 -- KEYS[8]  <prefix>:running:<tenant>   the tenant's running jobs
 -- KEYS[9]  <prefix>:unanswered:<hash>   jobs of equal requests that got no answer; only when ARGV[15] is given
 -- KEYS[10] <prefix>:fair:<queue>:<class>  fair queueing: the start tag of each tenant's next job, where it is past the virtual time
+-- KEYS[11] <prefix>:record:<job id>
 -- ARGV[1]  job id
 -- ARGV[2]  tenant
 -- ARGV[3]  class, then the more urgent classes, separated by spaces: 'standard interactive'
@@ -29,8 +30,8 @@
 -- Returns {code, ...}:
 --   {'admitted', score, start tag, job id, now}   the job is reserved in live:<tenant>, and the idempotency key is bound to its id:
 --                                ARGV[1], or the id of an earlier request with this key whose process died before storing it
---   {'replay', job id}           same key and request; the job is stored
---   {'pending', job id}          same key and request; admitted, not stored yet
+--   {'replay', job id}           same id, or same key and request; the job is stored
+--   {'pending', job id}          same id, or same key and request; admitted, not stored yet
 --   {'mismatch'}                 the key was used for another request
 --   {'adopted', job id}          the job of an equal request that got no answer
 --   {'too-many', jobs, 'live' or 'queued'}   the tenant has reached this limit
@@ -68,6 +69,11 @@ elseif ARGV[15] ~= '' then
     return { 'adopted', first[1] }
   end
 end
+
+-- Two processes can start the same node of a workflow. The second one must not be charged.
+if redis.call('EXISTS', KEYS[11]) == 1 then return { 'replay', id } end
+local reserved_at = redis.call('HEXISTS', KEYS[7], id) == 1 and redis.call('ZSCORE', KEYS[6], id)
+if reserved_at and now - tonumber(reserved_at) <= SETTLE_MS then return { 'pending', id } end
 
 local live = redis.call('ZCARD', KEYS[1])
 if live >= tonumber(ARGV[5]) then return { 'too-many', live, 'live' } end

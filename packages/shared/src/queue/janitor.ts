@@ -2,12 +2,12 @@
  * Recovery that one process must do for all: every API and every worker runs a janitor, and the one that holds the lock
  * does the rounds. So the jobs of a queue that no live worker serves are recovered as well.
  */
-import { randomUUID } from 'node:crypto';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { JobRecord, RecordStore } from '../records/index.ts';
 import { type Keys, type Redis, redisNow } from '../redis/index.ts';
 import type { GroupQueues } from './group-queues.ts';
+import { JanitorLock } from './janitor-lock.ts';
 import { expireOverdue, requeueLost } from './reconciler.ts';
 import { recoverStalled } from './stalled.ts';
 import { WorkflowRunner } from './workflow-runner.ts';
@@ -29,15 +29,16 @@ export interface JanitorOptions {
 
 export class Janitor {
   readonly #options: JanitorOptions;
-  readonly #token = randomUUID();
+  readonly #lock: JanitorLock;
   readonly #stop = new AbortController();
   readonly #workflows: WorkflowRunner;
   #running: Promise<void> | undefined;
-  #reconciledAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: JanitorOptions) {
     this.#options = options;
     this.#workflows = new WorkflowRunner(options);
+    // For one or two missed rounds, so a dead process soon loses it.
+    this.#lock = new JanitorLock(options.redis, options.keys.janitor, options.everyMs * 3);
   }
 
   start(): void {
@@ -48,15 +49,15 @@ export class Janitor {
   async stop(): Promise<void> {
     this.#stop.abort();
     await this.#running;
-    const { redis, keys } = this.#options;
-    if ((await redis.get(keys.janitor).catch(() => null)) === this.#token) await redis.del(keys.janitor);
+    // Without Redis, the lock expires.
+    await this.#lock.release().catch(() => {});
   }
 
   async #rounds(): Promise<void> {
     const { clock, everyMs, log } = this.#options;
     while (!this.#stop.signal.aborted) {
       try {
-        if (await this.#holdsLock()) await this.round();
+        await this.#lock.hold((lost) => this.round(AbortSignal.any([lost, this.#stop.signal])));
       } catch (error) {
         log.warn({ error }, 'janitor round failed; trying again');
       }
@@ -64,28 +65,23 @@ export class Janitor {
     }
   }
 
-  /** One round, whether this janitor holds the lock or not. */
-  async round(): Promise<void> {
-    const { redis, keys, queues, records, clock, log, reconcileEveryMs, onExpired } = this.#options;
+  /** One round, whether this janitor holds the lock or not. It ends early when the signal is aborted. */
+  async round(signal?: AbortSignal): Promise<void> {
+    const { redis, keys, queues, records, log, onExpired } = this.#options;
     const stalled = await recoverStalled(redis, keys, queues, records);
     if (stalled.length > 0) log.warn({ jobs: stalled }, 'recovered jobs whose worker was lost');
-    const expired = await expireOverdue(redis, keys, queues, records, await redisNow(redis));
+    const expired = await expireOverdue(redis, keys, queues, records, await redisNow(redis), signal);
     if (expired.length > 0) log.info({ jobs: expired.map(({ id }) => id) }, 'jobs expired in the queue');
     for (const job of expired) onExpired?.(job);
-    await this.#workflows.sweep();
-    if (clock.monotonic() - this.#reconciledAt < reconcileEveryMs) return;
-    this.#reconciledAt = clock.monotonic();
-    const lost = await requeueLost(redis, keys, queues, records, await redisNow(redis));
+    await this.#workflows.sweep(signal);
+    if (signal?.aborted || !(await this.#reconcileIsDue())) return;
+    const lost = await requeueLost(redis, keys, queues, records, await redisNow(redis), signal);
     if (lost.length > 0) log.warn({ jobs: lost }, 'requeued jobs that were missing from their queue');
   }
 
-  /** Takes or renews the lock. It lasts for one or two missed rounds, so a dead process soon loses it. */
-  async #holdsLock(): Promise<boolean> {
-    const { redis, keys, everyMs } = this.#options;
-    const ttl = everyMs * 3;
-    if ((await redis.set(keys.janitor, this.#token, 'PX', ttl, 'NX')) === 'OK') return true;
-    if ((await redis.get(keys.janitor)) !== this.#token) return false;
-    await redis.pexpire(keys.janitor, ttl);
-    return true;
+  /** Counted in Redis, so that a janitor that takes over does not search all records at once again. */
+  async #reconcileIsDue(): Promise<boolean> {
+    const { redis, keys, reconcileEveryMs } = this.#options;
+    return (await redis.set(keys.reconciled, '1', 'PX', reconcileEveryMs, 'NX')) === 'OK';
   }
 }

@@ -8,13 +8,17 @@ import { WORKFLOW_QUEUE } from './workflow-runner.ts';
 
 /** A younger job may still be on its way into the queue. */
 const SETTLE_MS = 10_000;
-const CHUNK = 500;
+/** Ids per command: few enough that Redis serves other commands in between. */
+const CHUNK = 200;
 /** BullMQ's error code when the parent of a new child does not exist. */
 const PARENT_MISSING = -5;
 
 /**
  * Requeues jobs with an unfinished record and no BullMQ job (Redis lost the end of its log between the two writes, or the
- * job was removed by hand). Returns their ids.
+ * job was removed by hand). Returns their ids. Ends early when the signal is aborted.
+ *
+ * It reads with ZSCAN, which returns every job that is live from the start to the end of the search, whatever is added and
+ * removed meanwhile.
  */
 export async function requeueLost(
   redis: Redis,
@@ -22,35 +26,46 @@ export async function requeueLost(
   queues: GroupQueues,
   records: RecordStore,
   now: number,
+  signal?: AbortSignal,
 ): Promise<JobId[]> {
-  const lost: JobRecord[] = [];
-  for (let offset = 0; ; offset += CHUNK) {
-    const ids = (await redis.zrangebyscore(
-      keys.live,
-      '-inf',
-      now - SETTLE_MS,
-      'LIMIT',
-      offset,
-      CHUNK,
-    )) as JobId[];
-    const live = await records.readMany(ids);
-    const gone = ids.filter((_, i) => live[i] === undefined);
-    if (gone.length > 0) await dropWithoutRecord(redis, keys, gone);
-    const unfinished = live.filter((record) => record && !isTerminal(record.state)) as JobRecord[];
-    const [workflows, jobs] = [
-      unfinished.filter(({ workflow }) => workflow),
-      unfinished.filter(({ workflow }) => !workflow),
-    ];
-    // A workflow has no place in a queue to lose; it is advanced again.
-    if (workflows.length > 0) await redis.zadd(keys.workflows, ...workflows.flatMap(({ id }) => [now, id]));
-    lost.push(...(await withoutJob(redis, queues, jobs)));
-    if (ids.length < CHUNK) break;
+  const requeued: JobId[] = [];
+  let cursor = '0';
+  do {
+    const [next, flat] = await redis.zscan(keys.live, cursor, 'COUNT', CHUNK);
+    cursor = next;
+    const settled = flat.filter((_, i) => i % 2 === 0 && Number(flat[i + 1]) <= now - SETTLE_MS) as JobId[];
+    for (const record of await lostAmong(redis, keys, queues, records, settled, now)) {
+      await records.apply([{ move: 'requeue', id: record.id }]);
+      await addAgain(queues, record);
+      requeued.push(record.id);
+    }
+  } while (cursor !== '0' && !signal?.aborted);
+  return requeued;
+}
+
+/** Also drops ids without a record, and marks workflows as due. */
+async function lostAmong(
+  redis: Redis,
+  keys: Keys,
+  queues: GroupQueues,
+  records: RecordStore,
+  ids: readonly JobId[],
+  now: number,
+): Promise<JobRecord[]> {
+  const live = await records.readMany(ids);
+  const gone = ids.filter((_, i) => live[i] === undefined);
+  if (gone.length > 0) await dropWithoutRecord(redis, keys, gone);
+  const unfinished = live.filter((record) => record && !isTerminal(record.state)) as JobRecord[];
+  const workflows = unfinished.filter(({ workflow }) => workflow);
+  // A workflow has no place in a queue to lose; it is advanced again. One that is marked already keeps its place.
+  if (workflows.length > 0) {
+    await redis.zadd(keys.workflows, 'NX', ...workflows.flatMap(({ id }) => [now, id]));
   }
-  for (const record of lost) {
-    await records.apply([{ move: 'requeue', id: record.id }]);
-    await addAgain(queues, record);
-  }
-  return lost.map((record) => record.id);
+  return withoutJob(
+    redis,
+    queues,
+    unfinished.filter(({ workflow }) => !workflow),
+  );
 }
 
 /** Drops live ids without a record: it was deleted, or its process died between admission and writing it. */
@@ -106,18 +121,39 @@ async function addAgain(queues: GroupQueues, record: JobRecord): Promise<void> {
   await queue.add(job, score);
 }
 
-/** Expires waiting jobs whose deadline has passed; workers stop running ones. Returns the expired jobs. */
+/**
+ * Expires all waiting jobs whose deadline has passed; workers stop running ones. Returns the expired jobs. Ends early when the
+ * signal is aborted.
+ */
 export async function expireOverdue(
   redis: Redis,
   keys: Keys,
   queues: GroupQueues,
   records: RecordStore,
   now: number,
+  signal?: AbortSignal,
 ): Promise<JobRecord[]> {
-  const overdue = (await redis.zrangebyscore(keys.deadlines, '-inf', now, 'LIMIT', 0, CHUNK)) as JobId[];
-  const outcomes = await records.apply(overdue.map((id) => ({ move: 'expire', id })));
-  const ids = overdue.filter((_, i) => outcomes[i].code === 'ok');
-  const expired = (await records.readMany(ids)).filter((record) => record !== undefined);
-  for (const record of expired) await queues.of(record.queue).remove(record.id);
+  const expired: JobRecord[] = [];
+  // Running jobs stay in the set until their workers have stopped them.
+  let passed = 0;
+  while (!signal?.aborted) {
+    const overdue = (await redis.zrangebyscore(
+      keys.deadlines,
+      '-inf',
+      now,
+      'LIMIT',
+      passed,
+      CHUNK,
+    )) as JobId[];
+    if (overdue.length === 0) break;
+    const outcomes = await records.apply(overdue.map((id) => ({ move: 'expire', id })));
+    const gone = overdue.filter((_, i) => outcomes[i].code === 'missing');
+    if (gone.length > 0) await redis.zrem(keys.deadlines, ...gone);
+    const ids = overdue.filter((_, i) => outcomes[i].code === 'ok');
+    const found = (await records.readMany(ids)).filter((record) => record !== undefined);
+    await Promise.all(found.map((record) => queues.of(record.queue).remove(record.id)));
+    expired.push(...found);
+    passed += outcomes.filter(({ code }) => code === 'stale').length;
+  }
   return expired;
 }

@@ -67,9 +67,11 @@ export class WorkflowRunner {
     switch (next.kind) {
       case 'continue':
         if (next.start.length > 0) {
-          await Promise.all(next.start.map((node) => this.#start(record, workflow.weight, node)));
+          const started = await Promise.all(
+            next.start.map((node) => this.#start(record, workflow.weight, node)),
+          );
           // If the workflow ended meanwhile, the nodes just started must be stopped.
-          return this.advance(id);
+          if (started.includes(true)) return this.advance(id);
         }
         if (nodes.some((node) => node && node.state !== 'queued'))
           await records.apply([{ move: 'begin', id }]);
@@ -96,16 +98,24 @@ export class WorkflowRunner {
 
   /**
    * Advances the workflows that are marked as due (keys.workflows), and closes the BullMQ jobs that their children released.
-   * Returns how many workflows it advanced.
+   * Returns how many workflows it advanced. Ends early when the signal is aborted.
    */
-  async sweep(): Promise<number> {
+  async sweep(signal?: AbortSignal): Promise<number> {
     const { redis, keys } = this.#options;
-    // Unmarked first: a change during `advance` marks the workflow again.
-    const due = (await redis.zpopmin(keys.workflows, SWEPT_AT_ONCE)).filter((_, i) => i % 2 === 0) as JobId[];
-    for (const id of due) await this.advance(id);
+    // No more than were due at the start: advancing a workflow can make it due again.
+    const due = await redis.zcard(keys.workflows);
+    let advanced = 0;
+    while (advanced < due && !signal?.aborted) {
+      // Unmarked first: a change during `advance` marks the workflow again.
+      const popped = await redis.zpopmin(keys.workflows, SWEPT_AT_ONCE);
+      const ids = popped.filter((_, i) => i % 2 === 0) as JobId[];
+      if (ids.length === 0) break;
+      await Promise.all(ids.map((id) => this.advance(id)));
+      advanced += ids.length;
+    }
     for (;;) {
-      const claim = await this.#queue.claim(this.#token);
-      if (!claim) return due.length;
+      const claim = signal?.aborted ? undefined : await this.#queue.claim(this.#token);
+      if (!claim) return advanced;
       await this.#close(claim);
     }
   }
@@ -121,8 +131,11 @@ export class WorkflowRunner {
     return this.#options.queues.of(WORKFLOW_QUEUE);
   }
 
-  /** A node is admitted to the end of its own queue with its tenant's share, as if it were requested alone. */
-  async #start(parent: JobRecord, weight: number, node: WorkflowNodeState): Promise<void> {
+  /**
+   * A node is admitted to the end of its own queue with its tenant's share, as if it were requested alone. Returns false when
+   * another process starts it at this moment.
+   */
+  async #start(parent: JobRecord, weight: number, node: WorkflowNodeState): Promise<boolean> {
     const { records, queues } = this.#options;
     const admission = await this.#admitter.admit({
       id: node.job,
@@ -135,6 +148,7 @@ export class WorkflowRunner {
       maxWaitMs: Number.MAX_SAFE_INTEGER,
       workers: 1,
     });
+    if (admission.code === 'pending' || admission.code === 'replay') return false;
     const admitted = admission.code === 'admitted' ? admission : undefined;
     const job: NewJob = {
       id: node.job,
@@ -155,6 +169,7 @@ export class WorkflowRunner {
     };
     const link = { id: parent.id, queue: this.#queue };
     await records.create(job, () => queues.of(job.queue).add(job, scoreOf(job), link));
+    return true;
   }
 
   /** The images of all nodes, in order, and the last transcript. */

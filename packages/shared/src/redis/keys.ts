@@ -86,6 +86,8 @@ export interface Keys {
   readonly sweep: string;
   /** Held by the one process that runs the janitor. */
   readonly janitor: string;
+  /** Exists after a search for records without a job until the next one is due. */
+  readonly reconciled: string;
   /** Written by readiness checks. */
   readonly probe: string;
 }
@@ -135,6 +137,7 @@ export function keysOf(namespace: string): Keys {
     workers: `${prefix}:workers`,
     sweep: `${prefix}:sweep`,
     janitor: `${prefix}:janitor`,
+    reconciled: `${prefix}:reconciled`,
     probe: `${prefix}:probe`,
   };
 }

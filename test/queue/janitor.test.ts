@@ -1,0 +1,186 @@
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { type JobId, newJobId, silentLog, systemClock } from '../../packages/shared/src/index.ts';
+import {
+  expireOverdue,
+  Janitor,
+  requeueLost,
+  WORKFLOW_QUEUE,
+  WorkflowRunner,
+} from '../../packages/shared/src/queue/index.ts';
+import { JanitorLock } from '../../packages/shared/src/queue/janitor-lock.ts';
+import type { RecordStore } from '../../packages/shared/src/records/index.ts';
+import { redisNow } from '../../packages/shared/src/redis/index.ts';
+import { GROUP, newJob, type QueueWorld, queueWorld } from '../support/queue-world.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+import { SLOW_MACHINE } from '../support/timeouts.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const manyJobs = (count: number, submit: () => Promise<JobId>): Promise<JobId[]> =>
+  Promise.all(Array.from({ length: count }, submit));
+
+function janitor(world: QueueWorld): Janitor {
+  const options = { everyMs: 60_000, reconcileEveryMs: 60_000, clock: systemClock, log: silentLog };
+  return new Janitor({ ...world, ...options });
+}
+
+/** Past the time in which a job may still be on its way into its queue. */
+const later = async ({ redis }: QueueWorld): Promise<number> => (await redisNow(redis)) + 60_000;
+
+test('A lock that is held longer than its lifetime stays with its holder', async () => {
+  const { redis, keys } = await queueWorld(server.url);
+  const [first, second] = [
+    new JanitorLock(redis, keys.janitor, 300),
+    new JanitorLock(redis, keys.janitor, 300),
+  ];
+  const order: string[] = [];
+  const holding = first.hold(async (signal) => {
+    for (let i = 0; i < 5; i++) {
+      await systemClock.sleep(200, signal);
+      await second.hold(async () => void order.push('second'));
+    }
+    order.push('first');
+  });
+  expect(await holding).toBe(true);
+  expect(order).toEqual(['first']);
+  await first.release();
+  expect(await second.hold(async () => {})).toBe(true);
+});
+
+test('The work under a lock is told to stop when the lock goes to another process', async () => {
+  const { redis, keys } = await queueWorld(server.url);
+  const lock = new JanitorLock(redis, keys.janitor, 300);
+  await lock.hold(async (signal) => {
+    await redis.set(keys.janitor, 'another process');
+    await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
+  });
+  expect(await redis.get(keys.janitor)).toBe('another process');
+});
+
+test('A janitor that takes over does not search all records again before the search is due', async () => {
+  const world = await queueWorld(server.url);
+  await janitor(world).round();
+  const lost = newJob();
+  await world.records.create(lost, async () => {});
+  await world.redis.zadd(world.keys.live, 1, lost.id);
+  await janitor(world).round();
+  expect(await world.claimer.claim(GROUP, 1)).toEqual([]);
+  await world.redis.del(world.keys.reconciled);
+  await janitor(world).round();
+  expect(await world.claimer.claim(GROUP, 1)).toMatchObject([{ jobId: lost.id }]);
+});
+
+test('Every lost job is found although many jobs end during the search', async () => {
+  const world = await queueWorld(server.url);
+  const ending = await manyJobs(1200, () => world.submit());
+  const lost = await manyJobs(1200, async () => {
+    const job = newJob();
+    await world.records.create(job, async () => {});
+    return job.id;
+  });
+  let isFirst = true;
+  const records = new Proxy(world.records, {
+    get(target, name: keyof RecordStore) {
+      const value = Reflect.get(target, name, target);
+      if (typeof value !== 'function') return value;
+      return async (...args: never[]) => {
+        const result = await (value as (...args: never[]) => unknown).apply(target, args);
+        if (isFirst) {
+          isFirst = false;
+          await target.apply(ending.map((id) => ({ move: 'cancel', id })));
+        }
+        return result;
+      };
+    },
+  });
+  const found = await requeueLost(world.redis, world.keys, world.queues, records, await later(world));
+  expect(found.filter((id) => lost.includes(id))).toHaveLength(lost.length);
+});
+
+test('All overdue jobs expire in one round, also behind running jobs that their workers must stop', async () => {
+  const world = await queueWorld(server.url);
+  const running = await manyJobs(150, () => world.submit({ deadline_at: 4_000_000_000_000 }));
+  const claims = await world.claimer.claim(GROUP, running.length);
+  await world.records.apply(
+    claims.map(({ jobId, token }) => ({ move: 'start', id: jobId, lease: token, fields: { worker: 'w' } })),
+  );
+  for (const id of running) await world.redis.zadd(world.keys.deadlines, 1, id);
+  const overdue = await manyJobs(1300, () => world.submit({ deadline_at: 2 }));
+  const now = await redisNow(world.redis);
+  const expired = await expireOverdue(world.redis, world.keys, world.queues, world.records, now);
+  expect(new Set(expired.map(({ id }) => id))).toEqual(new Set(overdue));
+  expect(await world.claimer.heads([GROUP])).toEqual([]);
+});
+
+test('A deadline without a record is forgotten', async () => {
+  const world = await queueWorld(server.url);
+  await world.redis.zadd(world.keys.deadlines, 1, newJobId());
+  await expireOverdue(world.redis, world.keys, world.queues, world.records, 2);
+  expect(await world.redis.zcard(world.keys.deadlines)).toBe(0);
+});
+
+test('One round advances all workflows that are due, however many', async () => {
+  const world = await queueWorld(server.url);
+  for (let i = 0; i < 300; i++) await world.redis.zadd(world.keys.workflows, 1, newJobId());
+  expect(await new WorkflowRunner(world).sweep()).toBe(300);
+  expect(await world.redis.zcard(world.keys.workflows)).toBe(0);
+});
+
+test('Two processes that start a node at the same moment charge its tenant once', async () => {
+  const world = await queueWorld(server.url);
+  const runner = new WorkflowRunner(world);
+  const node = {
+    id: 'a',
+    job: newJobId(),
+    type: 'text-to-image',
+    model: 'tiny@1',
+    queue: GROUP,
+    cost: 500,
+  } as const;
+  const workflow = { weight: 1, nodes: [{ ...node, input: { prompt: 'x' }, after: [] }] };
+  const job = newJob({ type: 'workflow', model: 'workflow@1', queue: WORKFLOW_QUEUE, workflow });
+  await world.records.create(job, () => world.queues.of(WORKFLOW_QUEUE).addParent(job, 1));
+  await Promise.all(Array.from({ length: 8 }, () => runner.advance(job.id)));
+  const tag = await world.redis.zscore(world.keys.fairTags(GROUP, 'standard'), job.tenant);
+  expect(Number(tag)).toBe(500);
+  expect(await world.redis.hlen(world.keys.reserved)).toBe(0);
+  expect(await world.claimer.claim(GROUP, 2)).toHaveLength(1);
+});
+
+test('The node of a process that died before storing it is started by the next one', async () => {
+  const world = await queueWorld(server.url);
+  const runner = new WorkflowRunner(world);
+  const node = {
+    id: 'a',
+    job: newJobId(),
+    type: 'text-to-image',
+    model: 'tiny@1',
+    queue: GROUP,
+    cost: 500,
+  } as const;
+  const workflow = { weight: 1, nodes: [{ ...node, input: { prompt: 'x' }, after: [] }] };
+  const job = newJob({ type: 'workflow', model: 'workflow@1', queue: WORKFLOW_QUEUE, workflow });
+  await world.records.create(job, () => world.queues.of(WORKFLOW_QUEUE).addParent(job, 1));
+  // What an admission leaves behind whose process was killed before it stored the node.
+  await world.redis.hset(world.keys.reserved, node.job, job.tenant);
+  await world.redis.zadd(world.keys.live, (await redisNow(world.redis)) - 5000, node.job);
+  await runner.advance(job.id);
+  expect(await world.claimer.claim(GROUP, 1)).toMatchObject([{ jobId: node.job }]);
+});
+
+test('A janitor that was stopped leaves the lock to another one at once', async () => {
+  const world = await queueWorld(server.url);
+  const first = janitor(world);
+  first.start();
+  await vi.waitFor(
+    async () => expect(await world.redis.get(world.keys.janitor)).not.toBeNull(),
+    SLOW_MACHINE,
+  );
+  await first.stop();
+  expect(await world.redis.get(world.keys.janitor)).toBeNull();
+  onTestFinished(() => first.stop());
+});
