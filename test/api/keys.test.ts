@@ -54,7 +54,7 @@ describe('API key', () => {
     const last = key.key.slice(-1) === 'x' ? 'y' : 'x';
     expect((await asking(world, key.key.slice(0, -1) + last)('GET', '/v1/jobs')).status).toBe(401);
     const { redis, keys, clock } = world.parts;
-    const store = new KeyStore(redis, keys, `another ${KEY_PEPPER}`);
+    const store = new KeyStore(redis, keys, world.parts.audit, `another ${KEY_PEPPER}`);
     expect(await new StoredKeys(store, clock, silentLog).authenticate(key.key)).toBeUndefined();
   });
 

@@ -4,7 +4,14 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { listen } from '../../apps/api/src/listen.ts';
 import { ENV } from '../../packages/shared/src/config/env.ts';
-import { DEFAULT_LIMITS, ERROR_CODES, METRICS, SCOPES } from '../../packages/shared/src/index.ts';
+import {
+  AUDIT_ACTIONS,
+  type AuditEntry,
+  DEFAULT_LIMITS,
+  ERROR_CODES,
+  METRICS,
+  SCOPES,
+} from '../../packages/shared/src/index.ts';
 import { blocksOf, readText } from '../house/readme.ts';
 import { API_KEY, type ApiWorld, apiWorld } from '../support/api-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
@@ -62,6 +69,11 @@ test('The commands of docs/operating.md run in their order', async () => {
   });
   expect(await run('revoke', { LEHR_URL, KEY_ID })).toBe('204\n');
   expect((await json('keys')).data).toEqual([]);
+  expect((await json('audit')).data.map(({ action }: AuditEntry) => action)).toEqual([
+    'key.revoked',
+    'key.changed',
+    'key.created',
+  ]);
   const job = await json('once');
   expect((await json('once')).id).toBe(job.id);
   // A worker's report is valid for ten seconds.
@@ -84,7 +96,7 @@ test.skipIf(!hasRedisCli)('The Redis command of docs/operating.md shows memory a
 
 test('docs/operating.md has no other commands', () => {
   const labels = BLOCKS.filter(({ language }) => language === 'sh').map(({ label }) => label);
-  const known = ['key', 'keys', 'revoke', 'limits', 'queues', 'once'];
+  const known = ['key', 'keys', 'revoke', 'audit', 'limits', 'queues', 'once'];
   // test/api/secret-rotation.test.ts runs these two.
   known.push('lost-pepper', 'lost-secret-key', 'ready', 'memory', 'failed', 'metrics');
   expect(labels).toEqual(known);
@@ -106,6 +118,7 @@ test('The tables of docs/operating.md agree with the code', () => {
   for (const [limit, value] of Object.entries(DEFAULT_LIMITS)) {
     expect(cell(limit)[1], limit).toBe(value === null ? 'none' : String(value));
   }
+  for (const action of AUDIT_ACTIONS) expect(TEXT).toContain(`\`${action}\``);
   const refusals = ROWS.filter(([status]) => /^\d{3}$/.test(status));
   expect(refusals.length).toBeGreaterThan(8);
   for (const [status, code] of refusals) {

@@ -246,6 +246,26 @@ test('lehr keys creates, lists and revokes keys, and shows a key only once', asy
   expect(`${created.stderr}${listed.stdout}`).not.toContain(key);
 });
 
+test('lehr audit lists who created and revoked keys, newest first and by tenant', async () => {
+  const api = await servedApi(server.url);
+  const lehr = lehrFor(api);
+  expect((await lehr(['audit'])).stdout).toBe('No entries.\n');
+  const created = await lehr(['keys', 'create', 'acme']);
+  const id = created.stdout.split('_')[2];
+  await lehr(['keys', 'create', 'other']);
+  await lehr(['keys', 'revoke', id]);
+  const { stdout } = await lehr(['audit', '--tenant', 'acme']);
+  expect(stdout).toMatch(
+    new RegExp(
+      `^TIME .*\n\\S+ +key\\.revoked +root +127\\.0\\.0\\.1 +acme +${id}\n\\S+ +key\\.created .*\n$`,
+    ),
+  );
+  const json = await lehr(['audit', '--json', '--action', 'key.created', '--limit', '1']);
+  expect(JSON.parse(json.stdout)).toMatchObject([{ action: 'key.created', tenant: 'other' }]);
+  expect((await lehr(['audit', '--limit', 'all'])).code).toBe(64);
+  expect((await lehrFor({ ...api, key: created.stdout.trim() })(['audit'])).code).toBe(77);
+});
+
 describe('lehr doctor', () => {
   test('lehr doctor reports no problem in a working installation', WHOLE, async () => {
     const home = await tempFolder('home');
@@ -404,7 +424,7 @@ describe('A wrong call of lehr', () => {
   test('The help text of every command explains every option', async () => {
     const all = await startLehrCommand(['--help']).ended;
     const names = [...all.stdout.matchAll(/^ {2}lehr ((?:keys )?[a-z]+)/gm)].map(([, name]) => name);
-    expect(names).toHaveLength(11);
+    expect(names).toHaveLength(12);
     const helps = await Promise.all(
       names.map((name) => startLehrCommand([...name.split(' '), '--help']).ended),
     );

@@ -128,9 +128,10 @@ describe('docs/cli.md', () => {
     expect(await shell('script')).toBe('0\n');
     expect(JSON.parse(await readFile(join(cwd, 'job.json'), 'utf8'))).toMatchObject({ status: 'succeeded' });
     expect(await shell('keys')).toMatch(/acme +render farm +submit,read[\s\S]* is revoked\n$/);
+    expect(await shell('audit')).toMatch(/key\.revoked .*\n.*key\.created /);
     expect(await shell('doctor')).toMatch(/^ok +API/);
     const labels = blocksOf(CLI).flatMap(({ language, label }) => (language === 'sh' ? [label] : []));
-    expect(labels).toEqual(['picture', 'later', 'file', 'speech', 'script', 'keys', 'doctor']);
+    expect(labels).toEqual(['picture', 'later', 'file', 'speech', 'script', 'keys', 'audit', 'doctor']);
   });
 
   test('The table of exit codes in docs/cli.md is complete', () => {

@@ -275,6 +275,15 @@ describe('The SDK without a worker', () => {
     expect(await errorOf(lehr.keys.revoke(made.id))).toMatchObject({ code: 'not-found' });
   });
 
+  test('audit yields the entries of all pages, newest first', async () => {
+    const lehr = clientOf(await servedApi(server.url));
+    const ids: string[] = [];
+    for (let i = 0; i < 5; i++) ids.unshift((await lehr.keys.create({ tenant: 'acme' })).id);
+    const targets: (string | null)[] = [];
+    for await (const { target } of lehr.audit({ tenant: 'acme', limit: 2 })) targets.push(target);
+    expect(targets).toEqual(ids);
+  });
+
   test('A deletion whose answer was lost succeeds', async () => {
     const api = await servedApi(server.url);
     const proxy = await faultyProxy(api.url);

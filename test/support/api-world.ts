@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { Api, ApiParts } from '../../apps/api/src/api.ts';
 import { createApp } from '../../apps/api/src/app.ts';
+import { AuditLog } from '../../apps/api/src/audit/audit-log.ts';
 import { anyOf } from '../../apps/api/src/auth/authenticator.ts';
 import { configuredKey } from '../../apps/api/src/auth/configured-key.ts';
 import { KeyStore } from '../../apps/api/src/auth/key-store.ts';
@@ -92,7 +93,11 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     fsync: false,
   });
   const { metrics, page } = createMetrics('api');
-  const keyStore = new KeyStore(redis, keys, KEY_PEPPER);
+  const audit = new AuditLog(redis, keys, {
+    retentionMs: 3_600_000,
+    onAppended: (action) => metrics.auditEntries.inc({ action }),
+  });
+  const keyStore = new KeyStore(redis, keys, audit, KEY_PEPPER);
   const records = new RecordStore(redis, keys, { retentionMs: 3_600_000 });
   const eventLinks = new EventLinks({ secret: LINK_SECRET, publicUrl: PUBLIC_URL, ttlS: 900, clock });
   const presenter = new Presenter({
@@ -130,8 +135,10 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     linkSecret: LINK_SECRET,
     ...admissionParts({ redis, keys, queues, fleet, clock, maxWaitMs: 600_000, ...changes }),
     keyStore,
+    audit,
     webhooks: openWebhooks(redis, {
       keys,
+      audit,
       egress: createEgress(),
       secretKey: SECRET_KEY,
       endedMs: 60_000,

@@ -22,6 +22,7 @@ await redisReady(redis);
 const delivery = new WebhookService({
   ...openWebhooks(redis, {
     keys,
+    audit: { key: keys.audit, retentionMs: 60_000, appended: () => {} },
     egress: createEgress({ allowPrivate: true }),
     secretKey: settings.secretKey,
     endedMs: 60_000,

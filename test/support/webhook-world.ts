@@ -1,5 +1,6 @@
 /** Webhooks over a real Redis: jobs with webhooks, and processes that deliver them, with short times. */
 import { onTestFinished } from 'vitest';
+import type { AuditTarget } from '../../apps/api/src/audit/audit-log.ts';
 import { Channels } from '../../apps/api/src/follow/channels.ts';
 import { openWebhooks, type WebhookOptions, type WebhookParts } from '../../apps/api/src/webhooks/parts.ts';
 import type { Renderer, Renderers } from '../../apps/api/src/webhooks/renderer.ts';
@@ -93,9 +94,16 @@ export async function startDeliverer(
   return { delivery, metrics, page };
 }
 
+export const auditTarget = (keys: Keys): AuditTarget => ({
+  key: keys.audit,
+  retentionMs: 60_000,
+  appended: () => {},
+});
+
 /** Receivers of tests listen on loopback. */
 export const webhookOptions = (keys: Keys): WebhookOptions => ({
   keys,
+  audit: auditTarget(keys),
   egress: createEgress({ allowPrivate: true }),
   secretKey: SECRET_KEY,
   endedMs: 60_000,

@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { SYSTEM_ACTOR } from '../../apps/api/src/audit/audit-log.ts';
 import { nativeRenderer } from '../../apps/api/src/dialects/native/native-renderer.ts';
 import { listen } from '../../apps/api/src/listen.ts';
 import { openWebhooks } from '../../apps/api/src/webhooks/parts.ts';
@@ -112,7 +113,7 @@ const inPython: Receiver = async (secret, port) => {
 
 async function checkReceiver(receiver: Receiver): Promise<void> {
   const { world } = await apiWithWebhooks();
-  const { key } = await world.parts.webhooks.secrets.show('default' as never);
+  const { key } = await world.parts.webhooks.secrets.show('default' as never, SYSTEM_ACTOR);
   const port = await freePort();
   const program = await receiver(key, port);
   const url = `http://127.0.0.1:${port}/`;
@@ -122,7 +123,7 @@ async function checkReceiver(receiver: Receiver): Promise<void> {
   await world.worker.succeed(await world.worker.take());
   await program.line(({ msg }) => msg === `job.succeeded ${job.id}`);
   // After a rotation, the old secret is still valid.
-  await world.parts.webhooks.secrets.rotate('default' as never);
+  await world.parts.webhooks.secrets.rotate('default' as never, SYSTEM_ACTOR);
   expect(await testDelivery()).toMatchObject({ delivered: true });
   const logged = (attempts: object[]) =>
     vi.waitFor(async () => {

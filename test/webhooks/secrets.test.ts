@@ -1,12 +1,13 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { SYSTEM_ACTOR } from '../../apps/api/src/audit/audit-log.ts';
 import { Sealer } from '../../apps/api/src/webhooks/secrets/sealer.ts';
 import { WebhookSecrets } from '../../apps/api/src/webhooks/secrets/webhook-secrets.ts';
 import type { TenantId } from '../../packages/shared/src/index.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { verified, webhookReceiver } from '../support/webhook-receiver.ts';
-import { SECRET_KEY, type WebhookWorld, webhookWorld } from '../support/webhook-world.ts';
+import { auditTarget, SECRET_KEY, type WebhookWorld, webhookWorld } from '../support/webhook-world.ts';
 
 let server: TestRedis;
 beforeAll(async () => {
@@ -17,7 +18,7 @@ afterAll(() => server.stop());
 const ACME = 'acme' as TenantId;
 
 const secretsOf = ({ redis, keys }: WebhookWorld, key = SECRET_KEY): WebhookSecrets =>
-  new WebhookSecrets(redis, keys, new Sealer(key, 'webhook-secrets'));
+  new WebhookSecrets(redis, keys, new Sealer(key, 'webhook-secrets'), auditTarget(keys));
 
 test('Each owner has one secret of 32 random bytes, also when twenty calls create it at once', async () => {
   const world = await webhookWorld(server.url);
@@ -31,13 +32,13 @@ test('Each owner has one secret of 32 random bytes, also when twenty calls creat
 test('A secret is shown once, also after a rotation', async () => {
   const world = await webhookWorld(server.url);
   const secrets = secretsOf(world);
-  const { key, createdAt } = await secrets.show(ACME);
+  const { key, createdAt } = await secrets.show(ACME, SYSTEM_ACTOR);
   expect(await secrets.signing(ACME)).toEqual([key]);
   expect(Math.abs(createdAt - Date.now())).toBeLessThan(5000);
-  await expect(secrets.show(ACME)).rejects.toMatchObject({ code: 'conflict' });
-  const rotated = await secrets.rotate(ACME);
+  await expect(secrets.show(ACME, SYSTEM_ACTOR)).rejects.toMatchObject({ code: 'conflict' });
+  const rotated = await secrets.rotate(ACME, SYSTEM_ACTOR);
   expect(rotated.key).not.toBe(key);
-  await expect(secrets.show(ACME)).rejects.toMatchObject({ code: 'conflict' });
+  await expect(secrets.show(ACME, SYSTEM_ACTOR)).rejects.toMatchObject({ code: 'conflict' });
 });
 
 test('After a rotation both secrets sign, the new one first, until the old one expires', async () => {
@@ -49,8 +50,8 @@ test('After a rotation both secrets sign, the new one first, until the old one e
     await world.run(await world.hooked(receiver.url, { events: ['job.failed'] }, ACME));
     return (await receiver.until(count))[count - 1];
   };
-  const old = (await secretsOf(world).show(ACME)).key;
-  const fresh = (await secretsOf(world).rotate(ACME)).key;
+  const old = (await secretsOf(world).show(ACME, SYSTEM_ACTOR)).key;
+  const fresh = (await secretsOf(world).rotate(ACME, SYSTEM_ACTOR)).key;
   expect(await secretsOf(world).signing(ACME)).toEqual([fresh, old]);
   const both = await deliver();
   expect(both.signature).toMatch(/^v1,\S{44} v1,\S{44}$/);
@@ -71,9 +72,9 @@ test('After a rotation both secrets sign, the new one first, until the old one e
 test('A secret that is rotated often has at most four live versions', async () => {
   const world = await webhookWorld(server.url);
   const secrets = secretsOf(world);
-  for (let i = 0; i < 10; i++) await secrets.rotate(ACME);
+  for (let i = 0; i < 10; i++) await secrets.rotate(ACME, SYSTEM_ACTOR);
   expect(await secrets.signing(ACME)).toHaveLength(4);
-  const [current, ...old] = await secrets.list(ACME);
+  const [current, ...old] = await secrets.list(ACME, SYSTEM_ACTOR);
   expect(current.expiresAt).toBeUndefined();
   for (const { expiresAt } of old) expect((expiresAt ?? 0) - Date.now()).toBeGreaterThan(86_000_000);
 });
@@ -86,7 +87,7 @@ test('Redis never stores a secret in clear, neither in keys nor in its log nor i
   await world.deliverer();
   await world.run(await world.hooked(receiver.url, undefined, ACME));
   await receiver.until(3);
-  const { key } = await secretsOf(world).rotate(ACME);
+  const { key } = await secretsOf(world).rotate(ACME, SYSTEM_ACTOR);
   await world.redis.save();
   const [, folder] = (await world.redis.config('GET', 'dir')) as [string, string];
   const files = await readdir(folder, { recursive: true, withFileTypes: true });

@@ -5,6 +5,7 @@ import type { ObjectStore } from '@lehr/shared/objects';
 import type { GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
 import type { RecordStore } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
+import type { AuditLog } from './audit/audit-log.ts';
 import type { Authenticator } from './auth/authenticator.ts';
 import type { KeyStore } from './auth/key-store.ts';
 import type { LargeBodies } from './bodies/large-bodies.ts';
@@ -50,6 +51,7 @@ export interface ApiParts extends AdmissionParts {
   readonly linkSecret: string | undefined;
   readonly authenticator: Authenticator;
   readonly keyStore: KeyStore;
+  readonly audit: AuditLog;
   readonly webhooks: WebhookParts;
   readonly publicUrl: string;
   /** How long a request is held for its job in dialects that answer with the result. */

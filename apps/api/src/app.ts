@@ -11,6 +11,7 @@ import { observe } from './middleware/observe.ts';
 import { ownHeaders } from './middleware/own-headers.ts';
 import { readBody } from './middleware/read-body.ts';
 import { refuseInvalid } from './middleware/validation.ts';
+import { auditRoute } from './routes/audit.ts';
 import { docsRoutes } from './routes/docs.ts';
 import { fileRoutes } from './routes/files.ts';
 import { healthRoute, readyRoute } from './routes/health.ts';
@@ -51,6 +52,7 @@ export function createApp(parts: ApiParts, hasOperationsApp = false): Api {
   dialectRoutes(app, parts);
   queuesRoute(app, parts);
   keyRoutes(app, parts);
+  auditRoute(app, parts);
   webhookRoutes(app, parts);
   objectsRoute(app, parts);
   healthRoute(app);

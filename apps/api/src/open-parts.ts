@@ -12,6 +12,7 @@ import { GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
 import { RecordStore } from '@lehr/shared/records';
 import { keysOf, type Redis } from '@lehr/shared/redis';
 import type { ApiParts } from './api.ts';
+import { AuditLog } from './audit/audit-log.ts';
 import { anyOf } from './auth/authenticator.ts';
 import { configuredKey } from './auth/configured-key.ts';
 import { KeyStore } from './auth/key-store.ts';
@@ -32,6 +33,7 @@ import { webhookOptions } from './start-webhooks.ts';
 import { openWebhooks } from './webhooks/parts.ts';
 
 const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 const MB = 1_000_000;
 
 export interface OpenOptions {
@@ -51,17 +53,22 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
   const stores = await openStores(options, linkSecret);
   const { keys, queues, fleet } = stores;
   const { metrics, page } = createMetrics('api', { processMetrics: true });
+  const audit = new AuditLog(redis, keys, {
+    retentionMs: config.LEHR_AUDIT_DAYS * DAY_MS,
+    onAppended: (action) => metrics.auditEntries.inc({ action }),
+  });
   return {
     ...stores,
     ...openViews(options, stores, linkSecret),
-    ...(await openAuth(options, stores)),
+    ...(await openAuth(options, stores, audit)),
+    audit,
     ...admissionParts({ redis, keys, queues, fleet, clock, maxWaitMs: config.LEHR_MAX_WAIT_S * 1000 }),
     registry: models.registry,
     registryChangedAtS: models.changedAtS,
     redis,
     linkSecret: config.LEHR_STORE === 'folder' ? linkSecret : undefined,
     unanswered: new UnansweredRequests(redis, keys),
-    webhooks: openWebhooks(redis, await webhookOptions(config, keys)),
+    webhooks: openWebhooks(redis, await webhookOptions(config, keys, audit)),
     holdMs: config.LEHR_HOLD_S * 1000,
     publicUrl,
     metrics,
@@ -114,9 +121,9 @@ function openViews(options: OpenOptions, stores: Stores, secret: string) {
 }
 
 /** The root key and the keys that administrators create. */
-async function openAuth({ config, redis, log }: OpenOptions, { keys }: Stores) {
+async function openAuth({ config, redis, log }: OpenOptions, { keys }: Stores, audit: AuditLog) {
   const pepper = config.LEHR_KEY_PEPPER ?? (await homeSecret(config.LEHR_HOME, 'key-pepper')).value;
-  const keyStore = new KeyStore(redis, keys, pepper, config.LEHR_KEY_PEPPER_OTHER);
+  const keyStore = new KeyStore(redis, keys, audit, pepper, config.LEHR_KEY_PEPPER_OTHER);
   const rootKey = config.LEHR_API_KEY ?? (await localKey(config.LEHR_HOME, log));
   return { keyStore, authenticator: anyOf(configuredKey(rootKey), new StoredKeys(keyStore, clock, log)) };
 }

@@ -3,6 +3,7 @@ import { homeSecret } from '@lehr/shared';
 import { createEgress, type Egress, parseAllowList } from '@lehr/shared/egress';
 import { type Keys, openRedis, redisAddress, redisReady } from '@lehr/shared/redis';
 import type { ApiParts } from './api.ts';
+import type { AuditTarget } from './audit/audit-log.ts';
 import { nativeRenderer } from './dialects/native/native-renderer.ts';
 import { replicateRenderer } from './dialects/replicate/replicate-renderer.ts';
 import type { ApiConfig } from './env.ts';
@@ -11,9 +12,14 @@ import { WebhookService } from './webhooks/webhook-service.ts';
 
 const HOUR_MS = 3_600_000;
 
-export async function webhookOptions(config: ApiConfig, keys: Keys): Promise<WebhookOptions> {
+export async function webhookOptions(
+  config: ApiConfig,
+  keys: Keys,
+  audit: AuditTarget,
+): Promise<WebhookOptions> {
   return {
     keys,
+    audit,
     egress: egressOf(config),
     secretKey: config.LEHR_SECRET_KEY ?? (await homeSecret(config.LEHR_HOME, 'secret-key')).value,
     otherSecretKey: config.LEHR_SECRET_KEY_OTHER,
@@ -45,7 +51,7 @@ export async function startWebhooks(config: ApiConfig, parts: ApiParts): Promise
     await Promise.all([redisReady(commands), redisReady(blocking)]);
     const service = new WebhookService({
       ...parts,
-      ...openWebhooks(commands, await webhookOptions(config, parts.keys)),
+      ...openWebhooks(commands, await webhookOptions(config, parts.keys, parts.audit)),
       blocking,
       renderers: { native: nativeRenderer(parts.presenter), replicate: replicateRenderer(parts) },
     });

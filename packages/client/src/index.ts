@@ -1,5 +1,6 @@
 export type { FollowedEvent, FollowOptions } from './follow.ts';
 export {
+  type AuditOptions,
   isOver,
   Lehr,
   type LehrOptions,
@@ -14,6 +15,7 @@ export { type FieldProblem, LehrError, type LehrErrorCode } from './lehr-error.t
 export type { CallOptions } from './transport.ts';
 export { verifyWebhook } from './webhook.ts';
 export type {
+  AuditEntry,
   File as UploadedFile,
   Image,
   Job,

@@ -1,9 +1,11 @@
-/** The client: creates, follows and cancels jobs; lists models, queues and keys. */
+/** The client: creates, follows and cancels jobs; lists models, queues, keys and the audit log. */
 import { type FollowedEvent, type FollowOptions, followJob } from './follow.ts';
 import { LehrError } from './lehr-error.ts';
 import { pause, RETRY_POLICY } from './retry.ts';
 import { type CallOptions, Transport } from './transport.ts';
 import type {
+  AuditEntry,
+  AuditFilter,
   Image,
   Job,
   JobFilter,
@@ -54,6 +56,7 @@ export interface UploadOptions extends CallOptions {
 
 export type ListOptions = CallOptions & Omit<JobFilter, 'cursor'>;
 export type PageOptions = CallOptions & JobFilter;
+export type AuditOptions = CallOptions & Omit<AuditFilter, 'cursor'>;
 export type SucceededJob = Job & { readonly status: 'succeeded'; readonly output: JobOutputs };
 
 const TIMEOUT_MS = 30_000;
@@ -212,6 +215,17 @@ export class Lehr {
       );
     },
   };
+
+  /** Yields the audit log, newest first, and requests pages as they are needed. Needs a key with the scope `admin`. */
+  async *audit({ signal, ...filter }: AuditOptions = {}): AsyncGenerator<AuditEntry, undefined> {
+    let cursor: string | undefined;
+    do {
+      const query = { ...filter, cursor };
+      const page = await this.#transport.call('get', '/v1/audit', { query }, { idempotent: true, signal });
+      yield* page.data;
+      cursor = page.next_cursor ?? undefined;
+    } while (cursor !== undefined);
+  }
 
   async #waitForEnd(id: string, deadline: Deadline, signal: AbortSignal | undefined): Promise<Job> {
     for (;;) {

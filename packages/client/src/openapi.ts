@@ -252,6 +252,26 @@ export interface paths {
         readonly patch: operations["changeKey"];
         readonly trace?: never;
     };
+    readonly "/v1/audit": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * List the audit log, newest first
+         * @description Who created, changed and revoked keys, got or rotated a webhook secret, and was refused at the pages under /admin. With a filter that few entries match, a page can be short and still have a next one.
+         */
+        readonly get: operations["listAuditEntries"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
 }
 export interface webhooks {
     readonly job: {
@@ -1138,6 +1158,35 @@ export interface components {
                 /** @description The tenant's share against other tenants with waiting jobs of the same class and group. */
                 readonly weight?: number | undefined;
             } | undefined;
+        };
+        readonly AuditList: {
+            /** @enum {string} */
+            readonly object: "list";
+            readonly data: readonly components["schemas"]["AuditEntry"][];
+            readonly next_cursor: string | null;
+            readonly has_more: boolean;
+        };
+        readonly AuditEntry: {
+            /** @enum {string} */
+            readonly action: "key.created" | "key.changed" | "key.revoked" | "webhook-secret.created" | "webhook-secret.shown" | "webhook-secret.rotated" | "admin.refused";
+            /** @description The id of the key that made the request; `root` is the configured key. Null: a request without a known key, or Lehr itself. */
+            readonly actor: string | null;
+            /** @description The tenant that the action is about; null when it is about none. */
+            readonly tenant: string | null;
+            /** @description The id of the key that was created, changed or revoked. */
+            readonly target: string | null;
+            /** @description The IP address that the request came from, as the API saw it. */
+            readonly address: string | null;
+            /** @description Fields with their new values; of `admin.refused`, the count of refused requests. */
+            readonly changes: {
+                readonly [key: string]: unknown;
+            };
+            /** @description Rises with time. */
+            readonly id: string;
+            /** @enum {string} */
+            readonly object: "audit_entry";
+            /** Format: date-time */
+            readonly at: string;
         };
     };
     responses: never;
@@ -2549,6 +2598,78 @@ export interface operations {
             };
             /** @description Invalid input (`invalid-input`) */
             readonly 422: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly listAuditEntries: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description Entries about this tenant. */
+                readonly tenant?: string;
+                readonly action?: "key.created" | "key.changed" | "key.revoked" | "webhook-secret.created" | "webhook-secret.shown" | "webhook-secret.rotated" | "admin.refused";
+                readonly limit?: number;
+                /** @description `next_cursor` of the previous page. */
+                readonly cursor?: string;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description A page. `Link` has the URL of the next one. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["AuditList"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
                 headers: {
                     readonly [name: string]: unknown;
                 };

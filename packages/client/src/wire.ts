@@ -3,6 +3,7 @@ import type { components, operations } from './openapi.ts';
 
 type Schemas = components['schemas'];
 
+export type AuditEntry = Schemas['AuditEntry'];
 export type File = Schemas['File'];
 export type Image = Schemas['Image'];
 export type Job = Schemas['Job'];
@@ -36,3 +37,6 @@ export type Progress = NonNullable<Schemas['Progress']>;
 type ListQuery = NonNullable<operations['listJobs']['parameters']['query']>;
 /** Callers that compile with exactOptionalPropertyTypes may pass undefined. */
 export type JobFilter = { readonly [Name in keyof ListQuery]?: ListQuery[Name] | undefined };
+
+type AuditQuery = NonNullable<operations['listAuditEntries']['parameters']['query']>;
+export type AuditFilter = { readonly [Name in keyof AuditQuery]?: AuditQuery[Name] | undefined };

@@ -4,6 +4,7 @@ export { ENV, envSchema, OTHER_VARIABLES } from './config/env.ts';
 export { readConfig } from './config/read-config.ts';
 export { type ModelsFile, readSettings, type Settings, storeFaults } from './config/settings.ts';
 export * from './contracts/api-key.ts';
+export * from './contracts/audit.ts';
 export * from './contracts/job.ts';
 export * from './contracts/job-event.ts';
 export * from './contracts/job-request.ts';

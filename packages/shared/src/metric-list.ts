@@ -123,6 +123,13 @@ export const METRICS = {
     apps: ['api'],
     labels: ['stage'],
   },
+  auditEntries: {
+    name: 'lehr_audit_entries_total',
+    kind: 'counter',
+    help: 'Entries added to the audit log, by action.',
+    apps: ['api'],
+    labels: ['action'],
+  },
   heldRequests: {
     name: 'lehr_held_requests',
     kind: 'gauge',

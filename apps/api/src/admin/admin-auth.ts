@@ -1,24 +1,31 @@
 import { LehrError } from '@lehr/shared';
 import type { MiddlewareHandler } from 'hono';
 import { auth } from 'hono/utils/basic-auth';
+import type { Refusals } from '../audit/refusals.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
+import { actorOf } from '../middleware/actor.ts';
 import type { ApiEnv } from '../middleware/api-env.ts';
 
 const USER = 'admin';
 const BEARER = /^Bearer +([\x21-\x7e]+) *$/i;
 
-/** Requires a key with the scope `admin`: as a bearer token, or as the password of the user `admin` in a browser. */
-export function requireAdmin(authenticator: Authenticator): MiddlewareHandler<ApiEnv> {
+/**
+ * Requires a key with the scope `admin`: as a bearer token, or as the password of the user `admin` in a browser. Other keys are
+ * noted in the audit log; a request without a key, such as the first one of a browser, is not.
+ */
+export function requireAdmin(authenticator: Authenticator, refusals: Refusals): MiddlewareHandler<ApiEnv> {
   return async function requireAdmin(c, next) {
     const basic = auth(c.req.raw);
     const [, bearer] = BEARER.exec(c.req.header('authorization') ?? '') ?? [];
     const key = basic?.username === USER ? basic.password : bearer;
     const caller = key === undefined ? undefined : await authenticator.authenticate(key);
     if (!caller) {
+      if (key !== undefined || basic) refusals.note(actorOf(c), null);
       c.header('www-authenticate', 'Basic realm="Lehr", charset="UTF-8"');
       throw new LehrError('unauthenticated', `Sign in as "${USER}" with an API key as the password.`);
     }
     if (!caller.scopes.has('admin')) {
+      refusals.note({ ...actorOf(c), keyId: caller.keyId }, caller.tenant);
       throw new LehrError('forbidden', 'This key does not have the right to administer.');
     }
     await next();

@@ -12,6 +12,7 @@ import type { Hono } from 'hono';
 import { csrf } from 'hono/csrf';
 import { secureHeaders } from 'hono/secure-headers';
 import type { Api, ApiParts } from '../api.ts';
+import { Refusals } from '../audit/refusals.ts';
 import { answerErrors } from '../dialects/answer-errors.ts';
 import type { ApiEnv } from '../middleware/api-env.ts';
 import { requireAdmin } from './admin-auth.ts';
@@ -19,7 +20,7 @@ import { requireAdmin } from './admin-auth.ts';
 const PATH = '/admin/queues';
 
 export function mountBoard(app: Api, parts: ApiParts): void {
-  const { redis, keys, authenticator, presenter, publicUrl, log } = parts;
+  const { redis, keys, authenticator, audit, clock, presenter, publicUrl, log } = parts;
   const adapter = new HonoAdapter(serveStatic).setBasePath(PATH);
   const board = createBullBoard({
     queues: [],
@@ -47,7 +48,7 @@ export function mountBoard(app: Api, parts: ApiParts): void {
         frameAncestors: ["'none'"],
       },
     }),
-    requireAdmin(authenticator),
+    requireAdmin(authenticator, new Refusals(audit, clock, log)),
     // Behind a proxy the origin of the page is the public URL.
     csrf({ origin: (origin, c) => [new URL(c.req.url).origin, new URL(publicUrl).origin].includes(origin) }),
   );

@@ -1,6 +1,8 @@
 /** The API keys in Redis: one hash per key, with a digest in place of the secret. */
 import {
   type ApiKey,
+  type AuditAction,
+  type AuditFacts,
   DEFAULT_LIMITS,
   type KeyChange,
   type KeyLimits,
@@ -13,6 +15,7 @@ import {
 } from '@lehr/shared';
 import { defineScript, type Keys, type Redis, type Script } from '@lehr/shared/redis';
 import { z } from 'zod';
+import { type Actor, APPEND_AUDIT_LUA, type AuditTarget } from '../audit/audit-log.ts';
 import { type DigestMatch, KeyDigests } from './key-digests.ts';
 import { drawKey, isKeyId, keyPrefix, writeKey } from './key-text.ts';
 
@@ -40,28 +43,62 @@ export type StoredKey = z.output<typeof StoredKeySchema>;
 export type KeyFacts = Omit<ApiKey, 'usage'>;
 
 /**
- * Sets fields of a key that exists, and removes those with an empty value. A key that was revoked meanwhile is not created again.
- * KEYS[1] the key; ARGV name, value, ...
+ * Creates a key, unless its id is taken. KEYS[1] ids of all keys, [2] the key, [3] the audit log; ARGV[1] the id, [2] the time, [3]
+ * retention of the log, [4] facts for it, then name, value, ...
  */
-const CHANGE_LUA = `
+const CREATE_LUA = `${APPEND_AUDIT_LUA}
+if redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
+append_audit(KEYS[3], ARGV[3], ARGV[4])
+redis.call('HSET', KEYS[2], unpack(ARGV, 5))
+redis.call('ZADD', KEYS[1], ARGV[2], ARGV[1])
+return 1`;
+
+/**
+ * Sets fields of a key that exists, and removes those with an empty value. A key that was revoked meanwhile is not created again.
+ * KEYS[1] the key, [2] the audit log; ARGV[1] retention of the log, [2] facts for it, or '' for no entry, then name, value, ...
+ */
+const CHANGE_LUA = `${APPEND_AUDIT_LUA}
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-for i = 1, #ARGV, 2 do
+if ARGV[2] ~= '' then append_audit(KEYS[2], ARGV[1], ARGV[2]) end
+for i = 3, #ARGV, 2 do
   if ARGV[i + 1] == '' then redis.call('HDEL', KEYS[1], ARGV[i]) else redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
 end
+return 1`;
+
+/**
+ * Deletes a key. The deletion goes first: a full Redis allows it, and with it the rest of the script, so that a leaked key can
+ * always be revoked. KEYS[1] the key, [2] ids of all keys, [3] its budget, [4] the audit log; ARGV[1] the id, [2] retention of the
+ * log, [3] facts for it, without the tenant.
+ */
+const REVOKE_LUA = `${APPEND_AUDIT_LUA}
+local tenant = redis.call('HGET', KEYS[1], 'tenant')
+local removed = redis.call('DEL', KEYS[1])
+redis.call('ZREM', KEYS[2], ARGV[1])
+redis.call('DEL', KEYS[3])
+if removed == 0 then return 0 end
+local facts = cjson.decode(ARGV[3])
+facts.tenant = tenant or cjson.null
+append_audit(KEYS[4], ARGV[2], facts)
 return 1`;
 
 export class KeyStore {
   readonly #redis: Redis;
   readonly #keys: Keys;
   readonly #digests: KeyDigests;
+  readonly #audit: AuditTarget;
+  readonly #create: Script;
   readonly #change: Script;
+  readonly #revoke: Script;
 
   /** `otherPepper` is LEHR_KEY_PEPPER_OTHER. */
-  constructor(redis: Redis, keys: Keys, pepper: string, otherPepper?: string) {
+  constructor(redis: Redis, keys: Keys, audit: AuditTarget, pepper: string, otherPepper?: string) {
     this.#redis = redis;
     this.#keys = keys;
+    this.#audit = audit;
     this.#digests = new KeyDigests(pepper, otherPepper);
+    this.#create = defineScript(redis, 'lehrCreateKey', CREATE_LUA);
     this.#change = defineScript(redis, 'lehrChangeKey', CHANGE_LUA);
+    this.#revoke = defineScript(redis, 'lehrRevokeKey', REVOKE_LUA);
   }
 
   /** Of the peppers that this process has. */
@@ -70,12 +107,8 @@ export class KeyStore {
   }
 
   /** Creates a key. The result is the only place that has its secret. `now` in ms. */
-  async create(request: KeyRequest, now: number): Promise<Omit<NewApiKey, 'usage'>> {
+  async create(request: KeyRequest, now: number, actor: Actor): Promise<Omit<NewApiKey, 'usage'>> {
     const text = drawKey();
-    // An id that is taken: create another one.
-    if ((await this.#redis.zadd(this.#keys.apiKeys, 'NX', now, text.id)) === 0) {
-      return this.create(request, now);
-    }
     const { expires_at, limits, ...rest } = request;
     const stored: StoredKey = {
       ...rest,
@@ -86,7 +119,15 @@ export class KeyStore {
       created_at: now,
       ...(expires_at !== null && { expires_at: Date.parse(expires_at) }),
     };
-    await this.#redis.hset(this.#keys.apiKey(text.id), encode(stored));
+    const { tenant, ...changes } = request;
+    const facts = factsOf('key.created', actor, text.id, tenant, changes);
+    const created = await this.#create.run(
+      [this.#keys.apiKeys, this.#keys.apiKey(text.id), this.#audit.key],
+      [text.id, now, this.#audit.retentionMs, facts, ...Object.entries(encode(stored)).flat()],
+    );
+    // The id is taken: create another one.
+    if (created === 0) return this.create(request, now, actor);
+    this.#audit.appended('key.created');
     return { ...present(stored), key: writeKey(request.env, text) };
   }
 
@@ -110,9 +151,10 @@ export class KeyStore {
   }
 
   /** Undefined when there is no such key. */
-  async change(id: string, { name, scopes, expires_at, limits }: KeyChange): Promise<KeyFacts | undefined> {
+  async change(id: string, change: KeyChange, actor: Actor): Promise<KeyFacts | undefined> {
     const known = await this.find(id);
     if (!known) return undefined;
+    const { name, scopes, expires_at, limits } = change;
     const fields = {
       ...(name !== undefined && { name }),
       ...(scopes && { scopes: JSON.stringify(scopes) }),
@@ -121,7 +163,10 @@ export class KeyStore {
         expires_at: expires_at === null ? '' : String(Date.parse(expires_at)),
       }),
     };
-    if (Object.keys(fields).length > 0) await this.#write(id, fields);
+    if (Object.keys(fields).length > 0) {
+      const written = await this.#write(id, fields, factsOf('key.changed', actor, id, known.tenant, change));
+      if (written) this.#audit.appended('key.changed');
+    }
     const changed = await this.find(id);
     return changed && present(changed);
   }
@@ -137,14 +182,15 @@ export class KeyStore {
   }
 
   /** Returns false when there was no such key. */
-  async revoke(id: string): Promise<boolean> {
+  async revoke(id: string, actor: Actor): Promise<boolean> {
     if (!isKeyId(id)) return false;
-    const [removed] = await Promise.all([
-      this.#redis.del(this.#keys.apiKey(id)),
-      this.#redis.zrem(this.#keys.apiKeys, id),
-      this.#redis.del(this.#keys.budget(id)),
-    ]);
-    return removed > 0;
+    const removed = await this.#revoke.run(
+      [this.#keys.apiKey(id), this.#keys.apiKeys, this.#keys.budget(id), this.#audit.key],
+      [id, this.#audit.retentionMs, factsOf('key.revoked', actor, id, null, {})],
+    );
+    if (removed === 0) return false;
+    this.#audit.appended('key.revoked');
+    return true;
   }
 
   /** Compares digests in constant time. */
@@ -152,9 +198,25 @@ export class KeyStore {
     return this.#digests.match(stored, secret);
   }
 
-  async #write(id: string, fields: Readonly<Record<string, string>>): Promise<void> {
-    await this.#change.run([this.#keys.apiKey(id)], Object.entries(fields).flat());
+  /** Returns false when there is no such key. */
+  async #write(id: string, fields: Readonly<Record<string, string>>, facts = ''): Promise<boolean> {
+    const keys = [this.#keys.apiKey(id), this.#audit.key];
+    return (
+      (await this.#change.run(keys, [this.#audit.retentionMs, facts, ...Object.entries(fields).flat()])) === 1
+    );
   }
+}
+
+/** As JSON. */
+function factsOf(
+  action: AuditAction,
+  { keyId, address }: Actor,
+  target: string,
+  tenant: string | null,
+  changes: object,
+): string {
+  const facts: AuditFacts = { action, actor: keyId, tenant, target, address, changes: { ...changes } };
+  return JSON.stringify(facts);
 }
 
 function encode({ scopes, limits, ...fields }: StoredKey): Record<string, string | number> {

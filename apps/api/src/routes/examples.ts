@@ -1,6 +1,7 @@
 /** Examples in the OpenAPI document; test/api/openapi.test.ts checks them against their schemas. */
 import {
   type ApiKey,
+  type AuditEntry,
   DEFAULT_LIMITS,
   type Job,
   type JobEvent,
@@ -172,4 +173,16 @@ export const NEW_KEY: NewApiKey = {
   ...SHOWN_KEY,
   last_used_at: null,
   key: 'lehr_live_4fZk09Qa_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG',
+};
+
+export const AUDIT_ENTRY: AuditEntry = {
+  id: '1795161600000-0',
+  object: 'audit_entry',
+  at: '2026-11-20T08:00:00.000Z',
+  action: 'key.changed',
+  actor: 'root',
+  tenant: 'acme',
+  target: '4fZk09Qa',
+  address: '10.0.0.7',
+  changes: { limits: { max_jobs: 500 } },
 };

@@ -11,6 +11,7 @@ import {
 } from '@lehr/shared';
 import type { Api, ApiParts } from '../api.ts';
 import type { KeyFacts } from '../auth/key-store.ts';
+import { actorOf } from '../middleware/actor.ts';
 import { requires } from '../middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../responses.ts';
 import { KEY_REQUEST, NEW_KEY, SHOWN_KEY } from './examples.ts';
@@ -97,7 +98,7 @@ export function keyRoutes(app: Api, { keyStore, storage, clock }: ApiParts): voi
   });
 
   app.openapi(createKeyRoute, async (c) => {
-    const key = await keyStore.create(c.req.valid('json'), clock.now());
+    const key = await keyStore.create(c.req.valid('json'), clock.now(), actorOf(c));
     c.header('cache-control', 'no-store');
     return c.json(await withUsage(key), 201);
   });
@@ -111,13 +112,13 @@ export function keyRoutes(app: Api, { keyStore, storage, clock }: ApiParts): voi
   });
 
   app.openapi(changeRoute, async (c) => {
-    const key = await keyStore.change(c.req.valid('param').id, c.req.valid('json'));
+    const key = await keyStore.change(c.req.valid('param').id, c.req.valid('json'), actorOf(c));
     if (!key) throw unknownKey();
     return c.json(await withUsage(key), 200);
   });
 
   app.openapi(revokeRoute, async (c) => {
-    if (!(await keyStore.revoke(c.req.valid('param').id))) throw unknownKey();
+    if (!(await keyStore.revoke(c.req.valid('param').id, actorOf(c)))) throw unknownKey();
     return c.body(null, 204);
   });
 }

@@ -12,6 +12,7 @@ import {
 } from '@lehr/shared';
 import { redisNow } from '@lehr/shared/redis';
 import type { Api, ApiParts } from '../api.ts';
+import { actorOf } from '../middleware/actor.ts';
 import { requires } from '../middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../responses.ts';
 import { checkUrl } from '../webhooks/hook.ts';
@@ -125,7 +126,7 @@ export function webhookRoutes(app: Api, { webhooks, redis }: ApiParts): void {
   const runningTests = new Map<TenantId, number>();
 
   app.openapi(listRoute, async (c) => {
-    const data = (await secrets.list(c.var.caller.tenant)).map(({ createdAt, expiresAt }) => ({
+    const data = (await secrets.list(c.var.caller.tenant, actorOf(c))).map(({ createdAt, expiresAt }) => ({
       created_at: iso(createdAt),
       expires_at: expiresAt === undefined ? null : iso(expiresAt),
     }));
@@ -135,12 +136,12 @@ export function webhookRoutes(app: Api, { webhooks, redis }: ApiParts): void {
 
   app.openapi(showRoute, async (c) => {
     c.header('cache-control', 'no-store');
-    return c.json(present(await secrets.show(c.var.caller.tenant)), 201);
+    return c.json(present(await secrets.show(c.var.caller.tenant, actorOf(c))), 201);
   });
 
   app.openapi(rotateRoute, async (c) => {
     c.header('cache-control', 'no-store');
-    return c.json(present(await secrets.rotate(c.var.caller.tenant)), 201);
+    return c.json(present(await secrets.rotate(c.var.caller.tenant, actorOf(c))), 201);
   });
 
   app.openapi(testRoute, async (c) => {

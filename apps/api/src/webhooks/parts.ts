@@ -1,6 +1,7 @@
 /** The parts that webhooks need over one connection: the routes and the delivery service each open their own. */
 import type { Egress } from '@lehr/shared/egress';
 import type { Keys, Redis } from '@lehr/shared/redis';
+import type { AuditTarget } from '../audit/audit-log.ts';
 import { Sender } from './attempts/sender.ts';
 import { Deliveries } from './deliveries/deliveries.ts';
 import { DeliverySchedule } from './deliveries/delivery-schedule.ts';
@@ -26,6 +27,8 @@ export interface WebhookOptions {
   readonly secretKey: string;
   /** LEHR_SECRET_KEY_OTHER. */
   readonly otherSecretKey?: string | undefined;
+  /** Where changes of the secrets are logged. */
+  readonly audit: AuditTarget;
   /** How long a delivery that has ended can be read and sent again. */
   readonly endedMs: number;
   /** For one attempt, from the connection to the end of the reply. */
@@ -37,9 +40,9 @@ const TIMEOUT_MS = 15_000;
 const PENDING_MS = 7 * 24 * 3_600_000;
 
 export function openWebhooks(redis: Redis, options: WebhookOptions): WebhookParts {
-  const { keys, egress, secretKey, otherSecretKey, endedMs, timeoutMs = TIMEOUT_MS } = options;
+  const { keys, egress, secretKey, otherSecretKey, audit, endedMs, timeoutMs = TIMEOUT_MS } = options;
   const sealer = new Sealer(secretKey, 'webhook-secrets', otherSecretKey);
-  const secrets = new WebhookSecrets(redis, keys, sealer);
+  const secrets = new WebhookSecrets(redis, keys, sealer, audit);
   return {
     egress,
     outbox: new Outbox(redis, keys),

@@ -162,6 +162,10 @@ export const ENV = {
   LEHR_RECORD_TTL_H: positive
     .default(24)
     .meta({ description: 'Hours that the record of a finished job is kept.' }),
+  LEHR_AUDIT_DAYS: positive
+    .max(3650, 'must be at most 3650')
+    .default(365)
+    .meta({ description: 'Days that an entry of the audit log is kept.' }),
   LEHR_OUTPUT_TTL_H: positive.default(168).meta({ description: 'Hours that a stored output is kept.' }),
   LEHR_LINK_TTL_S: whole
     .min(10, 'must be at least 10')

@@ -46,6 +46,8 @@ export interface Keys {
   readonly apiKeys: string;
   /** Fingerprints of the peppers that the digests of API keys are made with. */
   readonly keyPeppers: string;
+  /** The audit log, a stream. */
+  readonly audit: string;
   /** What an API key has spent of its budget. */
   budget(id: string): string;
   /**
@@ -118,6 +120,7 @@ export function keysOf(namespace: string): Keys {
     apiKey: (id) => `${prefix}:key:${id}`,
     apiKeys: `${prefix}:keys`,
     keyPeppers: `${prefix}:key-peppers`,
+    audit: `${prefix}:audit`,
     budget: (id) => `${prefix}:budget:${id}`,
     outbox: `${prefix}:outbox`,
     delivery: (job, event) => `${prefix}:delivery:${job}:${event}`,

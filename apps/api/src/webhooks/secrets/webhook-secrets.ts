@@ -1,11 +1,15 @@
 /** The secrets that sign webhooks: one per owner, and the previous one for a day after a rotation. */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { LehrError, type TenantId } from '@lehr/shared';
+import { type AuditAction, type AuditFacts, LehrError, type TenantId } from '@lehr/shared';
 import { defineScript, type Keys, type Redis, type Script } from '@lehr/shared/redis';
+import { type Actor, APPEND_AUDIT_LUA, type AuditTarget, SYSTEM_ACTOR } from '../../audit/audit-log.ts';
 import type { Sealer } from './sealer.ts';
 
-const SECRETS_LUA = readFileSync(new URL('./webhook-secrets.lua', import.meta.url), 'utf8');
+const SECRETS_LUA = [
+  APPEND_AUDIT_LUA,
+  readFileSync(new URL('./webhook-secrets.lua', import.meta.url), 'utf8'),
+].join('\n');
 const RESEAL_LUA = readFileSync(new URL('./reseal.lua', import.meta.url), 'utf8');
 const SECRET_BYTES = 32;
 /** How long a rotated secret keeps signing. */
@@ -34,13 +38,15 @@ export class WebhookSecrets {
   readonly #redis: Redis;
   readonly #keys: Keys;
   readonly #sealer: Sealer;
+  readonly #audit: AuditTarget;
   readonly #script: Script;
   readonly #reseal: Script;
 
-  constructor(redis: Redis, keys: Keys, sealer: Sealer) {
+  constructor(redis: Redis, keys: Keys, sealer: Sealer, audit: AuditTarget) {
     this.#redis = redis;
     this.#keys = keys;
     this.#sealer = sealer;
+    this.#audit = audit;
     this.#script = defineScript(redis, 'lehrSecrets', SECRETS_LUA);
     this.#reseal = defineScript(redis, 'lehrReseal', RESEAL_LUA);
   }
@@ -52,7 +58,7 @@ export class WebhookSecrets {
 
   /** All secrets that sign now, the current one first. */
   async signing(owner: TenantId): Promise<string[]> {
-    const { live } = await this.#run(owner, 'live');
+    const { live } = await this.#run(owner, 'live', SYSTEM_ACTOR);
     const opened = live.map(({ sealed }) => this.#sealer.open(sealed, owner));
     if (opened.some(({ isOutdated }) => isOutdated)) await this.#sealAgain(owner, live);
     return opened.map(({ text }) => text);
@@ -62,7 +68,7 @@ export class WebhookSecrets {
   async sealAllAgain(): Promise<number> {
     let owners = 0;
     for await (const owner of this.#owners()) {
-      const { live } = await this.#run(owner, 'live');
+      const { live } = await this.#run(owner, 'live', SYSTEM_ACTOR);
       if (await this.#sealAgain(owner, live)) owners += 1;
     }
     return owners;
@@ -72,27 +78,27 @@ export class WebhookSecrets {
   async unreadable(): Promise<TenantId[]> {
     const unreadable: TenantId[] = [];
     for await (const owner of this.#owners()) {
-      const { live } = await this.#run(owner, 'live');
+      const { live } = await this.#run(owner, 'live', SYSTEM_ACTOR);
       if (!live.every(({ sealed }) => this.#canOpen(sealed, owner))) unreadable.push(owner);
     }
     return unreadable;
   }
 
-  async list(owner: TenantId): Promise<LiveSecret[]> {
-    const { live } = await this.#run(owner, 'live');
+  async list(owner: TenantId, actor: Actor): Promise<LiveSecret[]> {
+    const { live } = await this.#run(owner, 'live', actor);
     return live.map(({ created_at, expires_at }) => ({ createdAt: created_at, expiresAt: expires_at }));
   }
 
   /** The current one. Throws `conflict` when it was shown before. */
-  async show(owner: TenantId): Promise<ShownSecret> {
-    const { granted, live } = await this.#run(owner, 'show');
+  async show(owner: TenantId, actor: Actor): Promise<ShownSecret> {
+    const { granted, live } = await this.#run(owner, 'show', actor);
     if (granted) return this.#opened(live[0], owner);
     throw new LehrError('conflict', 'The secret was shown before. Rotate it to get a new one.');
   }
 
   /** A new one, which signs from now on; the previous one signs as well for a day. */
-  async rotate(owner: TenantId): Promise<ShownSecret> {
-    const { live } = await this.#run(owner, 'rotate');
+  async rotate(owner: TenantId, actor: Actor): Promise<ShownSecret> {
+    const { live } = await this.#run(owner, 'rotate', actor);
     return this.#opened(live[0], owner);
   }
 
@@ -133,11 +139,21 @@ export class WebhookSecrets {
   async #run(
     owner: TenantId,
     command: 'live' | 'show' | 'rotate',
+    { keyId, address }: Actor,
   ): Promise<{ granted: boolean; live: readonly StoredSecret[] }> {
     const fresh = this.#sealer.seal(`whsec_${randomBytes(SECRET_BYTES).toString('base64')}`, owner);
-    const key = this.#keys.hookSecrets(owner);
-    const reply = (await this.#script.run([key], [fresh, command, OVERLAP_MS])) as [number, string];
-    const [granted, list] = reply;
+    const facts: Omit<AuditFacts, 'action'> = {
+      actor: keyId,
+      tenant: owner,
+      target: null,
+      address,
+      changes: {},
+    };
+    const [granted, list, actions] = (await this.#script.run(
+      [this.#keys.hookSecrets(owner), this.#audit.key],
+      [fresh, command, OVERLAP_MS, this.#audit.retentionMs, JSON.stringify(facts)],
+    )) as [number, string, AuditAction[]];
+    for (const action of actions) this.#audit.appended(action);
     return { granted: granted === 1, live: JSON.parse(list) };
   }
 }

@@ -1,4 +1,5 @@
 import type { Command } from '../command.ts';
+import { audit } from './audit.ts';
 import { cancel } from './cancel.ts';
 import { doctor } from './doctor.ts';
 import { jobs } from './jobs.ts';
@@ -21,5 +22,6 @@ export const COMMANDS: readonly Command[] = [
   createKey,
   listKeys,
   revokeKeys,
+  audit,
   doctor,
 ];
