@@ -1029,6 +1029,8 @@ export interface components {
             readonly requests_per_minute: number | null;
             /** @description Open streams of job events, counted by each API process separately. */
             readonly max_streams: number | null;
+            /** @description How much of the longest wait (LEHR_MAX_WAIT_S) the tenant's waiting jobs may fill, of all classes together, so that the others still find room. A tenant without a waiting job may always make one. */
+            readonly max_backlog_share: number | null;
             /** @description Megabytes of the tenant's uploads, files and audio inside requests, that are stored at once. Outputs do not count. */
             readonly max_stored_mb: number | null;
             /** @description Megabytes that the tenant uploads in 24 hours. */
@@ -1087,6 +1089,8 @@ export interface components {
                 readonly requests_per_minute?: (number | null) | undefined;
                 /** @description Open streams of job events, counted by each API process separately. */
                 readonly max_streams?: (number | null) | undefined;
+                /** @description How much of the longest wait (LEHR_MAX_WAIT_S) the tenant's waiting jobs may fill, of all classes together, so that the others still find room. A tenant without a waiting job may always make one. */
+                readonly max_backlog_share?: (number | null) | undefined;
                 /** @description Megabytes of the tenant's uploads, files and audio inside requests, that are stored at once. Outputs do not count. */
                 readonly max_stored_mb?: (number | null) | undefined;
                 /** @description Megabytes that the tenant uploads in 24 hours. */
@@ -1146,6 +1150,8 @@ export interface components {
                 readonly requests_per_minute?: (number | null) | undefined;
                 /** @description Open streams of job events, counted by each API process separately. */
                 readonly max_streams?: (number | null) | undefined;
+                /** @description How much of the longest wait (LEHR_MAX_WAIT_S) the tenant's waiting jobs may fill, of all classes together, so that the others still find room. A tenant without a waiting job may always make one. */
+                readonly max_backlog_share?: (number | null) | undefined;
                 /** @description Megabytes of the tenant's uploads, files and audio inside requests, that are stored at once. Outputs do not count. */
                 readonly max_stored_mb?: (number | null) | undefined;
                 /** @description Megabytes that the tenant uploads in 24 hours. */

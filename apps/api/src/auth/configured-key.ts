@@ -3,7 +3,7 @@ import { DEFAULT_LIMITS, DEFAULT_TENANT, SCOPES } from '@lehr/shared';
 import type { Authenticator, Caller } from './authenticator.ts';
 
 /**
- * Accepts the configured key (LEHR_API_KEY), which has all rights and no limits on jobs, streams and uploads. It compares digests with a
+ * Accepts the configured key (LEHR_API_KEY), which has all rights and no limits but its weight. It compares digests with a
  * random pepper, so that the time of a comparison reveals nothing.
  */
 export function configuredKey(apiKey: string): Authenticator {
@@ -18,6 +18,7 @@ export function configuredKey(apiKey: string): Authenticator {
       ...DEFAULT_LIMITS,
       max_jobs: null,
       max_streams: null,
+      max_backlog_share: null,
       max_stored_mb: null,
       upload_mb_per_day: null,
     },

@@ -4,6 +4,7 @@ import { Admitter, type GroupQueues } from '@lehr/shared/queue';
 import { type Keys, memoryShare, type Redis } from '@lehr/shared/redis';
 import { Backlog } from '../fleet/backlog.ts';
 import type { FleetView } from '../fleet/fleet-view.ts';
+import { ModelSharesView } from '../fleet/model-shares.ts';
 import { Quotas } from '../limits/quotas.ts';
 import { Streams } from '../limits/streams.ts';
 import { Recent } from '../recent.ts';
@@ -31,6 +32,7 @@ export const admissionParts = (options: AdmissionOptions): AdmissionParts => {
     admitter: new Admitter(redis, keys, queues),
     quotas: new Quotas(redis, keys, clock),
     backlog: new Backlog(redis, keys, fleet, clock),
+    modelShares: new ModelSharesView(fleet),
     redisMemory: new Recent(() => memoryShare(redis), MEMORY_TTL_MS, clock),
     streams: new Streams(),
     maxWaitMs,

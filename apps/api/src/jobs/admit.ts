@@ -4,15 +4,18 @@ import type { Admission, AdmissionRequest, Admitter } from '@lehr/shared/queue';
 import { FULL_SHARE } from '@lehr/shared/redis';
 import type { Caller } from '../auth/authenticator.ts';
 import type { Ahead, Backlog } from '../fleet/backlog.ts';
+import type { ModelSharesView } from '../fleet/model-shares.ts';
 import { type Quota, randomRetryAfterS } from '../limits/quota.ts';
 import type { Quotas } from '../limits/quotas.ts';
 import type { Recent } from '../recent.ts';
 import type { RequestIdentity } from './identity.ts';
+import { ownBacklogOf } from './own-backlog.ts';
 
 export interface AdmitParts {
   readonly admitter: Admitter;
   readonly quotas: Quotas;
   readonly backlog: Backlog;
+  readonly modelShares: ModelSharesView;
   /** A job that would wait longer is refused. */
   readonly maxWaitMs: number;
   /** The share of Redis's memory in use; undefined without a limit. */
@@ -80,6 +83,7 @@ export async function admitJob(
     maxJobs: limits.max_jobs,
     maxQueued: limits.max_queued,
     weight: limits.weight,
+    ownBacklog: await ownBacklogOf(parts, limits, job.entries?.map((each) => each.model) ?? [job.model]),
     // A job that cannot start before its deadline is refused now instead of expiring later.
     maxWaitMs: Math.min(maxWaitMs, Math.max(0, deadlineMs - cost)),
     ...ahead,
@@ -93,6 +97,8 @@ export async function admitJob(
       return { admission };
     case 'too-many':
       throw quotas.tooMany(caller, admission.jobs, admission.of);
+    case 'own-backlog':
+      throw quotas.ownBacklog(caller, admission.waitingMs);
     case 'overloaded':
       throw overloaded(admission.waitMs);
     case 'mismatch':

@@ -116,6 +116,20 @@ export class Quotas {
     return this.#penalize(keyId, `This tenant may have ${limit} ${what} and has ${jobs}.`, quota, PENALTY_MS);
   }
 
+  /** The error for a tenant whose waiting jobs cost as much as they may. */
+  ownBacklog({ keyId, limits }: Caller, waitingMs: number): QuotaError {
+    const percent = Math.round((limits.max_backlog_share ?? 1) * 100);
+    const message =
+      `The waiting jobs of this tenant cost ${Math.ceil(waitingMs / 1000)} engine seconds: it may fill ${percent} % of the ` +
+      'longest wait (max_backlog_share).';
+    return this.#penalize(
+      keyId,
+      message,
+      { limit: percent, remaining: 0, resetS: JOB_SLOT_RETRY_S },
+      PENALTY_MS,
+    );
+  }
+
   #budget(seconds: number): RateLimiterRedis {
     return limiterOf(
       this.#budgets,

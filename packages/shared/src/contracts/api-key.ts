@@ -37,6 +37,16 @@ export const KeyLimitsSchema = z
       'Job requests and uploads, counted by each API process separately before it reads their body.',
     ).nullable(),
     max_streams: bound('Open streams of job events, counted by each API process separately.').nullable(),
+    max_backlog_share: z
+      .number()
+      .min(0.01)
+      .max(1)
+      .nullable()
+      .meta({
+        description:
+          "How much of the longest wait (LEHR_MAX_WAIT_S) the tenant's waiting jobs may fill, of all classes together, so that the " +
+          'others still find room. A tenant without a waiting job may always make one.',
+      }),
     max_stored_mb: bound(
       "Megabytes of the tenant's uploads, files and audio inside requests, that are stored at once. Outputs do not count.",
     ).nullable(),
@@ -60,6 +70,7 @@ export const DEFAULT_LIMITS: KeyLimits = {
   cost_per_minute_s: null,
   requests_per_minute: null,
   max_streams: 1000,
+  max_backlog_share: 0.5,
   max_stored_mb: 10_000,
   upload_mb_per_day: 50_000,
   max_priority: 'interactive',

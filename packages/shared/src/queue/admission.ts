@@ -26,6 +26,8 @@ export interface AdmissionRequest {
   readonly maxQueued?: number | null;
   /** The tenant's share against other tenants in the same class; 1 by default. */
   readonly weight: number;
+  /** Absent: any number. */
+  readonly ownBacklog?: OwnBacklog | undefined;
   /** Refuse when the job would wait longer than this. */
   readonly maxWaitMs: number;
   /** Workers that serve the group now. */
@@ -36,6 +38,14 @@ export interface AdmissionRequest {
   readonly idempotency?: Idempotency | undefined;
   /** The request takes over the job of an equal request that got no answer; not together with `idempotency`. */
   readonly duplicate?: DuplicateRequest | undefined;
+}
+
+/** How much work of its tenant may wait for the workers of the group. */
+export interface OwnBacklog {
+  /** Engine ms, of these workers together. */
+  readonly maxMs: number;
+  /** The models that these workers serve, and the share of the model's waiting jobs that they will run. */
+  readonly shares: ReadonlyMap<string, number>;
 }
 
 /** What the wait of a job depends on. */
@@ -80,6 +90,8 @@ export type Admission =
   | { readonly code: 'replay' | 'adopted'; readonly id: JobId }
   | { readonly code: 'mismatch' }
   | { readonly code: 'too-many'; readonly jobs: number; readonly of: 'live' | 'queued' }
+  /** Engine ms of the tenant that wait for the workers of the group; with this job they would be above `ownBacklog.maxMs`. */
+  | { readonly code: 'own-backlog'; readonly waitingMs: number }
   | { readonly code: 'overloaded'; readonly waitMs: number };
 
 export class Admitter {
@@ -111,6 +123,7 @@ export class Admitter {
         this.#keys.unanswered(duplicate?.hash ?? 'none'),
         this.#keys.fairTags(queue, priority),
         this.#keys.record(job.id),
+        this.#keys.loadOf(tenant),
       ],
       [
         job.id,
@@ -129,6 +142,8 @@ export class Admitter {
         job.elsewhereMs ?? 0,
         duplicate ? (duplicate.isRetry ? 'held' : 'unanswered') : '',
         duplicate?.maxHeld ?? UNLIMITED,
+        job.ownBacklog?.maxMs ?? UNLIMITED,
+        ...[...(job.ownBacklog?.shares ?? [])].flat(),
       ],
     );
     return parseReply(reply as Reply);
@@ -170,6 +185,8 @@ function parseReply([code, first, second, id, now]: Reply): Admission {
       return { code };
     case 'too-many':
       return { code, jobs: Number(first), of: second as 'live' | 'queued' };
+    case 'own-backlog':
+      return { code, waitingMs: Number(first) };
     case 'overloaded':
       return { code, waitMs: Number(first) };
   }

@@ -11,6 +11,7 @@
 -- KEYS[9]  <prefix>:unanswered:<hash>   jobs of equal requests that got no answer; only when ARGV[15] is given
 -- KEYS[10] <prefix>:fair:<queue>:<class>  fair queueing: the start tag of each tenant's next job, where it is past the virtual time
 -- KEYS[11] <prefix>:record:<job id>
+-- KEYS[12] <prefix>:load-of:<tenant>   estimated engine ms of the tenant's waiting jobs, by model
 -- ARGV[1]  job id
 -- ARGV[2]  tenant
 -- ARGV[3]  class, then the more urgent classes, separated by spaces: 'standard interactive'
@@ -26,6 +27,8 @@
 -- ARGV[15] '': the request adopts no job; 'unanswered': the job of an equal request that got no answer; 'held': also that of an
 --          equal request that still waits for its answer
 -- ARGV[16] how many equal requests may wait for their answers; the next one adopts the job of the oldest
+-- ARGV[17] engine ms of the tenant that may wait for the workers of the group; then the models that these workers serve, each with
+--          the share of its waiting jobs that they will run
 --
 -- Returns {code, ...}:
 --   {'admitted', score, start tag, job id, now}   the job is reserved in live:<tenant>, and the idempotency key is bound to its id:
@@ -35,6 +38,7 @@
 --   {'mismatch'}                 the key was used for another request
 --   {'adopted', job id}          the job of an equal request that got no answer
 --   {'too-many', jobs, 'live' or 'queued'}   the tenant has reached this limit
+--   {'own-backlog', ms}          the tenant has this much waiting, and may not have this job as well
 --   {'overloaded', ms}           the job would wait this long, by the place that fair queueing gives it
 --
 -- fair-wait.lua is put before this text when it is loaded.
@@ -79,6 +83,14 @@ local live = redis.call('ZCARD', KEYS[1])
 if live >= tonumber(ARGV[5]) then return { 'too-many', live, 'live' } end
 local queued = live - redis.call('SCARD', KEYS[8])
 if queued >= tonumber(ARGV[13]) then return { 'too-many', queued, 'queued' } end
+-- Processes of an older version do not subtract what has started: without a waiting job there is no load.
+if queued <= 0 then redis.call('DEL', KEYS[12]) end
+local own_ms = 0
+for i = 18, #ARGV, 2 do
+  own_ms = own_ms + ARGV[i + 1] * tonumber(redis.call('HGET', KEYS[12], ARGV[i]) or 0)
+end
+-- One job may cost more than the limit.
+if own_ms > 0 and own_ms + cost > tonumber(ARGV[17]) then return { 'own-backlog', math.ceil(own_ms) } end
 
 local start, score, ahead_ms =
   fair_place(KEYS[3], KEYS[10], KEYS[4], KEYS[2], tonumber(ARGV[10]), classes, tenant, cost)

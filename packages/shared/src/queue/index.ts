@@ -4,6 +4,7 @@ export {
   Admitter,
   type DuplicateRequest,
   type Idempotency,
+  type OwnBacklog,
 } from './admission.ts';
 export { Claimer, type ClaimerOptions, type GroupHead } from './claim.ts';
 export {

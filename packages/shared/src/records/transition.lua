@@ -46,9 +46,14 @@ local function contains(list, value)
   return false
 end
 
--- Adds to (sign 1) or subtracts from (-1) the estimated engine ms that wait in a group; admission reads it.
-local function shift_load(queue, priority, cost, sign)
-  redis.call('HINCRBYFLOAT', prefix .. ':load:' .. queue, priority, sign * tonumber(cost))
+-- Adds to (sign 1) or subtracts from (-1) the estimated engine ms that wait in a group, and those of the tenant that wait for a
+-- model; admission reads both. A workflow costs nothing, its nodes do.
+local function shift_load(queue, priority, tenant, model, cost, sign)
+  local ms = sign * tonumber(cost)
+  redis.call('HINCRBYFLOAT', prefix .. ':load:' .. queue, priority, ms)
+  if ms == 0 then return end
+  local own = prefix .. ':load-of:' .. tenant
+  if tonumber(redis.call('HINCRBYFLOAT', own, model, ms)) <= 0 then redis.call('HDEL', own, model) end
 end
 
 -- Fair queueing: the virtual time of a class is the start tag of the last job that started (queue/admit.lua assigns the tags).
@@ -105,7 +110,7 @@ local function create(m)
   elseif redis.call('SADD', prefix .. ':groups', m.fields.queue) == 1 then
     redis.call('PUBLISH', prefix .. ':groups', m.fields.queue)
   end
-  shift_load(m.fields.queue, m.fields.priority, m.fields.cost, 1)
+  shift_load(m.fields.queue, m.fields.priority, m.fields.tenant, m.fields.model, m.fields.cost, 1)
   announce(m.id, 1, EVENT.create, nil, m.fields.hook_events)
   return { 'ok', 'queued', 1, 0, 0, now }
 end
@@ -124,7 +129,7 @@ local function apply(m)
   if m.move == 'create' then return create(m) end
   local key = prefix .. ':record:' .. m.id
   local known = redis.call('HMGET', key, 'state', 'rev', 'attempt', 'lease', 'cancel_requested', 'tenant', 'queue',
-    'worker', 'deadline_at', 'priority', 'cost', 'hook_events', 'fair_tag', 'parent')
+    'worker', 'deadline_at', 'priority', 'cost', 'hook_events', 'fair_tag', 'parent', 'model')
   local state, rev, attempt, lease = known[1], tonumber(known[2]), tonumber(known[3]), known[4]
   if not state then return { 'missing', '', 0, 0, 0 } end
   local cancel_requested = known[5] and 1 or 0
@@ -173,9 +178,9 @@ local function apply(m)
   local before = state
   state = MOVES[move].to
   if before == 'queued' then
-    shift_load(known[7], known[10], known[11], -1)
+    shift_load(known[7], known[10], known[6], known[15], known[11], -1)
   elseif state == 'queued' then
-    shift_load(known[7], known[10], known[11], 1)
+    shift_load(known[7], known[10], known[6], known[15], known[11], 1)
   end
   if state == 'running' then
     redis.call('SADD', prefix .. ':running:' .. known[6], m.id)

@@ -23,6 +23,8 @@ export interface Keys {
   readonly groups: string;
   /** Estimated engine ms of the waiting jobs of a group, by priority class. */
   load(queue: string): string;
+  /** Estimated engine ms of a tenant's waiting jobs, by model (`name@version`). */
+  loadOf(tenant: TenantId): string;
   /** Fair queueing in a group: the virtual time of each class. */
   fair(queue: string): string;
   /** The start tag of each tenant's next job in a class of a group, where it is past the virtual time. */
@@ -107,6 +109,7 @@ export function keysOf(namespace: string): Keys {
     jobsOf: (tenant) => `${prefix}:jobs:${tenant}`,
     groups: `${prefix}:groups`,
     load: (queue) => `${prefix}:load:${queue}`,
+    loadOf: (tenant) => `${prefix}:load-of:${tenant}`,
     fair: (queue) => `${prefix}:fair:${queue}`,
     fairTags: (queue, priority) => `${prefix}:fair:${queue}:${priority}`,
     idempotency: (hash) => `${prefix}:idem:${hash}`,
