@@ -1,7 +1,9 @@
 # The API. Build it from the repository's root:
 #   docker build -f infra/docker/api.Dockerfile -t lehr-api .
 
-FROM node:24-bookworm-slim AS manifests
+# docs/operating.md explains how to pin the base images.
+ARG NODE_IMAGE=node:24-bookworm-slim
+FROM ${NODE_IMAGE} AS manifests
 WORKDIR /lehr
 COPY package.json package-lock.json .npmrc ./
 COPY apps/api/package.json apps/api/
@@ -25,7 +27,7 @@ FROM manifests AS modules
 RUN npm ci --omit=dev --workspace=@lehr/api --no-audit --no-fund \
     && rm -rf node_modules/typescript node_modules/@typescript
 
-FROM node:24-bookworm-slim
+FROM ${NODE_IMAGE}
 LABEL org.opencontainers.image.title="lehr-api" \
       org.opencontainers.image.description="HTTP API of Lehr, a job queue for Stable Diffusion workers" \
       org.opencontainers.image.licenses="MIT"

@@ -1,7 +1,9 @@
 # A worker that runs its graphs on the CPU. Build it from the repository's root:
 #   docker build -f infra/docker/worker-cpu.Dockerfile -t lehr-worker-cpu .
 
-FROM node:24-bookworm-slim AS manifests
+# docs/operating.md explains how to pin the base images.
+ARG NODE_IMAGE=node:24-bookworm-slim
+FROM ${NODE_IMAGE} AS manifests
 WORKDIR /lehr
 COPY package.json package-lock.json .npmrc ./
 COPY apps/api/package.json apps/api/
@@ -25,7 +27,7 @@ FROM manifests AS modules
 RUN npm ci --omit=dev --workspace=@lehr/worker --no-audit --no-fund \
     && rm -rf node_modules/onnxruntime-node/bin/napi-v6/darwin node_modules/onnxruntime-node/bin/napi-v6/win32
 
-FROM node:24-bookworm-slim
+FROM ${NODE_IMAGE}
 LABEL org.opencontainers.image.title="lehr-worker-cpu" \
       org.opencontainers.image.description="Worker of Lehr that runs its graphs on the CPU" \
       org.opencontainers.image.licenses="MIT"

@@ -2,7 +2,11 @@
 #   docker build -f infra/docker/worker-cuda.Dockerfile -t lehr-worker-cuda .
 #   docker run --gpus 1 ... lehr-worker-cuda
 
-FROM node:24-bookworm-slim AS manifests
+# docs/operating.md explains how to pin the base images.
+ARG NODE_IMAGE=node:24-bookworm-slim
+# CUDA 12 and cuDNN 9 are what the providers below are linked against.
+ARG CUDA_IMAGE=nvidia/cuda:12.8.1-cudnn-runtime-ubuntu24.04
+FROM ${NODE_IMAGE} AS manifests
 WORKDIR /lehr
 COPY package.json package-lock.json .npmrc ./
 COPY apps/api/package.json apps/api/
@@ -28,8 +32,7 @@ RUN npm ci --omit=dev --workspace=@lehr/worker --no-audit --no-fund \
     && ONNXRUNTIME_NODE_INSTALL=cuda12 node node_modules/onnxruntime-node/script/install.js \
     && rm -rf node_modules/onnxruntime-node/bin/napi-v6/darwin node_modules/onnxruntime-node/bin/napi-v6/win32
 
-# CUDA 12 and cuDNN 9 are what those providers are linked against.
-FROM nvidia/cuda:12.8.1-cudnn-runtime-ubuntu24.04
+FROM ${CUDA_IMAGE}
 LABEL org.opencontainers.image.title="lehr-worker-cuda" \
       org.opencontainers.image.description="Worker of Lehr for one NVIDIA card" \
       org.opencontainers.image.licenses="MIT"

@@ -1,18 +1,14 @@
-/** Images and compose.yaml, as far as they can be proved without a container engine: no image is built here. */
+/** The images, as far as they can be proved without a container engine: no image is built here. */
 import { execFile } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Copy, type Dockerfile, DockerfileParser } from 'dockerfile-ast';
 import { validate } from 'dockerfile-utils';
-import { expect, onTestFinished, test } from 'vitest';
-import { parse } from 'yaml';
-import { ENV, envSchema, readConfig } from '../../packages/shared/src/index.ts';
+import { expect, test } from 'vitest';
 import { ROOT, readText } from './readme.ts';
+import { expectUsable } from './variables.ts';
 
-const COMPOSE = 'infra/compose.yaml';
 const DOCKERFILES = readdirSync(join(ROOT, 'infra/docker'))
   .filter((name) => name.endsWith('.Dockerfile'))
   .map((name) => `infra/docker/${name}`);
@@ -29,7 +25,7 @@ test.each(DOCKERFILES)('%s passes a linter for Dockerfiles', (path) => {
 
 test.each(DOCKERFILES)('%s is built on the Node that the README asks for', (path) => {
   const [, wanted] = /needs Node (\d+)/.exec(readText('README.md')) ?? [];
-  const versions = [...readText(path).matchAll(/^FROM node:(\d+)/gm)].map(([, version]) => version);
+  const versions = [...readText(path).matchAll(/^ARG NODE_IMAGE=node:(\d+)/gm)].map(([, version]) => version);
   expect(new Set(versions)).toEqual(new Set([wanted]));
 });
 
@@ -137,92 +133,6 @@ test('npm knows every setting of .npmrc and runs no install script', async () =>
   expect(stderr).not.toContain('Unknown project config');
 });
 
-const SECRETS = {
-  LEHR_API_KEY: 'a-key-of-more-than-twenty-characters',
-  LEHR_KEY_PEPPER: 'a-pepper-of-more-than-thirty-two-characters',
-  LEHR_SECRET_KEY: 'a-sealing-key-of-more-than-thirty-two-characters',
-  LEHR_STORE_SECRET: 'a-store-secret-of-more-than-thirty-two-characters',
-  AWS_ACCESS_KEY_ID: 'lehr',
-  AWS_SECRET_ACCESS_KEY: 'hush',
-};
-
-interface Services {
-  readonly services: Readonly<
-    Record<
-      string,
-      {
-        readonly environment?: Readonly<Record<string, string | number>>;
-        readonly build?: { readonly dockerfile: string };
-        readonly image?: string;
-        readonly healthcheck?: object;
-        readonly ports?: readonly string[];
-        readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
-      }
-    >
-  >;
-}
-
-/** What docker-compose makes of the file; rejects with its complaint. */
-async function composed(env: Readonly<Record<string, string>>): Promise<Services> {
-  const args = ['-f', join(ROOT, COMPOSE), '--profile', 'gpu', 'config'];
-  const { stdout } = await promisify(execFile)('docker-compose', args, {
-    env: { PATH: process.env.PATH, ...env },
-  });
-  return parse(stdout) as Services;
-}
-
-test('compose.yaml is valid with all its profiles, and every service starts after those that it needs', async () => {
-  const { services } = await composed(SECRETS);
-  expect(Object.keys(services).sort()).toEqual(['api', 'redis', 's3', 'worker-cpu', 'worker-cuda']);
-  for (const [name, service] of Object.entries(services)) {
-    if (service.build) {
-      expect(DOCKERFILES).toContain(service.build.dockerfile);
-      expect(Object.keys(service.depends_on ?? {})).toEqual(['redis', 's3']);
-    } else {
-      expect(service.image, name).toMatch(/:\d+\.\d+/);
-      expect(service.healthcheck, name).toBeDefined();
-    }
-    for (const needed of Object.values(service.depends_on ?? {}))
-      expect(needed.condition).toBe('service_healthy');
-    for (const port of service.ports ?? []) expect(port).toMatch(/^127\.0\.0\.1:/);
-  }
-});
-
-test('compose.yaml sets only variables that exist, to valid values', async () => {
-  const { services } = await composed(SECRETS);
-  for (const { environment } of Object.values(services)) {
-    const entries = Object.entries(environment ?? {}).filter(
-      ([name, value]) => name.startsWith('LEHR_') && value !== '',
-    );
-    expectUsable(Object.fromEntries(entries.map(([name, value]) => [name, String(value)])));
-  }
-});
-
-test.each(Object.keys(SECRETS))('compose.yaml has no built-in value for %s', async (name) => {
-  const without = Object.fromEntries(Object.entries(SECRETS).filter(([each]) => each !== name));
-  await expect(composed(without)).rejects.toThrow(/set it to/);
-});
-
-test('compose-secrets.sh writes every variable that compose.yaml requires, for its owner only, and keeps what exists', async () => {
-  const file = join(await mkdtemp(join(tmpdir(), 'lehr-compose-')), '.env');
-  onTestFinished(() => rm(dirname(file), { recursive: true }));
-  const write = () => promisify(execFile)('sh', [join(ROOT, 'infra/compose-secrets.sh'), file]);
-  await write();
-  expect((await stat(file)).mode & 0o777).toBe(0o600);
-  const text = await readFile(file, 'utf8');
-  const written = Object.fromEntries(
-    text
-      .trim()
-      .split('\n')
-      .map((line) => line.split('=')),
-  );
-  expect(Object.keys(written).sort()).toEqual(Object.keys(SECRETS).sort());
-  expect(new Set(Object.values(written)).size).toBe(Object.keys(SECRETS).length);
-  await composed(written);
-  await write();
-  expect(await readFile(file, 'utf8')).toBe(text);
-});
-
 /** Paths of all files but the installed and built ones. */
 function repositoryFiles(folder = ''): string[] {
   return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
@@ -230,12 +140,6 @@ function repositoryFiles(folder = ''): string[] {
     if (!entry.isDirectory()) return [path];
     return /^(?:node_modules|dist|\..*)$/.test(entry.name) ? [] : repositoryFiles(path);
   });
-}
-
-function expectUsable(variables: Readonly<Record<string, string>>): void {
-  const names = Object.keys(variables) as (keyof typeof ENV)[];
-  for (const name of names) expect(Object.keys(ENV)).toContain(name);
-  expect(Object.keys(readConfig(envSchema(...names), variables)).sort()).toEqual(names.sort());
 }
 
 interface Read {

@@ -45,6 +45,8 @@ export function openRedis(
   const redis = connection(server, {
     ...ROLE_OPTIONS[role],
     connectionName: `lehr-${name}`,
+    // It needs CLIENT SETINFO, which Redis 6.2 and 7.0 do not have.
+    disableClientInfo: true,
     keepAlive: 5000,
     connectTimeout: 2000,
     // Exponential backoff with jitter.
