@@ -2,7 +2,7 @@
 import { readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import type { JobId } from '../../packages/shared/src/index.ts';
+import { type JobId, newJobId } from '../../packages/shared/src/index.ts';
 import { redisNow } from '../../packages/shared/src/redis/index.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { SLOW_MACHINE } from '../support/timeouts.ts';
@@ -251,16 +251,35 @@ test('While the store is unavailable finished pictures are kept and no further j
   expect(started).toHaveLength(1);
 });
 
-test('A store that stays unavailable fails the job with a retryable error', async () => {
+test('A store that stays unavailable fails no job: finished jobs go back to the queue until it is back', async () => {
   const world = await workerWorld(server.url);
-  await world.simulated({ latency: SLOW, times: { storeRetryMs: 300 } });
+  const worker = await world.simulated({ latency: SLOW, times: { storeRetryMs: 300 } });
   await expectAllDone(world, [await world.draw()]);
   const objects = join(world.home, 'objects');
   await rename(objects, `${objects}-away`);
   await writeFile(objects, 'not a folder');
-  const id = await world.draw({ steps: 4 });
+  const ids = await draws(world, 6, 4);
+  await worker.logged('the store takes no writes; no job is claimed until it does');
+  for (const id of ids) expect(await world.reached(id, 'queued')).toMatchObject({ attempt: 0 });
+  await rm(objects);
+  await rename(`${objects}-away`, objects);
+  await worker.logged('the store takes writes again');
+  for (const id of ids) {
+    expect(await world.reached(id)).toMatchObject({ state: 'succeeded', attempt: 1 });
+  }
+});
+
+test('A job whose own output cannot be stored fails with a retryable error while the store works', async () => {
+  const world = await workerWorld(server.url);
+  await world.simulated({ latency: SLOW, times: { storeRetryMs: 300 } });
+  await expectAllDone(world, [await world.draw()]);
+  const id = newJobId();
+  // A file where the folder of the job's outputs should be.
+  await writeFile(join(world.home, 'objects', 'out', 'default', id), '');
+  await world.draw({ steps: 4 }, { id });
   expect(await world.reached(id)).toMatchObject({
     state: 'failed',
     error: { code: 'storage-failed', retryable: true },
   });
+  expect(await world.reached(await world.draw({ seed: 3 }))).toMatchObject({ state: 'succeeded' });
 });

@@ -94,6 +94,8 @@ export function readGaugesOf(
   metrics.workerInfo.set({ worker: id, device }, 1);
   page.beforeScrape(async () => {
     metrics.leases.set(worker.leases);
+    metrics.storeDown.set(worker.storeBreaker.isOpen ? 1 : 0);
+    metrics.outputsPending.set(worker.storeBreaker.pendingBytes);
     for (const { ref, isOpen } of worker.models) {
       const [model, version] = ref.split('@');
       metrics.modelAvailable.set({ model, version }, isOpen ? 1 : 0);

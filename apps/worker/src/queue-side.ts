@@ -70,7 +70,7 @@ export class QueueSide {
       leases,
       runner,
       groups: () => this.#groups.names,
-      mayClaim: () => runner.isUp && !outputs.isFailing,
+      mayClaim: () => runner.isUp && outputs.breaker.isClosed,
       onStarted: (run, { watched }) => void this.#runToEnd(run, watched),
       onEndedAtClaim: (queue, end) => parts.observe.endedAtClaim(queue, end),
     });

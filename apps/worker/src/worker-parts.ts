@@ -37,6 +37,7 @@ export interface WorkerTimes {
   readonly janitorEveryMs: number;
   readonly reconcileEveryMs: number;
   readonly storeRetryMs: number;
+  readonly storeAttemptMs: number;
 }
 
 export const WORKER_TIMES: WorkerTimes = {
@@ -46,6 +47,7 @@ export const WORKER_TIMES: WorkerTimes = {
   janitorEveryMs: 5_000,
   reconcileEveryMs: 30_000,
   storeRetryMs: 60_000,
+  storeAttemptMs: 30_000,
 };
 
 /** The events that the metrics of a worker are made from. */

@@ -6,6 +6,7 @@
  * that each half is complete before the other can call it.
  */
 import { OutputStore } from './delivery/output-store.ts';
+import type { StoreBreaker } from './delivery/store-breaker.ts';
 import { EngineSide } from './engine-side.ts';
 import { FleetReporter } from './fleet/fleet-reporter.ts';
 import { modelStatus, unavailableStatus } from './fleet/worker-status.ts';
@@ -17,14 +18,17 @@ export class Worker {
   readonly #engineSide: EngineSide;
   readonly #queueSide: QueueSide;
   readonly #reporter: FleetReporter;
+  readonly storeBreaker: Pick<StoreBreaker, 'isOpen' | 'pendingBytes'>;
   readonly #startedAt: number;
   #draining = false;
 
   constructor(parts: WorkerParts) {
     const { store, clock, log, times } = parts;
-    const outputs = new OutputStore({ store, clock, log, retryMs: times.storeRetryMs });
+    const { storeRetryMs: retryMs, storeAttemptMs: attemptMs } = times;
+    const outputs = new OutputStore({ store, clock, log, retryMs, attemptMs });
     const engineSide = new EngineSide({ ...parts, outputs });
     this.#parts = parts;
+    this.storeBreaker = outputs.breaker;
     this.#startedAt = clock.now();
     this.#engineSide = engineSide;
     this.#queueSide = new QueueSide({ ...parts, outputs }, engineSide);

@@ -273,6 +273,20 @@ export const METRICS = {
     apps: ['worker'],
     labels: ['quantile'],
   },
+  storeDown: {
+    name: 'lehr_store_down',
+    kind: 'gauge',
+    help: 'Whether this worker claims no jobs because the store takes no writes (1 or 0).',
+    apps: ['worker'],
+    labels: [],
+  },
+  outputsPending: {
+    name: 'lehr_outputs_pending_bytes',
+    kind: 'gauge',
+    help: 'Outputs that wait in memory to be written to the store.',
+    apps: ['worker'],
+    labels: [],
+  },
   modelAvailable: {
     name: 'lehr_model_available',
     kind: 'gauge',

@@ -5,9 +5,13 @@
 import { type Clock, LehrError, type Log, type ObjectKey } from '@lehr/shared';
 import type { ObjectInfo, ObjectStore } from '@lehr/shared/objects';
 import type { Attempt } from './attempt.ts';
+import { StoreBreaker } from './store-breaker.ts';
 
 const FIRST_RETRY_MS = 200;
 const MAX_RETRY_MS = 5_000;
+
+/** A write that takes longer than this shows that the store is in trouble, although it has not failed. */
+const SLOW_MS = 10_000;
 
 export interface OutputStoreOptions {
   readonly store: ObjectStore;
@@ -15,41 +19,44 @@ export interface OutputStoreOptions {
   readonly log: Log;
   /** How long a write is retried. */
   readonly retryMs: number;
+  /** One attempt to write ends after this. */
+  readonly attemptMs: number;
+}
+
+/** The store is down, and the job is not at fault: it should run again once the store is back. */
+export class StoreDownError extends LehrError {
+  constructor(cause: unknown) {
+    super('storage-failed', 'The store takes no writes', { cause });
+  }
 }
 
 export class OutputStore {
   readonly #options: OutputStoreOptions;
-  #failing = 0;
+  readonly breaker: StoreBreaker;
 
   constructor(options: OutputStoreOptions) {
+    const { store, clock, log } = options;
     this.#options = options;
+    this.breaker = new StoreBreaker({ check: () => store.check(), clock, log });
   }
 
-  /** Whether a write has failed and is being retried; meanwhile no further job should be claimed. */
-  get isFailing(): boolean {
-    return this.#failing > 0;
-  }
-
-  /** Rejects with `storage-failed` after `retryMs`, and at once when the job stops. */
+  /**
+   * Rejects at once when the job stops, and after `retryMs` of failed attempts: with StoreDownError when the store takes no
+   * writes at all, else with `storage-failed`.
+   */
   async put(attempt: Attempt, key: ObjectKey, bytes: Uint8Array, contentType: string): Promise<ObjectInfo> {
-    const { store, clock, log, retryMs } = this.#options;
+    const { clock, log, retryMs } = this.#options;
     const giveUpAt = clock.monotonic() + retryMs;
-    let hasFailed = false;
+    const write = this.breaker.follow(bytes.byteLength);
+    const slow = setTimeout(write.markTroubled, SLOW_MS);
     try {
       for (let delayMs = FIRST_RETRY_MS; ; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
         try {
-          return await store.put(key, bytes, { contentType, signal: attempt.signal });
+          return await this.#putOnce(attempt, key, bytes, contentType);
         } catch (error) {
           if (attempt.signal.aborted) throw error;
-          if (clock.monotonic() > giveUpAt) {
-            throw new LehrError('storage-failed', 'The result could not be written to the store', {
-              cause: error,
-            });
-          }
-          if (!hasFailed) {
-            hasFailed = true;
-            this.#failing += 1;
-          }
+          write.markTroubled();
+          if (clock.monotonic() > giveUpAt || this.breaker.isOpen) throw await this.#finalError(error);
           log.warn(
             { job: attempt.record.id, error, retryInMs: delayMs },
             'output could not be stored; retrying',
@@ -58,8 +65,27 @@ export class OutputStore {
         }
       }
     } finally {
-      if (hasFailed) this.#failing -= 1;
+      clearTimeout(slow);
+      write.end();
     }
+  }
+
+  /** Some servers accept a connection and then never answer. */
+  async #putOnce(
+    attempt: Attempt,
+    key: ObjectKey,
+    bytes: Uint8Array,
+    contentType: string,
+  ): Promise<ObjectInfo> {
+    const { store, attemptMs } = this.#options;
+    const deadline = AbortSignal.timeout(attemptMs);
+    const signal = AbortSignal.any([attempt.signal, deadline]);
+    return await store.put(key, bytes, { contentType, signal });
+  }
+
+  async #finalError(cause: unknown): Promise<LehrError> {
+    if (await this.breaker.isStoreDown()) return new StoreDownError(cause);
+    return new LehrError('storage-failed', 'The result could not be written to the store', { cause });
   }
 
   /** Removes outputs that no record names. Never rejects: retention removes what is left. */

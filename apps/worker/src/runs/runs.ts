@@ -7,6 +7,7 @@
  */
 import { type Clock, type Log, toPlainError } from '@lehr/shared';
 import type { StopReason } from '../delivery/attempt.ts';
+import { StoreDownError } from '../delivery/output-store.ts';
 import type { FromEngine, SampleId, SegmentMessage, ToEngine } from '../engine/protocol.ts';
 import type { EngineExit } from '../supervisor/engine-process.ts';
 import { CrashSuspects } from './crash-suspects.ts';
@@ -191,7 +192,7 @@ export class Runs {
       if (!run.stopReason && !run.isDone) this.#options.progress.note(run);
     } catch (error) {
       // A job that was stopped aborts its own work; the rejection is then expected.
-      if (!run.stopReason) this.stop(run, { kind: 'failed', ...toPlainError(error) });
+      if (!run.stopReason) this.stop(run, reasonOf(error));
     }
     this.#finishIfOver(run);
   }
@@ -206,3 +207,7 @@ export class Runs {
     resolve();
   }
 }
+
+/** A job is not failed for a store that is down: it runs again later, and this attempt does not count. */
+const reasonOf = (error: unknown): StopReason =>
+  error instanceof StoreDownError ? { kind: 'handed-back' } : { kind: 'failed', ...toPlainError(error) };
