@@ -36,20 +36,23 @@ export function wavFormat({ tag, channels, rate, bits }: WavFormat, more: readon
 export const wavOf = (...chunks: readonly Buffer[]): Uint8Array =>
   new Uint8Array(Buffer.concat([Buffer.from('RIFF\0\0\0\0WAVE'), ...chunks]));
 
-/** 16 kHz mono FLAC of constant frames: 15 bytes for 4 s. */
-export function silentFlac(length: {
+/** FLAC of constant frames, which `declaredSeconds` may contradict: 15 bytes for 4 s of 16 kHz mono. */
+export function silentFlac(file: {
   readonly seconds: number;
   readonly declaredSeconds: number;
+  readonly rate?: number;
+  readonly channels?: number;
 }): Uint8Array {
-  const samples = length.seconds * RATE;
+  const { rate = RATE, channels = 1 } = file;
+  const samples = file.seconds * rate;
   const frames = Math.ceil(samples / BLOCK);
-  const parts = [streamInfo(length.declaredSeconds * RATE)];
-  for (let i = 0; i < frames; i++) parts.push(silentFrame(i, Math.min(BLOCK, samples - i * BLOCK)));
+  const parts = [streamInfo(file.declaredSeconds * rate, rate, channels)];
+  for (let i = 0; i < frames; i++) parts.push(silentFrame(i, Math.min(BLOCK, samples - i * BLOCK), channels));
   return new Uint8Array(Buffer.concat(parts));
 }
 
 /** RFC 9639, 8.1 and 8.2. */
-function streamInfo(totalSamples: number): Buffer {
+function streamInfo(totalSamples: number, rate: number, channels: number): Buffer {
   const info = Buffer.alloc(42);
   info.write('fLaC');
   info[4] = 0x80;
@@ -57,23 +60,24 @@ function streamInfo(totalSamples: number): Buffer {
   info.writeUInt16BE(BLOCK, 8);
   info.writeUInt16BE(BLOCK, 10);
   // 20 bits of rate, 3 of channels less one, 5 of bits less one, 36 of length.
-  info.writeUInt32BE(RATE * 2 ** 12 + (15 << 4) + Math.floor(totalSamples / 2 ** 32), 18);
+  const head = rate * 2 ** 12 + ((channels - 1) << 9) + (15 << 4);
+  info.writeUInt32BE(head + Math.floor(totalSamples / 2 ** 32), 18);
   info.writeUInt32BE(totalSamples % 2 ** 32, 22);
   return info;
 }
 
-/** RFC 9639, 9: 16 bits of block size, rate and bits as in the stream's head, one constant subframe of zero. */
-function silentFrame(index: number, samples: number): Buffer {
+/** RFC 9639, 9: 16 bits of block size, rate and bits as in the stream's head, one constant subframe of zero for each channel. */
+function silentFrame(index: number, samples: number, channels: number): Buffer {
   const head = Buffer.from([
     0xff,
     0xf8,
     0x70,
-    0x00,
+    (channels - 1) << 4,
     ...codedNumber(index),
     (samples - 1) >> 8,
     (samples - 1) & 255,
   ]);
-  const body = Buffer.concat([head, Buffer.of(crc(head, 0x07, 8)), Buffer.of(0, 0, 0)]);
+  const body = Buffer.concat([head, Buffer.of(crc(head, 0x07, 8)), Buffer.alloc(3 * channels)]);
   const checksum = crc(body, 0x8005, 16);
   return Buffer.concat([body, Buffer.of(checksum >> 8, checksum & 255)]);
 }

@@ -30,6 +30,12 @@ async function samplesOf(given: Given): Promise<number[]> {
   return samples;
 }
 
+async function lengthOf(given: Given): Promise<number> {
+  let length = 0;
+  for await (const block of decoding(given)) length += block.length;
+  return length;
+}
+
 /** The process id that a program has written beside itself. */
 const pidOf = (program: string): number => Number(readFileSync(`${program}.out`, 'utf8'));
 const isAlive = (pid: number): boolean => spawnSync('kill', ['-0', `${pid}`]).status === 0;
@@ -52,8 +58,11 @@ describe('ffmpeg', () => {
 
   it('ffmpeg runs under limits of the kernel on processor time, memory and the size of files', async () => {
     const ffmpeg = shellProgram('{ ulimit -t; ulimit -v; ulimit -f; } > "$0.out"; printf "\\0\\0\\0\\0"');
-    await samplesOf({ ffmpeg, timeoutMs: 7000 });
-    expect(readFileSync(`${ffmpeg}.out`, 'utf8')).toBe('7\n1048576\n196\n');
+    const limits = () => readFileSync(`${ffmpeg}.out`, 'utf8');
+    await samplesOf({ ffmpeg, timeoutMs: 7000, maxDurationS: 3600 });
+    expect(limits()).toBe('7\n1048576\n196\n');
+    await samplesOf({ ffmpeg, maxDurationS: 150 });
+    expect(limits()).toBe('5\n1048576\n196\n');
   });
 
   it('Samples that the pipe cut in two are joined', async () => {
@@ -74,11 +83,31 @@ describe('ffmpeg', () => {
 
   it('The kernel kills an ffmpeg that takes too much processor time', async () => {
     const ffmpeg = shellProgram('ulimit -t 1; while :; do :; done');
-    await expect(samplesOf({ ffmpeg, timeoutMs: 60_000 })).rejects.toMatchObject({
+    await expect(samplesOf({ ffmpeg, timeoutMs: 60_000, maxDurationS: 7200 })).rejects.toMatchObject({
       code: 'invalid-audio',
       message: 'Decoding the file took more than 60 seconds of processor time, or too much memory.',
     });
   }, 30_000);
+
+  it('ffmpeg is killed when it takes more processor time than the sound that it has written allows', async () => {
+    const ffmpeg = shellProgram('echo $$ > "$0.out"; while :; do :; done');
+    await expect(samplesOf({ ffmpeg, timeoutMs: 60_000, maxDurationS: 7200 })).rejects.toMatchObject({
+      code: 'invalid-audio',
+      message: expect.stringContaining(
+        'more processor time than its length allows: 2 seconds, and one more for',
+      ),
+    });
+    await expect.poll(() => isAlive(pidOf(ffmpeg))).toBe(false);
+  });
+
+  it('ffmpeg may take more processor time for more sound', async () => {
+    // 50 s of sound, then 2.3 s of processor time.
+    const spin = 'i=0; while [ $i -lt 50000 ]; do i=$((i + 1)); done';
+    const work = `head -c 3200000 /dev/zero; while [ "$(cut -d " " -f 14 /proc/$$/stat)" -lt 230 ]; do ${spin}; done`;
+    expect(await lengthOf({ ffmpeg: shellProgram(work), timeoutMs: 60_000, maxDurationS: 7200 })).toBe(
+      800_000,
+    );
+  });
 
   it('ffmpeg is killed when the reader of its samples stops', async () => {
     const ffmpeg = shellProgram('echo $$ > "$0.out"; exec cat /dev/zero');
@@ -139,9 +168,13 @@ describe('ffmpeg', () => {
     });
   });
 
+  const STREAM = '  Stream #0:0: Audio: flac, 16000 Hz, mono, s16';
+
   it('The length that a header states is believed, an estimated one is not', async () => {
     const says = (duration: string): string =>
-      shellProgram(`echo "  Duration: ${duration}, start: 0.000000" >&2; sleep 0.3; printf "\\0\\0\\0\\0"`);
+      shellProgram(
+        `printf "  Duration: ${duration}, start: 0.000000\\n${STREAM}\\n" >&2; sleep 0.3; printf "\\0\\0\\0\\0"`,
+      );
     const tooLong = samplesOf({ ffmpeg: says('01:00:00.01'), format: 'flac', maxDurationS: 3600 });
     await expect(tooLong).rejects.toMatchObject({
       code: 'too-large',

@@ -7,6 +7,8 @@ import { spawn } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { LehrError } from '@lehr/shared';
 import type { AudioLimits, DecodeOptions } from './decode.ts';
+import { type SourceSound, sourceSound, statedDurationS } from './ffmpeg-report.ts';
+import { processorSeconds } from './processor-time.ts';
 import type { AudioFormat } from './sniff.ts';
 import { WAVEFORM_RATE } from './waveform.ts';
 import { tooLong } from './waveform-sink.ts';
@@ -20,9 +22,23 @@ interface ProcessLimits {
   readonly memoryKiB: number;
 }
 
-const processLimits = ({ timeoutMs }: AudioLimits): ProcessLimits => ({
+/**
+ * Processor time for a file: this much for the start of ffmpeg and for a short file, and more with each second of sound that it has
+ * written. The time counts what is decoded, all channels at the rate of the file; the sound counts what comes out of it. ffmpeg 5.1 on a
+ * server core starts in 80 ms and takes 1/180 of the length of Opus, the slowest of the usual formats (AAC, FLAC and mp3: 1/800), so that
+ * a machine may be three times as slow.
+ */
+const START_CPU_S = 2;
+const CPU_S_PER_AUDIO_S = 1 / 50;
+/** How often the processor time is compared with the sound written so far. */
+const CPU_CHECK_MS = 100;
+
+const allowedCpuS = (audioS: number): number => START_CPU_S + audioS * CPU_S_PER_AUDIO_S;
+
+const processLimits = ({ timeoutMs, maxDurationS }: AudioLimits): ProcessLimits => ({
   wallMs: timeoutMs,
-  cpuS: Math.ceil(timeoutMs / 1000),
+  // The kernel counts whole seconds, and its limit is the only one where the processor time cannot be read.
+  cpuS: Math.ceil(Math.min(timeoutMs / 1000, allowedCpuS(maxDurationS))),
   // Debian's ffmpeg needs 300 MB, most of it for its libraries.
   memoryKiB: 1024 * 1024,
 });
@@ -59,8 +75,14 @@ const MAX_FRAME_VALUES = 8 * 65_536;
 const LIMITED =
   'ulimit -t "$1"; ulimit -v "$2"; ulimit -f "$3"; shift 3; exec /usr/bin/env -i PATH="$PATH" "$@"';
 
-/** Kept of what ffmpeg prints: its description of the file comes first. */
+/** Kept of what ffmpeg prints last: the metadata of a file may be long, and an error comes at the end. */
 const MAX_REPORT_LENGTH = 16_384;
+
+/**
+ * Stereo of 48 kHz may be as long as the model allows; with more samples a second over all channels, it may be shorter by as much.
+ * Decoding and resampling take time for each sample of each channel.
+ */
+const FULL_LENGTH_SAMPLES_PER_S = 2 * 48_000;
 
 interface Exit {
   readonly code: number | null;
@@ -68,8 +90,8 @@ interface Exit {
 }
 
 /**
- * The samples at 16 kHz, mono, as ffmpeg decodes, mixes and resamples them. Throws LehrError `invalid-audio`; `too-large` when the
- * file's header says that it is too long; `unavailable` when ffmpeg cannot run here.
+ * The samples at 16 kHz, mono, as ffmpeg decodes, mixes and resamples them. Throws LehrError `invalid-audio`; `too-large` when
+ * there is too much sound, or the file's header says so; `unavailable` when ffmpeg cannot run here.
  */
 export async function* decodeWithFfmpeg(
   bytes: Uint8Array,
@@ -93,11 +115,20 @@ export async function* decodeWithFfmpeg(
     child.on('error', () => resolve({ code: NOT_STARTED, signal: null }));
   });
   const timer = setTimeout(() => refused.abort(tooSlow(wallMs)), wallMs);
+  let length = 0;
+  let source: SourceSound | undefined;
+  const check = setInterval(() => {
+    const usedS = child.pid === undefined ? undefined : processorSeconds(child.pid);
+    if (usedS !== undefined && usedS > allowedCpuS(length / WAVEFORM_RATE)) refused.abort(tooCostly());
+  }, CPU_CHECK_MS);
   let report = '';
   child.stderr.on('data', (text: Buffer) => {
-    report = (report + text.toString('latin1')).slice(0, MAX_REPORT_LENGTH);
-    if (STATE_DURATION.includes(format) && statedDurationS(report) > limits.maxDurationS)
-      refused.abort(tooLong(limits.maxDurationS));
+    report += text.toString('latin1');
+    // The first one: the output is described after the input.
+    source ??= sourceSound(report);
+    if (source && STATE_DURATION.includes(format) && statedDurationS(report) > maxDurationOf(source, limits))
+      refused.abort(tooLongFor(source, limits));
+    report = report.slice(-MAX_REPORT_LENGTH);
   });
   // ffmpeg may stop reading before the end of the bytes; its exit code says whether that is a fault.
   child.stdin.on('error', () => {});
@@ -105,6 +136,8 @@ export async function* decodeWithFfmpeg(
   try {
     for await (const samples of floatsOf(child.stdout)) {
       end.throwIfAborted();
+      length += samples.length;
+      if (source && length > maxDurationOf(source, limits) * WAVEFORM_RATE) throw tooLongFor(source, limits);
       yield samples;
     }
     const exit = await exited;
@@ -112,6 +145,7 @@ export async function* decodeWithFfmpeg(
     if (exit.code !== 0) throw failure(exit, report, format, cpuS);
   } finally {
     clearTimeout(timer);
+    clearInterval(check);
     child.kill('SIGKILL');
   }
 }
@@ -130,6 +164,18 @@ const argumentsFor = (format: AudioFormat, length: number): string[] =>
     `-map 0:a:0 -vn -sn -dn -af aresample=rematrix_maxval=1 -ac 1 -ar ${WAVEFORM_RATE} -f f32le pipe:1`,
   ].flatMap((part) => part.split(' '));
 
+/** Seconds, rounded down. */
+function maxDurationOf(source: SourceSound | undefined, { maxDurationS }: AudioLimits): number {
+  const samplesPerS = source ? source.sampleRate * source.channels : 0;
+  if (samplesPerS <= FULL_LENGTH_SAMPLES_PER_S) return maxDurationS;
+  return Math.floor((maxDurationS * FULL_LENGTH_SAMPLES_PER_S) / samplesPerS);
+}
+
+function tooLongFor(source: SourceSound | undefined, limits: AudioLimits): LehrError {
+  const maxDurationS = maxDurationOf(source, limits);
+  return tooLong(maxDurationS, maxDurationS < limits.maxDurationS ? source : undefined);
+}
+
 /** A pipe may cut between any two bytes: the four of a float can come in two chunks. */
 async function* floatsOf(stream: AsyncIterable<Buffer>): AsyncGenerator<Float32Array, void> {
   let rest = Buffer.alloc(0);
@@ -139,13 +185,6 @@ async function* floatsOf(stream: AsyncIterable<Buffer>): AsyncGenerator<Float32A
     rest = bytes.subarray(whole);
     yield new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + whole));
   }
-}
-
-/** 0 when the report does not say. */
-function statedDurationS(report: string): number {
-  const [hours, minutes, seconds] =
-    /^ {2}Duration: (\d+):(\d\d):(\d\d\.\d\d),/m.exec(report)?.slice(1).map(Number) ?? [];
-  return hours === undefined ? 0 : (hours * 60 + minutes) * 60 + seconds;
 }
 
 const NOT_STARTED = -1;
@@ -171,6 +210,12 @@ function failure({ code, signal }: Exit, report: string, format: AudioFormat, cp
 
 const tooSlow = (wallMs: number): LehrError =>
   invalid(`Decoding the file took longer than ${wallMs / 1000} seconds.`);
+
+const tooCostly = (): LehrError =>
+  invalid(
+    `Decoding the file takes more processor time than its length allows: ${START_CPU_S} seconds, and one more for every ` +
+      `${1 / CPU_S_PER_AUDIO_S} seconds of sound. Send fewer channels or a lower sample rate.`,
+  );
 
 const unavailable = (why: string): LehrError =>
   new LehrError('unavailable', `This worker cannot decode audio: ${why}`);

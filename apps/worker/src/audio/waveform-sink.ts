@@ -1,4 +1,5 @@
 import { LehrError } from '@lehr/shared';
+import type { SourceSound } from './ffmpeg-report.ts';
 import { WAVEFORM_RATE, type Waveform, WaveformWriter } from './waveform.ts';
 
 /** Collects the samples of a waveform and counts them as they arrive. */
@@ -11,18 +12,15 @@ export class WaveformSink {
   }
 
   /**
-   * Clips the samples in place: lossy decoders and resamplers overshoot 1, and Whisper was trained on 16-bit samples, which cannot.
    * Throws LehrError `too-large` as soon as the sound is longer than allowed, and `invalid-audio` for NaN.
    */
   write(samples: Float32Array): void {
     if (this.#writer.length + samples.length > this.#maxDurationS * WAVEFORM_RATE)
       throw tooLong(this.#maxDurationS);
     for (let i = 0; i < samples.length; i++) {
-      const sample = samples[i];
-      if (Number.isNaN(sample)) {
+      if (Number.isNaN(samples[i])) {
         throw new LehrError('invalid-audio', 'The file holds samples that are no numbers (NaN or infinite).');
       }
-      samples[i] = Math.min(Math.max(sample, -1), 1);
     }
     this.#writer.append(samples);
   }
@@ -35,5 +33,10 @@ export class WaveformSink {
   }
 }
 
-export const tooLong = (maxDurationS: number): LehrError =>
-  new LehrError('too-large', `The audio is longer than the ${maxDurationS} seconds allowed.`);
+/** `source` is given when it allows less than the model does; the message then names it. */
+export function tooLong(maxDurationS: number, source?: SourceSound): LehrError {
+  const seconds = `The audio is longer than the ${maxDurationS} seconds allowed`;
+  if (!source) return new LehrError('too-large', `${seconds}.`);
+  const { channels, sampleRate } = source;
+  return new LehrError('too-large', `${seconds} for ${channels} channels at ${sampleRate} Hz.`);
+}
