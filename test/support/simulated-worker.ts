@@ -61,6 +61,7 @@ const worker = new Worker({
   audio: new AudioDesk({
     threads: 1,
     decodings: 1,
+    waveformBytes: 100e6,
     entry: new URL('../../apps/worker/dist/audio/audio-thread.js', import.meta.url),
   }),
   fetchAudio: () => Promise.reject(new Error('A simulated worker fetches no audio.')),
@@ -70,6 +71,8 @@ const worker = new Worker({
   observe: {
     stepped: () => {},
     decoderProgress: () => {},
+    decoded: () => {},
+    decodeRefused: () => {},
     ended: () => {},
     endedAtClaim: () => {},
     expired: () => {},

@@ -3,9 +3,15 @@ import { readdirSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { AudioDesk } from '../../apps/worker/src/audio/audio-desk.ts';
+import type { AudioLimits } from '../../apps/worker/src/audio/decode.ts';
 import { logMelWindow } from '../../apps/worker/src/audio/log-mel.ts';
 import { cutAtSilences } from '../../apps/worker/src/audio/silence.ts';
-import { readWaveform, WAVEFORM_RATE, type Waveform } from '../../apps/worker/src/audio/waveform.ts';
+import {
+  readWaveform,
+  WAVEFORM_RATE,
+  type Waveform,
+  waveformBytes,
+} from '../../apps/worker/src/audio/waveform.ts';
 import { silentFlac } from '../support/audio-files.ts';
 import { sampleFile, sampleManifest } from '../support/audio-golden.ts';
 import { bundle } from '../support/bundle.ts';
@@ -22,10 +28,17 @@ const THREAD = '../../apps/worker/src/audio/audio-thread.ts';
 const FAULTY_THREAD = '../support/faulty-audio-thread.ts';
 
 /** `ffmpeg` is a shell script that takes its place. */
-async function openDesk({ threads = 2, decodings = 1, entry = THREAD, ffmpeg = '' } = {}) {
+async function openDesk({
+  threads = 2,
+  decodings = 1,
+  entry = THREAD,
+  ffmpeg = '',
+  waveformBytes = 1e9,
+} = {}) {
   const desk = new AudioDesk({
     threads,
     decodings,
+    waveformBytes,
     entry: pathToFileURL(await bundle(entry, import.meta.url)),
     ...(ffmpeg && { ffmpeg: shellProgram(ffmpeg) }),
   });
@@ -33,12 +46,15 @@ async function openDesk({ threads = 2, decodings = 1, entry = THREAD, ffmpeg = '
   return desk;
 }
 
+const decode = (desk: AudioDesk, bytes: Uint8Array, limits: AudioLimits, signal?: AbortSignal) =>
+  desk.decode({ bytes, limits, owner: 'acme', ...(signal && { signal }) });
+
 const MP3 = sampleFile('formats/en_circle.mp3');
 const NOTHING = { length: 0, blocks: [] };
 
 test('A file becomes a waveform, and a thread computes its windows and cuts', async () => {
   const desk = await openDesk();
-  const { waveform, durationS, format } = await desk.decode(sampleFile('formats/en_circle.flac'), LIMITS);
+  const { waveform, durationS, format } = await decode(desk, sampleFile('formats/en_circle.flac'), LIMITS);
   expect({ format, durationS, length: waveform.length }).toEqual({
     format: 'flac',
     durationS: 37_962 / WAVEFORM_RATE,
@@ -57,7 +73,7 @@ test('Decoding leaves the bytes of a file unchanged', async () => {
   const desk = await openDesk();
   for (const file of ['formats/en_circle.flac', 'speech/en_circle.wav']) {
     const bytes = sampleFile(file);
-    await desk.decode(bytes, LIMITS);
+    await decode(desk, bytes, LIMITS);
     expect(bytes).toEqual(sampleFile(file));
   }
 });
@@ -68,11 +84,11 @@ test('Every broken file gives the result that its manifest names, within 2 s and
   expect(broken.map(({ file }) => file.split('/')[1]).sort()).toEqual(
     readdirSync(new URL('broken/', SAMPLES)).sort(),
   );
-  await desk.decode(sampleFile('formats/en_circle.mp3'), LIMITS);
+  await decode(desk, sampleFile('formats/en_circle.mp3'), LIMITS);
   for (const entry of broken) {
     const before = process.memoryUsage.rss();
     const startedAt = performance.now();
-    const outcome = await desk.decode(sampleFile(entry.file), LIMITS).then(
+    const outcome = await decode(desk, sampleFile(entry.file), LIMITS).then(
       ({ waveform }) => outcomeOf(waveform),
       (error) => error.code,
     );
@@ -106,7 +122,7 @@ test.each([
     const bytes = silentFlac({ seconds: 24 * 3600, declaredSeconds: declared });
     expect(bytes.length).toBeLessThan(400_000);
     const desk = await openDesk();
-    await desk.decode(sampleFile('formats/en_circle.flac'), LIMITS);
+    await decode(desk, sampleFile('formats/en_circle.flac'), LIMITS);
     let highest = 0;
     const before = process.memoryUsage.rss();
     const watch = setInterval(() => {
@@ -114,7 +130,7 @@ test.each([
     }, 5);
     onTestFinished(() => clearInterval(watch));
     const startedAt = performance.now();
-    await expect(desk.decode(bytes, { ...LIMITS, maxDurationS: 600 })).rejects.toMatchObject({
+    await expect(decode(desk, bytes, { ...LIMITS, maxDurationS: 600 })).rejects.toMatchObject({
       code: 'too-large',
       message: 'The audio is longer than the 600 seconds allowed.',
     });
@@ -126,10 +142,10 @@ test.each([
 
 test('The event loop is not blocked while a file is decoded', async () => {
   const desk = await openDesk();
-  await desk.decode(sampleFile('formats/en_circle.flac'), LIMITS);
+  await decode(desk, sampleFile('formats/en_circle.flac'), LIMITS);
   const bytes = silentFlac({ seconds: 1200, declaredSeconds: 0 });
   const longestDelayMs = measureOwnDelay();
-  const { durationS } = await desk.decode(bytes, LIMITS);
+  const { durationS } = await decode(desk, bytes, LIMITS);
   expect(durationS).toBe(1200);
   expect(longestDelayMs()).toBeLessThan(100);
 });
@@ -138,14 +154,14 @@ test('A plain WAV file of half an hour is read without blocking the event loop',
   const desk = await openDesk();
   const bytes = wav(new Int16Array(1800 * WAVEFORM_RATE));
   const longestDelayMs = measureOwnDelay();
-  const { durationS } = await desk.decode(bytes, LIMITS);
+  const { durationS } = await decode(desk, bytes, LIMITS);
   expect(durationS).toBe(1800);
   expect(longestDelayMs()).toBeLessThan(100);
 });
 
 test('A file that hangs ffmpeg is refused', async () => {
   const desk = await openDesk({ entry: FAULTY_THREAD, ffmpeg: 'exec sleep 60' });
-  await expect(desk.decode(MP3, { ...LIMITS, timeoutMs: 500 })).rejects.toMatchObject({
+  await expect(decode(desk, MP3, { ...LIMITS, timeoutMs: 500 })).rejects.toMatchObject({
     code: 'invalid-audio',
     message: 'Decoding the file took longer than 0.5 seconds.',
   });
@@ -158,8 +174,8 @@ test.each([
   ['is killed', 'kill -KILL $$'],
 ])('A file whose ffmpeg %s is refused, and no other file fails', async (_, script) => {
   const desk = await openDesk({ ffmpeg: script });
-  const dying = desk.decode(MP3, LIMITS);
-  const after = desk.decode(sampleFile('speech/en_circle.wav'), LIMITS);
+  const dying = decode(desk, MP3, LIMITS);
+  const after = decode(desk, sampleFile('speech/en_circle.wav'), LIMITS);
   await expect(dying).rejects.toMatchObject({ code: 'invalid-audio' });
   expect((await after).durationS).toBeGreaterThan(2);
 });
@@ -177,7 +193,7 @@ test.each(['heap', 'exits', 'throws'] as const)(
 
 test('A window never waits for a file that is being decoded', async () => {
   const desk = await openDesk({ entry: FAULTY_THREAD, ffmpeg: 'exec sleep 60' });
-  const files = [1, 2, 3].map(() => desk.decode(MP3, { ...LIMITS, timeoutMs: 60_000 }));
+  const files = [1, 2, 3].map(() => decode(desk, MP3, { ...LIMITS, timeoutMs: 60_000 }));
   const settled = Promise.allSettled(files);
   expect(await desk.cut(NOTHING, 1)).toEqual([]);
   await desk.close();
@@ -189,12 +205,68 @@ test('A window never waits for a file that is being decoded', async () => {
 test('An aborted signal ends a decoding, whether it runs or waits', async () => {
   const desk = await openDesk({ ffmpeg: 'exec sleep 60' });
   const [first, second] = [new AbortController(), new AbortController()];
-  const running = desk.decode(MP3, LIMITS, first.signal);
-  const waiting = desk.decode(MP3, LIMITS, second.signal);
+  const running = decode(desk, MP3, LIMITS, first.signal);
+  const waiting = decode(desk, MP3, LIMITS, second.signal);
   second.abort(new Error('the second is cancelled'));
   await expect(waiting).rejects.toThrow('the second is cancelled');
   first.abort(new Error('the first is cancelled'));
   await expect(running).rejects.toThrow('the first is cancelled');
+});
+
+test('Waveforms never take more than the memory set aside for them, however many files wait', async () => {
+  // Two files of the longest allowed length fit.
+  const limits = { ...LIMITS, maxDurationS: 600 };
+  const budget = 2.5 * waveformBytes(limits.maxDurationS);
+  const desk = await openDesk({ decodings: 8, waveformBytes: budget });
+  const bytes = silentFlac({ seconds: 500, declaredSeconds: 0 });
+  expect(bytes.length).toBeLessThan(2000);
+  const before = process.memoryUsage.rss();
+  let [reserved, resident] = [0, 0];
+  const owners = Array.from({ length: 24 }, (_, i) => `tenant-${i % 3}`);
+  await Promise.all(
+    owners.map(async (owner) => {
+      const { release, durationS } = await desk.decode({ bytes, limits, owner });
+      expect(durationS).toBe(500);
+      reserved = Math.max(reserved, desk.waveformBytes);
+      resident = Math.max(resident, process.memoryUsage.rss() - before);
+      release();
+    }),
+  );
+  expect(reserved).toBeLessThanOrEqual(budget);
+  // All waveforms together take 370 MiB; those that were released may not have been collected yet.
+  expect(resident).toBeLessThan(250 << 20);
+  expect(desk.waveformBytes).toBe(0);
+});
+
+test('The memory of a waveform is free after its job was aborted, and after its decoding failed', async () => {
+  const desk = await openDesk();
+  const cancel = new AbortController();
+  await decode(desk, MP3, LIMITS, cancel.signal);
+  expect(desk.waveformBytes).toBeGreaterThan(0);
+  cancel.abort();
+  expect(desk.waveformBytes).toBe(0);
+  await expect(decode(desk, MP3, { ...LIMITS, maxDurationS: 1 })).rejects.toMatchObject({
+    code: 'too-large',
+  });
+  expect(desk.waveformBytes).toBe(0);
+});
+
+test('A desk has no room while a file waits for the decoder or the memory is taken, and says when it has', async () => {
+  const desk = await openDesk({
+    ffmpeg: 'exec sleep 60',
+    waveformBytes: 2 * waveformBytes(LIMITS.maxDurationS),
+  });
+  const says = new Promise<void>((resolve) => desk.onRoom(resolve));
+  const cancel = new AbortController();
+  expect(desk.hasRoom(LIMITS.maxDurationS)).toBe(true);
+  const files = [0, 1].map((i) =>
+    desk.decode({ bytes: MP3, limits: LIMITS, owner: `${i}`, signal: cancel.signal }),
+  );
+  expect(desk.hasRoom(LIMITS.maxDurationS)).toBe(false);
+  cancel.abort(new Error('cancelled'));
+  await says;
+  await Promise.allSettled(files);
+  expect(desk.hasRoom(LIMITS.maxDurationS)).toBe(true);
 });
 
 test('A check of the decoder returns its fault, which is kept until a check succeeds', async () => {
@@ -202,7 +274,7 @@ test('A check of the decoder returns its fault, which is kept until a check succ
   expect(await desk.checkDecoder()).toBeUndefined();
   const without = await openDesk({ ffmpeg: 'exec /no/such/program' });
   expect(without.decoderProblem).toBeUndefined();
-  await expect(without.decode(MP3, LIMITS)).rejects.toMatchObject({ code: 'unavailable' });
+  await expect(decode(without, MP3, LIMITS)).rejects.toMatchObject({ code: 'unavailable' });
   expect(without.decoderProblem).toContain('ffmpeg is missing');
   expect(await without.checkDecoder()).toContain('ffmpeg is missing');
   const broken = await openDesk({ ffmpeg: 'exit 1' });
@@ -211,7 +283,7 @@ test('A check of the decoder returns its fault, which is kept until a check succ
 
 test('A thread that cannot start is an internal error', async () => {
   const entry = new URL('no-such-thread.js', import.meta.url);
-  const desk = new AudioDesk({ threads: 1, decodings: 1, entry });
+  const desk = new AudioDesk({ threads: 1, decodings: 1, waveformBytes: 1, entry });
   onTestFinished(() => desk.close());
   await expect(desk.cut(NOTHING, 1)).rejects.toMatchObject({ code: 'internal' });
 });

@@ -91,8 +91,12 @@ export class EngineSide implements JobRunner {
     return this.#served.serves(group);
   }
 
+  /** A speech job is claimed only where its audio can be decoded soon; until then another worker may have room. */
   room(group: string): Room {
-    return this.#laneRows.room(group);
+    const room = this.#laneRows.room(group);
+    const maxAudioS = this.#served.maxAudioS(group);
+    const canDecode = maxAudioS === undefined || this.#parts.audio.hasRoom(maxAudioS);
+    return canDecode ? room : { ...room, freeRows: 0 };
   }
 
   usualJobs(group: string, rows: number): number {
@@ -121,6 +125,7 @@ export class EngineSide implements JobRunner {
   async start(listener: JobRunnerListener): Promise<void> {
     const { audio, log } = this.#parts;
     this.#listener = listener;
+    audio.onRoom(() => listener.onRoom());
     this.#progress.start((run, outcome) => this.#progressWritten(run, outcome));
     await this.#supervisor.start({
       isBusy: () => this.#runs.engineIsBusy,

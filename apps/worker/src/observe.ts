@@ -25,6 +25,8 @@ export function observeWorker(metrics: Metrics<'worker'>): WorkerObserver {
       metrics.windowsPerBatch.observe(labels, samples.length);
       if (calls > 0) metrics.inferenceCompute.observe({ ...labels, stage: 'write' }, ms / calls / 1000);
     },
+    decoded: (ms) => metrics.audioDecode.observe(ms / 1000),
+    decodeRefused: (code) => metrics.audioRefused.inc({ code }),
     ended: (run, end) => {
       if (end) countEnd(metrics, run, end);
     },
@@ -100,6 +102,7 @@ export function readGaugesOf(
       const [model, version] = ref.split('@');
       metrics.modelAvailable.set({ model, version }, isOpen ? 1 : 0);
     }
+    metrics.waveformBytes.set(worker.waveformBytes);
     for (const quantile of [0.5, 0.99, 1]) {
       metrics.eventLoopDelay.set({ quantile: String(quantile) }, delay.percentile(quantile * 100) / 1e9);
     }

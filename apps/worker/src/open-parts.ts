@@ -49,6 +49,8 @@ export async function openParts(
     audio: new AudioDesk({
       threads: AUDIO_THREADS,
       decodings: DECODINGS,
+      waveformBytes: config.LEHR_WAVEFORM_MB * MB,
+      observe,
       entry: new URL('./audio/audio-thread.js', import.meta.url),
     }),
     fetchAudio: fetchAudioFrom(store, config),

@@ -4,7 +4,7 @@ import type { ObjectStore } from '@lehr/shared/objects';
 import type { GroupQueues } from '@lehr/shared/queue';
 import type { JobRecord, RecordStore } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
-import type { AudioDesk } from './audio/audio-desk.ts';
+import type { AudioDesk, DecodeObserver } from './audio/audio-desk.ts';
 import type { DecoderProgressMessage, FromEngine } from './engine/protocol.ts';
 import type { FetchAudio } from './runs/audio-source.ts';
 import type { JobRun } from './runs/job-run.ts';
@@ -51,7 +51,7 @@ export const WORKER_TIMES: WorkerTimes = {
 };
 
 /** The events that the metrics of a worker are made from. */
-export interface WorkerObserver {
+export interface WorkerObserver extends DecodeObserver {
   stepped(message: Extract<FromEngine, { type: 'stepped' }>): void;
   decoderProgress(message: DecoderProgressMessage): void;
   /** `end` is the end that this worker wrote; undefined when it wrote none. */

@@ -56,6 +56,10 @@ export class Worker {
     return this.#queueSide.leases;
   }
 
+  get waveformBytes(): number {
+    return this.#parts.audio.waveformBytes;
+  }
+
   get engineRestarts(): number {
     return this.#engineSide.restarts;
   }

@@ -222,6 +222,28 @@ export const METRICS = {
     apps: ['worker'],
     labels: ['model', 'version'],
   },
+  audioDecode: {
+    name: 'lehr_audio_decode_seconds',
+    kind: 'histogram',
+    help: 'Decoding one audio file, without the wait for its turn.',
+    apps: ['worker'],
+    labels: [],
+    buckets: RUN_S,
+  },
+  audioRefused: {
+    name: 'lehr_audio_refused_total',
+    kind: 'counter',
+    help: 'Audio files that were not decoded to their end, by code (invalid-audio, too-large, unavailable).',
+    apps: ['worker'],
+    labels: ['code'],
+  },
+  waveformBytes: {
+    name: 'lehr_waveform_bytes',
+    kind: 'gauge',
+    help: 'Memory that decoded audio takes, or may take while it is decoded; at most LEHR_WAVEFORM_MB.',
+    apps: ['worker'],
+    labels: [],
+  },
   realTimeFactor: {
     name: 'lehr_real_time_factor',
     kind: 'histogram',

@@ -3,15 +3,16 @@
  * A process or thread that dies or hangs fails its own task only: waveforms are shared memory that the parent holds, and the next task
  * gets a new process or thread.
  */
-import { LehrError } from '@lehr/shared';
+import { type ErrorCode, LehrError } from '@lehr/shared';
 import type { AudioAnswer, AudioTask } from './audio-protocol.ts';
 import { type AudioLimits, type DecodedAudio, decodeAudio } from './decode.ts';
 import { ffmpegProblem } from './ffmpeg-check.ts';
 import type { LogMelConfig } from './log-mel.ts';
 import { RunningThread } from './running-thread.ts';
 import type { SampleRange } from './silence.ts';
-import { Slots } from './slots.ts';
-import type { Waveform } from './waveform.ts';
+import { type SlotRequest, Slots } from './slots.ts';
+import { sizeOf, type Waveform, waveformBytes } from './waveform.ts';
+import { WaveformMemory } from './waveform-memory.ts';
 
 export type { SampleRange } from './silence.ts';
 
@@ -22,8 +23,32 @@ export interface AudioDeskOptions {
   readonly entry: URL;
   /** Files that are decoded at the same time. */
   readonly decodings: number;
+  /** For the waveforms of all files. */
+  readonly waveformBytes: number;
+  readonly observe?: DecodeObserver;
   /** The program to run; ffmpeg from PATH when not given. */
   readonly ffmpeg?: string;
+}
+
+export interface DecodeObserver {
+  /** `ms` is without the wait for a slot. */
+  decoded(ms: number): void;
+  /** Not called for a file whose decoding was aborted. */
+  decodeRefused(code: ErrorCode): void;
+}
+
+/** One file to decode. */
+export interface DecodeRequest {
+  readonly bytes: Uint8Array;
+  readonly limits: AudioLimits;
+  /** Owners take turns at the decoder. */
+  readonly owner: string;
+  readonly signal?: AbortSignal;
+}
+
+/** A decoded file. Its waveform counts in the memory for waveforms until `release` is called or the signal of its request aborts. */
+export interface HeldAudio extends DecodedAudio {
+  readonly release: () => void;
 }
 
 type Answer = Exclude<AudioAnswer, { type: 'failed' }>;
@@ -34,34 +59,47 @@ export class AudioDesk {
   readonly #tasks: Slots;
   readonly #threads = new Set<RunningThread>();
   readonly #closing = new AbortController();
+  readonly #memory: WaveformMemory;
   #idle: RunningThread[] = [];
+  #onRoom: () => void = () => {};
   #decoderProblem: string | undefined;
   #check: Promise<string | undefined> | undefined;
 
   constructor(options: AudioDeskOptions) {
     this.#options = options;
-    this.#decodings = new Slots(options.decodings);
+    this.#memory = new WaveformMemory(options.waveformBytes);
+    this.#decodings = new Slots(options.decodings, this.#memory);
     this.#tasks = new Slots(options.threads);
   }
 
   /**
-   * Any file to a 16 kHz mono waveform, freed with its last reference. Rejects as decodeAudio does, and with the reason of the signal
-   * when it aborts.
+   * Any file to a 16 kHz mono waveform, once there is a slot and the memory for the longest that is allowed. Rejects as decodeAudio does,
+   * and with the reason of the signal when it aborts.
    */
-  decode(bytes: Uint8Array, limits: AudioLimits, signal?: AbortSignal): Promise<DecodedAudio> {
+  async decode({ bytes, limits, owner, signal }: DecodeRequest): Promise<HeldAudio> {
     const closing = this.#closing.signal;
     const end = signal ? AbortSignal.any([signal, closing]) : closing;
-    const { ffmpeg } = this.#options;
-    const decode = async (): Promise<DecodedAudio> => {
-      try {
-        return await decodeAudio(bytes, limits, { signal: end, ...(ffmpeg && { ffmpeg }) });
-      } catch (error) {
-        if (error instanceof LehrError && error.code === 'unavailable' && !end.aborted)
-          this.#decoderProblem = error.message;
-        throw error;
-      }
-    };
-    return this.#decodings.run(decode, end);
+    const reserved = { owner, size: waveformBytes(limits.maxDurationS) };
+    try {
+      return await this.#decodings.run(() => this.#decodeNow(bytes, limits, reserved, end), end, reserved);
+    } finally {
+      this.#onRoom();
+    }
+  }
+
+  /** Whether a file of this length would be decoded soon: no other file waits for a slot, and there is memory for its waveform. */
+  hasRoom(maxDurationS: number): boolean {
+    return !this.#decodings.isFull && this.#memory.hasRoom(waveformBytes(maxDurationS));
+  }
+
+  /** Calls the function whenever `hasRoom` may have changed to true. */
+  onRoom(listener: () => void): void {
+    this.#onRoom = listener;
+  }
+
+  /** The memory that waveforms take, or may take while they are decoded. */
+  get waveformBytes(): number {
+    return this.#memory.usedBytes;
   }
 
   /** Why files cannot be decoded here, in a sentence, as far as a check or a decoding has shown. */
@@ -106,6 +144,43 @@ export class AudioDesk {
   async close(): Promise<void> {
     this.#closing.abort(new LehrError('unavailable', 'The worker is shutting down.'));
     await Promise.all([...this.#threads].map((thread) => thread.close()));
+  }
+
+  /** `reserved` has been taken for the waveform. */
+  async #decodeNow(
+    bytes: Uint8Array,
+    limits: AudioLimits,
+    reserved: SlotRequest,
+    signal: AbortSignal,
+  ): Promise<HeldAudio> {
+    const { ffmpeg, observe } = this.#options;
+    const startedAt = performance.now();
+    const { owner } = reserved;
+    let held = reserved.size;
+    const keep = (size: number): void => {
+      this.#memory.give({ owner, size: held - size });
+      held = size;
+      this.#decodings.look();
+    };
+    try {
+      const decoded = await decodeAudio(bytes, limits, { signal, ...(ffmpeg && { ffmpeg }) });
+      observe?.decoded(performance.now() - startedAt);
+      keep(sizeOf(decoded.waveform));
+      const release = (): void => {
+        keep(0);
+        this.#onRoom();
+      };
+      signal.throwIfAborted();
+      signal.addEventListener('abort', release);
+      return { ...decoded, release };
+    } catch (error) {
+      keep(0);
+      if (error instanceof LehrError && !signal.aborted) {
+        if (error.code === 'unavailable') this.#decoderProblem = error.message;
+        observe?.decodeRefused(error.code);
+      }
+      throw error;
+    }
   }
 
   async #perform<Task extends AudioTask>(task: Task): Promise<Extract<Answer, { type: Task['type'] }>> {

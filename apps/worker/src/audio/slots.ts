@@ -1,36 +1,116 @@
-/** A number of slots; a task takes one and waits while there is none. First come, first served. */
-export class Slots {
-  #free: number;
-  readonly #waiting = new Set<() => void>();
+/** Who a task is for, and how much it takes of a limited supply. */
+export interface SlotRequest {
+  readonly owner: string;
+  readonly size: number;
+}
 
-  constructor(count: number) {
+/** What tasks take from when they start. It may grow at any time; then `Slots.look` must be called. */
+export interface Supply {
+  fits(request: SlotRequest): boolean;
+  take(request: SlotRequest): void;
+}
+
+const UNLIMITED: Supply = { fits: () => true, take: () => {} };
+const NO_OWNER: SlotRequest = { owner: '', size: 0 };
+
+interface Waiting {
+  readonly request: SlotRequest;
+  readonly start: () => void;
+}
+
+/**
+ * A number of slots; a task takes one and waits while there is none, or while the supply does not suffice. Owners take turns: a free
+ * slot goes to the owner with the fewest running tasks, and among those to the one that has waited longest for its turn. So the task
+ * of one owner waits for one running task of another owner, however many more that one has in line.
+ */
+export class Slots {
+  readonly #supply: Supply;
+  #free: number;
+  readonly #running = new Map<string, number>();
+  /** The waiting tasks of each owner, first come, first served. Owners in the order of their turns. */
+  readonly #waiting = new Map<string, Set<Waiting>>();
+
+  constructor(count: number, supply: Supply = UNLIMITED) {
     this.#free = count;
+    this.#supply = supply;
+  }
+
+  /** Whether a task waits for a slot, and not only for the supply. */
+  get isFull(): boolean {
+    return (
+      this.#free === 0 && [...this.#waiting.values()].some(([{ request }]) => this.#supply.fits(request))
+    );
   }
 
   /** Runs the task in a slot. Rejects with the signal's reason when it aborts before there is one. */
-  async run<Result>(task: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
+  async run<Result>(
+    task: () => Promise<Result>,
+    signal: AbortSignal,
+    request: SlotRequest = NO_OWNER,
+  ): Promise<Result> {
     signal.throwIfAborted();
-    if (this.#free > 0) this.#free -= 1;
-    else await this.#next(signal);
+    const started = this.#next(signal, request);
+    this.look();
+    await started;
     try {
       return await task();
     } finally {
-      const [next] = this.#waiting;
-      if (next) next();
-      else this.#free += 1;
+      this.#release(request.owner);
     }
   }
 
-  #next(signal: AbortSignal): Promise<void> {
+  /** Starts what can start. */
+  look(): void {
+    while (this.#free > 0 && this.#startNext());
+  }
+
+  #release(owner: string): void {
+    this.#free += 1;
+    // Chosen while the task that ends still counts: the turn of its owner is over.
+    this.look();
+    const left = this.#runningOf(owner) - 1;
+    if (left > 0) this.#running.set(owner, left);
+    else this.#running.delete(owner);
+  }
+
+  #startNext(): boolean {
+    let next: [string, Set<Waiting>] | undefined;
+    for (const entry of this.#waiting) {
+      const [owner, [first]] = entry;
+      if (next && this.#runningOf(owner) >= this.#runningOf(next[0])) continue;
+      if (this.#supply.fits(first.request)) next = entry;
+    }
+    if (!next) return false;
+    const [owner, tasks] = next;
+    // The owner's next turn comes after those of all others.
+    this.#waiting.delete(owner);
+    this.#waiting.set(owner, tasks);
+    const [{ request, start }] = tasks;
+    this.#free -= 1;
+    this.#running.set(owner, this.#runningOf(owner) + 1);
+    this.#supply.take(request);
+    start();
+    return true;
+  }
+
+  #runningOf(owner: string): number {
+    return this.#running.get(owner) ?? 0;
+  }
+
+  #next(signal: AbortSignal, request: SlotRequest): Promise<void> {
+    const { owner } = request;
     return new Promise((resolve, reject) => {
+      const tasks = this.#waiting.get(owner) ?? new Set();
       const settle = (conclude: () => void): void => {
-        this.#waiting.delete(start);
+        tasks.delete(task);
+        if (tasks.size === 0) this.#waiting.delete(owner);
         signal.removeEventListener('abort', abort);
         conclude();
       };
-      const start = (): void => settle(resolve);
+      const task: Waiting = { request, start: () => settle(resolve) };
       const abort = (): void => settle(() => reject(signal.reason));
-      this.#waiting.add(start);
+      tasks.add(task);
+      this.#waiting.set(owner, tasks);
       signal.addEventListener('abort', abort);
     });
   }

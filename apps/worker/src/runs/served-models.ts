@@ -39,6 +39,13 @@ export class ServedModels implements LaneDefaults {
     return rowsPerSample(model?.defaults.guidance ?? Number.POSITIVE_INFINITY);
   }
 
+  /** The longest audio that a job of a speech group may have, in seconds; undefined for other groups. */
+  maxAudioS(queue: string): number | undefined {
+    const group = parseGroupQueueName(queue);
+    const model = group && this.#registry.find(group.model)?.model;
+    return model?.task === 'whisper' ? model.limits.max_audio_s : undefined;
+  }
+
   #find(queue: string): OpenedModel | undefined {
     const group = parseGroupQueueName(queue);
     return group && this.#opened().find(({ ref }) => ref === formatModelRef(group.model));

@@ -69,6 +69,8 @@ export class SpeechRun extends JobRun {
   #begun = 0;
   #ended = 0;
   #waveform: Waveform | undefined;
+  /** Gives back the memory of the waveform. */
+  #release: () => void = () => {};
   #builder: TranscriptBuilder | undefined;
   #marks = { fetched: 0, decoded: 0, transcribed: 0, stored: 0 };
   #output: object | undefined;
@@ -124,7 +126,8 @@ export class SpeechRun extends JobRun {
     const bytes = await fetchAudio(this.#input.audio, this.signal);
     this.#marks.fetched = clock.monotonic();
     const limits = { maxDurationS: maxAudioS, timeoutMs: DECODE_TIMEOUT_MS };
-    const decoded = await audio.decode(bytes, limits, this.signal);
+    const decoded = await audio.decode({ bytes, limits, owner: this.record.tenant, signal: this.signal });
+    this.#release = decoded.release;
     this.#marks.decoded = clock.monotonic();
     this.#waveform = decoded.waveform;
     this.#builder = new TranscriptBuilder(decoded.durationS, this.#input);
@@ -276,6 +279,7 @@ export class SpeechRun extends JobRun {
     }
     this.#marks.stored = clock.monotonic();
     this.#waveform = undefined;
+    this.#release();
     return [];
   }
 }

@@ -215,6 +215,10 @@ export const ENV = {
     .min(1, 'must be at least 1')
     .optional()
     .meta({ description: 'Threads of a model that runs on the CPU. Default: all cores.' }),
+  LEHR_WAVEFORM_MB: positive.default(1024).meta({
+    description:
+      'Memory of a worker for decoded audio, in megabytes. An hour takes 115; a file waits until there is room for the longest that its model allows.',
+  }),
   LEHR_WORKER_PORT: port
     .default(9464)
     .meta({ description: "Port of the worker's /metrics and /healthz; 0 takes a free one." }),

@@ -1,0 +1,83 @@
+import { expect, test } from 'vitest';
+import { Slots, type Supply } from './slots.ts';
+
+/** Tasks in the order in which they got their slot; `end` ends a running one. */
+function schedule(count: number, supply?: Supply) {
+  const slots = new Slots(count, supply);
+  const started: string[] = [];
+  const ends = new Map<string, () => void>();
+  const run = (name: string, owner: string, signal = new AbortController().signal): Promise<void> =>
+    slots.run(
+      () =>
+        new Promise<void>((resolve) => {
+          started.push(name);
+          ends.set(name, resolve);
+        }),
+      signal,
+      { owner, size: 1 },
+    );
+  const settle = () => new Promise(setImmediate);
+  const end = async (name: string): Promise<void> => {
+    ends.get(name)?.();
+    await settle();
+  };
+  return { slots, run, end, settle, started };
+}
+
+test('An owner with one task waits for one running task of another owner with fifty', async () => {
+  const { run, end, settle, started } = schedule(2);
+  for (let i = 0; i < 50; i++) void run(`a${i}`, 'a');
+  void run('b', 'b');
+  await settle();
+  expect(started).toEqual(['a0', 'a1']);
+  await end('a1');
+  expect(started).toEqual(['a0', 'a1', 'b']);
+});
+
+test('Owners take turns, and the tasks of one owner run in the order in which they came', async () => {
+  const { run, end, settle, started } = schedule(1);
+  for (const name of ['a0', 'a1', 'a2']) void run(name, 'a');
+  for (const name of ['b0', 'b1']) void run(name, 'b');
+  void run('c0', 'c');
+  await settle();
+  for (let i = 0; i < 6; i++) await end(started[i]);
+  expect(started).toEqual(['a0', 'b0', 'a1', 'c0', 'b1', 'a2']);
+});
+
+test('A task whose signal aborts while it waits is not run, and the next one is', async () => {
+  const { slots, run, end, started } = schedule(1);
+  void run('a0', 'a');
+  const cancel = new AbortController();
+  const waiting = run('b0', 'b', cancel.signal);
+  void run('c0', 'c');
+  expect(slots.isFull).toBe(true);
+  cancel.abort(new Error('cancelled'));
+  await expect(waiting).rejects.toThrow('cancelled');
+  await end('a0');
+  expect(started).toEqual(['a0', 'c0']);
+  expect(slots.isFull).toBe(false);
+});
+
+test('A task waits while the supply does not suffice, and tasks of other owners do not', async () => {
+  let isOpen = false;
+  const { slots, run, settle, started } = schedule(2, {
+    fits: ({ owner }) => owner !== 'a' || isOpen,
+    take: () => {},
+  });
+  void run('a0', 'a');
+  void run('b0', 'b');
+  await settle();
+  expect(started).toEqual(['b0']);
+  expect(slots.isFull).toBe(false);
+  isOpen = true;
+  slots.look();
+  await settle();
+  expect(started).toEqual(['b0', 'a0']);
+});
+
+test('A slot is free again after a task that fails', async () => {
+  const { signal } = new AbortController();
+  const slots = new Slots(1);
+  await expect(slots.run(() => Promise.reject(new Error('failed')), signal)).rejects.toThrow('failed');
+  expect(await slots.run(async () => 'done', signal)).toBe('done');
+});

@@ -1,0 +1,46 @@
+/**
+ * The memory for the waveforms of a worker. The most that a file can take is reserved before it is decoded; what it does not take is
+ * freed after that, and the rest when its job is over.
+ */
+import type { SlotRequest, Supply } from './slots.ts';
+
+/** An owner that holds this part of the memory gets no more, so that its long files leave room for those of others. */
+const OWNER_SHARE = 1 / 2;
+
+export class WaveformMemory implements Supply {
+  readonly #bytes: number;
+  readonly #held = new Map<string, number>();
+  #used = 0;
+
+  constructor(bytes: number) {
+    this.#bytes = bytes;
+  }
+
+  /** Reserved or in use. */
+  get usedBytes(): number {
+    return this.#used;
+  }
+
+  /** A waveform that is too large for the limit fits when there is no other. */
+  fits({ owner, size }: SlotRequest): boolean {
+    const held = this.#held.get(owner) ?? 0;
+    return this.hasRoom(size) && (held === 0 || held < this.#bytes * OWNER_SHARE);
+  }
+
+  /** Whether so many bytes are left for some owner. */
+  hasRoom(size: number): boolean {
+    return this.#used === 0 || this.#used + size <= this.#bytes;
+  }
+
+  take({ owner, size }: SlotRequest): void {
+    this.#used += size;
+    const held = (this.#held.get(owner) ?? 0) + size;
+    if (held > 0) this.#held.set(owner, held);
+    else this.#held.delete(owner);
+  }
+
+  /** Gives back a part of what was taken. */
+  give({ owner, size }: SlotRequest): void {
+    this.take({ owner, size: -size });
+  }
+}
