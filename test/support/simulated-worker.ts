@@ -8,7 +8,7 @@ import { Worker } from '../../apps/worker/src/worker.ts';
 import { WORKER_TIMES, type WorkerTimes } from '../../apps/worker/src/worker-parts.ts';
 import { createLog, newWorkerId, parseRegistry, systemClock } from '../../packages/shared/src/index.ts';
 import { openObjectStore } from '../../packages/shared/src/objects/index.ts';
-import { GroupQueues } from '../../packages/shared/src/queue/index.ts';
+import { GroupQueues, Repricer } from '../../packages/shared/src/queue/index.ts';
 import { RecordStore } from '../../packages/shared/src/records/index.ts';
 import { keysOf, openRedis, redisReady } from '../../packages/shared/src/redis/index.ts';
 import { measureOwnDelay } from './own-delay.ts';
@@ -45,6 +45,7 @@ const worker = new Worker({
   keys,
   queues: await GroupQueues.open(commands, keys, settings),
   records: new RecordStore(commands, keys, { retentionMs: 3_600_000 }),
+  repricer: new Repricer(commands, keys),
   store: await openObjectStore({
     kind: 'folder',
     root: join(settings.home, 'objects'),

@@ -13,6 +13,7 @@ import { ProgressWriter } from './fleet/progress.ts';
 import { LaneSpeeds } from './fleet/speeds.ts';
 import { type LaneStatus, laneStatus } from './fleet/worker-status.ts';
 import { logModel, logUnavailable } from './log-model.ts';
+import { type ChargeAudio, chargeAudio } from './runs/charge-audio.ts';
 import type { JobRun } from './runs/job-run.ts';
 import type { JobRunner, JobRunnerListener } from './runs/job-runner.ts';
 import { LaneRows, type Room } from './runs/lane-rows.ts';
@@ -40,6 +41,7 @@ export class EngineSide implements JobRunner {
   readonly #partialText: PartialTextWriter;
   readonly #runs: Runs;
   readonly #speeds = new LaneSpeeds();
+  readonly #chargeAudio: ChargeAudio;
   #listener: JobRunnerListener | undefined;
 
   constructor(parts: EngineSideParts) {
@@ -53,6 +55,10 @@ export class EngineSide implements JobRunner {
     this.#previews = new Previews({ redis: parts.commands, keys: parts.keys, clock, log, send });
     this.#progress = new ProgressWriter({ records, clock, log, everyMs: times.progressEveryMs });
     this.#partialText = new PartialTextWriter(records, log);
+    this.#chargeAudio = chargeAudio({
+      repricer: parts.repricer,
+      lanes: () => this.lanes,
+    });
     this.#runs = new Runs({
       laneRows: this.#laneRows,
       progress: this.#progress,
@@ -108,6 +114,7 @@ export class EngineSide implements JobRunner {
       ...this.#parts,
       store: this.#parts.outputs,
       models: this.models,
+      chargeAudio: this.#chargeAudio,
       onText: (run, part) => this.#partialText.write(run, part),
     });
   }

@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { homeSecret, type Log, newWorkerId, objectsFolder, type Settings, systemClock } from '@lehr/shared';
 import { createEgress, parseAllowList } from '@lehr/shared/egress';
 import { type ObjectStore, openObjectStore } from '@lehr/shared/objects';
-import { GroupQueues } from '@lehr/shared/queue';
+import { GroupQueues, Repricer } from '@lehr/shared/queue';
 import { RecordStore } from '@lehr/shared/records';
 import { assertNoEviction, keysOf, openRedis, redisAddress, redisReady } from '@lehr/shared/redis';
 import { AudioDesk } from './audio/audio-desk.ts';
@@ -45,6 +45,7 @@ export async function openParts(
     keys,
     queues: await GroupQueues.open(commands, keys, leaseTimes),
     records: new RecordStore(commands, keys, { retentionMs: config.LEHR_RECORD_TTL_H * 3_600_000 }),
+    repricer: new Repricer(commands, keys),
     store,
     audio: new AudioDesk({
       threads: AUDIO_THREADS,

@@ -1,7 +1,7 @@
 /** The parts that a worker is built from. */
 import type { Clock, JobState, Log, Registry, Task, WorkerId } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
-import type { GroupQueues } from '@lehr/shared/queue';
+import type { GroupQueues, Repricer } from '@lehr/shared/queue';
 import type { JobRecord, RecordStore } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import type { AudioDesk, DecodeObserver } from './audio/audio-desk.ts';
@@ -19,6 +19,7 @@ export interface WorkerParts {
   readonly keys: Keys;
   readonly queues: GroupQueues;
   readonly records: RecordStore;
+  readonly repricer: Repricer;
   readonly store: ObjectStore;
   readonly registry: Registry;
   readonly engine: EngineOptions;

@@ -77,6 +77,7 @@ export {
   Registry,
   type WhisperModelEntry,
 } from './registry.ts';
+export { speechCostMs } from './speech-cost.ts';
 export {
   type FormattedTranscript,
   formatTranscript,

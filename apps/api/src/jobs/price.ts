@@ -8,6 +8,7 @@ import {
   groupQueueName,
   parseGroupQueueName,
   rowsPerSample,
+  speechCostMs,
   type TextToImageInput,
   type WorkerStatus,
 } from '@lehr/shared';
@@ -46,25 +47,26 @@ export function rowStepsPerSecond(group: DiffusionGroup, fleet: readonly WorkerS
   return rate / (group.width * group.height);
 }
 
-/** Seconds of audio per second of a T4 with a small Whisper in fp16 and several files in a batch. */
-const DEFAULT_AUDIO_S_PER_S = 20;
-/** Of speech as mp3 or ogg. A WAV has more bytes per second and is priced too high, which is the safe side. */
+/** Of speech as mp3 or ogg. A WAV has more bytes per second and is priced too high until it is decoded. */
 const BYTES_PER_AUDIO_S = 16_000;
 /** For audio of unknown size, given by URL. */
 const UNKNOWN_AUDIO_S = 30;
 
-/** Estimated engine ms of transcribing this many bytes, at least 1. A row-step of speech is one second of audio. */
+/**
+ * Estimated engine ms of transcribing this many bytes, at least 1. The worker charges the difference to the real cost when it has decoded
+ * them.
+ */
 export function priceOfSpeech(
   bytes: number | undefined,
   queue: string,
   fleet: readonly WorkerStatus[],
 ): number {
   const seconds = bytes === undefined ? UNKNOWN_AUDIO_S : bytes / BYTES_PER_AUDIO_S;
-  const lanes = fleet.flatMap((worker) => worker.lanes);
-  const measured = lanes.filter((lane) => lane.queue === queue && lane.row_steps_per_s > 0);
-  const rate =
-    measured.length > 0 ? mean(measured.map((lane) => lane.row_steps_per_s)) : DEFAULT_AUDIO_S_PER_S;
-  return Math.max(1, Math.round((seconds / rate) * 1000));
+  return speechCostMs(
+    seconds,
+    queue,
+    fleet.flatMap((worker) => worker.lanes),
+  );
 }
 
 const mean = (values: readonly number[]): number =>

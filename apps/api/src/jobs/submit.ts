@@ -6,6 +6,7 @@ import type { JobRecord, NewJob, RecordStore } from '@lehr/shared/records';
 import type { Caller } from '../auth/authenticator.ts';
 import type { FleetView } from '../fleet/fleet-view.ts';
 import type { Quota } from '../limits/quota.ts';
+import { budgetMs } from '../limits/quotas.ts';
 import type { StorageQuota } from '../limits/storage-quota.ts';
 import { type Hook, hookFields } from '../webhooks/hook.ts';
 import type { WebhookParts } from '../webhooks/parts.ts';
@@ -69,6 +70,7 @@ export async function submitJob(
     priority,
     // The nodes of a workflow have their own costs.
     cost: workflow ? 0 : cost,
+    payer: payerOf(caller),
     input,
     workflow,
     metadata,
@@ -101,6 +103,12 @@ export async function submitJob(
   await parts.quotas.refund(caller, cost);
   return { record, how: 'replay' };
 }
+
+const payerOf = ({ keyId, limits }: Caller): NewJob['payer'] => ({
+  key: keyId,
+  budget_ms: limits.cost_per_minute_s === null ? null : budgetMs(limits.cost_per_minute_s),
+  weight: limits.weight,
+});
 
 type Resolved = Omit<ResolvedWorkflow, 'workflow' | 'entries'> &
   Partial<Pick<ResolvedWorkflow, 'workflow' | 'entries'>>;

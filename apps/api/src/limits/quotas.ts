@@ -6,6 +6,7 @@
  * Redis there is no fallback limiter, because a job could not be stored either.
  */
 import type { Clock } from '@lehr/shared';
+import { BUDGET_LUA } from '@lehr/shared/queue';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Caller } from '../auth/authenticator.ts';
@@ -22,22 +23,20 @@ const MAX_LIMITERS = 1000;
 /**
  * A token bucket in place of the library's fixed window. A job is admitted when the bucket is not empty, and the bucket can go
  * into debt: a job that costs more than a full bucket is admitted too, and paid off over time.
- * KEYS[1] the key; ARGV[1] points to take (negative: to refund), ARGV[3] points of a full bucket, ARGV[4] seconds to fill it.
+ * KEYS[1] the key; ARGV[1] points to take (negative: to refund), ARGV[3] points of a full bucket.
  * Returns the points in use (more than a full bucket for a refusal) and the ms until the bucket is full (for a refusal: until it
  * is not empty).
  */
-const BUDGET_LUA = `
+const CHARGE_LUA = `${BUDGET_LUA}
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local taken, full = tonumber(ARGV[1]), tonumber(ARGV[3])
-local per_ms = full / (ARGV[4] * 1000)
-local known = redis.call('HMGET', KEYS[1], 'used', 'at')
-local used = math.max(0, (tonumber(known[1]) or 0) - (now - (tonumber(known[2]) or now)) * per_ms)
-if taken > 0 and used >= full then return { full + 1, math.ceil((used - full) / per_ms) + 1 } end
+local used = budget_used(KEYS[1], full, now)
+if taken > 0 and used >= full then
+  return { full + 1, math.ceil((used - full) * BUDGET_WINDOW_MS / full) + 1 }
+end
 used = math.max(0, used + taken)
-local ms = math.ceil(used / per_ms)
-redis.call('HSET', KEYS[1], 'used', used, 'at', now)
-redis.call('PEXPIRE', KEYS[1], ms + 1000)
+local ms = set_budget(KEYS[1], used, full, now)
 return { math.min(full, math.ceil(used)), ms }`;
 
 interface Penalty {
@@ -138,9 +137,9 @@ export class Quotas {
         new RateLimiterRedis({
           storeClient: this.#redis,
           keyPrefix: this.#keys.budget('').replace(/:$/, ''),
-          points: Math.round(seconds * 1000),
+          points: budgetMs(seconds),
           duration: WINDOW_S,
-          customIncrTtlLuaScript: BUDGET_LUA,
+          customIncrTtlLuaScript: CHARGE_LUA,
         }),
     );
   }
@@ -151,6 +150,9 @@ export class Quotas {
     return new QuotaError(message, quota);
   }
 }
+
+/** Points of a full budget: engine ms. */
+export const budgetMs = (secondsPerMinute: number): number => Math.round(secondsPerMinute * 1000);
 
 const budgetQuota = (seconds: number, { remainingPoints, msBeforeNext }: RateLimiterRes): Quota => ({
   limit: Math.max(1, Math.floor(seconds)),

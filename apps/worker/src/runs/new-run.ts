@@ -13,6 +13,7 @@ import type { AudioDesk } from '../audio/audio-desk.ts';
 import type { OutputStore } from '../delivery/output-store.ts';
 import type { OpenedModel } from '../engine/protocol.ts';
 import type { FetchAudio } from './audio-source.ts';
+import type { ChargeAudio } from './charge-audio.ts';
 import type { JobRun } from './job-run.ts';
 import { PictureRun } from './picture-run.ts';
 import { SpeechRun } from './speech-run.ts';
@@ -23,6 +24,7 @@ export interface RunParts {
   readonly clock: Clock;
   readonly audio: AudioDesk;
   readonly fetchAudio: FetchAudio;
+  readonly chargeAudio: ChargeAudio;
   readonly registry: Registry;
   /** The models that this worker has open. */
   readonly models: readonly OpenedModel[];

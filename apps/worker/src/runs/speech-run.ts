@@ -26,6 +26,7 @@ import type {
   WhisperSample,
 } from '../engine/protocol.ts';
 import type { FetchAudio } from './audio-source.ts';
+import type { ChargeAudio } from './charge-audio.ts';
 import { JobRun, type SampleResult, type SampleRun } from './job-run.ts';
 import { type TextPart, TranscriptBuilder } from './transcript-builder.ts';
 
@@ -34,6 +35,7 @@ export interface SpeechParts {
   readonly clock: Clock;
   readonly audio: AudioDesk;
   readonly fetchAudio: FetchAudio;
+  readonly chargeAudio: ChargeAudio;
   readonly abilities: WhisperAbilities;
   /** The longest audio that the model takes, in seconds. */
   readonly maxAudioS: number;
@@ -121,13 +123,14 @@ export class SpeechRun extends JobRun {
   }
 
   async begin(): Promise<readonly SampleRun[]> {
-    const { audio, clock, fetchAudio, abilities, maxAudioS } = this.#parts;
+    const { audio, chargeAudio, clock, fetchAudio, abilities, maxAudioS } = this.#parts;
     this.#checkAbilities();
     const bytes = await fetchAudio(this.#input.audio, this.signal);
     this.#marks.fetched = clock.monotonic();
     const limits = { maxDurationS: maxAudioS, timeoutMs: DECODE_TIMEOUT_MS };
     const decoded = await audio.decode({ bytes, limits, owner: this.record.tenant, signal: this.signal });
     this.#release = decoded.release;
+    await chargeAudio(this, decoded.durationS);
     this.#marks.decoded = clock.monotonic();
     this.#waveform = decoded.waveform;
     this.#builder = new TranscriptBuilder(decoded.durationS, this.#input);

@@ -158,6 +158,7 @@ export class WorkflowRunner {
       queue: node.queue,
       priority: parent.priority,
       cost: node.cost,
+      payer: parent.payer,
       input: node.input,
       metadata: {},
       deadline_at: parent.deadline_at,

@@ -110,6 +110,14 @@ export type WorkflowState = z.output<typeof WorkflowStateSchema>;
 export const DIALECTS = ['native', 'replicate'] as const;
 export type Dialect = (typeof DIALECTS)[number];
 
+/** What pays for a job, as it was when the job was admitted: the key and its budget, and the weight of its tenant. */
+export const PayerSchema = z.object({
+  key: z.string(),
+  /** Engine ms per minute; null for a key without a budget. */
+  budget_ms: z.number().nullable(),
+  weight: z.number(),
+});
+
 /** Where a job's webhooks go. `secret` is the tenant whose secrets sign them. */
 export const StoredWebhookSchema = z.object({
   url: z.string(),
@@ -128,8 +136,9 @@ const base = {
   /** The group queue the job waits in. */
   queue: z.string(),
   priority: z.enum(PRIORITY_CLASSES),
-  /** Estimated engine milliseconds. */
+  /** Estimated engine milliseconds. The one field that another script than transition.lua changes (queue/reprice.lua). */
   cost: number,
+  payer: json(PayerSchema).optional(),
   input: json(z.record(z.string(), z.unknown())),
   metadata: json(MetadataSchema),
   created_at: number,
@@ -196,6 +205,7 @@ export type NewJob = Pick<
   | 'queue'
   | 'priority'
   | 'cost'
+  | 'payer'
   | 'input'
   | 'metadata'
   | 'deadline_at'

@@ -1,4 +1,4 @@
-/** Records in Redis: written by transition.lua alone, parsed with their schema on the way out. */
+/** Records in Redis: written by transition.lua (and their cost by queue/reprice.lua), parsed with their schema on the way out. */
 import { readFileSync } from 'node:fs';
 import type { JobState } from '../contracts/job.ts';
 import { LehrError } from '../errors.ts';

@@ -1,0 +1,40 @@
+/** Charges a job what it really costs, once that is known (reprice.lua). Admission charged an estimate. */
+import { readFileSync } from 'node:fs';
+import type { LeaseToken } from '../ids.ts';
+import type { JobRecord } from '../records/index.ts';
+import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
+
+/** Functions for scripts that read or write the budget of a key. */
+export const BUDGET_LUA = readFileSync(new URL('./budget.lua', import.meta.url), 'utf8');
+const REPRICE_LUA = BUDGET_LUA + readFileSync(new URL('./reprice.lua', import.meta.url), 'utf8');
+
+export type Repriced =
+  | { readonly code: 'ok' | 'stale' }
+  /** The key owes this much for other jobs, more than its budget refills in a minute. */
+  | { readonly code: 'refused'; readonly owedMs: number };
+
+export class Repricer {
+  readonly #keys: Keys;
+  readonly #script: Script;
+
+  constructor(redis: Redis, keys: Keys) {
+    this.#keys = keys;
+    this.#script = defineScript(redis, 'lehrReprice', REPRICE_LUA);
+  }
+
+  /** One round trip. `cost` is in estimated engine ms. May be repeated: the same cost is charged once. */
+  async reprice(job: JobRecord, lease: LeaseToken, cost: number): Promise<Repriced> {
+    const { id, tenant, queue, priority, payer } = job;
+    const reply = await this.#script.run(
+      [
+        this.#keys.record(id),
+        this.#keys.fair(queue),
+        this.#keys.fairTags(queue, priority),
+        this.#keys.budget(payer?.key ?? 'none'),
+      ],
+      [lease, tenant, priority, cost, payer?.budget_ms ?? '', payer?.weight ?? 1],
+    );
+    const [code, owedMs] = reply as [Repriced['code'], number | undefined];
+    return code === 'refused' ? { code, owedMs: owedMs ?? 0 } : { code };
+  }
+}
