@@ -61,18 +61,7 @@ test('The worker may use the keys of jobs and queues, and none of API keys, webh
 const CHANNELS = ['changed', 'cancel'];
 /** Names in keysOf() of what no worker reads or writes. A new key belongs here, or into the list of the worker in users.acl. */
 const API_ONLY = [
-  ...[
-    'abandoned',
-    'apiKey',
-    'apiKeys',
-    'attempts',
-    'audit',
-    'budget',
-    'delivery',
-    'file',
-    'hookGone',
-    'hookPause',
-  ],
+  ...['abandoned', 'apiKey', 'apiKeys', 'attempts', 'audit', 'delivery', 'file', 'hookGone', 'hookPause'],
   ...['hookSecrets', 'idempotency', 'keyPeppers', 'probe', 'secretKeys', 'storage', 'stored', 'storedBytes'],
   ...['sweep', 'unanswered', 'undelivered'],
 ];
