@@ -21,6 +21,7 @@ const LONG = [
   'test/e2e/log-canary.test.ts',
   'test/worker/cancels.test.ts',
   'test/fuzz/fuzz.test.ts',
+  'test/neighbours/neighbours.test.ts',
   'test/contracts/object-store.test.ts',
 ];
 

@@ -111,7 +111,7 @@ export class Run {
   }
 
   async startRound(): Promise<void> {
-    this.#known = await knownOf(this.#target);
+    this.#known = await knownOf(this.#target, this.#target.attackerKey);
     await this.#target.probe();
   }
 

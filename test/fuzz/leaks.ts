@@ -5,7 +5,7 @@ import { ATTACKER_LIMITS, type Target } from './target.ts';
 
 /** Uploads that one tenant may have at once at an API process. */
 const UPLOAD_SLOTS = 8;
-const SETTLE_LIMIT_MS = 20_000;
+const SETTLE_LIMIT_MS = 60_000;
 
 /** A thing that the fuzzer exists to find. */
 export class Finding extends Error {}
@@ -18,22 +18,22 @@ interface PostedJob {
   readonly output?: { readonly images?: readonly { readonly url: string }[] };
 }
 
-/** Makes what requests may name: a finished job, a file, links and a key without use. */
-export async function knownOf({ ask, attackerKey, adminKey }: Target): Promise<Known> {
+/** Makes what requests with this key may name: a finished job, a file, links and a key without use. */
+export async function knownOf({ ask, adminKey }: Target, key: string): Promise<Known> {
   const body = { type: 'text-to-image', input: { prompt: 'a red circle' } };
-  const job = (await (await ask(attackerKey, 'POST', '/v1/jobs?wait=20', body)).json()) as PostedJob;
+  const job = (await (await ask(key, 'POST', '/v1/jobs?wait=20', body)).json()) as PostedJob;
   const form = new FormData();
   form.append('content', new Blob(['RIFF']), 'a.wav');
-  const file = (await (await ask(attackerKey, 'POST', '/v1/files', form)).json()) as { id: string };
+  const file = (await (await ask(key, 'POST', '/v1/files', form)).json()) as { id: string };
   const spare = (await (await ask(adminKey, 'POST', '/v1/keys', { tenant: 'spare' })).json()) as {
     id: string;
   };
-  const prediction = (await (await ask(attackerKey, 'GET', `/v1/predictions/${bare(job.id)}`)).json()) as {
+  const prediction = (await (await ask(key, 'GET', `/v1/predictions/${bare(job.id)}`)).json()) as {
     urls: { stream: string };
   };
   const targetOf = (url = 'http://lehr/objects/x'): string => new URL(url).pathname + new URL(url).search;
   return {
-    key: attackerKey,
+    key,
     admin: adminKey,
     job: job.id,
     prediction: bare(job.id),
@@ -102,15 +102,22 @@ async function allStreamsFit({ port, ask, attackerKey }: Target): Promise<boolea
   return responses.every(({ status }) => status === 200);
 }
 
-async function endJobs({ ask, attackerKey }: Target): Promise<void> {
-  for (const status of ['queued', 'running']) {
-    const page = (await (await ask(attackerKey, 'GET', `/v1/jobs?limit=100&status=${status}`)).json()) as {
-      data: { id: string }[];
-    };
-    for (const { id } of page.data) {
-      await (await ask(attackerKey, 'POST', `/v1/jobs/${id}/cancel`)).arrayBuffer();
-    }
-  }
+/** Cancels the jobs of the attacker, and waits until none of them runs any more. */
+export const endJobs = (target: Target): Promise<void> => eventually('jobs', () => noJobIsLeft(target));
+
+async function noJobIsLeft({ ask, attackerKey }: Target): Promise<boolean> {
+  const pages = await Promise.all(
+    ['queued', 'running'].map(async (status) => {
+      const page = await ask(attackerKey, 'GET', `/v1/jobs?limit=100&status=${status}`);
+      return ((await page.json()) as { data: { id: string }[] }).data;
+    }),
+  );
+  const jobs = pages.flat();
+  const cancels = jobs.map(async ({ id }) =>
+    (await ask(attackerKey, 'POST', `/v1/jobs/${id}/cancel`)).arrayBuffer(),
+  );
+  await Promise.all(cancels);
+  return jobs.length === 0;
 }
 
 /** Requests create keys, and the list of keys must not grow from round to round. */

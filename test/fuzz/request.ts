@@ -62,5 +62,5 @@ function pieceBytes(piece: Piece, known: Known): Buffer {
 }
 
 /** The text with the values in place of the names. */
-const named = (text: string, known: Known): string =>
+export const named = (text: string, known: Known): string =>
   text.replace(/__([a-z_]+?)__/g, (name, key: string) => (Object.hasOwn(known, key) ? known[key] : name));

@@ -1,4 +1,4 @@
-/** What the fuzzer attacks: API and worker as they ship, with their own Redis and folder, a probe in the API, and two tenants. */
+/** What is attacked: API and worker as they ship, with their own Redis and folder, a probe in the API, and two tenants. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -19,6 +19,13 @@ const path = (relativePath: string): string => fileURLToPath(new URL(relativePat
 /** Low, so that the attacker can use them up when the fuzzer checks that nothing of them leaked. */
 export const ATTACKER_LIMITS = { max_jobs: 100, max_streams: 20 };
 
+export interface TargetOptions {
+  /** Of the attacker's key. */
+  readonly limits?: Readonly<Record<string, number | null>>;
+  /** Seconds that a request may be held. Low for the fuzzer, which would take a held request for an unanswered one. */
+  readonly holdS?: number;
+}
+
 export interface Target {
   readonly port: number;
   readonly adminKey: string;
@@ -32,7 +39,10 @@ export interface Target {
   close(): Promise<void>;
 }
 
-export async function startTarget(): Promise<Target> {
+export async function startTarget({
+  limits = ATTACKER_LIMITS,
+  holdS = 2,
+}: TargetOptions = {}): Promise<Target> {
   const home = await mkdtemp(join(tmpdir(), 'lehr-fuzz-'));
   const redis = await startRedis();
   const [port, workerPort] = [await freePort(), await freePort()];
@@ -46,8 +56,7 @@ export async function startTarget(): Promise<Target> {
     LEHR_DEVICE: 'cpu',
     LEHR_ROW_CAP: '8',
     LEHR_THREADS: '1',
-    // Held requests end before the fuzzer takes them for unanswered ones.
-    LEHR_HOLD_S: '2',
+    LEHR_HOLD_S: `${holdS}`,
   };
   const probeFlags = [
     '--expose-gc',
@@ -89,7 +98,7 @@ export async function startTarget(): Promise<Target> {
   return {
     port,
     adminKey: ADMIN_KEY,
-    attackerKey: await keyOf('attacker', { limits: ATTACKER_LIMITS }),
+    attackerKey: await keyOf('attacker', { limits }),
     politeKey: await keyOf('polite', {}),
     errors,
     ask,

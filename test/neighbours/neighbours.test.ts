@@ -1,0 +1,44 @@
+/**
+ * One tenant attacks while another one works: the other one is always admitted and answered. How much slower it gets is measured by
+ * `npm run test:neighbours`, because the tests beside this one would distort the times.
+ */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { endJobs } from '../fuzz/leaks.ts';
+import { startTarget, type Target } from '../fuzz/target.ts';
+import { type OpenApiDocument, operationsOf } from '../support/openapi.ts';
+import { startAttacker } from './attacker.ts';
+import { ATTACKS } from './attacks.ts';
+import { POLITE_REQUESTS } from './polite-requests.ts';
+import { PoliteTenant } from './polite-tenant.ts';
+
+let target: Target;
+beforeAll(async () => {
+  target = await startTarget({ limits: {}, holdS: 60 });
+}, 180_000);
+afterAll(() => target?.close());
+
+test('The polite tenant asks every operation of the OpenAPI document', async () => {
+  const document = (await (await target.ask('', 'GET', '/openapi.json')).json()) as OpenApiDocument;
+  const operations = operationsOf(document).map(({ name }) => name);
+  expect(POLITE_REQUESTS.map(({ operation }) => operation).sort()).toEqual(operations.sort());
+});
+
+/** Audio is priced by its bytes, so that jobs of a few bytes and many seconds go before all others. */
+const OPEN = ['dear audio'];
+
+test.each(Object.keys(ATTACKS).filter((name) => !OPEN.includes(name)))(
+  'A polite tenant is admitted and answered on every route beside a tenant with this attack: %s',
+  async (name) => {
+    const tenant = new PoliteTenant(target);
+    await tenant.prepare();
+    const attacker = await startAttacker(name, { port: target.port, key: target.attackerKey, scale: 0.1 });
+    try {
+      expect((await tenant.ask(1)).refused).toEqual([]);
+    } finally {
+      await attacker.stop();
+      await endJobs(target);
+    }
+    expect(target.errors).toEqual([]);
+  },
+  240_000,
+);
