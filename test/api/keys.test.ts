@@ -188,6 +188,6 @@ test('The configured key works beside the stored keys and is not listed', async 
   });
   const list = ApiKeyListSchema.parse(await (await world.ask('GET', '/v1/keys')).json());
   expect(list.data.map(({ tenant }) => tenant)).toEqual(['acme']);
-  const nobody = { authenticate: async () => undefined };
+  const nobody = { authenticate: async () => undefined, find: async () => undefined };
   expect(await anyOf(nobody, world.parts.authenticator).authenticate('x')).toBeUndefined();
 });

@@ -193,7 +193,7 @@ describe('authentication', () => {
     const stranger = { tenant: 'stranger', scopes: new Set(['submit', 'read', 'cancel']) };
     const foreign = await apiWorld(server.url, {
       ...world.parts,
-      authenticator: { authenticate: async () => stranger as never },
+      authenticator: { authenticate: async () => stranger as never, find: async () => undefined },
     });
     const unknown = 'job_01jd3v9s6w0000000000000000';
     for (const [method, suffix] of [
@@ -218,7 +218,7 @@ describe('authentication', () => {
   test('A request without the needed scope is answered 403', async () => {
     const caller = { tenant: 'reader', scopes: new Set(['read']) };
     const world = await apiWorld(server.url, {
-      authenticator: { authenticate: async () => caller as never },
+      authenticator: { authenticate: async () => caller as never, find: async () => undefined },
     });
     expect((await world.ask('GET', '/v1/jobs')).status).toBe(200);
     const refused = await world.ask('POST', '/v1/jobs', '{');
@@ -280,6 +280,7 @@ describe('every answer', () => {
     const world = await apiWorld(server.url, {
       log,
       authenticator: {
+        find: async () => undefined,
         authenticate: async () => {
           throw new Error('password of the database is hunter2');
         },

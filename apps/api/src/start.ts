@@ -7,6 +7,7 @@ import { sweepAbandoned } from './calls/cancel-abandoned.ts';
 import { checkSecrets } from './check-secrets.ts';
 import { type ApiConfig, isLoopback } from './env.ts';
 import { sweepOutputs } from './files/sweep-outputs.ts';
+import { endRevokedStreams } from './follow/end-revoked.ts';
 import { countExpired } from './jobs/count-expired.ts';
 import { type Listeners, openListeners } from './listeners.ts';
 import { openParts } from './open-parts.ts';
@@ -61,6 +62,7 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
     janitor.start();
     const stopAbandonedSweep = sweepAbandoned(parts);
     const stopOutputSweep = sweepOutputs(parts, parts.outputTtlMs);
+    const stopRevokedCheck = endRevokedStreams(parts);
     log.info({ url, port, operationsPort, docs: `${url}/docs`, roles }, 'API is listening');
     const stop = async (): Promise<void> => {
       parts.waits.stop();
@@ -70,6 +72,7 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
         janitor.stop(),
         stopAbandonedSweep(),
         stopOutputSweep(),
+        stopRevokedCheck(),
         webhooks?.stop(CLOSE_GRACE_MS),
       ]);
       await parts.largeBodies.close();

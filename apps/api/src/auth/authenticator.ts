@@ -13,17 +13,23 @@ export interface Caller {
 export interface Authenticator {
   /** The caller with this key; undefined for an unknown key. */
   authenticate(key: string): Promise<Caller | undefined>;
+  /** The caller with this key id, while its key is valid. */
+  find(keyId: string): Promise<Caller | undefined>;
 }
 
 /** Tries each in order. */
 export function anyOf(...authenticators: readonly Authenticator[]): Authenticator {
+  const first = async (
+    ask: (each: Authenticator) => Promise<Caller | undefined>,
+  ): Promise<Caller | undefined> => {
+    for (const each of authenticators) {
+      const caller = await ask(each);
+      if (caller) return caller;
+    }
+    return undefined;
+  };
   return {
-    authenticate: async (key) => {
-      for (const each of authenticators) {
-        const caller = await each.authenticate(key);
-        if (caller) return caller;
-      }
-      return undefined;
-    },
+    authenticate: (key) => first((each) => each.authenticate(key)),
+    find: (keyId) => first((each) => each.find(keyId)),
   };
 }

@@ -25,5 +25,6 @@ export function configuredKey(apiKey: string): Authenticator {
   };
   return {
     authenticate: async (key) => (timingSafeEqual(digest(key), wanted) ? caller : undefined),
+    find: async (keyId) => (keyId === caller.keyId ? caller : undefined),
   };
 }

@@ -40,11 +40,16 @@ export class StoredKeys implements Authenticator {
     const match = this.#store.matchSecret(known.stored, text.secret);
     if (match === 'wrong') return undefined;
     const now = this.#clock.now();
-    const { expires_at, last_used_at } = known.stored;
-    if (expires_at !== undefined && expires_at <= now) return undefined;
+    if (isExpired(known, now)) return undefined;
+    const { last_used_at } = known.stored;
     const isOutdated = match === 'outdated';
     if (isOutdated || now - (last_used_at ?? 0) >= USE_STORED_EVERY_MS) this.#storeUse(text, now, isOutdated);
     return known.caller;
+  }
+
+  async find(keyId: string): Promise<Caller | undefined> {
+    const known = await this.#find(keyId);
+    return known && !isExpired(known, this.#clock.now()) ? known.caller : undefined;
   }
 
   #find(id: string): Promise<CachedKey | undefined> {
@@ -80,3 +85,6 @@ export class StoredKeys implements Authenticator {
       });
   }
 }
+
+const isExpired = ({ stored: { expires_at } }: CachedKey, now: number): boolean =>
+  expires_at !== undefined && expires_at <= now;

@@ -8,6 +8,7 @@ export const holderOf = ({ keyId, limits }: Caller): StreamHolder => ({
   name: `key ${keyId}`,
   label: 'This key',
   limit: limits.max_streams,
+  keyId,
 });
 
 /** The link streams of a tenant share the default limit of a key. */
@@ -17,32 +18,40 @@ export const linkHolderOf = (tenant: TenantId): StreamHolder => ({
   limit: DEFAULT_LIMITS.max_streams,
 });
 
+/** A counted stream. */
+export interface StreamPlace {
+  /** Ends the count. */
+  leave(): void;
+  /** Aborts when the stream must end early, because its key was revoked. */
+  readonly ended: AbortSignal;
+}
+
 /**
- * Counts the stream of this request from now on, so that parallel requests cannot pass the limit together. The returned function
- * ends the count; `eventStream` calls it at the end of the stream, and the end of the request calls it in any case. Throws
- * QuotaError when the limit is reached.
+ * Counts the stream of this request from now on, so that parallel requests cannot pass the limit together. `eventStream` ends the
+ * count at the end of the stream, and the end of the request ends it in any case. Throws QuotaError when the limit is reached.
  */
 export function enterStream(
   { method, signal }: Pick<Request, 'method' | 'signal'>,
   streams: Streams,
   holder: StreamHolder,
-): () => void {
+): StreamPlace {
+  const ended = new AbortController();
   // The stream of a HEAD request is never read, so nothing would end its count.
   if (method === 'HEAD') {
     streams.check(holder);
-    return () => {};
+    return { leave: () => {}, ended: ended.signal };
   }
-  const leave = streams.enter(holder);
+  const leave = streams.enter(holder, () => ended.abort());
   signal.addEventListener('abort', leave, { once: true });
-  return leave;
+  return { leave, ended: ended.signal };
 }
 
 /** For the steps between `enterStream` and the answer: a failure ends the count. */
-export async function orLeave<T>(leave: (() => void) | undefined, step: Promise<T>): Promise<T> {
+export async function orLeave<T>(place: StreamPlace | undefined, step: Promise<T>): Promise<T> {
   try {
     return await step;
   } catch (error) {
-    leave?.();
+    place?.leave();
     throw error;
   }
 }

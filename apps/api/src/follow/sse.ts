@@ -1,5 +1,6 @@
 /** Server-sent events (HTML Living Standard, 9.2). */
 import { randomInt } from 'node:crypto';
+import type { StreamPlace } from './enter-stream.ts';
 
 export interface ServerSentEvent {
   /** A client that reconnects sends it as `Last-Event-ID`. */
@@ -31,13 +32,15 @@ export function formatEvent({ id, event, data }: ServerSentEvent): string {
 /**
  * A body of the chunks that `open` yields. A chunk is taken only when the client has room for it, so a slow client slows its own
  * source and no other. `open` is called at the first read (a HEAD request reads nothing); its signal aborts when the client
- * disconnects. `onEnd` is called when the source ends or fails, and when the client disconnects, also before the first read.
+ * disconnects, or the place ends. The place is left when the source ends or fails, and when the client
+ * disconnects, also before the first read.
  */
 export function eventStream(
   open: (disconnected: AbortSignal) => AsyncGenerator<string>,
-  onEnd: () => void = () => {},
+  place?: StreamPlace,
 ): ReadableStream<Uint8Array> {
   const disconnected = new AbortController();
+  place?.ended.addEventListener('abort', () => disconnected.abort(), { once: true });
   const encoder = new TextEncoder();
   let chunks: AsyncGenerator<string> | undefined;
   return new ReadableStream(
@@ -48,12 +51,12 @@ export function eventStream(
           controller.enqueue(encoder.encode(`retry: ${randomInt(...RECONNECT_MS)}\n\n`));
           return;
         }
-        const { done, value } = await nextOf(chunks, onEnd);
+        const { done, value } = await nextOf(chunks, place);
         if (done) controller.close();
         else controller.enqueue(encoder.encode(value));
       },
       cancel: async () => {
-        onEnd();
+        place?.leave();
         disconnected.abort();
         await chunks?.return(undefined);
       },
@@ -64,14 +67,14 @@ export function eventStream(
 
 async function nextOf(
   chunks: AsyncGenerator<string>,
-  onEnd: () => void,
+  place: StreamPlace | undefined,
 ): Promise<IteratorResult<string, unknown>> {
   try {
     const next = await chunks.next();
-    if (next.done) onEnd();
+    if (next.done) place?.leave();
     return next;
   } catch (error) {
-    onEnd();
+    place?.leave();
     throw error;
   }
 }

@@ -10,7 +10,7 @@ import { holdUntilDone, type SucceededRecord } from '../../calls/hold.ts';
 import { type MadeJob, makeJob } from '../../calls/make-job.ts';
 import { atTheTop, type Names, nativeRequest } from '../../calls/names.ts';
 import type { StoredFile } from '../../files/files.ts';
-import { enterStream, holderOf, orLeave } from '../../follow/enter-stream.ts';
+import { enterStream, holderOf, orLeave, type StreamPlace } from '../../follow/enter-stream.ts';
 import { eventStream, SSE_HEADERS } from '../../follow/sse.ts';
 import type { ApiEnv } from '../../middleware/api-env.ts';
 import { requires } from '../../middleware/auth.ts';
@@ -112,11 +112,11 @@ function routeOf({ path, operationId, summary, fields }: AudioCall): RouteConfig
 
 async function answerCall(c: Context<ApiEnv>, parts: ApiParts, call: AudioCall): Promise<Response> {
   const headers = headersOf(c);
-  const { fields, file, leave } = await receive(c, parts, call);
-  const made = await orLeave(leave, makeAudioJob(c, parts, call, { fields, file, headers }));
-  if (leave) {
+  const { fields, file, place } = await receive(c, parts, call);
+  const made = await orLeave(place, makeAudioJob(c, parts, call, { fields, file, headers }));
+  if (place) {
     const mapper = transcriptEventMapper(async (record) => (await transcriptOf(parts, record)).text);
-    const stream = eventStream((disconnected) => callEvents(parts, made, mapper, disconnected), leave);
+    const stream = eventStream((disconnected) => callEvents(parts, made, mapper, disconnected), place);
     return c.body(stream, 200, { ...made.headers, ...SSE_HEADERS });
   }
   const record = await holdUntilDone(c, parts, made, holdMsOf(parts, headers));
@@ -133,8 +133,8 @@ function headersOf(c: Context<ApiEnv>): CallHeaders {
 interface Received {
   readonly fields: AudioFields;
   readonly file: StoredFile;
-  /** Of a streamed call: ends the count of its stream. */
-  readonly leave?: (() => void) | undefined;
+  /** Of a streamed call. */
+  readonly place?: StreamPlace | undefined;
 }
 
 /** Reads the whole body, checks it, and stores its file. */
@@ -144,12 +144,12 @@ async function receive(c: Context<ApiEnv>, { files, streams }: ApiParts, call: A
       const { filename: name, contentType, bytes } = audioFile(body);
       const fields = audioFields(call.fields, body);
       // Counted before the job is made, whose id a refused caller would not learn.
-      const leave =
+      const place =
         fields.stream === 'true' ? enterStream(c.req.raw, streams, holderOf(c.var.caller)) : undefined;
       return {
         fields,
-        leave,
-        file: await orLeave(leave, files.create(c.var.caller, { name, contentType, bytes })),
+        place,
+        file: await orLeave(place, files.create(c.var.caller, { name, contentType, bytes })),
       };
     });
   } catch (error) {

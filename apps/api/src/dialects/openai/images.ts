@@ -76,7 +76,7 @@ export function imageRoutes(app: Api, parts: ApiParts): void {
     const headers = c.req.valid('header');
     const request = nativeRequest(requestOf(body), NAMES);
     // Counted before the job is made, whose id a refused caller would not learn.
-    const leave = body.stream ? enterStream(c.req.raw, parts.streams, holderOf(c.var.caller)) : undefined;
+    const place = body.stream ? enterStream(c.req.raw, parts.streams, holderOf(c.var.caller)) : undefined;
     const making = makeJob(c, parts, {
       route: `POST ${PATH}`,
       body,
@@ -85,10 +85,10 @@ export function imageRoutes(app: Api, parts: ApiParts): void {
       cancelIfAbandoned: true,
       ...repeatOf(headers),
     });
-    const made = await orLeave(leave, making);
-    if (leave) {
+    const made = await orLeave(place, making);
+    if (place) {
       const mapper = imageEventMapper(parts, made.record, body.partial_images ?? 0);
-      const stream = eventStream((disconnected) => callEvents(parts, made, mapper, disconnected), leave);
+      const stream = eventStream((disconnected) => callEvents(parts, made, mapper, disconnected), place);
       // The types of zod-openapi know JSON answers only.
       return c.body(stream, 200, { ...made.headers, ...SSE_HEADERS }) as never;
     }
