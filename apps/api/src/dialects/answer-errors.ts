@@ -2,6 +2,7 @@
  * Answers every error in the dialect of its path. Details of internal errors stay in the log, under the request id that the
  * answer carries.
  */
+import type { HttpBindings } from '@hono/node-server';
 import {
   type ErrorCode,
   LehrError,
@@ -82,11 +83,20 @@ export function answerMethodNotAllowed(c: Context<ApiEnv>, methods: readonly str
 
 async function classify(error: Error, c: Context): Promise<LehrError> {
   if (error instanceof LehrError) return error;
+  if (isBrokenOff(c)) {
+    return new LehrError('invalid-request', 'The body ends before it is complete.', { cause: error });
+  }
   if (error instanceof HTTPException) return fromHono(error, c);
   if (isRedisOutage(error)) {
     return new LehrError('unavailable', 'The queue cannot be reached; try again.', { cause: error });
   }
   return toLehrError(error);
+}
+
+/** The caller has hung up while its body was read. Nobody gets this answer; it only keeps the log free of errors. */
+function isBrokenOff(c: Context): boolean {
+  const { incoming } = (c.env ?? {}) as Partial<HttpBindings>;
+  return incoming?.destroyed === true && !incoming.complete;
 }
 
 async function fromHono(error: HTTPException, c: Context): Promise<LehrError> {
