@@ -1,6 +1,7 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { listen } from '../../apps/api/src/listen.ts';
+import { systemClock } from '../../packages/shared/src/index.ts';
 import { API_KEY, type ApiWorld, apiWorld, problemOf } from '../support/api-world.ts';
 import { chromiumPath, launchBrowser, openPage } from '../support/browser.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
@@ -37,6 +38,25 @@ describe('board', () => {
     expect(await statusOf(basic('admin', 'guess'))).toBe(401);
     expect(await statusOf(basic('root', API_KEY))).toBe(401);
     expect((await world.app.request('/admin/queues/api/queues')).status).toBe(401);
+  });
+
+  test('Wrong passwords are slowed down: after ten of them the address is a 429, also with the right one', async () => {
+    let now = 0;
+    const world = await apiWorld(server.url, { clock: { ...systemClock, monotonic: () => now } });
+    const statusOf = async (password: string): Promise<number> => {
+      const headers = { authorization: basic('admin', password) };
+      return (await world.app.request('/admin/queues', { headers })).status;
+    };
+    for (let i = 0; i < 20; i++) expect(await statusOf(API_KEY)).toBe(200);
+    // Those that arrive together count as well.
+    const guesses = await Promise.all(Array.from({ length: 30 }, (_, i) => statusOf(`guess ${i}`)));
+    expect(guesses.filter((status) => status === 401)).toHaveLength(10);
+    expect(guesses.filter((status) => status === 429)).toHaveLength(20);
+    expect(await statusOf(API_KEY)).toBe(429);
+    // A request without a password is that of a browser that will ask for it.
+    expect((await world.app.request('/admin/queues')).status).toBe(401);
+    now = 60_000;
+    expect(await statusOf(API_KEY)).toBe(200);
   });
 
   test('The board also answers with a trailing slash', async () => {

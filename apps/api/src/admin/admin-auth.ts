@@ -3,6 +3,7 @@ import type { MiddlewareHandler } from 'hono';
 import { auth } from 'hono/utils/basic-auth';
 import type { Refusals } from '../audit/refusals.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
+import type { FailedLogins } from '../limits/failed-logins.ts';
 import { actorOf } from '../middleware/actor.ts';
 import type { ApiEnv } from '../middleware/api-env.ts';
 
@@ -13,17 +14,24 @@ const BEARER = /^Bearer +([\x21-\x7e]+) *$/i;
  * Requires a key with the scope `admin`: as a bearer token, or as the password of the user `admin` in a browser. Other keys are
  * noted in the audit log; a request without a key, such as the first one of a browser, is not.
  */
-export function requireAdmin(authenticator: Authenticator, refusals: Refusals): MiddlewareHandler<ApiEnv> {
+export function requireAdmin(
+  authenticator: Authenticator,
+  refusals: Refusals,
+  failedLogins: FailedLogins,
+): MiddlewareHandler<ApiEnv> {
   return async function requireAdmin(c, next) {
+    const address = actorOf(c).address ?? 'unknown';
     const basic = auth(c.req.raw);
     const [, bearer] = BEARER.exec(c.req.header('authorization') ?? '') ?? [];
     const key = basic?.username === USER ? basic.password : bearer;
+    if (key !== undefined) failedLogins.attempt(address);
     const caller = key === undefined ? undefined : await authenticator.authenticate(key);
     if (!caller) {
       if (key !== undefined || basic) refusals.note(actorOf(c), null);
       c.header('www-authenticate', 'Basic realm="Lehr", charset="UTF-8"');
       throw new LehrError('unauthenticated', `Sign in as "${USER}" with an API key as the password.`);
     }
+    failedLogins.succeeded(address);
     if (!caller.scopes.has('admin')) {
       refusals.note({ ...actorOf(c), keyId: caller.keyId }, caller.tenant);
       throw new LehrError('forbidden', 'This key does not have the right to administer.');

@@ -14,6 +14,7 @@ import { secureHeaders } from 'hono/secure-headers';
 import type { Api, ApiParts } from '../api.ts';
 import { Refusals } from '../audit/refusals.ts';
 import { answerErrors } from '../dialects/answer-errors.ts';
+import { FailedLogins } from '../limits/failed-logins.ts';
 import type { ApiEnv } from '../middleware/api-env.ts';
 import { requireAdmin } from './admin-auth.ts';
 
@@ -48,7 +49,7 @@ export function mountBoard(app: Api, parts: ApiParts): void {
         frameAncestors: ["'none'"],
       },
     }),
-    requireAdmin(authenticator, new Refusals(audit, clock, log)),
+    requireAdmin(authenticator, new Refusals(audit, clock, log), new FailedLogins(clock)),
     // Behind a proxy the origin of the page is the public URL.
     csrf({ origin: (origin, c) => [new URL(c.req.url).origin, new URL(publicUrl).origin].includes(origin) }),
   );
