@@ -6,10 +6,12 @@ import {
   METRICS,
   ModelListSchema,
   ModelSchema,
+  newWorkerId,
   QueueListSchema,
 } from '../../packages/shared/src/index.ts';
 import { redisNow } from '../../packages/shared/src/redis/index.ts';
 import { apiWorld, problemOf } from '../support/api-world.ts';
+import { keyHolder } from '../support/key-holder.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { within } from '../support/timeouts.ts';
 
@@ -102,6 +104,19 @@ describe('queues', () => {
     const least = before - Date.parse(created_at);
     expect(data[0].oldest_age_ms).toBeGreaterThanOrEqual(least - CLOCKS_MS);
     expect(data[0].oldest_age_ms).toBeLessThanOrEqual(least + (after - before) + CLOCKS_MS);
+  });
+
+  test('A key without the scope admin does not see the host names of workers', async () => {
+    const world = await apiWorld(server.url);
+    await world.worker.report({ id: newWorkerId('render-7.internal.example'), lanes: [LANE] });
+    const reader = await keyHolder(world, 'acme', { scopes: ['read'] });
+    await world.post();
+    const lanesOf = async (ask: typeof world.ask) =>
+      QueueListSchema.parse(await (await ask('GET', '/v1/queues')).json()).data[0].lanes;
+    const [shown] = await lanesOf(world.ask);
+    expect(shown.worker).toMatch(/^render-7-internal-example-[0-9a-z]{8}$/);
+    const [hidden] = await lanesOf(reader.ask);
+    expect(hidden).toEqual({ ...shown, worker: shown.worker.replace('render-7-internal-example', 'worker') });
   });
 
   test('The list of queues counts a new worker at once', async () => {

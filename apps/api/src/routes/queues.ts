@@ -40,7 +40,8 @@ const route = createRoute({
 export function queuesRoute(app: Api, parts: ApiParts): void {
   const { redis, keys, queues, backlog, maxWaitMs, registry } = parts;
   app.openapi(route, async (c) => {
-    const [depths, workers] = await Promise.all([readDepths(redis, keys, queues), readFleet(redis, keys)]);
+    const [depths, reports] = await Promise.all([readDepths(redis, keys, queues), readFleet(redis, keys)]);
+    const workers = c.var.caller.scopes.has('admin') ? reports : reports.map(withoutHost);
     const shown = await Promise.all(
       depths.map(async (depth) => {
         const group = parseGroupQueueName(depth.queue);
@@ -53,6 +54,12 @@ export function queuesRoute(app: Api, parts: ApiParts): void {
     return c.json({ object: 'list' as const, data, models: modelsOf(registry, data, workers) }, 200);
   });
 }
+
+/** The id of a worker starts with the name of its host, which tenants do not need to know. */
+const withoutHost = (worker: WorkerStatus): WorkerStatus => ({
+  ...worker,
+  id: worker.id.replace(/^.*(?=-)/, 'worker') as WorkerStatus['id'],
+});
 
 function present(
   depth: GroupDepth,

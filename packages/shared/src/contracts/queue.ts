@@ -30,7 +30,9 @@ export const QueueSchema = z
     lanes: z
       .array(
         z.object({
-          worker: z.string(),
+          worker: z.string().meta({
+            description: 'With a key of the scope `admin`, it starts with the host name of the worker.',
+          }),
           samples: z.int(),
           rows: z.int(),
           row_cap: z.int(),
