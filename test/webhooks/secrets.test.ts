@@ -69,14 +69,31 @@ test('After a rotation both secrets sign, the new one first, until the old one e
   await expect(verified(one, old)).rejects.toThrow();
 });
 
-test('A secret that is rotated often has at most four live versions', async () => {
+test('A fourth rotation within a day is refused, so that the first secret still signs until its day is over', async () => {
   const world = await webhookWorld(server.url);
   const secrets = secretsOf(world);
-  for (let i = 0; i < 10; i++) await secrets.rotate(ACME, SYSTEM_ACTOR);
-  expect(await secrets.signing(ACME)).toHaveLength(4);
+  const [first] = await secrets.signing(ACME);
+  for (let i = 0; i < 3; i++) await secrets.rotate(ACME, SYSTEM_ACTOR);
+  const signing = await secrets.signing(ACME);
+  expect(signing).toHaveLength(4);
+  expect(signing.at(-1)).toBe(first);
   const [current, ...old] = await secrets.list(ACME, SYSTEM_ACTOR);
   expect(current.expiresAt).toBeUndefined();
   for (const { expiresAt } of old) expect((expiresAt ?? 0) - Date.now()).toBeGreaterThan(86_000_000);
+  const until = new Date(old.at(-1)?.expiresAt ?? 0).toISOString();
+  await expect(secrets.rotate(ACME, SYSTEM_ACTOR)).rejects.toMatchObject({
+    code: 'conflict',
+    message: expect.stringContaining(until),
+  });
+  expect(await secrets.signing(ACME)).toEqual(signing);
+  // The day of the oldest one is over.
+  const key = world.keys.hookSecrets(ACME);
+  const stored = JSON.parse((await world.redis.get(key)) ?? '[]') as { expires_at?: number }[];
+  stored[3].expires_at = Date.now() - 1;
+  await world.redis.set(key, JSON.stringify(stored));
+  expect(await secrets.signing(ACME)).toEqual(signing.slice(0, 3));
+  await secrets.rotate(ACME, SYSTEM_ACTOR);
+  expect(await secrets.signing(ACME)).toEqual([expect.any(String), ...signing.slice(0, 3)]);
 });
 
 test('Redis never stores a secret in clear, neither in keys nor in its log nor in a dump', async () => {

@@ -11,7 +11,8 @@
 -- ARGV[4]  retention of the audit log, ms
 -- ARGV[5]  facts for the audit log, as JSON without the action
 --
--- Returns {1 or 0, list, actions}: 0 when 'show' was called for a secret that was shown before; the actions are in the audit log.
+-- Returns {1 or 0, list, actions}: 0 when 'show' was called for a secret that was shown before, and when 'rotate' would end a secret
+-- before its time; the actions are in the audit log.
 
 -- Each live secret adds a signature to every header.
 local MAX_LIVE = 4
@@ -24,12 +25,14 @@ for _, secret in ipairs(cjson.decode(redis.call('GET', KEYS[1]) or '[]')) do
   if #live < MAX_LIVE and (not secret.expires_at or secret.expires_at > now) then live[#live + 1] = secret end
 end
 
+-- Receivers still verify with the old ones: a rotation must not end any of them early.
+if ARGV[2] == 'rotate' and #live == MAX_LIVE then return { 0, cjson.encode(live), {} } end
+
 local changed = false
 local actions = {}
 if #live == 0 or ARGV[2] == 'rotate' then
   if live[1] then live[1].expires_at = now + tonumber(ARGV[3]) end
   table.insert(live, 1, { sealed = ARGV[1], created_at = now })
-  live[MAX_LIVE + 1] = nil
   actions[1] = ARGV[2] == 'rotate' and 'webhook-secret.rotated' or 'webhook-secret.created'
   changed = true
 end

@@ -96,10 +96,18 @@ export class WebhookSecrets {
     throw new LehrError('conflict', 'The secret was shown before. Rotate it to get a new one.');
   }
 
-  /** A new one, which signs from now on; the previous one signs as well for a day. */
+  /**
+   * A new one, which signs from now on; the previous one signs as well for a day. Throws `conflict` when so many secrets sign that
+   * one of them would have to stop before its day is over.
+   */
   async rotate(owner: TenantId, actor: Actor): Promise<ShownSecret> {
-    const { live } = await this.#run(owner, 'rotate', actor);
-    return this.#opened(live[0], owner);
+    const { granted, live } = await this.#run(owner, 'rotate', actor);
+    if (granted) return this.#opened(live[0], owner);
+    const until = new Date(live.at(-1)?.expires_at ?? 0).toISOString();
+    throw new LehrError(
+      'conflict',
+      `${live.length} secrets sign now, which is the most. Rotate again after ${until}, when the oldest one stops.`,
+    );
   }
 
   #opened({ sealed, created_at }: StoredSecret, owner: TenantId): ShownSecret {
