@@ -54,6 +54,22 @@ describe('OpenAPI document', () => {
     expect(documented.sort()).toEqual([...new Set(served)].sort());
   });
 
+  test('Every operation that a body can be sent to documents the answer to one that is too large', async () => {
+    const operations = operationsOf(await documentOf()).filter(
+      ({ path, method }) => method !== 'get' && (path.startsWith('/v1/') || path === '/t2i'),
+    );
+    expect(operations.length).toBeGreaterThan(15);
+    for (const { path, method, operation } of operations) {
+      expect(Object.keys(operation.responses), `${method} ${path}`).toContain('413');
+      const url = path.replace(/\{\w+\}/g, 'x');
+      const body = 'a'.repeat(16 * 1024 * 1024);
+      const headers = { 'content-length': String(body.length), 'content-type': 'application/json' };
+      const isUpload = path === '/v1/files' || path.startsWith('/v1/audio/');
+      const { status } = await world.ask(method.toUpperCase(), url, body, { headers });
+      expect(status, `${method} ${path}`).toBe(isUpload ? 415 : 413);
+    }
+  });
+
   test('Every operation of the OpenAPI document has a name, a summary and its problems', async () => {
     const operations = operationsOf(await documentOf());
     expect(new Set(operations.map(({ operation }) => operation.operationId)).size).toBe(operations.length);

@@ -988,6 +988,7 @@ export interface components {
             readonly breaker: "closed" | "partly-open" | "open";
             /** @description The running batches of the group. */
             readonly lanes: readonly {
+                /** @description With a key of the scope `admin`, it starts with the host name of the worker. */
                 readonly worker: string;
                 readonly samples: number;
                 readonly rows: number;
@@ -1571,6 +1572,15 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too large (`too-large`) */
+            readonly 413: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Internal error (`internal`) */
             readonly 500: {
                 headers: {
@@ -1641,6 +1651,15 @@ export interface operations {
             };
             /** @description Not found (`not-found`) */
             readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too large (`too-large`) */
+            readonly 413: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
@@ -2229,6 +2248,15 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too large (`too-large`) */
+            readonly 413: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Internal error (`internal`) */
             readonly 500: {
                 headers: {
@@ -2496,6 +2524,15 @@ export interface operations {
             };
             /** @description Not found (`not-found`) */
             readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too large (`too-large`) */
+            readonly 413: {
                 headers: {
                     readonly [name: string]: unknown;
                 };

@@ -54,7 +54,7 @@ const deleteRoute = createRoute({
   request: { params: IdParams },
   responses: {
     204: { description: 'The file is deleted.' },
-    ...problemsWithKey('not-found', 'storage-failed'),
+    ...problemsWithKey('not-found', 'too-large', 'storage-failed'),
   },
 });
 

@@ -86,7 +86,10 @@ const revokeRoute = createRoute({
   summary: 'Revoke a key',
   description: 'Every API process refuses it within a second. Jobs that were created with it continue.',
   request: { params: IdParams },
-  responses: { 204: { description: 'The key is revoked.' }, ...problemsWithKey('not-found') },
+  responses: {
+    204: { description: 'The key is revoked.' },
+    ...problemsWithKey('not-found', 'too-large'),
+  },
 });
 
 const unknownKey = (): LehrError => new LehrError('not-found', 'There is no such key.');

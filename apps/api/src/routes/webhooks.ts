@@ -56,7 +56,7 @@ const showRoute = createRoute({
   description:
     'It is shown only once. A receiver verifies the signature of a webhook with it. Takes no body.',
   middleware: requires('submit'),
-  responses: { 201: shownSecret('The secret.'), ...problemsWithKey('conflict') },
+  responses: { 201: shownSecret('The secret.'), ...problemsWithKey('conflict', 'too-large') },
 });
 
 const rotateRoute = createRoute({
@@ -65,9 +65,14 @@ const rotateRoute = createRoute({
   path: '/v1/webhooks/secret/rotate',
   operationId: 'rotateWebhookSecret',
   summary: 'Rotate your webhook secret',
-  description: 'The new secret signs from now on; the old one signs as well for a day. Takes no body.',
+  description:
+    'The new secret signs from now on; the old one signs as well for a day. At most four sign at once; a fifth is a 409 until the ' +
+    'oldest one stops. Takes no body.',
   middleware: requires('submit'),
-  responses: { 201: shownSecret('The new secret. It is shown only here.'), ...problemsWithKey() },
+  responses: {
+    201: shownSecret('The new secret. It is shown only here.'),
+    ...problemsWithKey('conflict', 'too-large'),
+  },
 });
 
 const testRoute = createRoute({

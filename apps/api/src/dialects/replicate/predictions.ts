@@ -43,7 +43,10 @@ const cancelRoute = createRoute({
   description: 'Takes no body. A running prediction stops at its next step; one that is over is not changed.',
   middleware: requires('cancel'),
   request: { params },
-  responses: { ...prediction('The prediction as it is now.'), ...problemsWithKey('not-found') },
+  responses: {
+    ...prediction('The prediction as it is now.'),
+    ...problemsWithKey('not-found', 'too-large'),
+  },
 });
 
 const listRoute = createRoute({

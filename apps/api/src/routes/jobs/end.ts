@@ -34,7 +34,7 @@ const cancelRoute = createRoute({
       description: 'The worker that runs the job has been asked to stop it.',
       content: { 'application/json': { schema: JobSchema } },
     },
-    ...problemsWithKey('not-found'),
+    ...problemsWithKey('not-found', 'too-large'),
   },
 });
 
@@ -56,7 +56,7 @@ const deleteRoute = createRoute({
       content: { 'application/json': { schema: JobSchema, example: canceled } },
     },
     204: { description: 'The job and its outputs are deleted.' },
-    ...problemsWithKey('not-found', 'conflict', 'storage-failed'),
+    ...problemsWithKey('not-found', 'conflict', 'too-large', 'storage-failed'),
   },
 });
 

@@ -44,7 +44,7 @@ const redeliverRoute = createRoute({
       description: 'The delivery is scheduled.',
       content: { 'application/json': { schema: DeliverySchema } },
     },
-    ...problemsWithKey('not-found', 'conflict'),
+    ...problemsWithKey('not-found', 'conflict', 'too-large'),
   },
 });
 
