@@ -14,7 +14,7 @@ import {
 } from '../../packages/shared/src/index.ts';
 import { blocksOf, readText } from '../house/readme.ts';
 import { API_KEY, type ApiWorld, apiWorld } from '../support/api-world.ts';
-import { startRedis, type TestRedis } from '../support/redis.ts';
+import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';
 
 const TEXT = readText('docs/operating.md');
 const BLOCKS = blocksOf(TEXT);
@@ -92,6 +92,16 @@ test('The commands of docs/operating.md run in their order', async () => {
 test.skipIf(!hasRedisCli)('The Redis command of docs/operating.md shows memory and policy', async () => {
   const output = await run('memory', { LEHR_REDIS_URL: server.url });
   expect(output).toMatch(/^used_memory:\d+\r?\nmaxmemory:\d+\r?\nmaxmemory_policy:noeviction\r?\n$/);
+});
+
+test.skipIf(!hasRedisCli)('The Redis command of docs/operating.md works with a password', async () => {
+  const locked = await startRedis();
+  onTestFinished(() => locked.stop());
+  await testRedis(locked.url).config('SET', 'requirepass', 'secret');
+  const url = new URL(locked.url);
+  url.username = 'default';
+  url.password = 'secret';
+  expect(await run('memory', { LEHR_REDIS_URL: url.href })).toContain('maxmemory_policy:noeviction');
 });
 
 test('docs/operating.md has no other commands', () => {
