@@ -76,7 +76,7 @@ class FolderStore implements ObjectStore {
     checkContentType(options);
     const { contentType, signal } = options;
     signal?.throwIfAborted();
-    const info = { key, bytes: body.byteLength, contentType, sha256: sha256Hex(body) };
+    const info = { key, bytes: body.byteLength, contentType, sha256: await sha256Hex(body) };
     try {
       await this.#write(this.#path(key), [encodeHeader(info), body], signal);
     } catch (error) {

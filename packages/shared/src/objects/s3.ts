@@ -87,7 +87,7 @@ class S3Store implements ObjectStore {
     checkContentType(options);
     const { contentType, signal } = options;
     signal?.throwIfAborted();
-    const info = { key, bytes: body.byteLength, contentType, sha256: sha256Hex(body) };
+    const info = { key, bytes: body.byteLength, contentType, sha256: await sha256Hex(body) };
     const command = new PutObjectCommand({
       Bucket: this.#bucket,
       Key: key,
@@ -96,6 +96,15 @@ class S3Store implements ObjectStore {
       ContentType: contentType,
       Metadata: { sha256: info.sha256 },
     });
+    // Otherwise the SDK hashes the whole body again for the signature, at once.
+    command.middlewareStack.add(
+      (next) => (args) => {
+        const { headers } = args.request as { headers: Record<string, string> };
+        headers['x-amz-content-sha256'] = info.sha256;
+        return next(args);
+      },
+      { step: 'build' },
+    );
     try {
       await this.#client.send(command, { abortSignal: signal });
     } catch (error) {
