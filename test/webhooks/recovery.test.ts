@@ -310,3 +310,17 @@ test('Progress is sent as it is now, with a limited rate, and never after the en
   expect(JSON.parse(receiver.received.at(-1)?.body ?? '{}').state).toBe('failed');
   expect(new Set(receiver.received.map(({ id }) => id)).size).toBe(sent + 1);
 });
+
+test('A webhook of a record that cannot be read waits in the outbox, and the others are delivered', async () => {
+  const world = await webhookWorld(server.url);
+  const receiver = await webhookReceiver();
+  const ids: JobId[] = [];
+  for (let i = 0; i < 3; i++) ids.push(await world.hooked(receiver.url, END));
+  for (const id of ids) await world.run(id);
+  const [newer, ...others] = ids;
+  await world.redis.hset(world.keys.record(newer), { v: 2, input: '<input/>' });
+  await world.deliverer();
+  for (const id of others) await delivered(world, id);
+  expect(receiver.received).toHaveLength(2);
+  expect(await world.redis.zrange(world.keys.outbox, '0', '-1')).toEqual([`${newer} job.failed`]);
+});

@@ -4,16 +4,28 @@
  */
 import { z } from 'zod';
 import type { WorkerId } from './ids.ts';
+import { reasonOf, SCHEMA_VERSION, type Unreadable, UnreadableList } from './records/unreadable.ts';
 import type { Keys, Redis } from './redis/index.ts';
 
+/** Items that do not fit are left out: a worker of a newer version may report tasks and models of kinds that are unknown here. */
+const known = <Item extends z.ZodType>(item: Item) =>
+  z.array(z.unknown()).transform((items): z.output<Item>[] =>
+    items.flatMap((each) => {
+      const { success, data } = item.safeParse(each);
+      return success ? [data] : [];
+    }),
+  );
+
 export const WorkerStatusSchema = z.object({
+  /** SCHEMA_VERSION of the worker; absent in reports of the first version. */
+  v: z.number().optional(),
   id: z.custom<WorkerId>((value) => typeof value === 'string'),
   started_at: z.number(),
-  tasks: z.array(z.enum(['diffusion', 'whisper'])),
+  tasks: known(z.enum(['diffusion', 'whisper'])),
   draining: z.boolean(),
   /** Why the worker cannot decode audio, so that its speech jobs fail, in a sentence; absent while it can. */
   audio_problem: z.string().optional(),
-  models: z.array(
+  models: known(
     z.object({
       ref: z.string(),
       batching: z.enum(['step', 'aligned']),
@@ -21,8 +33,8 @@ export const WorkerStatusSchema = z.object({
     }),
   ),
   /** Models that it should serve and cannot open, with the reason in a sentence. */
-  unavailable: z.array(z.object({ ref: z.string(), reason: z.string() })).optional(),
-  lanes: z.array(
+  unavailable: known(z.object({ ref: z.string(), reason: z.string() })).optional(),
+  lanes: known(
     z.object({
       queue: z.string(),
       rows: z.int().nonnegative(),
@@ -41,7 +53,7 @@ export const WORKER_TTL_MS = 10_000;
 export async function reportWorker(redis: Redis, keys: Keys, status: WorkerStatus): Promise<void> {
   await redis
     .pipeline()
-    .set(keys.worker(status.id), JSON.stringify(status), 'PX', WORKER_TTL_MS)
+    .set(keys.worker(status.id), JSON.stringify({ v: SCHEMA_VERSION, ...status }), 'PX', WORKER_TTL_MS)
     .sadd(keys.workers, status.id)
     .exec();
 }
@@ -56,14 +68,27 @@ export async function countWorkers(redis: Redis, keys: Keys): Promise<number> {
   return ids.length === 0 ? 0 : redis.exists(ids.map((id) => keys.worker(id)));
 }
 
-/** The workers that reported within WORKER_TTL_MS; the ids of all others are removed. */
+/** The workers that reported within WORKER_TTL_MS, without those whose report cannot be read; the ids of all others are removed. */
 export async function readFleet(redis: Redis, keys: Keys): Promise<WorkerStatus[]> {
   const ids = (await redis.smembers(keys.workers)) as WorkerId[];
   if (ids.length === 0) return [];
   const reports = await redis.mget(ids.map((id) => keys.worker(id)));
   const silent = ids.filter((_, i) => reports[i] === null);
   if (silent.length > 0) await redis.srem(keys.workers, ...silent);
-  return reports
-    .filter((report) => report !== null)
-    .map((report) => WorkerStatusSchema.parse(JSON.parse(report)));
+  const parsed = reports.flatMap((report, i) => (report === null ? [] : [parseReport(ids[i], report)]));
+  new UnreadableList(redis, keys).add(parsed.flatMap(({ unreadable }) => unreadable ?? []));
+  return parsed.flatMap(({ status }) => status ?? []);
+}
+
+function parseReport(id: WorkerId, text: string): { status?: WorkerStatus; unreadable?: Unreadable } {
+  let report: unknown;
+  try {
+    report = JSON.parse(text);
+  } catch {
+    return { unreadable: { id, version: undefined, reason: 'is not JSON' } };
+  }
+  const { success, data, error } = WorkerStatusSchema.safeParse(report);
+  if (success) return { status: data };
+  const { v } = (report ?? {}) as { v?: unknown };
+  return { unreadable: { id, version: typeof v === 'number' ? v : undefined, reason: reasonOf(error) } };
 }

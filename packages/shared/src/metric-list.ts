@@ -123,6 +123,13 @@ export const METRICS = {
     apps: ['api'],
     labels: ['stage'],
   },
+  unreadable: {
+    name: 'lehr_unreadable',
+    kind: 'gauge',
+    help: 'Jobs and workers that a process of this installation could not read.',
+    apps: ['api'],
+    labels: [],
+  },
   auditEntries: {
     name: 'lehr_audit_entries_total',
     kind: 'counter',

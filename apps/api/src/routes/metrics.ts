@@ -4,6 +4,7 @@
  */
 import { parseGroupQueueName, type Registry } from '@lehr/shared';
 import { type GroupDepth, readDepths } from '@lehr/shared/queue';
+import { UnreadableList } from '@lehr/shared/records';
 import { memoryShare } from '@lehr/shared/redis';
 import type { Api, ApiParts } from '../api.ts';
 import { serving } from '../fleet/fleet-view.ts';
@@ -19,16 +20,18 @@ export function metricsRoute(app: Api, parts: ApiParts): void {
 /** Sets the gauges that are read at each scrape. Without Redis they are absent, because zero would be wrong. */
 async function refresh(parts: ApiParts): Promise<void> {
   const { redis, keys, queues, fleet, metrics, registry, waits, feeds, webhooks, log } = parts;
-  const { queueJobs, queueOldestJobAge, workers, webhooksPending, redisMemory } = metrics;
+  const { queueJobs, queueOldestJobAge, workers, webhooksPending, redisMemory, unreadable } = metrics;
   metrics.heldRequests.set(waits.size);
   metrics.eventStreams.set(feeds.size);
-  for (const gauge of [queueJobs, queueOldestJobAge, workers, webhooksPending, redisMemory]) gauge.reset();
+  for (const gauge of [queueJobs, queueOldestJobAge, workers, webhooksPending, redisMemory, unreadable])
+    gauge.reset();
   try {
-    const [depths, reports, { outbox, undelivered }, memory] = await Promise.all([
+    const [depths, reports, { outbox, undelivered }, memory, listed] = await Promise.all([
       readDepths(redis, keys, queues),
       fleet.workers(),
       webhooks.deliveries.counts(),
       memoryShare(redis),
+      new UnreadableList(redis, keys).count(),
     ]);
     for (const { model, version, queued, running, oldestMs } of byModel(registry, depths)) {
       queueJobs.set({ model, version, state: 'queued' }, queued);
@@ -41,6 +44,7 @@ async function refresh(parts: ApiParts): Promise<void> {
     }
     webhooksPending.set({ stage: 'outbox' }, outbox);
     webhooksPending.set({ stage: 'delivery' }, undelivered);
+    unreadable.set(listed);
     if (memory !== undefined) redisMemory.set(memory);
     metrics.redisUp.set(1);
   } catch (error) {

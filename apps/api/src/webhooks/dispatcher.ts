@@ -50,6 +50,8 @@ export const DISPATCHER_TIMES: DispatcherTimes = {
 };
 
 const BATCH = 100;
+/** Until an event of a record that cannot be read is due again. */
+const UNREADABLE_MS = 60_000;
 
 export class Dispatcher {
   readonly #options: DispatcherOptions;
@@ -98,10 +100,15 @@ export class Dispatcher {
     }
     const refs = await outbox.take({ count: BATCH, holdMs: times.holdMs });
     if (refs.length === 0) return 0;
-    const found = await records.readMany(refs.map(({ job }) => job));
+    const found = await records.find(refs.map(({ job }) => job));
+    const unreadable = new Set(found.unreadable.map(({ id }) => id));
     await Promise.all(
       refs.map((ref, i) =>
-        this.#dispatch(ref, found[i]).catch((error) => {
+        // Another process may be able to read the record.
+        (unreadable.has(ref.job)
+          ? outbox.postpone(ref, UNREADABLE_MS)
+          : this.#dispatch(ref, found.records[i])
+        ).catch((error) => {
           // It is due again after holdMs.
           log.error({ error, ...ref }, 'a webhook could not be queued; retrying');
         }),
@@ -148,18 +155,21 @@ export class Dispatcher {
 
   /** Wakes overdue deliveries. One whose receiver is paused or has no free slot is delayed again. */
   async #reconcile(): Promise<void> {
-    const { deliveries, schedule, times } = this.#options;
+    const { deliveries, schedule, log, times } = this.#options;
     const overdue = await schedule.takeOverdue({
       overdueMs: times.lateMs,
       count: BATCH,
       holdMs: times.reconcileEveryMs + times.lateMs,
     });
+    const wake = async (ref: EventRef): Promise<void> => {
+      const found = await deliveries.read(ref);
+      if (found?.delivery.state !== 'pending') return schedule.remove(ref);
+      return schedule.wake({ ...ref, id: found.delivery.id });
+    };
     await Promise.all(
-      overdue.map(async (ref) => {
-        const found = await deliveries.read(ref);
-        if (found?.delivery.state !== 'pending') return schedule.remove(ref);
-        return schedule.wake({ ...ref, id: found.delivery.id });
-      }),
+      overdue.map((ref) =>
+        wake(ref).catch((error) => log.error({ error, ...ref }, 'an overdue webhook could not be queued')),
+      ),
     );
   }
 }

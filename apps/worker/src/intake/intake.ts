@@ -20,6 +20,7 @@ import {
 import type { Claim, Claimer, GroupHead, GroupQueues, Leases, WorkflowRunner } from '@lehr/shared/queue';
 import type { Outcome, RecordStore } from '@lehr/shared/records';
 import { giveUp } from '../delivery/give-up.ts';
+import { setAside } from '../delivery/set-aside.ts';
 import type { JobRun } from '../runs/job-run.ts';
 import type { JobRunner } from '../runs/job-runner.ts';
 import { chooseGroup } from './policy.ts';
@@ -217,7 +218,8 @@ export class Intake {
 
   async #start(claim: Claim, outcome: Outcome, claimedAt: number): Promise<void> {
     const { queues, leases, runner, workflows, log } = this.#options;
-    const record = outcome.record;
+    const { record, unreadable } = outcome;
+    if (unreadable) return setAside(this.#options, claim, unreadable);
     if (!record) {
       // The job ended while it waited, or its record is gone: only its queue entry is left to close.
       log.info(

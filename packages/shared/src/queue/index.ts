@@ -21,6 +21,7 @@ export { Janitor, type JanitorOptions } from './janitor.ts';
 export { Leases, type LeasesOptions } from './leases.ts';
 export { expireOverdue, requeueLost } from './reconciler.ts';
 export { BUDGET_LUA, type Repriced, Repricer } from './reprice.ts';
+export { reviewUnreadable } from './review-unreadable.ts';
 export { bullPriority, CLASS_SPAN, classOfScore, firstScore } from './score.ts';
 export { recoverStalled } from './stalled.ts';
 export { WORKFLOW_QUEUE, WorkflowRunner, type WorkflowRunnerOptions } from './workflow-runner.ts';

@@ -9,6 +9,7 @@ import { type Keys, type Redis, redisNow } from '../redis/index.ts';
 import type { GroupQueues } from './group-queues.ts';
 import { JanitorLock } from './janitor-lock.ts';
 import { expireOverdue, requeueLost } from './reconciler.ts';
+import { reviewUnreadable } from './review-unreadable.ts';
 import { recoverStalled } from './stalled.ts';
 import { WorkflowRunner } from './workflow-runner.ts';
 
@@ -77,6 +78,9 @@ export class Janitor {
     if (signal?.aborted || !(await this.#reconcileIsDue())) return;
     const lost = await requeueLost(redis, keys, queues, records, await redisNow(redis), signal);
     if (lost.length > 0) log.warn({ jobs: lost }, 'requeued jobs that were missing from their queue');
+    const unreadable = await reviewUnreadable(redis, keys, records);
+    if (unreadable.length > 0)
+      log.warn({ ids: unreadable }, 'jobs or workers are left alone: they cannot be read');
   }
 
   /** Counted in Redis, so that a janitor that takes over does not search all records at once again. */

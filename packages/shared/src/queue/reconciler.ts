@@ -52,9 +52,8 @@ async function lostAmong(
   ids: readonly JobId[],
   now: number,
 ): Promise<JobRecord[]> {
-  const live = await records.readMany(ids);
-  const gone = ids.filter((_, i) => live[i] === undefined);
-  if (gone.length > 0) await dropWithoutRecord(redis, keys, gone);
+  const { records: live, missing } = await records.find(ids);
+  if (missing.length > 0) await dropWithoutRecord(redis, keys, missing);
   const unfinished = live.filter((record) => record && !isTerminal(record.state)) as JobRecord[];
   const workflows = unfinished.filter(({ workflow }) => workflow);
   // A workflow has no place in a queue to lose; it is advanced again. One that is marked already keeps its place.
@@ -134,7 +133,7 @@ export async function expireOverdue(
   signal?: AbortSignal,
 ): Promise<JobRecord[]> {
   const expired: JobRecord[] = [];
-  // Running jobs stay in the set until their workers have stopped them.
+  // Running jobs stay in the set until their workers have stopped them, and jobs that cannot be read until a process can.
   let passed = 0;
   while (!signal?.aborted) {
     const overdue = (await redis.zrangebyscore(
@@ -153,7 +152,7 @@ export async function expireOverdue(
     const found = (await records.readMany(ids)).filter((record) => record !== undefined);
     await Promise.all(found.map((record) => queues.of(record.queue).remove(record.id)));
     expired.push(...found);
-    passed += outcomes.filter(({ code }) => code === 'stale').length;
+    passed += outcomes.filter(({ code }) => code === 'stale' || code === 'unreadable').length;
   }
   return expired;
 }

@@ -58,10 +58,12 @@ export class WorkflowRunner {
   /** Starts, ends or stops what the states of the nodes require. Safe to repeat and to run concurrently. */
   async advance(id: JobId): Promise<void> {
     const { records } = this.#options;
-    const record = await records.read(id);
+    const [record] = await records.readMany([id]);
     if (!record?.workflow) return;
     const { workflow } = record;
-    const nodes = await records.readMany(workflow.nodes.map(({ job }) => job));
+    const { records: nodes, unreadable } = await records.find(workflow.nodes.map(({ job }) => job));
+    // A process that can read all nodes advances it.
+    if (unreadable.length > 0) return;
     if (isTerminal(record.state)) return this.#stopNodes(nodes);
     const next = nextMove(workflow, nodes);
     switch (next.kind) {

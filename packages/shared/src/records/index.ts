@@ -15,12 +15,13 @@ export {
   type StoredWebhook,
   type WorkflowState,
 } from './record.ts';
+export type { Outcome, StoredEvent } from './replies.ts';
 export {
+  type FoundRecords,
   type Move,
-  type Outcome,
   type RecordChanges,
   RecordStore,
   type RecordStoreOptions,
-  type StoredEvent,
 } from './store.ts';
 export { type StoredError, toJobError, toStoredError } from './stored-error.ts';
+export { isNewer, reasonOf, SCHEMA_VERSION, type Unreadable, UnreadableList } from './unreadable.ts';

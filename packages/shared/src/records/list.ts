@@ -48,10 +48,9 @@ export async function listJobs(
       CHUNK,
     )) as JobId[];
     if (ids.length === 0) return { records: found, next: undefined };
-    const chunk = await records.readMany(ids);
-    const expired = ids.filter((_, i) => chunk[i] === undefined);
+    const { records: chunk, missing } = await records.find(ids);
     // Records expire by TTL; their index entries are removed when a page meets them.
-    if (expired.length > 0) await redis.zrem(index, ...expired);
+    if (missing.length > 0) await redis.zrem(index, ...missing);
     for (const [i, record] of chunk.entries()) {
       after = ids[i];
       if (!record || !matches(record, page.filter)) continue;

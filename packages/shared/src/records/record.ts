@@ -128,6 +128,8 @@ export const StoredWebhookSchema = z.object({
 export type StoredWebhook = z.output<typeof StoredWebhookSchema>;
 
 const base = {
+  /** SCHEMA_VERSION of the process that created it; absent in records of the first version. */
+  v: number.optional(),
   id: id<JobId>(),
   tenant: id<TenantId>(),
   type: z.enum(JOB_TYPES),

@@ -4,8 +4,10 @@ import type { JobState } from '../contracts/job.ts';
 import { LehrError } from '../errors.ts';
 import type { JobId, LeaseToken } from '../ids.ts';
 import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
-import { type JobRecord, JobRecordSchema, MOVES, type MoveName, type NewJob } from './record.ts';
-import { fromStoredNames, toStoredNames } from './stored-names.ts';
+import { type JobRecord, MOVES, type MoveName, type NewJob } from './record.ts';
+import { type Outcome, parseEvent, parseOutcome, parseRecord, type StoredEvent } from './replies.ts';
+import { toStoredNames } from './stored-names.ts';
+import { isNewer, SCHEMA_VERSION, type Unreadable, UnreadableList } from './unreadable.ts';
 
 const TRANSITION_LUA = [
   `local MOVES = cjson.decode([[${JSON.stringify(MOVES)}]])`,
@@ -25,27 +27,6 @@ export interface Move {
   readonly refund?: true;
 }
 
-/** The result of a move; the head of transition.lua explains the codes. */
-export interface Outcome {
-  readonly code: 'ok' | 'same' | 'requested' | 'ended' | 'overtaken' | 'stale' | 'exists' | 'missing';
-  readonly state: JobState | '';
-  readonly rev: number;
-  readonly attempt: number;
-  readonly cancelRequested: boolean;
-  /** After a start or progress: a caller follows the job live (previews.ts). */
-  readonly watched: boolean;
-  /** After a create or a start that took effect. */
-  readonly record?: JobRecord;
-}
-
-export interface StoredEvent {
-  /** The record's rev after the change. */
-  readonly rev: number;
-  readonly type: string;
-  readonly at: number;
-  readonly data: unknown;
-}
-
 /** The state of a job, and its events since a given rev. */
 export interface RecordChanges {
   readonly state: JobState;
@@ -53,11 +34,17 @@ export interface RecordChanges {
   readonly events: readonly StoredEvent[];
 }
 
+export interface FoundRecords {
+  /** In the order of the ids; undefined where there is no record, or where it cannot be read. */
+  readonly records: readonly (JobRecord | undefined)[];
+  readonly missing: readonly JobId[];
+  readonly unreadable: readonly Unreadable[];
+}
+
 export interface RecordStoreOptions {
   readonly retentionMs: number;
 }
 
-const FLAG_ABSENT = 0;
 /** The reply to a create that took effect has the creation time after these. */
 const CREATE_REPLY_LENGTH = 5;
 
@@ -66,11 +53,13 @@ export class RecordStore {
   readonly #keys: Keys;
   readonly #script: Script;
   readonly #retentionMs: number;
+  readonly #unreadable: UnreadableList;
 
   constructor(redis: Redis, keys: Keys, options: RecordStoreOptions) {
     this.#redis = redis;
     this.#keys = keys;
     this.#retentionMs = options.retentionMs;
+    this.#unreadable = new UnreadableList(redis, keys);
     this.#script = defineScript(redis, 'lehrTransition', TRANSITION_LUA);
   }
 
@@ -78,7 +67,9 @@ export class RecordStore {
   async apply(moves: readonly Move[]): Promise<Outcome[]> {
     if (moves.length === 0) return [];
     const replies = await this.#script.run([this.#keys.live], this.#arguments(moves.map(encodeMove)));
-    return (replies as unknown[]).map(parseOutcome);
+    const outcomes = (replies as unknown[]).map((reply, i) => parseOutcome(reply, moves[i].id));
+    this.#unreadable.add(outcomes.flatMap(({ unreadable }) => unreadable ?? []));
+    return outcomes;
   }
 
   /**
@@ -88,32 +79,60 @@ export class RecordStore {
    * an id again changes nothing and answers `exists`, so a create whose reply was lost may be repeated.
    */
   async create(job: NewJob, enqueue: () => Promise<unknown>): Promise<Outcome> {
-    const move = { move: 'create', id: job.id, fields: toStoredNames(encodeFields(job)) };
+    const move = {
+      move: 'create',
+      id: job.id,
+      fields: toStoredNames({ v: String(SCHEMA_VERSION), ...encodeFields(job) }),
+    };
     const [replies] = await Promise.all([
       this.#script.run([this.#keys.live], this.#arguments([move])),
       enqueue(),
     ]);
     const [reply] = replies as [[...unknown[], number]];
-    const outcome = parseOutcome(reply.slice(0, CREATE_REPLY_LENGTH));
+    const outcome = parseOutcome(reply.slice(0, CREATE_REPLY_LENGTH), job.id);
     if (outcome.code !== 'ok') return outcome;
     const created_at = reply[CREATE_REPLY_LENGTH] as number;
     return { ...outcome, record: { ...job, state: 'queued', rev: outcome.rev, attempt: 0, created_at } };
   }
 
-  /** Undefined when the record does not exist (any more). */
+  /**
+   * Undefined when the record does not exist (any more). Throws `unavailable` for a record of a newer version, which another
+   * process may be able to read, and `internal` for one that is damaged.
+   */
   async read(id: JobId): Promise<JobRecord | undefined> {
-    return parseRecord(await this.#redis.hgetall(this.#keys.record(id)));
+    const { record, unreadable } = parseRecord(id, await this.#redis.hgetall(this.#keys.record(id)));
+    if (!unreadable) return record;
+    this.#unreadable.add([unreadable]);
+    const { version, reason } = unreadable;
+    throw isNewer(unreadable)
+      ? new LehrError(
+          'unavailable',
+          `Version ${version} of Lehr wrote this job, and this process cannot read it.`,
+        )
+      : new LehrError('internal', `Record ${id} does not fit its schema (${reason}).`);
   }
 
-  /** Records in the order of the ids, undefined where there is none; one round trip. */
-  async readMany(ids: readonly JobId[]): Promise<(JobRecord | undefined)[]> {
+  /** Records in the order of the ids, undefined where there is none or it cannot be read; one round trip. */
+  async readMany(ids: readonly JobId[]): Promise<readonly (JobRecord | undefined)[]> {
+    return (await this.find(ids)).records;
+  }
+
+  /** As `readMany`; also tells which records are missing and which cannot be read. */
+  async find(ids: readonly JobId[]): Promise<FoundRecords> {
     const pipeline = this.#redis.pipeline();
     for (const id of ids) pipeline.hgetall(this.#keys.record(id));
     const replies = (await pipeline.exec()) ?? [];
-    return replies.map(([error, reply]) => {
+    const found = replies.map(([error, reply], i) => {
       if (error) throw error;
-      return parseRecord(reply as Record<string, string>);
+      return parseRecord(ids[i], reply as Record<string, string>);
     });
+    const unreadable = found.flatMap((each) => each.unreadable ?? []);
+    this.#unreadable.add(unreadable);
+    return {
+      records: found.map(({ record }) => record),
+      missing: ids.filter((_, i) => !found[i].record && !found[i].unreadable),
+      unreadable,
+    };
   }
 
   /** Events after `afterRev`, oldest first. */
@@ -163,44 +182,4 @@ function encodeFields(fields: Readonly<Record<string, unknown>>): Record<string,
     encoded[name] = typeof value === 'object' ? JSON.stringify(value) : String(value);
   }
   return encoded;
-}
-
-const parseEvent = ([entryId, [, type, , at, , data]]: [string, string[]]): StoredEvent => ({
-  rev: Number.parseInt(entryId, 10),
-  type,
-  at: Number(at),
-  data: JSON.parse(data),
-});
-
-function parseOutcome(reply: unknown): Outcome {
-  const [code, state, rev, attempt, cancelRequested, watched, flat] = reply as [
-    Outcome['code'],
-    Outcome['state'],
-    number,
-    number,
-    number,
-    number | undefined,
-    string[] | undefined,
-  ];
-  const outcome = {
-    code,
-    state,
-    rev,
-    attempt,
-    cancelRequested: cancelRequested !== FLAG_ABSENT,
-    watched: (watched ?? FLAG_ABSENT) !== FLAG_ABSENT,
-  };
-  if (!flat) return outcome;
-  const record: Record<string, string> = {};
-  for (let i = 0; i < flat.length; i += 2) record[flat[i]] = flat[i + 1];
-  return { ...outcome, record: parseRecord(record) };
-}
-
-function parseRecord(hash: Record<string, string>): JobRecord | undefined {
-  if (Object.keys(hash).length === 0) return undefined;
-  const parsed = JobRecordSchema.safeParse(fromStoredNames(hash));
-  if (parsed.success) return parsed.data;
-  throw new LehrError('internal', `Record ${hash.id} does not fit its schema. This is a bug in Lehr.`, {
-    cause: parsed.error,
-  });
 }

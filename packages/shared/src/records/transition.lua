@@ -24,6 +24,8 @@
 --   stale      another attempt owns the job now, or a worker's lease on it is still alive
 --   exists     create found a record with this id
 --   missing    there is no such record
+--   unreadable the record lacks what the move needs: it is damaged or of another version. Nothing is changed; in place of the
+--              record stands the name of the field
 
 local prefix = ARGV[1]
 local retention = tonumber(ARGV[3])
@@ -125,6 +127,18 @@ local function finish(key, id, tenant)
   redis.call('PEXPIRE', prefix .. ':events:' .. id, retention)
 end
 
+-- The first field of a record that a move would fail on, by its place in the list that `apply` reads.
+local function faulty_field(known)
+  if not tonumber(known[2]) then return 'rev' end
+  if not tonumber(known[3]) then return 'attempt' end
+  if not known[6] then return 'tenant' end
+  if not known[7] then return 'queue' end
+  if known[9] and not tonumber(known[9]) then return 'deadline_at' end
+  if not known[10] then return 'priority' end
+  if not tonumber(known[11]) then return 'cost' end
+  if known[13] and not tonumber(known[13]) then return 'fair_tag' end
+end
+
 local function apply(m)
   if m.move == 'create' then return create(m) end
   local key = prefix .. ':record:' .. m.id
@@ -132,6 +146,8 @@ local function apply(m)
     'worker', 'deadline_at', 'priority', 'cost', 'hook_events', 'fair_tag', 'parent', 'model')
   local state, rev, attempt, lease = known[1], tonumber(known[2]), tonumber(known[3]), known[4]
   if not state then return { 'missing', '', 0, 0, 0 } end
+  local faulty = faulty_field(known)
+  if faulty then return { 'unreadable', state, rev or 0, attempt or 0, 0, 0, faulty } end
   local cancel_requested = known[5] and 1 or 0
   local watched = 0
   if m.move == 'start' or m.move == 'progress' then

@@ -75,6 +75,8 @@ export interface Keys {
   readonly workflows: string;
   /** Channel: the record of this job changed. */
   changed(id: JobId): string;
+  /** Records and worker reports that a process could not read, with the reason: a hash by id. */
+  readonly unreadable: string;
   /** Exists while a caller follows the job live. */
   watched(id: JobId): string;
   /** The newest preview of a running job; also the channel that announces the next one. */
@@ -135,6 +137,7 @@ export function keysOf(namespace: string): Keys {
     hookPause: (hash) => `${prefix}:hook-pause:${hash}`,
     workflows: `${prefix}:graphs`,
     changed: (id) => `${prefix}:changed:${id}`,
+    unreadable: `${prefix}:unreadable`,
     watched: (id) => `${prefix}:watched:${id}`,
     preview: (id) => `${prefix}:preview:${id}`,
     cancel: (worker) => `${prefix}:cancel:${worker}`,

@@ -1,0 +1,87 @@
+/** What Redis and transition.lua reply about records, parsed. */
+import type { JobState } from '../contracts/job.ts';
+import type { JobId } from '../ids.ts';
+import { type JobRecord, JobRecordSchema } from './record.ts';
+import { fromStoredNames } from './stored-names.ts';
+import { reasonOf, type Unreadable } from './unreadable.ts';
+
+/** The result of a move; the head of transition.lua explains the codes. */
+export interface Outcome {
+  readonly code:
+    | 'ok'
+    | 'same'
+    | 'requested'
+    | 'ended'
+    | 'overtaken'
+    | 'stale'
+    | 'exists'
+    | 'missing'
+    | 'unreadable';
+  readonly state: JobState | '';
+  readonly rev: number;
+  readonly attempt: number;
+  readonly cancelRequested: boolean;
+  /** After a start or progress: a caller follows the job live (previews.ts). */
+  readonly watched: boolean;
+  /** After a create or a start that took effect. */
+  readonly record?: JobRecord;
+  /** In place of the record. The start took effect all the same, unless this is the code too. */
+  readonly unreadable?: Unreadable;
+}
+
+export interface StoredEvent {
+  /** The record's rev after the change. */
+  readonly rev: number;
+  readonly type: string;
+  readonly at: number;
+  readonly data: unknown;
+}
+
+const FLAG_ABSENT = 0;
+
+export const parseEvent = ([entryId, [, type, , at, , data]]: [string, string[]]): StoredEvent => ({
+  rev: Number.parseInt(entryId, 10),
+  type,
+  at: Number(at),
+  data: JSON.parse(data),
+});
+
+export function parseOutcome(reply: unknown, id: JobId): Outcome {
+  const [code, state, rev, attempt, cancelRequested, watched, flat] = reply as [
+    Outcome['code'],
+    Outcome['state'],
+    number,
+    number,
+    number,
+    number | undefined,
+    string[] | string | undefined,
+  ];
+  const outcome = {
+    code,
+    state,
+    rev,
+    attempt,
+    cancelRequested: cancelRequested !== FLAG_ABSENT,
+    watched: (watched ?? FLAG_ABSENT) !== FLAG_ABSENT,
+  };
+  if (code === 'unreadable')
+    return { ...outcome, unreadable: { id, version: undefined, reason: String(flat) } };
+  if (typeof flat !== 'object') return outcome;
+  const record: Record<string, string> = {};
+  for (let i = 0; i < flat.length; i += 2) record[flat[i]] = flat[i + 1];
+  return { ...outcome, ...parseRecord(id, record) };
+}
+
+export interface Parsed {
+  readonly record?: JobRecord;
+  readonly unreadable?: Unreadable;
+}
+
+/** Neither for an empty hash: there is no record. */
+export function parseRecord(id: JobId, hash: Record<string, string>): Parsed {
+  if (Object.keys(hash).length === 0) return {};
+  const { success, data, error } = JobRecordSchema.safeParse(fromStoredNames(hash));
+  if (success) return { record: data };
+  const version = hash.v === undefined ? undefined : Number(hash.v);
+  return { unreadable: { id, version, reason: reasonOf(error) } };
+}

@@ -1,0 +1,70 @@
+/**
+ * Records and worker reports that this process cannot read: another version of Lehr wrote them, or they are damaged. They are
+ * listed in Redis with the reason, and otherwise left alone for a process that can read them.
+ */
+import type { z } from 'zod';
+import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
+
+/** Rises when processes of an older version cannot read new records or reports. */
+export const SCHEMA_VERSION = 1;
+
+export interface Unreadable {
+  /** Of the job or the worker. */
+  readonly id: string;
+  /** Undefined when it names none. */
+  readonly version: number | undefined;
+  readonly reason: string;
+}
+
+/** The list is for operators and is not needed to find anything, so it may end here. */
+const MAX_LISTED = 1000;
+const MAX_REASON_LENGTH = 200;
+/** KEYS[1] the list, a hash; ARGV id, JSON, id, JSON ... */
+const LIST_LUA = `
+for i = 1, #ARGV, 2 do
+  if redis.call('HLEN', KEYS[1]) >= ${MAX_LISTED} then return end
+  if redis.call('HEXISTS', KEYS[1], ARGV[i]) == 0 then redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
+end`;
+
+export class UnreadableList {
+  readonly #redis: Redis;
+  readonly #key: string;
+  readonly #add: Script;
+
+  constructor(redis: Redis, keys: Keys) {
+    this.#redis = redis;
+    this.#key = keys.unreadable;
+    this.#add = defineScript(redis, 'lehrListUnreadable', LIST_LUA);
+  }
+
+  /** In the background: what is missing here after an error is listed when it is read the next time. */
+  add(found: readonly Unreadable[]): void {
+    if (found.length === 0) return;
+    const at = new Date().toISOString();
+    const entries = found.flatMap(({ id, ...facts }) => [id, JSON.stringify({ at, ...facts })]);
+    this.#add.run([this.#key], entries).catch(() => {});
+  }
+
+  /** Ids of jobs and workers. */
+  ids(): Promise<string[]> {
+    return this.#redis.hkeys(this.#key);
+  }
+
+  count(): Promise<number> {
+    return this.#redis.hlen(this.#key);
+  }
+
+  async remove(ids: readonly string[]): Promise<void> {
+    if (ids.length > 0) await this.#redis.hdel(this.#key, ...ids);
+  }
+}
+
+/** Whether a process of a newer version may be able to read it. */
+export const isNewer = ({ version }: Unreadable): boolean => (version ?? 0) > SCHEMA_VERSION;
+
+/** Names fields and never values. */
+export const reasonOf = ({ issues }: z.ZodError): string =>
+  issues
+    .map(({ path, code }) => `${path.join('.') || 'all of it'}: ${code}`)
+    .join('; ')
+    .slice(0, MAX_REASON_LENGTH);
