@@ -213,6 +213,18 @@ test('An aborted signal ends a decoding, whether it runs or waits', async () => 
   await expect(running).rejects.toThrow('the first is cancelled');
 });
 
+test('The file of one tenant waits for one running decoding of a tenant that has twenty in line', async () => {
+  const desk = await openDesk();
+  const order: string[] = [];
+  const decoded = async (owner: string): Promise<void> => {
+    const { release } = await desk.decode({ bytes: MP3, limits: LIMITS, owner });
+    order.push(owner);
+    release();
+  };
+  await Promise.all([...Array.from({ length: 20 }, () => decoded('many')), decoded('one')]);
+  expect(order.indexOf('one')).toBe(1);
+});
+
 test('Waveforms never take more than the memory set aside for them, however many files wait', async () => {
   // Two files of the longest allowed length fit.
   const limits = { ...LIMITS, maxDurationS: 600 };

@@ -68,6 +68,32 @@ test('A speech job that is cancelled or expires ends its ffmpeg', async () => {
   await expect.poll(() => pids().filter((pid) => spawnSync('kill', ['-0', pid]).status === 0)).toEqual([]);
 });
 
+test('A worker claims no speech job while there is no memory for its audio, and other jobs run', async () => {
+  const check = 'case "$*" in *" -f wav "*) exec head -c 4 /dev/zero;; esac';
+  const ffmpeg = shellProgram(`${check}\nexec sleep 600`, 'ffmpeg');
+  const stack = await startStack(redis, { LEHR_MODELS: await speechModels(), LEHR_WAVEFORM_MB: '1' });
+  const port = await freePort();
+  await stack.worker({ PATH: `${dirname(ffmpeg)}:/usr/bin:/bin`, LEHR_WORKER_PORT: `${port}` });
+  const post = async (file: string): Promise<string> => {
+    const audio = `data:audio/x;base64,${Buffer.from(sampleFile(file)).toString('base64')}`;
+    const response = await stack.ask('POST', '/v1/jobs', { type: 'speech-to-text', input: { audio } });
+    return ((await response.json()) as { id: string }).id;
+  };
+  const statusOf = async (id: string): Promise<string> =>
+    ((await (await stack.ask('GET', `/v1/jobs/${id}`)).json()) as Job).status;
+  const metrics = async (): Promise<string> => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+
+  const decoding = await post('formats/en_circle.mp3');
+  await expect.poll(metrics).toContain('lehr_waveform_bytes 57');
+  const waiting = await post('speech/en_circle.wav');
+  const picture = await stack.post();
+  expect((await stack.over(picture.id)).status).toBe('succeeded');
+  expect(await statusOf(waiting)).toBe('queued');
+  await stack.ask('POST', `/v1/jobs/${decoding}/cancel`);
+  expect((await stack.over(waiting)).status).toBe('succeeded');
+  await expect.poll(metrics).toContain('lehr_waveform_bytes 0');
+});
+
 test('lehr doctor checks ffmpeg where speech is served', async () => {
   const program = fileURLToPath(new URL('../../apps/worker/dist/doctor/main.js', import.meta.url));
   const models = await speechModels();
