@@ -10,6 +10,7 @@ export async function openApiDocument(): Promise<object> {
   // createApp does no I/O: of all parts it only reads these before the first request.
   const parts = {
     publicUrl: 'https://lehr.example',
+    trustedProxies: [],
     registry: parseRegistry(await readFile(MODELS, 'utf8')),
     presenter: { url: (path: string) => path },
     webhooks: {},

@@ -127,6 +127,11 @@ const DOORS: readonly Door[] = [
     allowed: ['apps/api/src/limits/quotas.ts'],
   },
   {
+    source: 'proxy-addr',
+    refused: ['apps/api/src/limits/pa.ts', 'apps/api/src/middleware/pa.ts'],
+    allowed: ['apps/api/src/middleware/caller-address.ts'],
+  },
+  {
     source: 'lru-cache',
     refused: ['apps/worker/src/diffusion/ad.ts', 'apps/worker/src/engine/ad.ts'],
     allowed: ['apps/worker/src/diffusion/text-encoder.ts'],

@@ -147,6 +147,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     outputTtlMs: 60_000,
     authenticator: anyOf(configuredKey(API_KEY), new StoredKeys(keyStore, clock, silentLog)),
     publicUrl: PUBLIC_URL,
+    trustedProxies: [],
     metrics,
     metricsPage: page,
     clock,

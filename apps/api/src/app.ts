@@ -7,6 +7,7 @@ import { answerErrors, answerMethodNotAllowed, answerNotFound } from './dialects
 import { dialectRoutes } from './dialects/routes.ts';
 import type { ApiEnv } from './middleware/api-env.ts';
 import { authenticate } from './middleware/auth.ts';
+import { findCallerAddress } from './middleware/caller-address.ts';
 import { observe } from './middleware/observe.ts';
 import { ownHeaders } from './middleware/own-headers.ts';
 import { readBody } from './middleware/read-body.ts';
@@ -90,6 +91,7 @@ function createBase(parts: ApiParts): Api {
   app.notFound(answerNotFound);
 
   app.use(ownHeaders());
+  app.use(findCallerAddress(parts.trustedProxies));
   app.use(observe(parts.metrics, parts.log));
   app.use(methodNotAllowed({ app, onMethodNotAllowed: answerMethodNotAllowed }));
   return app;

@@ -71,6 +71,7 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
     webhooks: openWebhooks(redis, await webhookOptions(config, keys, audit)),
     holdMs: config.LEHR_HOLD_S * 1000,
     publicUrl,
+    trustedProxies: config.LEHR_TRUSTED_PROXIES,
     metrics,
     metricsPage: page,
     log,

@@ -6,6 +6,8 @@ export interface ApiEnv {
   Variables: {
     /** Set by `ownHeaders`. */
     requestId: string;
+    /** Set by `findCallerAddress`; absent only in tests without a connection. */
+    address?: string;
     /** Set by `answerJson`: the answer has all of its headers already. */
     isComplete?: boolean;
     /** Set by `authenticate`. Routes without a key (probes, links, docs) have no caller. */

@@ -3,6 +3,7 @@
  * part they need, and the README's table is generated from here (npm run docs).
  */
 import { z } from 'zod';
+import { parseRange } from '../egress/addresses.ts';
 import { parseAllowList } from '../egress/allow-list.ts';
 
 /** Marks a variable whose value must never be printed. */
@@ -81,6 +82,17 @@ export const ENV = {
   LEHR_PUBLIC_URL: httpUrl.optional().meta({
     description: 'The base URL callers use; links are built from it. Default: http://host:port.',
   }),
+  LEHR_TRUSTED_PROXIES: z
+    .string()
+    .default('')
+    .transform((list) => list.split(',').flatMap((each) => each.trim() || []))
+    .refine((ranges) => ranges.every((range) => parseRange(range) !== undefined), {
+      error: 'must be addresses or ranges like 10.1.0.0/16, with commas',
+    })
+    .meta({
+      description:
+        'Addresses and ranges of the proxies in front of the API, with commas. Only their `X-Forwarded-For` is believed; it gives the address of a caller in the audit log.',
+    }),
   LEHR_API_KEY: z
     .string()
     .min(20, 'must have at least 20 characters')
