@@ -1,30 +1,10 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { generate } from 'selfsigned';
 import { expect, onTestFinished, test } from 'vitest';
 import { openRedis } from '../../packages/shared/src/redis/index.ts';
+import { certificate } from '../support/certificate.ts';
 import { installation } from '../support/installation.ts';
 import { startLehr } from '../support/lehr-process.ts';
 import { freePort } from '../support/ports.ts';
 import { startRedis } from '../support/redis-server.ts';
-
-/** The certificate and its key, as files. Self-signed, so it is its own authority. */
-async function certificate(): Promise<{ readonly cert: string; readonly key: string }> {
-  const folder = await mkdtemp(join(tmpdir(), 'lehr-tls-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  const pems = await generate([{ name: 'commonName', value: 'localhost' }], {
-    keyType: 'ec',
-    algorithm: 'sha256',
-    extensions: [
-      { name: 'basicConstraints', cA: true },
-      { name: 'subjectAltName', altNames: [{ type: 2, value: 'localhost' }] },
-    ],
-  });
-  const files = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') };
-  await Promise.all([writeFile(files.cert, pems.cert), writeFile(files.key, pems.private)]);
-  return files;
-}
 
 test('The API uses a Redis over TLS as a user with a password, and refuses a server with an unknown certificate', async () => {
   const { cert, key } = await certificate();
