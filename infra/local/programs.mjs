@@ -15,7 +15,8 @@ const PROGRAMS = [
     purpose: 'the tests of pages',
   },
   { names: ['docker-compose'], package: 'docker-compose', purpose: 'the check of infra/compose.yaml' },
-  { names: ['nginx'], package: 'nginx-light', purpose: 'the tests of docs/proxy.md' },
+  // Debian installs it where the PATH of an ordinary user does not lead.
+  { names: ['nginx', '../sbin/nginx'], package: 'nginx-light', purpose: 'the tests of docs/proxy.md' },
   { names: ['caddy'], package: 'caddy', purpose: 'the tests of docs/proxy.md' },
   { names: ['curl'], package: 'curl', purpose: "the README's commands" },
   { names: ['jq'], package: 'jq', purpose: 'the commands of docs/speech.md' },
