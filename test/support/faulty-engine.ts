@@ -1,13 +1,16 @@
 /**
  * The real engine on a simulated device, as a child process, with faults for marked prompts: `CRASH` ends the process with
- * SIGSEGV when the engine runs such a sample, `HANG` blocks its thread permanently.
+ * SIGSEGV when the engine runs such a sample, `HANG` blocks its thread permanently, `KILL` ends the worker with SIGKILL.
  */
 import { Engine } from '../../apps/worker/src/engine/engine.ts';
 import type { FromEngine, SampleId, ToEngine } from '../../apps/worker/src/engine/protocol.ts';
 import { createSimulatedRuntime } from '../../apps/worker/src/runtime/simulated.ts';
 import { systemClock } from '../../packages/shared/src/index.ts';
 
-const marked = new Map<SampleId, 'CRASH' | 'HANG'>();
+const FAULTS = ['CRASH', 'HANG', 'KILL'] as const;
+type Fault = (typeof FAULTS)[number];
+
+const marked = new Map<SampleId, Fault>();
 
 /** The fault follows after the parent has received `running`, as it would inside a graph run. */
 function post(message: FromEngine): void {
@@ -19,6 +22,7 @@ function post(message: FromEngine): void {
   }
   process.send?.(message, () => {
     if (fault === 'CRASH') process.kill(process.pid, 'SIGSEGV');
+    else if (fault === 'KILL') process.kill(process.ppid, 'SIGKILL');
     else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
   });
 }
@@ -35,7 +39,7 @@ process.on('message', (message: ToEngine) => {
     });
   } else if (message.type === 'submit') {
     for (const sample of message.samples) {
-      const fault = (['CRASH', 'HANG'] as const).find((word) => sample.prompt.includes(word));
+      const fault = FAULTS.find((word) => sample.prompt.includes(word));
       if (fault) marked.set(sample.id, fault);
       engine?.submit(sample);
     }

@@ -126,6 +126,25 @@ test('A job that crashes the engine is found by halving its batch, and the seven
   expect(crashes).toBeLessThanOrEqual(4);
 });
 
+test('A job that ends every worker which runs it fails at last, and the seven jobs beside it finish', async () => {
+  const world = await workerWorld(server.url);
+  const ids = await draws(world, 8, 6);
+  const [deadly] = ids.splice(3, 1);
+  const record = await world.records.read(deadly);
+  await world.redis.hset(
+    world.keys.record(deadly),
+    'input',
+    JSON.stringify({ ...record?.input, prompt: 'KILL' }),
+  );
+  const state = async () => (await world.records.read(deadly))?.state;
+  while ((await state()) !== 'failed') {
+    const worker = await world.simulated({ latency: SLOW, faulty: true, ...SHORT_LEASES });
+    await Promise.race([worker.exited(), world.reached(deadly, 'failed')]);
+  }
+  expect(await world.records.read(deadly)).toMatchObject({ error: { code: 'attempts-exhausted' } });
+  await expectAllDone(world, ids);
+}, 120_000);
+
 test('An engine that hangs inside a graph run is killed, and the other active jobs finish', async () => {
   const world = await workerWorld(server.url);
   const worker = await world.simulated({ latency: SLOW, faulty: true, silenceMs: 2000 });

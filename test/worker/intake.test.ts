@@ -89,6 +89,7 @@ async function intakeWorld(): Promise<IntakeWorld> {
       started.add(run);
       void runs.run(run);
     },
+    activeAttempts: () => [],
     onEndedAtClaim: (_queue, end) => endedAtClaim.push(end),
   });
   const wait = vi.spyOn(world.claimer, 'wait');

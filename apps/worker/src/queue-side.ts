@@ -71,6 +71,7 @@ export class QueueSide {
       runner,
       groups: () => this.#groups.names,
       mayClaim: () => runner.isUp && outputs.breaker.isClosed,
+      activeAttempts: () => [...this.#active.values()].map(({ record }) => record.attempt),
       onStarted: (run, { watched }) => void this.#runToEnd(run, watched),
       onEndedAtClaim: (queue, end) => parts.observe.endedAtClaim(queue, end),
     });

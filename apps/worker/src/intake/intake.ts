@@ -24,6 +24,7 @@ import { setAside } from '../delivery/set-aside.ts';
 import type { JobRun } from '../runs/job-run.ts';
 import type { JobRunner } from '../runs/job-runner.ts';
 import { chooseGroup } from './policy.ts';
+import { jobsToKeep, mostJobs } from './suspicion.ts';
 
 export interface IntakeOptions {
   readonly worker: WorkerId;
@@ -39,6 +40,8 @@ export interface IntakeOptions {
   readonly groups: () => readonly string[];
   /** False while the engine is down or the store refuses writes. */
   readonly mayClaim: () => boolean;
+  /** The attempt of each active job. */
+  readonly activeAttempts: () => readonly number[];
   /** A job was claimed and its attempt started. */
   readonly onStarted: (run: JobRun, outcome: Outcome) => void;
   /** A job ended when it was claimed; it does not run here. */
@@ -75,6 +78,8 @@ export class Intake {
   #shouldLook = false;
   /** Groups with waiting jobs that were not served. Sleeping on their markers would wake the loop at once. */
   #skippedGroups: ReadonlySet<string> = new Set();
+  /** At most so many jobs are claimed at once; fewer after a claim of jobs that were started before. */
+  #claimAtOnce = Number.POSITIVE_INFINITY;
   /** Claimed jobs that have not started yet; true for those that were cancelled meanwhile. */
   readonly #starting = new Map<JobId, boolean>();
 
@@ -122,12 +127,12 @@ export class Intake {
 
   /** Claims until no head can be served. */
   async #fill(): Promise<void> {
-    const { claimer, groups, mayClaim, runner } = this.#options;
+    const { claimer, groups, runner } = this.#options;
     this.#skippedGroups = new Set();
     // Reset before the heads are read, so that no later change is missed; also while claiming is not allowed, or the loop
     // would spin.
     this.#shouldLook = false;
-    while (!this.#stop.signal.aborted && mayClaim()) {
+    while (!this.#stop.signal.aborted && this.#mayClaim()) {
       const heads = await claimer.heads(groups());
       const choice = chooseGroup(heads, (queue) => runner.room(queue));
       if (!choice) {
@@ -136,7 +141,10 @@ export class Intake {
       }
       const head = heads.find(({ queue }) => queue === choice.queue) as GroupHead;
       const fitting = runner.usualJobs(choice.queue, choice.rows);
-      const claimed = await this.#claim(choice.queue, Math.min(head.waiting, fitting));
+      const claimed = await this.#claim(
+        choice.queue,
+        Math.min(head.waiting, fitting, this.#freeJobs, this.#claimAtOnce),
+      );
       // No job waits any more: the next one sets a marker.
       if (heads.length === 1 && claimed === head.waiting) return;
     }
@@ -144,9 +152,9 @@ export class Intake {
 
   /** Sleeps until a marker of a group with room is popped or `look` is called. */
   async #sleepUntilWoken(): Promise<void> {
-    const { claimer, groups, mayClaim } = this.#options;
+    const { claimer, groups } = this.#options;
     if (this.#shouldLook) return;
-    const wanted = mayClaim()
+    const wanted = this.#mayClaim()
       ? groups().filter((group) => this.#hasRoom(group) && !this.#skippedGroups.has(group))
       : [];
     if (this.#sleep && !wanted.every((group) => this.#sleep?.groups.includes(group))) {
@@ -167,11 +175,21 @@ export class Intake {
   async #wokenBy(group: string | undefined): Promise<void> {
     this.#sleep = undefined;
     if (group === undefined) return;
-    if (this.#stop.signal.aborted || !this.#options.mayClaim() || !this.#hasRoom(group)) {
+    if (this.#stop.signal.aborted || !this.#mayClaim() || !this.#hasRoom(group)) {
       await this.#options.claimer.pass(group);
     } else {
       this.#shouldLook = true;
     }
+  }
+
+  #mayClaim(): boolean {
+    return this.#options.mayClaim() && this.#freeJobs > 0;
+  }
+
+  /** How many more jobs the active ones allow beside them. */
+  get #freeJobs(): number {
+    const active = this.#options.activeAttempts();
+    return mostJobs(active) - active.length;
   }
 
   #hasRoom(group: string): boolean {
@@ -197,13 +215,20 @@ export class Intake {
   }
 
   async #startAll(claims: readonly Claim[]): Promise<void> {
-    const { records, worker, clock } = this.#options;
+    const { records, worker, clock, runner, activeAttempts } = this.#options;
     const alive = await this.#failStalled(claims);
     const outcomes = await records.apply(
       alive.map((claim) => ({ move: 'start', id: claim.jobId, lease: claim.token, fields: { worker } })),
     );
     const claimedAt = clock.monotonic();
-    for (const [i, outcome] of outcomes.entries()) await this.#start(alive[i], outcome, claimedAt);
+    const attempts = outcomes.map(({ attempt }) => attempt);
+    const kept = jobsToKeep(attempts, activeAttempts());
+    this.#claimAtOnce = attempts.some((attempt) => attempt > 1) ? kept : this.#claimAtOnce * 2;
+    let running = 0;
+    for (const [i, outcome] of outcomes.entries()) {
+      const run = await this.#start(alive[i], outcome, claimedAt);
+      if (run && ++running > kept) runner.stop(run, { kind: 'handed-back' });
+    }
   }
 
   /** Fails the jobs that stalled too often; returns the others. */
@@ -216,7 +241,8 @@ export class Intake {
     return alive;
   }
 
-  async #start(claim: Claim, outcome: Outcome, claimedAt: number): Promise<void> {
+  /** Returns the run, unless the job does not run here. */
+  async #start(claim: Claim, outcome: Outcome, claimedAt: number): Promise<JobRun | undefined> {
     const { queues, leases, runner, workflows, log } = this.#options;
     const { record, unreadable } = outcome;
     if (unreadable) return setAside(this.#options, claim, unreadable);
@@ -230,14 +256,18 @@ export class Intake {
         this.#options.onEndedAtClaim(claim.queue, outcome.state);
       leases.remove(claim);
       await queues.of(claim.queue).complete(claim);
-      return;
+      return undefined;
     }
-    if (outcome.attempt > MAX_ATTEMPTS) return giveUp(this.#options, claim, TRIED_TOO_OFTEN);
+    if (outcome.attempt > MAX_ATTEMPTS) {
+      await giveUp(this.#options, claim, TRIED_TOO_OFTEN);
+      return undefined;
+    }
     let run: JobRun;
     try {
       run = runner.newRun(claim, record, claimedAt);
     } catch (error) {
-      return giveUp(this.#options, claim, toPlainError(error));
+      await giveUp(this.#options, claim, toPlainError(error));
+      return undefined;
     }
     const { prompt } = record.input;
     log.info({ job: record.id, queue: claim.queue, attempt: outcome.attempt, prompt }, 'job started');
@@ -245,5 +275,6 @@ export class Intake {
     this.#options.onStarted(run, outcome);
     if (this.#starting.get(record.id)) runner.stop(run, { kind: 'canceled' });
     this.#starting.delete(record.id);
+    return run;
   }
 }
