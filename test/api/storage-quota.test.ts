@@ -133,11 +133,15 @@ describe('max_stored_mb', () => {
     expect((await usageOf(broken))?.stored_mb).toBe(0);
   });
 
-  test('Many small files count as 4 kB each', async () => {
+  test('What Redis keeps in memory counts for more: a small file as 64 kB, and a byte of metadata as 100', async () => {
     const world = await apiWorld(server.url);
     const holder = await keyHolder(world, 'acme', { limits });
     for (let i = 0; i < 3; i++) await upload(holder, 1);
-    expect((await usageOf(world))?.stored_mb).toBe(0.013);
+    expect((await usageOf(world))?.stored_mb).toBe(0.192);
+    const body = new FormData();
+    body.set('content', bytesOf(1), 'a.wav');
+    body.set('metadata', JSON.stringify({ note: 'x'.repeat(10_000) }));
+    await expectRefusal(await holder.ask('POST', '/v1/files', undefined, { body }), 'max_stored_mb');
   });
 
   test('Audio inside a request counts until its job is deleted', async () => {

@@ -54,6 +54,9 @@ const MAX_UPLOADS_OF_TENANT = 8;
 /** From this many uploads on each tenant may have one, so that the last slots go to other tenants. */
 const CONTENDED = 12;
 
+/** Metadata is in the memory of Redis, which is much scarcer than the store, so that it counts as more bytes. */
+const METADATA_WEIGHT = 100;
+
 export interface NewFile {
   readonly name: string;
   readonly contentType: string;
@@ -118,7 +121,7 @@ export class Files {
     const { tenant } = caller;
     const id = newFileId();
     const metadata = { ...file.metadata };
-    const counted = file.bytes.byteLength + JSON.stringify(metadata).length;
+    const counted = file.bytes.byteLength + METADATA_WEIGHT * JSON.stringify(metadata).length;
     const options = { contentType: storableType(file.contentType) };
     const { bytes, sha256, contentType } = await storage.putCounted(
       caller,

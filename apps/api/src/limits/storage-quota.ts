@@ -15,8 +15,8 @@ const HOUR_S = 3600;
 const DAY_S = 24 * HOUR_S;
 /** A guess: stored files are deleted or expire at any time. */
 const STORED_RETRY_S = 60;
-/** The record of a small file takes memory too. */
-const MIN_COUNTED_BYTES = 4096;
+/** The record of a file, however small, is in the memory of Redis. */
+const MIN_COUNTED_BYTES = 64_000;
 
 export interface StorageQuotaOptions {
   readonly redis: Redis;
