@@ -27,7 +27,8 @@ interface Installation {
   readonly env: Readonly<Record<string, string>>;
   readonly home: string;
   readonly url: string;
-  start(): Launched;
+  /** With these variables as well. */
+  start(more?: Readonly<Record<string, string>>): Launched;
 }
 
 /** A folder and ports that no other test has. */
@@ -38,8 +39,8 @@ async function installation(home: string): Promise<Installation> {
     LEHR_PORT: `${port}`,
     LEHR_WORKER_PORT: `${workerPort}`,
   };
-  const start = (): Launched => {
-    const launched = new Launched({ clone: clone.path, env });
+  const start = (more = {}): Launched => {
+    const launched = new Launched({ clone: clone.path, env: { ...env, ...more } });
     onTestFinished(() => launched.killAll());
     return launched;
   };
@@ -97,16 +98,20 @@ test('A crashed API, worker and Redis come back with all jobs, and Ctrl-C leaves
   await endsCleanly(lehr, () => lehr.interrupt());
 });
 
-test('A later start names the file of the key and does not repeat the self-check', {
+test('A later start names the file of the key, takes another port for operations, and does not repeat the self-check', {
   timeout: START_MS,
 }, async () => {
-  const { home, start } = await installation('.lehr-later');
+  const { home, url, start } = await installation('.lehr-later');
   const first = start();
   await first.ready();
   await endsCleanly(first, () => first.terminate());
 
-  const second = start();
+  const second = start({ LEHR_OPERATIONS_PORT: '0' });
   await second.ready();
+  const [, operations] = /metrics +(http:\S+)\/metrics/.exec(second.output) ?? [];
+  expect(operations).not.toBe(url);
+  expect((await fetch(`${operations}/readyz`)).status).toBe(200);
+  expect((await fetch(`${url}/readyz`)).status).toBe(404);
   expect(second.output).toContain('.lehr-later/api-key');
   expect(second.output).not.toContain(readFileSync(join(home, 'api-key'), 'utf8').trim());
   expect(second.output).not.toContain('Self-check');
@@ -166,16 +171,17 @@ test('Installations run side by side, but two launchers do not share a folder', 
   await endsCleanly(second, () => second.terminate());
 });
 
-test.each(['LEHR_PORT', 'LEHR_WORKER_PORT'])(
+test.each(['LEHR_PORT', 'LEHR_WORKER_PORT', 'LEHR_OPERATIONS_PORT'])(
   'A port in use is reported with the variable that sets it: %s',
   { timeout: START_MS },
   async (name) => {
     const { env, start } = await installation('.lehr-taken');
-    const occupant = createServer().listen(Number(env[name]), '127.0.0.1');
+    const port = env[name] ?? `${await freePort()}`;
+    const occupant = createServer().listen(Number(port), '127.0.0.1');
     onTestFinished(() => void occupant.close());
-    const lehr = start();
+    const lehr = start({ [name]: port });
     expect(await lehr.exit).toBe(1);
-    expect(lehr.output).toContain(`Port ${env[name]} on 127.0.0.1 is taken`);
+    expect(lehr.output).toContain(`Port ${port} on 127.0.0.1 is taken`);
     expect(lehr.output).toMatch(new RegExp(`${name}=\\d+ npm start`));
     expect(lehr.output).not.toMatch(/^ +at /m);
     expect(lehr.marked()).toEqual([]);
