@@ -218,6 +218,8 @@ test('lehr keys creates, lists and revokes keys, and shows a key only once', asy
     'submit,read',
     '--expires',
     '2099-01-31',
+    '--max-priority',
+    'standard',
   ]);
   expect(created).toMatchObject({ code: 0, stdout: expect.stringMatching(/^lehr_live_\w+\n$/) });
   const key = created.stdout.trim();
@@ -225,7 +227,9 @@ test('lehr keys creates, lists and revokes keys, and shows a key only once', asy
   expect(created.stderr).toContain(`${id} of acme may submit, read`);
   const listed = await lehr(['keys', 'list']);
   expect(listed.stdout).toMatch(
-    new RegExp(`${id} +acme +render farm +submit,read +2099-01-31T00:00:00.000Z +never\n`),
+    new RegExp(
+      `${id} +acme +render farm +submit,read +standard +0 of 10000 +2099-01-31T00:00:00.000Z +never\n`,
+    ),
   );
   const others = lehrFor({ ...api, key });
   expect((await others(['jobs'])).code).toBe(0);

@@ -96,12 +96,14 @@ export const revokeKeys = defineCommand({
 
 const keysTable = (keys: readonly Key[]): string =>
   tableOf(
-    ['ID', 'TENANT', 'NAME', 'SCOPES', 'EXPIRES', 'LAST USED'],
-    keys.map(({ id, tenant, name, scopes, expires_at, last_used_at }) => [
+    ['ID', 'TENANT', 'NAME', 'SCOPES', 'MOST URGENT', 'STORED MB', 'EXPIRES', 'LAST USED'],
+    keys.map(({ id, tenant, name, scopes, limits, usage, expires_at, last_used_at }) => [
       id,
       tenant,
       name,
       scopes.join(','),
+      limits.max_priority,
+      limits.max_stored_mb === null ? `${usage.stored_mb}` : `${usage.stored_mb} of ${limits.max_stored_mb}`,
       expires_at ?? 'never',
       last_used_at ?? 'never',
     ]),
