@@ -46,7 +46,7 @@ export async function listen(
     refused(new LehrError('unavailable', 'The server is starting. Retry the request.'));
   const answer = async (request: Request, bindings: HttpBindings): Promise<Response> => {
     const response = await fetch(request, bindings);
-    await finishBody(bindings.incoming, bindings.outgoing);
+    if (!bindings.incoming.complete) await finishBody(bindings.incoming, bindings.outgoing);
     return response;
   };
   const listener = getRequestListener((request, bindings) => answer(request, bindings as HttpBindings), {

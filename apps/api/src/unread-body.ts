@@ -11,9 +11,9 @@ const MAX_REST_MS = 100;
 const LINGER_BYTES = 8 * 1024 * 1024;
 const LINGER_MS = 500;
 
-/** Call it before the answer is sent. */
+/** Call it before the answer is sent, when the body is not complete. */
 export async function finishBody(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-  if (incoming.complete || incoming.destroyed) return;
+  if (incoming.destroyed) return;
   const isShort = Number(incoming.headers['content-length'] ?? 0) <= MAX_REST_BYTES;
   if (isShort && (await hasShortRest(incoming))) return;
   // Node sends "Connection: close", and calls destroySoon() when the answer is written.
