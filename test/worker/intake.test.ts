@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import type { StopReason } from '../../apps/worker/src/delivery/attempt.ts';
 import type { WhisperAbilities } from '../../apps/worker/src/engine/protocol.ts';
-import { Intake, MAX_ATTEMPTS } from '../../apps/worker/src/intake/intake.ts';
+import { Intake } from '../../apps/worker/src/intake/intake.ts';
+import { MAX_ATTEMPTS } from '../../apps/worker/src/intake/job-starter.ts';
 import type { JobRun } from '../../apps/worker/src/runs/job-run.ts';
 import { LaneRows } from '../../apps/worker/src/runs/lane-rows.ts';
 import { Runs } from '../../apps/worker/src/runs/runs.ts';
