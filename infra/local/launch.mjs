@@ -1,7 +1,7 @@
 /** Starts Redis, the API and one worker, waits until they are ready, and draws a first picture. */
-import { access, mkdir } from 'node:fs/promises';
+import { access, chmod, mkdir } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
-import { ConfigError, ENV, envSchema, homeSecret, readConfig } from '@lehr/shared';
+import { ConfigError, ENV, envSchema, homeSecret, PRIVATE_UMASK, readConfig } from '@lehr/shared';
 import { ROOT } from './command.mjs';
 import { ensureFfmpeg } from './ffmpeg.mjs';
 import { greeting } from './greeting.mjs';
@@ -23,7 +23,10 @@ export async function launch(startedAt) {
   const settings = await readSettings();
   const { home, host, port, workerPort, operations } = settings;
   if (settings.servesSpeech) await ensureFfmpeg({ say, signal });
+  process.umask(PRIVATE_UMASK);
   await mkdir(home, { recursive: true });
+  // An earlier version may have created it for all users.
+  await chmod(home, 0o700);
   const redis = settings.redisUrl ? undefined : await ownRedis({ home, say, signal, ...events('Redis') });
   await claimPort('LEHR_PORT', host, port);
   await claimPort('LEHR_WORKER_PORT', host, workerPort);

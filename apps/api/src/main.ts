@@ -1,6 +1,6 @@
 /** The API as a process. Exit codes: 0 stopped, 1 internal error, 69 a dependency is unavailable, 78 bad configuration. */
 import { fileURLToPath } from 'node:url';
-import { ConfigError, createLog, type Log, logUncaught } from '@lehr/shared';
+import { ConfigError, createLog, type Log, logUncaught, PRIVATE_UMASK } from '@lehr/shared';
 import { readApiSettings } from './env.ts';
 import { type RunningApi, startApi } from './start.ts';
 import { EXIT_CODES, StartError } from './start-error.ts';
@@ -11,6 +11,7 @@ const DEMO_MODELS = fileURLToPath(
 );
 
 let log: Log | undefined;
+process.umask(PRIVATE_UMASK);
 try {
   const settings = await readApiSettings(process.env, DEMO_MODELS);
   log = createLog('api', settings.config.LEHR_LOG_LEVEL);

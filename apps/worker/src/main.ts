@@ -11,24 +11,27 @@ import {
   LehrError,
   logUncaught,
   type MetricsPage,
+  PRIVATE_UMASK,
 } from '@lehr/shared';
 import { readWorkerSettings } from './env.ts';
 import { serveHealth } from './health.ts';
 import { observeWorker, readGaugesOf } from './observe.ts';
 import { openParts } from './open-parts.ts';
+import { engineEnvironment } from './supervisor/engine-environment.ts';
 import { Worker } from './worker.ts';
 
 /** The exit code of a program that a second signal ended. */
 const ENDED_BY_SIGNAL = 130;
 
 async function main(): Promise<void> {
+  process.umask(PRIVATE_UMASK);
   const settings = await readWorkerSettings(process.env, demoModelsFile());
   const { LEHR_LOG_LEVEL, LEHR_LOG_PROMPTS, LEHR_DEVICE, LEHR_DRAIN_S, LEHR_WORKER_PORT, LEHR_HOST } =
     settings.config;
   const log = createLog('worker', LEHR_LOG_LEVEL, { logPrompts: LEHR_LOG_PROMPTS });
   logUncaught(log);
   const { metrics, page } = createMetrics('worker', { processMetrics: true });
-  const parts = await openParts(settings, log, observeWorker(metrics));
+  const parts = await openParts(settings, log, observeWorker(metrics), engineEnvironment(process.env));
   const worker = new Worker(parts);
   readGaugesOf(worker, metrics, page, LEHR_DEVICE, parts.id);
   const stop = stopper(worker, LEHR_DRAIN_S * 1000);

@@ -28,6 +28,7 @@ export async function openParts(
   { config, models }: Settings<WorkerConfig>,
   log: Log,
   observe: WorkerObserver,
+  engineEnv: Readonly<Record<string, string>>,
 ): Promise<WorkerParts> {
   const tasks = tasksOf(config);
   const keys = keysOf(config.LEHR_NAMESPACE);
@@ -58,6 +59,7 @@ export async function openParts(
     registry: models.registry,
     engine: {
       entry: new URL('./engine/process.js', import.meta.url),
+      env: engineEnv,
       settings: {
         providers: providersOf(config.LEHR_DEVICE),
         rowCap: config.LEHR_ROW_CAP,

@@ -7,6 +7,9 @@ import { chmod, link, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promi
 import { join } from 'node:path';
 import { ConfigError } from './config/config-error.ts';
 
+/** Secrets, uploads and outputs: what a process creates can be read by its own user only. */
+export const PRIVATE_UMASK = 0o077;
+
 /** By file name: how to generate the secret, and the shortest one that is accepted. */
 const SECRETS = {
   /** `lehr_<env>_<id>_<secret>`: the prefix lets a secret scanner find a key that leaked. */

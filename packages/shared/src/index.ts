@@ -47,7 +47,7 @@ export {
   type Task,
   type WhisperGroup,
 } from './group.ts';
-export { homeSecret, objectsFolder } from './home.ts';
+export { homeSecret, objectsFolder, PRIVATE_UMASK } from './home.ts';
 export {
   DEFAULT_TENANT,
   type FileId,

@@ -46,6 +46,8 @@ export interface EngineOptions {
   readonly silenceMs: number;
   /** The engine's entry module. */
   readonly entry: URL;
+  /** Absent: as this process. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 const CHECKS_PER_SILENCE = 4;
@@ -54,6 +56,7 @@ const CHECKS_PER_SILENCE = 4;
 export async function startEngine(options: EngineOptions, listener: EngineListener): Promise<EngineProcess> {
   const child = fork(options.entry, {
     serialization: 'advanced',
+    ...(options.env && { env: options.env }),
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
   const result = await opened(child, options);
