@@ -15,6 +15,7 @@ import {
 import { silentFlac } from '../support/audio-files.ts';
 import { sampleFile, sampleManifest } from '../support/audio-golden.ts';
 import { bundle } from '../support/bundle.ts';
+import { cpuTimeMs } from '../support/cpu-time.ts';
 import { FAULTS } from '../support/faulty-audio-thread.ts';
 import { measureOwnDelay } from '../support/own-delay.ts';
 import { shellProgram } from '../support/shell-program.ts';
@@ -78,7 +79,7 @@ test('Decoding leaves the bytes of a file unchanged', async () => {
   }
 });
 
-test('Every broken file gives the result that its manifest names, within 2 s and with little memory', async () => {
+test('Every broken file gives the result that its manifest names, with at most 2 s of CPU time and little memory', async () => {
   const desk = await openDesk();
   const { broken } = sampleManifest;
   expect(broken.map(({ file }) => file.split('/')[1]).sort()).toEqual(
@@ -87,12 +88,12 @@ test('Every broken file gives the result that its manifest names, within 2 s and
   await decode(desk, sampleFile('formats/en_circle.mp3'), LIMITS);
   for (const entry of broken) {
     const before = process.memoryUsage.rss();
-    const startedAt = performance.now();
+    const startedAt = cpuTimeMs();
     const outcome = await decode(desk, sampleFile(entry.file), LIMITS).then(
       ({ waveform }) => outcomeOf(waveform),
       (error) => error.code,
     );
-    expect(performance.now() - startedAt, entry.file).toBeLessThan(2000);
+    expect(cpuTimeMs() - startedAt, entry.file).toBeLessThan(2000);
     expect(process.memoryUsage.rss() - before, entry.file).toBeLessThan(64 << 20);
     expect(ALLOWED[entry.expect], `${entry.file} ended as ${outcome}`).toContain(outcome);
   }
@@ -117,7 +118,7 @@ test.each([
   ['declares its length', 24 * 3600],
   ['declares no length', 0],
 ])(
-  '24 h of silence in a small FLAC that %s are refused within 2 s and with little memory',
+  '24 h of silence in a small FLAC that %s are refused with at most 2 s of CPU time and little memory',
   async (_, declared) => {
     const bytes = silentFlac({ seconds: 24 * 3600, declaredSeconds: declared });
     expect(bytes.length).toBeLessThan(400_000);
@@ -129,12 +130,12 @@ test.each([
       highest = Math.max(highest, process.memoryUsage.rss() - before);
     }, 5);
     onTestFinished(() => clearInterval(watch));
-    const startedAt = performance.now();
+    const startedAt = cpuTimeMs();
     await expect(decode(desk, bytes, { ...LIMITS, maxDurationS: 600 })).rejects.toMatchObject({
       code: 'too-large',
       message: 'The audio is longer than the 600 seconds allowed.',
     });
-    expect(performance.now() - startedAt).toBeLessThan(2000);
+    expect(cpuTimeMs() - startedAt).toBeLessThan(2000);
     // 600 s of waveform are 37 MiB.
     expect(highest).toBeLessThan(100 << 20);
   },
