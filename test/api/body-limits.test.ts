@@ -4,6 +4,9 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { LargeBodies } from '../../apps/api/src/bodies/large-bodies.ts';
+import { apiWorld } from '../support/api-world.ts';
+import { type KeyHolder, keyHolder } from '../support/key-holder.ts';
 import { startLehr } from '../support/lehr-process.ts';
 import { freshKeys, startRedis, type TestRedis } from '../support/redis.ts';
 
@@ -107,4 +110,34 @@ test('A speech job with 10 MB of inline audio is taken, and its audio is stored 
     stored.map(async (path) => readFile(join(objects, path)).catch(() => Buffer.alloc(0))),
   );
   expect(files.some((file) => file.includes(audio))).toBe(true);
+});
+
+/** In place of the thread that parses: it answers nothing until it gets a body of the second tenant. */
+const STUCK_THREAD = `
+  import { parentPort } from 'node:worker_threads';
+  const held = [];
+  let isStuck = true;
+  parentPort.on('message', ({ id, body }) => {
+    held.push(id);
+    if (new TextDecoder().decode(body).startsWith('"second')) isStuck = false;
+    if (isStuck) return;
+    for (const id of held.splice(0)) {
+      parentPort.postMessage({ type: 'refused', id, code: 'invalid-request', message: 'It was read.' });
+    }
+  });`;
+
+test('A tenant that sends many large bodies at once does not keep out the large body of another tenant', async () => {
+  const largeBodies = new LargeBodies(new URL(`data:text/javascript,${encodeURIComponent(STUCK_THREAD)}`));
+  const world = await apiWorld(redis.url, { largeBodies });
+  const post = ({ ask, key }: KeyHolder): Promise<Response> => {
+    const body = `"${key.tenant}${'x'.repeat(MB)}"`;
+    return ask('POST', '/v1/jobs', body, { headers: { 'content-length': `${body.length}` } });
+  };
+  const [first, second] = [await keyHolder(world, 'first'), await keyHolder(world, 'second')];
+  const many = Array.from({ length: 24 }, () => post(first));
+  expect((await post(second)).status).toBe(400);
+  const statuses = (await Promise.all(many)).map(({ status }) => status);
+  expect(statuses.filter((status) => status === 400)).toHaveLength(16);
+  expect(statuses.filter((status) => status === 503)).toHaveLength(8);
+  await largeBodies.close();
 });

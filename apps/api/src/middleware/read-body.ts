@@ -4,6 +4,7 @@ import { matchedRoutes } from 'hono/route';
 import type { InlineAudio } from '../bodies/inline-audio.ts';
 import { checkJsonShape } from '../bodies/json-shape.ts';
 import type { LargeBodies } from '../bodies/large-bodies.ts';
+import { TenantTurns } from '../bodies/tenant-turns.ts';
 import type { ApiEnv } from './api-env.ts';
 import { limitBody } from './limit-body.ts';
 
@@ -26,10 +27,11 @@ export function readBody({ largeBodies, mayBeLarge, isSkipped }: ReadBodyOptions
     return mayBeLarge(path) ? MAX_LARGE_JSON_BYTES : MAX_JSON_BYTES;
   };
   const limit = limitBody(maxBytesOf);
+  const turns = new TenantTurns();
   return async function readBody(c, next) {
     if (!hasRoute(c)) return next();
     return limit(c, async () => {
-      if (!isSkipped(c.req.path) && isJson(c)) await read(c, largeBodies);
+      if (!isSkipped(c.req.path) && isJson(c)) await read(c, largeBodies, turns);
       await next();
     });
   };
@@ -42,20 +44,31 @@ const hasRoute = (c: Context<ApiEnv>): boolean =>
 const isJson = (c: Context<ApiEnv>): boolean =>
   /^application\/(?:[\w.-]+\+)?json\b/i.test(c.req.header('content-type') ?? '');
 
-async function read(c: Context<ApiEnv>, largeBodies: LargeBodies): Promise<void> {
-  const statedBytes = Number(c.req.header('content-length') ?? Number.POSITIVE_INFINITY);
+async function read(c: Context<ApiEnv>, largeBodies: LargeBodies, turns: TenantTurns): Promise<void> {
+  const statedBytes = Number(c.req.header('content-length') ?? Number.NaN);
   if (statedBytes <= MAX_JSON_BYTES) {
     checkJsonShape(await c.req.text());
     return;
   }
+  const { tenant } = c.var.caller;
+  if (statedBytes > MAX_JSON_BYTES) {
+    return turns.run(tenant, async () => parseLarge(c, await bytesOf(c), largeBodies));
+  }
+  // Without a stated length the size is known only when the body has been read, and a slow sender must not hold a turn.
+  const body = await bytesOf(c);
+  if (body.byteLength > MAX_JSON_BYTES) return turns.run(tenant, () => parseLarge(c, body, largeBodies));
+  const text = new TextDecoder().decode(body);
+  checkJsonShape(text);
+  setText(c, text, []);
+}
+
+async function bytesOf(c: Context<ApiEnv>): Promise<Uint8Array> {
   const body = new Uint8Array(await c.req.arrayBuffer());
   c.req.bodyCache = {};
-  if (body.byteLength <= MAX_JSON_BYTES) {
-    const text = new TextDecoder().decode(body);
-    checkJsonShape(text);
-    setText(c, text, []);
-    return;
-  }
+  return body;
+}
+
+async function parseLarge(c: Context<ApiEnv>, body: Uint8Array, largeBodies: LargeBodies): Promise<void> {
   const { text, audio } = await largeBodies.parse(body, MAX_JSON_BYTES);
   setText(c, text, audio);
 }
