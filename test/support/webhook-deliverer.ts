@@ -27,7 +27,6 @@ const delivery = new WebhookService({
     secretKey: settings.secretKey,
     endedMs: 60_000,
   }),
-  blocking: openRedis(settings.redisUrl, 'blocking'),
   channels: new Channels(openRedis(settings.redisUrl, 'subscriber')),
   keys,
   records: new RecordStore(redis, keys, { retentionMs: 60_000 }),

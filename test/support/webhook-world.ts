@@ -29,14 +29,11 @@ export const SECRET_KEY = 'a secret key of thirty-two characters or more';
 export const QUICK_TIMES: WebhookServiceTimes = {
   pollMs: 50,
   holdMs: 500,
-  reconcileEveryMs: 300,
-  lateMs: 300,
   progressEveryMs: 100,
   retryDelaysMs: [20, 40, 60],
   closeAfterMs: 60_000,
   // Long: on a busy machine a lease must not run out and cause a second delivery. Tests of lost leases set their own.
   leaseMs: 30_000,
-  stalledCheckMs: 300,
 };
 
 export interface Deliverer {
@@ -79,7 +76,6 @@ export async function startDeliverer(
   const { metrics, page } = createMetrics('api');
   const delivery = new WebhookService({
     ...openWebhooks(testRedis(url), { ...webhookOptions(keys), timeoutMs: 2000, ...settings }),
-    blocking: testRedis(url, 'blocking'),
     channels: new Channels(testRedis(url, 'subscriber')),
     keys,
     records,

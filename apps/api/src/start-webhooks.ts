@@ -39,26 +39,20 @@ export interface RunningWebhooks {
   stop(graceMs: number): Promise<void>;
 }
 
-/** Opens its own connections: they wait through an outage of Redis, while those of the routes fail fast. */
+/** Opens its own connection: it waits through an outage of Redis, while that of the routes fails fast. */
 export async function startWebhooks(config: ApiConfig, parts: ApiParts): Promise<RunningWebhooks> {
   const commands = openRedis(redisAddress(config), 'worker', 'webhooks');
-  const blocking = openRedis(redisAddress(config), 'blocking', 'webhooks-blocking');
-  const disconnect = (): void => {
-    commands.disconnect();
-    blocking.disconnect();
-  };
   try {
-    await Promise.all([redisReady(commands), redisReady(blocking)]);
+    await redisReady(commands);
     const service = new WebhookService({
       ...parts,
       ...openWebhooks(commands, await webhookOptions(config, parts.keys, parts.audit)),
-      blocking,
       renderers: { native: nativeRenderer(parts.presenter), replicate: replicateRenderer(parts) },
     });
     service.start();
-    return { stop: (graceMs) => service.stop(graceMs).finally(disconnect) };
+    return { stop: (graceMs) => service.stop(graceMs).finally(() => commands.disconnect()) };
   } catch (error) {
-    disconnect();
+    commands.disconnect();
     throw error;
   }
 }

@@ -1,7 +1,6 @@
 /**
- * Turns events of the outbox into deliveries: stores the rendered body once, schedules the delivery, and removes the event last.
- * Each step can be repeated, so a crash between two of them costs a repetition and loses nothing. It also wakes deliveries that
- * are overdue, because the queue may have lost them.
+ * Turns events of the outbox into deliveries: stores the rendered body once, due at once, and then removes the event. Both steps can
+ * be repeated, so a crash between them costs a repetition and loses nothing.
  */
 import type { Clock, Log } from '@lehr/shared';
 import { isTerminal, type JobRecord, type RecordStore } from '@lehr/shared/records';
@@ -9,7 +8,6 @@ import type { Keys } from '@lehr/shared/redis';
 import type { Channels } from '../follow/channels.ts';
 import { WakeUp } from '../follow/wake-up.ts';
 import type { Deliveries, DeliveryRef } from './deliveries/deliveries.ts';
-import type { DeliverySchedule } from './deliveries/delivery-schedule.ts';
 import type { EventRef } from './deliveries/event-ref.ts';
 import type { Outbox } from './deliveries/outbox.ts';
 import { isRepeatable, webhookId } from './message-id.ts';
@@ -20,7 +18,6 @@ export interface DispatcherOptions {
   readonly records: RecordStore;
   readonly outbox: Outbox;
   readonly deliveries: Deliveries;
-  readonly schedule: DeliverySchedule;
   readonly renderers: Renderers;
   readonly channels: Channels;
   readonly keys: Keys;
@@ -34,9 +31,6 @@ export interface DispatcherTimes {
   readonly pollMs: number;
   /** No other process takes an event that was taken, for this long. */
   readonly holdMs: number;
-  /** Time between two searches for overdue deliveries, and how overdue they must be. */
-  readonly reconcileEveryMs: number;
-  readonly lateMs: number;
   /** Least time between two webhooks about the progress of a job. */
   readonly progressEveryMs: number;
 }
@@ -44,8 +38,6 @@ export interface DispatcherTimes {
 export const DISPATCHER_TIMES: DispatcherTimes = {
   pollMs: 1000,
   holdMs: 10_000,
-  reconcileEveryMs: 10_000,
-  lateMs: 10_000,
   progressEveryMs: 500,
 };
 
@@ -58,7 +50,6 @@ export class Dispatcher {
   readonly #stop = new AbortController();
   readonly #wakeUp: WakeUp;
   #running: Promise<void> | undefined;
-  #reconciledAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: DispatcherOptions) {
     this.#options = options;
@@ -93,11 +84,7 @@ export class Dispatcher {
 
   /** Handles the events that are due, up to a batch. Returns how many there were. */
   async round(): Promise<number> {
-    const { outbox, records, clock, log, times } = this.#options;
-    if (clock.monotonic() - this.#reconciledAt >= times.reconcileEveryMs) {
-      this.#reconciledAt = clock.monotonic();
-      await this.#reconcile();
-    }
+    const { outbox, records, log, times } = this.#options;
     const refs = await outbox.take({ count: BATCH, holdMs: times.holdMs });
     if (refs.length === 0) return 0;
     const found = await records.find(refs.map(({ job }) => job));
@@ -140,36 +127,15 @@ export class Dispatcher {
   }
 
   async #openDelivery(ref: DeliveryRef, record: JobRecord, renderer: Renderer): Promise<void> {
-    const { deliveries, schedule } = this.#options;
+    const { deliveries } = this.#options;
     const { webhook, tenant } = record;
     if (!webhook) return;
-    const state = await deliveries.open(ref, {
+    await deliveries.open(ref, {
       tenant,
       url: webhook.url,
       secret: webhook.secret,
       body: JSON.stringify(await renderer.render(recordAtEvent(record, ref.event), ref.event)),
       retried: renderer.retries(ref.event) ? '1' : '0',
     });
-    if (state === 'pending') await schedule.add(ref);
-  }
-
-  /** Wakes overdue deliveries. One whose receiver is paused or has no free slot is delayed again. */
-  async #reconcile(): Promise<void> {
-    const { deliveries, schedule, log, times } = this.#options;
-    const overdue = await schedule.takeOverdue({
-      overdueMs: times.lateMs,
-      count: BATCH,
-      holdMs: times.reconcileEveryMs + times.lateMs,
-    });
-    const wake = async (ref: EventRef): Promise<void> => {
-      const found = await deliveries.read(ref);
-      if (found?.delivery.state !== 'pending') return schedule.remove(ref);
-      return schedule.wake({ ...ref, id: found.delivery.id });
-    };
-    await Promise.all(
-      overdue.map((ref) =>
-        wake(ref).catch((error) => log.error({ error, ...ref }, 'an overdue webhook could not be queued')),
-      ),
-    );
   }
 }

@@ -1,6 +1,6 @@
 import { newJobId } from '@lehr/shared';
 import { expect, test } from 'vitest';
-import { queueName, webhookId } from './message-id.ts';
+import { webhookId } from './message-id.ts';
 
 const JOB = 'job_01jd3v9s6w0000000000000000' as ReturnType<typeof newJobId>;
 
@@ -17,9 +17,4 @@ test('Different events have different webhook ids', () => {
     webhookId(job, 'job.progress', 4),
   ]);
   expect(new Set(ids).size).toBe(4000);
-});
-
-test('A queue name is unique per event, and per id for progress', () => {
-  expect(queueName(JOB, 'job.failed', 'msg_1')).toBe(`wh-${JOB}-job.failed`);
-  expect(queueName(JOB, 'job.progress', 'msg_1')).toBe(`wh-${JOB}-job.progress-msg_1`);
 });

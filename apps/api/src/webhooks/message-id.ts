@@ -19,10 +19,6 @@ export function webhookId(job: JobId, event: string, rev?: number): string {
   return `msg_${time}${random.join('')}`;
 }
 
-/** The name of a delivery in the queue, which accepts each name once. */
-export const queueName = (job: JobId, event: string, id: string): string =>
-  isRepeatable(event) ? `wh-${job}-${event}-${id}` : `wh-${job}-${event}`;
-
 /** A job can have many events of this type; each replaces the one before. */
 export const isRepeatable = (event: string): boolean => event === 'job.progress';
 

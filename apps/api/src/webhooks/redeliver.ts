@@ -6,12 +6,11 @@ import type { WebhookParts } from './parts.ts';
 
 /** Sends the last event of a job again, with its id and bytes unchanged. Throws `conflict` when there is none. */
 export async function redeliver(parts: WebhookParts, job: JobId): Promise<StoredDelivery> {
-  const { deliveries, receivers, schedule } = parts;
+  const { deliveries, receivers } = parts;
   const last = (await deliveries.of(job)).filter(({ event }) => !isRepeatable(event)).at(-1);
   if (!last) throw new LehrError('conflict', 'This job has no webhook event yet.');
   await receivers.reopen(last);
-  await deliveries.settle(last, { state: 'pending', restart: true });
-  await schedule.wake(last);
+  await deliveries.restart(last);
   return (await deliveries.read(last))?.delivery ?? last;
 }
 

@@ -3,20 +3,18 @@
  * the outbox, the schedule and the health of receivers.
  */
 import type { Clock, Log, Metrics } from '@lehr/shared';
-import { DeliveryWorker } from '@lehr/shared/queue';
 import type { RecordStore } from '@lehr/shared/records';
-import type { Keys, Redis } from '@lehr/shared/redis';
+import type { Keys } from '@lehr/shared/redis';
 import type { Channels } from '../follow/channels.ts';
 import { Deliverer } from './attempts/deliverer.ts';
 import { RETRY_DELAYS_MS } from './attempts/verdict.ts';
+import { DeliveryLoop } from './delivery-loop.ts';
 import { DISPATCHER_TIMES, Dispatcher, type DispatcherTimes } from './dispatcher.ts';
 import type { WebhookParts } from './parts.ts';
 import { ReceiverGate } from './receivers/receiver-gate.ts';
 import type { Renderers } from './renderer.ts';
 
 export interface WebhookServiceOptions extends WebhookParts {
-  /** A connection of the role `blocking`, used by the queue only. */
-  readonly blocking: Redis;
   readonly keys: Keys;
   readonly records: RecordStore;
   readonly renderers: Renderers;
@@ -31,7 +29,6 @@ export interface WebhookServiceTimes extends DispatcherTimes {
   readonly retryDelaysMs: readonly number[];
   readonly closeAfterMs: number;
   readonly leaseMs: number;
-  readonly stalledCheckMs: number;
 }
 
 const DAY_MS = 24 * 3_600_000;
@@ -41,46 +38,44 @@ const DEFAULT_TIMES: WebhookServiceTimes = {
   retryDelaysMs: RETRY_DELAYS_MS,
   closeAfterMs: 5 * DAY_MS,
   leaseMs: 15_000,
-  stalledCheckMs: 5_000,
 };
 
 /** Deliveries handled at once; nearly all of them wait for a receiver. */
 const CONCURRENCY = 512;
 const MAX_PER_RECEIVER = 32;
-/** For attempts that were aborted to return to the queue. */
+/** For the leases of aborted attempts to be released. */
 const ABORT_MS = 500;
 
 export class WebhookService {
   readonly #gate: ReceiverGate;
   readonly #dispatcher: Dispatcher;
   readonly #deliverer: Deliverer;
-  readonly #worker: DeliveryWorker;
+  readonly #loop: DeliveryLoop;
 
   constructor(options: WebhookServiceOptions) {
-    const { blocking, clock } = options;
+    const { clock } = options;
     const times = { ...DEFAULT_TIMES, ...options.times };
     this.#gate = new ReceiverGate({ maxPerReceiver: MAX_PER_RECEIVER, clock });
     this.#dispatcher = new Dispatcher({ ...options, times });
     this.#deliverer = new Deliverer({ ...options, ...times, gate: this.#gate });
-    this.#worker = new DeliveryWorker({
+    this.#loop = new DeliveryLoop({
       ...options,
       ...times,
-      redis: blocking,
       concurrency: CONCURRENCY,
-      handle: (delivery) => this.#deliverer.handle(delivery),
+      handle: (delivery, now) => this.#deliverer.handle(delivery, now),
     });
   }
 
   start(): void {
     this.#dispatcher.start();
-    this.#worker.start();
+    this.#loop.start();
   }
 
   /** Lets running attempts finish for `graceMs`; the others are aborted, and another process makes them. */
   async stop(graceMs: number): Promise<void> {
     this.#gate.close();
     const abort = setTimeout(() => this.#deliverer.abort(), graceMs);
-    await Promise.all([this.#dispatcher.stop(), this.#worker.stop(graceMs + ABORT_MS)]);
+    await Promise.all([this.#dispatcher.stop(), this.#loop.stop(graceMs + ABORT_MS)]);
     clearTimeout(abort);
   }
 }

@@ -7,13 +7,6 @@ export {
   type OwnBacklog,
 } from './admission.ts';
 export { Claimer, type ClaimerOptions, type GroupHead } from './claim.ts';
-export {
-  DELIVERY_QUEUE,
-  DeliveryQueue,
-  DeliveryWorker,
-  type DeliveryWorkerOptions,
-  type QueuedDelivery,
-} from './delivery-queue.ts';
 export { type GroupDepth, type GroupLoads, meanWaitingCost, readDepths, readLoads } from './depth.ts';
 export type { Claim, GroupQueue, Lease, QueuedJob } from './group-queue.ts';
 export { DEFAULT_LEASE_TIMES, GroupQueues, type LeaseTimes } from './group-queues.ts';

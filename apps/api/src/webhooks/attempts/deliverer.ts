@@ -1,12 +1,12 @@
 /**
  * Handles one delivery when it is due. If its receiver is paused or has no free slot, the delivery is delayed; otherwise one
- * attempt is made and its result is stored. A process killed meanwhile leaves the delivery pending, and the queue hands it to
- * another process; the webhook id stays the same, so that the receiver can deduplicate.
+ * attempt is made and its result is stored. A process killed meanwhile leaves the delivery pending, and another process takes it
+ * when its lease ends; the webhook id stays the same, so that the receiver can deduplicate.
  */
 import { setMaxListeners } from 'node:events';
 import { type Log, type Metrics, unreachable } from '@lehr/shared';
-import type { QueuedDelivery } from '@lehr/shared/queue';
 import type { Deliveries, StoredDelivery } from '../deliveries/deliveries.ts';
+import type { DeliverySchedule, LeasedDelivery } from '../deliveries/delivery-schedule.ts';
 import type { ReceiverGate } from '../receivers/receiver-gate.ts';
 import { hostKey, hostOf, type Receivers } from '../receivers/receivers.ts';
 import type { Sender, Sent } from './sender.ts';
@@ -14,6 +14,7 @@ import { type Reply, type Verdict, verdictOf } from './verdict.ts';
 
 export interface DelivererOptions {
   readonly deliveries: Deliveries;
+  readonly schedule: DeliverySchedule;
   readonly receivers: Receivers;
   readonly gate: ReceiverGate;
   readonly sender: Sender;
@@ -24,9 +25,6 @@ export interface DelivererOptions {
   /** A URL is closed when a delivery to it used up its attempts and none has succeeded for this long. */
   readonly closeAfterMs: number;
 }
-
-/** The delivery is due again at once: its attempt was aborted at shutdown, or its owner requested redelivery meanwhile. */
-const AT_ONCE_MS = 0;
 
 export class Deliverer {
   readonly #options: DelivererOptions;
@@ -43,26 +41,21 @@ export class Deliverer {
     this.#stop.abort();
   }
 
-  /** Resolves with the ms after which the delivery is due again; undefined when it needs no further attempt. */
-  async handle({ job, event, id }: QueuedDelivery): Promise<number | undefined> {
-    const { deliveries, receivers, gate } = this.#options;
-    const found = await deliveries.read({ job, event });
-    if (!found || found.delivery.id !== id || found.delivery.state !== 'pending') return undefined;
-    const { delivery, now } = found;
-    // The queue may be early: it uses the clock of a process, due_at the clock of Redis.
-    if (delivery.due_at > now) return delivery.due_at - now;
+  /** Makes an attempt and stores its result, or releases the lease. `now` is Redis's clock, ms. */
+  async handle(delivery: LeasedDelivery, now: number): Promise<void> {
+    const { schedule, receivers, gate } = this.#options;
     const { isGone, pausedMs } = await receivers.statusOf(delivery);
     if (isGone) return this.#dropUnsent(delivery);
-    if (pausedMs > 0) return pausedMs;
+    if (pausedMs > 0) return schedule.release(delivery, pausedMs);
     const entry = await gate.enter(hostKey(delivery));
-    if ('waitMs' in entry) return entry.waitMs;
+    if ('waitMs' in entry) return schedule.release(delivery, entry.waitMs);
     let ok = false;
     try {
       const sent = await this.#attempt(delivery, now);
-      if (!sent) return AT_ONCE_MS;
+      if (!sent) return await schedule.release(delivery, 0);
       const verdict = this.#judge(delivery, sent.reply, now);
       ok = verdict.state === 'delivered';
-      return await this.#conclude(delivery, sent, verdict);
+      await this.#conclude(delivery, sent, verdict);
     } finally {
       entry.leave(ok);
     }
@@ -89,10 +82,10 @@ export class Deliverer {
   }
 
   async #conclude(
-    delivery: StoredDelivery,
+    delivery: LeasedDelivery,
     { reply, attempt, error }: Sent,
     verdict: Verdict,
-  ): Promise<number | undefined> {
+  ): Promise<void> {
     const { deliveries, metrics, log } = this.#options;
     const { status, ms } = attempt;
     metrics.webhookAttempts.inc({ outcome: outcomeOf(reply) });
@@ -100,9 +93,7 @@ export class Deliverer {
     await this.#updateReceiver(delivery, verdict);
     const settled = await deliveries.settle(delivery, verdict, attempt);
     log.debug({ ...factsOf(delivery), status, ms, error }, 'webhook attempt');
-    if (settled === 'replaced') return undefined;
-    if (settled === 'redelivery-requested') return AT_ONCE_MS;
-    return verdict.state === 'pending' ? verdict.retryInMs : this.#ended(delivery, verdict.state);
+    if (settled === 'settled' && verdict.state !== 'pending') this.#ended(delivery, verdict.state);
   }
 
   /** Shares the health of the receiver with the other processes. */
@@ -126,12 +117,12 @@ export class Deliverer {
   }
 
   /** Ends a delivery to a closed URL without an attempt. */
-  async #dropUnsent(delivery: StoredDelivery): Promise<number | undefined> {
+  async #dropUnsent(delivery: LeasedDelivery): Promise<void> {
     const settled = await this.#options.deliveries.settle(delivery, { state: 'gone' });
-    return settled === 'redelivery-requested' ? AT_ONCE_MS : this.#ended(delivery, 'gone');
+    if (settled === 'settled') this.#ended(delivery, 'gone');
   }
 
-  #ended(delivery: StoredDelivery, state: 'delivered' | 'failed' | 'gone'): undefined {
+  #ended(delivery: StoredDelivery, state: 'delivered' | 'failed' | 'gone'): void {
     const { metrics, log } = this.#options;
     metrics.webhookDeliveries.inc({ outcome: state });
     if (state === 'failed') log.warn(factsOf(delivery), 'webhook failed after its last attempt');

@@ -4,7 +4,10 @@
  *   open --> pending --- settle ---> delivered | failed | gone
  *              ^  |                      |
  *              +--+ settle (retry)       |
- *              +--- settle (restart) <---+   the owner requests redelivery, also while it is pending
+ *              +--- restart <------------+   the owner requests redelivery, also while it is pending
+ *
+ * Only the process that holds the lease of a pending delivery (DeliverySchedule) settles it. So an attempt that was overtaken, by
+ * an attempt of another process or by its owner, changes nothing.
  */
 import { readFileSync } from 'node:fs';
 import {
@@ -50,8 +53,6 @@ const DeliverySchema = NewDeliverySchema.extend({
   state: z.enum(DELIVERY_STATES),
   /** Attempts since it was opened, or since its owner requested redelivery. */
   tries: z.coerce.number(),
-  /** How often its owner requested redelivery. */
-  asked: z.coerce.number().default(0),
   created_at: z.coerce.number(),
   /** By Redis's clock: when the next attempt may be made. */
   due_at: z.coerce.number(),
@@ -62,15 +63,12 @@ export type StoredDelivery = z.output<typeof DeliverySchema> & EventRef;
 export interface Next {
   readonly state: DeliveryState;
   readonly retryInMs?: number;
-  /** Its owner requests redelivery: attempts are counted from zero. */
-  readonly restart?: true;
 }
 
 /**
- * `redelivery-requested`: by its owner since it was read, so another attempt is due. `replaced`: a newer event has its place,
- * or it was deleted.
+ * `stale`: the delivery has ended or has another lease. `replaced`: a newer event has its place, or it was deleted.
  */
-export type Settled = 'settled' | 'redelivery-requested' | 'replaced';
+export type Settled = 'settled' | 'stale' | 'replaced';
 
 export interface DeliveriesOptions {
   /** How long a pending delivery is kept: longer than all attempts take together. */
@@ -112,13 +110,31 @@ export class Deliveries {
       this.#redis.hgetall(this.#keys.delivery(ref.job, ref.event)),
       redisNow(this.#redis),
     ]);
-    const delivery = parse(ref, hash);
+    const delivery = parseDelivery(ref, hash);
     return delivery && { delivery, now };
   }
 
   /** Logs the attempt, if one was made, and stores the next state unless it returns something other than `settled`. */
-  async settle(delivery: StoredDelivery, next: Next, attempt?: DeliveryAttempt): Promise<Settled> {
-    const { job, event, id, asked } = delivery;
+  settle(
+    delivery: StoredDelivery & { readonly lease: string },
+    next: Next,
+    attempt?: DeliveryAttempt,
+  ): Promise<Settled> {
+    return this.#move(delivery, next, delivery.lease, attempt);
+  }
+
+  /** For its owner, who requests redelivery: due at once, and attempts are counted from zero. A running attempt loses its lease. */
+  restart(delivery: StoredDelivery): Promise<Settled> {
+    return this.#move(delivery, { state: 'pending' }, '');
+  }
+
+  async #move(
+    delivery: StoredDelivery,
+    next: Next,
+    lease: string,
+    attempt?: DeliveryAttempt,
+  ): Promise<Settled> {
+    const { job, event, id } = delivery;
     const { pendingMs, endedMs } = this.#options;
     return (await this.#settle.run(
       [this.#keys.delivery(job, event), this.#keys.attempts(job), this.#keys.undelivered],
@@ -130,8 +146,7 @@ export class Deliveries {
         next.state === 'pending' ? pendingMs : endedMs,
         attempt ? JSON.stringify(attempt) : '',
         MAX_ATTEMPTS_KEPT,
-        next.restart ? '1' : '0',
-        asked,
+        lease,
       ],
     )) as Settled;
   }
@@ -143,7 +158,7 @@ export class Deliveries {
     const replies = (await pipeline.exec()) ?? [];
     const found = replies.map(([error, hash], i) => {
       if (error) throw error;
-      return parse({ job, event: ALL_EVENTS[i] }, hash as Record<string, string>);
+      return parseDelivery({ job, event: ALL_EVENTS[i] }, hash as Record<string, string>);
     });
     return found.filter((delivery) => delivery !== undefined).sort((a, b) => a.created_at - b.created_at);
   }
@@ -175,7 +190,11 @@ export class Deliveries {
   }
 }
 
-function parse({ job, event }: EventRef, hash: Record<string, string>): StoredDelivery | undefined {
+/** Undefined for an empty hash: there is none. */
+export function parseDelivery(
+  { job, event }: EventRef,
+  hash: Record<string, string>,
+): StoredDelivery | undefined {
   if (Object.keys(hash).length === 0) return undefined;
   const parsed = DeliverySchema.safeParse(hash);
   if (parsed.success) return { ...parsed.data, job, event };

@@ -1,50 +1,80 @@
 /**
- * When each delivery is due. The due time is kept twice:
- *
- * - `due_at` of the record and the sorted set `undelivered`, by the clock of Redis, written by the scripts of Deliveries. It
- *   decides: Deliverer.handle delays a delivery that is early.
- * - the delay of the entry in BullMQ's queue, by the clock of a process. It only wakes a process up, and can be lost or be too
- *   late; `takeOverdue` finds such a delivery.
- *
- * Every caller schedules through this class, and Deliverer.handle reports the next due time. One schedule over the sorted set
- * can therefore replace both here, without a change elsewhere.
+ * When each delivery is due: one sorted set in Redis, by the clock of Redis. Any number of processes take what is due; each takes a
+ * delivery under a lease, so that no other process makes the same attempt. The scripts of Deliveries add to the set and remove
+ * from it in the same step that changes the delivery.
  */
-import { DeliveryQueue } from '@lehr/shared/queue';
-import type { Keys, Redis } from '@lehr/shared/redis';
-import { queueName } from '../message-id.ts';
-import type { DeliveryRef } from './deliveries.ts';
-import { type EventRef, entryOf, type TakeDue, type TakeOptions, takerOf } from './event-ref.ts';
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { defineScript, type Keys, type Redis, type Script } from '@lehr/shared/redis';
+import { parseDelivery, type StoredDelivery } from './deliveries.ts';
+import { type EventRef, entryOf, refOf } from './event-ref.ts';
+
+const TAKE_LUA = readFileSync(new URL('./take-deliveries.lua', import.meta.url), 'utf8');
+const LEASE_LUA = readFileSync(new URL('./lease-deliveries.lua', import.meta.url), 'utf8');
+
+/** A delivery that this process may attempt while the lease lasts. */
+export type LeasedDelivery = StoredDelivery & { readonly lease: string };
+
+export interface Taken {
+  readonly deliveries: readonly LeasedDelivery[];
+  /** Taken, but of another version or damaged: another process may take them when their lease ends. */
+  readonly unreadable: readonly { readonly ref: EventRef; readonly error: unknown }[];
+  /** Redis's clock, ms. */
+  readonly now: number;
+  /** Until the next delivery is due, or its lease ends; undefined when there is none. */
+  readonly nextInMs: number | undefined;
+}
 
 export class DeliverySchedule {
-  readonly #redis: Redis;
   readonly #undelivered: string;
-  readonly #queue: DeliveryQueue;
-  readonly #takeDue: TakeDue;
+  readonly #deliveries: string;
+  readonly #take: Script;
+  readonly #lease: Script;
 
   constructor(redis: Redis, keys: Keys) {
-    this.#redis = redis;
     this.#undelivered = keys.undelivered;
-    this.#queue = new DeliveryQueue(redis, keys);
-    this.#takeDue = takerOf(redis);
+    this.#deliveries = `${keys.prefix}:delivery:`;
+    this.#take = defineScript(redis, 'lehrTakeDeliveries', TAKE_LUA);
+    this.#lease = defineScript(redis, 'lehrLeaseDeliveries', LEASE_LUA);
   }
 
-  /** Schedules a new delivery for now. One that is scheduled already stays unchanged. */
-  add({ job, event, id }: DeliveryRef): Promise<void> {
-    return this.#queue.add(queueName(job, event, id), { job, event, id });
+  /** Takes up to `count` deliveries that are due, the longest due first. */
+  async take(count: number, leaseMs: number): Promise<Taken> {
+    const lease = randomUUID();
+    const reply = await this.#take.run([this.#undelivered], [this.#deliveries, count, leaseMs, lease]);
+    const [now, next, ...taken] = reply as [number, number | '', ...[entry: string, flat: string[]][]];
+    const deliveries: LeasedDelivery[] = [];
+    const unreadable: { ref: EventRef; error: unknown }[] = [];
+    for (const [entry, flat] of taken) {
+      const ref = refOf(entry);
+      try {
+        const delivery = parseDelivery(ref, hashOf(flat));
+        if (delivery) deliveries.push({ ...delivery, lease });
+      } catch (error) {
+        unreadable.push({ ref, error });
+      }
+    }
+    return { deliveries, unreadable, now, nextInMs: next === '' ? undefined : next };
   }
 
-  /** Has a delivery handled now, whatever it waits for. It is sent only if its `due_at` has passed. */
-  wake({ job, event, id }: DeliveryRef): Promise<void> {
-    return this.#queue.addNow(queueName(job, event, id), { job, event, id });
+  /** Renews leases. Those that were lost stay lost. */
+  async renew(deliveries: readonly LeasedDelivery[], leaseMs: number): Promise<void> {
+    if (deliveries.length > 0) await this.#run(deliveries, leaseMs, '0');
   }
 
-  /** Deliveries that have been due for `overdueMs`: the queue may have lost them. */
-  takeOverdue(options: TakeOptions): Promise<EventRef[]> {
-    return this.#takeDue(this.#undelivered, options);
+  /** Ends a lease without an attempt; the delivery is due again after `ms`. */
+  release(delivery: LeasedDelivery, ms: number): Promise<void> {
+    return this.#run([delivery], ms, '1');
   }
 
-  /** For an entry whose delivery has ended or was deleted. */
-  async remove(ref: EventRef): Promise<void> {
-    await this.#redis.zrem(this.#undelivered, entryOf(ref));
+  async #run(deliveries: readonly LeasedDelivery[], ms: number, ends: '0' | '1'): Promise<void> {
+    const leases = deliveries.flatMap((delivery) => [entryOf(delivery), delivery.lease]);
+    await this.#lease.run([this.#undelivered], [this.#deliveries, Math.round(ms), ends, ...leases]);
   }
+}
+
+function hashOf(flat: readonly string[]): Record<string, string> {
+  const hash: Record<string, string> = {};
+  for (let i = 0; i < flat.length; i += 2) hash[flat[i]] = flat[i + 1];
+  return hash;
 }

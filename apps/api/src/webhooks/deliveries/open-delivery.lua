@@ -1,7 +1,7 @@
 -- Stores a new delivery, due at once. A second call with the same webhook id changes nothing: the body of the first one stays.
 --
 -- KEYS[1]  <prefix>:delivery:<job>:<event>
--- KEYS[2]  <prefix>:undelivered
+-- KEYS[2]  <prefix>:undelivered; also the channel that announces a delivery that is due at once
 -- ARGV[1]  `<job> <event>`
 -- ARGV[2]  webhook id; a delivery with another id is of an older event of this kind and is replaced
 -- ARGV[3]  how long the record is kept while it is pending, ms
@@ -16,4 +16,5 @@ redis.call('HSET', KEYS[1], 'id', ARGV[2], 'state', 'pending', 'tries', 0, 'crea
   unpack(ARGV, 4))
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 redis.call('ZADD', KEYS[2], now, ARGV[1])
+redis.call('PUBLISH', KEYS[2], ARGV[1])
 return 'pending'

@@ -2,15 +2,14 @@
 -- is due again after that time.
 --
 -- KEYS[1]  a sorted set, scored by the due time (ms)
--- ARGV[1]  take what has been due for at least this long, ms
--- ARGV[2]  the most entries to take
--- ARGV[3]  postpone them by this, ms
+-- ARGV[1]  the most entries to take
+-- ARGV[2]  postpone them by this, ms
 -- Returns the entries, the longest due first.
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local due = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now - tonumber(ARGV[1]), 'LIMIT', 0, ARGV[2])
+local due = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, ARGV[1])
 for _, entry in ipairs(due) do
-  redis.call('ZADD', KEYS[1], now + tonumber(ARGV[3]), entry)
+  redis.call('ZADD', KEYS[1], now + tonumber(ARGV[2]), entry)
 end
 return due

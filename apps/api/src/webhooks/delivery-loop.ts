@@ -1,0 +1,120 @@
+/**
+ * Handles the deliveries that are due, many at once: nearly all of them wait for a receiver. It renews the leases of those that it
+ * handles, and waits for the next due time or for a delivery that is due at once.
+ */
+import type { Clock, Log } from '@lehr/shared';
+import type { Keys } from '@lehr/shared/redis';
+import type { Channels } from '../follow/channels.ts';
+import { WakeUp } from '../follow/wake-up.ts';
+import type { DeliverySchedule, LeasedDelivery } from './deliveries/delivery-schedule.ts';
+
+export interface DeliveryLoopOptions {
+  readonly schedule: DeliverySchedule;
+  readonly channels: Channels;
+  readonly keys: Keys;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Deliveries handled at once. */
+  readonly concurrency: number;
+  /** After this, a delivery of a process that died is handled by another one; renewed at half of it. */
+  readonly leaseMs: number;
+  /** The longest delay after a lost wake-up message. */
+  readonly pollMs: number;
+  /** Makes an attempt and stores its result, or releases the lease. `now` is Redis's clock, ms. */
+  readonly handle: (delivery: LeasedDelivery, now: number) => Promise<void>;
+}
+
+/** The most deliveries taken in one call: few, so that other processes take their share of many. */
+const BATCH = 16;
+/** The pause after an error, such as a Redis that does not answer. */
+const RETRY_MS = 1000;
+
+export class DeliveryLoop {
+  readonly #options: DeliveryLoopOptions;
+  readonly #stop = new AbortController();
+  readonly #wakeUp: WakeUp;
+  /** Aborted when all deliveries are handled. */
+  readonly #renewalStop = new AbortController();
+  readonly #active = new Map<LeasedDelivery, Promise<void>>();
+  #running: Promise<void> | undefined;
+
+  constructor(options: DeliveryLoopOptions) {
+    this.#options = options;
+    this.#wakeUp = new WakeUp(options.clock);
+  }
+
+  start(): void {
+    if (this.#running) return;
+    this.#running = this.#rounds();
+    void this.#renewals();
+  }
+
+  /** Takes no more deliveries, and waits at most `graceMs` for those being handled. */
+  async stop(graceMs: number): Promise<void> {
+    this.#stop.abort();
+    this.#wakeUp.wake();
+    const isOver = new AbortController();
+    const handled = (async () => {
+      await this.#running;
+      await Promise.all(this.#active.values());
+    })();
+    await Promise.race([handled, this.#options.clock.sleep(graceMs, isOver.signal)]);
+    isOver.abort();
+    this.#renewalStop.abort();
+  }
+
+  async #rounds(): Promise<void> {
+    const { channels, keys, log, pollMs } = this.#options;
+    const unlisten = channels.listen(keys.undelivered, () => this.#wakeUp.wake());
+    while (!this.#stop.signal.aborted) {
+      let waitMs = pollMs;
+      try {
+        waitMs = Math.min(pollMs, await this.#fill());
+      } catch (error) {
+        log.warn({ error }, 'due webhooks could not be read; retrying');
+        waitMs = RETRY_MS;
+      }
+      await this.#wakeUp.wait(waitMs);
+    }
+    unlisten();
+  }
+
+  /** Takes what is due and fits. Resolves with the ms until there may be more. */
+  async #fill(): Promise<number> {
+    const { schedule, concurrency, leaseMs, log, pollMs } = this.#options;
+    const count = Math.min(concurrency - this.#active.size, BATCH);
+    // The end of a delivery wakes the loop.
+    if (count <= 0) return pollMs;
+    const { deliveries, unreadable, now, nextInMs = pollMs } = await schedule.take(count, leaseMs);
+    for (const delivery of deliveries) this.#active.set(delivery, this.#handle(delivery, now));
+    for (const { ref, error } of unreadable) log.error({ error, ...ref }, 'a webhook cannot be read');
+    return nextInMs;
+  }
+
+  async #handle(delivery: LeasedDelivery, now: number): Promise<void> {
+    const { schedule, handle, log } = this.#options;
+    const { job, event } = delivery;
+    try {
+      await handle(delivery, now);
+    } catch (error) {
+      log.error({ error, job, event }, 'handling a delivery failed; retrying');
+      // Without Redis, the lease ends.
+      await schedule.release(delivery, RETRY_MS).catch(() => {});
+    } finally {
+      this.#active.delete(delivery);
+      this.#wakeUp.wake();
+    }
+  }
+
+  async #renewals(): Promise<void> {
+    const { schedule, clock, leaseMs, log } = this.#options;
+    const { signal } = this.#renewalStop;
+    for (;;) {
+      await clock.sleep(leaseMs / 2, signal);
+      if (signal.aborted) return;
+      await schedule
+        .renew([...this.#active.keys()], leaseMs)
+        .catch((error) => log.warn({ error }, 'leases of deliveries could not be renewed; trying again'));
+    }
+  }
+}
