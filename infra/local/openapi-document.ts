@@ -11,6 +11,7 @@ export async function openApiDocument(): Promise<object> {
   const parts = {
     publicUrl: 'https://lehr.example',
     trustedProxies: [],
+    securityContacts: [],
     registry: parseRegistry(await readFile(MODELS, 'utf8')),
     presenter: { url: (path: string) => path },
     webhooks: {},

@@ -1,7 +1,7 @@
 /** docs/proxy.md is correct: its files for nginx and Caddy run in front of a real API. */
 import { request } from 'node:https';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ENV, type Job } from '../../packages/shared/src/index.ts';
+import { ENV, envSchema, type Job, readConfig } from '../../packages/shared/src/index.ts';
 import { blocksOf, readText } from '../house/readme.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { type Stack, startStack } from '../support/stack.ts';
@@ -138,6 +138,14 @@ test('Without LEHR_TRUSTED_PROXIES, or from another address, X-Forwarded-For has
   await behindTwo.ask('POST', '/v1/keys', body, chain);
   await behindTwo.ask('POST', '/v1/keys', body, { 'x-forwarded-for': 'x'.repeat(200) });
   expect(await addresses(behindTwo)).toEqual(['127.0.0.1', '203.0.113.9']);
+});
+
+test('LEHR_TRUSTED_PROXIES takes addresses and ranges only', () => {
+  const read = (text: string) =>
+    readConfig(envSchema('LEHR_TRUSTED_PROXIES'), { LEHR_TRUSTED_PROXIES: text }).LEHR_TRUSTED_PROXIES;
+  expect(read('10.1.0.0/16, ::1')).toEqual(['10.1.0.0/16', '::1']);
+  for (const text of ['nginx', '10.0.0.0/99', 'loopback'])
+    expect(() => read(text), text).toThrow('must be addresses or ranges like 10.1.0.0/16');
 });
 
 test('docs/proxy.md links the files that are tested, and names only variables that exist', () => {

@@ -148,6 +148,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     authenticator: anyOf(configuredKey(API_KEY), new StoredKeys(keyStore, clock, silentLog)),
     publicUrl: PUBLIC_URL,
     trustedProxies: [],
+    securityContacts: [],
     metrics,
     metricsPage: page,
     clock,

@@ -56,6 +56,8 @@ export interface ApiParts extends AdmissionParts {
   readonly publicUrl: string;
   /** Addresses and ranges of proxies whose X-Forwarded-For is believed. */
   readonly trustedProxies: readonly string[];
+  /** Of security.txt. */
+  readonly securityContacts: readonly string[];
   /** How long a request is held for its job in dialects that answer with the result. */
   readonly holdMs: number;
   /** How long outputs are kept after their job has ended. */

@@ -27,6 +27,7 @@ import { metricsRoute } from './routes/metrics.ts';
 import { modelRoutes } from './routes/models.ts';
 import { objectsRoute } from './routes/objects.ts';
 import { queuesRoute } from './routes/queues.ts';
+import { securityTxtRoute } from './routes/security-txt.ts';
 import { webhookRoutes } from './routes/webhooks.ts';
 
 const mayCarryAudio = (path: string): boolean => path === '/v1/jobs' || path.endsWith('/predictions');
@@ -59,6 +60,7 @@ export function createApp(parts: ApiParts, hasOperationsApp = false): Api {
   healthRoute(app);
   if (!hasOperationsApp) operationsRoutes(app, parts);
   docsRoutes(app, parts);
+  securityTxtRoute(app, parts);
   if (!hasOperationsApp) mountBoard(app, parts);
   return app;
 }

@@ -72,6 +72,7 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
     holdMs: config.LEHR_HOLD_S * 1000,
     publicUrl,
     trustedProxies: config.LEHR_TRUSTED_PROXIES,
+    securityContacts: config.LEHR_SECURITY_CONTACT,
     metrics,
     metricsPage: page,
     log,

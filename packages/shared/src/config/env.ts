@@ -14,6 +14,8 @@ const positive = number.positive('must be more than 0');
 const whole = number.int('must be a whole number');
 const port = whole.min(0, 'must be 0 to 65535').max(65_535, 'must be 0 to 65535');
 const flag = z.stringbool({ error: 'must be true or false' });
+/** A contact of security.txt. */
+const CONTACT = /^(?:mailto:[^\s@]+@[^\s@]+|https:\/\/\S+)$/;
 const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http:// or https:// URL' });
 
 export const ENV = {
@@ -92,6 +94,17 @@ export const ENV = {
     .meta({
       description:
         'Addresses and ranges of the proxies in front of the API, with commas. Only their `X-Forwarded-For` is believed; it gives the address of a caller in the audit log.',
+    }),
+  LEHR_SECURITY_CONTACT: z
+    .string()
+    .default('')
+    .transform((list) => list.split(',').flatMap((each) => each.trim() || []))
+    .refine((contacts) => contacts.every((contact) => CONTACT.test(contact) && URL.canParse(contact)), {
+      error: 'must be addresses like mailto:security@example.com or https://example.com/report, with commas',
+    })
+    .meta({
+      description:
+        'Where to report a weakness of this installation, in `/.well-known/security.txt`: `mailto:` or `https:` addresses, with commas. Not set: the file is a 404.',
     }),
   LEHR_API_KEY: z
     .string()
