@@ -184,3 +184,24 @@ test('A janitor that was stopped leaves the lock to another one at once', async 
   expect(await world.redis.get(world.keys.janitor)).toBeNull();
   onTestFinished(() => first.stop());
 });
+
+test('A queue and a job that fail do not keep others from being recovered, and the round reports that they failed', async () => {
+  const world = await queueWorld(server.url);
+  const { redis, keys, queues, records } = world;
+  // Keys of another kind than BullMQ's: every command on them fails.
+  await redis.sadd(keys.groups, 'diffusion.broken@1.64x64');
+  await redis.set(queues.of('diffusion.broken@1.64x64').activeKey, 'broken');
+  const deadline_at = await redisNow(redis);
+  const overdue = await world.submit({ deadline_at });
+  const lost = [newJob(), newJob(), newJob()];
+  for (const job of lost) await records.create(job, async () => {});
+  const [broken, ...others] = lost.map(({ id }) => id);
+  await redis.set(queues.of(GROUP).jobKey(broken), 'broken');
+  for (const id of [broken, ...others]) await redis.zadd(keys.live, 0, id);
+  await expect(janitor(world).round()).rejects.toMatchObject({
+    errors: [{ message: '1 queues were not recovered' }, { message: '1 lost jobs to requeue failed' }],
+  });
+  expect((await records.read(overdue))?.state).toBe('expired');
+  const claims = await world.claimer.claim(GROUP, 5);
+  expect(claims.map(({ jobId }) => jobId).sort()).toEqual(others.sort());
+});

@@ -6,6 +6,7 @@ import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { JobRecord, RecordStore } from '../records/index.ts';
 import { type Keys, type Redis, redisNow } from '../redis/index.ts';
+import { Failures } from './failures.ts';
 import type { GroupQueues } from './group-queues.ts';
 import { JanitorLock } from './janitor-lock.ts';
 import { expireOverdue, requeueLost } from './reconciler.ts';
@@ -66,18 +67,43 @@ export class Janitor {
     }
   }
 
-  /** One round, whether this janitor holds the lock or not. It ends early when the signal is aborted. */
+  /**
+   * One round, whether this janitor holds the lock or not. It ends early when the signal is aborted. A step that fails, such as
+   * for one queue, does not keep the others from being done; its error is thrown after them.
+   */
   async round(signal?: AbortSignal): Promise<void> {
-    const { redis, keys, queues, records, log, onExpired } = this.#options;
+    const failures = new Failures();
+    await failures.try(() => this.#recoverStalled());
+    await failures.try(() => this.#expireOverdue(signal));
+    await failures.try(() => this.#workflows.sweep(signal));
+    if (!signal?.aborted && (await this.#reconcileIsDue())) {
+      await failures.try(() => this.#requeueLost(signal));
+      await failures.try(() => this.#reviewUnreadable());
+    }
+    failures.throwAny('steps of the janitor');
+  }
+
+  async #recoverStalled(): Promise<void> {
+    const { redis, keys, queues, records, log } = this.#options;
     const stalled = await recoverStalled(redis, keys, queues, records);
     if (stalled.length > 0) log.warn({ jobs: stalled }, 'recovered jobs whose worker was lost');
+  }
+
+  async #expireOverdue(signal: AbortSignal | undefined): Promise<void> {
+    const { redis, keys, queues, records, log, onExpired } = this.#options;
     const expired = await expireOverdue(redis, keys, queues, records, await redisNow(redis), signal);
     if (expired.length > 0) log.info({ jobs: expired.map(({ id }) => id) }, 'jobs expired in the queue');
     for (const job of expired) onExpired?.(job);
-    await this.#workflows.sweep(signal);
-    if (signal?.aborted || !(await this.#reconcileIsDue())) return;
+  }
+
+  async #requeueLost(signal: AbortSignal | undefined): Promise<void> {
+    const { redis, keys, queues, records, log } = this.#options;
     const lost = await requeueLost(redis, keys, queues, records, await redisNow(redis), signal);
     if (lost.length > 0) log.warn({ jobs: lost }, 'requeued jobs that were missing from their queue');
+  }
+
+  async #reviewUnreadable(): Promise<void> {
+    const { redis, keys, records, log } = this.#options;
     const unreadable = await reviewUnreadable(redis, keys, records);
     if (unreadable.length > 0)
       log.warn({ ids: unreadable }, 'jobs or workers are left alone: they cannot be read');

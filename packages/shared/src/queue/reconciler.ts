@@ -2,6 +2,7 @@
 import type { JobId, TenantId } from '../ids.ts';
 import { isTerminal, type JobRecord, type RecordStore } from '../records/index.ts';
 import type { Keys, Redis } from '../redis/index.ts';
+import { Failures } from './failures.ts';
 import type { GroupQueues } from './group-queues.ts';
 import { firstScore } from './score.ts';
 import { WORKFLOW_QUEUE } from './workflow-runner.ts';
@@ -15,7 +16,8 @@ const PARENT_MISSING = -5;
 
 /**
  * Requeues jobs with an unfinished record and no BullMQ job (Redis lost the end of its log between the two writes, or the
- * job was removed by hand). Returns their ids. Ends early when the signal is aborted.
+ * job was removed by hand). Returns their ids. Ends early when the signal is aborted. A job that cannot be requeued does not keep
+ * the others from it; its error is thrown after them.
  *
  * It reads with ZSCAN, which returns every job that is live from the start to the end of the search, whatever is added and
  * removed meanwhile.
@@ -29,29 +31,35 @@ export async function requeueLost(
   signal?: AbortSignal,
 ): Promise<JobId[]> {
   const requeued: JobId[] = [];
+  const failures = new Failures();
   let cursor = '0';
   do {
     const [next, flat] = await redis.zscan(keys.live, cursor, 'COUNT', CHUNK);
     cursor = next;
     const settled = flat.filter((_, i) => i % 2 === 0 && Number(flat[i + 1]) <= now - SETTLE_MS) as JobId[];
-    for (const record of await lostAmong(redis, keys, queues, records, settled, now)) {
-      await records.apply([{ move: 'requeue', id: record.id }]);
-      await addAgain(queues, record);
-      requeued.push(record.id);
+    for (const record of await lostAmong({ redis, keys, queues, records, failures }, settled, now)) {
+      await failures.try(async () => {
+        await records.apply([{ move: 'requeue', id: record.id }]);
+        await addAgain(queues, record);
+        requeued.push(record.id);
+      });
     }
   } while (cursor !== '0' && !signal?.aborted);
+  failures.throwAny('lost jobs to requeue');
   return requeued;
 }
 
+interface SearchParts {
+  readonly redis: Redis;
+  readonly keys: Keys;
+  readonly queues: GroupQueues;
+  readonly records: RecordStore;
+  readonly failures: Failures;
+}
+
 /** Also drops ids without a record, and marks workflows as due. */
-async function lostAmong(
-  redis: Redis,
-  keys: Keys,
-  queues: GroupQueues,
-  records: RecordStore,
-  ids: readonly JobId[],
-  now: number,
-): Promise<JobRecord[]> {
+async function lostAmong(parts: SearchParts, ids: readonly JobId[], now: number): Promise<JobRecord[]> {
+  const { redis, keys, records } = parts;
   const { records: live, missing } = await records.find(ids);
   if (missing.length > 0) await dropWithoutRecord(redis, keys, missing);
   const unfinished = live.filter((record) => record && !isTerminal(record.state)) as JobRecord[];
@@ -61,8 +69,7 @@ async function lostAmong(
     await redis.zadd(keys.workflows, 'NX', ...workflows.flatMap(({ id }) => [now, id]));
   }
   return withoutJob(
-    redis,
-    queues,
+    parts,
     unfinished.filter(({ workflow }) => !workflow),
   );
 }
@@ -86,8 +93,7 @@ async function dropWithoutRecord(redis: Redis, keys: Keys, ids: readonly JobId[]
 
 /** The records whose BullMQ job is missing or already finished. */
 async function withoutJob(
-  redis: Redis,
-  queues: GroupQueues,
+  { redis, queues, failures }: SearchParts,
   candidates: readonly JobRecord[],
 ): Promise<JobRecord[]> {
   const pipeline = redis.pipeline();
@@ -96,11 +102,13 @@ async function withoutJob(
   const replies = (await pipeline.exec()) ?? [];
   const missing: JobRecord[] = [];
   for (const [i, [error, reply]] of replies.entries()) {
-    if (error) throw error;
-    const [added, finished] = reply as (string | null)[];
-    if (added !== null && finished === null) continue;
-    if (finished !== null) await queues.of(candidates[i].queue).remove(candidates[i].id);
-    missing.push(candidates[i]);
+    await failures.try(async () => {
+      if (error) throw error;
+      const [added, finished] = reply as (string | null)[];
+      if (added !== null && finished === null) return;
+      if (finished !== null) await queues.of(candidates[i].queue).remove(candidates[i].id);
+      missing.push(candidates[i]);
+    });
   }
   return missing;
 }

@@ -22,6 +22,7 @@ import {
 import { type Keys, type Redis, redisNow } from '../redis/index.ts';
 import { nextMove, type WorkflowNodeState } from '../workflow/next.ts';
 import { Admitter } from './admission.ts';
+import { Failures } from './failures.ts';
 import type { Claim, GroupQueue } from './group-queue.ts';
 import type { GroupQueues } from './group-queues.ts';
 import { firstScore } from './score.ts';
@@ -100,26 +101,30 @@ export class WorkflowRunner {
 
   /**
    * Advances the workflows that are marked as due (keys.workflows), and closes the BullMQ jobs that their children released.
-   * Returns how many workflows it advanced. Ends early when the signal is aborted.
+   * Returns how many workflows it advanced. Ends early when the signal is aborted. A workflow that fails does not keep the others
+   * from being advanced; its error is thrown after them.
    */
   async sweep(signal?: AbortSignal): Promise<number> {
     const { redis, keys } = this.#options;
     // No more than were due at the start: advancing a workflow can make it due again.
     const due = await redis.zcard(keys.workflows);
+    const failures = new Failures();
     let advanced = 0;
     while (advanced < due && !signal?.aborted) {
       // Unmarked first: a change during `advance` marks the workflow again.
       const popped = await redis.zpopmin(keys.workflows, SWEPT_AT_ONCE);
       const ids = popped.filter((_, i) => i % 2 === 0) as JobId[];
       if (ids.length === 0) break;
-      await Promise.all(ids.map((id) => this.advance(id)));
+      await Promise.all(ids.map((id) => failures.try(() => this.advance(id))));
       advanced += ids.length;
     }
     for (;;) {
       const claim = signal?.aborted ? undefined : await this.#queue.claim(this.#token);
-      if (!claim) return advanced;
-      await this.#close(claim);
+      if (!claim) break;
+      await failures.try(() => this.#close(claim));
     }
+    failures.throwAny('workflows');
+    return advanced;
   }
 
   async #close(claim: Claim): Promise<void> {
