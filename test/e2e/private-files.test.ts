@@ -2,9 +2,12 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { installation } from '../support/installation.ts';
+import { startLehr } from '../support/lehr-process.ts';
+import { UNREACHABLE_URL } from '../support/ports.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { startStack } from '../support/stack.ts';
-import { tempFolder } from '../support/tiny-models.ts';
+import { tempFolder, tinyModels } from '../support/tiny-models.ts';
 
 let server: TestRedis;
 beforeAll(async () => {
@@ -44,4 +47,27 @@ test('The engine process has no variable with a secret, and no variable of Lehr'
     expect(names.filter((name) => name.startsWith('LEHR_') || name in secrets)).toEqual([]);
     expect(variables.join()).not.toContain(stack.key);
   }
+});
+
+test('With configured secrets and an S3 store, API and worker need no folder that they can write to', async () => {
+  const env = await installation(server.url, {
+    // Not even root can create it: as in a container whose image is read-only.
+    LEHR_HOME: '/proc/lehr',
+    LEHR_MODELS: await tinyModels(),
+    LEHR_API_KEY: 'lehr_test_root_key_of_the_operator',
+    LEHR_KEY_PEPPER: 'a pepper of thirty-two characters or more',
+    LEHR_SECRET_KEY: 'a secret key of thirty-two characters or more',
+    LEHR_STORE_SECRET: 'a store secret of thirty-two characters or more',
+    LEHR_STORE: 's3',
+    LEHR_S3_BUCKET: 'lehr',
+    LEHR_S3_ENDPOINT: UNREACHABLE_URL,
+    LEHR_WORKER_PORT: '0',
+    LEHR_DEVICE: 'cpu',
+    LEHR_ROW_CAP: '16',
+    AWS_ACCESS_KEY_ID: 'an-id',
+    AWS_SECRET_ACCESS_KEY: 'a-secret',
+  });
+  const [api, worker] = [startLehr('api', env), startLehr('worker', env)];
+  await Promise.all([api.logged('API is listening'), worker.logged('worker serves')]);
+  expect([...api.lines, ...worker.lines].filter(({ level }) => level === 'error')).toEqual([]);
 });
