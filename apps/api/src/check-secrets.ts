@@ -28,7 +28,7 @@ async function checkPepper(config: ApiConfig, { redis, keys, keyStore, clock }: 
   const { foreign, unknown } = await findForeignKeys(redis, keys, own, clock.now());
   if (foreign.length > 0) throw otherSecret(config, 'LEHR_KEY_PEPPER', madeWithAnother('API keys', foreign));
   const { isForeign, missing } = await registerFingerprints(redis, keys.keyPeppers, own);
-  if (isForeign) throw otherSecret(config, 'LEHR_KEY_PEPPER', 'Other API processes use another value.');
+  if (isForeign) throw otherSecret(config, 'LEHR_KEY_PEPPER', IN_USE);
   if (missing.length === 0) return;
   if (unknown.length > 0) {
     throw otherSecret(
@@ -43,7 +43,7 @@ async function checkPepper(config: ApiConfig, { redis, keys, keyStore, clock }: 
 async function checkSecretKey(config: ApiConfig, { redis, keys, webhooks, log }: Checked): Promise<void> {
   const { secrets } = webhooks;
   const found = await registerFingerprints(redis, keys.secretKeys, secrets.keyFingerprints);
-  if (found.isForeign) throw otherSecret(config, 'LEHR_SECRET_KEY', 'Other API processes use another value.');
+  if (found.isForeign) throw otherSecret(config, 'LEHR_SECRET_KEY', IN_USE);
   if (found.isFirst || found.missing.length > 0) {
     const owners = await secrets.unreadable();
     if (owners.length > 0) {
@@ -56,6 +56,8 @@ async function checkSecretKey(config: ApiConfig, { redis, keys, webhooks, log }:
   const owners = await secrets.sealAllAgain();
   log.info({ tenants: owners }, 'encrypted webhook secrets again with LEHR_SECRET_KEY');
 }
+
+const IN_USE = 'The API that stored the data used another value.';
 
 const madeWithAnother = (what: string, ids: readonly string[]): string =>
   `${what} were made with another value: ${listed(ids)}.`;
