@@ -2,8 +2,8 @@
 import { expect, test } from 'vitest';
 import { decodeDataUri } from '../../apps/api/src/bodies/inline-audio.ts';
 import { checkJsonShape, MAX_DEPTH, MAX_VALUES } from '../../apps/api/src/bodies/json-shape.ts';
+import { UploadPace } from '../../apps/api/src/bodies/upload-pace.ts';
 import { readMultipart } from '../../apps/api/src/files/multipart.ts';
-import { UploadPace } from '../../apps/api/src/files/upload-pace.ts';
 import { sniffFormat } from '../../apps/worker/src/audio/sniff.ts';
 import { readWavHeader } from '../../apps/worker/src/audio/wav.ts';
 import { LehrError, systemClock } from '../../packages/shared/src/index.ts';

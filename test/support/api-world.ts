@@ -10,6 +10,7 @@ import { anyOf } from '../../apps/api/src/auth/authenticator.ts';
 import { configuredKey } from '../../apps/api/src/auth/configured-key.ts';
 import { KeyStore } from '../../apps/api/src/auth/key-store.ts';
 import { StoredKeys } from '../../apps/api/src/auth/stored-keys.ts';
+import { BodyReads } from '../../apps/api/src/bodies/body-reads.ts';
 import { LargeBodies } from '../../apps/api/src/bodies/large-bodies.ts';
 import { UnansweredRequests } from '../../apps/api/src/calls/unanswered-requests.ts';
 import { OpenAiErrorSchema } from '../../apps/api/src/dialects/openai/errors.ts';
@@ -131,6 +132,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     storage,
     files: new Files({ redis, keys, store, storage, clock, ttlMs: 60_000, maxBytes: 1_000_000 }),
     largeBodies: largeBodies(),
+    bodyReads: new BodyReads(clock),
     maxUploadBytes: 1_000_000,
     linkSecret: LINK_SECRET,
     ...admissionParts({ redis, keys, queues, fleet, clock, maxWaitMs: 600_000, ...changes }),

@@ -8,6 +8,7 @@ import type { Keys, Redis } from '@lehr/shared/redis';
 import type { AuditLog } from './audit/audit-log.ts';
 import type { Authenticator } from './auth/authenticator.ts';
 import type { KeyStore } from './auth/key-store.ts';
+import type { BodyReads } from './bodies/body-reads.ts';
 import type { LargeBodies } from './bodies/large-bodies.ts';
 import type { UnansweredRequests } from './calls/unanswered-requests.ts';
 import type { Files } from './files/files.ts';
@@ -45,6 +46,7 @@ export interface ApiParts extends AdmissionParts {
   readonly files: Files;
   readonly storage: StorageQuota;
   readonly largeBodies: LargeBodies;
+  readonly bodyReads: BodyReads;
   /** The largest file that is taken, uploaded or in a request. */
   readonly maxUploadBytes: number;
   /** Verifies links to the folder store; undefined for S3, which verifies its own. */

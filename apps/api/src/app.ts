@@ -38,10 +38,7 @@ const readsItsBody = (path: string): boolean => path === '/v1/files' || path.sta
 export function createApp(parts: ApiParts, hasOperationsApp = false): Api {
   const app = createBase(parts);
   app.use('/v1/*', authenticate(parts.authenticator));
-  app.use(
-    '/v1/*',
-    readBody({ largeBodies: parts.largeBodies, mayBeLarge: mayCarryAudio, isSkipped: readsItsBody }),
-  );
+  app.use('/v1/*', readBody({ ...parts, mayBeLarge: mayCarryAudio, isSkipped: readsItsBody }));
 
   createJobRoute(app, parts);
   listJobsRoute(app, parts);

@@ -1,9 +1,9 @@
 /** The listeners of an API process: the public one, and that of operations when LEHR_OPERATIONS_PORT is set. */
 import type { Log } from '@lehr/shared';
 import type { Api } from './api.ts';
+import { UPLOAD_PACE } from './bodies/upload-pace.ts';
 import { connectionLimit } from './connection-limit.ts';
 import type { ApiConfig } from './env.ts';
-import { UPLOAD_PACE } from './files/upload-pace.ts';
 import { type Listener, listen } from './listen.ts';
 
 /** Probes, scrapers and a few operators. */

@@ -17,6 +17,7 @@ import { anyOf } from './auth/authenticator.ts';
 import { configuredKey } from './auth/configured-key.ts';
 import { KeyStore } from './auth/key-store.ts';
 import { StoredKeys } from './auth/stored-keys.ts';
+import { BodyReads } from './bodies/body-reads.ts';
 import { LargeBodies } from './bodies/large-bodies.ts';
 import { UnansweredRequests } from './calls/unanswered-requests.ts';
 import type { ApiConfig } from './env.ts';
@@ -97,6 +98,7 @@ async function openStores({ config, redis, publicUrl }: OpenOptions, linkSecret:
     store,
     storage,
     files: new Files({ redis, keys, store, storage, clock, ttlMs: outputTtlMs, maxBytes: maxUploadBytes }),
+    bodyReads: new BodyReads(clock),
     largeBodies: new LargeBodies(new URL('./bodies/large-body-thread.js', import.meta.url)),
     maxUploadBytes,
     outputTtlMs,

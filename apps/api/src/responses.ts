@@ -28,4 +28,11 @@ export function problems(...codes: readonly ErrorCode[]): Record<never, ProblemR
   return responses;
 }
 
-export const problemsWithKey = (...codes: readonly ErrorCode[]) => problems(...codes, ...ALWAYS);
+/** Every route that reads a body can respond with these too. */
+const OF_BODIES: readonly ErrorCode[] = ['too-slow', 'overloaded'];
+
+export function problemsWithKey(...codes: readonly ErrorCode[]): Record<never, ProblemResponse> {
+  const readsBody = codes.includes('unsupported-media');
+  const more = readsBody ? OF_BODIES.filter((code) => !codes.includes(code)) : [];
+  return problems(...codes, ...more, ...ALWAYS);
+}

@@ -16,9 +16,9 @@ import { isContentType, type ObjectStore } from '@lehr/shared/objects';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import { z } from 'zod';
 import type { Caller } from '../auth/authenticator.ts';
+import { type PaceLimits, UploadPace } from '../bodies/upload-pace.ts';
 import type { StorageQuota } from '../limits/storage-quota.ts';
 import { type Multipart, readMultipart } from './multipart.ts';
-import { type PaceLimits, UploadPace } from './upload-pace.ts';
 
 const FileSchema = z.object({
   id: z.custom<FileId>((value) => typeof value === 'string' && isFileId(value)),

@@ -14,7 +14,7 @@ import {
   MultipartParser,
   type MultipartPart,
 } from '@remix-run/multipart-parser';
-import type { UploadPace } from './upload-pace.ts';
+import type { UploadPace } from '../bodies/upload-pace.ts';
 
 export interface ReceivedFile {
   /** The name of its part. */

@@ -1,12 +1,14 @@
 /** Reads JSON bodies within limits of bytes and shape, before any route sees them. */
+import type { HttpBindings } from '@hono/node-server';
 import type { Context, MiddlewareHandler } from 'hono';
 import { matchedRoutes } from 'hono/route';
+import type { BodyReads } from '../bodies/body-reads.ts';
 import type { InlineAudio } from '../bodies/inline-audio.ts';
 import { checkJsonShape } from '../bodies/json-shape.ts';
 import type { LargeBodies } from '../bodies/large-bodies.ts';
 import { TenantTurns } from '../bodies/tenant-turns.ts';
 import type { ApiEnv } from './api-env.ts';
-import { limitBody } from './limit-body.ts';
+import { limitBody, statedLength } from './limit-body.ts';
 
 /** Parsed on the event loop up to this size; without its inline audio no body may be larger. */
 export const MAX_JSON_BYTES = 1024 * 1024;
@@ -15,23 +17,26 @@ export const MAX_LARGE_JSON_BYTES = 15 * 1024 * 1024;
 
 export interface ReadBodyOptions {
   readonly largeBodies: LargeBodies;
+  readonly bodyReads: BodyReads;
   /** Whether a body of this path may carry inline audio, so that it may be large. */
   readonly mayBeLarge: (path: string) => boolean;
   /** Paths whose route reads the body by itself. */
   readonly isSkipped: (path: string) => boolean;
 }
 
-export function readBody({ largeBodies, mayBeLarge, isSkipped }: ReadBodyOptions): MiddlewareHandler<ApiEnv> {
-  const maxBytesOf = (path: string): number | undefined => {
-    if (isSkipped(path)) return undefined;
-    return mayBeLarge(path) ? MAX_LARGE_JSON_BYTES : MAX_JSON_BYTES;
+export function readBody(options: ReadBodyOptions): MiddlewareHandler<ApiEnv> {
+  const { mayBeLarge, isSkipped } = options;
+  const maxBytesOf = (c: Context<ApiEnv>): number | undefined => {
+    if (isSkipped(c.req.path)) return undefined;
+    // The memory for a large body is reserved before it is read, so its length must be known.
+    return mayBeLarge(c.req.path) && statedLength(c) !== undefined ? MAX_LARGE_JSON_BYTES : MAX_JSON_BYTES;
   };
   const limit = limitBody(maxBytesOf);
   const turns = new TenantTurns();
   return async function readBody(c, next) {
     if (!hasRoute(c)) return next();
     return limit(c, async () => {
-      if (!isSkipped(c.req.path) && isJson(c)) await read(c, largeBodies, turns);
+      if (!isSkipped(c.req.path) && isJson(c)) await read(c, options, turns);
       await next();
     });
   };
@@ -44,22 +49,29 @@ const hasRoute = (c: Context<ApiEnv>): boolean =>
 const isJson = (c: Context<ApiEnv>): boolean =>
   /^application\/(?:[\w.-]+\+)?json\b/i.test(c.req.header('content-type') ?? '');
 
-async function read(c: Context<ApiEnv>, largeBodies: LargeBodies, turns: TenantTurns): Promise<void> {
-  const statedBytes = Number(c.req.header('content-length') ?? Number.NaN);
-  if (statedBytes <= MAX_JSON_BYTES) {
-    checkJsonShape(await c.req.text());
-    return;
-  }
+async function read(
+  c: Context<ApiEnv>,
+  { largeBodies, bodyReads }: ReadBodyOptions,
+  turns: TenantTurns,
+): Promise<void> {
   const { tenant } = c.var.caller;
-  if (statedBytes > MAX_JSON_BYTES) {
-    return turns.run(tenant, async () => parseLarge(c, await bytesOf(c), largeBodies));
+  const length = statedLength(c);
+  if (length !== undefined && length > MAX_JSON_BYTES) {
+    return turns.run(tenant, async () => {
+      const body = await bodyReads.run(tenant, length, () => bytesOf(c));
+      await parseLarge(c, body, largeBodies);
+    });
   }
-  // Without a stated length the size is known only when the body has been read, and a slow sender must not hold a turn.
-  const body = await bytesOf(c);
-  if (body.byteLength > MAX_JSON_BYTES) return turns.run(tenant, () => parseLarge(c, body, largeBodies));
-  const text = new TextDecoder().decode(body);
-  checkJsonShape(text);
-  setText(c, text, []);
+  const readText = (): Promise<string> => c.req.text();
+  checkJsonShape(
+    hasArrived(c) ? await readText() : await bodyReads.run(tenant, length ?? MAX_JSON_BYTES, readText),
+  );
+}
+
+/** Most bodies come with their headers and are in memory already, as every body is that no socket brings. */
+function hasArrived(c: Context<ApiEnv>): boolean {
+  const { incoming } = (c.env ?? {}) as Partial<HttpBindings>;
+  return incoming?.complete ?? true;
 }
 
 async function bytesOf(c: Context<ApiEnv>): Promise<Uint8Array> {

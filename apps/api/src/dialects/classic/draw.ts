@@ -82,9 +82,9 @@ const route = createRoute({
 const NAMES = atTheTop({ '/input/steps': '/inference_steps', '/input/guidance': '/guidance_scale' });
 
 export function classicRoutes(app: Api, parts: ApiParts): void {
-  const { authenticator, largeBodies, metrics, quotas, holdMs, store, presenter } = parts;
+  const { authenticator, metrics, quotas, holdMs, store, presenter } = parts;
   const never = (): boolean => false;
-  app.use(PATH, authenticate(authenticator), readBody({ largeBodies, mayBeLarge: never, isSkipped: never }));
+  app.use(PATH, authenticate(authenticator), readBody({ ...parts, mayBeLarge: never, isSkipped: never }));
   app.on('POST', PATH, countRefusals(metrics), requires('submit'), guardQuota(quotas));
   app.openapi(route, async (c) => {
     const body = c.req.valid('json');
