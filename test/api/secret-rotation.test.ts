@@ -112,6 +112,15 @@ describe('start with another secret', () => {
   });
 });
 
+test('A process starts again while Redis is full', async () => {
+  const own = await startRedis();
+  onTestFinished(() => own.stop());
+  const env = await configured({ LEHR_REDIS_URL: own.url });
+  await (await started(env)).process.stop();
+  await testRedis(own.url).config('SET', 'maxmemory', '1');
+  expect((await (await started(env)).ask('/v1/jobs')).status).toBe(200);
+});
+
 describe('rotation', () => {
   test('The pepper is rotated without a refused request, and the old one can go when every key was used', async () => {
     const env = await configured();

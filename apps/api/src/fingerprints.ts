@@ -22,9 +22,13 @@ local known = redis.call('SMEMBERS', KEYS[1])
 local missing = {}
 for _, each in ipairs(known) do
   if not own[each] then missing[#missing + 1] = each end
+  own[each] = nil
 end
 local shared = #missing < #known
-if #known == 0 or shared then redis.call('SADD', KEYS[1], unpack(ARGV)) end
+if #known == 0 or shared then
+  -- Only what is new: a full Redis refuses every write, and the API must start nevertheless.
+  for each in pairs(own) do redis.call('SADD', KEYS[1], each) end
+end
 return { #known == 0 and 1 or 0, shared and 1 or 0, missing }`;
 
 export interface Registration {
