@@ -152,6 +152,38 @@ test('Events are numbered by the rev of the record and can be read from any poin
   expect((await world.records.events(id, 2)).map(({ rev }) => rev)).toEqual([3]);
 });
 
+test('The events of a job are the same before and after its end, whether they are stored or known from the record', async () => {
+  const world = await queueWorld(server.url);
+  for (const progressed of [0, 2]) {
+    const { id, lease } = await jobIn(world, 'running');
+    const progress = { move: 'progress', id, lease, fields: { progress: {} } } as const;
+    await world.records.apply(Array.from({ length: progressed }, () => progress));
+    const before = await world.records.events(id, 0);
+    await world.records.apply([{ move: 'succeed', id, lease, fields: FIELDS.succeed }]);
+    const after = await world.records.events(id, 0);
+    const record = await world.records.read(id);
+    expect(after.slice(0, -1)).toEqual(before);
+    expect(after.at(-1)).toMatchObject({ rev: record?.rev, type: 'job.succeeded' });
+    expect(after.at(-1)?.at).toBe(record && 'finished_at' in record && record.finished_at);
+    const isStored = await world.redis.exists(world.keys.events(id));
+    expect(isStored).toBe(progressed > 0 ? 1 : 0);
+    if (isStored) expect(await world.redis.pttl(world.keys.events(id))).toBeGreaterThan(50_000);
+  }
+});
+
+test('A job keeps its latest events, and an entry that a newer version wrote is left out', async () => {
+  const world = await queueWorld(server.url);
+  const { id, lease } = await jobIn(world, 'running');
+  const progress = { move: 'progress', id, lease } as const;
+  await world.records.apply(Array.from({ length: 600 }, () => progress));
+  const events = await world.records.events(id, 0);
+  expect(events).toHaveLength(512);
+  expect(events.at(-1)?.rev).toBe(602);
+  expect((await world.records.changes(id, 5, 3))?.events.map(({ rev }) => rev)).toEqual([91, 92, 93]);
+  await world.redis.lset(world.keys.events(id), -1, '602 another form');
+  expect((await world.records.events(id, 600)).map(({ rev }) => rev)).toEqual([601]);
+});
+
 test('A finished record expires after its retention, an unfinished one never', async () => {
   const world = await queueWorld(server.url);
   const { id } = await jobIn(world, 'running');

@@ -39,12 +39,16 @@ export interface StoredEvent {
 
 const FLAG_ABSENT = 0;
 
-export const parseEvent = ([entryId, [, type, , at, , data]]: [string, string[]]): StoredEvent => ({
-  rev: Number.parseInt(entryId, 10),
-  type,
-  at: Number(at),
-  data: JSON.parse(data),
-});
+/** `<rev> <ms> <type>`, and the data as JSON if there is any; transition.lua writes it. */
+const STORED_EVENT = /^(\d+) (\d+) (\S+)(?: (.*))?$/s;
+
+/** Nothing for an entry of another form: a newer version wrote it. */
+export function parseEvents(entries: readonly string[]): StoredEvent[] {
+  return entries.flatMap((entry): StoredEvent[] => {
+    const [, rev, at, type, data = '{}'] = STORED_EVENT.exec(entry) ?? [];
+    return type === undefined ? [] : [{ rev: Number(rev), type, at: Number(at), data: JSON.parse(data) }];
+  });
+}
 
 export function parseOutcome(reply: unknown, id: JobId): Outcome {
   const [code, state, rev, attempt, cancelRequested, watched, flat] = reply as [

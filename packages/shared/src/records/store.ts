@@ -5,7 +5,7 @@ import { LehrError } from '../errors.ts';
 import type { JobId, LeaseToken } from '../ids.ts';
 import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
 import { type JobRecord, MOVES, type MoveName, type NewJob } from './record.ts';
-import { type Outcome, parseEvent, parseOutcome, parseRecord, type StoredEvent } from './replies.ts';
+import { type Outcome, parseEvents, parseOutcome, parseRecord, type StoredEvent } from './replies.ts';
 import { toStoredNames } from './stored-names.ts';
 import { isNewer, SCHEMA_VERSION, type Unreadable, UnreadableList } from './unreadable.ts';
 
@@ -13,6 +13,7 @@ const TRANSITION_LUA = [
   `local MOVES = cjson.decode([[${JSON.stringify(MOVES)}]])`,
   readFileSync(new URL('./transition.lua', import.meta.url), 'utf8'),
 ].join('\n');
+const CHANGES_LUA = readFileSync(new URL('./changes.lua', import.meta.url), 'utf8');
 
 export interface Move {
   readonly move: MoveName;
@@ -45,6 +46,8 @@ export interface RecordStoreOptions {
   readonly retentionMs: number;
 }
 
+/** More than a record ever has. */
+const MAX_EVENTS = 1000;
 /** The reply to a create that took effect has the creation time after these. */
 const CREATE_REPLY_LENGTH = 5;
 
@@ -52,6 +55,7 @@ export class RecordStore {
   readonly #redis: Redis;
   readonly #keys: Keys;
   readonly #script: Script;
+  readonly #changes: Script;
   readonly #retentionMs: number;
   readonly #unreadable: UnreadableList;
 
@@ -61,6 +65,7 @@ export class RecordStore {
     this.#retentionMs = options.retentionMs;
     this.#unreadable = new UnreadableList(redis, keys);
     this.#script = defineScript(redis, 'lehrTransition', TRANSITION_LUA);
+    this.#changes = defineScript(redis, 'lehrChanges', CHANGES_LUA);
   }
 
   /** Applies the moves in order in one round trip; the outcomes are in the same order. */
@@ -135,23 +140,20 @@ export class RecordStore {
     };
   }
 
-  /** Events after `afterRev`, oldest first. */
-  async events(id: JobId, afterRev: number): Promise<StoredEvent[]> {
-    return (await this.#redis.xrange(this.#keys.events(id), `(${afterRev}-0`, '+')).map(parseEvent);
+  /** All events after `afterRev`, oldest first. */
+  async events(id: JobId, afterRev: number): Promise<readonly StoredEvent[]> {
+    return (await this.changes(id, afterRev, MAX_EVENTS))?.events ?? [];
   }
 
   /**
-   * At most `count` events after `afterRev`, oldest first, and the state of the record just before they were read; one
-   * round trip. Undefined when the record does not exist (any more).
+   * At most `count` events after `afterRev`, oldest first, and the state of the record; one round trip. Undefined when the record
+   * does not exist (any more).
    */
   async changes(id: JobId, afterRev: number, count: number): Promise<RecordChanges | undefined> {
-    const [record, events] = await Promise.all([
-      this.#redis.hmget(this.#keys.record(id), 'state', 'rev'),
-      this.#redis.xrange(this.#keys.events(id), `(${afterRev}-0`, '+', 'COUNT', count),
-    ]);
-    const [state, rev] = record;
-    if (state === null) return undefined;
-    return { state: state as JobState, rev: Number(rev), events: events.map(parseEvent) };
+    const reply = await this.#changes.run([this.#keys.record(id), this.#keys.events(id)], [afterRev, count]);
+    if (reply === null) return undefined;
+    const [state, rev, events] = reply as [JobState, string, string[]];
+    return { state, rev: Number(rev), events: parseEvents(events) };
   }
 
   /** Deletes the record and events of a finished job. */

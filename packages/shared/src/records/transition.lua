@@ -30,6 +30,8 @@
 local prefix = ARGV[1]
 local retention = tonumber(ARGV[3])
 local EVENTS_KEPT = 512
+-- A job that was queued, perhaps started, and ended has at most this rev; any other change makes it higher.
+local PLAIN_REVS = 3
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -65,15 +67,28 @@ local function advance_virtual_time(queue, priority, start_tag)
   if start_tag > virtual_time then redis.call('HSET', fair, priority, start_tag) end
 end
 
--- Adds one event per change, numbered by the record's rev, and wakes the readers that wait for this job.
-local function announce(id, rev, event, data, hook_events)
+-- Stores one event per change, numbered by the record's rev. A finished job that was only queued, started and ended needs none:
+-- changes.lua knows these events from the record.
+local function store_event(id, state, rev, event, data)
+  -- A list, because a stream of a few short entries takes 4.8 kB.
+  local events = prefix .. ':history:' .. id
+  if TERMINAL[state] and rev <= PLAIN_REVS then
+    redis.call('DEL', events)
+    return
+  end
+  local kept = redis.call('RPUSH', events, rev .. ' ' .. now .. ' ' .. event .. (data and ' ' .. data or ''))
+  if kept > EVENTS_KEPT then redis.call('LTRIM', events, -EVENTS_KEPT, -1) end
+  if TERMINAL[state] then redis.call('PEXPIRE', events, retention) end
+end
+
+-- Announces a change: an event, a webhook event if one is wanted, and a message to the readers that wait for this job.
+local function announce(id, state, rev, event, data, hook_events)
   if hook_events and string.find(' ' .. hook_events .. ' ', ' ' .. event .. ' ', 1, true) then
     -- NX: a repeated event (a second attempt starts) keeps its place, because each event of a job has one webhook id.
     redis.call('ZADD', prefix .. ':outbox', 'NX', now, id .. ' ' .. event)
     redis.call('PUBLISH', prefix .. ':outbox', id)
   end
-  redis.call('XADD', prefix .. ':events:' .. id, 'MAXLEN', '~', EVENTS_KEPT, rev .. '-0',
-    'type', event, 'at', now, 'data', data or '{}')
+  store_event(id, state, rev, event, data)
   redis.call('PUBLISH', prefix .. ':changed:' .. id, rev)
 end
 
@@ -113,18 +128,19 @@ local function create(m)
     redis.call('PUBLISH', prefix .. ':groups', m.fields.queue)
   end
   shift_load(m.fields.queue, m.fields.priority, m.fields.tenant, m.fields.model, m.fields.cost, 1)
-  announce(m.id, 1, EVENT.create, nil, m.fields.hook_events)
+  announce(m.id, 'queued', 1, EVENT.create, nil, m.fields.hook_events)
   return { 'ok', 'queued', 1, 0, 0, now }
 end
 
 local function finish(key, id, tenant)
   redis.call('HSET', key, 'finished_at', now, 'expires_at', now + retention)
-  redis.call('HDEL', key, 'lease', 'progress', 'cancel_requested')
+  redis.call('HDEL', key, 'lease', 'progress', 'cancel_requested', 'score', 'fair_tag')
   redis.call('ZREM', KEYS[1], id)
   redis.call('ZREM', prefix .. ':live:' .. tenant, id)
   redis.call('ZREM', prefix .. ':deadlines', id)
   redis.call('PEXPIRE', key, retention)
-  redis.call('PEXPIRE', prefix .. ':events:' .. id, retention)
+  -- Older versions stored the events of unfinished jobs in a stream.
+  redis.call('DEL', prefix .. ':events:' .. id)
 end
 
 -- The first field of a record that a move would fail on, by its place in the list that `apply` reads.
@@ -226,7 +242,7 @@ local function apply(m)
     -- The same for a workflow that ends: its remaining nodes must stop.
     if redis.call('HEXISTS', key, 'graph') == 1 then redis.call('ZADD', prefix .. ':graphs', now, m.id) end
   end
-  announce(m.id, rev, EVENT[move], m.data or (move == 'progress' and m.fields and m.fields.progress) or nil, known[12])
+  announce(m.id, state, rev, EVENT[move], m.data or (move == 'progress' and m.fields and m.fields.progress) or nil, known[12])
 
   if move ~= m.move then return answer('overtaken') end
   local done = answer('ok')

@@ -9,6 +9,7 @@ export interface Keys {
   /** Also BullMQ's key prefix. */
   readonly prefix: string;
   record(id: JobId): string;
+  /** A list of the job's events, oldest first. */
   events(id: JobId): string;
   /** Ids of all unfinished jobs, scored by creation time. */
   readonly live: string;
@@ -103,7 +104,7 @@ export function keysOf(namespace: string): Keys {
   return {
     prefix,
     record: (id) => `${prefix}:record:${id}`,
-    events: (id) => `${prefix}:events:${id}`,
+    events: (id) => `${prefix}:history:${id}`,
     live: `${prefix}:live`,
     liveOf: (tenant) => `${prefix}:live:${tenant}`,
     runningOf: (tenant) => `${prefix}:running:${tenant}`,
