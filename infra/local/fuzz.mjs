@@ -5,15 +5,15 @@
 import './node-version.mjs';
 import { join } from 'node:path';
 import { ROOT, runCommand } from './command.mjs';
-import { leave, signal, watchForTheEnd } from './lifecycle.mjs';
+import { signal, stopAndExit, stopOnSignals } from './lifecycle.mjs';
 import { ensureBuilt, ensureModules } from './modules.mjs';
 import { Problem } from './problem.mjs';
 
 const FROM_SOURCE = ['--conditions=lehr-source', `--import=${join(ROOT, 'infra/local/typescript.mjs')}`];
 
-watchForTheEnd();
+stopOnSignals();
 main(process.argv.slice(2)).catch((error) =>
-  leave(error instanceof Problem ? error.message : error.stack, 1),
+  stopAndExit(error instanceof Problem ? error.message : error.stack, 1),
 );
 
 async function main(args) {

@@ -53,7 +53,7 @@ const DEADLINE_MS = 30_000;
 const ROUND_LIMIT_MS = 90_000;
 const MAX_FOUND = 10;
 /** Other work of the machine blocks the event loop too, so a block counts when it is seen this often in a row. */
-const BLOCKED_RUNS = 3;
+const BLOCKED_RUNS = 5;
 
 export async function runCampaign(target: Target, options: CampaignOptions): Promise<CampaignReport> {
   const document = (await (await target.ask('', 'GET', '/openapi.json')).json()) as OpenApiDocument;

@@ -91,11 +91,11 @@ const REST: readonly PoliteRequest[] = [
   get('listQueues', '/v1/queues'),
   get('getHealth', '/healthz'),
   get('getReadiness', '/readyz'),
-  // Its own rotations may be limited, and it is shown only once.
+  // A secret is shown only once, and a tenant may not rotate it often.
   get('getDefaultWebhookSecret', '/v1/webhooks/default/secret', [200, 409]),
   get('listWebhookSecrets', '/v1/webhooks/secret'),
   post('showWebhookSecret', '/v1/webhooks/secret', [201, 409]),
-  post('rotateWebhookSecret', '/v1/webhooks/secret/rotate', [201, 429]),
+  post('rotateWebhookSecret', '/v1/webhooks/secret/rotate', [201, 409, 429]),
   // Not a public address: no connection is made.
   post('testWebhook', '/v1/webhooks/test', [200, 422], { body: { url: 'https://127.0.0.1/hook' } }),
 ];

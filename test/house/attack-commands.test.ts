@@ -1,0 +1,20 @@
+/** The launchers of the fuzzer and of the neighbour suite reach their programs, which check their options first. */
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import { ROOT } from './readme.ts';
+
+test.each(['fuzz', 'neighbours'])(
+  'The launcher of %s passes its options on, and refuses an unknown one',
+  async (name) => {
+    const launched = promisify(execFile)(process.execPath, [
+      join(ROOT, `infra/local/${name}.mjs`),
+      '--unknown',
+    ]);
+    await expect(launched).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("Unknown option '--unknown'"),
+    });
+  },
+);
