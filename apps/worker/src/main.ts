@@ -1,6 +1,7 @@
 /**
- * Starts one worker from the environment. The first SIGTERM or SIGINT drains it, the second one ends it at once. Exit codes: 0
- * stopped, 1 internal error, 69 a dependency is unavailable, 78 bad configuration.
+ * Starts one worker from the environment. The first SIGTERM or SIGINT drains it, and so does a notice that EC2 takes the instance
+ * back; the second signal ends it at once. Exit codes: 0 stopped, 1 internal error, 69 a dependency is unavailable, 78 bad
+ * configuration.
  */
 import type { AddressInfo } from 'node:net';
 import { demoModelsFile } from '@lehr/demo-models';
@@ -9,14 +10,17 @@ import {
   createLog,
   createMetrics,
   LehrError,
+  type Log,
   logUncaught,
   type MetricsPage,
   PRIVATE_UMASK,
+  systemClock,
 } from '@lehr/shared';
 import { readWorkerSettings } from './env.ts';
 import { serveHealth } from './health.ts';
 import { observeWorker, readGaugesOf } from './observe.ts';
 import { openParts } from './open-parts.ts';
+import { spotNotice } from './spot-notice.ts';
 import { engineEnvironment } from './supervisor/engine-environment.ts';
 import { Worker } from './worker.ts';
 
@@ -28,6 +32,7 @@ async function main(): Promise<void> {
   const settings = await readWorkerSettings(process.env, demoModelsFile());
   const { LEHR_LOG_LEVEL, LEHR_LOG_PROMPTS, LEHR_DEVICE, LEHR_DRAIN_S, LEHR_WORKER_PORT, LEHR_HOST } =
     settings.config;
+  const { LEHR_EC2_METADATA_URL: metadataUrl } = settings.config;
   const log = createLog('worker', LEHR_LOG_LEVEL, { logPrompts: LEHR_LOG_PROMPTS });
   logUncaught(log);
   const { metrics, page } = createMetrics('worker', { processMetrics: true });
@@ -35,23 +40,43 @@ async function main(): Promise<void> {
   const worker = new Worker(parts);
   readGaugesOf(worker, metrics, page, LEHR_DEVICE, parts.id);
   const stop = stopper(worker, LEHR_DRAIN_S * 1000);
-  process.on('SIGTERM', () => void stop(0));
-  process.on('SIGINT', () => void stop(0));
+  stopOnSignals(stop);
   const port = await openHealthPort(LEHR_WORKER_PORT, LEHR_HOST, worker, page);
   const { providers } = parts.engine.settings;
   log.info({ worker: parts.id, port, device: LEHR_DEVICE, providers }, 'worker starts');
-  await worker.start(() => void stop(1));
+  if (metadataUrl !== undefined) void stopOnSpotNotice(metadataUrl, log, stop);
+  await worker.start(() => stop(1));
 }
 
-/** A function that drains the worker and exits. The second call exits at once. */
-function stopper(worker: Worker, drainMs: number): (code: number) => Promise<void> {
+type Stop = (code: number) => void;
+
+/** A function that drains the worker and exits. A call with an error during the drain exits at once. */
+function stopper(worker: Worker, drainMs: number): Stop {
   let isStopping = false;
-  return async (code) => {
-    if (isStopping) process.exit(code || ENDED_BY_SIGNAL);
+  return (code) => {
+    if (isStopping && code !== 0) process.exit(code);
+    if (isStopping) return;
     isStopping = true;
-    await worker.stop(drainMs);
-    process.exit(code);
+    void worker.stop(drainMs).then(() => process.exit(code));
   };
+}
+
+function stopOnSignals(stop: Stop): void {
+  let signals = 0;
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      signals += 1;
+      if (signals > 1) process.exit(ENDED_BY_SIGNAL);
+      stop(0);
+    });
+  }
+}
+
+/** A signal that follows the notice does not end the drain: a cluster that sees the notice too sends SIGTERM. */
+async function stopOnSpotNotice(metadataUrl: string, log: Log, stop: Stop): Promise<void> {
+  const notice = await spotNotice({ metadataUrl, clock: systemClock, log });
+  log.warn({ notice }, 'EC2 takes this instance back; the worker drains');
+  stop(0);
 }
 
 /** Returns the port that it listens on. */

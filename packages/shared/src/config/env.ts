@@ -254,6 +254,10 @@ export const ENV = {
     description:
       'Seconds that a stopping worker may spend on its running jobs; the others go back to the queue.',
   }),
+  LEHR_EC2_METADATA_URL: httpUrl.optional().meta({
+    description:
+      'The EC2 metadata service, `http://169.254.169.254` on an instance. A worker drains when it announces that the instance will be taken back. Not set: it is not read.',
+  }),
 } as const;
 
 /**
