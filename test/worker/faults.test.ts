@@ -154,6 +154,16 @@ test('An engine that hangs inside a graph run is killed, and the other active jo
   await expectAllDone(world, [good]);
 });
 
+test('An engine whose step takes far longer than those measured before is killed long before the configured limit', async () => {
+  const world = await workerWorld(server.url);
+  const worker = await world.simulated({ faulty: true, silenceMs: 16_000 });
+  await expectAllDone(world, [await world.draw({ steps: 120 })]);
+  const bad = await world.draw({ prompt: 'HANG', seed: 2 });
+  // A quarter of the configured limit, the least for a lane with measured steps.
+  expect((await worker.logged('engine died')).exit).toMatchObject({ hung: true, limitMs: 4000 });
+  expect(await world.reached(bad)).toMatchObject({ state: 'failed', error: { code: 'engine-crashed' } });
+});
+
 test('A working engine is not killed as hung when its parent was frozen', async () => {
   const world = await workerWorld(server.url);
   const worker = await world.simulated({ latency: SLOW, silenceMs: 800 });
@@ -236,6 +246,18 @@ test('A running job stops at its deadline and expires', async () => {
   const types = (await world.records.events(id, 0)).map(({ type }) => type);
   expect(types).toContain('job.started');
   expect(types.at(-1)).toBe('job.expired');
+});
+
+test('A job that runs longer than a worker allows fails, and another job of its batch finishes', async () => {
+  const world = await workerWorld(server.url);
+  await world.simulated({ latency: SLOW, times: { maxRunMs: 8000 } });
+  const [long, short] = [await world.draw({ steps: 900 }), await world.draw({ steps: 4 })];
+  expect(await world.reached(long)).toMatchObject({
+    state: 'failed',
+    attempt: 1,
+    error: { code: 'run-too-long', retryable: false },
+  });
+  await expectAllDone(world, [short]);
 });
 
 test('A job that was started six times fails at its next claim', async () => {

@@ -22,6 +22,7 @@ import { Runs } from './runs/runs.ts';
 import { ServedModels } from './runs/served-models.ts';
 import type { EngineExit } from './supervisor/engine-process.ts';
 import { EngineSupervisor, type WorkEvent } from './supervisor/engine-supervisor.ts';
+import { SilenceLimit } from './supervisor/silence-limit.ts';
 import type { WorkerParts } from './worker-parts.ts';
 
 export interface EngineSideParts extends WorkerParts {
@@ -41,6 +42,7 @@ export class EngineSide implements JobRunner {
   readonly #partialText: PartialTextWriter;
   readonly #runs: Runs;
   readonly #speeds = new LaneSpeeds();
+  readonly #silence: SilenceLimit;
   readonly #chargeAudio: ChargeAudio;
   #listener: JobRunnerListener | undefined;
 
@@ -50,6 +52,7 @@ export class EngineSide implements JobRunner {
     const send = supervisor.send.bind(supervisor);
     this.#parts = parts;
     this.#supervisor = supervisor;
+    this.#silence = new SilenceLimit(parts.engine.silenceMs);
     this.#served = new ServedModels(() => supervisor.models, parts.registry, parts.tasks);
     this.#laneRows = new LaneRows(this.#served, () => this.#listener?.onRoom());
     this.#previews = new Previews({ redis: parts.commands, keys: parts.keys, clock, log, send });
@@ -136,6 +139,7 @@ export class EngineSide implements JobRunner {
     this.#progress.start((run, outcome) => this.#progressWritten(run, outcome));
     await this.#supervisor.start({
       isBusy: () => this.#runs.engineIsBusy,
+      silenceMs: () => this.#silence.ms(this.#runs.runningLane),
       onMessage: (message) => this.#dispatch(message),
       onDied: (exit) => this.#engineDied(exit),
       onRestarted: () => this.#engineRestarted(),
@@ -175,6 +179,7 @@ export class EngineSide implements JobRunner {
         return;
       case 'stepped':
         this.#speeds.stepped(message.lane, message.rows, message.ms);
+        this.#silence.stepped(message.lane, message.ms);
         this.#parts.observe.stepped(message);
         for (const { id, step } of message.samples) this.#runs.sampleStepped(id, step);
         return;

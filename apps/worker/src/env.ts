@@ -32,6 +32,7 @@ const WORKER_ENV = envSchema(
   'LEHR_WORKER_PORT',
   'LEHR_LEASE_MS',
   'LEHR_DRAIN_S',
+  'LEHR_MAX_RUN_S',
   'LEHR_EC2_METADATA_URL',
 );
 export type WorkerConfig = z.output<typeof WORKER_ENV>;

@@ -70,7 +70,11 @@ export async function openParts(
     },
     clock: systemClock,
     log,
-    times: { ...WORKER_TIMES, renewEveryMs: Math.ceil(config.LEHR_LEASE_MS / RENEWALS_PER_LEASE) },
+    times: {
+      ...WORKER_TIMES,
+      renewEveryMs: Math.ceil(config.LEHR_LEASE_MS / RENEWALS_PER_LEASE),
+      maxRunMs: config.LEHR_MAX_RUN_S * 1000,
+    },
     observe,
   };
 }

@@ -50,7 +50,7 @@ export class QueueSide {
       onLost: ({ token }) => this.#leaseLost(token),
     });
     this.#leases = leases;
-    this.#deadlines = new Deadlines((lease) => this.#stop(lease, { kind: 'expired' }));
+    this.#deadlines = new Deadlines(times.maxRunMs, (lease, reason) => this.#stop(lease, reason));
     this.#finisher = new JobFinisher({
       outputs,
       records,

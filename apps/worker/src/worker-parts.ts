@@ -39,6 +39,8 @@ export interface WorkerTimes {
   readonly reconcileEveryMs: number;
   readonly storeRetryMs: number;
   readonly storeAttemptMs: number;
+  /** A job that runs longer fails. */
+  readonly maxRunMs: number;
 }
 
 export const WORKER_TIMES: WorkerTimes = {
@@ -49,6 +51,7 @@ export const WORKER_TIMES: WorkerTimes = {
   reconcileEveryMs: 30_000,
   storeRetryMs: 60_000,
   storeAttemptMs: 30_000,
+  maxRunMs: 3_600_000,
 };
 
 /** The events that the metrics of a worker are made from. */

@@ -40,6 +40,7 @@ export const ERROR_CODES = {
   'model-unavailable': { status: 503, title: 'The model could not be loaded', retryable: true },
   'storage-failed': { status: 503, title: 'The result could not be stored', retryable: true },
   'attempts-exhausted': { status: 500, title: 'Too many attempts', retryable: false },
+  'run-too-long': { status: 504, title: 'Ran too long', retryable: false },
   'deadline-exceeded': { status: 504, title: 'Deadline passed', retryable: true },
   'invalid-audio': { status: 422, title: 'Not readable audio', retryable: false },
   'node-failed': { status: 500, title: 'A node of the workflow failed', retryable: false },

@@ -1,5 +1,6 @@
-/** Stops running jobs at their deadlines. The janitor ends waiting jobs at theirs. */
+/** Stops running jobs at their deadlines, and those that run too long. The janitor ends waiting jobs at their deadlines. */
 import type { LeaseToken } from '@lehr/shared';
+import type { StopReason } from '../delivery/attempt.ts';
 import type { JobRun } from '../runs/job-run.ts';
 
 /** The longest delay of setTimeout. */
@@ -7,18 +8,24 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export class Deadlines {
   readonly #timers = new Map<LeaseToken, NodeJS.Timeout>();
-  readonly #onPassed: (lease: LeaseToken) => void;
+  readonly #maxRunMs: number;
+  readonly #onPassed: (lease: LeaseToken, reason: StopReason) => void;
 
-  constructor(onPassed: (lease: LeaseToken) => void) {
+  constructor(maxRunMs: number, onPassed: (lease: LeaseToken, reason: StopReason) => void) {
+    this.#maxRunMs = maxRunMs;
     this.#onPassed = onPassed;
   }
 
   watch({ record, lease }: JobRun): void {
-    if (record.deadline_at === undefined || record.state !== 'running') return;
+    if (record.state !== 'running') return;
     // Both times are by Redis's clock, so that this machine's clock may be wrong.
-    const leftMs = Math.max(0, record.deadline_at - record.started_at);
-    const timer = setTimeout(() => this.#onPassed(lease), Math.min(leftMs, MAX_TIMER_MS));
-    this.#timers.set(lease, timer);
+    const leftMs = Math.max(0, (record.deadline_at ?? Number.POSITIVE_INFINITY) - record.started_at);
+    const reason: StopReason = leftMs <= this.#maxRunMs ? { kind: 'expired' } : tooLong(this.#maxRunMs);
+    const ms = Math.min(leftMs, this.#maxRunMs, MAX_TIMER_MS);
+    this.#timers.set(
+      lease,
+      setTimeout(() => this.#onPassed(lease, reason), ms),
+    );
   }
 
   forget(lease: LeaseToken): void {
@@ -26,3 +33,9 @@ export class Deadlines {
     this.#timers.delete(lease);
   }
 }
+
+const tooLong = (maxRunMs: number): StopReason => ({
+  kind: 'failed',
+  code: 'run-too-long',
+  message: `The job ran for ${maxRunMs / 1000} seconds, the limit of its worker, and was stopped.`,
+});

@@ -81,6 +81,12 @@ export class Runs {
     this.#finishIfOver(run);
   }
 
+  /** The lane that the engine works on; undefined when it has reported none. */
+  get runningLane(): string | undefined {
+    const [sample] = this.#running;
+    return sample === undefined ? undefined : this.laneOf(sample);
+  }
+
   laneOf(sample: SampleId): string | undefined {
     return this.#samples.get(sample)?.sample.request.lane;
   }

@@ -17,6 +17,8 @@ export interface EngineExit {
   readonly signal: NodeJS.Signals | null;
   /** Whether the watchdog killed it because it was silent for too long. */
   readonly hung: boolean;
+  /** How long it could have been silent, when it hung. */
+  readonly limitMs?: number;
 }
 
 /** Which models an engine has opened, and which it could not open. */
@@ -37,12 +39,17 @@ export interface EngineListener {
   onExit(exit: EngineExit): void;
   /** Whether the engine has work. Only the silence of a busy engine is a hang. */
   isBusy(): boolean;
+  /** How long it may be silent at what it does now, in ms. */
+  silenceMs(): number;
 }
 
 export interface EngineOptions {
   readonly settings: EngineSettings;
   readonly models: readonly ModelToOpen[];
-  /** A busy engine that sends no message for this long hangs inside a graph run and is killed. */
+  /**
+   * A busy engine that sends no message for this long hangs inside a graph run and is killed. Measured step times replace it
+   * (silence-limit.ts).
+   */
   readonly silenceMs: number;
   /** The engine's entry module. */
   readonly entry: URL;
@@ -50,7 +57,8 @@ export interface EngineOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-const CHECKS_PER_SILENCE = 4;
+/** Checks in the configured time of silence. */
+const CHECKS_PER_SILENCE = 8;
 
 /** Starts an engine; resolves when it has loaded and warmed up its models. Rejects with the reason when it can load none. */
 export async function startEngine(options: EngineOptions, listener: EngineListener): Promise<EngineProcess> {
@@ -61,20 +69,22 @@ export async function startEngine(options: EngineOptions, listener: EngineListen
   });
   const result = await opened(child, options);
 
+  const checkEveryMs = options.silenceMs / CHECKS_PER_SILENCE;
   let silentChecks = 0;
-  let hung = false;
+  let limitMs: number | undefined;
   let closing = false;
   // Silence is measured in checks and not in time, because this process may have been frozen or swapped out itself: that counts
   // as one check. setImmediate lets it read the messages that arrived meanwhile before it kills the engine.
   const watchdog = setInterval(() => {
     silentChecks = listener.isBusy() ? silentChecks + 1 : 0;
-    if (silentChecks <= CHECKS_PER_SILENCE) return;
+    const allowed = Math.ceil(listener.silenceMs() / checkEveryMs);
+    if (silentChecks <= allowed) return;
     setImmediate(() => {
-      if (silentChecks <= CHECKS_PER_SILENCE) return;
-      hung = true;
+      if (silentChecks <= allowed) return;
+      limitMs = allowed * checkEveryMs;
       child.kill('SIGKILL');
     });
-  }, options.silenceMs / CHECKS_PER_SILENCE);
+  }, checkEveryMs);
 
   child.on('message', (message) => {
     silentChecks = 0;
@@ -84,7 +94,8 @@ export async function startEngine(options: EngineOptions, listener: EngineListen
   child.on('error', () => {});
   child.once('exit', (code, signal) => {
     clearInterval(watchdog);
-    if (!closing) listener.onExit({ code, signal, hung });
+    const hung = limitMs !== undefined;
+    if (!closing) listener.onExit({ code, signal, hung, ...(hung && { limitMs }) });
   });
 
   return {

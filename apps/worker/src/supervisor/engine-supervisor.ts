@@ -32,6 +32,8 @@ export interface SupervisorListener {
   onGivenUp(error: LehrError): void;
   /** Whether the engine has work. */
   isBusy(): boolean;
+  /** How long the engine may be silent at what it does now, in ms. */
+  silenceMs(): number;
 }
 
 /** Failed starts in a row after which the supervisor gives up. */
@@ -88,6 +90,7 @@ export class EngineSupervisor {
     this.#engine = await startEngine(engine, {
       onMessage: (message) => this.#receive(message, listener),
       isBusy: listener.isBusy,
+      silenceMs: listener.silenceMs,
       onExit: (exit) => void this.#restart(exit, listener),
     });
     this.#models.reset(this.#engine.opened);

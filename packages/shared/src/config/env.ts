@@ -254,6 +254,9 @@ export const ENV = {
     description:
       'Seconds that a stopping worker may spend on its running jobs; the others go back to the queue.',
   }),
+  LEHR_MAX_RUN_S: positive.max(604_800, 'must be at most 604800').default(3600).meta({
+    description: 'Seconds that a job may run on a worker; then it fails with `run-too-long`.',
+  }),
   LEHR_EC2_METADATA_URL: httpUrl.optional().meta({
     description:
       'The EC2 metadata service, `http://169.254.169.254` on an instance. A worker drains when it announces that the instance will be taken back. Not set: it is not read.',
