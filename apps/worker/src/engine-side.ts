@@ -131,6 +131,10 @@ export class EngineSide implements JobRunner {
     this.#runs.stop(run, reason);
   }
 
+  restartEngine(): void {
+    if (!this.#runs.engineIsBusy) this.#supervisor.restart();
+  }
+
   /** Opens the models. Rejects with the reason when none can be opened. */
   async start(listener: JobRunnerListener): Promise<void> {
     const { audio, log } = this.#parts;

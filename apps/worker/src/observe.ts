@@ -96,6 +96,7 @@ export function readGaugesOf(
   metrics.workerInfo.set({ worker: id, device }, 1);
   page.beforeScrape(async () => {
     metrics.leases.set(worker.leases);
+    metrics.quarantined.set(worker.quarantineReason === undefined ? 0 : 1);
     metrics.storeDown.set(worker.storeBreaker.isOpen ? 1 : 0);
     metrics.outputsPending.set(worker.storeBreaker.pendingBytes);
     for (const { ref, isOpen } of worker.models) {

@@ -13,6 +13,7 @@ import { subscribeToAnnouncements } from './intake/announcements.ts';
 import { Deadlines } from './intake/deadlines.ts';
 import { GroupList } from './intake/group-list.ts';
 import { Intake } from './intake/intake.ts';
+import { Quarantine } from './intake/quarantine.ts';
 import type { JobRun } from './runs/job-run.ts';
 import type { JobRunner } from './runs/job-runner.ts';
 import type { WorkerParts } from './worker-parts.ts';
@@ -33,6 +34,7 @@ export class QueueSide {
   readonly #groups: GroupList;
   readonly #intake: Intake;
   readonly #janitor: Janitor;
+  readonly #quarantine: Quarantine;
   /** From the start of a job until its end is written. */
   readonly #active = new Map<LeaseToken, JobRun>();
   /** Ends the current wait of `drain`. */
@@ -61,6 +63,13 @@ export class QueueSide {
       worker,
       onClosing: ({ claim }) => leases.remove(claim),
     });
+    this.#quarantine = new Quarantine({
+      clock,
+      log,
+      firstPauseMs: times.quarantineMs,
+      restartEngine: () => runner.restartEngine(),
+      onOver: () => this.#intake.look(),
+    });
     this.#groups = new GroupList(redis, keys, (group) => runner.serves(group));
     this.#intake = new Intake({
       ...parts,
@@ -70,7 +79,7 @@ export class QueueSide {
       leases,
       runner,
       groups: () => this.#groups.names,
-      mayClaim: () => runner.isUp && outputs.breaker.isClosed,
+      mayClaim: () => runner.isUp && outputs.breaker.isClosed && this.#quarantine.reason === undefined,
       activeAttempts: () => [...this.#active.values()].map(({ record }) => record.attempt),
       onStarted: (run, { watched }) => void this.#runToEnd(run, watched),
       onEndedAtClaim: (queue, end) => parts.observe.endedAtClaim(queue, end),
@@ -98,6 +107,11 @@ export class QueueSide {
 
   get groups(): readonly string[] {
     return this.#groups.names;
+  }
+
+  /** Why the worker is in quarantine and claims no jobs; undefined while it is not. */
+  get quarantineReason(): string | undefined {
+    return this.#quarantine.reason;
   }
 
   /** Starts everything but the claiming. The runner must be up. */
@@ -140,6 +154,7 @@ export class QueueSide {
 
   async close(): Promise<void> {
     this.#leases.stop();
+    this.#quarantine.close();
     await this.#janitor.stop();
   }
 
@@ -163,8 +178,14 @@ export class QueueSide {
     this.#leases.remove(run.claim);
     this.#deadlines.forget(run.lease);
     this.#parts.observe.ended(run, end);
+    this.#judge(run);
     this.#jobEnded?.();
     this.#intake.look();
+  }
+
+  #judge({ record, stopReason }: JobRun): void {
+    if (!stopReason) this.#quarantine.succeeded(record.id);
+    else if (stopReason.kind === 'failed') this.#quarantine.failed(record.id, stopReason.code);
   }
 
   /** Returns the end that this worker wrote; undefined when it wrote none. */

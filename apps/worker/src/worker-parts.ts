@@ -41,6 +41,8 @@ export interface WorkerTimes {
   readonly storeAttemptMs: number;
   /** A job that runs longer fails. */
   readonly maxRunMs: number;
+  /** The first pause of a worker in quarantine. */
+  readonly quarantineMs: number;
 }
 
 export const WORKER_TIMES: WorkerTimes = {
@@ -52,6 +54,7 @@ export const WORKER_TIMES: WorkerTimes = {
   storeRetryMs: 60_000,
   storeAttemptMs: 30_000,
   maxRunMs: 3_600_000,
+  quarantineMs: 60_000,
 };
 
 /** The events that the metrics of a worker are made from. */

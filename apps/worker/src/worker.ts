@@ -40,6 +40,7 @@ export class Worker {
         started_at: this.#startedAt,
         tasks: [...parts.tasks],
         draining: this.#draining,
+        ...(this.quarantineReason !== undefined && { quarantined: this.quarantineReason }),
         ...(parts.audio.decoderProblem !== undefined && { audio_problem: parts.audio.decoderProblem }),
         models: modelStatus(engineSide.models),
         unavailable: unavailableStatus(engineSide.unavailable),
@@ -77,6 +78,11 @@ export class Worker {
     ];
   }
 
+  /** Why the worker is in quarantine and claims no jobs; undefined while it is not. */
+  get quarantineReason(): string | undefined {
+    return this.#queueSide.quarantineReason;
+  }
+
   get isServing(): boolean {
     return this.#engineSide.isUp && !this.#draining;
   }
@@ -88,6 +94,7 @@ export class Worker {
   async unreadyReason(): Promise<string | undefined> {
     const { audio } = this.#parts;
     if (!this.isServing) return 'not serving';
+    if (this.quarantineReason !== undefined) return `in quarantine: ${this.quarantineReason}`;
     return audio.decoderProblem === undefined ? undefined : audio.checkDecoder();
   }
 

@@ -962,6 +962,11 @@ export interface components {
                 /** @description Why a live worker cannot open the model; null when all that should serve it do. */
                 readonly problem: string | null;
             }[];
+            /** @description Live workers that claim no jobs because their engine failed one after the other. */
+            readonly quarantined: readonly {
+                readonly worker: string;
+                readonly reason: string;
+            }[];
         };
         readonly Queue: {
             readonly name: string;

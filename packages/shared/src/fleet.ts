@@ -23,6 +23,8 @@ export const WorkerStatusSchema = z.object({
   started_at: z.number(),
   tasks: known(z.enum(['diffusion', 'whisper'])),
   draining: z.boolean(),
+  /** Why the worker is in quarantine and claims no jobs, in a sentence; absent while it is not. */
+  quarantined: z.string().optional(),
   /** Why the worker cannot decode audio, so that its speech jobs fail, in a sentence; absent while it can. */
   audio_problem: z.string().optional(),
   models: known(

@@ -309,6 +309,13 @@ export const METRICS = {
     apps: ['worker'],
     labels: [],
   },
+  quarantined: {
+    name: 'lehr_worker_quarantined',
+    kind: 'gauge',
+    help: 'Whether this worker claims no jobs because its engine failed one job after the other (1 or 0).',
+    apps: ['worker'],
+    labels: [],
+  },
   outputsPending: {
     name: 'lehr_outputs_pending_bytes',
     kind: 'gauge',

@@ -46,4 +46,7 @@ export class FleetView {
 
 /** Workers that take new jobs of this model (`name@version`). */
 export const serving = (fleet: readonly WorkerStatus[], model: string): WorkerStatus[] =>
-  fleet.filter((worker) => !worker.draining && worker.models.some(({ ref }) => ref === model));
+  fleet.filter(
+    ({ draining, quarantined, models }) =>
+      !draining && quarantined === undefined && models.some(({ ref }) => ref === model),
+  );

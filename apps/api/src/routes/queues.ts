@@ -51,7 +51,11 @@ export function queuesRoute(app: Api, parts: ApiParts): void {
       }),
     );
     const data = shown.flat();
-    return c.json({ object: 'list' as const, data, models: modelsOf(registry, data, workers) }, 200);
+    const models = modelsOf(registry, data, workers);
+    const quarantined = workers.flatMap(({ id, quarantined: reason }) =>
+      reason === undefined ? [] : [{ worker: id, reason }],
+    );
+    return c.json({ object: 'list' as const, data, models, quarantined }, 200);
   });
 }
 

@@ -22,6 +22,8 @@ export interface JobRunner {
   run(run: JobRun, options: { readonly isWatched: boolean }): Promise<void>;
   /** Ends a job early; `run` resolves within a step. Does nothing when it has resolved already. */
   stop(run: JobRun, reason: StopReason): void;
+  /** Starts another engine, unless the engine has work. */
+  restartEngine(): void;
 }
 
 export interface JobRunnerListener {

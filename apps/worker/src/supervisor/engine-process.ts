@@ -29,6 +29,8 @@ export interface EngineProcess {
   /** At its start. */
   readonly opened: OpenResult;
   send(message: ToEngine): void;
+  /** Ends the engine at once; `onExit` follows. */
+  kill(): void;
   /** Lets the engine finish its current step and exit; kills it when it has not exited after `graceMs`. */
   close(graceMs: number): Promise<void>;
 }
@@ -104,6 +106,7 @@ export async function startEngine(options: EngineOptions, listener: EngineListen
     send: (message) => {
       if (child.connected) child.send(message, () => {});
     },
+    kill: () => void child.kill('SIGKILL'),
     close: async (graceMs) => {
       closing = true;
       if (child.exitCode !== null || child.signalCode !== null) return;

@@ -102,6 +102,13 @@ export class EngineSupervisor {
     this.#engine?.send(message);
   }
 
+  /** Replaces the engine by a new one. The engine is down from now on, until `onRestarted`. */
+  restart(): void {
+    const engine = this.#engine;
+    this.#engine = undefined;
+    engine?.kill();
+  }
+
   async close(graceMs: number): Promise<void> {
     this.#stopping.abort();
     await this.#engine?.close(graceMs);

@@ -60,6 +60,9 @@ export const QueueListSchema = z
         }),
       )
       .meta({ description: 'Every offered model version, with the worst breaker of its groups.' }),
+    quarantined: z.array(z.object({ worker: z.string(), reason: z.string() })).meta({
+      description: 'Live workers that claim no jobs because their engine failed one after the other.',
+    }),
   })
   .meta({ id: 'QueueList' });
 export type QueueList = z.output<typeof QueueListSchema>;

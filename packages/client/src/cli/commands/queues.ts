@@ -41,6 +41,17 @@ export const queues = defineCommand({
         ]),
       ),
     );
+    // A server of an earlier version reports none.
+    const { quarantined = [] } = list;
+    if (quarantined.length > 0) {
+      terminal.out('\n');
+      terminal.out(
+        tableOf(
+          ['QUARANTINED', 'REASON'],
+          quarantined.map(({ worker, reason }) => [worker, reason]),
+        ),
+      );
+    }
     return EXIT.ok;
   },
 });

@@ -1,0 +1,103 @@
+/**
+ * Stops the claiming of a worker whose engine fails one job after the other: its device may be faulty, and another worker can
+ * run those jobs. Only failures that the engine or the model caused count, and of each job only one, so that a job that crashes
+ * every engine stops no worker.
+ *
+ *   serving     -> quarantine  MAX_IN_A_ROW jobs in a row failed, or half of the last jobs produced no valid numbers
+ *   quarantine  -> trial       a pause has passed; the engine is restarted
+ *   trial       -> serving     a job succeeds
+ *   trial       -> quarantine  MAX_AT_TRIAL jobs in a row failed; the pause is twice as long
+ */
+import type { Clock, ErrorCode, JobId, Log } from '@lehr/shared';
+
+export interface QuarantineOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly firstPauseMs: number;
+  /** Starts another engine, unless the engine has work. */
+  readonly restartEngine: () => void;
+  /** The pause has passed: jobs may be claimed again. */
+  readonly onOver: () => void;
+}
+
+const ENGINE_FAULTS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'engine-crashed',
+  'engine-failed',
+  'numeric-error',
+  'out-of-memory',
+]);
+const MAX_IN_A_ROW = 5;
+const MAX_AT_TRIAL = 2;
+/** The jobs of which at most half may produce no valid numbers. */
+const LAST_JOBS = 20;
+const MAX_PAUSE_MS = 600_000;
+
+export class Quarantine {
+  readonly #options: QuarantineOptions;
+  readonly #stop = new AbortController();
+  readonly #failedInARow = new Set<JobId>();
+  /** Of the last jobs, whether each produced no valid numbers. */
+  readonly #last = new Map<JobId, boolean>();
+  #isTrial = false;
+  #pauseMs: number;
+  #reason: string | undefined;
+
+  constructor(options: QuarantineOptions) {
+    this.#options = options;
+    this.#pauseMs = options.firstPauseMs;
+  }
+
+  /** Why the worker claims no jobs, in a sentence; undefined while it may. */
+  get reason(): string | undefined {
+    return this.#reason;
+  }
+
+  succeeded(job: JobId): void {
+    this.#failedInARow.clear();
+    this.#note(job, false);
+    if (this.#reason !== undefined) return;
+    this.#isTrial = false;
+    this.#pauseMs = this.#options.firstPauseMs;
+  }
+
+  failed(job: JobId, code: ErrorCode): void {
+    if (!ENGINE_FAULTS.has(code)) return;
+    this.#failedInARow.add(job);
+    this.#note(job, code === 'numeric-error');
+    if (this.#reason !== undefined) return;
+    const invalid = [...this.#last.values()].filter((isInvalid) => isInvalid).length;
+    if (this.#failedInARow.size >= (this.#isTrial ? MAX_AT_TRIAL : MAX_IN_A_ROW)) {
+      void this.#begin(`${this.#failedInARow.size} jobs in a row failed, the last one with ${code}`);
+    } else if (this.#last.size === LAST_JOBS && invalid >= LAST_JOBS / 2) {
+      void this.#begin(`${invalid} of the last ${LAST_JOBS} jobs produced no valid numbers`);
+    }
+  }
+
+  /** The worker is closing: no pause ends any more. */
+  close(): void {
+    this.#stop.abort();
+  }
+
+  #note(job: JobId, isInvalid: boolean): void {
+    this.#last.delete(job);
+    this.#last.set(job, isInvalid);
+    if (this.#last.size > LAST_JOBS) this.#last.delete(this.#last.keys().next().value as JobId);
+  }
+
+  async #begin(reason: string): Promise<void> {
+    const { clock, log, restartEngine, onOver } = this.#options;
+    const pauseMs = this.#pauseMs;
+    this.#reason = reason;
+    this.#pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
+    log.error({ reason, pauseMs }, 'worker in quarantine; it claims no jobs');
+    await clock.sleep(pauseMs, this.#stop.signal);
+    if (this.#stop.signal.aborted) return;
+    this.#failedInARow.clear();
+    this.#last.clear();
+    this.#isTrial = true;
+    restartEngine();
+    this.#reason = undefined;
+    log.info({}, 'quarantine over; the worker claims jobs again');
+    onOver();
+  }
+}
