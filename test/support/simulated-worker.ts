@@ -26,6 +26,8 @@ export interface SimulatedWorkerSettings {
   readonly silenceMs: number;
   readonly drainMs: number;
   readonly times: Partial<WorkerTimes>;
+  /** The connection that waits for jobs never answers, and does not close. */
+  readonly neverWakes: boolean;
 }
 
 const settings = JSON.parse(process.argv[2]) as SimulatedWorkerSettings;
@@ -35,12 +37,20 @@ const registry = parseRegistry(await readFile(settings.modelsFile, 'utf8'));
 const commands = openRedis(settings.redisUrl, 'worker');
 await redisReady(commands);
 let leasesLost = 0;
+const blocking = openRedis(settings.redisUrl, 'blocking');
+if (settings.neverWakes) {
+  const bzpopmin = (): Promise<never> => {
+    log.info({}, 'sleeps and never wakes');
+    return new Promise(() => {});
+  };
+  Object.assign(blocking, { bzpopmin });
+}
 
 const worker = new Worker({
   id: newWorkerId('sim'),
   tasks: ['diffusion'],
   commands,
-  blocking: openRedis(settings.redisUrl, 'blocking'),
+  blocking,
   subscriber: openRedis(settings.redisUrl, 'subscriber'),
   keys,
   queues: await GroupQueues.open(commands, keys, settings),
@@ -97,6 +107,6 @@ process.on('SIGUSR2', () => {
     'measured',
   );
 });
-await worker.start(() => process.exit(1));
+await worker.start({ onEngineLost: () => process.exit(1), onStuck: () => process.exit(1) });
 const longestDelayMs = measureOwnDelay();
 log.info({ engine: worker.enginePid }, 'simulated worker serves');

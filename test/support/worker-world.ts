@@ -63,6 +63,7 @@ export async function workerWorld(redisUrl: string, models?: string): Promise<Wo
         silenceMs: 60_000,
         drainMs: 10_000,
         times: {},
+        neverWakes: false,
         ...settings,
       };
       const worker = startProgram(program, {}, [JSON.stringify(complete)]);

@@ -45,7 +45,8 @@ async function main(): Promise<void> {
   const { providers } = parts.engine.settings;
   log.info({ worker: parts.id, port, device: LEHR_DEVICE, providers }, 'worker starts');
   if (metadataUrl !== undefined) void stopOnSpotNotice(metadataUrl, log, stop);
-  await worker.start(() => stop(1));
+  // A drain would wait for the claiming, which is what is stuck.
+  await worker.start({ onEngineLost: () => stop(1), onStuck: () => process.exit(1) });
 }
 
 type Stop = (code: number) => void;

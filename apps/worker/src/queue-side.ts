@@ -12,6 +12,7 @@ import type { OutputStore } from './delivery/output-store.ts';
 import { subscribeToAnnouncements } from './intake/announcements.ts';
 import { Deadlines } from './intake/deadlines.ts';
 import { GroupList } from './intake/group-list.ts';
+import { IdleWatch } from './intake/idle-watch.ts';
 import { Intake } from './intake/intake.ts';
 import { Quarantine } from './intake/quarantine.ts';
 import type { JobRun } from './runs/job-run.ts';
@@ -35,12 +36,14 @@ export class QueueSide {
   readonly #intake: Intake;
   readonly #janitor: Janitor;
   readonly #quarantine: Quarantine;
+  readonly #idleWatch: IdleWatch;
   /** From the start of a job until its end is written. */
   readonly #active = new Map<LeaseToken, JobRun>();
   /** Ends the current wait of `drain`. */
   #jobEnded: (() => void) | undefined;
 
-  constructor(parts: QueueSideParts, runner: JobRunner) {
+  /** `onStuck` is called when this side claims no jobs although some wait that the worker could run. */
+  constructor(parts: QueueSideParts, runner: JobRunner, onStuck: () => void) {
     const { clock, log, keys, queues, records, outputs, times, commands: redis, id: worker } = parts;
     this.#parts = parts;
     this.#runner = runner;
@@ -71,18 +74,31 @@ export class QueueSide {
       onOver: () => this.#intake.look(),
     });
     this.#groups = new GroupList(redis, keys, (group) => runner.serves(group));
+    const claimer = new Claimer({ commands: redis, blocking: parts.blocking, keys, queues, worker });
+    const mayClaim = (): boolean =>
+      runner.isUp && outputs.breaker.isClosed && this.#quarantine.reason === undefined;
     this.#intake = new Intake({
       ...parts,
       worker,
-      claimer: new Claimer({ commands: redis, blocking: parts.blocking, keys, queues, worker }),
+      claimer,
       workflows,
       leases,
       runner,
       groups: () => this.#groups.names,
-      mayClaim: () => runner.isUp && outputs.breaker.isClosed && this.#quarantine.reason === undefined,
+      mayClaim,
       activeAttempts: () => [...this.#active.values()].map(({ record }) => record.attempt),
       onStarted: (run, { watched }) => void this.#runToEnd(run, watched),
       onEndedAtClaim: (queue, end) => parts.observe.endedAtClaim(queue, end),
+    });
+    this.#idleWatch = new IdleWatch({
+      clock,
+      log,
+      idleMs: times.maxIdleMs,
+      heads: () => claimer.heads(this.#groups.names),
+      room: (group) => runner.room(group),
+      isIdle: () => mayClaim() && this.#active.size === 0,
+      claims: () => this.#intake.claims,
+      onStuck,
     });
     this.#janitor = new Janitor({
       redis,
@@ -132,6 +148,7 @@ export class QueueSide {
 
   startClaiming(): void {
     this.#intake.start();
+    this.#idleWatch.start();
   }
 
   /** Looks for jobs again: there may be room for one. */
@@ -141,6 +158,7 @@ export class QueueSide {
 
   /** Resolves when a claim under way has been started. */
   async stopClaiming(): Promise<void> {
+    this.#idleWatch.stop();
     await this.#intake.stop();
   }
 

@@ -43,6 +43,8 @@ export interface WorkerTimes {
   readonly maxRunMs: number;
   /** The first pause of a worker in quarantine. */
   readonly quarantineMs: number;
+  /** A worker that is idle for so long although jobs wait for it exits. */
+  readonly maxIdleMs: number;
 }
 
 export const WORKER_TIMES: WorkerTimes = {
@@ -55,6 +57,7 @@ export const WORKER_TIMES: WorkerTimes = {
   storeAttemptMs: 30_000,
   maxRunMs: 3_600_000,
   quarantineMs: 60_000,
+  maxIdleMs: 60_000,
 };
 
 /** The events that the metrics of a worker are made from. */

@@ -13,6 +13,13 @@ import { modelStatus, unavailableStatus } from './fleet/worker-status.ts';
 import { QueueSide } from './queue-side.ts';
 import type { WorkerParts } from './worker-parts.ts';
 
+export interface WorkerListener {
+  /** The engine died and cannot be restarted: the worker should be stopped, so that it hands its jobs back. */
+  onEngineLost(): void;
+  /** The worker is idle and claims no jobs although some wait: its process should exit. It holds no jobs. */
+  onStuck(): void;
+}
+
 export class Worker {
   readonly #parts: WorkerParts;
   readonly #engineSide: EngineSide;
@@ -21,6 +28,7 @@ export class Worker {
   readonly storeBreaker: Pick<StoreBreaker, 'isOpen' | 'pendingBytes'>;
   readonly #startedAt: number;
   #draining = false;
+  #listener: WorkerListener | undefined;
 
   constructor(parts: WorkerParts) {
     const { store, clock, log, times } = parts;
@@ -31,7 +39,7 @@ export class Worker {
     this.storeBreaker = outputs.breaker;
     this.#startedAt = clock.now();
     this.#engineSide = engineSide;
-    this.#queueSide = new QueueSide({ ...parts, outputs }, engineSide);
+    this.#queueSide = new QueueSide({ ...parts, outputs }, engineSide, () => this.#listener?.onStuck());
     this.#reporter = new FleetReporter({
       ...parts,
       everyMs: times.reportEveryMs,
@@ -98,16 +106,14 @@ export class Worker {
     return audio.decoderProblem === undefined ? undefined : audio.checkDecoder();
   }
 
-  /**
-   * Opens the models, then claims jobs. Rejects with the reason when none can be opened. Calls `onEngineLost` when the
-   * engine dies and cannot be restarted: the worker should then be stopped, so that it hands its jobs back.
-   */
-  async start(onEngineLost: () => void): Promise<void> {
+  /** Opens the models, then claims jobs. Rejects with the reason when none can be opened. */
+  async start(listener: WorkerListener): Promise<void> {
     const { id, log } = this.#parts;
+    this.#listener = listener;
     await this.#engineSide.start({
       onRoom: () => this.#queueSide.look(),
       onModelsChanged: () => void this.#queueSide.reloadGroups(),
-      onEngineLost,
+      onEngineLost: () => listener.onEngineLost(),
     });
     await this.#queueSide.start();
     await this.#reporter.start();

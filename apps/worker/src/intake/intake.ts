@@ -43,10 +43,16 @@ export class Intake {
   #shouldLook = false;
   /** Groups with waiting jobs that were not served. Sleeping on their markers would wake the loop at once. */
   #skippedGroups: ReadonlySet<string> = new Set();
+  #claims = 0;
 
   constructor(options: IntakeOptions) {
     this.#options = options;
     this.#starter = new JobStarter(options);
+  }
+
+  /** How many jobs were claimed. */
+  get claims(): number {
+    return this.#claims;
   }
 
   start(): void {
@@ -155,6 +161,7 @@ export class Intake {
   /** Claims up to `count` jobs and starts an attempt of each; returns how many jobs left the queue. */
   async #claim(group: string, count: number): Promise<number> {
     const claims = await this.#options.claimer.claim(group, count);
+    this.#claims += claims.length;
     await this.#starter.start(claims);
     return claims.length;
   }

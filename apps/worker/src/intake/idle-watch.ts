@@ -1,0 +1,70 @@
+/**
+ * Finds a worker that is idle although jobs wait that it could run, for example because the connection that it blocks on is dead
+ * and does not show it. Such a worker should be started again.
+ */
+import type { Clock, Log } from '@lehr/shared';
+import type { GroupHead } from '@lehr/shared/queue';
+import type { Room } from '../runs/lane-rows.ts';
+import { chooseGroup } from './policy.ts';
+
+export interface IdleWatchOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly idleMs: number;
+  /** The heads of the groups that this worker serves. */
+  readonly heads: () => Promise<readonly GroupHead[]>;
+  readonly room: (queue: string) => Room;
+  /** Whether the worker may claim jobs and has none. */
+  readonly isIdle: () => boolean;
+  /** How many jobs it has claimed. */
+  readonly claims: () => number;
+  readonly onStuck: () => void;
+}
+
+const CHECKS = 12;
+
+export class IdleWatch {
+  readonly #options: IdleWatchOptions;
+  readonly #stop = new AbortController();
+
+  constructor(options: IdleWatchOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    void this.#run();
+  }
+
+  stop(): void {
+    this.#stop.abort();
+  }
+
+  async #run(): Promise<void> {
+    const { clock, log, idleMs, claims, onStuck } = this.#options;
+    // Idleness is counted in checks and not in time: this process may have been frozen.
+    let idleChecks = 0;
+    let claimsBefore = claims();
+    while (!this.#stop.signal.aborted) {
+      await clock.sleep(idleMs / CHECKS, this.#stop.signal);
+      const head = await this.#waitingHead();
+      idleChecks = head && claims() === claimsBefore ? idleChecks + 1 : 0;
+      claimsBefore = claims();
+      // A younger job at the head means that other workers claim from this group.
+      if (!head || idleChecks < CHECKS || head.waitedMs < idleMs) continue;
+      log.error(
+        { queue: head.queue, waiting: head.waiting, waitedMs: head.waitedMs },
+        'this worker is idle and claims no jobs although some wait; it exits to be started again',
+      );
+      return onStuck();
+    }
+  }
+
+  /** The head that the worker should claim now; undefined when there is none, or Redis does not answer. */
+  async #waitingHead(): Promise<GroupHead | undefined> {
+    const { heads, room, isIdle } = this.#options;
+    if (!isIdle()) return undefined;
+    const waiting = await heads().catch(() => []);
+    const choice = chooseGroup(waiting, room);
+    return isIdle() ? waiting.find(({ queue }) => queue === choice?.queue) : undefined;
+  }
+}
