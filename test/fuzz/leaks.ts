@@ -1,6 +1,5 @@
 /** What is still held when no request is left: jobs, held requests, streams and upload slots. */
 import type { Socket } from 'node:net';
-import type { Known } from './request.ts';
 import { ATTACKER_LIMITS, type Target } from './target.ts';
 
 /** Uploads that one tenant may have at once at an API process. */
@@ -9,41 +8,6 @@ const SETTLE_LIMIT_MS = 60_000;
 
 /** A thing that the fuzzer exists to find. */
 export class Finding extends Error {}
-
-const bare = (job: string): string => job.slice('job_'.length);
-
-interface PostedJob {
-  readonly id: string;
-  readonly links: { readonly events_signed: string };
-  readonly output?: { readonly images?: readonly { readonly url: string }[] };
-}
-
-/** Makes what requests with this key may name: a finished job, a file, links and a key without use. */
-export async function knownOf({ ask, adminKey }: Target, key: string): Promise<Known> {
-  const body = { type: 'text-to-image', input: { prompt: 'a red circle' } };
-  const job = (await (await ask(key, 'POST', '/v1/jobs?wait=20', body)).json()) as PostedJob;
-  const form = new FormData();
-  form.append('content', new Blob(['RIFF']), 'a.wav');
-  const file = (await (await ask(key, 'POST', '/v1/files', form)).json()) as { id: string };
-  const spare = (await (await ask(adminKey, 'POST', '/v1/keys', { tenant: 'spare' })).json()) as {
-    id: string;
-  };
-  const prediction = (await (await ask(key, 'GET', `/v1/predictions/${bare(job.id)}`)).json()) as {
-    urls: { stream: string };
-  };
-  const targetOf = (url = 'http://lehr/objects/x'): string => new URL(url).pathname + new URL(url).search;
-  return {
-    key,
-    admin: adminKey,
-    job: job.id,
-    prediction: bare(job.id),
-    file: file.id,
-    spare_key: spare.id,
-    object_link: targetOf(job.output?.images?.[0]?.url),
-    events_link: targetOf(job.links.events_signed),
-    stream_link: targetOf(prediction.urls.stream),
-  };
-}
 
 /** Ends what a round left and throws a Finding when something of it is still held. */
 export async function settle(target: Target, open: Set<Socket>): Promise<void> {

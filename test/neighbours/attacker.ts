@@ -1,4 +1,4 @@
-/** One attack in a process of its own, at the lowest priority: what an attacker's own program costs is no cost of Lehr. */
+/** One attack in a separate process with the lowest priority, so that the attacker's own work slows Lehr as little as possible. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setPriority } from 'node:os';

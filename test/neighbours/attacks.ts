@@ -16,7 +16,7 @@ export interface AttackContext {
 type Attack = (context: AttackContext) => Promise<unknown>;
 
 const MEBIBYTE = 2 ** 20;
-/** After a refusal, so that the attacker costs more than the refusal does. */
+/** The pause after a refusal, as of a client that retries at once. */
 const REFUSED_PAUSE_MS = 20;
 const MULTIPART = 'multipart/form-data; boundary=x';
 const PART = '--x\r\ncontent-disposition: form-data; name="content"; filename="a.wav"\r\n\r\n';

@@ -1,5 +1,5 @@
 /** A tenant that asks every operation in turn and notes how each was answered. */
-import { knownOf } from '../fuzz/leaks.ts';
+import { knownOf } from '../fuzz/known.ts';
 import { type Known, named } from '../fuzz/request.ts';
 import type { Target } from '../fuzz/target.ts';
 import { POLITE_REQUESTS, type PoliteRequest } from './polite-requests.ts';
@@ -22,7 +22,7 @@ export class PoliteTenant {
     this.#target = target;
   }
 
-  /** Makes what its requests name; before anyone attacks. */
+  /** Makes what its requests name. Call it before an attack starts. */
   async prepare(): Promise<void> {
     this.#known = { ...this.#known, ...(await knownOf(this.#target, this.#target.politeKey)) };
   }

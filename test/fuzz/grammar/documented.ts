@@ -7,7 +7,7 @@ import type { FuzzRequest, Piece } from '../request.ts';
 import { BEARER, delivery, headOf, text } from './pieces.ts';
 
 const BOUNDARY = 'documented';
-/** A request may be held for this long, so that its answer comes before the deadline of the fuzzer. */
+/** The longest hold that a request asks for, so that its answer comes before the deadline of the fuzzer. */
 const MAX_HOLD_S = 1;
 
 /** Values of things that exist, by path up to its parameter. */
@@ -19,14 +19,14 @@ const KNOWN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   '/v1/models/{id}': { id: 'tiny' },
   '/v1/models/{owner}/{name}': { owner: 'lehr', name: 'tiny' },
 };
-/** Signed links: their query has known values too. */
+/** Signed links, with their query. */
 const SIGNED: Readonly<Record<string, string>> = {
   '/objects/{key}': '__object_link__',
   '/events/{id}': '__events_link__',
   '/streams/{id}': '__stream_link__',
 };
 
-/** `seed` chooses the values; it does not shrink, but the faults of a request do. */
+/** `seed` chooses values and faults. It does not shrink: a batch shrinks by leaving out whole requests. */
 export function documentedRequest(document: OpenApiDocument): fc.Arbitrary<FuzzRequest> {
   const operations = operationsOf(document);
   return fc
