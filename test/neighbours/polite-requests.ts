@@ -55,6 +55,8 @@ const JOBS: readonly PoliteRequest[] = [
   get('getWebhookLog', '/v1/jobs/__job__/webhook', [200, 404]),
   post('redeliverWebhook', '/v1/jobs/__job__/webhook/redeliver', [202, 404, 409]),
   post('cancelJob', '/v1/jobs/__new_job__/cancel', [200, 202]),
+  // The job may run until its next step.
+  post('retryJob', '/v1/jobs/__new_job__/retry', [202, 409]),
   { operation: 'deleteJob', method: 'DELETE', path: '/v1/jobs/__new_job__', statuses: [202, 204] },
 ];
 

@@ -21,6 +21,7 @@ import { endJobRoutes } from './routes/jobs/end.ts';
 import { jobEventsRoutes } from './routes/jobs/events.ts';
 import { getJobRoute } from './routes/jobs/get.ts';
 import { listJobsRoute } from './routes/jobs/list.ts';
+import { retryJobRoute } from './routes/jobs/retry.ts';
 import { jobWebhookRoutes } from './routes/jobs/webhook.ts';
 import { keyRoutes } from './routes/keys.ts';
 import { metricsRoute } from './routes/metrics.ts';
@@ -44,6 +45,7 @@ export function createApp(parts: ApiParts, hasOperationsApp = false): Api {
   listJobsRoute(app, parts);
   getJobRoute(app, parts);
   endJobRoutes(app, parts);
+  retryJobRoute(app, parts);
   jobEventsRoutes(app, parts);
   jobWebhookRoutes(app, parts);
   modelRoutes(app, parts);

@@ -44,6 +44,11 @@ export interface SubmitOptions extends CallOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
+export interface RetryOptions extends CallOptions {
+  /** A second retry of the job with the same key returns the same new job. Default: a random key. */
+  readonly idempotencyKey?: string | undefined;
+}
+
 export interface WaitOptions extends CallOptions {
   /** The longest wait, after which the call throws LehrError `timed-out`. The job continues. Default: no limit. */
   readonly timeoutMs?: number | undefined;
@@ -121,6 +126,20 @@ export class Lehr {
       'post',
       '/v1/jobs/{id}/cancel',
       { path: { id } },
+      { idempotent: true, signal },
+    );
+  }
+
+  /**
+   * Creates a new job from the input of one that has ended, with the same seed and version of the model. A workflow or a node is
+   * a `conflict`.
+   */
+  retry(id: string, options: RetryOptions = {}): Promise<Job> {
+    const { idempotencyKey = crypto.randomUUID(), signal } = options;
+    return this.#transport.call(
+      'post',
+      '/v1/jobs/{id}/retry',
+      { path: { id }, header: { 'idempotency-key': idempotencyKey } },
       { idempotent: true, signal },
     );
   }

@@ -69,6 +69,26 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/v1/jobs/{id}/retry": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Retry a job
+         * @description Creates a new job from the input of one that has ended: with the same seed, version of the model, priority, metadata and webhook. `retried_from` of the new job is the earlier one, which does not change. Audio of the earlier job must still be stored. A job that has not ended, a workflow and a node are a conflict. Takes no body.
+         */
+        readonly post: operations["retryJob"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/v1/jobs/{id}/events": {
         readonly parameters: {
             readonly query?: never;
@@ -351,6 +371,8 @@ export interface components {
                 };
                 /** @description Of a workflow. */
                 readonly nodes?: readonly components["schemas"]["NodeState"][] | undefined;
+                /** @description The job that this one repeats. */
+                readonly retried_from?: string | undefined;
                 readonly links: {
                     /** Format: uri */
                     readonly self: string;
@@ -539,6 +561,8 @@ export interface components {
             };
             /** @description Of a workflow. */
             readonly nodes?: readonly components["schemas"]["NodeState"][] | undefined;
+            /** @description The job that this one repeats. */
+            readonly retried_from?: string | undefined;
             readonly links: {
                 /** Format: uri */
                 readonly self: string;
@@ -1691,6 +1715,122 @@ export interface operations {
                 };
             };
             /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly retryJob: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description Of your choice, new for every job: the same request sent again with it within 24 hours gets the same job. */
+                readonly "idempotency-key"?: string;
+            };
+            readonly path: {
+                /** @description The id of the job. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The new job is queued; its URL is in `Location`. */
+            readonly 202: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Model not found (`model-not-found`), Not found (`not-found`) */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict (`conflict`) */
+            readonly 409: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Gone (`gone`) */
+            readonly 410: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too large (`too-large`) */
+            readonly 413: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid input (`invalid-input`), Idempotency key reused (`idempotency-mismatch`) */
+            readonly 422: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests (`rate-limited`) */
+            readonly 429: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Overloaded (`overloaded`), Temporarily unavailable (`unavailable`) */
             readonly 503: {
                 headers: {
                     readonly [name: string]: unknown;

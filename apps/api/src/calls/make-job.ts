@@ -5,6 +5,7 @@ import type { JobRecord } from '@lehr/shared/records';
 import type { Context } from 'hono';
 import { identify } from '../jobs/identity.ts';
 import { metricLabels } from '../jobs/metric-labels.ts';
+import type { RetryRequest } from '../jobs/retry.ts';
 import { type Submission, type SubmitParts, submitJob } from '../jobs/submit.ts';
 import { quotaHeaders } from '../limits/quota.ts';
 import type { ApiEnv } from '../middleware/api-env.ts';
@@ -24,7 +25,7 @@ export interface JobCall {
   readonly route: string;
   /** The body as parsed; of an upload, its fields and a digest of the file. */
   readonly body: unknown;
-  readonly request: JobRequest;
+  readonly request: JobRequest | RetryRequest;
   /** The dialect's names of the native fields; absent on the native route. */
   readonly names?: Names;
   readonly idempotencyKey?: string | undefined;

@@ -63,6 +63,7 @@ export class Presenter {
       webhook: record.webhook ? { url: record.webhook.url, events: record.webhook.events } : null,
       metadata: record.metadata,
       ...(nodes && { nodes }),
+      ...(record.retried_from !== undefined && { retried_from: record.retried_from }),
       links: {
         self,
         events: `${self}/events`,

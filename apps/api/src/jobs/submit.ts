@@ -15,6 +15,7 @@ import type { RequestIdentity } from './identity.ts';
 import { priorityOf } from './priority.ts';
 import { isWork, type ResolveParts, resolveWork } from './resolve.ts';
 import { type ResolvedWorkflow, resolveWorkflow } from './resolve-workflow.ts';
+import { type RetryRequest, resolveRetry, retryFields } from './retry.ts';
 
 export interface SubmitParts extends AdmitParts, ResolveParts {
   readonly store: ObjectStore;
@@ -43,7 +44,7 @@ export interface Submission {
 export async function submitJob(
   parts: SubmitParts,
   caller: Caller,
-  request: JobRequest,
+  request: JobRequest | RetryRequest,
   identity?: RequestIdentity,
   hook: Hook | undefined = request.webhook,
 ): Promise<Submission> {
@@ -51,7 +52,8 @@ export async function submitJob(
   const id = newJobId();
   const priority = priorityOf(request.priority, caller.limits);
   const resolved = await resolve(parts, caller, id, request);
-  const webhookFields = hookFields(webhooks.egress, caller.tenant, hook);
+  const ownFields =
+    request.type === 'retry' ? retryFields(request) : hookFields(webhooks.egress, caller.tenant, hook);
   const { deadline_s, metadata } = request;
   const deadlineMs = deadline_s === undefined ? undefined : deadline_s * 1000;
   const { type, model, queue, cost, input, workflow, entries } = resolved;
@@ -79,7 +81,7 @@ export async function submitJob(
     score: admission.score,
     fair_tag: admission.startTag,
     admitted_at: admission.now,
-    ...webhookFields,
+    ...ownFields,
   };
   try {
     await Promise.all(
@@ -117,8 +119,9 @@ async function resolve(
   parts: SubmitParts,
   { tenant, limits }: Caller,
   job: JobId,
-  request: JobRequest,
+  request: JobRequest | RetryRequest,
 ): Promise<Resolved> {
+  if (request.type === 'retry') return { ...resolveRetry(parts.registry, request), attachments: [] };
   const context = { tenant, job, name: 'audio', fleet: await parts.fleet.workers() };
   if (!isWork(request)) return resolveWorkflow(parts, context, request, limits.weight);
   const { attached, ...work } = await resolveWork(parts, context, request);

@@ -183,6 +183,7 @@ export const JobSchema = z
     webhook: WebhookSchema.nullable(),
     metadata: MetadataSchema,
     nodes: z.array(NodeStateSchema).optional().meta({ description: 'Of a workflow.' }),
+    retried_from: z.string().optional().meta({ description: 'The job that this one repeats.' }),
     links: z.object({
       self: z.url(),
       events: z.url().meta({ description: 'Server-sent events, read with your API key.' }),

@@ -162,6 +162,8 @@ const base = {
   /** Of a node: the id of its workflow's job, and the node's id in it. */
   parent: id<JobId>().optional(),
   node: z.string().optional(),
+  /** The job that this one repeats. */
+  retried_from: id<JobId>().optional(),
   /** Rises with every change; the job's ETag and the id of its last event. */
   rev: number,
   attempt: number,
@@ -219,4 +221,5 @@ export type NewJob = Pick<
   | 'workflow'
   | 'parent'
   | 'node'
+  | 'retried_from'
 >;

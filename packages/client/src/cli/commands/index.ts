@@ -6,6 +6,7 @@ import { jobs } from './jobs.ts';
 import { createKey, listKeys, revokeKeys } from './keys.ts';
 import { models } from './models.ts';
 import { queues } from './queues.ts';
+import { retryJobs } from './retry.ts';
 import { submit } from './submit.ts';
 import { transcribe } from './transcribe.ts';
 import { watch } from './watch.ts';
@@ -15,6 +16,8 @@ export const COMMANDS: readonly Command[] = [
   submit,
   transcribe,
   watch,
+  // Before `jobs`: the first command whose name matches runs.
+  retryJobs,
   jobs,
   cancel,
   models,

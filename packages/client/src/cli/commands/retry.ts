@@ -1,0 +1,100 @@
+import type { Lehr } from '../../lehr.ts';
+import { LehrError } from '../../lehr-error.ts';
+import type { Job } from '../../wire.ts';
+import { defineCommand, numberOf } from '../command.ts';
+import { EXIT, usageError } from '../exit-codes.ts';
+
+const MAX_PAGE = 100;
+const DEFAULT_LIMIT = 100;
+const MS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+export const retryJobs = defineCommand({
+  name: 'jobs retry',
+  operands: '[JOB...]',
+  count: [0, Number.POSITIVE_INFINITY],
+  summary: 'Create new jobs from the input of jobs that have ended.',
+  notes: [
+    'A job that an earlier --failed retried is not retried again; its new job is shown. Workflows and their nodes are skipped.',
+  ],
+  options: {
+    failed: { type: 'boolean', help: 'Retry the jobs that failed, newest first, instead of given jobs.' },
+    model: {
+      type: 'string',
+      short: 'm',
+      value: 'NAME',
+      help: 'With --failed: of this model, or model@version.',
+    },
+    since: {
+      type: 'string',
+      value: 'TIME',
+      help: 'With --failed: created since this date, or in the last 90s, 30m, 2h or 7d.',
+    },
+    limit: {
+      type: 'string',
+      value: 'N',
+      help: `With --failed: the largest number of jobs. Default: ${DEFAULT_LIMIT}.`,
+    },
+  },
+  run: async ({ values, positionals, terminal, json, client }) => {
+    const { failed = false, model, since } = values;
+    const limit = numberOf('limit', values.limit) ?? DEFAULT_LIMIT;
+    if (limit < 1 || !Number.isInteger(limit))
+      throw usageError(`--limit is ${JSON.stringify(values.limit)}, expected a whole number above 0`);
+    if (failed === positionals.length > 0) throw usageError('expected either JOB... or --failed');
+    if (!failed && (model ?? since ?? values.limit) !== undefined)
+      throw usageError('--model, --since and --limit need --failed');
+    const sinceMs = since === undefined ? Number.NEGATIVE_INFINITY : timeOf(since);
+    const lehr = await client();
+    const { signal } = terminal;
+    const ids = failed ? await failedJobs(lehr, { model, sinceMs, limit, signal }) : positionals;
+    const made: Job[] = [];
+    for (const id of ids) {
+      const job = await (failed ? retryOnce(lehr, id, signal) : lehr.retry(id, { signal }));
+      if (!job) continue;
+      made.push(job);
+      if (!json) terminal.out(`${job.id} retries ${id}\n`);
+    }
+    if (json) terminal.out(`${JSON.stringify(made)}\n`);
+    else if (made.length === 0) terminal.out('No jobs.\n');
+    return EXIT.ok;
+  },
+});
+
+/**
+ * Equal keys make a second --failed safe: it returns the new jobs of the first one. Returns undefined for a workflow or a node,
+ * which cannot be retried.
+ */
+async function retryOnce(lehr: Lehr, id: string, signal: AbortSignal): Promise<Job | undefined> {
+  try {
+    return await lehr.retry(id, { signal, idempotencyKey: `retry-failed-${id}` });
+  } catch (error) {
+    if (error instanceof LehrError && error.code === 'conflict') return undefined;
+    throw error;
+  }
+}
+
+interface FailedFilter {
+  readonly model: string | undefined;
+  readonly sinceMs: number;
+  readonly limit: number;
+  readonly signal: AbortSignal;
+}
+
+async function failedJobs(lehr: Lehr, { model, sinceMs, limit, signal }: FailedFilter): Promise<string[]> {
+  const ids: string[] = [];
+  for await (const job of lehr.list({ status: 'failed', model, limit: MAX_PAGE, signal })) {
+    if (Date.parse(job.created_at) < sinceMs || ids.length === limit) break;
+    ids.push(job.id);
+  }
+  return ids;
+}
+
+/** A date, or a time span before now. */
+function timeOf(text: string): number {
+  const [, count, unit] = /^(\d+)([smhd])$/.exec(text) ?? [];
+  const ms =
+    count === undefined ? Date.parse(text) : Date.now() - Number(count) * MS[unit as keyof typeof MS];
+  if (Number.isNaN(ms))
+    throw usageError(`--since is ${JSON.stringify(text)}, expected a date or a time such as 2h`);
+  return ms;
+}

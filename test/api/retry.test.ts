@@ -1,0 +1,103 @@
+/** New jobs from the input of jobs that have ended. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Job } from '../../packages/shared/src/index.ts';
+import { lehrFor } from '../client/lehr-command.ts';
+import { servedApi } from '../client/served-api.ts';
+import { apiWorld, jobOf, problemOf } from '../support/api-world.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+test('A retry of a failed job is a new job with the same input, seed, metadata and webhook, and refers to the failed one', async () => {
+  const world = await apiWorld(server.url);
+  const webhook = { url: 'https://hooks.example/lehr', events: ['job.failed'] };
+  const failed = await world.post({ n: 2 }, { priority: 'bulk', metadata: { order: '81' }, webhook });
+  await world.worker.fail(await world.worker.take());
+
+  const response = await world.ask('POST', `/v1/jobs/${failed.id}/retry`);
+
+  expect(response.status).toBe(202);
+  const retried = await jobOf(response);
+  expect(response.headers.get('location')).toBe(`/v1/jobs/${retried.id}`);
+  const { model, input, metadata, priority } = failed;
+  expect(retried).toMatchObject({ model, input, metadata, priority, webhook });
+  expect(retried).toMatchObject({ status: 'queued', attempt: 0, retried_from: failed.id });
+  expect(retried.id).not.toBe(failed.id);
+  await world.worker.succeed(await world.worker.take());
+  const read = async (id: string): Promise<Job> => jobOf(await world.ask('GET', `/v1/jobs/${id}`));
+  expect(await read(retried.id)).toMatchObject({ status: 'succeeded', retried_from: failed.id });
+  expect(await read(failed.id)).toMatchObject({ status: 'failed', error: { code: 'numeric-error' } });
+});
+
+test('A retry with the Idempotency-Key of an earlier one returns its job; without a key each retry is a new job', async () => {
+  const world = await apiWorld(server.url);
+  const { id } = await world.post();
+  await world.worker.fail(await world.worker.take());
+  const retry = async (headers = {}): Promise<string> =>
+    (await jobOf(await world.ask('POST', `/v1/jobs/${id}/retry`, undefined, { headers }))).id;
+  const key = { 'idempotency-key': 'once' };
+  const first = await retry(key);
+  expect(await retry(key)).toBe(first);
+  expect(new Set([first, await retry(), await retry()]).size).toBe(3);
+});
+
+test('A job that has not ended, a workflow and a node cannot be retried', async () => {
+  const world = await apiWorld(server.url);
+  const nodes = [{ id: 'only', type: 'text-to-image', input: { prompt: 'a circle' } }];
+  const workflow = await jobOf(await world.ask('POST', '/v1/jobs', { type: 'workflow', nodes }));
+  const node = workflow.nodes?.[0]?.job as string;
+  const retry = async (id: string) => {
+    const response = await world.ask('POST', `/v1/jobs/${id}/retry`);
+    return [response.status, (await problemOf(response)).type, response.headers.get('location')];
+  };
+  const conflict = [409, 'urn:lehr:problem:conflict', null];
+  expect(await retry(node)).toEqual(conflict);
+  await world.worker.fail(await world.worker.take());
+  for (const id of [workflow.id, node]) expect(await retry(id)).toEqual(conflict);
+  expect(await retry('job_01jd3v9s6w0000000000000000')).toEqual([404, 'urn:lehr:problem:not-found', null]);
+});
+
+test('lehr jobs retry retries given jobs, or all that failed, each only once, and skips workflows', async () => {
+  const api = await servedApi(server.url);
+  const lehr = lehrFor(api);
+  const failed: string[] = [];
+  for (let seed = 0; seed < 3; seed += 1) {
+    failed.unshift((await api.post({ seed })).id);
+    await api.worker.fail(await api.worker.take());
+  }
+  const nodes = [{ id: 'only', type: 'text-to-image', input: { prompt: 'a circle' } }];
+  await api.ask('POST', '/v1/jobs', { type: 'workflow', nodes });
+  await api.worker.fail(await api.worker.take());
+
+  const [given] = JSON.parse((await lehr(['jobs', 'retry', failed[0], '--json'])).stdout) as Job[];
+  expect(given).toMatchObject({ retried_from: failed[0], status: 'queued' });
+  const all = async (...more: string[]): Promise<Job[]> =>
+    JSON.parse((await lehr(['jobs', 'retry', '--failed', '--json', ...more])).stdout);
+  const first = await all('--since', '1h', '--model', 'tiny');
+  expect(first.map(({ retried_from }) => retried_from)).toEqual(failed);
+  expect((await all()).map(({ id }) => id)).toEqual(first.map(({ id }) => id));
+  expect(await all('--since', '2099-01-01')).toEqual([]);
+  expect(await all('--model', 'other')).toEqual([]);
+  const { stdout } = await lehr(['jobs', 'retry', '--failed', '--limit', '3']);
+  expect(stdout).toContain(`${first[0].id} retries ${failed[0]}\n`);
+});
+
+test.each([
+  [['jobs', 'retry'], 'expected either JOB... or --failed'],
+  [['jobs', 'retry', 'job_1', '--failed'], 'expected either JOB... or --failed'],
+  [['jobs', 'retry', 'job_1', '--since', '2h'], 'need --failed'],
+  [
+    ['jobs', 'retry', '--failed', '--since', 'soon'],
+    '--since is "soon", expected a date or a time such as 2h',
+  ],
+  [['jobs', 'retry', '--failed', '--limit', '0'], '--limit is "0", expected a whole number above 0'],
+])('lehr %j is refused with the reason', async (args, reason) => {
+  const lehr = lehrFor({ url: 'http://127.0.0.1:1', key: 'none' });
+  const { code, stderr } = await lehr(args);
+  expect(code).toBe(64);
+  expect(stderr).toContain(reason);
+});
