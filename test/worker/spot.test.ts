@@ -1,4 +1,4 @@
-/** A worker on an EC2 instance that is taken back: a real worker process, and an HTTP server that plays the metadata service. */
+/** A worker that has to stop, by SIGINT or by a notice of EC2: a real process, and an HTTP server that plays the metadata service. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -81,4 +81,14 @@ test('A worker serves while the EC2 metadata service fails, and logs that once',
   service.state.isBroken = false;
   service.notices.add(INTERRUPTION);
   expect(await worker.exited()).toBe(0);
+});
+
+test('On SIGINT a worker hands back what does not fit into its grace, without counting an attempt, and exits', async () => {
+  const world = await workerWorld(redis.url);
+  const worker = await world.worker({ LEHR_DRAIN_S: '0' });
+  const long = await world.draw({ steps: 500, n: 2, width: 512, height: 512 });
+  await world.reached(long, 'running');
+  worker.signal('SIGINT');
+  expect(await worker.exited()).toBe(0);
+  expect(await world.records.read(long)).toMatchObject({ state: 'queued', attempt: 0 });
 });
