@@ -1,17 +1,17 @@
 export type { FollowedEvent, FollowOptions } from './follow.ts';
-export {
-  type AuditOptions,
-  isOver,
-  Lehr,
-  type LehrOptions,
-  type ListOptions,
-  type PageOptions,
-  type SubmitOptions,
-  type SucceededJob,
-  type UploadOptions,
-  type WaitOptions,
-} from './lehr.ts';
+export { isOver, Lehr } from './lehr.ts';
 export { type FieldProblem, LehrError, type LehrErrorCode } from './lehr-error.ts';
+export type {
+  AuditOptions,
+  LehrOptions,
+  ListOptions,
+  PageOptions,
+  RetryOptions,
+  SubmitOptions,
+  SucceededJob,
+  UploadOptions,
+  WaitOptions,
+} from './lehr-options.ts';
 export type { CallOptions } from './transport.ts';
 export { verifyWebhook } from './webhook.ts';
 export type {

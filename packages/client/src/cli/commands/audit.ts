@@ -1,4 +1,4 @@
-import type { AuditOptions } from '../../lehr.ts';
+import type { AuditOptions } from '../../lehr-options.ts';
 import type { AuditEntry } from '../../wire.ts';
 import { defineCommand, numberOf } from '../command.ts';
 import { EXIT, usageError } from '../exit-codes.ts';

@@ -1,4 +1,4 @@
-import type { ListOptions } from '../../lehr.ts';
+import type { ListOptions } from '../../lehr-options.ts';
 import type { Job } from '../../wire.ts';
 import { defineCommand, numberOf } from '../command.ts';
 import { EXIT, usageError } from '../exit-codes.ts';
