@@ -200,11 +200,16 @@ test('A start and every progress report whether a caller follows the job or its 
   for (const [i, followed] of [ids[0], parent].entries()) {
     const lease = newLeaseToken(world.worker);
     const start = { move: 'start', id: ids[i], lease, fields: FIELDS.start } as const;
-    expect(await world.records.apply([start])).toMatchObject([{ code: 'ok', watched: false }]);
+    expect(await world.records.apply([start])).toMatchObject([
+      { code: 'ok', followed: false, watched: false },
+    ]);
+    const again = { move: 'progress', id: ids[i], lease } as const;
+    await followJob(world.redis, world.keys, followed, false);
+    expect(await world.records.apply([again])).toMatchObject([{ followed: true, watched: false }]);
     await followJob(world.redis, world.keys, followed);
     const progress = { move: 'progress', id: ids[i], lease } as const;
     expect(await world.records.apply([progress, start])).toMatchObject([
-      { code: 'ok', watched: true },
+      { code: 'ok', followed: true, watched: true },
       { code: 'same', watched: true, record: { id: ids[i] } },
     ]);
   }

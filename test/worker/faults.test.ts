@@ -227,7 +227,7 @@ test('On SIGTERM a worker finishes short jobs, hands long ones back without coun
 test('A running job is cancelled within about a step, without an effect on another job of its batch', async () => {
   const world = await workerWorld(server.url);
   // Only the announcement can reach it in time: a progress write would also report the cancel, but much later.
-  await world.simulated({ latency: SLOW, times: { progressEveryMs: 600_000 } });
+  await world.simulated({ latency: SLOW, times: { followCheckEveryMs: 600_000 } });
   const [victim, other] = [await world.draw({ steps: 900 }), await world.draw({ steps: 30 })];
   await running(world, victim);
   const requestedAt = await redisNow(world.redis);

@@ -56,7 +56,16 @@ export class EngineSide implements JobRunner {
     this.#served = new ServedModels(() => supervisor.models, parts.registry, parts.tasks);
     this.#laneRows = new LaneRows(this.#served, () => this.#listener?.onRoom());
     this.#previews = new Previews({ redis: parts.commands, keys: parts.keys, clock, log, send });
-    this.#progress = new ProgressWriter({ records, clock, log, everyMs: times.progressEveryMs });
+    this.#progress = new ProgressWriter({
+      redis: parts.commands,
+      keys: parts.keys,
+      records,
+      clock,
+      log,
+      followedEveryMs: times.progressEveryMs,
+      unfollowedEveryMs: times.unfollowedProgressEveryMs,
+      checkEveryMs: times.followCheckEveryMs,
+    });
     this.#partialText = new PartialTextWriter(records, log);
     this.#chargeAudio = chargeAudio({
       repricer: parts.repricer,
@@ -122,8 +131,9 @@ export class EngineSide implements JobRunner {
     });
   }
 
-  run(run: JobRun, { isWatched }: { readonly isWatched: boolean }): Promise<void> {
-    this.#previews.follow(run, isWatched);
+  run(run: JobRun, { followed, watched }: Pick<Outcome, 'followed' | 'watched'>): Promise<void> {
+    this.#progress.follow(run, followed);
+    this.#previews.follow(run, watched);
     return this.#runs.run(run);
   }
 
@@ -220,7 +230,8 @@ export class EngineSide implements JobRunner {
   }
 
   /** A progress write also reports a cancel whose announcement was missed, and a job that has moved to another lease. */
-  #progressWritten(run: JobRun, { code, cancelRequested, watched }: Outcome): void {
+  #progressWritten(run: JobRun, { code, cancelRequested, followed, watched }: Outcome): void {
+    this.#progress.follow(run, followed);
     this.#previews.follow(run, watched);
     if (code === 'stale' || code === 'ended' || code === 'missing') this.#runs.stop(run, { kind: 'lost' });
     else if (cancelRequested) this.#runs.stop(run, { kind: 'canceled' });

@@ -6,6 +6,7 @@
  */
 import type { JobId, JobState, LeaseToken } from '@lehr/shared';
 import { Claimer, Janitor, Leases, WorkflowRunner } from '@lehr/shared/queue';
+import type { Outcome } from '@lehr/shared/records';
 import type { StopReason } from './delivery/attempt.ts';
 import { JobFinisher } from './delivery/job-finisher.ts';
 import type { OutputStore } from './delivery/output-store.ts';
@@ -87,7 +88,7 @@ export class QueueSide {
       groups: () => this.#groups.names,
       mayClaim,
       activeAttempts: () => [...this.#active.values()].map(({ record }) => record.attempt),
-      onStarted: (run, { watched }) => void this.#runToEnd(run, watched),
+      onStarted: (run, outcome) => void this.#runToEnd(run, outcome),
       onEndedAtClaim: (queue, end) => parts.observe.endedAtClaim(queue, end),
     });
     this.#idleWatch = new IdleWatch({
@@ -187,10 +188,10 @@ export class QueueSide {
   }
 
   /** Never rejects. */
-  async #runToEnd(run: JobRun, isWatched: boolean): Promise<void> {
+  async #runToEnd(run: JobRun, started: Outcome): Promise<void> {
     this.#active.set(run.lease, run);
     this.#deadlines.watch(run);
-    await this.#runner.run(run, { isWatched });
+    await this.#runner.run(run, started);
     const end = await this.#finish(run);
     this.#active.delete(run.lease);
     this.#leases.remove(run.claim);

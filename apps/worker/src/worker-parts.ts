@@ -33,7 +33,10 @@ export interface WorkerParts {
 
 export interface WorkerTimes {
   readonly renewEveryMs: number;
+  /** Of a followed job. */
   readonly progressEveryMs: number;
+  readonly unfollowedProgressEveryMs: number;
+  readonly followCheckEveryMs: number;
   readonly reportEveryMs: number;
   readonly janitorEveryMs: number;
   readonly reconcileEveryMs: number;
@@ -50,6 +53,8 @@ export interface WorkerTimes {
 export const WORKER_TIMES: WorkerTimes = {
   renewEveryMs: 5_000,
   progressEveryMs: 250,
+  unfollowedProgressEveryMs: 5_000,
+  followCheckEveryMs: 1_000,
   reportEveryMs: 2_000,
   janitorEveryMs: 5_000,
   reconcileEveryMs: 30_000,

@@ -68,7 +68,7 @@ export {
 export { createLog, type Log, type LogLevel, logUncaught, silentLog } from './log.ts';
 export { METRICS, type MetricApp } from './metric-list.ts';
 export { createMetrics, type Metrics, type MetricsPage } from './metrics.ts';
-export { FOLLOW_EVERY_MS, followJob, readPreview, showPreview } from './previews.ts';
+export { FOLLOW_EVERY_MS, followJob, readPreview, showPreview, wantProgress } from './previews.ts';
 export {
   type DiffusionModelEntry,
   type ModelEntry,

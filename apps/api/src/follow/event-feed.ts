@@ -66,7 +66,7 @@ interface Reader extends FeedRequest {
   isPreviewDue: boolean;
   /** Data of the last preview sent. */
   lastPreview: string | undefined;
-  /** By the monotonic clock: when to renew the watch that keeps previews being made. */
+  /** By the monotonic clock: when to renew the watch that keeps progress and previews coming. */
   refreshWatchAt: number;
 }
 
@@ -204,10 +204,10 @@ export class EventFeeds {
 
   async #refreshWatch(reader: Reader): Promise<void> {
     const { redis, keys, clock } = this.#options;
-    if (!reader.previews || clock.monotonic() < reader.refreshWatchAt) return;
+    if (clock.monotonic() < reader.refreshWatchAt) return;
     reader.refreshWatchAt = clock.monotonic() + FOLLOW_EVERY_MS;
-    // Without the watch there are no previews, but the events go on.
-    await followJob(redis, keys, reader.id).catch(() => {});
+    // Without the watch there are no previews and less progress, but the events go on.
+    await followJob(redis, keys, reader.id, reader.previews).catch(() => {});
   }
 }
 

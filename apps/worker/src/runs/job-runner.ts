@@ -3,7 +3,7 @@
  * implements this, runs them.
  */
 import type { Claim } from '@lehr/shared/queue';
-import type { JobRecord } from '@lehr/shared/records';
+import type { JobRecord, Outcome } from '@lehr/shared/records';
 import type { StopReason } from '../delivery/attempt.ts';
 import type { JobRun } from './job-run.ts';
 import type { Room } from './lane-rows.ts';
@@ -19,7 +19,7 @@ export interface JobRunner {
   /** Throws LehrError when this worker cannot run the job. */
   newRun(claim: Claim, record: JobRecord, claimedAt: number): JobRun;
   /** Runs a job. Resolves when its end can be written; `run.stopReason` then says whether it was stopped. Never rejects. */
-  run(run: JobRun, options: { readonly isWatched: boolean }): Promise<void>;
+  run(run: JobRun, started: Pick<Outcome, 'followed' | 'watched'>): Promise<void>;
   /** Ends a job early; `run` resolves within a step. Does nothing when it has resolved already. */
   stop(run: JobRun, reason: StopReason): void;
   /** Starts another engine, unless the engine has work. */

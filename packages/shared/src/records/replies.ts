@@ -21,7 +21,8 @@ export interface Outcome {
   readonly rev: number;
   readonly attempt: number;
   readonly cancelRequested: boolean;
-  /** After a start or progress: a caller follows the job live (previews.ts). */
+  /** After a start or progress: a caller follows the job; `watched`: and wants previews (previews.ts). */
+  readonly followed: boolean;
   readonly watched: boolean;
   /** After a create or a start that took effect. */
   readonly record?: JobRecord;
@@ -38,6 +39,7 @@ export interface StoredEvent {
 }
 
 const FLAG_ABSENT = 0;
+const WATCHED = 2;
 
 /** `<rev> <ms> <type>`, and the data as JSON if there is any; transition.lua writes it. */
 const STORED_EVENT = /^(\d+) (\d+) (\S+)(?: (.*))?$/s;
@@ -66,7 +68,8 @@ export function parseOutcome(reply: unknown, id: JobId): Outcome {
     rev,
     attempt,
     cancelRequested: cancelRequested !== FLAG_ABSENT,
-    watched: (watched ?? FLAG_ABSENT) !== FLAG_ABSENT,
+    followed: (watched ?? FLAG_ABSENT) !== FLAG_ABSENT,
+    watched: watched === WATCHED,
   };
   if (code === 'unreadable')
     return { ...outcome, unreadable: { id, version: undefined, reason: String(flat) } };

@@ -14,8 +14,8 @@
 -- A move of a running attempt names its lease. A move without a lease may change a running record only when its lease is
 -- gone (BullMQ's lock key has expired); until then `cancel` becomes a request to the worker, and other moves are stale.
 --
--- Returns per move {code, state, rev, attempt, cancel_requested, watched, record}; `watched` is above 0 after a start or
--- progress if a caller follows the job live, `record` is the flat hash after a start.
+-- Returns per move {code, state, rev, attempt, cancel_requested, watched, record}; after a start or progress, `watched`
+-- is 1 if a caller follows the job and 2 if one wants previews; `record` is the flat hash after a start.
 --   ok         applied
 --   same       the same move was applied before (its reply was lost)
 --   requested  the worker that runs the job was asked to cancel it
@@ -167,8 +167,13 @@ local function apply(m)
   local cancel_requested = known[5] and 1 or 0
   local watched = 0
   if m.move == 'start' or m.move == 'progress' then
-    -- A watched workflow makes its nodes watched.
-    watched = redis.call('EXISTS', prefix .. ':watched:' .. m.id, prefix .. ':watched:' .. (known[14] or ''))
+    -- Who follows a workflow follows its nodes.
+    local parent = known[14] or ''
+    if redis.call('EXISTS', prefix .. ':watched:' .. m.id, prefix .. ':watched:' .. parent) > 0 then
+      watched = 2
+    elseif redis.call('EXISTS', prefix .. ':followed:' .. m.id, prefix .. ':followed:' .. parent) > 0 then
+      watched = 1
+    end
   end
   local function answer(code) return { code, state, rev, attempt, cancel_requested, watched } end
 

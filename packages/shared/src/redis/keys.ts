@@ -78,7 +78,9 @@ export interface Keys {
   changed(id: JobId): string;
   /** Records and worker reports that a process could not read, with the reason: a hash by id. */
   readonly unreadable: string;
-  /** Exists while a caller follows the job live. */
+  /** Exists while a caller follows the job: its progress is written often. */
+  followed(id: JobId): string;
+  /** Exists while a caller wants previews of the job. */
   watched(id: JobId): string;
   /** The newest preview of a running job; also the channel that announces the next one. */
   preview(id: JobId): string;
@@ -139,6 +141,7 @@ export function keysOf(namespace: string): Keys {
     workflows: `${prefix}:graphs`,
     changed: (id) => `${prefix}:changed:${id}`,
     unreadable: `${prefix}:unreadable`,
+    followed: (id) => `${prefix}:followed:${id}`,
     watched: (id) => `${prefix}:watched:${id}`,
     preview: (id) => `${prefix}:preview:${id}`,
     cancel: (worker) => `${prefix}:cancel:${worker}`,

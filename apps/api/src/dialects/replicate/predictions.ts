@@ -5,6 +5,7 @@ import { isJobId, type JobId } from '@lehr/shared';
 import { listJobs } from '@lehr/shared/records';
 import type { Api, ApiParts } from '../../api.ts';
 import { refusal } from '../../field-problems.ts';
+import { followByPolling } from '../../follow/follow-by-polling.ts';
 import { cancelJob } from '../../jobs/cancel.ts';
 import { findJob } from '../../jobs/find.ts';
 import { metricLabels } from '../../jobs/metric-labels.ts';
@@ -76,6 +77,7 @@ export function predictionRoutes(app: Api, parts: ApiParts): void {
 
   app.openapi(getRoute, async (c) => {
     const record = await findJob(records, c.var.caller, jobIdOf(c.req.valid('param').id));
+    followByPolling(parts, record);
     return answerJson(c, await view.of(record), 200, PRIVATE);
   });
 

@@ -1,6 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { JobSchema } from '@lehr/shared';
 import type { Api, ApiParts } from '../../api.ts';
+import { followByPolling } from '../../follow/follow-by-polling.ts';
 import { findJob } from '../../jobs/find.ts';
 import { etagOf, isOver } from '../../jobs/present.ts';
 import { requires } from '../../middleware/auth.ts';
@@ -38,12 +39,16 @@ const route = createRoute({
   },
 });
 
-export function getJobRoute(app: Api, { records, waits, presenter }: ApiParts): void {
+export function getJobRoute(app: Api, { records, waits, presenter, redis, keys }: ApiParts): void {
   app.openapi(route, async (c) => {
     const caller = c.get('caller');
     const { id } = c.req.valid('param');
     const known = c.req.valid('header')['if-none-match'];
-    const read = () => findJob(records, caller, id);
+    const read = async () => {
+      const record = await findJob(records, caller, id);
+      followByPolling({ redis, keys }, record);
+      return record;
+    };
     const first = await read();
     const record = await waits.until({
       id: first.id,
