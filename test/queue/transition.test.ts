@@ -184,6 +184,26 @@ test('A job keeps its latest events, and an entry that a newer version wrote is 
   expect((await world.records.events(id, 600)).map(({ rev }) => rev)).toEqual([601]);
 });
 
+test('The list of a tenant forgets jobs whose records have expired, and expires with the last record', async () => {
+  const world = await queueWorld(server.url);
+  const tenant = newJob().tenant;
+  const jobs = world.keys.jobsOf(tenant);
+  const old = [
+    await jobIn(world, 'succeeded'),
+    await jobIn(world, 'succeeded'),
+    await jobIn(world, 'succeeded'),
+  ];
+  expect(await world.redis.pttl(jobs)).toBeGreaterThan(50_000);
+  await world.redis.del(...old.map(({ id }) => world.keys.record(id)));
+  const [first, second] = [await world.submit(), await world.submit()];
+  expect(await world.redis.zrange(jobs, '0', '-1')).toEqual([first, second]);
+  expect(await world.redis.pttl(jobs)).toBe(-1);
+  await world.records.apply([{ move: 'cancel', id: first }]);
+  expect(await world.redis.pttl(jobs)).toBe(-1);
+  await world.records.apply([{ move: 'cancel', id: second }]);
+  expect(await world.redis.pttl(jobs)).toBeGreaterThan(50_000);
+});
+
 test('A finished record expires after its retention, an unfinished one never', async () => {
   const world = await queueWorld(server.url);
   const { id } = await jobIn(world, 'running');

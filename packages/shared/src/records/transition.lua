@@ -101,6 +101,16 @@ local function set_fields(key, fields)
   if #flat > 0 then redis.call('HSET', key, unpack(flat)) end
 end
 
+-- Adds a job to its tenant's list, and removes up to two of the oldest whose records have expired.
+local function list_job(id, tenant)
+  local jobs = prefix .. ':jobs:' .. tenant
+  redis.call('ZADD', jobs, 0, id)
+  redis.call('PERSIST', jobs)
+  for _, oldest in ipairs(redis.call('ZRANGE', jobs, 0, 1)) do
+    if redis.call('EXISTS', prefix .. ':record:' .. oldest) == 0 then redis.call('ZREM', jobs, oldest) end
+  end
+end
+
 local function create(m)
   local key = prefix .. ':record:' .. m.id
   local known = redis.call('HMGET', key, 'state', 'rev', 'attempt')
@@ -118,7 +128,7 @@ local function create(m)
   redis.call('HDEL', prefix .. ':reserved', m.id)
   redis.call('ZADD', KEYS[1], now, m.id)
   redis.call('ZADD', prefix .. ':live:' .. m.fields.tenant, now, m.id)
-  if not m.fields.parent then redis.call('ZADD', prefix .. ':jobs:' .. m.fields.tenant, 0, m.id) end
+  if not m.fields.parent then list_job(m.id, m.fields.tenant) end
   if m.fields.deadline_at then redis.call('ZADD', prefix .. ':deadlines', m.fields.deadline_at, m.id) end
   -- A workflow that is cancelled at this moment may have been read without this node; the janitor looks again.
   if m.fields.parent then redis.call('ZADD', prefix .. ':graphs', now, m.fields.parent) end
@@ -137,6 +147,10 @@ local function finish(key, id, tenant)
   redis.call('HDEL', key, 'lease', 'progress', 'cancel_requested', 'score', 'fair_tag')
   redis.call('ZREM', KEYS[1], id)
   redis.call('ZREM', prefix .. ':live:' .. tenant, id)
+  -- The list of a tenant without unfinished jobs expires with the last record in it.
+  if redis.call('ZCARD', prefix .. ':live:' .. tenant) == 0 then
+    redis.call('PEXPIRE', prefix .. ':jobs:' .. tenant, retention)
+  end
   redis.call('ZREM', prefix .. ':deadlines', id)
   redis.call('PEXPIRE', key, retention)
   -- Older versions stored the events of unfinished jobs in a stream.
