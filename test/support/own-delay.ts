@@ -5,20 +5,27 @@ const EVERY_MS = 5;
 
 /**
  * Measures from now on, on the calling thread. Time in which the thread was ready but had no core, or in which the host took its
- * core (steal), is left out; the kernel counts both. A host may also stop a core without counting it: a thread that kept its core
- * for the whole interval is charged at most the time that it ran. Returns a function that gives the longest delay so far, in ms,
+ * core (steal), is left out; the kernel counts both. A host may also stop a core without counting it: time in which the event loop
+ * waited for events is left out, and a thread that kept its core for the whole interval is charged at most the time that it ran.
+ * Returns a function that gives the longest delay so far, in ms,
  * and forgets it when asked to.
  */
 export function measureOwnDelay(): (options?: { readonly forget: boolean }) => number {
   let longestMs = 0;
-  let [at, core, stolen] = [performance.now(), coreTimes(), stolenMs()];
+  let [at, core, stolen, loop] = [
+    performance.now(),
+    coreTimes(),
+    stolenMs(),
+    performance.eventLoopUtilization(),
+  ];
   const measure = (): void => {
     const [nextAt, nextCore, nextStolen] = [performance.now(), coreTimes(), stolenMs()];
+    const nextLoop = performance.eventLoopUtilization();
     const notOwnMs = nextCore.waitedMs - core.waitedMs + (nextStolen - stolen);
-    const delayMs = nextAt - at - EVERY_MS - notOwnMs;
+    const delayMs = Math.min(nextAt - at - EVERY_MS, nextLoop.active - loop.active) - notOwnMs;
     const keptCore = nextCore.turns > 0 && nextCore.turns === core.turns;
     longestMs = Math.max(longestMs, keptCore ? Math.min(delayMs, nextCore.ranMs - core.ranMs) : delayMs);
-    [at, core, stolen] = [nextAt, nextCore, nextStolen];
+    [at, core, stolen, loop] = [nextAt, nextCore, nextStolen, nextLoop];
   };
   setInterval(measure, EVERY_MS).unref();
   return ({ forget } = { forget: false }) => {
