@@ -74,3 +74,28 @@ test('Half-sent requests beyond the limit are closed, the operations listener an
   await expect.poll(() => closed, { timeout: 30_000 }).toBe(5 * MAX_CONNECTIONS);
   expect(await statusOf(`${url}/v1/jobs`, API_KEY)).toBe(200);
 });
+
+/** Sends that many requests at once; resolves with the number of answers when the connection ends or all are there. */
+async function pipelined(port: number, requests: number): Promise<number> {
+  const socket = connect(port, '127.0.0.1');
+  onTestFinished(() => {
+    socket.destroy();
+  });
+  let text = '';
+  const answers = (): number => text.split('HTTP/1.1 200').length - 1;
+  return new Promise((resolve) => {
+    socket.on('data', (bytes) => {
+      text += bytes;
+      if (answers() === requests) resolve(requests);
+    });
+    socket.on('error', () => {}).once('close', () => resolve(answers()));
+    socket.write('GET /healthz HTTP/1.1\r\nhost: lehr\r\n\r\n'.repeat(requests));
+  });
+}
+
+test('A few requests sent at once on a connection are all answered, and a connection with many is closed', async () => {
+  const { port, url } = await started({});
+  expect(await pipelined(port, 16)).toBe(16);
+  expect(await pipelined(port, 400)).toBeLessThanOrEqual(16);
+  expect(await statusOf(`${url}/healthz`)).toBe(200);
+});
