@@ -56,15 +56,25 @@ async function expectAllDone(world: WorkerWorld, ids: readonly JobId[]): Promise
 }
 
 const running = (world: WorkerWorld, id: JobId) => world.reached(id, 'running');
+/** As if a caller followed the job: without one, its progress is written every few seconds only. */
+const follow = (world: WorkerWorld, id: JobId) => world.redis.set(world.keys.followed(id), '1');
 /** Resolves when the job has progress. */
-const hasProgress = (world: WorkerWorld, id: JobId) =>
-  vi.waitFor(
+const hasProgress = async (world: WorkerWorld, id: JobId) => {
+  await follow(world, id);
+  await vi.waitFor(
     async () =>
       expect(await world.records.read(id)).toMatchObject({ progress: { step: expect.any(Number) } }),
     SLOW_MACHINE,
   );
+};
 const draws = (world: WorkerWorld, count: number, steps = 20) =>
-  Promise.all(Array.from({ length: count }, (_, seed) => world.draw({ seed, steps })));
+  Promise.all(
+    Array.from({ length: count }, async (_, seed) => {
+      const id = newJobId();
+      await follow(world, id);
+      return world.draw({ seed, steps }, { id });
+    }),
+  );
 
 function isAlive(pid: number): boolean {
   try {
