@@ -99,3 +99,21 @@ test('A few requests sent at once on a connection are all answered, and a connec
   expect(await pipelined(port, 400)).toBeLessThanOrEqual(16);
   expect(await statusOf(`${url}/healthz`)).toBe(200);
 });
+
+test('Event streams that were sent at once on one connection all end with it', async () => {
+  const { port, url } = await started({});
+  const headers = { authorization: `Bearer ${API_KEY}`, 'content-type': 'application/json' };
+  const body = JSON.stringify({ type: 'text-to-image', input: { prompt: 'a red circle' } });
+  const job = (await (await fetch(`${url}/v1/jobs`, { method: 'POST', headers, body })).json()) as {
+    id: string;
+  };
+  const streams = async (): Promise<number> => {
+    const page = await (await fetch(`${url}/metrics`)).text();
+    return Number(/^lehr_event_streams (\d+)$/m.exec(page)?.[1]);
+  };
+  const request = `GET /v1/jobs/${job.id}/events HTTP/1.1\r\nhost: lehr\r\nauthorization: Bearer ${API_KEY}\r\n\r\n`;
+  const socket = connect(port, '127.0.0.1', () => socket.write(request.repeat(8)));
+  await expect.poll(streams).toBe(8);
+  socket.destroy();
+  await expect.poll(streams).toBe(0);
+});
