@@ -4,6 +4,7 @@ import { listen } from '../../apps/api/src/listen.ts';
 import { systemClock } from '../../packages/shared/src/index.ts';
 import { API_KEY, type ApiWorld, apiWorld, problemOf } from '../support/api-world.ts';
 import { chromiumPath, launchBrowser, openPage } from '../support/browser.ts';
+import { keyHolder } from '../support/key-holder.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
 const GROUP = 'diffusion.tiny@1.64x64';
@@ -57,6 +58,21 @@ describe('board', () => {
     expect((await world.app.request('/admin/queues')).status).toBe(401);
     now = 60_000;
     expect(await statusOf(API_KEY)).toBe(200);
+  });
+
+  test('Passwords that cannot be checked because Redis is down do not count as wrong ones', async () => {
+    const own = await startRedis();
+    onTestFinished(() => own.stop());
+    const world = await apiWorld(own.url);
+    const holder = await keyHolder(world, 'operators', { scopes: ['admin'] });
+    const statusOf = async (): Promise<number> => {
+      const headers = { authorization: basic('admin', holder.key.key) };
+      return (await world.app.request('/admin/queues', { headers })).status;
+    };
+    await own.kill();
+    for (let i = 0; i < 12; i++) expect(await statusOf()).toBe(503);
+    await own.restart();
+    await expect.poll(statusOf).toBe(200);
   });
 
   test('The board also answers with a trailing slash', async () => {

@@ -2,7 +2,7 @@ import { LehrError } from '@lehr/shared';
 import type { MiddlewareHandler } from 'hono';
 import { auth } from 'hono/utils/basic-auth';
 import type { Refusals } from '../audit/refusals.ts';
-import type { Authenticator } from '../auth/authenticator.ts';
+import type { Authenticator, Caller } from '../auth/authenticator.ts';
 import type { FailedLogins } from '../limits/failed-logins.ts';
 import { actorOf } from '../middleware/actor.ts';
 import type { ApiEnv } from '../middleware/api-env.ts';
@@ -19,13 +19,22 @@ export function requireAdmin(
   refusals: Refusals,
   failedLogins: FailedLogins,
 ): MiddlewareHandler<ApiEnv> {
+  const authenticated = async (key: string, address: string): Promise<Caller | undefined> => {
+    try {
+      return await authenticator.authenticate(key);
+    } catch (error) {
+      // Nothing is known about the password, for example because Redis is down.
+      failedLogins.succeeded(address);
+      throw error;
+    }
+  };
   return async function requireAdmin(c, next) {
     const address = actorOf(c).address ?? 'unknown';
     const basic = auth(c.req.raw);
     const [, bearer] = BEARER.exec(c.req.header('authorization') ?? '') ?? [];
     const key = basic?.username === USER ? basic.password : bearer;
     if (key !== undefined) failedLogins.attempt(address);
-    const caller = key === undefined ? undefined : await authenticator.authenticate(key);
+    const caller = key === undefined ? undefined : await authenticated(key, address);
     if (!caller) {
       if (key !== undefined || basic) refusals.note(actorOf(c), null);
       c.header('www-authenticate', 'Basic realm="Lehr", charset="UTF-8"');
