@@ -9,11 +9,14 @@ if [ -e "$file" ]; then
 fi
 umask 077
 draft=$file.$$
+trap 'rm -f "$draft"' EXIT
 {
   echo "AWS_ACCESS_KEY_ID=lehr"
   for name in LEHR_API_KEY LEHR_KEY_PEPPER LEHR_SECRET_KEY LEHR_STORE_SECRET AWS_SECRET_ACCESS_KEY \
     REDIS_API_PASSWORD REDIS_WORKER_PASSWORD REDIS_OPERATOR_PASSWORD; do
-    echo "$name=$(openssl rand -hex 24)"
+    # An assignment of its own: set -e does not see a command that fails inside echo.
+    secret=$(openssl rand -hex 24)
+    echo "$name=$secret"
   done
 } > "$draft"
 mv "$draft" "$file"

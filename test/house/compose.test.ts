@@ -1,7 +1,7 @@
 /** compose.yaml and its secrets, as far as they can be proved without a container engine: no container runs here. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
@@ -139,4 +139,14 @@ test('compose-secrets.sh writes every variable that compose.yaml requires, for i
   await composed(written);
   await write();
   expect(await readFile(file, 'utf8')).toBe(text);
+});
+
+test('compose-secrets.sh fails and writes no file where openssl is missing', async () => {
+  const folder = await tempFolder('compose');
+  const programs = await tempFolder('programs');
+  for (const name of ['dirname', 'mv', 'rm']) await symlink(join('/usr/bin', name), join(programs, name));
+  const script = join(ROOT, 'infra/compose-secrets.sh');
+  const writing = promisify(execFile)('/bin/sh', [script, join(folder, '.env')], { env: { PATH: programs } });
+  await expect(writing).rejects.toMatchObject({ code: 127 });
+  expect(await readdir(folder)).toEqual([]);
 });
