@@ -135,7 +135,7 @@ test('The audit log is read a page at a time, by tenant and by action', async ()
   expect(tenants).toEqual(['a', 'b', 'a', 'b', 'a']);
   expect((await pageOf(world, '?tenant=b&action=key.created')).data).toHaveLength(2);
   expect(await pageOf(world, '?tenant=b&action=key.revoked')).toMatchObject({ data: [], has_more: false });
-  for (const query of ['?cursor=x', '?action=key.made', '?tenant=A', '?limit=101']) {
+  for (const query of ['?cursor=x', '?cursor=0-0', '?action=key.made', '?tenant=A', '?limit=101']) {
     const response = await world.ask('GET', `/v1/audit${query}`);
     expect(response.status, query).toBe(400);
     expect(await problemOf(response)).toMatchObject({ type: 'urn:lehr:problem:invalid-request' });

@@ -12,7 +12,7 @@ const AuditQuery = z.strictObject({
   limit: z.coerce.number().int().min(1).max(100).default(20),
   cursor: z
     .string()
-    .regex(/^\d{1,15}-\d{1,10}$/, 'is not a cursor of this list')
+    .regex(/^[1-9]\d{0,14}-\d{1,10}$/, 'is not a cursor of this list')
     .optional()
     .meta({ description: '`next_cursor` of the previous page.' }),
 });
