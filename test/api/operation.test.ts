@@ -119,6 +119,19 @@ describe('queues', () => {
     expect(hidden).toEqual({ ...shown, worker: shown.worker.replace('render-7-internal-example', 'worker') });
   });
 
+  test('Only an administrator sees why a worker cannot open a model, because the reason names files', async () => {
+    const world = await apiWorld(server.url);
+    const reason = '/srv/models/tiny/unet/model.onnx could not be loaded';
+    await world.worker.report({ unavailable: [{ ref: 'tiny@1', reason }] });
+    const reader = await keyHolder(world, 'acme', { scopes: ['read'] });
+    const problemFor = async (ask: typeof world.ask) =>
+      QueueListSchema.parse(await (await ask('GET', '/v1/queues')).json()).models.find(
+        ({ model }) => model === 'tiny@1',
+      )?.problem;
+    expect(await problemFor(world.ask)).toBe(reason);
+    expect(await problemFor(reader.ask)).toBe('A worker cannot open this model.');
+  });
+
   test('The list of queues counts a new worker at once', async () => {
     const world = await apiWorld(server.url);
     await world.post();

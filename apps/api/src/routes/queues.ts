@@ -41,7 +41,7 @@ export function queuesRoute(app: Api, parts: ApiParts): void {
   const { redis, keys, queues, backlog, maxWaitMs, registry } = parts;
   app.openapi(route, async (c) => {
     const [depths, reports] = await Promise.all([readDepths(redis, keys, queues), readFleet(redis, keys)]);
-    const workers = c.var.caller.scopes.has('admin') ? reports : reports.map(withoutHost);
+    const workers = c.var.caller.scopes.has('admin') ? reports : reports.map(forTenants);
     const shown = await Promise.all(
       depths.map(async (depth) => {
         const group = parseGroupQueueName(depth.queue);
@@ -60,8 +60,9 @@ export function queuesRoute(app: Api, parts: ApiParts): void {
 }
 
 /** The id of a worker starts with the name of its host, which tenants do not need to know. */
-const withoutHost = (worker: WorkerStatus): WorkerStatus => ({
+const forTenants = (worker: WorkerStatus): WorkerStatus => ({
   ...worker,
+  unavailable: worker.unavailable?.map(({ ref }) => ({ ref, reason: 'A worker cannot open this model.' })),
   id: worker.id.replace(/^.*(?=-)/, 'worker') as WorkerStatus['id'],
 });
 
