@@ -42,6 +42,19 @@ test('An upload with long metadata is answered 413', async () => {
   }
 });
 
+test('An upload with a file name of more than 255 bytes is answered 413', async () => {
+  const world = await apiWorld(server.url);
+  const named = (name: string): Promise<Response> => {
+    const part = `content-disposition: form-data; name="content"; filename="${name}"\r\n\r\nbytes`;
+    const headers = { 'content-type': 'multipart/form-data; boundary=x' };
+    return world.ask('POST', '/v1/files', `--x\r\n${part}\r\n--x--\r\n`, { headers });
+  };
+  expect((await named('x'.repeat(255))).status).toBe(201);
+  const refused = await named('x'.repeat(256));
+  expect(refused.status).toBe(413);
+  expect(await problemOf(refused)).toMatchObject({ type: 'urn:lehr:problem:too-large' });
+});
+
 test('Uploads of one tenant that never end leave room for the uploads of other tenants', async () => {
   const world = await apiWorld(server.url);
   const { ask } = await keyHolder(world, 'slow');

@@ -121,7 +121,8 @@ export class Files {
     const { tenant } = caller;
     const id = newFileId();
     const metadata = { ...file.metadata };
-    const counted = file.bytes.byteLength + METADATA_WEIGHT * JSON.stringify(metadata).length;
+    const counted =
+      file.bytes.byteLength + METADATA_WEIGHT * Buffer.byteLength(file.name + JSON.stringify(metadata));
     const options = { contentType: storableType(file.contentType) };
     const { bytes, sha256, contentType } = await storage.putCounted(
       caller,

@@ -40,6 +40,8 @@ export interface MultipartLimits {
 const MAX_FIELDS = 100;
 const MAX_FIELD_BYTES = 64 * 1024;
 const MAX_NAME_BYTES = 200;
+/** As in most file systems. The name of an upload is stored in Redis. */
+const MAX_FILE_NAME_BYTES = 255;
 const MAX_PART_HEADER_BYTES = 8 * 1024;
 /** Raw bytes beside the files: fields, part headers and separators. */
 const MAX_OTHER_BYTES = 1024 * 1024;
@@ -121,6 +123,8 @@ class MultipartBody implements Multipart {
     this.#fileBytes += part.size;
     if (this.#fileBytes > maxFileBytes) throw tooLarge('The files', maxFileBytes);
     const { filename = '', mediaType = '', content } = part;
+    if (Buffer.byteLength(filename) > MAX_FILE_NAME_BYTES)
+      throw tooLarge("A file's name", MAX_FILE_NAME_BYTES);
     this.files.push({ field, filename, contentType: mediaType, bytes: Buffer.concat(content) });
   }
 
