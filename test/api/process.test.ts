@@ -50,6 +50,26 @@ describe('start', () => {
     }
   });
 
+  test('Fractions of an hour and of a day are accepted as times to keep something', async () => {
+    const fractions = { LEHR_OUTPUT_TTL_H: '2.2', LEHR_RECORD_TTL_H: '1.1', LEHR_AUDIT_DAYS: '0.37' };
+    const { url, key } = await started(await installation(server.url, fractions));
+    const headers = { authorization: `Bearer ${key}` };
+    const body = new FormData();
+    body.append('content', new Blob(['bytes']), 'a.wav');
+    expect((await fetch(`${url}/v1/files`, { method: 'POST', headers, body })).status).toBe(201);
+    const job = { type: 'text-to-image', input: { prompt: 'a red circle' } };
+    const json = { ...headers, 'content-type': 'application/json' };
+    const posted = await fetch(`${url}/v1/jobs`, {
+      method: 'POST',
+      headers: json,
+      body: JSON.stringify(job),
+    });
+    const { id } = (await posted.json()) as { id: string };
+    const canceled = await fetch(`${url}/v1/jobs/${id}/cancel`, { method: 'POST', headers });
+    expect(await canceled.json()).toMatchObject({ status: 'canceled' });
+    expect((await fetch(`${url}/v1/audit`, { headers })).status).toBe(200);
+  });
+
   test('Links start with the public URL of the process', async () => {
     const own = await started(await installation(server.url));
     expect((await fetch(`${own.url}/readyz`)).status).toBe(200);

@@ -55,7 +55,7 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
   const { keys, queues, fleet } = stores;
   const { metrics, page } = createMetrics('api', { processMetrics: true });
   const audit = new AuditLog(redis, keys, {
-    retentionMs: config.LEHR_AUDIT_DAYS * DAY_MS,
+    retentionMs: Math.round(config.LEHR_AUDIT_DAYS * DAY_MS),
     onAppended: (action) => metrics.auditEntries.inc({ action }),
   });
   return {
@@ -84,9 +84,11 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
 async function openStores({ config, redis, publicUrl }: OpenOptions, linkSecret: string) {
   const keys = keysOf(config.LEHR_NAMESPACE);
   const queues = await GroupQueues.open(redis, keys);
-  const records = new RecordStore(redis, keys, { retentionMs: config.LEHR_RECORD_TTL_H * HOUR_MS });
+  const records = new RecordStore(redis, keys, {
+    retentionMs: Math.round(config.LEHR_RECORD_TTL_H * HOUR_MS),
+  });
   const store = await openStore(config, publicUrl, linkSecret);
-  const outputTtlMs = config.LEHR_OUTPUT_TTL_H * HOUR_MS;
+  const outputTtlMs = Math.round(config.LEHR_OUTPUT_TTL_H * HOUR_MS);
   const maxUploadBytes = config.LEHR_MAX_UPLOAD_MB * MB;
   const storage = new StorageQuota({ redis, keys, ttlMs: outputTtlMs });
   return {

@@ -23,7 +23,7 @@ export async function webhookOptions(
     egress: egressOf(config),
     secretKey: config.LEHR_SECRET_KEY ?? (await homeSecret(config.LEHR_HOME, 'secret-key')).value,
     otherSecretKey: config.LEHR_SECRET_KEY_OTHER,
-    endedMs: config.LEHR_RECORD_TTL_H * HOUR_MS,
+    endedMs: Math.round(config.LEHR_RECORD_TTL_H * HOUR_MS),
   };
 }
 
