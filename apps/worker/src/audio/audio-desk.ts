@@ -167,6 +167,8 @@ export class AudioDesk {
       observe?.decoded(performance.now() - startedAt);
       keep(sizeOf(decoded.waveform));
       const release = (): void => {
+        // A signal with a listener is kept in memory as long as this process.
+        signal.removeEventListener('abort', release);
         keep(0);
         this.#onRoom();
       };
