@@ -1,4 +1,4 @@
-import { newLeaseToken, newWorkerId, silentLog, systemClock, toObjectKey } from '@lehr/shared';
+import { LehrError, newLeaseToken, newWorkerId, silentLog, systemClock, toObjectKey } from '@lehr/shared';
 import type { ObjectInfo, ObjectStore } from '@lehr/shared/objects';
 import { expect, test } from 'vitest';
 import type { Attempt } from './attempt.ts';
@@ -80,4 +80,16 @@ test('No job is claimed while many bytes wait to be written', async () => {
   for (const end of written) end();
   await Promise.all(writes);
   expect(store.breaker.isClosed).toBe(true);
+});
+
+test('A read that fails because the store is down differs from one that fails otherwise', async () => {
+  const failed = (): Promise<never> => Promise.reject(new LehrError('storage-failed', 'no answer'));
+  const down = outputs({}, { retryMs: 100, attemptMs: 50 });
+  await expect(down.orStoreDown(failed())).rejects.toBeInstanceOf(StoreDownError);
+  const up = outputs({ check: () => Promise.resolve() }, { retryMs: 100, attemptMs: 50 });
+  const failure = up.orStoreDown(failed()).catch((error: unknown) => error);
+  expect(await failure).toMatchObject({ code: 'storage-failed' });
+  expect(await failure).not.toBeInstanceOf(StoreDownError);
+  const refused = down.orStoreDown(Promise.reject(new LehrError('invalid-input', 'gone')));
+  await expect(refused).rejects.toMatchObject({ code: 'invalid-input' });
 });

@@ -70,6 +70,16 @@ export class OutputStore {
     }
   }
 
+  /** A read of an input. When it fails while the store is down, it rejects with StoreDownError. */
+  async orStoreDown<T>(read: Promise<T>): Promise<T> {
+    try {
+      return await read;
+    } catch (error) {
+      const isOfStore = error instanceof LehrError && error.code === 'storage-failed';
+      throw isOfStore && (await this.breaker.isStoreDown()) ? new StoreDownError(error) : error;
+    }
+  }
+
   /** Some servers accept a connection and then never answer. */
   async #putOnce(
     attempt: Attempt,
