@@ -97,7 +97,7 @@ export class QueueSide {
       idleMs: times.maxIdleMs,
       heads: () => claimer.heads(this.#groups.names),
       room: (group) => runner.room(group),
-      isIdle: () => mayClaim() && this.#active.size === 0,
+      isIdle: () => mayClaim() && !this.#intake.isFailing && this.#active.size === 0,
       claims: () => this.#intake.claims,
       onStuck,
     });

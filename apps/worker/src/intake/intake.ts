@@ -36,6 +36,7 @@ export class Intake {
   readonly #starter: JobStarter;
   readonly #stop = new AbortController();
   #loop: Promise<void> | undefined;
+  #isFailing = false;
   #sleep: Sleep | undefined;
   /** Ends a sleep of this loop; set while it sleeps. */
   #wake: (() => void) | undefined;
@@ -53,6 +54,11 @@ export class Intake {
   /** How many jobs were claimed. */
   get claims(): number {
     return this.#claims;
+  }
+
+  /** Whether the last try to claim failed, for example because Redis takes no writes. */
+  get isFailing(): boolean {
+    return this.#isFailing;
   }
 
   start(): void {
@@ -84,8 +90,10 @@ export class Intake {
       try {
         await this.#fill();
         await this.#sleepUntilWoken();
+        this.#isFailing = false;
       } catch (error) {
         if (this.#stop.signal.aborted) return;
+        this.#isFailing = true;
         log.warn({ error }, 'jobs could not be claimed; retrying');
         this.#sleep = undefined;
         await clock.sleep(RETRY_MS, this.#stop.signal);
