@@ -62,7 +62,7 @@ const CHANNELS = ['changed', 'cancel'];
 /** Names in keysOf() of what no worker reads or writes. A new key belongs here, or into the list of the worker in users.acl. */
 const API_ONLY = [
   ...['abandoned', 'apiKey', 'apiKeys', 'attempts', 'audit', 'delivery', 'file', 'hookGone', 'hookPause'],
-  ...['hookSecrets', 'idempotency', 'keyPeppers', 'probe', 'secretKeys', 'storage', 'stored', 'storedBytes'],
+  ...['hookSecrets', 'keyPeppers', 'probe', 'secretKeys', 'storage', 'stored', 'storedBytes'],
   ...['sweep', 'unanswered', 'undelivered'],
 ];
 

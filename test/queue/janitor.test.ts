@@ -11,7 +11,7 @@ import { JanitorLock } from '../../packages/shared/src/queue/janitor-lock.ts';
 import type { RecordStore } from '../../packages/shared/src/records/index.ts';
 import { redisNow } from '../../packages/shared/src/redis/index.ts';
 import { GROUP, newJob, type QueueWorld, queueWorld } from '../support/queue-world.ts';
-import { startRedis, type TestRedis } from '../support/redis.ts';
+import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';
 import { SLOW_MACHINE } from '../support/timeouts.ts';
 
 let server: TestRedis;
@@ -204,4 +204,21 @@ test('A queue and a job that fail do not keep others from being recovered, and t
   expect((await records.read(overdue))?.state).toBe('expired');
   const claims = await world.claimer.claim(GROUP, 5);
   expect(claims.map(({ jobId }) => jobId).sort()).toEqual(others.sort());
+});
+
+test('A reservation is kept until the idempotency key of its request is free', async () => {
+  const world = await queueWorld(server.url);
+  const [id, key] = [newJobId(), world.keys.idempotency('hash')];
+  await world.redis.set(key, `${id} fingerprint`);
+  await world.redis.hset(world.keys.reserved, id, `default ${key}`);
+  await world.redis.zadd(world.keys.live, 1, id);
+  await world.redis.call('ACL', 'SETUSER', 'limited', 'on', '>secret', '~*', '&*', '+@all', '-del');
+  const url = new URL(server.url);
+  const limited = testRedis(`redis://limited:secret@${url.host}`);
+  onTestFinished(() => limited.disconnect());
+  const parts = [world.keys, world.queues, world.records] as const;
+  await expect(requeueLost(limited, ...parts, await later(world))).rejects.toThrow('NOPERM');
+  expect(await world.redis.hexists(world.keys.reserved, id)).toBe(1);
+  await requeueLost(world.redis, ...parts, await later(world));
+  expect(await world.redis.exists(key, world.keys.reserved)).toBe(0);
 });

@@ -77,18 +77,19 @@ async function lostAmong(parts: SearchParts, ids: readonly JobId[], now: number)
 /** Drops live ids without a record: it was deleted, or its process died between admission and writing it. */
 async function dropWithoutRecord(redis: Redis, keys: Keys, ids: readonly JobId[]): Promise<void> {
   const reserved = await redis.hmget(keys.reserved, ...ids);
-  const pipeline = redis
-    .pipeline()
-    .zrem(keys.live, ...ids)
-    .hdel(keys.reserved, ...ids);
+  const pipeline = redis.pipeline();
+  const idempotencyKeys: string[] = [];
   for (const [i, reservation] of reserved.entries()) {
     if (reservation === null) continue;
     const [tenant, idempotency] = reservation.split(' ');
     pipeline.zrem(keys.liveOf(tenant as TenantId), ids[i]);
-    // The request made no job, so the next one with its idempotency key is new.
-    if (idempotency) pipeline.del(idempotency);
+    if (idempotency) idempotencyKeys.push(idempotency);
   }
-  await pipeline.exec();
+  // The requests made no jobs, so the next ones with their idempotency keys are new. Without the reservations, which are removed
+  // last, nothing would lead to these keys.
+  if (idempotencyKeys.length > 0) await redis.del(...idempotencyKeys);
+  pipeline.zrem(keys.live, ...ids).hdel(keys.reserved, ...ids);
+  for (const [error] of (await pipeline.exec()) ?? []) if (error) throw error;
 }
 
 /** The records whose BullMQ job is missing or already finished. */
