@@ -4,6 +4,8 @@ import { type JobError, JobErrorSchema } from '../contracts/job.ts';
 import { ERROR_CODES, type PlainError } from '../errors.ts';
 
 export const StoredErrorSchema = JobErrorSchema.extend({
+  // A newer version may have written a code that this one does not know; the title and the detail still tell what happened.
+  code: JobErrorSchema.shape.code.catch('internal'),
   /** Not on the wire as they stand: their pointers are into the native request, and a dialect uses other names. */
   problems: z.array(z.object({ pointer: z.string(), detail: z.string() })).optional(),
 });
