@@ -69,6 +69,7 @@ export class EngineSide implements JobRunner {
     this.#partialText = new PartialTextWriter(records, log);
     this.#chargeAudio = chargeAudio({
       repricer: parts.repricer,
+      clock,
       lanes: () => this.lanes,
     });
     this.#runs = new Runs({
@@ -122,11 +123,13 @@ export class EngineSide implements JobRunner {
   }
 
   newRun(claim: Claim, record: JobRecord, claimedAt: number): JobRun {
+    const { outputs, fetchAudio } = this.#parts;
     return newRun(claim, record, claimedAt, {
       ...this.#parts,
-      store: this.#parts.outputs,
+      store: outputs,
       models: this.models,
       chargeAudio: this.#chargeAudio,
+      fetchAudio: (audio, signal) => outputs.orStoreDown(fetchAudio(audio, signal)),
       onText: (run, part) => this.#partialText.write(run, part),
     });
   }
@@ -153,7 +156,7 @@ export class EngineSide implements JobRunner {
     this.#progress.start((run, outcome) => this.#progressWritten(run, outcome));
     await this.#supervisor.start({
       isBusy: () => this.#runs.engineIsBusy,
-      silenceMs: () => this.#silence.ms(this.#runs.runningLane),
+      silenceMs: () => this.#silence.ms(this.#supervisor.isOpeningModel ? undefined : this.#runs.runningLane),
       onMessage: (message) => this.#dispatch(message),
       onDied: (exit) => this.#engineDied(exit),
       onRestarted: () => this.#engineRestarted(),

@@ -45,7 +45,9 @@ export async function openParts(
     subscriber: openRedis(redisAddress(config), 'subscriber'),
     keys,
     queues: await GroupQueues.open(commands, keys, leaseTimes),
-    records: new RecordStore(commands, keys, { retentionMs: Math.round(config.LEHR_RECORD_TTL_H * 3_600_000) }),
+    records: new RecordStore(commands, keys, {
+      retentionMs: Math.round(config.LEHR_RECORD_TTL_H * 3_600_000),
+    }),
     repricer: new Repricer(commands, keys),
     store,
     audio: new AudioDesk({

@@ -13,6 +13,8 @@ import type {
 } from './protocol.ts';
 
 let engine: Engine | undefined;
+/** `name@version` of each open model. */
+const openRefs = new Set<string>();
 
 /** A message to a worker that was killed cannot be sent; `disconnect` then ends this process. */
 const post = (message: FromEngine): void => {
@@ -43,6 +45,7 @@ async function openAll(
   for (const model of models) {
     try {
       opened.push(await opening.open(model));
+      openRefs.add(model.ref);
     } catch (error) {
       unavailable.push({ ref: model.ref, failure: toPlainError(error, 'model-unavailable') });
     }
@@ -51,7 +54,7 @@ async function openAll(
 }
 
 async function openLater(model: ModelToOpen): Promise<void> {
-  if (!engine) return;
+  if (!engine || openRefs.has(model.ref)) return;
   const [[opened], [unavailable]] = await openAll(engine, [model]);
   if (opened) post({ type: 'model-opened', model: opened });
   else post({ type: 'model-unavailable', ...unavailable });

@@ -1,6 +1,7 @@
 /**
  * The models of the running engine: those that it opened, and those that it could not open. A model of the second kind is
- * tried again when a file of its folder changes, and the others serve meanwhile.
+ * tried again soon after a file of its folder has changed, and every few minutes, because the reason may have passed (device
+ * memory that another process held). The others serve meanwhile.
  */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -17,13 +18,15 @@ export interface EngineModelsOptions {
 
 /** A watch of the file system would miss changes on network file systems. */
 const CHECK_EVERY_MS = 5_000;
+const CHECKS_PER_RETRY = 60;
 const NONE: OpenResult = { models: [], unavailable: [] };
 
 export class EngineModels {
   readonly #options: EngineModelsOptions;
   #result = NONE;
-  /** The state of the folder of each unavailable model when it was last tried. */
-  readonly #tried = new Map<string, string>();
+  readonly #folders = new Map<string, { state: string; tried?: string | undefined; checks: number }>();
+  /** Models that the engine is trying to open. */
+  readonly #opening = new Set<string>();
 
   constructor(options: EngineModelsOptions) {
     this.#options = options;
@@ -37,16 +40,23 @@ export class EngineModels {
     return this.#result.unavailable;
   }
 
+  /** Whether the engine is trying to open a model, which can block it for long. */
+  get isOpening(): boolean {
+    return this.#opening.size > 0;
+  }
+
   /** A new engine has tried all models. */
   reset(result: OpenResult = NONE): void {
     this.#result = result;
-    this.#tried.clear();
+    this.#folders.clear();
+    this.#opening.clear();
   }
 
   add(model: OpenedModel): void {
     const { models, unavailable } = this.#result;
+    this.#opening.delete(model.ref);
     this.#result = {
-      models: [...models, model],
+      models: [...models.filter(({ ref }) => ref !== model.ref), model],
       unavailable: unavailable.filter(({ ref }) => ref !== model.ref),
     };
   }
@@ -54,6 +64,7 @@ export class EngineModels {
   /** The model was tried again, and cannot be opened for this reason. */
   markUnavailable({ ref, failure }: UnavailableModel): void {
     const { models, unavailable } = this.#result;
+    this.#opening.delete(ref);
     const others = unavailable.filter((each) => each.ref !== ref);
     this.#result = { models, unavailable: [...others, { ref, failure }] };
   }
@@ -71,9 +82,15 @@ export class EngineModels {
     const model = this.#options.models.find((each) => each.ref === ref);
     if (!model) return;
     const state = await folderState(model.folder);
-    const tried = this.#tried.get(ref);
-    this.#tried.set(ref, state);
-    if (tried !== undefined && tried !== state) this.#options.open(model);
+    const known = this.#folders.get(ref);
+    const folder = { state, tried: known?.tried, checks: (known?.checks ?? 0) + 1 };
+    this.#folders.set(ref, folder);
+    // A folder that differs from check to check is still being written.
+    const isDue = folder.tried !== state || folder.checks >= CHECKS_PER_RETRY;
+    if (known?.state !== state || !isDue || this.#opening.has(ref)) return;
+    this.#folders.set(ref, { state, tried: state, checks: 0 });
+    this.#opening.add(ref);
+    this.#options.open(model);
   }
 }
 

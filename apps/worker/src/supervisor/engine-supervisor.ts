@@ -74,6 +74,11 @@ export class EngineSupervisor {
     return this.#models.opened;
   }
 
+  /** Whether the engine is trying again to open a model, which can block it for long. */
+  get isOpeningModel(): boolean {
+    return this.#models.isOpening;
+  }
+
   /** Models that could not be opened, each with the reason. They are tried again when a file of their folder changes. */
   get unavailable(): readonly UnavailableModel[] {
     return this.#models.unavailable;
