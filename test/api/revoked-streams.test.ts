@@ -45,6 +45,11 @@ test.each([
     (world: ApiWorld, { key }: KeyHolder) => world.ask('PATCH', `/v1/keys/${key.id}`, { scopes: ['cancel'] }),
     1000,
   ],
+  [
+    'left with the scope submit alone',
+    (world: ApiWorld, { key }: KeyHolder) => world.ask('PATCH', `/v1/keys/${key.id}`, { scopes: ['submit'] }),
+    1000,
+  ],
   ['expired', async () => {}, 3_600_000],
 ] as const)(
   'The streams of a key that is %s end, and those of other keys go on',
@@ -81,4 +86,21 @@ test('A stream of the configured key and one of a signed link are not ended', as
   await world.ask('POST', `/v1/jobs/${id}/cancel`);
   expect(await byKey.ended).toContain('job.canceled');
   expect(await byLink.text()).toContain('job.canceled');
+});
+
+test('A stored key that cannot be read does not keep the streams of other keys open', async () => {
+  const { world, check } = await movedWorld();
+  const [damaged, revoked] = [await keyHolder(world, 'acme'), await keyHolder(world, 'acme')];
+  const other = await keyHolder(world, 'acme');
+  const { id } = await jobOf(await damaged.ask('POST', '/v1/jobs', drawing));
+  const kept = await follow(damaged.ask, id);
+  const { ended } = await follow(revoked.ask, id);
+  await world.ask('DELETE', `/v1/keys/${revoked.key.id}`);
+  const { redis, keys } = world.parts;
+  await redis.hset(keys.apiKey(damaged.key.id), 'scopes', 'damaged');
+  await check(1000);
+  expect(await ended).not.toContain('job.canceled');
+  expect(world.parts.streams.keyIds).toEqual([damaged.key.id]);
+  await other.ask('POST', `/v1/jobs/${id}/cancel`);
+  expect(await kept.ended).toContain('job.canceled');
 });

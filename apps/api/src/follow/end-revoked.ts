@@ -1,4 +1,4 @@
-/** Ends the open event streams of keys that were revoked, have expired or lost their scopes. */
+/** Ends the open event streams of keys that were revoked, have expired or lost the scope of the stream. */
 import type { Clock, Log } from '@lehr/shared';
 import type { Authenticator } from '../auth/authenticator.ts';
 import type { Streams } from '../limits/streams.ts';
@@ -24,22 +24,21 @@ export function endRevokedStreams(parts: RevokedParts): () => Promise<void> {
 }
 
 async function checkUntil(parts: RevokedParts, signal: AbortSignal): Promise<void> {
-  const { clock, log } = parts;
   for (;;) {
-    await clock.sleep(EVERY_MS, signal);
+    await parts.clock.sleep(EVERY_MS, signal);
     if (signal.aborted) return;
-    try {
-      await endRevoked(parts);
-    } catch (error) {
-      log.warn({ error }, 'the keys of open streams could not be checked; trying again');
-    }
+    await endRevoked(parts);
   }
 }
 
-/** One check. */
-export async function endRevoked({ streams, authenticator }: RevokedParts): Promise<void> {
-  for (const keyId of streams.keyIds) {
-    const caller = await authenticator.find(keyId);
-    if (!caller?.scopes.has('read') && !caller?.scopes.has('submit')) streams.endAll(keyId);
+/** One check. A key that cannot be read keeps its streams until the next check, and the other keys are checked. */
+export async function endRevoked({ streams, authenticator, log }: RevokedParts): Promise<void> {
+  for (const key of streams.keyIds) {
+    try {
+      const caller = await authenticator.find(key);
+      streams.endWithout(key, caller?.scopes ?? new Set());
+    } catch (error) {
+      log.warn({ error, key }, 'the key of open streams could not be checked; trying again');
+    }
   }
 }

@@ -1,14 +1,14 @@
 /** Event streams that count against the limit of a key or tenant. */
-import type { TenantId } from '@lehr/shared';
-import { DEFAULT_LIMITS } from '@lehr/shared';
+import { DEFAULT_LIMITS, type Scope, type TenantId } from '@lehr/shared';
 import type { Caller } from '../auth/authenticator.ts';
 import type { StreamHolder, Streams } from '../limits/streams.ts';
 
-export const holderOf = ({ keyId, limits }: Caller): StreamHolder => ({
+/** `scope` is what the route of the stream requires. */
+export const holderOf = ({ keyId, limits }: Caller, scope: Scope): StreamHolder => ({
   name: `key ${keyId}`,
   label: 'This key',
   limit: limits.max_streams,
-  keyId,
+  key: { id: keyId, scope },
 });
 
 /** The link streams of a tenant share the default limit of a key. */
@@ -22,7 +22,7 @@ export const linkHolderOf = (tenant: TenantId): StreamHolder => ({
 export interface StreamPlace {
   /** Ends the count. */
   leave(): void;
-  /** Aborts when the stream must end early, because its key was revoked. */
+  /** Aborts when the stream must end early, because its key lost the right to it. */
   readonly ended: AbortSignal;
 }
 

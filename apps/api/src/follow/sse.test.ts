@@ -1,4 +1,7 @@
+import type { Scope } from '@lehr/shared';
 import { expect, test } from 'vitest';
+import { Streams } from '../limits/streams.ts';
+import { enterStream } from './enter-stream.ts';
 import { eventStream, formatEvent } from './sse.ts';
 
 test('An event has its id, its name and one data line per line of data', () => {
@@ -62,4 +65,50 @@ test('The body breaks off when the source fails, so that it does not look comple
     throw new Error('no more');
   };
   await expect(new Response(eventStream(open)).text()).rejects.toThrow('no more');
+});
+
+/** A stream of a key that can lose the scope of the stream. */
+function placed() {
+  const streams = new Streams();
+  const holder = { name: 'key k', label: '', limit: 1, key: { id: 'k', scope: 'read' as Scope } };
+  return { streams, place: enterStream(new Request('http://localhost'), streams, holder) };
+}
+
+test('A client that reads nothing is disconnected and its place is free when its key loses the scope', async () => {
+  const { seen, open } = source(100);
+  const { streams, place } = placed();
+  const reader = eventStream(open, place).getReader();
+  await reader.read();
+  await reader.read();
+  streams.endWithout('k', new Set<Scope>(['submit']));
+  expect(streams.keyIds).toEqual([]);
+  await expect(reader.closed).rejects.toThrow('lost the right');
+  expect(seen).toEqual({ taken: 1, closed: true, gone: true });
+});
+
+test('A body is broken off before the first read when its place has ended', async () => {
+  const { seen, open } = source(100);
+  const { streams, place } = placed();
+  streams.endWithout('k', new Set());
+  await expect(new Response(eventStream(open, place)).text()).rejects.toThrow('lost the right');
+  expect(streams.keyIds).toEqual([]);
+  expect(seen.taken).toBe(0);
+});
+
+test('A body closes without an error for a client that waits when its key loses the scope', async () => {
+  const waiting = async function* (gone: AbortSignal): AsyncGenerator<string> {
+    yield 'data: 1\n\n';
+    await new Promise((resolve) => gone.addEventListener('abort', resolve));
+  };
+  const { streams, place } = placed();
+  const reader = eventStream(waiting, place).getReader();
+  await reader.read();
+  await reader.read();
+  const next = reader.read();
+  await new Promise(setImmediate);
+  streams.endWithout('k', new Set<Scope>(['read']));
+  expect(streams.keyIds).toEqual(['k']);
+  streams.endWithout('k', new Set<Scope>(['submit']));
+  expect(await next).toMatchObject({ done: true });
+  expect(streams.keyIds).toEqual([]);
 });

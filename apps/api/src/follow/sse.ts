@@ -1,5 +1,6 @@
 /** Server-sent events (HTML Living Standard, 9.2). */
 import { randomInt } from 'node:crypto';
+import { LehrError } from '@lehr/shared';
 import type { StreamPlace } from './enter-stream.ts';
 
 export interface ServerSentEvent {
@@ -33,27 +34,44 @@ export function formatEvent({ id, event, data }: ServerSentEvent): string {
  * A body of the chunks that `open` yields. A chunk is taken only when the client has room for it, so a slow client slows its own
  * source and no other. `open` is called at the first read (a HEAD request reads nothing); its signal aborts when the client
  * disconnects, or the place ends. The place is left when the source ends or fails, and when the client
- * disconnects, also before the first read.
+ * disconnects or the place ends, also before the first read. A place that ends closes the body for a client that waits for the
+ * next chunk, and breaks it off for one that reads nothing, so that the server closes the connection.
  */
 export function eventStream(
   open: (disconnected: AbortSignal) => AsyncGenerator<string>,
   place?: StreamPlace,
 ): ReadableStream<Uint8Array> {
   const disconnected = new AbortController();
-  place?.ended.addEventListener('abort', () => disconnected.abort(), { once: true });
   const encoder = new TextEncoder();
   let chunks: AsyncGenerator<string> | undefined;
+  let clientWaits = false;
+  const end = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
+    place?.leave();
+    disconnected.abort();
+    // The aborted source ends, and with it the body.
+    if (clientWaits) return;
+    controller.error(new LehrError('forbidden', 'The key of this stream lost the right to it.'));
+    chunks?.return(undefined).catch(() => {});
+  };
   return new ReadableStream(
     {
+      start: (controller) => {
+        if (place?.ended.aborted) end(controller);
+        else place?.ended.addEventListener('abort', () => end(controller), { once: true });
+      },
       pull: async (controller) => {
         if (!chunks) {
           chunks = open(disconnected.signal);
           controller.enqueue(encoder.encode(`retry: ${randomInt(...RECONNECT_MS)}\n\n`));
           return;
         }
+        clientWaits = true;
         const { done, value } = await nextOf(chunks, place);
-        if (done) controller.close();
-        else controller.enqueue(encoder.encode(value));
+        clientWaits = false;
+        if (!done) controller.enqueue(encoder.encode(value));
+        if (!done && !place?.ended.aborted) return;
+        controller.close();
+        await chunks.return(undefined);
       },
       cancel: async () => {
         place?.leave();

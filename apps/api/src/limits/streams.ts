@@ -2,6 +2,7 @@
  * Limits the open event streams of a key or tenant at this process. Each one costs a socket, a subscription and a read from
  * Redis every two seconds until its job ends.
  */
+import type { Scope } from '@lehr/shared';
 import { type Quota, QuotaError } from './quota.ts';
 
 export interface StreamHolder {
@@ -11,17 +12,22 @@ export interface StreamHolder {
   readonly label: string;
   /** Null: no limit. */
   readonly limit: number | null;
-  /** The key that opened the stream; absent for signed links, which are valid without a key. */
-  readonly keyId?: string;
+  /** The key that opened the stream, and the scope that the stream requires; absent for signed links, which are valid without a key. */
+  readonly key?: { readonly id: string; readonly scope: Scope };
 }
 
 /** A guess: a stream can end at any time. */
 const RETRY_S = 5;
 
+interface OpenStream {
+  readonly scope: Scope;
+  readonly end: () => void;
+}
+
 export class Streams {
   readonly #open = new Map<string, number>();
   /** What ends the open streams of each key. */
-  readonly #ends = new Map<string, Set<() => void>>();
+  readonly #ends = new Map<string, Set<OpenStream>>();
 
   /** Throws QuotaError at the limit. Call it before the response starts, while an error can still be sent. */
   check({ name, label, limit }: StreamHolder): void {
@@ -36,28 +42,34 @@ export class Streams {
     return [...this.#ends.keys()];
   }
 
-  /** Ends the open streams of a key. */
-  endAll(keyId: string): void {
-    for (const end of this.#ends.get(keyId) ?? []) end();
+  /** Ends the open streams of a key that require another scope than these. */
+  endWithout(keyId: string, scopes: ReadonlySet<Scope>): void {
+    for (const { scope, end } of this.#ends.get(keyId) ?? []) if (!scopes.has(scope)) end();
   }
 
   /** Counts a stream until the returned function is called. `end` is called to end the stream early. Throws as `check` does. */
   enter(holder: StreamHolder, end: () => void = () => {}): () => void {
     this.check(holder);
-    const { name, keyId } = holder;
+    const { name, key } = holder;
     this.#open.set(name, (this.#open.get(name) ?? 0) + 1);
-    const ends = (keyId === undefined ? undefined : this.#ends.get(keyId)) ?? new Set();
-    ends.add(end);
-    if (keyId !== undefined) this.#ends.set(keyId, ends);
+    const forget = key && this.#remember(key.id, { scope: key.scope, end });
     let isOpen = true;
     return () => {
       if (!isOpen) return;
       isOpen = false;
-      ends.delete(end);
-      if (keyId !== undefined && ends.size === 0) this.#ends.delete(keyId);
+      forget?.();
       const left = (this.#open.get(name) ?? 1) - 1;
       if (left > 0) this.#open.set(name, left);
       else this.#open.delete(name);
+    };
+  }
+
+  #remember(keyId: string, stream: OpenStream): () => void {
+    const ends = this.#ends.get(keyId) ?? new Set();
+    this.#ends.set(keyId, ends.add(stream));
+    return () => {
+      ends.delete(stream);
+      if (ends.size === 0) this.#ends.delete(keyId);
     };
   }
 }

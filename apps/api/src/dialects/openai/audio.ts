@@ -145,7 +145,9 @@ async function receive(c: Context<ApiEnv>, { files, streams }: ApiParts, call: A
       const fields = audioFields(call.fields, body);
       // Counted before the job is made, whose id a refused caller would not learn.
       const place =
-        fields.stream === 'true' ? enterStream(c.req.raw, streams, holderOf(c.var.caller)) : undefined;
+        fields.stream === 'true'
+          ? enterStream(c.req.raw, streams, holderOf(c.var.caller, 'submit'))
+          : undefined;
       return {
         fields,
         place,

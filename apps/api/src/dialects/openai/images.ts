@@ -76,7 +76,9 @@ export function imageRoutes(app: Api, parts: ApiParts): void {
     const headers = c.req.valid('header');
     const request = nativeRequest(requestOf(body), NAMES);
     // Counted before the job is made, whose id a refused caller would not learn.
-    const place = body.stream ? enterStream(c.req.raw, parts.streams, holderOf(c.var.caller)) : undefined;
+    const place = body.stream
+      ? enterStream(c.req.raw, parts.streams, holderOf(c.var.caller, 'submit'))
+      : undefined;
     const making = makeJob(c, parts, {
       route: `POST ${PATH}`,
       body,

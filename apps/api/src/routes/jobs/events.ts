@@ -94,7 +94,10 @@ export function jobEventsRoutes(app: Api, parts: ApiParts): void {
   app.openapi(keyRoute, async (c) => {
     const { caller } = c.var;
     const record = await findJob(records, caller, c.req.valid('param').id);
-    return answer(c, parts, record, holderOf(caller), { ...c.req.valid('query'), ...c.req.valid('header') });
+    return answer(c, parts, record, holderOf(caller, 'read'), {
+      ...c.req.valid('query'),
+      ...c.req.valid('header'),
+    });
   });
 
   // Pages of other origins may follow a job through its link.
