@@ -1,6 +1,6 @@
 /** New jobs from the input of jobs that have ended. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Job } from '../../packages/shared/src/index.ts';
+import type { Job, JobId } from '../../packages/shared/src/index.ts';
 import { lehrFor } from '../client/lehr-command.ts';
 import { servedApi } from '../client/served-api.ts';
 import { apiWorld, jobOf, problemOf } from '../support/api-world.ts';
@@ -84,6 +84,38 @@ test('lehr jobs retry retries given jobs, or all that failed, each only once, an
   expect(await all('--model', 'other')).toEqual([]);
   const { stdout } = await lehr(['jobs', 'retry', '--failed', '--limit', '3']);
   expect(stdout).toContain(`${first[0].id} retries ${failed[0]}\n`);
+});
+
+test('lehr jobs retry --failed names each job that cannot be retried and retries the others', async () => {
+  const api = await servedApi(server.url);
+  const lehr = lehrFor(api);
+  const ids: string[] = [];
+  for (let seed = 0; seed < 3; seed += 1) {
+    ids.unshift((await api.post({ seed })).id);
+    await api.worker.fail(await api.worker.take());
+  }
+  const [newest, removed, oldest] = ids;
+  const { redis, keys } = api.parts;
+  await redis.hset(keys.record(removed as JobId), 'model', 'removed@1');
+
+  const { code, stdout, stderr } = await lehr(['jobs', 'retry', '--failed', '--json']);
+
+  expect(code).toBe(65);
+  expect((JSON.parse(stdout) as Job[]).map(({ retried_from }) => retried_from)).toEqual([newest, oldest]);
+  expect(stderr).toMatch(new RegExp(`^lehr: ${removed} is not retried: .*removed@1.*\\n$`));
+});
+
+test('lehr jobs retry --json prints the jobs that it made before an error', async () => {
+  const api = await servedApi(server.url);
+  const { id } = await api.post();
+  await api.worker.fail(await api.worker.take());
+  const unknown = 'job_01jd3v9s6w0000000000000000';
+
+  const { code, stdout, stderr } = await lehrFor(api)(['jobs', 'retry', id, unknown, '--json']);
+
+  expect(code).toBe(65);
+  expect(JSON.parse(stdout)).toMatchObject([{ retried_from: id }]);
+  expect(JSON.parse(stderr)).toMatchObject({ error: { code: 'not-found' } });
 });
 
 test.each([

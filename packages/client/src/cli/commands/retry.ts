@@ -1,8 +1,10 @@
 import type { Lehr } from '../../lehr.ts';
-import { LehrError } from '../../lehr-error.ts';
+import { LehrError, type LehrErrorCode } from '../../lehr-error.ts';
 import type { Job } from '../../wire.ts';
 import { defineCommand, numberOf } from '../command.ts';
 import { EXIT, usageError } from '../exit-codes.ts';
+import { plain } from '../table.ts';
+import type { Terminal } from '../terminal.ts';
 
 const MAX_PAGE = 100;
 const DEFAULT_LIMIT = 100;
@@ -15,6 +17,7 @@ export const retryJobs = defineCommand({
   summary: 'Create new jobs from the input of jobs that have ended.',
   notes: [
     'A job that an earlier --failed retried is not retried again; its new job is shown. Workflows and their nodes are skipped.',
+    'With --failed, a job that cannot be retried, because its model is gone for example, is named on standard error, and the others are retried.',
   ],
   options: {
     failed: { type: 'boolean', help: 'Retry the jobs that failed, newest first, instead of given jobs.' },
@@ -48,28 +51,44 @@ export const retryJobs = defineCommand({
     const { signal } = terminal;
     const ids = failed ? await failedJobs(lehr, { model, sinceMs, limit, signal }) : positionals;
     const made: Job[] = [];
-    for (const id of ids) {
-      const job = await (failed ? retryOnce(lehr, id, signal) : lehr.retry(id, { signal }));
-      if (!job) continue;
-      made.push(job);
-      if (!json) terminal.out(`${job.id} retries ${id}\n`);
+    let refused = 0;
+    try {
+      for (const id of ids) {
+        const job = await (failed ? retryOnce(lehr, id, terminal) : lehr.retry(id, { signal }));
+        if (job === 'refused') refused += 1;
+        if (typeof job === 'string') continue;
+        made.push(job);
+        if (!json) terminal.out(`${job.id} retries ${id}\n`);
+      }
+    } finally {
+      // Also after an error: these jobs exist.
+      if (json) terminal.out(`${JSON.stringify(made)}\n`);
     }
-    if (json) terminal.out(`${JSON.stringify(made)}\n`);
-    else if (made.length === 0) terminal.out('No jobs.\n');
-    return EXIT.ok;
+    if (!json && made.length === 0) terminal.out('No jobs.\n');
+    return refused > 0 ? EXIT.refused : EXIT.ok;
   },
 });
 
+/** About one job: the next one may be retried. */
+const REFUSALS: readonly LehrErrorCode[] = ['model-not-found', 'gone', 'not-found', 'invalid-input'];
+
 /**
- * Equal keys make a second --failed safe: it returns the new jobs of the first one. Returns undefined for a workflow or a node,
- * which cannot be retried.
+ * Equal keys make a second --failed safe: it returns the new jobs of the first one. A workflow or a node, which can never be
+ * retried, is skipped.
  */
-async function retryOnce(lehr: Lehr, id: string, signal: AbortSignal): Promise<Job | undefined> {
+async function retryOnce(
+  lehr: Lehr,
+  id: string,
+  { signal, err }: Pick<Terminal, 'signal' | 'err'>,
+): Promise<Job | 'skipped' | 'refused'> {
   try {
     return await lehr.retry(id, { signal, idempotencyKey: `retry-failed-${id}` });
   } catch (error) {
-    if (error instanceof LehrError && error.code === 'conflict') return undefined;
-    throw error;
+    if (!(error instanceof LehrError)) throw error;
+    if (error.code === 'conflict') return 'skipped';
+    if (!REFUSALS.includes(error.code)) throw error;
+    err(`lehr: ${id} is not retried: ${plain(error.message)}\n`);
+    return 'refused';
   }
 }
 
