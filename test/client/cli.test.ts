@@ -3,7 +3,8 @@ import { execFile, execFileSync } from 'node:child_process';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { listen } from '../../apps/api/src/listen.ts';
 import { UNREACHABLE_URL } from '../support/ports.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { startStack } from '../support/stack.ts';
@@ -248,6 +249,26 @@ test('lehr keys creates, lists and revokes keys, and shows a key only once', asy
   // No output contains the caller's own key, and no other output contains the new key.
   for (const { stdout, stderr } of [listed, created]) expect(`${stdout}${stderr}`).not.toContain(api.key);
   expect(`${created.stderr}${listed.stdout}`).not.toContain(key);
+});
+
+test('lehr keys list shows the keys of an older API, which does not state what is stored', async () => {
+  const key = {
+    id: 'k1',
+    tenant: 'acme',
+    name: 'farm',
+    scopes: ['read'],
+    limits: { max_priority: 'bulk' },
+    expires_at: null,
+    last_used_at: null,
+  };
+  const older = await listen('127.0.0.1', 0);
+  onTestFinished(() => older.close(0));
+  older.serve(() => Response.json({ data: [key] }));
+  const lehr = lehrFor({ url: `http://127.0.0.1:${older.port}`, key: 'any' });
+  expect(await lehr(['keys', 'list'])).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/\nk1 +acme +farm +read +bulk +- +never +never\n$/),
+  });
 });
 
 test('lehr audit lists who created and revoked keys, newest first and by tenant', async () => {

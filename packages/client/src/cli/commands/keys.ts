@@ -103,11 +103,17 @@ const keysTable = (keys: readonly Key[]): string =>
       name,
       scopes.join(','),
       limits.max_priority,
-      limits.max_stored_mb === null ? `${usage.stored_mb}` : `${usage.stored_mb} of ${limits.max_stored_mb}`,
+      storedOf(usage, limits),
       expires_at ?? 'never',
       last_used_at ?? 'never',
     ]),
   );
+
+/** An older API does not state the usage. */
+function storedOf(usage: Key['usage'] | undefined, { max_stored_mb = null }: Partial<Key['limits']>): string {
+  if (!usage) return '-';
+  return max_stored_mb === null ? `${usage.stored_mb}` : `${usage.stored_mb} of ${max_stored_mb}`;
+}
 
 function dateOf(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
