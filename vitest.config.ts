@@ -8,6 +8,7 @@ const ssr = { resolve: { conditions: resolve.conditions, externalConditions: res
 
 /** The files that take longest. Most of that time they wait, so they start first and run beside the others. */
 const LONG = [
+  'test/worker/faults.test.ts',
   'test/house/start.test.ts',
   'test/worker/responsive.test.ts',
   'test/e2e/speech.test.ts',
@@ -16,7 +17,11 @@ const LONG = [
   'test/conformance/openai.test.ts',
   'test/conformance/replicate.test.ts',
   'test/conformance/whisper-transformers.test.ts',
-  'test/worker/faults.test.ts',
+  'test/conformance/openai-audio.test.ts',
+  'test/client/cli.test.ts',
+  'test/queue/redis-connections.test.ts',
+  'test/api/secret-rotation.test.ts',
+  'test/worker/spot.test.ts',
   'test/e2e/footprint.test.ts',
   'test/e2e/log-canary.test.ts',
   'test/worker/cancels.test.ts',
@@ -43,8 +48,8 @@ function rank({ moduleId, project }: TestSpecification): number {
 
 export default defineConfig({
   test: {
-    // One more than a small machine has cores, because one file always waits for a lease or a server.
-    maxWorkers: 3,
+    // More than the usual two cores, because most files wait for leases, processes and servers half of their time.
+    maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
     reporters: ['default', new TestReport()],
     projects: [
