@@ -39,6 +39,22 @@ async function usageOf(world: ApiWorld, tenant = 'acme') {
   return data.find((key) => key.tenant === tenant)?.usage;
 }
 
+/** A world with a speech model. */
+async function listeningWorld(change: Parameters<typeof apiWorld>[1] = {}): Promise<ApiWorld> {
+  const models = `${MODELS}  - { name: ears, task: whisper, versions: [{ version: "1", path: ears }] }\n`;
+  return apiWorld(server.url, { registry: parseRegistry(models), ...change });
+}
+
+/** A workflow with a recording of each size inside the request. */
+const recordings = (...sizes: number[]) => ({
+  type: 'workflow',
+  nodes: sizes.map((size, i) => ({
+    id: `listen${i}`,
+    type: 'speech-to-text',
+    input: { audio: `data:audio/wav;base64,${Buffer.alloc(size).toString('base64')}` },
+  })),
+});
+
 const MULTIPART = { 'content-type': 'multipart/form-data; boundary=x' };
 const HEAD = '--x\r\ncontent-disposition: form-data; name="content"; filename="a.wav"\r\n\r\n';
 
@@ -121,7 +137,7 @@ describe('max_stored_mb', () => {
     expect((await usageOf(brief))?.uploaded_mb).toBeGreaterThanOrEqual(2);
   });
 
-  test('A file that the store does not take does not count', async () => {
+  test('A file that the store does not take counts neither as stored nor as uploaded', async () => {
     const world = await apiWorld(server.url);
     const { redis, keys, storage, clock } = world.parts;
     const full = { value: () => Promise.reject(new LehrError('storage-failed', 'The disk is full.')) };
@@ -130,7 +146,7 @@ describe('max_stored_mb', () => {
     const broken = await apiWorld(server.url, { keys, redis, store, storage, files });
     const holder = await keyHolder(broken, 'acme', { limits });
     for (let i = 0; i < 3; i++) expect((await upload(holder)).status).toBe(503);
-    expect((await usageOf(broken))?.stored_mb).toBe(0);
+    expect(await usageOf(broken)).toEqual({ stored_mb: 0, uploaded_mb: 0 });
   });
 
   test('What Redis keeps in memory counts for more: a small file as 64 kB, and a byte of metadata as 100', async () => {
@@ -145,10 +161,7 @@ describe('max_stored_mb', () => {
   });
 
   test('Audio inside a request counts until its job is deleted', async () => {
-    const registry = parseRegistry(
-      `${MODELS}  - { name: ears, task: whisper, versions: [{ version: "1", path: ears }] }\n`,
-    );
-    const world = await apiWorld(server.url, { registry });
+    const world = await listeningWorld();
     const { ask } = await keyHolder(world, 'acme', { limits });
     const audio = `data:audio/wav;base64,${Buffer.alloc(400_000).toString('base64')}`;
     const listen = () => ask('POST', '/v1/jobs', { type: 'speech-to-text', input: { audio } });
@@ -160,6 +173,50 @@ describe('max_stored_mb', () => {
     expect((await usageOf(world))?.stored_mb).toBe(0.4);
     expect((await listen()).status).toBe(202);
   });
+});
+
+test('A workflow of which one recording cannot be stored leaves no recording stored or counted', async () => {
+  const world = await listeningWorld();
+  const { redis, keys, storage } = world.parts;
+  const deleted: string[] = [];
+  let puts = 0;
+  const store = Object.create(world.parts.store, {
+    put: {
+      value: (...args: Parameters<typeof world.parts.store.put>) => {
+        puts += 1;
+        if (puts === 2) return Promise.reject(new LehrError('storage-failed', 'The disk is full.'));
+        return world.parts.store.put(...args);
+      },
+    },
+    delete: {
+      value: async (key: Parameters<typeof world.parts.store.delete>[0]) => {
+        await world.parts.store.delete(key);
+        deleted.push(key);
+      },
+    },
+  });
+  const broken = await listeningWorld({ keys, redis, store, storage });
+  const { ask } = await keyHolder(broken, 'acme', { limits: { max_stored_mb: 1 } });
+  expect((await ask('POST', '/v1/jobs', recordings(100_000, 200_000, 300_000))).status).toBe(503);
+  expect(puts).toBe(3);
+  expect(deleted).toHaveLength(2);
+  expect(await usageOf(broken)).toEqual({ stored_mb: 0, uploaded_mb: 0 });
+});
+
+test('Recordings that do not fit together are refused before the job takes a place, and a repeat of a stored one is not', async () => {
+  const world = await listeningWorld();
+  const { redis, keys } = world.parts;
+  const { ask } = await keyHolder(world, 'acme', { limits: { max_stored_mb: 1 } });
+  expect((await upload({ ask }, 700_000)).status).toBe(201);
+  const used = await usageOf(world);
+  await expectRefusal(await ask('POST', '/v1/jobs', recordings(200_000, 200_000)), 'max_stored_mb');
+  expect(await redis.hlen(keys.reserved)).toBe(0);
+  expect(await redis.zcard(keys.liveOf('acme' as never))).toBe(0);
+  expect(await usageOf(world)).toEqual(used);
+  const once = { headers: { 'idempotency-key': 'once' } };
+  const first = await jobOf(await ask('POST', '/v1/jobs', recordings(100_000, 100_000), once));
+  const again = await ask('POST', '/v1/jobs', recordings(100_000, 100_000), once);
+  expect((await jobOf(again)).id).toBe(first.id);
 });
 
 test('upload_mb_per_day counts uploads that were deleted too, until they are a day old', async () => {

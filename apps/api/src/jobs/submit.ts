@@ -1,13 +1,11 @@
 /** Makes a job: resolve, price, admit, store. */
 import { type JobId, type JobRequest, LehrError, newJobId } from '@lehr/shared';
-import type { ObjectStore } from '@lehr/shared/objects';
 import type { DuplicateRequest, GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
 import type { JobRecord, NewJob, RecordStore } from '@lehr/shared/records';
 import type { Caller } from '../auth/authenticator.ts';
 import type { FleetView } from '../fleet/fleet-view.ts';
 import type { Quota } from '../limits/quota.ts';
 import { budgetMs } from '../limits/quotas.ts';
-import type { StorageQuota } from '../limits/storage-quota.ts';
 import { type Hook, hookFields } from '../webhooks/hook.ts';
 import type { WebhookParts } from '../webhooks/parts.ts';
 import { type AdmitParts, type Admitted, admitJob } from './admit.ts';
@@ -16,10 +14,9 @@ import { priorityOf } from './priority.ts';
 import { isWork, type ResolveParts, resolveWork } from './resolve.ts';
 import { type ResolvedWorkflow, resolveWorkflow } from './resolve-workflow.ts';
 import { type RetryRequest, resolveRetry, retryFields } from './retry.ts';
+import { type AttachmentParts, checkRoom, storeAttachments } from './store-attachments.ts';
 
-export interface SubmitParts extends AdmitParts, ResolveParts {
-  readonly store: ObjectStore;
-  readonly storage: StorageQuota;
+export interface SubmitParts extends AdmitParts, ResolveParts, AttachmentParts {
   readonly workflows: WorkflowRunner;
   readonly records: RecordStore;
   readonly queues: GroupQueues;
@@ -48,7 +45,7 @@ export async function submitJob(
   identity?: RequestIdentity,
   hook: Hook | undefined = request.webhook,
 ): Promise<Submission> {
-  const { store, storage, workflows, queues, records, webhooks } = parts;
+  const { workflows, queues, records, webhooks } = parts;
   const id = newJobId();
   const priority = priorityOf(request.priority, caller.limits);
   const resolved = await resolve(parts, caller, id, request);
@@ -58,6 +55,7 @@ export async function submitJob(
   const deadlineMs = deadline_s === undefined ? undefined : deadline_s * 1000;
   const { type, model, queue, cost, input, workflow, entries } = resolved;
   const priced = { id, queue, model, priority, cost, deadlineMs, entries };
+  await checkRoom(parts, caller, resolved.attachments, identity);
   const { admission, quota } = await admitJob(parts, caller, priced, identity);
   if (admission.code !== 'admitted') {
     const existing = await existingJob(parts, caller, admission, identity);
@@ -84,11 +82,7 @@ export async function submitJob(
     ...ownFields,
   };
   try {
-    await Promise.all(
-      resolved.attachments.map(({ key, bytes, contentType }) =>
-        storage.putCounted(caller, key, bytes.byteLength, () => store.put(key, bytes, { contentType })),
-      ),
-    );
+    await storeAttachments(parts, caller, resolved.attachments);
   } catch (error) {
     // The janitor frees the reserved place.
     await parts.quotas.refund(caller, cost);

@@ -1,11 +1,12 @@
--- What a tenant has stored and uploaded: reads it, takes room for one more upload, or frees the room of one.
+-- What a tenant has stored and uploaded: reads it, takes room for one more upload, frees the room of one, or gives back all that
+-- one took.
 --
 -- KEYS[1]  <prefix>:stored:<tenant>    object keys of stored uploads, by when they expire
 -- KEYS[2]  <prefix>:stored-bytes:<tenant>   hash: the bytes of each
 -- KEYS[3]  <prefix>:storage:<tenant>   hash: `stored`, their bytes together; by number of the hour, the bytes uploaded in it
--- ARGV[1]  the command: 'read', 'take' or 'free'
+-- ARGV[1]  the command: 'read', 'take', 'free' or 'give-back'
 -- ARGV[2]  bytes, ARGV[3] object key
--- ARGV[4]  how long the upload is stored, ms
+-- ARGV[4]  how long the upload is stored, ms; for 'give-back' as for its 'take'
 -- ARGV[5]  most bytes stored, or '' for no limit; ARGV[6] most bytes uploaded in a day, or ''
 --
 -- Returns {code, bytes stored, bytes uploaded in the last day}; the code is 'ok', or the limit that refuses a 'take': 'stored' or
@@ -45,6 +46,18 @@ for _, key in ipairs(expired) do remove(key) end
 local bytes = tonumber(ARGV[2])
 if ARGV[1] == 'free' then
   remove(ARGV[3])
+elseif ARGV[1] == 'give-back' then
+  local expires_at = redis.call('ZSCORE', KEYS[1], ARGV[3])
+  if expires_at then
+    local taken_in = math.floor((expires_at - ARGV[4]) / HOUR_MS)
+    local taken = tonumber(redis.call('HGET', KEYS[2], ARGV[3]) or 0)
+    -- The hour is gone when the upload was taken more than a day ago.
+    if redis.call('HEXISTS', KEYS[3], taken_in) == 1 then
+      redis.call('HINCRBY', KEYS[3], taken_in, -taken)
+      uploaded = uploaded - taken
+    end
+    remove(ARGV[3])
+  end
 elseif ARGV[1] == 'take' then
   if ARGV[5] ~= '' and stored + bytes > tonumber(ARGV[5]) then return { 'stored', stored, uploaded } end
   if ARGV[6] ~= '' and uploaded + bytes > tonumber(ARGV[6]) then return { 'uploaded', stored, uploaded } end

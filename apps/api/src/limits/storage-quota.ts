@@ -55,6 +55,12 @@ export class StorageQuota {
     return Math.min(wanted, left(max_stored_mb, stored), left(upload_mb_per_day, uploaded));
   }
 
+  /** Throws QuotaError when the caller may not store and upload all of these; takes no room. */
+  async check(caller: Caller, sizes: readonly number[]): Promise<void> {
+    const bytes = sizes.reduce((sum, size) => sum + Math.max(MIN_COUNTED_BYTES, size), 0);
+    if (bytes > 0) await this.room(caller, bytes, bytes);
+  }
+
   /** Stores an upload with `put`, which may reject, and counts it while it is stored. Throws QuotaError before it is stored. */
   async putCounted<T>(
     caller: Caller,
@@ -66,7 +72,7 @@ export class StorageQuota {
     try {
       return await put(key);
     } catch (error) {
-      await this.free(caller.tenant, key);
+      await this.giveBack(caller.tenant, key);
       throw error;
     }
   }
@@ -87,13 +93,18 @@ export class StorageQuota {
     await this.#run('free', tenant, undefined, key);
   }
 
+  /** For an upload that failed, or was part of a request that failed: it counts neither as stored nor as uploaded. */
+  async giveBack(tenant: TenantId, key: ObjectKey): Promise<void> {
+    await this.#run('give-back', tenant, undefined, key);
+  }
+
   async usage(tenant: TenantId): Promise<StorageUsage> {
     const { stored, uploaded } = await this.#run('read', tenant);
     return { stored_mb: megabytes(stored), uploaded_mb: megabytes(uploaded) };
   }
 
   async #run(
-    command: 'read' | 'take' | 'free',
+    command: 'read' | 'take' | 'free' | 'give-back',
     tenant: TenantId,
     limits?: KeyLimits,
     key = '',

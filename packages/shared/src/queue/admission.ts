@@ -95,12 +95,14 @@ export type Admission =
   | { readonly code: 'overloaded'; readonly waitMs: number };
 
 export class Admitter {
+  readonly #redis: Redis;
   readonly #keys: Keys;
   readonly #queues: GroupQueues;
   readonly #script: Script;
   readonly #estimate: Script;
 
   constructor(redis: Redis, keys: Keys, queues: GroupQueues) {
+    this.#redis = redis;
     this.#keys = keys;
     this.#queues = queues;
     this.#script = defineScript(redis, 'lehrAdmit', ADMIT_LUA);
@@ -147,6 +149,15 @@ export class Admitter {
       ],
     );
     return parseReply(reply as Reply);
+  }
+
+  /** Whether an earlier request, equal or with the same idempotency key, may have made the job already. */
+  async isRepeat({
+    idempotency,
+    duplicate,
+  }: Pick<AdmissionRequest, 'idempotency' | 'duplicate'>): Promise<boolean> {
+    if (idempotency) return (await this.#redis.exists(this.#keys.idempotency(idempotency.hash))) === 1;
+    return duplicate !== undefined && (await this.#redis.exists(this.#keys.unanswered(duplicate.hash))) === 1;
   }
 
   /** Ms that such a job would wait now, by the place that fair queueing gives its tenant; reserves nothing. */
