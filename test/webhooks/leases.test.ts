@@ -1,8 +1,10 @@
 /** One schedule for all processes: a delivery is taken under a lease, and only its lease may change it. */
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { Channels } from '../../apps/api/src/follow/channels.ts';
+import { DeliveryLoop } from '../../apps/api/src/webhooks/delivery-loop.ts';
 import { webhookId } from '../../apps/api/src/webhooks/message-id.ts';
-import { type JobId, newJobId } from '../../packages/shared/src/index.ts';
-import { startRedis, type TestRedis } from '../support/redis.ts';
+import { type JobId, newJobId, silentLog, systemClock } from '../../packages/shared/src/index.ts';
+import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';
 import { SLOW_MACHINE } from '../support/timeouts.ts';
 import { webhookReceiver } from '../support/webhook-receiver.ts';
 import { type WebhookWorld, webhookWorld } from '../support/webhook-world.ts';
@@ -23,10 +25,10 @@ const delivered = (world: WebhookWorld, job: JobId): Promise<void> =>
   );
 
 /** A delivery that is due, and its schedule. */
-async function dueDelivery(world: WebhookWorld) {
+async function dueDelivery(world: WebhookWorld, owner = 'default') {
   const job = newJobId();
   const ref = { job, event: 'job.failed', id: webhookId(job, 'job.failed') };
-  const tenant = 'default' as never;
+  const tenant = owner as never;
   await world.hooks.deliveries.open(ref, {
     tenant,
     secret: tenant,
@@ -63,6 +65,39 @@ test('A delivery is taken by one process at a time, and again when its lease has
   expect((await schedule.take(10, 60_000)).deliveries).toEqual([]);
   await schedule.release(second, 0);
   expect((await schedule.take(10, 60_000)).deliveries).toHaveLength(1);
+});
+
+test('The slow receivers of one tenant do not keep the deliveries of another tenant waiting', async () => {
+  const world = await webhookWorld(server.url);
+  const { keys, hooks } = world;
+  for (let i = 0; i < 6; i++) await dueDelivery(world, 'busy');
+  await dueDelivery(world, 'other');
+  const handled: string[] = [];
+  let answer = (): void => {};
+  const answered = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  const loop = new DeliveryLoop({
+    schedule: hooks.schedule,
+    channels: new Channels(testRedis(server.url, 'subscriber')),
+    keys,
+    clock: systemClock,
+    log: silentLog,
+    concurrency: 4,
+    maxPerTenant: 2,
+    leaseMs: 60_000,
+    pollMs: 50,
+    handle: async ({ tenant }) => {
+      handled.push(tenant);
+      if (tenant === 'busy') await answered;
+    },
+  });
+  onTestFinished(() => loop.stop(0));
+  loop.start();
+  await expect.poll(() => handled).toContain('other');
+  expect(handled.sort()).toEqual(['busy', 'busy', 'other']);
+  answer();
+  await expect.poll(() => handled.filter((tenant) => tenant === 'busy')).toHaveLength(6);
 });
 
 test('A stalled attempt changes nothing after another process has delivered, and is only logged', async () => {

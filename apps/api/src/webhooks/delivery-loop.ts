@@ -16,6 +16,8 @@ export interface DeliveryLoopOptions {
   readonly log: Log;
   /** Deliveries handled at once. */
   readonly concurrency: number;
+  /** Of one tenant: its slow receivers must not keep the deliveries of other tenants from being handled. */
+  readonly maxPerTenant: number;
   /** After this, a delivery of a process that died is handled by another one; renewed at half of it. */
   readonly leaseMs: number;
   /** The longest delay after a lost wake-up message. */
@@ -28,6 +30,8 @@ export interface DeliveryLoopOptions {
 const BATCH = 16;
 /** The pause after an error, such as a Redis that does not answer. */
 const RETRY_MS = 1000;
+/** A delivery above the share of its tenant is due again after this. */
+const OVER_SHARE_MS = 1000;
 
 export class DeliveryLoop {
   readonly #options: DeliveryLoopOptions;
@@ -86,9 +90,21 @@ export class DeliveryLoop {
     // The end of a delivery wakes the loop.
     if (count <= 0) return pollMs;
     const { deliveries, unreadable, now, nextInMs = pollMs } = await schedule.take(count, leaseMs);
-    for (const delivery of deliveries) this.#active.set(delivery, this.#handle(delivery, now));
+    const released: Promise<void>[] = [];
+    for (const delivery of deliveries) {
+      if (this.#isOverShare(delivery)) released.push(schedule.release(delivery, OVER_SHARE_MS));
+      else this.#active.set(delivery, this.#handle(delivery, now));
+    }
     for (const { ref, error } of unreadable) log.error({ error, ...ref }, 'a webhook cannot be read');
+    // Without Redis, the leases end.
+    await Promise.allSettled(released);
     return nextInMs;
+  }
+
+  #isOverShare({ tenant }: LeasedDelivery): boolean {
+    let active = 0;
+    for (const each of this.#active.keys()) if (each.tenant === tenant) active += 1;
+    return active >= this.#options.maxPerTenant;
   }
 
   async #handle(delivery: LeasedDelivery, now: number): Promise<void> {

@@ -42,6 +42,7 @@ const DEFAULT_TIMES: WebhookServiceTimes = {
 
 /** Deliveries handled at once; nearly all of them wait for a receiver. */
 const CONCURRENCY = 512;
+const MAX_PER_TENANT = 128;
 const MAX_PER_RECEIVER = 32;
 /** For the leases of aborted attempts to be released. */
 const ABORT_MS = 500;
@@ -62,6 +63,7 @@ export class WebhookService {
       ...options,
       ...times,
       concurrency: CONCURRENCY,
+      maxPerTenant: MAX_PER_TENANT,
       handle: (delivery, now) => this.#deliverer.handle(delivery, now),
     });
   }
