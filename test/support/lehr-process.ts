@@ -36,8 +36,9 @@ export function startProgram(
   file: string,
   env: Readonly<Record<string, string>>,
   args: readonly string[] = [],
+  nodeFlags: readonly string[] = [],
 ): LehrProcess {
-  return startCommand(process.execPath, [file, ...args], env);
+  return startCommand(process.execPath, [...nodeFlags, file, ...args], env);
 }
 
 /** As `startProgram`, for a command that is not a JavaScript file. */

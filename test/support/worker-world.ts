@@ -16,7 +16,9 @@ export interface WorkerWorld extends Omit<QueueWorld, 'worker'> {
   readonly home: string;
   worker(env?: Record<string, string>): Promise<LehrProcess>;
   /** A worker on a simulated device; with `faulty`, its engine crashes or hangs on marked prompts. */
-  simulated(settings?: Partial<SimulatedWorkerSettings> & { faulty?: boolean }): Promise<LehrProcess>;
+  simulated(
+    settings?: Partial<SimulatedWorkerSettings> & { faulty?: boolean; nodeFlags?: readonly string[] },
+  ): Promise<LehrProcess>;
   draw(input?: Partial<TextToImageInput>, fields?: Parameters<QueueWorld['submit']>[0]): Promise<JobId>;
   /** Resolves with the record when it is in `state`, or, without `state`, when it has ended. */
   reached(id: JobId, state?: JobState): Promise<JobRecord>;
@@ -45,7 +47,7 @@ export async function workerWorld(redisUrl: string, models?: string): Promise<Wo
       await worker.logged('worker serves');
       return worker;
     },
-    simulated: async ({ faulty = false, ...settings } = {}) => {
+    simulated: async ({ faulty = false, nodeFlags = [], ...settings } = {}) => {
       const program = await bundle('./simulated-worker.ts', import.meta.url);
       const engine = faulty
         ? pathToFileURL(await bundle('./faulty-engine.ts', import.meta.url)).href
@@ -66,7 +68,7 @@ export async function workerWorld(redisUrl: string, models?: string): Promise<Wo
         neverWakes: false,
         ...settings,
       };
-      const worker = startProgram(program, {}, [JSON.stringify(complete)]);
+      const worker = startProgram(program, {}, [JSON.stringify(complete)], nodeFlags);
       await worker.logged('simulated worker serves');
       return worker;
     },
