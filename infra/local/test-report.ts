@@ -1,4 +1,8 @@
-/** Reports the slowest files and the skipped tests at the end of a long test run. */
+/**
+ * Reports the slowest files and the skipped tests at the end of a long test run. Writes the list of the files that failed, as
+ * JSON, to the path in FAILED_TEST_FILES, for the second run of npm test.
+ */
+import { writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import type { Reporter, TestModule, Vitest } from 'vitest/node';
 
@@ -12,10 +16,15 @@ export class TestReport implements Reporter {
     this.#vitest = vitest;
   }
 
-  onTestRunEnd(modules: readonly TestModule[]): void {
+  onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
     const vitest = this.#vitest;
-    if (!vitest || modules.length <= SLOWEST) return;
+    if (!vitest) return;
     const nameOf = ({ moduleId }: TestModule): string => relative(vitest.config.root, moduleId);
+    const failed = modules.filter((module) => module.state() === 'failed').map(nameOf);
+    const list = process.env.FAILED_TEST_FILES;
+    // After an error outside of tests, a second run of some files would prove nothing.
+    if (list && errors.length === 0) writeFileSync(list, JSON.stringify(failed));
+    if (modules.length <= SLOWEST) return;
     const slowest = modules
       .map((module) => ({ name: nameOf(module), seconds: secondsOf(module) }))
       .sort((a, b) => b.seconds - a.seconds)

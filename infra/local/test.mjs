@@ -1,26 +1,22 @@
 /**
  * npm test: installs what the tests need, then runs lint, types, build and all tests, and stops where something fails. With
- * arguments (npm test -- lane) it builds and runs the test files whose path contains one of them.
+ * arguments (npm test -- lane) it builds and runs the test files whose path contains one of them. A few files that fail are run
+ * a second time, alone.
  */
 import './node-version.mjs';
 import { cpus } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
-import { ROOT, runCommand } from './command.mjs';
+import { delimiter, dirname } from 'node:path';
 import { say, signal, stopAndExit, stopOnSignals } from './lifecycle.mjs';
 import { ensureModules } from './modules.mjs';
 import { Problem } from './problem.mjs';
 import { ensurePrograms } from './programs.mjs';
+import { runTests } from './run-tests.mjs';
 import { npmStage, runStages } from './stages.mjs';
-
-const VITEST = join(ROOT, 'node_modules/vitest/vitest.mjs');
 
 const filters = process.argv.slice(2);
 
 const build = npmStage('build');
-const tests = {
-  name: 'tests',
-  run: () => runCommand(process.execPath, [VITEST, 'run', ...filters], { signal }),
-};
+const tests = { name: 'tests', run: () => runTests(filters) };
 
 // npm scripts and tests start node by name, and it must be this one.
 process.env.PATH = `${dirname(process.execPath)}${delimiter}${process.env.PATH}`;
