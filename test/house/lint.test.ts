@@ -265,7 +265,7 @@ const DOORS: readonly Door[] = [
     allowed: ['apps/worker/src/y.ts'],
   },
   {
-    source: '../audio/audio-desk.ts',
+    source: '../audio/audio-processor.ts',
     refused: [],
     allowed: ['apps/worker/src/intake/z.ts'],
   },

@@ -1,7 +1,7 @@
 /** A worker program on a simulated device with a chosen engine. Its settings are JSON in the first argument. */
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { AudioDesk } from '../../apps/worker/src/audio/audio-desk.ts';
+import { AudioProcessor } from '../../apps/worker/src/audio/audio-processor.ts';
 import { modelsToOpen } from '../../apps/worker/src/models-to-open.ts';
 import type { LatencyModel } from '../../apps/worker/src/runtime/simulated.ts';
 import { Worker } from '../../apps/worker/src/worker.ts';
@@ -69,7 +69,7 @@ const worker = new Worker({
     models: modelsToOpen(registry, ['diffusion'], dirname(settings.modelsFile)),
     silenceMs: settings.silenceMs,
   },
-  audio: new AudioDesk({
+  audio: new AudioProcessor({
     threads: 1,
     decodings: 1,
     waveformBytes: 100e6,

@@ -7,7 +7,7 @@ import { type ObjectStore, openObjectStore } from '@lehr/shared/objects';
 import { GroupQueues, Repricer } from '@lehr/shared/queue';
 import { RecordStore } from '@lehr/shared/records';
 import { assertNoEviction, keysOf, openRedis, redisAddress, redisReady } from '@lehr/shared/redis';
-import { AudioDesk } from './audio/audio-desk.ts';
+import { AudioProcessor } from './audio/audio-processor.ts';
 import { tasksOf, type WorkerConfig } from './env.ts';
 import { modelsToOpen } from './models-to-open.ts';
 import { providersOf } from './providers.ts';
@@ -50,7 +50,7 @@ export async function openParts(
     }),
     repricer: new Repricer(commands, keys),
     store,
-    audio: new AudioDesk({
+    audio: new AudioProcessor({
       threads: AUDIO_THREADS,
       decodings: DECODINGS,
       waveformBytes: config.LEHR_WAVEFORM_MB * MB,

@@ -4,7 +4,7 @@ import type { ObjectStore } from '@lehr/shared/objects';
 import type { GroupQueues, Repricer } from '@lehr/shared/queue';
 import type { JobRecord, RecordStore } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
-import type { AudioDesk, DecodeObserver } from './audio/audio-desk.ts';
+import type { AudioProcessor, DecodeObserver } from './audio/audio-processor.ts';
 import type { DecoderProgressMessage, FromEngine } from './engine/protocol.ts';
 import type { FetchAudio } from './runs/audio-source.ts';
 import type { JobRun } from './runs/job-run.ts';
@@ -23,7 +23,7 @@ export interface WorkerParts {
   readonly store: ObjectStore;
   readonly registry: Registry;
   readonly engine: EngineOptions;
-  readonly audio: AudioDesk;
+  readonly audio: AudioProcessor;
   readonly fetchAudio: FetchAudio;
   readonly clock: Clock;
   readonly log: Log;

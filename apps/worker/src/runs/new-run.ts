@@ -9,7 +9,7 @@ import {
 import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord } from '@lehr/shared/records';
 import type { z } from 'zod';
-import type { AudioDesk } from '../audio/audio-desk.ts';
+import type { AudioProcessor } from '../audio/audio-processor.ts';
 import type { OutputStore } from '../delivery/output-store.ts';
 import type { OpenedModel } from '../engine/protocol.ts';
 import type { FetchAudio } from './audio-source.ts';
@@ -22,7 +22,7 @@ import type { TextPart } from './transcript-builder.ts';
 export interface RunParts {
   readonly store: OutputStore;
   readonly clock: Clock;
-  readonly audio: AudioDesk;
+  readonly audio: AudioProcessor;
   readonly fetchAudio: FetchAudio;
   readonly chargeAudio: ChargeAudio;
   readonly registry: Registry;

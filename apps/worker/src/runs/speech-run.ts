@@ -15,7 +15,7 @@ import {
 } from '@lehr/shared';
 import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord, Move } from '@lehr/shared/records';
-import type { AudioDesk, SampleRange } from '../audio/audio-desk.ts';
+import type { AudioProcessor, SampleRange } from '../audio/audio-processor.ts';
 import type { Waveform } from '../audio/waveform.ts';
 import type { OutputStore } from '../delivery/output-store.ts';
 import type {
@@ -33,7 +33,7 @@ import { type TextPart, TranscriptBuilder } from './transcript-builder.ts';
 export interface SpeechParts {
   readonly store: OutputStore;
   readonly clock: Clock;
-  readonly audio: AudioDesk;
+  readonly audio: AudioProcessor;
   readonly fetchAudio: FetchAudio;
   readonly chargeAudio: ChargeAudio;
   readonly abilities: WhisperAbilities;

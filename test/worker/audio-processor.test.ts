@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { AudioDesk } from '../../apps/worker/src/audio/audio-desk.ts';
+import { AudioProcessor } from '../../apps/worker/src/audio/audio-processor.ts';
 import type { AudioLimits } from '../../apps/worker/src/audio/decode.ts';
 import { logMelWindow } from '../../apps/worker/src/audio/log-mel.ts';
 import { cutAtSilences } from '../../apps/worker/src/audio/silence.ts';
@@ -29,67 +29,71 @@ const THREAD = '../../apps/worker/src/audio/audio-thread.ts';
 const FAULTY_THREAD = '../support/faulty-audio-thread.ts';
 
 /** `ffmpeg` is a shell script that takes its place. */
-async function openDesk({
+async function openProcessor({
   threads = 2,
   decodings = 1,
   entry = THREAD,
   ffmpeg = '',
   waveformBytes = 1e9,
 } = {}) {
-  const desk = new AudioDesk({
+  const processor = new AudioProcessor({
     threads,
     decodings,
     waveformBytes,
     entry: pathToFileURL(await bundle(entry, import.meta.url)),
     ...(ffmpeg && { ffmpeg: shellProgram(ffmpeg) }),
   });
-  onTestFinished(() => desk.close());
-  return desk;
+  onTestFinished(() => processor.close());
+  return processor;
 }
 
-const decode = (desk: AudioDesk, bytes: Uint8Array, limits: AudioLimits, signal?: AbortSignal) =>
-  desk.decode({ bytes, limits, owner: 'acme', ...(signal && { signal }) });
+const decode = (processor: AudioProcessor, bytes: Uint8Array, limits: AudioLimits, signal?: AbortSignal) =>
+  processor.decode({ bytes, limits, owner: 'acme', ...(signal && { signal }) });
 
 const MP3 = sampleFile('formats/en_circle.mp3');
 const NOTHING = { length: 0, blocks: [] };
 
 test('A file becomes a waveform, and a thread computes its windows and cuts', async () => {
-  const desk = await openDesk();
-  const { waveform, durationS, format } = await decode(desk, sampleFile('formats/en_circle.flac'), LIMITS);
+  const processor = await openProcessor();
+  const { waveform, durationS, format } = await decode(
+    processor,
+    sampleFile('formats/en_circle.flac'),
+    LIMITS,
+  );
   expect({ format, durationS, length: waveform.length }).toEqual({
     format: 'flac',
     durationS: 37_962 / WAVEFORM_RATE,
     length: 37_962,
   });
   const samples = readWaveform(waveform, 0, waveform.length);
-  expect(await desk.mel(waveform, 16_000, MEL)).toEqual(logMelWindow(samples, 16_000, MEL));
-  expect(await desk.mel(waveform, 16_000, MEL, 24_000)).toEqual(
+  expect(await processor.mel(waveform, 16_000, MEL)).toEqual(logMelWindow(samples, 16_000, MEL));
+  expect(await processor.mel(waveform, 16_000, MEL, 24_000)).toEqual(
     logMelWindow(samples.subarray(0, 24_000), 16_000, MEL),
   );
-  expect(await desk.mel(waveform, 40_000, MEL)).toEqual(logMelWindow(new Float32Array(0), 0, MEL));
-  expect(await desk.cut(waveform, 20_000)).toEqual(cutAtSilences(waveform, 20_000));
+  expect(await processor.mel(waveform, 40_000, MEL)).toEqual(logMelWindow(new Float32Array(0), 0, MEL));
+  expect(await processor.cut(waveform, 20_000)).toEqual(cutAtSilences(waveform, 20_000));
 });
 
 test('Decoding leaves the bytes of a file unchanged', async () => {
-  const desk = await openDesk();
+  const processor = await openProcessor();
   for (const file of ['formats/en_circle.flac', 'speech/en_circle.wav']) {
     const bytes = sampleFile(file);
-    await decode(desk, bytes, LIMITS);
+    await decode(processor, bytes, LIMITS);
     expect(bytes).toEqual(sampleFile(file));
   }
 });
 
 test('Every broken file gives the result that its manifest names, with at most 2 s of CPU time and little memory', async () => {
-  const desk = await openDesk();
+  const processor = await openProcessor();
   const { broken } = sampleManifest;
   expect(broken.map(({ file }) => file.split('/')[1]).sort()).toEqual(
     readdirSync(new URL('broken/', SAMPLES)).sort(),
   );
-  await decode(desk, sampleFile('formats/en_circle.mp3'), LIMITS);
+  await decode(processor, sampleFile('formats/en_circle.mp3'), LIMITS);
   for (const entry of broken) {
     const before = process.memoryUsage.rss();
     const startedAt = cpuTimeMs();
-    const outcome = await decode(desk, sampleFile(entry.file), LIMITS).then(
+    const outcome = await decode(processor, sampleFile(entry.file), LIMITS).then(
       ({ waveform }) => outcomeOf(waveform),
       (error) => error.code,
     );
@@ -122,8 +126,8 @@ test.each([
   async (_, declared) => {
     const bytes = silentFlac({ seconds: 24 * 3600, declaredSeconds: declared });
     expect(bytes.length).toBeLessThan(400_000);
-    const desk = await openDesk();
-    await decode(desk, sampleFile('formats/en_circle.flac'), LIMITS);
+    const processor = await openProcessor();
+    await decode(processor, sampleFile('formats/en_circle.flac'), LIMITS);
     let highest = 0;
     const before = process.memoryUsage.rss();
     const watch = setInterval(() => {
@@ -131,7 +135,7 @@ test.each([
     }, 5);
     onTestFinished(() => clearInterval(watch));
     const startedAt = cpuTimeMs();
-    await expect(decode(desk, bytes, { ...LIMITS, maxDurationS: 600 })).rejects.toMatchObject({
+    await expect(decode(processor, bytes, { ...LIMITS, maxDurationS: 600 })).rejects.toMatchObject({
       code: 'too-large',
       message: 'The audio is longer than the 600 seconds allowed.',
     });
@@ -142,31 +146,31 @@ test.each([
 );
 
 test('The event loop is not blocked while a file is decoded', async () => {
-  const desk = await openDesk();
-  await decode(desk, sampleFile('formats/en_circle.flac'), LIMITS);
+  const processor = await openProcessor();
+  await decode(processor, sampleFile('formats/en_circle.flac'), LIMITS);
   const bytes = silentFlac({ seconds: 1200, declaredSeconds: 0 });
   const longestDelayMs = measureOwnDelay();
-  const { durationS } = await decode(desk, bytes, LIMITS);
+  const { durationS } = await decode(processor, bytes, LIMITS);
   expect(durationS).toBe(1200);
   expect(longestDelayMs()).toBeLessThan(100);
 });
 
 test('A plain WAV file of half an hour is read without blocking the event loop', async () => {
-  const desk = await openDesk();
+  const processor = await openProcessor();
   const bytes = wav(new Int16Array(1800 * WAVEFORM_RATE));
   const longestDelayMs = measureOwnDelay();
-  const { durationS } = await decode(desk, bytes, LIMITS);
+  const { durationS } = await decode(processor, bytes, LIMITS);
   expect(durationS).toBe(1800);
   expect(longestDelayMs()).toBeLessThan(100);
 });
 
 test('A file that hangs ffmpeg is refused', async () => {
-  const desk = await openDesk({ entry: FAULTY_THREAD, ffmpeg: 'exec sleep 60' });
-  await expect(decode(desk, MP3, { ...LIMITS, timeoutMs: 500 })).rejects.toMatchObject({
+  const processor = await openProcessor({ entry: FAULTY_THREAD, ffmpeg: 'exec sleep 60' });
+  await expect(decode(processor, MP3, { ...LIMITS, timeoutMs: 500 })).rejects.toMatchObject({
     code: 'invalid-audio',
     message: 'Decoding the file took longer than 0.5 seconds.',
   });
-  expect(await desk.cut(NOTHING, 1)).toEqual([]);
+  expect(await processor.cut(NOTHING, 1)).toEqual([]);
 });
 
 test.each([
@@ -174,9 +178,9 @@ test.each([
   ['exits', 'exit 7'],
   ['is killed', 'kill -KILL $$'],
 ])('A file whose ffmpeg %s is refused, and no other file fails', async (_, script) => {
-  const desk = await openDesk({ ffmpeg: script });
-  const dying = decode(desk, MP3, LIMITS);
-  const after = decode(desk, sampleFile('speech/en_circle.wav'), LIMITS);
+  const processor = await openProcessor({ ffmpeg: script });
+  const dying = decode(processor, MP3, LIMITS);
+  const after = decode(processor, sampleFile('speech/en_circle.wav'), LIMITS);
   await expect(dying).rejects.toMatchObject({ code: 'invalid-audio' });
   expect((await after).durationS).toBeGreaterThan(2);
 });
@@ -184,30 +188,30 @@ test.each([
 test.each(['heap', 'exits', 'throws'] as const)(
   'A thread that dies in a task (%s) fails that task only',
   async (fault) => {
-    const desk = await openDesk({ threads: 1, entry: FAULTY_THREAD });
-    const dying = desk.cut(NOTHING, FAULTS[fault]);
-    const after = desk.cut(NOTHING, 1);
+    const processor = await openProcessor({ threads: 1, entry: FAULTY_THREAD });
+    const dying = processor.cut(NOTHING, FAULTS[fault]);
+    const after = processor.cut(NOTHING, 1);
     await expect(dying).rejects.toMatchObject({ code: 'internal' });
     expect(await after).toEqual([]);
   },
 );
 
 test('A window never waits for a file that is being decoded', async () => {
-  const desk = await openDesk({ entry: FAULTY_THREAD, ffmpeg: 'exec sleep 60' });
-  const files = [1, 2, 3].map(() => decode(desk, MP3, { ...LIMITS, timeoutMs: 60_000 }));
+  const processor = await openProcessor({ entry: FAULTY_THREAD, ffmpeg: 'exec sleep 60' });
+  const files = [1, 2, 3].map(() => decode(processor, MP3, { ...LIMITS, timeoutMs: 60_000 }));
   const settled = Promise.allSettled(files);
-  expect(await desk.cut(NOTHING, 1)).toEqual([]);
-  await desk.close();
+  expect(await processor.cut(NOTHING, 1)).toEqual([]);
+  await processor.close();
   expect(await settled).toEqual(
     files.map(() => ({ status: 'rejected', reason: expect.objectContaining({ code: 'unavailable' }) })),
   );
 });
 
 test('An aborted signal ends a decoding, whether it runs or waits', async () => {
-  const desk = await openDesk({ ffmpeg: 'exec sleep 60' });
+  const processor = await openProcessor({ ffmpeg: 'exec sleep 60' });
   const [first, second] = [new AbortController(), new AbortController()];
-  const running = decode(desk, MP3, LIMITS, first.signal);
-  const waiting = decode(desk, MP3, LIMITS, second.signal);
+  const running = decode(processor, MP3, LIMITS, first.signal);
+  const waiting = decode(processor, MP3, LIMITS, second.signal);
   second.abort(new Error('the second is cancelled'));
   await expect(waiting).rejects.toThrow('the second is cancelled');
   first.abort(new Error('the first is cancelled'));
@@ -215,10 +219,10 @@ test('An aborted signal ends a decoding, whether it runs or waits', async () => 
 });
 
 test('The file of one tenant waits for one running decoding of a tenant that has twenty in line', async () => {
-  const desk = await openDesk();
+  const processor = await openProcessor();
   const order: string[] = [];
   const decoded = async (owner: string): Promise<void> => {
-    const { release } = await desk.decode({ bytes: MP3, limits: LIMITS, owner });
+    const { release } = await processor.decode({ bytes: MP3, limits: LIMITS, owner });
     order.push(owner);
     release();
   };
@@ -230,7 +234,7 @@ test('Waveforms never take more than the memory set aside for them, however many
   // Two files of the longest allowed length fit.
   const limits = { ...LIMITS, maxDurationS: 600 };
   const budget = 2.5 * waveformBytes(limits.maxDurationS);
-  const desk = await openDesk({ decodings: 8, waveformBytes: budget });
+  const processor = await openProcessor({ decodings: 8, waveformBytes: budget });
   const bytes = silentFlac({ seconds: 500, declaredSeconds: 0 });
   expect(bytes.length).toBeLessThan(2000);
   const before = process.memoryUsage.rss();
@@ -238,9 +242,9 @@ test('Waveforms never take more than the memory set aside for them, however many
   const owners = Array.from({ length: 24 }, (_, i) => `tenant-${i % 3}`);
   await Promise.all(
     owners.map(async (owner) => {
-      const { release, durationS } = await desk.decode({ bytes, limits, owner });
+      const { release, durationS } = await processor.decode({ bytes, limits, owner });
       expect(durationS).toBe(500);
-      reserved = Math.max(reserved, desk.waveformBytes);
+      reserved = Math.max(reserved, processor.waveformBytes);
       resident = Math.max(resident, process.memoryUsage.rss() - before);
       release();
     }),
@@ -248,55 +252,55 @@ test('Waveforms never take more than the memory set aside for them, however many
   expect(reserved).toBeLessThanOrEqual(budget);
   // All waveforms together take 370 MiB; those that were released may not have been collected yet.
   expect(resident).toBeLessThan(250 << 20);
-  expect(desk.waveformBytes).toBe(0);
+  expect(processor.waveformBytes).toBe(0);
 });
 
 test('The memory of a waveform is free after its job was aborted, and after its decoding failed', async () => {
-  const desk = await openDesk();
+  const processor = await openProcessor();
   const cancel = new AbortController();
-  await decode(desk, MP3, LIMITS, cancel.signal);
-  expect(desk.waveformBytes).toBeGreaterThan(0);
+  await decode(processor, MP3, LIMITS, cancel.signal);
+  expect(processor.waveformBytes).toBeGreaterThan(0);
   cancel.abort();
-  expect(desk.waveformBytes).toBe(0);
-  await expect(decode(desk, MP3, { ...LIMITS, maxDurationS: 1 })).rejects.toMatchObject({
+  expect(processor.waveformBytes).toBe(0);
+  await expect(decode(processor, MP3, { ...LIMITS, maxDurationS: 1 })).rejects.toMatchObject({
     code: 'too-large',
   });
-  expect(desk.waveformBytes).toBe(0);
+  expect(processor.waveformBytes).toBe(0);
 });
 
-test('A desk has no room while a file waits for the decoder or the memory is taken, and says when it has', async () => {
-  const desk = await openDesk({
+test('A processor has no room while a file waits for the decoder or the memory is taken, and says when it has', async () => {
+  const processor = await openProcessor({
     ffmpeg: 'exec sleep 60',
     waveformBytes: 2 * waveformBytes(LIMITS.maxDurationS),
   });
-  const says = new Promise<void>((resolve) => desk.onRoom(resolve));
+  const says = new Promise<void>((resolve) => processor.onRoom(resolve));
   const cancel = new AbortController();
-  expect(desk.hasRoom(LIMITS.maxDurationS)).toBe(true);
+  expect(processor.hasRoom(LIMITS.maxDurationS)).toBe(true);
   const files = [0, 1].map((i) =>
-    desk.decode({ bytes: MP3, limits: LIMITS, owner: `${i}`, signal: cancel.signal }),
+    processor.decode({ bytes: MP3, limits: LIMITS, owner: `${i}`, signal: cancel.signal }),
   );
-  expect(desk.hasRoom(LIMITS.maxDurationS)).toBe(false);
+  expect(processor.hasRoom(LIMITS.maxDurationS)).toBe(false);
   cancel.abort(new Error('cancelled'));
   await says;
   await Promise.allSettled(files);
-  expect(desk.hasRoom(LIMITS.maxDurationS)).toBe(true);
+  expect(processor.hasRoom(LIMITS.maxDurationS)).toBe(true);
 });
 
 test('A check of the decoder returns its fault, which is kept until a check succeeds', async () => {
-  const desk = await openDesk();
-  expect(await desk.checkDecoder()).toBeUndefined();
-  const without = await openDesk({ ffmpeg: 'exec /no/such/program' });
+  const processor = await openProcessor();
+  expect(await processor.checkDecoder()).toBeUndefined();
+  const without = await openProcessor({ ffmpeg: 'exec /no/such/program' });
   expect(without.decoderProblem).toBeUndefined();
   await expect(decode(without, MP3, LIMITS)).rejects.toMatchObject({ code: 'unavailable' });
   expect(without.decoderProblem).toContain('ffmpeg is missing');
   expect(await without.checkDecoder()).toContain('ffmpeg is missing');
-  const broken = await openDesk({ ffmpeg: 'exit 1' });
+  const broken = await openProcessor({ ffmpeg: 'exit 1' });
   expect(await broken.checkDecoder()).toContain('its ffmpeg fails on a valid WAV file');
 });
 
 test('A thread that cannot start is an internal error', async () => {
   const entry = new URL('no-such-thread.js', import.meta.url);
-  const desk = new AudioDesk({ threads: 1, decodings: 1, waveformBytes: 1, entry });
-  onTestFinished(() => desk.close());
-  await expect(desk.cut(NOTHING, 1)).rejects.toMatchObject({ code: 'internal' });
+  const processor = new AudioProcessor({ threads: 1, decodings: 1, waveformBytes: 1, entry });
+  onTestFinished(() => processor.close());
+  await expect(processor.cut(NOTHING, 1)).rejects.toMatchObject({ code: 'internal' });
 });

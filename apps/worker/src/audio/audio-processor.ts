@@ -16,7 +16,7 @@ import { WaveformMemory } from './waveform-memory.ts';
 
 export type { SampleRange } from './silence.ts';
 
-export interface AudioDeskOptions {
+export interface AudioProcessorOptions {
   /** Started when first needed. */
   readonly threads: number;
   /** The entry module of a thread; tests start others. */
@@ -53,8 +53,8 @@ export interface HeldAudio extends DecodedAudio {
 
 type Answer = Exclude<AudioAnswer, { type: 'failed' }>;
 
-export class AudioDesk {
-  readonly #options: AudioDeskOptions;
+export class AudioProcessor {
+  readonly #options: AudioProcessorOptions;
   readonly #decodings: Slots;
   readonly #tasks: Slots;
   readonly #threads = new Set<RunningThread>();
@@ -65,7 +65,7 @@ export class AudioDesk {
   #decoderProblem: string | undefined;
   #check: Promise<string | undefined> | undefined;
 
-  constructor(options: AudioDeskOptions) {
+  constructor(options: AudioProcessorOptions) {
     this.#options = options;
     this.#memory = new WaveformMemory(options.waveformBytes);
     this.#decodings = new Slots(options.decodings, this.#memory);
