@@ -141,7 +141,7 @@ async function startSentinel(masterPort: number): Promise<number> {
   const running = promisify(execFile)('redis-server', [file, '--sentinel']);
   const ended = running.catch(() => {});
   onTestFinished(async () => {
-    running.child.kill();
+    running.child.kill('SIGKILL');
     await ended;
     await rm(folder, { recursive: true, force: true });
   });
