@@ -101,17 +101,7 @@ export class QueueSide {
       claims: () => this.#intake.claims,
       onStuck,
     });
-    this.#janitor = new Janitor({
-      redis,
-      keys,
-      queues,
-      records,
-      clock,
-      log,
-      everyMs: times.janitorEveryMs,
-      reconcileEveryMs: times.reconcileEveryMs,
-      onExpired: (job) => parts.observe.expired(job),
-    });
+    this.#janitor = newJanitor(parts);
   }
 
   get activeJobs(): number {
@@ -246,4 +236,27 @@ export class QueueSide {
       // The connection is down again; the next reconnect reloads.
     }
   }
+}
+
+function newJanitor({
+  commands: redis,
+  keys,
+  queues,
+  records,
+  clock,
+  log,
+  times,
+  observe,
+}: QueueSideParts): Janitor {
+  return new Janitor({
+    redis,
+    keys,
+    queues,
+    records,
+    clock,
+    log,
+    everyMs: times.janitorEveryMs,
+    reconcileEveryMs: times.reconcileEveryMs,
+    onExpired: (job) => observe.expired(job),
+  });
 }
