@@ -1,0 +1,72 @@
+/**
+ * npm run simulate: the queue of Lehr under a simulated fleet, on one Redis of its own. With --write the figures become
+ * docs/simulation.md.
+ */
+import { writeFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
+import { openRedis } from '../../packages/shared/src/redis/index.ts';
+import { startRedis } from '../support/redis-server.ts';
+import { simulateFleet } from './fleet.ts';
+import { page } from './page.ts';
+import { endPrograms } from './programs.ts';
+import { twoTenants } from './two-tenants.ts';
+
+const { values } = parseArgs({
+  options: {
+    jobs: { type: 'string', default: '1000000' },
+    workers: { type: 'string', default: '1000' },
+    tenants: { type: 'string', default: '100' },
+    minutes: { type: 'string', default: '15' },
+    days: { type: 'string', default: '3' },
+    'job-ms': { type: 'string', default: '10000' },
+    processes: { type: 'string', default: '4' },
+    write: { type: 'boolean', default: false },
+  },
+});
+const numberOf = (name: Exclude<keyof typeof values, 'write'>): number => {
+  const value = Number(values[name]);
+  if (!(value > 0)) throw new Error(`--${name} is ${values[name]}, expected a number above 0`);
+  return value;
+};
+
+/** Hashes as infra/redis.conf sets them. Without a log: the disk of one machine is not what is simulated. */
+const MAX_MEMORY = '4gb';
+const SERVER = ['--appendonly', 'no', '--hash-max-ziplist-value', '1024', '--maxmemory', MAX_MEMORY];
+/** Of the time that is left after the simulated days; the rest is for serving. */
+const FILL_SHARE = 0.6;
+const ROWS = 1;
+
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+
+const until = Date.now() + numberOf('minutes') * 60_000;
+const server = await startRedis(SERVER);
+process.on('exit', endPrograms);
+try {
+  const days = await twoTenants(server.url, numberOf('days'));
+  say(`two tenants: ${JSON.stringify(days)}`);
+  const redis = openRedis(server.url, 'worker');
+  await redis.flushall();
+  redis.disconnect();
+  const settings = {
+    jobs: numberOf('jobs'),
+    tenants: numberOf('tenants'),
+    workers: numberOf('workers'),
+    rows: ROWS,
+    jobMs: numberOf('job-ms'),
+    processes: numberOf('processes'),
+  };
+  const fleet = await simulateFleet({
+    ...settings,
+    url: server.url,
+    fillUntil: Date.now() + (until - Date.now()) * FILL_SHARE,
+    serveUntil: until,
+    say,
+  });
+  const text = page(settings, days, fleet);
+  say(`\n${text}`);
+  if (values.write) await writeFile(new URL('../../docs/simulation.md', import.meta.url), text);
+} finally {
+  endPrograms();
+  await server.stop();
+}
+process.exit(0);
