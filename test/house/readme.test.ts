@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { envTable, withEnvTable } from '../../infra/local/env-table.ts';
 import { ENV } from '../../packages/shared/src/config/env.ts';
 import { MOVES } from '../../packages/shared/src/records/index.ts';
+import { faultsPage, type Results } from '../chaos/faults-page.ts';
 import { blocksOf, ROOT, readText, shellBlock } from './readme.ts';
 
 const PAGES = ['README.md', 'CONTRIBUTING.md'];
@@ -52,6 +53,11 @@ test('Every npm script that the README or CONTRIBUTING names exists', () => {
 
 test('The README links to every page of docs', () => {
   for (const page of DOCS) expect(readText('README.md')).toContain(`](${page})`);
+});
+
+test('The page of faults is the one that the results of the fault suite make', () => {
+  const results = JSON.parse(readText('test/chaos/results.json')) as Results;
+  expect(readText('docs/faults.md')).toBe(faultsPage(results));
 });
 
 test('Every link of a page to a file of the repository leads to a file', () => {

@@ -15,9 +15,13 @@ import { measureOwnDelay } from './own-delay.ts';
 
 export interface SimulatedWorkerSettings {
   readonly redisUrl: string;
+  /** With them, the host of `redisUrl` is the name of the master. */
+  readonly sentinels?: readonly string[];
   readonly namespace: string;
   readonly modelsFile: string;
+  /** Outputs go to a folder in it, unless there is an S3 server. */
   readonly home: string;
+  readonly s3?: { readonly endpoint: string; readonly bucket: string; readonly region: string };
   readonly latency: LatencyModel;
   readonly engineEntry: string;
   readonly rowCap: number | 'auto';
@@ -34,10 +38,11 @@ const settings = JSON.parse(process.argv[2]) as SimulatedWorkerSettings;
 const log = createLog('worker', 'info');
 const keys = keysOf(settings.namespace);
 const registry = parseRegistry(await readFile(settings.modelsFile, 'utf8'));
-const commands = openRedis(settings.redisUrl, 'worker');
+const address = { url: settings.redisUrl, sentinels: settings.sentinels };
+const commands = openRedis(address, 'worker');
 await redisReady(commands);
 let leasesLost = 0;
-const blocking = openRedis(settings.redisUrl, 'blocking');
+const blocking = openRedis(address, 'blocking');
 if (settings.neverWakes) {
   const bzpopmin = (): Promise<never> => {
     log.info({}, 'sleeps and never wakes');
@@ -51,17 +56,21 @@ const worker = new Worker({
   tasks: ['diffusion'],
   commands,
   blocking,
-  subscriber: openRedis(settings.redisUrl, 'subscriber'),
+  subscriber: openRedis(address, 'subscriber'),
   keys,
   queues: await GroupQueues.open(commands, keys, settings),
   records: new RecordStore(commands, keys, { retentionMs: 3_600_000 }),
   repricer: new Repricer(commands, keys),
-  store: await openObjectStore({
-    kind: 'folder',
-    root: join(settings.home, 'objects'),
-    publicUrl: 'http://127.0.0.1',
-    linkSecret: 'x'.repeat(32),
-  }),
+  store: await openObjectStore(
+    settings.s3
+      ? { kind: 's3', ...settings.s3 }
+      : {
+          kind: 'folder',
+          root: join(settings.home, 'objects'),
+          publicUrl: 'http://127.0.0.1',
+          linkSecret: 'x'.repeat(32),
+        },
+  ),
   registry,
   engine: {
     entry: new URL(settings.engineEntry),

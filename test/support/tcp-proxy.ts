@@ -2,6 +2,7 @@
 
 import type { AddressInfo } from 'node:net';
 import { connect, createServer, type Socket } from 'node:net';
+import { Transform } from 'node:stream';
 import { onTestFinished } from 'vitest';
 
 export interface TcpProxy {
@@ -15,6 +16,10 @@ export interface TcpProxy {
   restore(): void;
   /** Closes all open connections with a reset. */
   reset(): void;
+  /** The server sees the open connections end; the client sees nothing. */
+  halfOpen(): void;
+  /** From now on every byte of new connections arrives this much later, in both directions. */
+  delay(ms: number): void;
   /** New connections lead to this port. */
   retarget(port: number): void;
 }
@@ -23,6 +28,7 @@ export async function tcpProxy(targetPort: number): Promise<TcpProxy> {
   const pairs = new Set<{ readonly client: Socket; readonly server: Socket }>();
   let target = targetPort;
   let isSilent = false;
+  let delayMs = 0;
   const listener = createServer((client) => {
     const pair = { client, server: connect(target, '127.0.0.1') };
     pairs.add(pair);
@@ -34,8 +40,8 @@ export async function tcpProxy(targetPort: number): Promise<TcpProxy> {
     for (const socket of [client, pair.server]) socket.on('error', end).on('close', end).setNoDelay(true);
     if (isSilent) mute(pair);
     else {
-      client.pipe(pair.server);
-      pair.server.pipe(client);
+      forward(client, pair.server, delayMs);
+      forward(pair.server, client, delayMs);
     }
   });
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
@@ -63,6 +69,15 @@ export async function tcpProxy(targetPort: number): Promise<TcpProxy> {
       isSilent = false;
     },
     reset,
+    halfOpen: () => {
+      for (const pair of pairs) {
+        mute(pair);
+        pair.server.removeAllListeners('close').destroy();
+      }
+    },
+    delay: (ms) => {
+      delayMs = ms;
+    },
     retarget: (port) => {
       target = port;
     },
@@ -73,4 +88,15 @@ export async function tcpProxy(targetPort: number): Promise<TcpProxy> {
 function mute({ client, server }: { readonly client: Socket; readonly server: Socket }): void {
   client.unpipe().pause();
   server.unpipe().pause();
+}
+
+function forward(from: Socket, to: Socket, delayMs: number): void {
+  if (delayMs === 0) {
+    from.pipe(to);
+    return;
+  }
+  const late = new Transform({
+    transform: (chunk, _, done) => void setTimeout(done, delayMs, null, chunk),
+  });
+  from.pipe(late).pipe(to);
 }

@@ -28,6 +28,7 @@ export interface Received {
   readonly body: string;
   /** Monotonic, ms. */
   readonly at: number;
+  readonly answer: Answer;
 }
 
 export interface WebhookReceiver {
@@ -54,6 +55,7 @@ export async function webhookReceiver(otherwise: Answer = 204, path = '/hook'): 
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
       const { headers } = request;
+      const answer = answers.shift() ?? last;
       received.push({
         id: String(headers['webhook-id']),
         timestamp: Number(headers['webhook-timestamp']),
@@ -61,8 +63,9 @@ export async function webhookReceiver(otherwise: Answer = 204, path = '/hook'): 
         headers,
         body: Buffer.concat(chunks).toString(),
         at: performance.now(),
+        answer,
       });
-      void reply(response, answers.shift() ?? last);
+      void reply(response, answer);
     });
   });
   server.on('connection', (socket) => {

@@ -1,24 +1,20 @@
 /** Workers as real processes on a real Redis, with jobs added directly to their queues. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { vi } from 'vitest';
 import type { JobId, JobState, TextToImageInput } from '../../packages/shared/src/index.ts';
 import { groupQueueName } from '../../packages/shared/src/index.ts';
 import { isTerminal, type JobRecord } from '../../packages/shared/src/records/index.ts';
-import { bundle } from './bundle.ts';
-import { type LehrProcess, startLehr, startProgram } from './lehr-process.ts';
+import { type LehrProcess, startLehr } from './lehr-process.ts';
 import { type QueueWorld, queueWorld } from './queue-world.ts';
-import type { SimulatedWorkerSettings } from './simulated-worker.ts';
+import { type SimulatedWorkerOptions, startSimulatedWorker } from './start-simulated-worker.ts';
 import { TINY, tempFolder, tinyModels } from './tiny-models.ts';
 
 export interface WorkerWorld extends Omit<QueueWorld, 'worker'> {
   readonly home: string;
   worker(env?: Record<string, string>): Promise<LehrProcess>;
   /** A worker on a simulated device; with `faulty`, its engine crashes or hangs on marked prompts. */
-  simulated(
-    settings?: Partial<SimulatedWorkerSettings> & { faulty?: boolean; nodeFlags?: readonly string[] },
-  ): Promise<LehrProcess>;
+  simulated(settings?: Partial<SimulatedWorkerOptions>): Promise<LehrProcess>;
   draw(input?: Partial<TextToImageInput>, fields?: Parameters<QueueWorld['submit']>[0]): Promise<JobId>;
   /** Resolves with the record when it is in `state`, or, without `state`, when it has ended. */
   reached(id: JobId, state?: JobState): Promise<JobRecord>;
@@ -47,31 +43,8 @@ export async function workerWorld(redisUrl: string, models?: string): Promise<Wo
       await worker.logged('worker serves');
       return worker;
     },
-    simulated: async ({ faulty = false, nodeFlags = [], ...settings } = {}) => {
-      const program = await bundle('./simulated-worker.ts', import.meta.url);
-      const engine = faulty
-        ? pathToFileURL(await bundle('./faulty-engine.ts', import.meta.url)).href
-        : new URL('../../apps/worker/dist/engine/process.js', import.meta.url).href;
-      const complete: SimulatedWorkerSettings = {
-        redisUrl,
-        namespace,
-        modelsFile: file,
-        home,
-        latency: { stepBaseMs: 2, stepPerRowMs: 2, pictureMs: 2, textMs: 1 },
-        engineEntry: engine,
-        rowCap: 16,
-        leaseMs: 30_000,
-        stalledCheckMs: 5_000,
-        silenceMs: 60_000,
-        drainMs: 10_000,
-        times: {},
-        neverWakes: false,
-        ...settings,
-      };
-      const worker = startProgram(program, {}, [JSON.stringify(complete)], nodeFlags);
-      await worker.logged('simulated worker serves');
-      return worker;
-    },
+    simulated: (settings = {}) =>
+      startSimulatedWorker({ redisUrl, namespace, modelsFile: file, home, ...settings }),
     draw: (input = {}, fields = {}) => {
       const complete: TextToImageInput = {
         prompt: 'a red circle',

@@ -1,0 +1,154 @@
+/** All of Lehr as processes, for faults: an API, workers on simulated devices, Redis, a store, a webhook receiver, a history. */
+import { randomBytes } from 'node:crypto';
+import { mkdir, readdir } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { onTestFinished, vi } from 'vitest';
+import { keysOf } from '../../packages/shared/src/redis/index.ts';
+import { type LehrProcess, startLehr } from '../support/lehr-process.ts';
+import { freePort } from '../support/ports.ts';
+import { startRedis, type TestRedis } from '../support/redis-server.ts';
+import { type SimulatedWorkerOptions, startSimulatedWorker } from '../support/start-simulated-worker.ts';
+import { tempFolder, tinyModels } from '../support/tiny-models.ts';
+import { type WebhookReceiver, webhookReceiver } from '../support/webhook-receiver.ts';
+import { History } from './history.ts';
+import { RecordedClient } from './recorded-client.ts';
+import { keysWith, testConnection } from './redis-admin.ts';
+import type { ScriptedS3 } from './scripted-s3.ts';
+
+export interface ChaosWorldOptions {
+  /** Default: a server of its own. With null, `redisUrl` and `inspectUrl` say where Redis is. */
+  readonly redis?: TestRedis;
+  /** For the processes, where it is not the URL of `redis`: a proxy, or the name of a master. */
+  readonly redisUrl?: string;
+  readonly sentinels?: readonly string[];
+  readonly s3?: ScriptedS3;
+  /** More variables of every API process. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface ChaosWorld {
+  readonly redis: TestRedis;
+  readonly namespace: string;
+  readonly home: string;
+  readonly url: string;
+  readonly history: History;
+  readonly client: RecordedClient;
+  readonly receiver: WebhookReceiver;
+  /** The webhook of a job. */
+  readonly webhook: { readonly url: string };
+  /** The API process that was started last. */
+  readonly api: LehrProcess;
+  /** Starts an API process on the port of the world; the one before must have ended. */
+  startApi(env?: Readonly<Record<string, string>>): Promise<LehrProcess>;
+  /** Starts the program of the worker as it ships, on the CPU. */
+  shippedWorker(env?: Readonly<Record<string, string>>): Promise<LehrProcess>;
+  /** Starts a worker on a simulated device. Its leases are short unless the options say otherwise. */
+  worker(options?: Partial<SimulatedWorkerOptions>): Promise<LehrProcess>;
+  /** The keys of all outputs in the store. */
+  storedOutputs(): Promise<string[]>;
+  /** The names of all keys of this installation in Redis. */
+  redisKeys(): Promise<string[]>;
+}
+
+/** Three seconds, renewed every half; a lost job is recovered within the lease and two janitor rounds. */
+export const SHORT_LEASE = {
+  leaseMs: 3000,
+  stalledCheckMs: 1000,
+  times: { renewEveryMs: 500, janitorEveryMs: 500 },
+} as const;
+
+/** One step takes about 40 ms, so that a fault can meet the middle of a run. */
+export const SLOW_STEPS = { stepBaseMs: 30, stepPerRowMs: 2, pictureMs: 5, textMs: 1 } as const;
+
+/** For a worker that only has to finish what another one left. */
+export const QUICK_STEPS = { stepBaseMs: 1, stepPerRowMs: 0, pictureMs: 1, textMs: 1 } as const;
+
+export async function chaosWorld(options: ChaosWorldOptions = {}): Promise<ChaosWorld> {
+  const { redis = await ownRedis(), s3, env = {}, sentinels } = options;
+  const redisUrl = options.redisUrl ?? redis.url;
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const key = `lehr_test_${randomBytes(24).toString('hex')}`;
+  const namespace = `chaos-${randomBytes(4).toString('hex')}`;
+  const home = await tempFolder('home');
+  const modelsFile = await tinyModels();
+  const history = new History();
+  const client = new RecordedClient({ url: () => url, key, history });
+  const receiver = await webhookReceiver();
+  const shared = {
+    LEHR_HOME: home,
+    LEHR_REDIS_URL: redisUrl,
+    ...(sentinels && { LEHR_REDIS_SENTINELS: sentinels.join(',') }),
+    LEHR_NAMESPACE: namespace,
+    LEHR_MODELS: modelsFile,
+    LEHR_PORT: `${port}`,
+    LEHR_API_KEY: key,
+    LEHR_WEBHOOK_ALLOW_PRIVATE: 'true',
+    // Simulated workers sign no links, so any secret does; API processes and shipped workers share this one.
+    LEHR_STORE_SECRET: 'x'.repeat(32),
+    ...s3?.env,
+    ...env,
+  };
+  let api: LehrProcess;
+  const startApi: ChaosWorld['startApi'] = async (more = {}) => {
+    api = startLehr('api', { ...shared, ...more });
+    await vi.waitFor(async () => {
+      if ((await client.ask('GET', '/readyz')).status !== 200) throw new Error('the API is not ready');
+    }, 60_000);
+    return api;
+  };
+  api = await startApi();
+  await mkdir(join(home, 'objects'), { recursive: true });
+  return {
+    redis,
+    namespace,
+    home,
+    url,
+    history,
+    client,
+    receiver,
+    webhook: { url: receiver.url },
+    get api() {
+      return api;
+    },
+    startApi,
+    shippedWorker: async (more = {}) => {
+      const places = { LEHR_WORKER_PORT: '0', LEHR_DEVICE: 'cpu', LEHR_ROW_CAP: '16', LEHR_THREADS: '1' };
+      const worker = startLehr('worker', { ...shared, ...places, ...more });
+      await worker.logged('worker serves');
+      return worker;
+    },
+    worker: (more = {}) => {
+      const where = { redisUrl, namespace, modelsFile, home, ...(sentinels && { sentinels }) };
+      const store = s3 && {
+        s3: { endpoint: s3.endpoint, bucket: s3.bucket, region: s3.region },
+        env: s3.env,
+      };
+      const times = { ...SHORT_LEASE.times, ...more.times };
+      return startSimulatedWorker({ ...where, ...store, ...SHORT_LEASE, ...more, times });
+    },
+    storedOutputs: async () =>
+      s3 ? [...s3.objects.keys()].filter((each) => each.startsWith('out/')) : outputsIn(home),
+    redisKeys: async () => {
+      const admin = await testConnection(redis.url);
+      return keysWith(admin, keysOf(namespace).prefix).finally(() => admin.disconnect());
+    },
+  };
+}
+
+async function ownRedis(): Promise<TestRedis> {
+  const redis = await startRedis();
+  onTestFinished(() => redis.stop());
+  return redis;
+}
+
+/** The folder store writes each object to a file whose name ends in `,object`. */
+async function outputsIn(home: string): Promise<string[]> {
+  const objects = join(home, 'objects');
+  const entries = await readdir(join(objects, 'out'), { recursive: true, withFileTypes: true }).catch(
+    () => [],
+  );
+  return entries
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => relative(objects, join(parentPath, name)).replace(/,object$/, ''));
+}

@@ -1,0 +1,208 @@
+/**
+ * Judges a history after the faults are over: every accepted job has reached exactly one end, with one set of outputs and one
+ * webhook per event, and nothing is left over. The numbers I1 to I7 are those of docs/faults.md.
+ */
+import { createHash } from 'node:crypto';
+import { vi } from 'vitest';
+import { type Job, WebhookBodySchema } from '../../packages/shared/src/index.ts';
+import type { Received } from '../support/webhook-receiver.ts';
+import type { ChaosWorld } from './chaos-world.ts';
+import { isEnded, type Sighting } from './history.ts';
+
+export interface JudgeOptions {
+  /** For the rest of the queue to be done. */
+  readonly drainMs?: number;
+  /** Jobs whose loss the fault allows, such as those inside the replication lag. */
+  readonly mayBeLost?: (id: string) => boolean;
+  /** Whether the ended jobs are deleted, to see that nothing of them stays in Redis; default true. */
+  readonly deletes?: boolean;
+}
+
+export interface Verdict {
+  readonly accepted: number;
+  readonly succeeded: number;
+  readonly lost: number;
+  /** Attempts beyond the first one, of all jobs. */
+  readonly repeatedAttempts: number;
+  /** What the promise does not allow; empty when all is well. */
+  readonly violations: readonly string[];
+}
+
+const SETTLE = { timeout: 60_000, interval: 100 };
+
+export async function judge(
+  world: ChaosWorld,
+  { drainMs = 180_000, mayBeLost = () => false, deletes = true }: JudgeOptions = {},
+): Promise<Verdict> {
+  const { client, history, receiver } = world;
+  const violations: string[] = [];
+  const unfinished: string[] = [];
+  const jobs: Job[] = [];
+  let lost = 0;
+  await eachOf(history.accepted, 16, async (id) => {
+    const job = await client.ended(id, drainMs).catch((error) => void unfinished.push(String(error)));
+    if (job) jobs.push(job);
+    else if (unfinished.length === 0) lost += 1;
+    if (!job && !mayBeLost(id)) violations.push(`I1: the accepted job ${id} has no end`);
+  });
+  violations.push(...unfinished.map((what) => `I1: ${what}`), ...doubledJobs(world));
+  const withWebhook = new Set(history.submissions.filter((each) => each.hasWebhook).map(({ id }) => id));
+  await Promise.all(
+    jobs.flatMap(({ id, status }) =>
+      withWebhook.has(id) ? [delivered(world, id, `job.${status}`, violations)] : [],
+    ),
+  );
+  for (const { body } of receiver.received) history.saw(jobOfWebhook(body), 'webhook');
+  violations.push(...severalEnds(history.sightings), ...severalWebhookIds(receiver.received));
+  await eachOf(jobs, 8, (job) => readable(job, violations));
+  await onlyVisibleOutputs(world, jobs, violations);
+  violations.push(...overdue(history.sightings));
+  if (deletes) await nothingStays(world, jobs, violations);
+  return {
+    accepted: history.accepted.length,
+    succeeded: jobs.filter(({ status }) => status === 'succeeded').length,
+    lost,
+    repeatedAttempts: jobs.reduce((sum, { attempt }) => sum + Math.max(0, attempt - 1), 0),
+    violations,
+  };
+}
+
+async function eachOf<T>(
+  items: readonly T[],
+  atOnce: number,
+  act: (item: T) => Promise<void>,
+): Promise<void> {
+  const left = [...items];
+  const run = async (): Promise<void> => {
+    for (let item = left.shift(); item !== undefined; item = left.shift()) await act(item);
+  };
+  await Promise.all(Array.from({ length: atOnce }, run));
+}
+
+/** I1: an Idempotency-Key that was posted several times made one job. */
+function doubledJobs({ history }: ChaosWorld): string[] {
+  const ids = new Map<string, Set<string>>();
+  for (const { key, id } of history.submissions) {
+    if (id !== undefined) ids.set(key, (ids.get(key) ?? new Set()).add(id));
+  }
+  return [...ids.values()].flatMap((each) =>
+    each.size > 1 ? [`I1: one Idempotency-Key made the jobs ${[...each].join(', ')}`] : [],
+  );
+}
+
+/** I2 and I3: a job was seen in two ends, or with two sets of outputs. */
+function severalEnds(sightings: readonly Sighting[]): string[] {
+  const ends = new Map<string, Set<string>>();
+  for (const { job } of sightings) {
+    if (!isEnded(job)) continue;
+    const digests = (job.output?.images ?? []).map(({ sha256 }) => sha256);
+    const end = [job.status, ...digests, job.output?.text ?? ''].join(' ');
+    ends.set(job.id, (ends.get(job.id) ?? new Set()).add(end));
+  }
+  return [...ends].flatMap(([id, seen]) =>
+    seen.size > 1 ? [`I2/I3: the job ${id} was seen as ${[...seen].join(' and as ')}`] : [],
+  );
+}
+
+/** I3: each output can be read and has the promised bytes. */
+async function readable({ id, output }: Job, violations: string[]): Promise<void> {
+  for (const { url, sha256 } of output?.images ?? []) {
+    const response = await fetch(url);
+    const digest = createHash('sha256')
+      .update(Buffer.from(await response.arrayBuffer()))
+      .digest('hex');
+    if (response.status !== 200 || digest !== sha256)
+      violations.push(`I3: an output of ${id} is not readable as promised (${response.status})`);
+  }
+}
+
+const jobOfWebhook = (body: string): Job => WebhookBodySchema.parse(JSON.parse(body)).data;
+
+/** I4: an event has one webhook id, however often it was sent. */
+function severalWebhookIds(received: readonly Received[]): string[] {
+  const ids = new Map<string, Set<string>>();
+  for (const { id, body } of received) {
+    const event = `${JSON.parse(body).type} of ${jobOfWebhook(body).id}`;
+    ids.set(event, (ids.get(event) ?? new Set()).add(id));
+  }
+  return [...ids].flatMap(([event, each]) =>
+    each.size > 1 ? [`I4: the event ${event} has ${each.size} webhook ids`] : [],
+  );
+}
+
+const isAccepted = ({ answer }: Received): boolean => {
+  const status = typeof answer === 'object' ? answer.status : answer;
+  return typeof status === 'number' && status >= 200 && status < 300;
+};
+
+/** I4: the end of the job was delivered. */
+async function delivered(
+  { receiver }: ChaosWorld,
+  id: string,
+  event: string,
+  violations: string[],
+): Promise<void> {
+  const has = (): boolean =>
+    receiver.received.some(
+      (each) => isAccepted(each) && each.body.includes(id) && each.body.includes(`"${event}"`),
+    );
+  await vi
+    .waitFor(() => {
+      if (!has()) throw new Error('not yet');
+    }, SETTLE)
+    .catch(() => void violations.push(`I4: the webhook ${event} of ${id} was not delivered`));
+}
+
+/** I5: the store holds the outputs that the jobs show, and no other. */
+async function onlyVisibleOutputs(
+  world: ChaosWorld,
+  jobs: readonly Job[],
+  violations: string[],
+): Promise<void> {
+  const visible = jobs
+    .flatMap(({ output }) => (output?.images ?? []).map(({ url }) => keyOfLink(url)))
+    .sort();
+  let stored: string[] = [];
+  await vi
+    .waitFor(async () => {
+      stored = (await world.storedOutputs()).sort();
+      if (stored.join() !== visible.join()) throw new Error('not yet');
+    }, SETTLE)
+    .catch(() => {
+      const extra = stored.filter((key) => !visible.includes(key));
+      violations.push(
+        `I5: ${stored.length} outputs are stored, ${visible.length} are visible; extra: ${extra}`,
+      );
+    });
+}
+
+const keyOfLink = (url: string): string =>
+  decodeURIComponent(/\/(out\/[^?]+)/.exec(new URL(url).pathname)?.[1] ?? url);
+
+/** I6: no job was seen unfinished long after its deadline. */
+const OVERDUE_MS = 30_000;
+const overdue = (sightings: readonly Sighting[]): string[] =>
+  sightings.flatMap(({ at, via, job }) =>
+    via === 'answer' &&
+    !isEnded(job) &&
+    job.deadline_at !== null &&
+    at > Date.parse(job.deadline_at) + OVERDUE_MS
+      ? [`I6: the job ${job.id} is ${job.status} ${at - Date.parse(job.deadline_at)} ms after its deadline`]
+      : [],
+  );
+
+/** I7: after the jobs are deleted, no key of Redis and no output names one of them. */
+async function nothingStays(world: ChaosWorld, jobs: readonly Job[], violations: string[]): Promise<void> {
+  await eachOf(jobs, 8, ({ id }) => world.client.remove(id));
+  const ids = new Set(jobs.map(({ id }) => id));
+  let left: string[] = [];
+  await vi
+    .waitFor(async () => {
+      const names = [...(await world.redisKeys()), ...(await world.storedOutputs())];
+      left = names.filter((name) => /job_[0-9a-z]{26}/.exec(name)?.some((id) => ids.has(id)));
+      if (left.length > 0) throw new Error('not yet');
+    }, SETTLE)
+    .catch(() =>
+      violations.push(`I7: after its job was deleted there is still: ${left.slice(0, 5).join(', ')}`),
+    );
+}

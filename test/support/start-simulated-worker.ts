@@ -1,0 +1,42 @@
+/** Starts a worker on a simulated device as a real process. */
+import { pathToFileURL } from 'node:url';
+import { bundle } from './bundle.ts';
+import { type LehrProcess, startProgram } from './lehr-process.ts';
+import type { SimulatedWorkerSettings } from './simulated-worker.ts';
+
+type Where = Pick<SimulatedWorkerSettings, 'redisUrl' | 'namespace' | 'modelsFile' | 'home'>;
+
+export interface SimulatedWorkerOptions extends Where, Partial<Omit<SimulatedWorkerSettings, keyof Where>> {
+  /** The engine crashes, hangs or fails on marked prompts (faulty-engine.ts). */
+  readonly faulty?: boolean;
+  readonly nodeFlags?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Resolves when the worker claims jobs. */
+export async function startSimulatedWorker({
+  faulty = false,
+  nodeFlags = [],
+  env = {},
+  ...settings
+}: SimulatedWorkerOptions): Promise<LehrProcess> {
+  const program = await bundle('./simulated-worker.ts', import.meta.url);
+  const engine = faulty
+    ? pathToFileURL(await bundle('./faulty-engine.ts', import.meta.url)).href
+    : new URL('../../apps/worker/dist/engine/process.js', import.meta.url).href;
+  const complete: SimulatedWorkerSettings = {
+    latency: { stepBaseMs: 2, stepPerRowMs: 2, pictureMs: 2, textMs: 1 },
+    engineEntry: engine,
+    rowCap: 16,
+    leaseMs: 30_000,
+    stalledCheckMs: 5_000,
+    silenceMs: 60_000,
+    drainMs: 10_000,
+    times: {},
+    neverWakes: false,
+    ...settings,
+  };
+  const worker = startProgram(program, env, [JSON.stringify(complete)], nodeFlags);
+  await worker.logged('simulated worker serves');
+  return worker;
+}
