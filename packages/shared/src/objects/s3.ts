@@ -1,5 +1,5 @@
 /**
- * An ObjectStore in an S3 bucket, on AWS or any compatible server. The only importer of the AWS SDK.
+ * An ObjectStore in an S3 bucket, on AWS or any compatible server. This file and s3-folder.ts import the AWS SDK.
  *
  * Permissions: s3:PutObject, s3:GetObject, s3:DeleteObject on the objects and s3:ListBucket on the bucket. Without the
  * last one, S3 answers 403 for a missing object, which counts as a failure.
@@ -29,6 +29,7 @@ import {
   HEALTH_KEY,
 } from './checks.ts';
 import { contentDisposition } from './links.ts';
+import { silenceNodeVersionWarning } from './node-version-warning.ts';
 import type { LinkOptions, ObjectInfo, ObjectStore, PutOptions, StoredObject } from './store.ts';
 
 /**
@@ -237,13 +238,4 @@ function reason(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if ('code' in error && !(error instanceof LehrError)) return `${error.name} (${String(error.code)}).`;
   return error.name === 'Error' || error instanceof LehrError ? error.message : `${error.name}.`;
-}
-
-/**
- * At every start on Node 20 the SDK warns that it wants Node 22. The versions pinned in package.json still run on 20, and
- * this variable (aws/aws-sdk-js-v3#7983) silences only that warning.
- */
-function silenceNodeVersionWarning(): void {
-  // biome-ignore lint/style/noProcessEnv: written, not read; the SDK reads this setting only from the environment.
-  process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';
 }

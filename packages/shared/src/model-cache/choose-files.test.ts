@@ -1,0 +1,83 @@
+import { expect, test } from 'vitest';
+import { chooseFiles } from './choose-files.ts';
+import type { RemoteFile } from './remote.ts';
+
+const files = (...paths: string[]): RemoteFile[] => paths.map((path) => ({ path, bytes: 1 }));
+const targets = (paths: string[], variant?: string): string[] =>
+  chooseFiles(files(...paths), variant)
+    .files.map(({ target }) => target)
+    .sort();
+
+const WHISPER = ['config.json', 'generation_config.json', 'preprocessor_config.json', 'tokenizer.json'];
+const DIFFUSION = [
+  'model_index.json',
+  'scheduler/scheduler_config.json',
+  'tokenizer/vocab.json',
+  'tokenizer/merges.txt',
+  'text_encoder/model.onnx',
+  'unet/model.onnx',
+  'vae_decoder/model.onnx',
+];
+
+test('Of a Whisper folder with many exports, the plain graphs and their data are taken', () => {
+  const graphs = ['encoder_model', 'decoder_model_merged', 'decoder_model', 'decoder_with_past_model'];
+  const all = graphs.flatMap((graph) =>
+    ['', '_fp16', '_quantized'].flatMap((variant) => [
+      `onnx/${graph}${variant}.onnx`,
+      `onnx/${graph}${variant}.onnx_data`,
+    ]),
+  );
+  expect(targets([...WHISPER, ...all, 'model.safetensors', 'README.md'])).toEqual(
+    [
+      ...WHISPER,
+      'onnx/decoder_model_merged.onnx',
+      'onnx/decoder_model_merged.onnx_data',
+      'onnx/encoder_model.onnx',
+      'onnx/encoder_model.onnx_data',
+    ].sort(),
+  );
+});
+
+test('A variant of Whisper keeps the names of its data, to which its graphs refer', () => {
+  const all = ['encoder_model_fp16', 'decoder_model_merged_fp16', 'encoder_model'];
+  const paths = all.flatMap((graph) => [`${graph}.onnx`, `${graph}.onnx_data`]);
+  expect(targets([...WHISPER, ...paths], 'fp16').filter((path) => path.includes('onnx'))).toEqual([
+    'decoder_model_merged.onnx',
+    'decoder_model_merged_fp16.onnx_data',
+    'encoder_model.onnx',
+    'encoder_model_fp16.onnx_data',
+  ]);
+});
+
+test('Without a merged decoder, the decoder and the one with its past are taken', () => {
+  const pair = ['encoder_model.onnx', 'decoder_model.onnx', 'decoder_with_past_model.onnx'];
+  expect(targets([...WHISPER, ...pair])).toEqual([...WHISPER, ...pair].sort());
+  expect(() => targets([...WHISPER, ...pair.slice(0, 2)])).toThrow(
+    /no decoder_model_merged\.onnx.*--task automatic-speech-recognition-with-past/,
+  );
+});
+
+test('A diffusion folder gives its graphs with data of any name, and no other formats or components', () => {
+  const rest = [
+    'unet/weights.pb',
+    'unet/model.safetensors',
+    'vae_encoder/model.onnx',
+    'safety_checker/model.onnx',
+  ];
+  expect(targets([...DIFFUSION, ...rest])).toEqual([...DIFFUSION, 'unet/weights.pb'].sort());
+});
+
+test('A folder with a second text encoder gives both', () => {
+  const second = ['text_encoder_2/model.onnx', 'tokenizer_2/vocab.json'];
+  expect(targets([...DIFFUSION, ...second])).toEqual([...DIFFUSION, ...second].sort());
+});
+
+test('A folder without ONNX graphs is refused with the command that makes them', () => {
+  const torch = DIFFUSION.map((path) => path.replace('model.onnx', 'model.safetensors'));
+  expect(() => targets(torch)).toThrow(
+    /no text_encoder\/model\.onnx, unet\/model\.onnx, vae_decoder\/model\.onnx\. It has no ONNX graphs\. .*optimum-cli export onnx --task text-to-image/,
+  );
+  expect(() => targets(['pytorch_model.bin'])).toThrow(
+    /neither a model_index.json.*it has pytorch_model.bin/,
+  );
+});

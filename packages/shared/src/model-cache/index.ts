@@ -1,0 +1,20 @@
+export { type CachedModel, evict, listCache, markUsed, modelCacheFolder } from './cache.ts';
+export { DOWNLOAD_TIMES, type DownloadTimes } from './download.ts';
+export {
+  cachedFolder,
+  type FetchEvent,
+  type FetchedModel,
+  type FetchOptions,
+  fetchModel,
+} from './fetch-model.ts';
+export type { HubOptions } from './hub-remote.ts';
+export { MANIFEST, type Manifest, readManifest } from './manifest.ts';
+export type { RemoteOptions } from './open-remote.ts';
+export {
+  type ModelSource,
+  parseSource,
+  parseTyped,
+  type SourceFields,
+  sourceFields,
+  sourceName,
+} from './source.ts';

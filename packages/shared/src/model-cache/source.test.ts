@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+import { parseSource, parseTyped, sourceFields, sourceFolder, sourceName } from './source.ts';
+
+const typed = (text: string, revision?: string) => parseTyped(text, revision, '/here');
+
+test('What a person types names a repository, a bucket, a web server or a folder', () => {
+  const hub = { kind: 'hub', repo: 'openai/whisper-base', folder: '', revision: 'main' };
+  expect(typed('openai/whisper-base')).toEqual(hub);
+  expect(typed('hf://openai/whisper-base/onnx', 'v2')).toEqual({ ...hub, folder: 'onnx', revision: 'v2' });
+  expect(typed('https://huggingface.co/openai/whisper-base')).toEqual(hub);
+  expect(typed('https://huggingface.co/openai/whisper-base/tree/v2/onnx')).toEqual({
+    ...hub,
+    folder: 'onnx',
+    revision: 'v2',
+  });
+  expect(typed('s3://models/sd15')).toEqual({ kind: 's3', bucket: 'models', prefix: 'sd15/' });
+  expect(typed('https://files.example/sd15')).toEqual({ kind: 'https', url: 'https://files.example/sd15/' });
+  expect(typed('./sd15')).toEqual({ kind: 'folder', path: '/here/sd15' });
+  expect(typed('/mnt/sd15')).toEqual({ kind: 'folder', path: '/mnt/sd15' });
+});
+
+test('What names no source is refused with the forms that do', () => {
+  for (const text of ['sd15', 'hf://acme', 's3://', 'ftp://host/x', 'hf://a/b/../c']) {
+    expect(() => typed(text), text).toThrow(/is not a source of a model: .*Wanted: hf:\/\/owner\/name/);
+  }
+  expect(() => typed('s3://models/sd15', 'v2')).toThrow('only a hub repository has revisions');
+});
+
+test('The fields of models.yaml name the same source again', () => {
+  for (const text of [
+    'openai/whisper-base',
+    'hf://a/b/onnx',
+    's3://models/sd15',
+    '/mnt/sd15',
+    'https://h/x',
+  ]) {
+    const source = typed(text);
+    expect(parseSource(sourceFields(source))).toEqual(source);
+  }
+});
+
+test('Each source, revision and variant has a folder of its own, with a name that a person recognises', () => {
+  const folders = [
+    sourceFolder(typed('openai/whisper-base'), undefined),
+    sourceFolder(typed('openai/whisper-base'), 'fp16'),
+    sourceFolder(typed('openai/whisper-base', 'v2'), undefined),
+    sourceFolder(typed('acme/whisper-base'), undefined),
+  ];
+  expect(new Set(folders).size).toBe(4);
+  for (const folder of folders) expect(folder).toMatch(/^whisper-base-[0-9a-f]{12}$/);
+  expect(sourceName(typed('s3://models/Stable Diffusion'))).toBe('stable-diffusion');
+});

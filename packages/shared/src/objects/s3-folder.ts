@@ -1,0 +1,107 @@
+/** Reads the objects below a prefix of a bucket that Lehr did not write itself, such as the files of a model. */
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { GetObjectCommand, paginateListObjectsV2, S3Client, S3ServiceException } from '@aws-sdk/client-s3';
+import { type ErrorCode, LehrError } from '../errors.ts';
+import { silenceNodeVersionWarning } from './node-version-warning.ts';
+
+export interface S3FolderOptions {
+  readonly bucket: string;
+  /** Empty, or ends in a slash. */
+  readonly prefix: string;
+  readonly region: string;
+  /** For a server other than AWS. */
+  readonly endpoint?: string | undefined;
+}
+
+export interface S3FolderEntry {
+  /** Below the prefix. */
+  readonly path: string;
+  readonly bytes: number;
+  readonly etag: string;
+}
+
+export interface S3Folder {
+  list(signal: AbortSignal): Promise<readonly S3FolderEntry[]>;
+  /** The object from this byte on. */
+  read(path: string, offset: number, signal: AbortSignal): Promise<Readable>;
+  text(path: string, signal: AbortSignal): Promise<string>;
+}
+
+const CONNECTION_TIMEOUT_MS = 5_000;
+const REQUEST_TIMEOUT_MS = 60_000;
+
+/** Permissions: s3:ListBucket on the bucket, s3:GetObject on the objects. */
+export function openS3Folder({ bucket, prefix, region, endpoint }: S3FolderOptions): S3Folder {
+  silenceNodeVersionWarning();
+  const client = new S3Client({
+    region,
+    ...(endpoint !== undefined && { endpoint, forcePathStyle: true }),
+    // The default would check a checksum that some servers do not send.
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    requestHandler: {
+      connectionTimeout: CONNECTION_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+    },
+  });
+  const read = async (path: string, offset: number, signal: AbortSignal): Promise<Readable> => {
+    const range = offset > 0 ? { Range: `bytes=${offset}-` } : {};
+    const command = new GetObjectCommand({ Bucket: bucket, Key: `${prefix}${path}`, ...range });
+    try {
+      const { Body } = await client.send(command, { abortSignal: signal });
+      if (Body instanceof Readable) return Body;
+      throw new Error('The SDK gave no Node stream. This is a bug in Lehr.');
+    } catch (error) {
+      signal.throwIfAborted();
+      throw failed(`s3://${bucket}/${prefix}${path}`, error);
+    }
+  };
+  return {
+    async list(signal) {
+      const entries: S3FolderEntry[] = [];
+      try {
+        const request = { Bucket: bucket, Prefix: prefix };
+        for await (const { Contents = [] } of paginateListObjectsV2({ client }, request, {
+          abortSignal: signal,
+        })) {
+          for (const { Key = '', Size = 0, ETag = '' } of Contents) {
+            // Consoles create an empty object for a folder.
+            if (!Key.endsWith('/')) entries.push({ path: Key.slice(prefix.length), bytes: Size, etag: ETag });
+          }
+        }
+        return entries;
+      } catch (error) {
+        signal.throwIfAborted();
+        throw failed(`s3://${bucket}/${prefix}`, error);
+      }
+    },
+    read,
+    text: async (path, signal) => text(await read(path, 0, signal)),
+  };
+}
+
+/** The message does not quote the server's text, which can contain the access key. */
+function failed(what: string, error: unknown): LehrError {
+  const status = error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined;
+  const name = error instanceof Error ? error.name : String(error);
+  const reason = status === undefined ? name : `${name} (HTTP ${status})`;
+  return new LehrError(codeOf(status, name), `${what} cannot be read: ${reason}.`, { cause: error });
+}
+
+function codeOf(status: number | undefined, name: string): ErrorCode {
+  if (name === 'CredentialsProviderError') return 'unauthenticated';
+  switch (status) {
+    case 401:
+      return 'unauthenticated';
+    case 403:
+      return 'forbidden';
+    case 404:
+      return 'not-found';
+    case 416:
+      return 'conflict';
+    case 429:
+      return 'rate-limited';
+    default:
+      return status !== undefined && status < 500 && status >= 400 ? 'model-unavailable' : 'unavailable';
+  }
+}
