@@ -13,6 +13,9 @@ import { ROOT, readText } from './readme.ts';
 const CONNECTION = ['ping', 'info', 'select', 'quit', 'client|setname', 'script|exists', 'script|load'];
 const SCRIPTING = ['eval', 'evalsha', 'multi', 'exec'];
 
+/** Of commands that are several in one, the one that the code uses. */
+const SUBCOMMANDS: Readonly<Record<string, string>> = { memory: 'memory|usage' };
+
 /** The scripts of BullMQ for what group queues do. */
 const GROUP_SCRIPTS = [
   ...['addPrioritizedJob-9', 'addParentJob-6', 'moveToActive-11', 'extendLocks-1', 'moveToFinished-14'],
@@ -61,9 +64,10 @@ test('The worker may use the keys of jobs and queues, and none of API keys, webh
 const CHANNELS = ['changed', 'cancel'];
 /** Names in keysOf() of what no worker reads or writes. A new key belongs here, or into the list of the worker in users.acl. */
 const API_ONLY = [
-  ...['abandoned', 'apiKey', 'apiKeys', 'attempts', 'audit', 'delivery', 'file', 'hookGone', 'hookPause'],
+  ...['abandoned', 'apiKey', 'apiKeys', 'attempts', 'audit', 'boundingRecords', 'delivery', 'file'],
+  ...['hookGone', 'hookPause'],
   ...['hookSecrets', 'keyPeppers', 'probe', 'secretKeys', 'storage', 'stored', 'storedBytes'],
-  ...['sweep', 'unanswered', 'undelivered'],
+  ...['sweep', 'tenants', 'unanswered', 'undelivered'],
 ];
 
 test.each([
@@ -135,7 +139,8 @@ function commandsIn(source: string, known: ReadonlySet<string>): string[] {
   const chained = [...source.matchAll(/\.(\w+)\(\s*(?:this\.#)?\w*[kK]eys?\b/g)];
   return [...scripted, ...called, ...chained]
     .map(([, name]) => name.toLowerCase())
-    .filter((name) => known.has(name) && name !== 'monitor');
+    .filter((name) => known.has(name) && name !== 'monitor')
+    .map((name) => SUBCOMMANDS[name] ?? name);
 }
 
 /** Every quoted command: BullMQ passes some of them on in variables. */

@@ -9,6 +9,7 @@ import { type ApiConfig, isLoopback } from './env.ts';
 import { sweepOutputs } from './files/sweep-outputs.ts';
 import { endRevokedStreams } from './follow/end-revoked.ts';
 import { countExpired } from './jobs/count-expired.ts';
+import { keepRecordsBounded } from './limits/bound-records.ts';
 import { type Listeners, openListeners } from './listeners.ts';
 import { openParts } from './open-parts.ts';
 import { StartError } from './start-error.ts';
@@ -63,6 +64,7 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
     const stopAbandonedSweep = sweepAbandoned(parts);
     const stopOutputSweep = sweepOutputs(parts, parts.outputTtlMs);
     const stopRevokedCheck = endRevokedStreams(parts);
+    const stopBoundingRecords = keepRecordsBounded(parts);
     log.info({ url, port, operationsPort, docs: `${url}/docs`, roles }, 'API is listening');
     const stop = async (): Promise<void> => {
       parts.waits.stop();
@@ -73,6 +75,7 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
         stopAbandonedSweep(),
         stopOutputSweep(),
         stopRevokedCheck(),
+        stopBoundingRecords(),
         webhooks?.stop(CLOSE_GRACE_MS),
       ]);
       await parts.largeBodies.close();

@@ -57,6 +57,13 @@ export const METRICS = {
     apps: ['api'],
     labels: [],
   },
+  recordsRemoved: {
+    name: 'lehr_records_removed_total',
+    kind: 'counter',
+    help: 'Ended jobs that were removed early because the jobs of their tenant filled Redis.',
+    apps: ['api'],
+    labels: [],
+  },
   jobsAccepted: {
     name: 'lehr_jobs_accepted_total',
     kind: 'counter',

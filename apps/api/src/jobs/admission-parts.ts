@@ -1,13 +1,13 @@
 /** Builds the parts that decide whether a job is admitted, and how many streams a caller may open. */
 import type { Clock } from '@lehr/shared';
 import { Admitter, type GroupQueues } from '@lehr/shared/queue';
-import { type Keys, memoryShare, type Redis } from '@lehr/shared/redis';
+import type { Keys, Redis } from '@lehr/shared/redis';
 import { Backlog } from '../fleet/backlog.ts';
 import type { FleetView } from '../fleet/fleet-view.ts';
 import { ModelSharesView } from '../fleet/model-shares.ts';
 import { Quotas } from '../limits/quotas.ts';
+import { RecordRoom } from '../limits/record-room.ts';
 import { Streams } from '../limits/streams.ts';
-import { Recent } from '../recent.ts';
 import type { AdmitParts } from './admit.ts';
 
 export interface AdmissionParts extends AdmitParts {
@@ -23,9 +23,6 @@ export interface AdmissionOptions {
   readonly maxWaitMs: number;
 }
 
-/** All requests of a second share one reading. */
-const MEMORY_TTL_MS = 1000;
-
 export const admissionParts = (options: AdmissionOptions): AdmissionParts => {
   const { redis, keys, queues, fleet, clock, maxWaitMs } = options;
   return {
@@ -33,7 +30,7 @@ export const admissionParts = (options: AdmissionOptions): AdmissionParts => {
     quotas: new Quotas(redis, keys, clock),
     backlog: new Backlog(redis, keys, fleet, clock),
     modelShares: new ModelSharesView(fleet),
-    redisMemory: new Recent(() => memoryShare(redis), MEMORY_TTL_MS, clock),
+    recordRoom: new RecordRoom(redis, keys, clock),
     streams: new Streams(),
     maxWaitMs,
     clock,

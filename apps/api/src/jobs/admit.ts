@@ -1,13 +1,12 @@
 /** Decides whether a job may be made, and its place in the queue; for every route that makes jobs. */
 import { type Clock, type JobId, LehrError, type PriorityClass, type TenantId } from '@lehr/shared';
 import type { Admission, AdmissionRequest, Admitter } from '@lehr/shared/queue';
-import { FULL_SHARE } from '@lehr/shared/redis';
 import type { Caller } from '../auth/authenticator.ts';
 import type { Ahead, Backlog } from '../fleet/backlog.ts';
 import type { ModelSharesView } from '../fleet/model-shares.ts';
 import { type Quota, randomRetryAfterS } from '../limits/quota.ts';
 import type { Quotas } from '../limits/quotas.ts';
-import type { Recent } from '../recent.ts';
+import type { RecordRoom } from '../limits/record-room.ts';
 import type { RequestIdentity } from './identity.ts';
 import { ownBacklogOf } from './own-backlog.ts';
 
@@ -18,8 +17,7 @@ export interface AdmitParts {
   readonly modelShares: ModelSharesView;
   /** A job that would wait longer is refused. */
   readonly maxWaitMs: number;
-  /** The share of Redis's memory in use; undefined without a limit. */
-  readonly redisMemory: Recent<number | undefined>;
+  readonly recordRoom: RecordRoom;
   readonly clock: Clock;
 }
 
@@ -57,8 +55,6 @@ export interface Admitted {
 const PENDING_POLL_MS = 10;
 /** A job refused for its wait may be sent again after this share of the wait, at random. */
 const RETRY_AFTER_FRACTION = 0.5;
-/** Memory becomes free when jobs end and records expire, which takes longer than a moment. */
-const MEMORY_RETRY_AFTER_S = 30;
 
 /** Throws `rate-limited`, `overloaded` and `idempotency-mismatch`; then nothing is stored and nothing charged. */
 export async function admitJob(
@@ -70,7 +66,7 @@ export async function admitJob(
   const { quotas, maxWaitMs } = parts;
   const { id, queue, priority, cost, deadlineMs = Number.POSITIVE_INFINITY } = job;
   const { tenant, limits } = caller;
-  await checkMemory(parts);
+  await parts.recordRoom.check(tenant);
   const ahead = await aheadOf(parts, tenant, job);
   const quota = await quotas.charge(caller, cost);
   const admission = await askUntilSettled(parts, {
@@ -107,19 +103,6 @@ export async function admitJob(
         'This Idempotency-Key was used for another request. Use a new key for a new request.',
       );
   }
-}
-
-/** Jobs that wait can only run, be cancelled or expire while Redis takes writes. */
-async function checkMemory({ redisMemory }: AdmitParts): Promise<void> {
-  const share = await redisMemory.get();
-  if (share === undefined || share < FULL_SHARE) return;
-  throw new LehrError(
-    'overloaded',
-    `The queue's memory is full (${Math.round(share * 100)} % of maxmemory).`,
-    {
-      retryAfterS: randomRetryAfterS(MEMORY_RETRY_AFTER_S),
-    },
-  );
 }
 
 /** A workflow waits as long as the slowest of its first nodes, each by the place that its tenant has in that group. */

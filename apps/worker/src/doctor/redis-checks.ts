@@ -1,5 +1,5 @@
 /** Checks that Redis keeps the jobs that are stored in it. */
-import { FULL_SHARE, parseMemoryShare, type Redis, redisNow, redisReady } from '@lehr/shared/redis';
+import { FULL_SHARE, parseMemory, type Redis, redisNow, redisReady } from '@lehr/shared/redis';
 import type { Check } from './check.ts';
 
 const OLDEST = [6, 2];
@@ -57,7 +57,7 @@ function policyCheck(memory: string): Check {
 
 function memoryCheck(memory: string): Check {
   const name = 'Redis memory';
-  const share = parseMemoryShare(memory);
+  const share = parseMemory(memory)?.share;
   if (share === undefined) return { name, state: 'ok', detail: 'maxmemory sets no limit' };
   const detail = `${Math.round(share * 100)} % of maxmemory in use`;
   if (share < FULL_SHARE) return { name, state: 'ok', detail };

@@ -110,6 +110,7 @@ local function list_job(id, tenant)
   local jobs = prefix .. ':jobs:' .. tenant
   redis.call('ZADD', jobs, 0, id)
   redis.call('PERSIST', jobs)
+  redis.call('SADD', prefix .. ':tenants', tenant)
   for _, oldest in ipairs(redis.call('ZRANGE', jobs, 0, 1)) do
     if redis.call('EXISTS', prefix .. ':record:' .. oldest) == 0 then redis.call('ZREM', jobs, oldest) end
   end

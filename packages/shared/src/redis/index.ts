@@ -8,6 +8,6 @@ export {
   redisReady,
 } from './connect.ts';
 export { type Keys, keysOf } from './keys.ts';
-export { FULL_SHARE, memoryShare, parseMemoryShare } from './memory.ts';
+export { FULL_SHARE, memoryShare, parseMemory, type RedisMemory, readMemory } from './memory.ts';
 export { isRedisOutage } from './outage.ts';
 export { defineScript, type Script } from './script.ts';

@@ -20,6 +20,10 @@ export interface Keys {
   readonly deadlines: string;
   /** Ids of all jobs of a tenant, in order of id and so of creation. */
   jobsOf(tenant: TenantId): string;
+  /** Tenants that have jobs. */
+  readonly tenants: string;
+  /** Exists while a process removes ended jobs because Redis fills. */
+  readonly boundingRecords: string;
   /** Names of all group queues ever used; also the channel that announces a new one. */
   readonly groups: string;
   /** Estimated engine ms of the waiting jobs of a group, by priority class. */
@@ -112,6 +116,8 @@ export function keysOf(namespace: string): Keys {
     runningOf: (tenant) => `${prefix}:running:${tenant}`,
     deadlines: `${prefix}:deadlines`,
     jobsOf: (tenant) => `${prefix}:jobs:${tenant}`,
+    tenants: `${prefix}:tenants`,
+    boundingRecords: `${prefix}:bounding-records`,
     groups: `${prefix}:groups`,
     load: (queue) => `${prefix}:load:${queue}`,
     loadOf: (tenant) => `${prefix}:load-of:${tenant}`,
