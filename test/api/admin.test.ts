@@ -6,6 +6,7 @@ import { API_KEY, type ApiWorld, apiWorld, problemOf } from '../support/api-worl
 import { chromiumPath, launchBrowser, openPage } from '../support/browser.ts';
 import { keyHolder } from '../support/key-holder.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
+import { retireIdle } from '../support/retired-groups.ts';
 
 const GROUP = 'diffusion.tiny@1.64x64';
 const basic = (user: string, password: string): string =>
@@ -92,6 +93,21 @@ describe('board', () => {
     for (let size = 16; size <= 128; size += 8) await world.post({ width: size, height: 64 });
     expect(await queuesOf(world)).toHaveLength(15);
     expect(await connections()).toBe(before);
+  });
+
+  test('The board forgets a group that was retired, and shows it again with its next job', async () => {
+    const world = await apiWorld(server.url);
+    const other = 'diffusion.tiny@1.96x64';
+    await world.post();
+    const { id } = await world.post({ width: 96 });
+    expect((await queuesOf(world)).sort()).toEqual([GROUP, other]);
+    await world.ask('DELETE', `/v1/jobs/${id}`);
+    await retireIdle(world.parts, [other]);
+    expect(await queuesOf(world)).toEqual([GROUP]);
+    const listed = (await (await world.ask('GET', '/v1/queues')).json()) as { data: { name: string }[] };
+    expect(listed.data.map(({ name }) => name)).toEqual([GROUP]);
+    await world.post({ width: 96 });
+    expect((await queuesOf(world)).sort()).toEqual([GROUP, other]);
   });
 
   test('The queue board is read-only', async () => {

@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { Streams } from '../../apps/api/src/limits/streams.ts';
-import { type Clock, DEFAULT_LIMITS, systemClock } from '../../packages/shared/src/index.ts';
+import {
+  type Clock,
+  DEFAULT_LIMITS,
+  DEFAULT_TENANT,
+  systemClock,
+  type TenantId,
+} from '../../packages/shared/src/index.ts';
 import { redisNow } from '../../packages/shared/src/redis/index.ts';
 import { type ApiWorld, apiWorld, jobOf, PUBLIC_URL, problemOf } from '../support/api-world.ts';
 import { keyHolder } from '../support/key-holder.ts';
@@ -39,6 +45,40 @@ async function expectRefusal(response: Response): Promise<void> {
   expect(retry).toBeGreaterThanOrEqual(1);
   expect(retry).toBeLessThanOrEqual(60);
 }
+
+describe('groups', () => {
+  test('A tenant that uses as many groups as it may is refused another one, and keeps those that it uses', async () => {
+    const world = await worldAt100({ maxGroups: 2 });
+    const { ask } = await keyHolder(world, 'acme');
+    const statusOf = async (input: object): Promise<number> =>
+      (await ask('POST', '/v1/jobs', drawing(input))).status;
+    expect(await statusOf({ width: 32 })).toBe(202);
+    expect(await statusOf({ width: 40 })).toBe(202);
+    const refused = await ask('POST', '/v1/jobs', drawing({ width: 48 }));
+    const problem = await problemOf(refused.clone());
+    await expectRefusal(refused);
+    expect(problem.detail).toContain('2 combinations of model and picture size within 60 minutes');
+    expect(await statusOf({ width: 40 })).toBe(202);
+    const nodes = [32, 48].map((width, i) => ({
+      id: `n${i}`,
+      type: 'text-to-image',
+      input: { prompt: 'x', width },
+    }));
+    expect((await ask('POST', '/v1/jobs', { type: 'workflow', nodes })).status).toBe(429);
+    expect((await world.parts.redis.smembers(world.parts.keys.groups)).length).toBe(2);
+    const other = await keyHolder(world, 'umbra');
+    expect((await other.ask('POST', '/v1/jobs', drawing({ width: 48 }))).status).toBe(202);
+  });
+
+  test('A group that a tenant no longer uses makes room for another one', async () => {
+    const world = await worldAt100({ maxGroups: 1 });
+    await world.post({ width: 32 });
+    const groups = world.parts.keys.groupsOf(DEFAULT_TENANT as TenantId);
+    await world.parts.redis.zadd(groups, 1, 'diffusion.tiny@1.32x64');
+    await world.post({ width: 40 });
+    expect(await world.parts.redis.zrange(groups, '0', '-1')).toEqual(['diffusion.tiny@1.40x64']);
+  });
+});
 
 describe('budget of engine seconds', () => {
   test('The estimated cost of a job is taken from the budget, which every answer shows', async () => {

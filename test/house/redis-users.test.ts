@@ -61,7 +61,7 @@ test('The worker may use the keys of jobs and queues, and none of API keys, webh
 });
 
 /** Names in keysOf() of what is a channel and not a key. */
-const CHANNELS = ['changed', 'cancel'];
+const CHANNELS = ['changed', 'cancel', 'retiredGroups'];
 /** Names in keysOf() of what no worker reads or writes. A new key belongs here, or into the list of the worker in users.acl. */
 const API_ONLY = [
   ...['abandoned', 'apiKey', 'apiKeys', 'attempts', 'audit', 'boundingRecords', 'delivery', 'file'],

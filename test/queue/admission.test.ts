@@ -230,7 +230,7 @@ test('A job that is handed back or recovered keeps its class and its place', asy
 test('A tenant at its limit of jobs is refused until one of them ends', async () => {
   const world = await admissionWorld();
   for (let i = 0; i < 3; i++) await world.enter({ maxJobs: 3 });
-  expect(await world.ask({ maxJobs: 3 })).toEqual({ code: 'too-many', jobs: 3, of: 'live' });
+  expect(await world.ask({ maxJobs: 3 })).toEqual({ code: 'too-many', count: 3, of: 'live' });
   expect(await world.ask({ maxJobs: 3, tenant: tenant('other') })).toMatchObject({ code: 'admitted' });
   await world.serve(1);
   expect(await world.ask({ maxJobs: 3 })).toMatchObject({ code: 'admitted' });

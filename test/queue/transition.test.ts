@@ -204,6 +204,20 @@ test('The list of a tenant forgets jobs whose records have expired, and expires 
   expect(await world.redis.pttl(jobs)).toBeGreaterThan(50_000);
 });
 
+test('The list of a tenant also forgets vanished jobs that are newer than one that still waits', async () => {
+  const world = await queueWorld(server.url);
+  const jobs = world.keys.jobsOf(newJob().tenant);
+  const waiting = await world.submit();
+  await world.redis.hset(world.keys.record(waiting), 'created_at', 1);
+  const vanished = await Promise.all(Array.from({ length: 30 }, () => world.submit()));
+  await world.redis.del(...vanished.map((id) => world.keys.record(id)));
+  const newer = await Promise.all(Array.from({ length: 100 }, () => world.submit()));
+  const listed = await world.redis.zrange(jobs, '0', '-1');
+  expect(listed).toEqual(expect.arrayContaining([waiting, ...newer]));
+  // Which ones are looked up is chosen at random; on average less than one is left.
+  expect(listed.length - 101).toBeLessThan(15);
+});
+
 test('A finished record expires after its retention, an unfinished one never', async () => {
   const world = await queueWorld(server.url);
   const { id } = await jobIn(world, 'running');

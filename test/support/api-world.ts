@@ -40,7 +40,13 @@ import {
   type WorkerStatus,
 } from '../../packages/shared/src/index.ts';
 import { openObjectStore } from '../../packages/shared/src/objects/index.ts';
-import { type Claim, Claimer, GroupQueues, WorkflowRunner } from '../../packages/shared/src/queue/index.ts';
+import {
+  type Claim,
+  Claimer,
+  GROUP_IDLE_MS,
+  GroupQueues,
+  WorkflowRunner,
+} from '../../packages/shared/src/queue/index.ts';
 import { RecordStore } from '../../packages/shared/src/records/index.ts';
 import type { Redis } from '../../packages/shared/src/redis/index.ts';
 import { freshKeys, testRedis } from './redis.ts';
@@ -135,7 +141,17 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     bodyReads: new BodyReads(clock),
     maxUploadBytes: 1_000_000,
     linkSecret: LINK_SECRET,
-    ...admissionParts({ redis, keys, queues, fleet, clock, maxWaitMs: 600_000, ...changes }),
+    ...admissionParts({
+      redis,
+      keys,
+      queues,
+      fleet,
+      clock,
+      maxWaitMs: 600_000,
+      maxGroups: 256,
+      groupIdleMs: GROUP_IDLE_MS,
+      ...changes,
+    }),
     keyStore,
     audit,
     webhooks: openWebhooks(redis, {

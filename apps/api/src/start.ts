@@ -48,6 +48,7 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
       ...parts,
       everyMs: JANITOR_EVERY_MS,
       reconcileEveryMs: RECONCILE_EVERY_MS,
+      groupIdleMs: parts.groupIdleMs,
       onExpired: countExpired(parts.metrics),
     });
     const roles = config.LEHR_ROLES.split(',');

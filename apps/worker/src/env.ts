@@ -33,6 +33,7 @@ const WORKER_ENV = envSchema(
   'LEHR_LEASE_MS',
   'LEHR_DRAIN_S',
   'LEHR_MAX_RUN_S',
+  'LEHR_GROUP_IDLE_H',
   'LEHR_EC2_METADATA_URL',
 );
 export type WorkerConfig = z.output<typeof WORKER_ENV>;

@@ -21,6 +21,7 @@ const AUDIO_THREADS = 2;
 /** Audio files decoded at the same time, each by a process with one thread. */
 const DECODINGS = 2;
 const MB = 1_000_000;
+const HOUR_MS = 3_600_000;
 /** Renewals per lease: several may fail before a lease is lost. */
 const RENEWALS_PER_LEASE = 6;
 
@@ -76,6 +77,7 @@ export async function openParts(
       ...WORKER_TIMES,
       renewEveryMs: Math.ceil(config.LEHR_LEASE_MS / RENEWALS_PER_LEASE),
       maxRunMs: config.LEHR_MAX_RUN_S * 1000,
+      groupIdleMs: Math.ceil(config.LEHR_GROUP_IDLE_H * HOUR_MS),
     },
     observe,
   };

@@ -129,6 +129,7 @@ export class QueueSide {
       keys,
       worker: id,
       onGroup: (queue) => this.#groups.add(queue) && this.#intake.look(),
+      onRetired: (queue) => this.#groups.remove(queue),
       onCancel: (job) => this.#cancel(job),
       onReconnect: () => void this.reloadGroups(),
     });
@@ -257,6 +258,7 @@ function newJanitor({
     log,
     everyMs: times.janitorEveryMs,
     reconcileEveryMs: times.reconcileEveryMs,
+    groupIdleMs: times.groupIdleMs,
     onExpired: (job) => observe.expired(job),
   });
 }

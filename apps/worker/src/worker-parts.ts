@@ -1,7 +1,7 @@
 /** The parts that a worker is built from. */
 import type { Clock, JobState, Log, Registry, Task, WorkerId } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
-import type { GroupQueues, Repricer } from '@lehr/shared/queue';
+import { GROUP_IDLE_MS, type GroupQueues, type Repricer } from '@lehr/shared/queue';
 import type { JobRecord, RecordStore } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import type { AudioProcessor, DecodeObserver } from './audio/audio-processor.ts';
@@ -44,6 +44,8 @@ export interface WorkerTimes {
   readonly storeAttemptMs: number;
   /** A job that runs longer fails. */
   readonly maxRunMs: number;
+  /** A group that is idle for so long is retired. */
+  readonly groupIdleMs: number;
   /** The first pause of a worker in quarantine. */
   readonly quarantineMs: number;
   /** A worker that is idle for so long although jobs wait for it exits. */
@@ -61,6 +63,7 @@ export const WORKER_TIMES: WorkerTimes = {
   storeRetryMs: 60_000,
   storeAttemptMs: 30_000,
   maxRunMs: 3_600_000,
+  groupIdleMs: GROUP_IDLE_MS,
   quarantineMs: 60_000,
   maxIdleMs: 60_000,
 };

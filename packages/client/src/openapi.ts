@@ -2440,7 +2440,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Every group that has had a job. */
+            /** @description Every group that has had a job recently. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;

@@ -1,6 +1,6 @@
 /**
  * bull-board at /admin/queues, read-only: jobs are cancelled through the API, which keeps their records correct. There is one
- * BullMQ Queue per group over the API's connection; the groups are read on each request, so new ones appear without a restart.
+ * BullMQ Queue per group over the API's connection; the groups are read on each request, so new ones appear and retired ones go.
  */
 import { createBullBoard } from '@bull-board/api';
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
@@ -36,7 +36,7 @@ export function mountBoard(app: Api, parts: ApiParts): void {
       },
     },
   });
-  const added = new Set<string>();
+  const shown = new Map<string, Queue>();
 
   app.use(
     '/admin/*',
@@ -54,11 +54,20 @@ export function mountBoard(app: Api, parts: ApiParts): void {
     csrf({ origin: (origin, c) => [new URL(c.req.url).origin, new URL(publicUrl).origin].includes(origin) }),
   );
   app.get(`${PATH}/`, (c) => c.redirect(PATH, 308));
-  app.use(`${PATH}/api/*`, async function addNewGroups(_, next) {
-    for (const name of await redis.smembers(keys.groups)) {
-      if (added.has(name)) continue;
-      added.add(name);
-      board.addQueue(new BullMQAdapter(openQueue(name, redis, keys), { readOnlyMode: true }));
+  app.use(`${PATH}/api/*`, async function refreshGroups(_, next) {
+    const groups = new Set(await redis.smembers(keys.groups));
+    for (const name of groups) {
+      if (shown.has(name)) continue;
+      const queue = openQueue(name, redis, keys);
+      shown.set(name, queue);
+      board.addQueue(new BullMQAdapter(queue, { readOnlyMode: true }));
+    }
+    for (const [name, queue] of shown) {
+      if (groups.has(name)) continue;
+      shown.delete(name);
+      board.removeQueue(name);
+      // Its listeners on the shared connection go with it.
+      void queue.close().catch(() => {});
     }
     await next();
   });

@@ -21,10 +21,12 @@ export interface AdmissionOptions {
   readonly fleet: FleetView;
   readonly clock: Clock;
   readonly maxWaitMs: number;
+  readonly maxGroups: number;
+  readonly groupIdleMs: number;
 }
 
 export const admissionParts = (options: AdmissionOptions): AdmissionParts => {
-  const { redis, keys, queues, fleet, clock, maxWaitMs } = options;
+  const { redis, keys, queues, fleet, clock, maxWaitMs, maxGroups, groupIdleMs } = options;
   return {
     admitter: new Admitter(redis, keys, queues),
     quotas: new Quotas(redis, keys, clock),
@@ -33,6 +35,8 @@ export const admissionParts = (options: AdmissionOptions): AdmissionParts => {
     recordRoom: new RecordRoom(redis, keys, clock),
     streams: new Streams(),
     maxWaitMs,
+    maxGroups,
+    groupIdleMs,
     clock,
   };
 };

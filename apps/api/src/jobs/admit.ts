@@ -18,6 +18,9 @@ export interface AdmitParts {
   /** A job that would wait longer is refused. */
   readonly maxWaitMs: number;
   readonly recordRoom: RecordRoom;
+  /** Groups that a tenant may use within `groupIdleMs`, the time after which an idle group is retired. */
+  readonly maxGroups: number;
+  readonly groupIdleMs: number;
   readonly clock: Clock;
 }
 
@@ -25,6 +28,8 @@ export interface AdmitParts {
 export interface PricedJob {
   readonly id: JobId;
   readonly queue: string;
+  /** The queue, or those of all nodes of a workflow. */
+  readonly groups: readonly string[];
   /** `name@version`. */
   readonly model: string;
   readonly priority: PriorityClass;
@@ -80,6 +85,7 @@ export async function admitJob(
     maxQueued: limits.max_queued,
     weight: limits.weight,
     ownBacklog: await ownBacklogOf(parts, limits, job.entries?.map((each) => each.model) ?? [job.model]),
+    groups: { names: job.groups, max: parts.maxGroups, withinMs: parts.groupIdleMs },
     // A job that cannot start before its deadline is refused now instead of expiring later.
     maxWaitMs: Math.min(maxWaitMs, Math.max(0, deadlineMs - cost)),
     ...ahead,
@@ -92,7 +98,9 @@ export async function admitJob(
     case 'adopted':
       return { admission };
     case 'too-many':
-      throw quotas.tooMany(caller, admission.jobs, admission.of);
+      throw admission.of === 'groups'
+        ? quotas.tooManyGroups(parts.maxGroups, parts.groupIdleMs)
+        : quotas.tooMany(caller, admission.count, admission.of);
     case 'own-backlog':
       throw quotas.ownBacklog(caller, admission.waitingMs);
     case 'overloaded':

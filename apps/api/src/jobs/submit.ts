@@ -54,7 +54,8 @@ export async function submitJob(
   const { deadline_s, metadata } = request;
   const deadlineMs = deadline_s === undefined ? undefined : deadline_s * 1000;
   const { type, model, queue, cost, input, workflow, entries } = resolved;
-  const priced = { id, queue, model, priority, cost, deadlineMs, entries };
+  const groups = workflow ? workflow.nodes.map((node) => node.queue) : [queue];
+  const priced = { id, queue, groups, model, priority, cost, deadlineMs, entries };
   await checkRoom(parts, caller, resolved.attachments, identity);
   const { admission, quota } = await admitJob(parts, caller, priced, identity);
   if (admission.code !== 'admitted') {

@@ -115,6 +115,17 @@ export class Quotas {
     return this.#penalize(keyId, `This tenant may have ${limit} ${what} and has ${jobs}.`, quota, PENALTY_MS);
   }
 
+  /**
+   * The error for a tenant that uses as many groups as it may; one that it no longer uses is freed after `idleMs`. Jobs of
+   * its other groups are admitted, so the key is not kept waiting.
+   */
+  tooManyGroups(limit: number, idleMs: number): QuotaError {
+    const message =
+      `This tenant may use ${limit} combinations of model and picture size within ${Math.ceil(idleMs / 60_000)} minutes. ` +
+      'Use one of the same sizes again, or wait until one of them has not been used for that long.';
+    return new QuotaError(message, { limit, remaining: 0, resetS: JOB_SLOT_RETRY_S });
+  }
+
   /** The error for a tenant whose waiting jobs cost as much as they may. */
   ownBacklog({ keyId, limits }: Caller, waitingMs: number): QuotaError {
     const percent = Math.round((limits.max_backlog_share ?? 1) * 100);

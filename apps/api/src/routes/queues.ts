@@ -30,7 +30,7 @@ const route = createRoute({
   middleware: requires('read'),
   responses: {
     200: {
-      description: 'Every group that has had a job.',
+      description: 'Every group that has had a job recently.',
       content: { 'application/json': { schema: QueueListSchema } },
     },
     ...problemsWithKey(),

@@ -1,4 +1,4 @@
-/** The announcements that a worker subscribes to: new group queues, and cancels of jobs that it runs. */
+/** The announcements that a worker subscribes to: new and retired group queues, and cancels of jobs that it runs. */
 import type { JobId, WorkerId } from '@lehr/shared';
 import type { Keys, Redis } from '@lehr/shared/redis';
 
@@ -7,6 +7,7 @@ export interface AnnouncementsOptions {
   readonly keys: Keys;
   readonly worker: WorkerId;
   readonly onGroup: (queue: string) => void;
+  readonly onRetired: (queue: string) => void;
   readonly onCancel: (job: JobId) => void;
   /** The connection was lost and is up again; announcements in between were missed. */
   readonly onReconnect: () => void;
@@ -14,11 +15,12 @@ export interface AnnouncementsOptions {
 
 /** Resolves when the subscription is active. */
 export async function subscribeToAnnouncements(options: AnnouncementsOptions): Promise<void> {
-  const { subscriber, keys, worker, onGroup, onCancel, onReconnect } = options;
+  const { subscriber, keys, worker, onGroup, onRetired, onCancel, onReconnect } = options;
   subscriber.on('message', (channel: string, text: string) => {
     if (channel === keys.groups) onGroup(text);
+    else if (channel === keys.retiredGroups) onRetired(text);
     else onCancel(text as JobId);
   });
   subscriber.on('ready', onReconnect);
-  await subscriber.subscribe(keys.groups, keys.cancel(worker));
+  await subscriber.subscribe(keys.groups, keys.retiredGroups, keys.cancel(worker));
 }

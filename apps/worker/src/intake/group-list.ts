@@ -1,4 +1,4 @@
-/** The group queues that this worker serves. A new group is announced when its first job is added. */
+/** The group queues that this worker serves. New and retired groups are announced. */
 import type { Keys, Redis } from '@lehr/shared/redis';
 
 export class GroupList {
@@ -6,6 +6,8 @@ export class GroupList {
   readonly #keys: Keys;
   readonly #serves: (group: string) => boolean;
   #names: readonly string[] = [];
+  /** For each list that was asked for, the announcements since then: the list may be older than they are. */
+  readonly #loads = new Set<Map<string, 'new' | 'retired'>>();
 
   constructor(redis: Redis, keys: Keys, serves: (group: string) => boolean) {
     this.#redis = redis;
@@ -19,13 +21,34 @@ export class GroupList {
 
   /** Reads the whole list: at the start, and after a reconnect, since announcements may have been missed. */
   async load(): Promise<void> {
-    this.#names = (await this.#redis.smembers(this.#keys.groups)).filter(this.#serves);
+    const announced = new Map<string, 'new' | 'retired'>();
+    this.#loads.add(announced);
+    try {
+      const listed = new Set(await this.#redis.smembers(this.#keys.groups));
+      for (const [group, change] of announced) {
+        if (change === 'new') listed.add(group);
+        else listed.delete(group);
+      }
+      this.#names = [...listed].filter(this.#serves);
+    } finally {
+      this.#loads.delete(announced);
+    }
   }
 
   /** Returns true when the group is new here and served. */
   add(group: string): boolean {
+    this.#note(group, 'new');
     if (this.#names.includes(group) || !this.#serves(group)) return false;
     this.#names = [...this.#names, group];
     return true;
+  }
+
+  remove(group: string): void {
+    this.#note(group, 'retired');
+    this.#names = this.#names.filter((name) => name !== group);
+  }
+
+  #note(group: string, change: 'new' | 'retired'): void {
+    for (const announced of this.#loads) announced.set(group, change);
   }
 }

@@ -28,6 +28,8 @@ export interface AdmissionRequest {
   readonly weight: number;
   /** Absent: any number. */
   readonly ownBacklog?: OwnBacklog | undefined;
+  /** Absent: the tenant may use any number of group queues. */
+  readonly groups?: GroupLimit | undefined;
   /** Refuse when the job would wait longer than this. */
   readonly maxWaitMs: number;
   /** Workers that serve the group now. */
@@ -46,6 +48,15 @@ export interface OwnBacklog {
   readonly maxMs: number;
   /** The models that these workers serve, and the share of the model's waiting jobs that they will run. */
   readonly shares: ReadonlyMap<string, number>;
+}
+
+/** How many group queues a tenant may use: each one has its own keys until it is retired. */
+export interface GroupLimit {
+  /** The group queue of the job; of a workflow, those of all its nodes. */
+  readonly names: readonly string[];
+  /** How many different ones the tenant may use within `withinMs`. */
+  readonly max: number;
+  readonly withinMs: number;
 }
 
 /** What the wait of a job depends on. */
@@ -89,10 +100,13 @@ export type Admission =
   /** An earlier request made the job: `replay` by its idempotency key, `adopted` because that request got no answer. */
   | { readonly code: 'replay' | 'adopted'; readonly id: JobId }
   | { readonly code: 'mismatch' }
-  | { readonly code: 'too-many'; readonly jobs: number; readonly of: 'live' | 'queued' }
+  | { readonly code: 'too-many'; readonly count: number; readonly of: TenantLimit }
   /** Engine ms of the tenant that wait for the workers of the group; with this job they would be above `ownBacklog.maxMs`. */
   | { readonly code: 'own-backlog'; readonly waitingMs: number }
   | { readonly code: 'overloaded'; readonly waitMs: number };
+
+/** What a tenant may have too many of: unfinished jobs, waiting jobs, group queues. */
+export type TenantLimit = 'live' | 'queued' | 'groups';
 
 export class Admitter {
   readonly #redis: Redis;
@@ -126,6 +140,7 @@ export class Admitter {
         this.#keys.fairTags(queue, priority),
         this.#keys.record(job.id),
         this.#keys.loadOf(tenant),
+        this.#keys.groupsOf(tenant),
       ],
       [
         job.id,
@@ -145,6 +160,9 @@ export class Admitter {
         duplicate ? (duplicate.isRetry ? 'held' : 'unanswered') : '',
         duplicate?.maxHeld ?? UNLIMITED,
         job.ownBacklog?.maxMs ?? UNLIMITED,
+        job.groups?.max ?? UNLIMITED,
+        job.groups?.withinMs ?? 0,
+        [...new Set(job.groups?.names)].join(' '),
         ...[...(job.ownBacklog?.shares ?? [])].flat(),
       ],
     );
@@ -195,7 +213,7 @@ function parseReply([code, first, second, id, now]: Reply): Admission {
     case 'mismatch':
       return { code };
     case 'too-many':
-      return { code, jobs: Number(first), of: second as 'live' | 'queued' };
+      return { code, count: Number(first), of: second as TenantLimit };
     case 'own-backlog':
       return { code, waitingMs: Number(first) };
     case 'overloaded':

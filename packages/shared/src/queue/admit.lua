@@ -12,6 +12,7 @@
 -- KEYS[10] <prefix>:fair:<queue>:<class>  fair queueing: the start tag of each tenant's next job, where it is past the virtual time
 -- KEYS[11] <prefix>:record:<job id>
 -- KEYS[12] <prefix>:load-of:<tenant>   estimated engine ms of the tenant's waiting jobs, by model
+-- KEYS[13] <prefix>:groups-of:<tenant>   group queues that the tenant used recently; only when ARGV[20] is given
 -- ARGV[1]  job id
 -- ARGV[2]  tenant
 -- ARGV[3]  class, then the more urgent classes, separated by spaces: 'standard interactive'
@@ -27,8 +28,10 @@
 -- ARGV[15] '': the request adopts no job; 'unanswered': the job of an equal request that got no answer; 'held': also that of an
 --          equal request that still waits for its answer
 -- ARGV[16] how many equal requests may wait for their answers; the next one adopts the job of the oldest
--- ARGV[17] engine ms of the tenant that may wait for the workers of the group; then the models that these workers serve, each with
---          the share of its waiting jobs that they will run
+-- ARGV[17] engine ms of the tenant that may wait for the workers of the group
+-- ARGV[18] how many group queues the tenant may use within ARGV[19] ms; ARGV[20] those of this job, separated by spaces, '' without
+--          such a limit
+-- ARGV[21] and following: the models that these workers serve, each with the share of its waiting jobs that they will run
 --
 -- Returns {code, ...}:
 --   {'admitted', score, start tag, job id, now}   the job is reserved in live:<tenant>, and the idempotency key is bound to its id:
@@ -37,7 +40,7 @@
 --   {'pending', job id}          same id, or same key and request; admitted, not stored yet
 --   {'mismatch'}                 the key was used for another request
 --   {'adopted', job id}          the job of an equal request that got no answer
---   {'too-many', jobs, 'live' or 'queued'}   the tenant has reached this limit
+--   {'too-many', count, 'live', 'queued' or 'groups'}   the tenant has reached this limit
 --   {'own-backlog', ms}          the tenant has this much waiting, and may not have this job as well
 --   {'overloaded', ms}           the job would wait this long, by the place that fair queueing gives it
 --
@@ -86,7 +89,7 @@ if queued >= tonumber(ARGV[13]) then return { 'too-many', queued, 'queued' } end
 -- Processes of an older version do not subtract what has started: without a waiting job there is no load.
 if queued <= 0 then redis.call('DEL', KEYS[12]) end
 local own_ms = 0
-for i = 18, #ARGV, 2 do
+for i = 21, #ARGV, 2 do
   own_ms = own_ms + ARGV[i + 1] * tonumber(redis.call('HGET', KEYS[12], ARGV[i]) or 0)
 end
 -- One job may cost more than the limit.
@@ -96,6 +99,22 @@ local start, score, ahead_ms =
   fair_place(KEYS[3], KEYS[10], KEYS[4], KEYS[2], tonumber(ARGV[10]), classes, tenant, cost)
 local wait = wait_ms(ahead_ms, cost, tonumber(ARGV[14]), tonumber(ARGV[11]), tonumber(ARGV[7]))
 if wait > tonumber(ARGV[6]) then return { 'overloaded', math.ceil(wait) } end
+
+if ARGV[20] ~= '' then
+  local added = {}
+  for group in string.gmatch(ARGV[20], '%S+') do
+    if redis.call('ZADD', KEYS[13], now, group) == 1 then added[#added + 1] = group end
+  end
+  if #added > 0 then
+    redis.call('ZREMRANGEBYSCORE', KEYS[13], '-inf', now - tonumber(ARGV[19]))
+    local groups = redis.call('ZCARD', KEYS[13])
+    if groups > tonumber(ARGV[18]) then
+      redis.call('ZREM', KEYS[13], unpack(added))
+      return { 'too-many', groups - #added, 'groups' }
+    end
+  end
+  redis.call('PEXPIRE', KEYS[13], ARGV[19])
+end
 
 local class = string.match(classes, '^%S+')
 local first = tonumber(ARGV[10])

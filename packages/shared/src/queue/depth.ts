@@ -17,7 +17,7 @@ export interface GroupDepth {
 
 const COMMANDS_PER_QUEUE = 4 + PRIORITY_CLASSES.length;
 
-/** The depth of every group queue ever used, in order of name. Two round trips, whatever the number of jobs. */
+/** The depth of every group queue, in order of name. Two round trips, whatever the number of jobs. */
 export async function readDepths(redis: Redis, keys: Keys, queues: GroupQueues): Promise<GroupDepth[]> {
   const names = (await redis.smembers(keys.groups)).sort();
   if (names.length === 0) return [];

@@ -15,6 +15,9 @@ export const DEFAULT_LEASE_TIMES: LeaseTimes = { leaseMs: 30_000, stalledCheckMs
 /** How often a lease of a job may run out before BullMQ gives the job up (the record's attempts are capped as well). */
 const MAX_STALLED_COUNT = 5;
 
+/** The queues are forgotten at this many: callers choose the groups, and most of them are retired sooner or later. */
+const MAX_KNOWN = 1000;
+
 /** Group queues by name, all over one connection. */
 export class GroupQueues {
   readonly #redis: Redis;
@@ -51,6 +54,8 @@ export class GroupQueues {
   of(name: string): GroupQueue {
     let queue = this.#known.get(name);
     if (!queue) {
+      // They hold no state.
+      if (this.#known.size >= MAX_KNOWN) this.#known.clear();
       const backend = this.#root.forQueue(name) as RedisQueueBackend;
       queue = new GroupQueue(backend, this.#redis, name, this.#times.leaseMs);
       this.#known.set(name, queue);

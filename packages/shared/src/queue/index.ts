@@ -3,8 +3,10 @@ export {
   type AdmissionRequest,
   Admitter,
   type DuplicateRequest,
+  type GroupLimit,
   type Idempotency,
   type OwnBacklog,
+  type TenantLimit,
 } from './admission.ts';
 export { Claimer, type ClaimerOptions, type GroupHead } from './claim.ts';
 export { type GroupDepth, type GroupLoads, meanWaitingCost, readDepths, readLoads } from './depth.ts';
@@ -14,6 +16,7 @@ export { Janitor, type JanitorOptions } from './janitor.ts';
 export { Leases, type LeasesOptions } from './leases.ts';
 export { expireOverdue, requeueLost } from './reconciler.ts';
 export { BUDGET_LUA, type Repriced, Repricer } from './reprice.ts';
+export { GROUP_IDLE_MS, retireIdleGroups } from './retire.ts';
 export { reviewUnreadable } from './review-unreadable.ts';
 export { bullPriority, CLASS_SPAN, classOfScore, firstScore } from './score.ts';
 export { recoverStalled } from './stalled.ts';

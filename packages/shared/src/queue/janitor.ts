@@ -10,6 +10,7 @@ import { Failures } from './failures.ts';
 import type { GroupQueues } from './group-queues.ts';
 import { JanitorLock } from './janitor-lock.ts';
 import { expireOverdue, requeueLost } from './reconciler.ts';
+import { retireIdleGroups } from './retire.ts';
 import { reviewUnreadable } from './review-unreadable.ts';
 import { recoverStalled } from './stalled.ts';
 import { WorkflowRunner } from './workflow-runner.ts';
@@ -25,6 +26,8 @@ export interface JanitorOptions {
   readonly everyMs: number;
   /** Between two searches for records without a job; they read every live record. */
   readonly reconcileEveryMs: number;
+  /** How long a group must be idle until it is retired; an hour by default. */
+  readonly groupIdleMs?: number;
   /** Called for every waiting job that this janitor expired: no worker reports its end. */
   readonly onExpired?: (job: JobRecord) => void;
 }
@@ -76,6 +79,7 @@ export class Janitor {
     await failures.try(() => this.#recoverStalled());
     await failures.try(() => this.#expireOverdue(signal));
     await failures.try(() => this.#workflows.sweep(signal));
+    await failures.try(() => this.#retireIdleGroups(signal));
     if (!signal?.aborted && (await this.#reconcileIsDue())) {
       await failures.try(() => this.#requeueLost(signal));
       await failures.try(() => this.#reviewUnreadable());
@@ -94,6 +98,12 @@ export class Janitor {
     const expired = await expireOverdue(redis, keys, queues, records, await redisNow(redis), signal);
     if (expired.length > 0) log.info({ jobs: expired.map(({ id }) => id) }, 'jobs expired in the queue');
     for (const job of expired) onExpired?.(job);
+  }
+
+  async #retireIdleGroups(signal: AbortSignal | undefined): Promise<void> {
+    const { redis, keys, groupIdleMs, log } = this.#options;
+    const retired = await retireIdleGroups(redis, keys, await redisNow(redis), groupIdleMs, signal);
+    if (retired.length > 0) log.info({ groups: retired }, 'idle groups were retired');
   }
 
   async #requeueLost(signal: AbortSignal | undefined): Promise<void> {

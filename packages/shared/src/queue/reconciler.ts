@@ -4,6 +4,7 @@ import { isTerminal, type JobRecord, type RecordStore } from '../records/index.t
 import type { Keys, Redis } from '../redis/index.ts';
 import { Failures } from './failures.ts';
 import type { GroupQueues } from './group-queues.ts';
+import { listGroups } from './retire.ts';
 import { firstScore } from './score.ts';
 import { WORKFLOW_QUEUE } from './workflow-runner.ts';
 
@@ -68,10 +69,14 @@ async function lostAmong(parts: SearchParts, ids: readonly JobId[], now: number)
   if (workflows.length > 0) {
     await redis.zadd(keys.workflows, 'NX', ...workflows.flatMap(({ id }) => [now, id]));
   }
-  return withoutJob(
-    parts,
-    unfinished.filter(({ workflow }) => !workflow),
+  const queued = unfinished.filter(({ workflow }) => !workflow);
+  // Recovery and workers look at listed groups only, and the group of a lost job was empty, so it may have been retired.
+  await listGroups(
+    redis,
+    keys,
+    queued.map(({ queue }) => queue),
   );
+  return withoutJob(parts, queued);
 }
 
 /** Drops live ids without a record: it was deleted, or its process died between admission and writing it. */

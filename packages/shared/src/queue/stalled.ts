@@ -1,5 +1,5 @@
 /**
- * Recovery for every group queue ever used, also those that no live worker serves: a job whose lease ran out goes
+ * Recovery for every group queue, also those that no live worker serves: a job whose lease ran out goes
  * back to its place in the queue, and its record back to queued.
  */
 import type { JobId } from '../ids.ts';

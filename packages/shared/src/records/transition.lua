@@ -34,6 +34,8 @@ local EVENTS_KEPT = 512
 local UNENDED_MS = 30 * 24 * 3600000
 -- A job that was queued, perhaps started, and ended has at most this rev; any other change makes it higher.
 local PLAIN_REVS = 3
+-- Jobs of a tenant's list that are looked up at random.
+local LISTED_PROBED = 4
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -56,7 +58,9 @@ end
 -- model; admission reads both. A workflow costs nothing, its nodes do.
 local function shift_load(queue, priority, tenant, model, cost, sign)
   local ms = sign * tonumber(cost)
-  redis.call('HINCRBYFLOAT', prefix .. ':load:' .. queue, priority, ms)
+  local group = prefix .. ':load:' .. queue
+  -- Sums of floats keep a rest, and the load of a job that was lost may have been removed with its retired group.
+  if tonumber(redis.call('HINCRBYFLOAT', group, priority, ms)) < 0 then redis.call('HDEL', group, priority) end
   if ms == 0 then return end
   local own = prefix .. ':load-of:' .. tenant
   if tonumber(redis.call('HINCRBYFLOAT', own, model, ms)) <= 0 then redis.call('HDEL', own, model) end
@@ -105,14 +109,25 @@ local function set_fields(key, fields)
   if #flat > 0 then redis.call('HSET', key, unpack(flat)) end
 end
 
--- Adds a job to its tenant's list, and removes up to two of the oldest whose records have expired.
+-- Lists a group queue that gets a job. One that was idle may have been retired (queue/retire.lua).
+local function list_group(queue)
+  if redis.call('SADD', prefix .. ':groups', queue) == 0 then return end
+  redis.call('ZADD', prefix .. ':group-looks', now, queue)
+  redis.call('PUBLISH', prefix .. ':groups', queue)
+end
+
+-- Adds a job to its tenant's list, and removes a few jobs whose records have expired: the oldest ones. Behind an old job that
+-- is not finished, others may have expired; then also some at random, so that the list has at most a third more than records.
 local function list_job(id, tenant)
   local jobs = prefix .. ':jobs:' .. tenant
   redis.call('ZADD', jobs, 0, id)
   redis.call('PERSIST', jobs)
   redis.call('SADD', prefix .. ':tenants', tenant)
-  for _, oldest in ipairs(redis.call('ZRANGE', jobs, 0, 1)) do
-    if redis.call('EXISTS', prefix .. ':record:' .. oldest) == 0 then redis.call('ZREM', jobs, oldest) end
+  local oldest = redis.call('ZRANGE', jobs, 0, 1)
+  local created_at = redis.call('HGET', prefix .. ':record:' .. oldest[1], 'created_at')
+  if created_at and now - tonumber(created_at) > retention then oldest = redis.call('ZRANDMEMBER', jobs, LISTED_PROBED) end
+  for _, each in ipairs(oldest) do
+    if redis.call('EXISTS', prefix .. ':record:' .. each) == 0 then redis.call('ZREM', jobs, each) end
   end
 end
 
@@ -139,8 +154,8 @@ local function create(m)
   if m.fields.parent then redis.call('ZADD', prefix .. ':graphs', now, m.fields.parent) end
   if m.fields.graph then
     redis.call('ZADD', prefix .. ':graphs', now, m.id)
-  elseif redis.call('SADD', prefix .. ':groups', m.fields.queue) == 1 then
-    redis.call('PUBLISH', prefix .. ':groups', m.fields.queue)
+  else
+    list_group(m.fields.queue)
   end
   shift_load(m.fields.queue, m.fields.priority, m.fields.tenant, m.fields.model, m.fields.cost, 1)
   announce(m.id, 'queued', 1, EVENT.create, nil, m.fields.hook_events)

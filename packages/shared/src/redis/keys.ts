@@ -24,8 +24,14 @@ export interface Keys {
   readonly tenants: string;
   /** Exists while a process removes ended jobs because Redis fills. */
   readonly boundingRecords: string;
-  /** Names of all group queues ever used; also the channel that announces a new one. */
+  /** Names of all group queues in use or used recently; also the channel that announces a new one. */
   readonly groups: string;
+  /** Group queues, by when the janitor looks next whether they are idle. */
+  readonly groupLooks: string;
+  /** Channel: this group queue was retired. */
+  readonly retiredGroups: string;
+  /** Group queues that a tenant has used recently, by its latest admission. */
+  groupsOf(tenant: TenantId): string;
   /** Estimated engine ms of the waiting jobs of a group, by priority class. */
   load(queue: string): string;
   /** Estimated engine ms of a tenant's waiting jobs, by model (`name@version`). */
@@ -119,6 +125,9 @@ export function keysOf(namespace: string): Keys {
     tenants: `${prefix}:tenants`,
     boundingRecords: `${prefix}:bounding-records`,
     groups: `${prefix}:groups`,
+    groupLooks: `${prefix}:group-looks`,
+    retiredGroups: `${prefix}:groups:retired`,
+    groupsOf: (tenant) => `${prefix}:groups-of:${tenant}`,
     load: (queue) => `${prefix}:load:${queue}`,
     loadOf: (tenant) => `${prefix}:load-of:${tenant}`,
     fair: (queue) => `${prefix}:fair:${queue}`,

@@ -1,0 +1,78 @@
+/**
+ * Retires group queues that are idle (retire.lua). Callers choose the groups, any size of picture makes a new one, so their keys
+ * must go again. Every group has a time at which it is looked at next, so a round costs nothing for groups that are in use.
+ */
+import { readFileSync } from 'node:fs';
+import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
+import { Failures } from './failures.ts';
+
+const RETIRE_LUA = readFileSync(new URL('./retire.lua', import.meta.url), 'utf8');
+/** Without a waiting, running or delayed job for this long, a group is retired. */
+export const GROUP_IDLE_MS = 3_600_000;
+/** Groups per look; finished jobs of a group per call of the script, which takes less than a millisecond. */
+const CHUNK = 100;
+const FINISHED_AT_ONCE = 200;
+
+/** Lists groups, for example of jobs that an older version added; those that are listed already stay as they are. */
+export async function listGroups(redis: Redis, keys: Keys, queues: readonly string[]): Promise<void> {
+  const names = [...new Set(queues)];
+  if (names.length === 0) return;
+  const pipeline = redis.pipeline();
+  for (const name of names) pipeline.sadd(keys.groups, name);
+  const replies = (await pipeline.exec()) ?? [];
+  for (const [i, [error, added]] of replies.entries()) {
+    if (error) throw error;
+    if (added === 1)
+      await redis.pipeline().zadd(keys.groupLooks, 0, names[i]).publish(keys.groups, names[i]).exec();
+  }
+}
+
+/**
+ * Retires the groups that are due to be looked at and idle; returns their names. Ends early when the signal is aborted. A group
+ * that fails does not keep the others from being retired; its error is thrown after them.
+ */
+export async function retireIdleGroups(
+  redis: Redis,
+  keys: Keys,
+  now: number,
+  idleMs: number = GROUP_IDLE_MS,
+  signal?: AbortSignal,
+): Promise<string[]> {
+  await scheduleLooks(redis, keys, now + idleMs);
+  const script = defineScript(redis, 'lehrRetire', RETIRE_LUA);
+  const retired: string[] = [];
+  const failures = new Failures();
+  let failed = 0;
+  while (!signal?.aborted) {
+    const due = await redis.zrangebyscore(keys.groupLooks, '-inf', now, 'LIMIT', failed, CHUNK);
+    for (const queue of due) {
+      const outcome = await failures.try(() => retire(script, keys, queue, idleMs));
+      if (outcome === undefined) failed++;
+      if (outcome === 'retired') retired.push(queue);
+    }
+    if (due.length < CHUNK) break;
+  }
+  failures.throwAny('groups to retire');
+  return retired;
+}
+
+async function retire(script: Script, keys: Keys, queue: string, idleMs: number): Promise<unknown> {
+  for (;;) {
+    const outcome = await script.run(
+      [keys.groups, keys.groupLooks],
+      [keys.prefix, queue, idleMs, FINISHED_AT_ONCE, keys.retiredGroups],
+    );
+    if (outcome !== 'more') return outcome;
+  }
+}
+
+/** Groups of an older version have no time of their next look. */
+async function scheduleLooks(redis: Redis, keys: Keys, at: number): Promise<void> {
+  const [groups, looks] = await Promise.all([redis.scard(keys.groups), redis.zcard(keys.groupLooks)]);
+  if (groups === looks) return;
+  const names = await redis.smembers(keys.groups);
+  for (let i = 0; i < names.length; i += CHUNK) {
+    const flat = names.slice(i, i + CHUNK).flatMap((name) => [at, name]);
+    await redis.zadd(keys.groupLooks, 'NX', ...flat);
+  }
+}
