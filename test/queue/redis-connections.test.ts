@@ -28,10 +28,7 @@ async function client(address: string | RedisAddress, role: ConnectionRole): Pro
   return redis;
 }
 
-/**
- * Resolves with the first value that `attempt` gives without an error. It waits long, because on a busy machine a Sentinel
- * suspects its own clock and does nothing for 30 s (TILT mode).
- */
+/** Resolves with the first value that `attempt` gives without an error. */
 async function eventually<T>(attempt: () => Promise<T>): Promise<T> {
   let value: T | undefined;
   await expect
@@ -125,6 +122,39 @@ test('Connections that know the Sentinels follow a failover to the replica', {
   expect(await message).toBe('hello');
 });
 
+test('A connection that learns of a failover while it asks a Sentinel for the master connects to the new one', async () => {
+  const master = await server();
+  const replica = await server('--replicaof', `127.0.0.1 ${master.port}`);
+  const sentinel = await startSentinel(master.port);
+  const proxy = await tcpProxy(sentinel);
+  const redis = await client({ url: 'redis://primary', sentinels: [`127.0.0.1:${proxy.port}`] }, 'worker');
+  await redis.set('key', 'before');
+  const watcher = await client(`redis://127.0.0.1:${sentinel}`, 'worker');
+  await eventually(async () => {
+    const subscribed = String(await watcher.call('CLIENT', 'LIST')).match(/ sub=1 /g) ?? [];
+    if (subscribed.length === 0) throw new Error('the connection does not listen for failovers yet');
+  });
+  await eventually(async () => {
+    const [state] = (await watcher.call('SENTINEL', 'REPLICAS', 'primary')) as string[][];
+    if (!state?.includes(`${replica.port}`)) throw new Error('the Sentinel does not know the replica yet');
+  });
+  const direct = await client(replica.url, 'worker');
+  await eventually(async () => {
+    if ((await direct.get('key')) !== 'before') throw new Error('the replica is not in step yet');
+  });
+  // Subscribed after the connection and over the same proxy, so that the connection gets the message first.
+  const subscriber = await client(`redis://127.0.0.1:${proxy.port}`, 'subscriber');
+  await subscriber.subscribe('+switch-master');
+  const switched = new Promise((resolve) => subscriber.once('message', resolve));
+
+  proxy.hold();
+  await master.kill();
+  await switched;
+  proxy.release();
+
+  expect(await eventually(() => redis.get('key'))).toBe('before');
+});
+
 /** The Sentinel keeps its state in its configuration file. Returns its port. */
 async function startSentinel(masterPort: number): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'lehr-sentinel-'));
@@ -145,5 +175,8 @@ async function startSentinel(masterPort: number): Promise<number> {
     await ended;
     await rm(folder, { recursive: true, force: true });
   });
+  // On a busy machine a Sentinel suspects its own clock again and again, and each time does nothing for 30 s (TILT mode).
+  const redis = await client(`redis://127.0.0.1:${port}`, 'worker');
+  await redis.call('SENTINEL', 'DEBUG', 'tilt-trigger', '60000', 'tilt-period', '1000');
   return port;
 }

@@ -14,6 +14,9 @@ export interface TcpProxy {
   /** From now on new connections are silent too, until `restore`. */
   silenceAll(): void;
   restore(): void;
+  /** From now on new connections are accepted, and their bytes wait for `release`. */
+  hold(): void;
+  release(): void;
   /** Closes all open connections with a reset. */
   reset(): void;
   /** The server sees the open connections end; the client sees nothing. */
@@ -28,6 +31,8 @@ export async function tcpProxy(targetPort: number): Promise<TcpProxy> {
   const pairs = new Set<{ readonly client: Socket; readonly server: Socket }>();
   let target = targetPort;
   let isSilent = false;
+  let isHeld = false;
+  let held: (() => void)[] = [];
   let delayMs = 0;
   const listener = createServer((client) => {
     const pair = { client, server: connect(target, '127.0.0.1') };
@@ -38,11 +43,13 @@ export async function tcpProxy(targetPort: number): Promise<TcpProxy> {
       pair.server.destroy();
     };
     for (const socket of [client, pair.server]) socket.on('error', end).on('close', end).setNoDelay(true);
-    if (isSilent) mute(pair);
-    else {
+    const begin = (): void => {
       forward(client, pair.server, delayMs);
       forward(pair.server, client, delayMs);
-    }
+    };
+    if (isSilent) mute(pair);
+    else if (isHeld) held.push(begin);
+    else begin();
   });
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
   const reset = (): void => {
@@ -67,6 +74,14 @@ export async function tcpProxy(targetPort: number): Promise<TcpProxy> {
     },
     restore: () => {
       isSilent = false;
+    },
+    hold: () => {
+      isHeld = true;
+    },
+    release: () => {
+      isHeld = false;
+      for (const begin of held) begin();
+      held = [];
     },
     reset,
     halfOpen: () => {

@@ -59,7 +59,8 @@ export function openRedis(
   // Without a listener a lost connection would end the process; the commands themselves report the loss.
   redis.on('error', () => {});
   if (role === 'api') redis.on('connect', () => coalesceWrites(redis.stream));
-  if (role === 'subscriber') pingRegularly(redis);
+  const stopPings = role === 'subscriber' ? pingRegularly(redis) : () => {};
+  reconnectUntilDisconnected(redis, stopPings);
   return redis;
 }
 
@@ -68,12 +69,32 @@ const connection = (address: RedisAddress, options: RedisOptions): Redis =>
     ? new Redis({ ...options, ...sentinelOptions(address) })
     : new Redis(address.url, options);
 
-function pingRegularly(redis: Redis): void {
+/** Returns a function that ends the pings. */
+function pingRegularly(redis: Redis): () => void {
   const timer = setInterval(() => {
     if (redis.status === 'ready') redis.ping().catch(() => {});
   }, PING_EVERY_MS);
   timer.unref();
-  redis.once('end', () => clearInterval(timer));
+  return () => clearInterval(timer);
+}
+
+/**
+ * Only `disconnect` closes a connection for good. ioredis also gives a connection up when it learns of a failover in the moment
+ * in which it asks a Sentinel for the master: its connector ends that attempt, and it makes no other.
+ */
+function reconnectUntilDisconnected(redis: Redis, onDisconnect: () => void): void {
+  const disconnect = redis.disconnect.bind(redis);
+  let isDisconnected = false;
+  redis.disconnect = (reconnect = false) => {
+    if (!reconnect) {
+      isDisconnected = true;
+      onDisconnect();
+    }
+    disconnect(reconnect);
+  };
+  redis.on('end', () => {
+    if (!isDisconnected) redis.connect().catch(() => {});
+  });
 }
 
 /**
