@@ -13,10 +13,12 @@ const TINY = `models:
 `;
 
 /**
- * The path of the models.yaml to use: that of the demo models that ship with Lehr. A copy without their weights gets an
+ * The path of the models.yaml to use: the one under `home`, else that of the demo models that ship with Lehr. A copy without their weights gets an
  * untrained model, created under `home`: its pictures are noise, but its jobs run in the same way.
  */
 export async function defaultModels({ home, say }) {
+  const own = join(home, 'models.yaml');
+  if (await exists(own)) return own;
   const shipped = demoModelsFile();
   if (await exists(shipped)) return shipped;
   say('This copy has no trained demo model; it uses an untrained one, whose pictures are noise.');

@@ -240,11 +240,15 @@ test('The demo models are offered, or an untrained model in a copy without their
   expect(standIn).toBe(join(home, 'tiny-models/models.yaml'));
   expect(messages).toEqual([expect.stringContaining('it uses an untrained one')]);
   const { model } = parseRegistry(readFileSync(standIn, 'utf8')).resolve('diffusion', undefined, 0);
-  expect(existsSync(join(home, 'tiny-models', model.versions[0].path, 'unet/model.onnx'))).toBe(true);
+  expect(existsSync(join(home, 'tiny-models', model.versions[0].path ?? '', 'unet/model.onnx'))).toBe(true);
 
   writeFileSync(shipped, readFileSync(standIn));
   expect(await defaultModels({ home, say })).toBe(shipped);
   expect(messages).toHaveLength(1);
+
+  // `lehr models pull` writes it.
+  writeFileSync(join(home, 'models.yaml'), readFileSync(standIn));
+  expect(await defaultModels({ home, say })).toBe(join(home, 'models.yaml'));
 });
 
 /** Ends it with exit code 0, after which no process that it started is alive. */

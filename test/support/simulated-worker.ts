@@ -75,7 +75,10 @@ const worker = new Worker({
   engine: {
     entry: new URL(settings.engineEntry),
     settings: { providers: ['cpu'], rowCap: settings.rowCap, simulated: settings.latency },
-    models: modelsToOpen(registry, ['diffusion'], dirname(settings.modelsFile)),
+    models: modelsToOpen(registry, ['diffusion'], {
+      models: dirname(settings.modelsFile),
+      cache: join(settings.home, 'models'),
+    }),
     silenceMs: settings.silenceMs,
   },
   audio: new AudioProcessor({

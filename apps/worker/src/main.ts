@@ -16,8 +16,10 @@ import {
   PRIVATE_UMASK,
   systemClock,
 } from '@lehr/shared';
+import { cacheSettings } from '@lehr/shared/model-cache';
 import { readWorkerSettings } from './env.ts';
 import { serveHealth } from './health.ts';
+import { ModelFetcher } from './model-fetcher.ts';
 import { observeWorker, readGaugesOf } from './observe.ts';
 import { openParts } from './open-parts.ts';
 import { spotNotice } from './spot-notice.ts';
@@ -36,15 +38,27 @@ async function main(): Promise<void> {
   const log = createLog('worker', LEHR_LOG_LEVEL, { logPrompts: LEHR_LOG_PROMPTS });
   logUncaught(log);
   const { metrics, page } = createMetrics('worker', { processMetrics: true });
-  const parts = await openParts(settings, log, observeWorker(metrics), engineEnvironment(process.env));
+  const opened = await openParts(settings, log, observeWorker(metrics), engineEnvironment(process.env));
+  const fetcher = new ModelFetcher({
+    registry: settings.models.registry,
+    tasks: opened.tasks,
+    settings: cacheSettings(settings.config),
+    clock: systemClock,
+    log,
+  });
+  const parts = { ...opened, whyNotFetched: (ref: string) => fetcher.problemOf(ref) };
   const worker = new Worker(parts);
   readGaugesOf(worker, metrics, page, LEHR_DEVICE, parts.id);
-  const stop = stopper(worker, LEHR_DRAIN_S * 1000);
+  let hasModels = false;
+  const stop = stopper(fetcher, worker, () => hasModels, LEHR_DRAIN_S * 1000);
   stopOnSignals(stop);
-  const port = await openHealthPort(LEHR_WORKER_PORT, LEHR_HOST, worker, page);
+  const unreadyReason = async () => (hasModels ? worker.unreadyReason() : (fetcher.problem ?? 'not serving'));
+  const port = await openHealthPort(LEHR_WORKER_PORT, LEHR_HOST, unreadyReason, page);
   const { providers } = parts.engine.settings;
   log.info({ worker: parts.id, port, device: LEHR_DEVICE, providers }, 'worker starts');
   if (metadataUrl !== undefined) void stopOnSpotNotice(metadataUrl, log, stop);
+  await fetcher.start();
+  hasModels = true;
   // A drain would wait for the claiming, which is what is stuck.
   await worker.start({ onEngineLost: () => stop(1), onStuck: () => process.exit(1) });
 }
@@ -52,12 +66,14 @@ async function main(): Promise<void> {
 type Stop = (code: number) => void;
 
 /** A function that drains the worker and exits. A call with an error during the drain exits at once. */
-function stopper(worker: Worker, drainMs: number): Stop {
+function stopper(fetcher: ModelFetcher, worker: Worker, hasModels: () => boolean, drainMs: number): Stop {
   let isStopping = false;
   return (code) => {
     if (isStopping && code !== 0) process.exit(code);
     if (isStopping) return;
     isStopping = true;
+    fetcher.stop();
+    if (!hasModels()) process.exit(code);
     void worker.stop(drainMs).then(() => process.exit(code));
   };
 }
@@ -84,12 +100,12 @@ async function stopOnSpotNotice(metadataUrl: string, log: Log, stop: Stop): Prom
 async function openHealthPort(
   port: number,
   host: string,
-  worker: Worker,
+  unreadyReason: () => Promise<string | undefined>,
   page: MetricsPage,
 ): Promise<number> {
   try {
     const server = await serveHealth(port, host, {
-      unreadyReason: () => worker.unreadyReason(),
+      unreadyReason,
       metrics: async () => ({ contentType: page.contentType, text: await page.render() }),
     });
     return (server.address() as AddressInfo).port;

@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { homeSecret, type Log, newWorkerId, objectsFolder, type Settings, systemClock } from '@lehr/shared';
 import { createEgress, parseAllowList } from '@lehr/shared/egress';
+import { cacheSettings } from '@lehr/shared/model-cache';
 import { type ObjectStore, openObjectStore } from '@lehr/shared/objects';
 import { GroupQueues, Repricer } from '@lehr/shared/queue';
 import { RecordStore } from '@lehr/shared/records';
@@ -68,7 +69,10 @@ export async function openParts(
         rowCap: config.LEHR_ROW_CAP,
         threads: config.LEHR_THREADS,
       },
-      models: modelsToOpen(models.registry, tasks, dirname(models.path)),
+      models: modelsToOpen(models.registry, tasks, {
+        models: dirname(models.path),
+        cache: cacheSettings(config).cache,
+      }),
       silenceMs: ENGINE_SILENCE_MS,
     },
     clock: systemClock,

@@ -22,6 +22,8 @@ export interface WorkerParts {
   readonly repricer: Repricer;
   readonly store: ObjectStore;
   readonly registry: Registry;
+  /** Why a model (`name@version`) has not been fetched; undefined when it has. */
+  readonly whyNotFetched?: (ref: string) => string | undefined;
   readonly engine: EngineOptions;
   readonly audio: AudioProcessor;
   readonly fetchAudio: FetchAudio;

@@ -51,7 +51,7 @@ export class Worker {
         ...(this.quarantineReason !== undefined && { quarantined: this.quarantineReason }),
         ...(parts.audio.decoderProblem !== undefined && { audio_problem: parts.audio.decoderProblem }),
         models: modelStatus(engineSide.models),
-        unavailable: unavailableStatus(engineSide.unavailable),
+        unavailable: unavailableStatus(engineSide.unavailable, parts.whyNotFetched),
         lanes: engineSide.lanes,
       }),
     });

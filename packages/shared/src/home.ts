@@ -64,6 +64,9 @@ export async function homeSecretFault(home: string, name: SecretName): Promise<s
 /** Root of the folder store; the API and the workers of one machine share it. */
 export const objectsFolder = (home: string): string => join(home, 'objects');
 
+/** The list of models that is used when LEHR_MODELS is not set and the file exists. */
+export const homeModelsFile = (home: string): string => join(home, 'models.yaml');
+
 /** A hard link publishes the finished file atomically, and succeeds only for the first of several processes. */
 async function createOnce(home: string, path: string, make: () => string): Promise<boolean> {
   if (await exists(path)) return false;

@@ -47,7 +47,7 @@ export {
   type Task,
   type WhisperGroup,
 } from './group.ts';
-export { homeSecret, objectsFolder, PRIVATE_UMASK } from './home.ts';
+export { homeModelsFile, homeSecret, objectsFolder, PRIVATE_UMASK } from './home.ts';
 export {
   DEFAULT_TENANT,
   type FileId,
@@ -68,6 +68,7 @@ export {
 export { createLog, type Log, type LogLevel, logUncaught, silentLog } from './log.ts';
 export { METRICS, type MetricApp } from './metric-list.ts';
 export { createMetrics, type Metrics, type MetricsPage } from './metrics.ts';
+export { type NewVersion, withoutVersion, withVersion } from './models-yaml.ts';
 export { FOLLOW_EVERY_MS, followJob, readPreview, showPreview, wantProgress } from './previews.ts';
 export {
   type DiffusionModelEntry,

@@ -1,22 +1,46 @@
 /**
  * The models an installation offers, read from models.yaml. The API needs only this file, not the weights; the worker
- * also reads `path`. A model name from a request is looked up here and never becomes part of a path.
+ * also reads `path` or `source`. A model name from a request is looked up here and never becomes part of a path.
  */
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { SAMPLER_NAMES, SamplerNameSchema } from './contracts/text-to-image.ts';
 import { LehrError } from './errors.ts';
 import { type ModelRef, SLUG } from './group.ts';
+import { parseSource, VARIANT } from './model-cache/source.ts';
 
 const slug = z.string().regex(SLUG, 'must match [a-z0-9][a-z0-9._-]{0,63}');
 
-const VersionSchema = z.strictObject({
-  version: z.coerce.string().pipe(slug),
-  /** Folder of the version, relative to models.yaml. */
-  path: z.string().min(1),
-  /** Share of the jobs that name no version. */
-  weight: z.number().nonnegative().default(1),
-});
+const VersionSchema = z
+  .strictObject({
+    version: z.coerce.string().pipe(slug),
+    /** Folder of the version, relative to models.yaml. */
+    path: z.string().min(1).optional(),
+    /** In place of a path: from where workers fetch the folder. */
+    source: z.string().min(1).optional(),
+    /** Of a source on a hub: a commit, a tag or a branch. */
+    revision: z.coerce.string().min(1).optional(),
+    /** Of a source with several exports: which one. */
+    variant: z.string().regex(VARIANT, 'must be letters, digits and _').optional(),
+    /** Share of the jobs that name no version. */
+    weight: z.number().nonnegative().default(1),
+  })
+  .superRefine(({ path, source, revision, variant }, context) => {
+    const fault = (field: string, message: string): void =>
+      context.addIssue({ code: 'custom', path: [field], message });
+    if (path !== undefined && source !== undefined) fault('source', 'cannot be used together with path');
+    if (path === undefined && source === undefined) fault('path', 'is missing; or give a source');
+    if (source === undefined) {
+      if (revision !== undefined) fault('revision', 'needs a source');
+      if (variant !== undefined) fault('variant', 'needs a source');
+      return;
+    }
+    try {
+      parseSource({ source, revision });
+    } catch (error) {
+      fault('source', (error as Error).message);
+    }
+  });
 
 const shape = {
   name: slug,

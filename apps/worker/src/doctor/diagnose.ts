@@ -6,12 +6,14 @@ import { demoModelsFile } from '@lehr/demo-models';
 import {
   ConfigError,
   envSchema,
+  homeModelsFile,
   objectsFolder,
   parseRegistry,
   readConfig,
   storeFaults,
   type Task,
 } from '@lehr/shared';
+import { modelCacheFolder } from '@lehr/shared/model-cache';
 import { openObjectStore } from '@lehr/shared/objects';
 import { describeAddress, openRedis, redisAddress } from '@lehr/shared/redis';
 import { providersOf } from '../providers.ts';
@@ -27,6 +29,7 @@ const DoctorEnv = envSchema(
   'LEHR_REDIS_SENTINELS',
   'LEHR_REDIS_SENTINEL_PASSWORD',
   'LEHR_MODELS',
+  'LEHR_MODEL_CACHE',
   'LEHR_STORE',
   'LEHR_S3_BUCKET',
   'LEHR_S3_REGION',
@@ -107,12 +110,17 @@ async function* modelChecks(
   skipModels: boolean,
 ): AsyncGenerator<Check, undefined> {
   const tasks = env.LEHR_TASKS.split(',') as Task[];
-  const file = resolve(env.LEHR_MODELS ?? demoModelsFile());
+  const own = homeModelsFile(env.LEHR_HOME);
+  const file = resolve(env.LEHR_MODELS ?? (existsSync(own) ? own : demoModelsFile()));
+  const places = {
+    models: dirname(file),
+    cache: resolve(env.LEHR_MODEL_CACHE ?? modelCacheFolder(env.LEHR_HOME)),
+  };
   try {
     const registry = parseRegistry(await readFile(file, 'utf8'));
     const servesSpeech = tasks.includes('whisper') && registry.models.some(({ task }) => task === 'whisper');
     if (servesSpeech) yield await checkAudio();
-    if (!skipModels) yield* checkModels(registry, dirname(file), tasks, choice);
+    if (!skipModels) yield* checkModels(registry, places, tasks, choice);
   } catch (error) {
     const advice = 'Set LEHR_MODELS to the path of a models.yaml.';
     yield { name: 'models', state: 'fail', detail: `${file}: ${(error as Error).message}`, advice };

@@ -1,6 +1,6 @@
 /** Checks that the models open on the chosen device, by opening them. */
-import { join } from 'node:path';
 import type { Registry, Task } from '@lehr/shared';
+import { type ModelPlaces, versionFolder } from '@lehr/shared/model-cache';
 import { openDiffusionModel } from '../models/diffusion/diffusion-folder.ts';
 import { openWhisperModel } from '../models/whisper/whisper-folder.ts';
 import { AUTO_PROVIDERS } from '../providers.ts';
@@ -33,18 +33,18 @@ export function checkProviders({ device, providers }: DeviceChoice): Check {
 /** One check for each version of each model of these tasks. */
 export async function* checkModels(
   registry: Registry,
-  folder: string,
+  places: ModelPlaces,
   tasks: readonly Task[],
   choice: DeviceChoice,
 ): AsyncGenerator<Check, undefined> {
   for (const model of registry.models) {
     if (!tasks.includes(model.task)) continue;
-    for (const { version, path } of model.versions) {
+    for (const version of model.versions) {
       const variant = model.task === 'whisper' ? model.variant : undefined;
       yield await openCheck(
-        `${model.name}@${version}`,
+        `${model.name}@${version.version}`,
         model.task,
-        { folder: join(folder, path), variant },
+        { folder: versionFolder(version, places), variant },
         choice,
       );
     }

@@ -22,5 +22,9 @@ export const modelStatus = (models: readonly OpenedModel[]): ModelStatus[] =>
     providers: Object.fromEntries(graphs.map(({ graph, provider }) => [graph, provider])),
   }));
 
-export const unavailableStatus = (models: readonly UnavailableModel[]): WorkerStatus['unavailable'] =>
-  models.map(({ ref, failure }) => ({ ref, reason: failure.message }));
+/** The engine only knows that a folder is not there; the fetcher knows why. */
+export const unavailableStatus = (
+  models: readonly UnavailableModel[],
+  whyNotFetched: (ref: string) => string | undefined = () => undefined,
+): WorkerStatus['unavailable'] =>
+  models.map(({ ref, failure }) => ({ ref, reason: whyNotFetched(ref) ?? failure.message }));

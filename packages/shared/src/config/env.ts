@@ -60,10 +60,25 @@ export const ENV = {
     description:
       "Log prompts in clear, in the worker's line `job started`. Off: only their length and a short hash.",
   }),
-  LEHR_MODELS: z
+  LEHR_MODELS: z.string().optional().meta({
+    description:
+      'Path of models.yaml. Default: `models.yaml` in LEHR_HOME if it exists, else the demo models that ship with Lehr.',
+  }),
+  LEHR_MODEL_CACHE: z
     .string()
     .optional()
-    .meta({ description: 'Path of models.yaml. Default: the demo models that ship with Lehr.' }),
+    .meta({ description: 'Folder of fetched models. Default: the folder `models` in LEHR_HOME.' }),
+  LEHR_MODEL_CACHE_GB: positive.optional().meta({
+    description:
+      'Size above which models that models.yaml does not name are removed from this folder, the one used longest ago first. Not set: none is removed.',
+  }),
+  HF_ENDPOINT: httpUrl.default('https://huggingface.co').meta({
+    description: 'The hub that models are fetched from: the one of Hugging Face, or a mirror.',
+  }),
+  HF_TOKEN: z
+    .string()
+    .optional()
+    .meta({ description: 'Token for private and gated repositories of the hub.', ...SECRET }),
 
   LEHR_HOST: z.string().default('127.0.0.1').meta({
     description: 'Address the API listens on. Any address but loopback requires LEHR_API_KEY.',

@@ -19,14 +19,14 @@ const MODELS = 'models: [{ name: tiny, task: diffusion, versions: [{ version: "1
 async function folder(): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'lehr-settings-'));
   onTestFinished(() => rm(path, { recursive: true, force: true }));
-  await writeFile(join(path, 'models.yaml'), MODELS);
+  await writeFile(join(path, 'offered.yaml'), MODELS);
   return path;
 }
 
 const read = (home: string, source: Record<string, string> = {}) =>
   readSettings(
     SCHEMA,
-    { LEHR_HOME: home, LEHR_MODELS: join(home, 'models.yaml'), ...source },
+    { LEHR_HOME: home, LEHR_MODELS: join(home, 'offered.yaml'), ...source },
     { defaultModels: join(home, 'demo/models.yaml'), check: () => [] },
   );
 
@@ -40,7 +40,7 @@ test('Settings hold the variables and the models with the absolute path of their
   const home = await folder();
   const { config, models } = await read(home);
   expect(config).toMatchObject({ LEHR_PORT: 8080, LEHR_STORE: 'folder' });
-  expect(models.path).toBe(join(home, 'models.yaml'));
+  expect(models.path).toBe(join(home, 'offered.yaml'));
   expect(models.registry.models.map(({ name }) => name)).toEqual(['tiny']);
   expect(models.changedAtS).toBeCloseTo(Date.now() / 1000, -2);
 });
@@ -71,12 +71,12 @@ test('A bucket that was refused is not reported as missing as well', async () =>
 });
 
 test.each([
-  ['models: [', /^LEHR_MODELS is ".*models\.yaml": it cannot be used: models\.yaml is not YAML: /],
+  ['models: [', /^LEHR_MODELS is ".*offered\.yaml": it cannot be used: models\.yaml is not YAML: /],
   ['models: []', /cannot be used: models\.yaml is not usable:\n {2}- models: /],
   [MODELS.replace('diffusion', 'painting'), /\n {2}- models\.0\.task: /],
 ])('A models file with the content %j is a fault that names its place', async (text, wanted) => {
   const home = await folder();
-  await writeFile(join(home, 'models.yaml'), text);
+  await writeFile(join(home, 'offered.yaml'), text);
   expect(await faultsOf(home, {})).toEqual([expect.stringMatching(wanted)]);
 });
 
@@ -86,6 +86,12 @@ test('A models file that cannot be read is a fault', async () => {
   expect(await faultsOf(home, { LEHR_MODELS: join(home, 'a-folder') })).toEqual([
     expect.stringMatching(/^LEHR_MODELS is ".*a-folder": it cannot be used: EISDIR/),
   ]);
+});
+
+test('Without LEHR_MODELS, a models.yaml in LEHR_HOME is used before the shipped one', async () => {
+  const home = await folder();
+  await writeFile(join(home, 'models.yaml'), MODELS);
+  expect((await read(home, { LEHR_MODELS: '' })).models.path).toBe(join(home, 'models.yaml'));
 });
 
 test('A missing default models file is named as the default of LEHR_MODELS', async () => {

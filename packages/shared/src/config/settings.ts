@@ -1,8 +1,9 @@
 /** The settings of an API or a worker: its variables and its list of models, checked together before anything is opened. */
+import { existsSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { z } from 'zod';
-import { homeSecretFault } from '../home.ts';
+import { homeModelsFile, homeSecretFault } from '../home.ts';
 import { parseRegistry, type Registry } from '../registry.ts';
 import { ConfigError } from './config-error.ts';
 import type { ENV } from './env.ts';
@@ -28,7 +29,7 @@ type CheckedVariables = Pick<
 >;
 
 export interface SettingsOptions<Config> {
-  /** The path of models.yaml that is used when LEHR_MODELS is not set. */
+  /** The path of models.yaml that is used when LEHR_MODELS is not set and LEHR_HOME has none. */
   readonly defaultModels: string;
   /** Returns the faults that only this program can find. `config` lacks the variables that already have a fault. */
   readonly check: (config: Partial<Config>, models: ModelsFile | undefined) => readonly string[];
@@ -42,7 +43,7 @@ export async function readSettings<Shape extends z.core.$ZodLooseShape & Checked
 ): Promise<Settings<z.output<z.ZodObject<Shape>>>> {
   const { values, faults } = readVariables(schema, source);
   const known = values as Partial<z.output<z.ZodObject<CheckedVariables>>>;
-  const models = await readModels(known.LEHR_MODELS, defaultModels);
+  const models = await readModels(known.LEHR_MODELS, standardModels(known.LEHR_HOME, defaultModels));
   const isFault = typeof models === 'string';
   const all = [
     ...faults,
@@ -62,6 +63,11 @@ export function storeFaults(config: {
 }): readonly string[] {
   const isMissing = 'LEHR_S3_BUCKET' in config && config.LEHR_S3_BUCKET === undefined;
   return config.LEHR_STORE === 's3' && isMissing ? ['LEHR_S3_BUCKET is missing: LEHR_STORE is "s3"'] : [];
+}
+
+function standardModels(home: string | undefined, shipped: string): string {
+  const own = home === undefined ? undefined : homeModelsFile(home);
+  return own !== undefined && existsSync(own) ? own : shipped;
 }
 
 /** The list of models, or what is wrong with it. */

@@ -10,6 +10,7 @@ export {
 export type { HubOptions } from './hub-remote.ts';
 export { MANIFEST, type Manifest, readManifest } from './manifest.ts';
 export type { RemoteOptions } from './open-remote.ts';
+export { type CacheSettings, type CacheVariables, cacheSettings } from './settings.ts';
 export {
   type ModelSource,
   parseSource,
@@ -18,3 +19,4 @@ export {
   sourceFields,
   sourceName,
 } from './source.ts';
+export { type ModelPlaces, namesInCache, sourceOf, versionFolder } from './version-folder.ts';

@@ -1,0 +1,193 @@
+/**
+ * Fetches the models that models.yaml names by a source and that are not in the cache, one after the other, while the worker
+ * serves those that it has. The engine opens each when its folder appears. A model that cannot be fetched is tried again with
+ * a growing pause.
+ */
+import { type Clock, type Log, type Registry, type Task, toLehrError } from '@lehr/shared';
+import {
+  type CacheSettings,
+  type DownloadTimes,
+  evict,
+  type FetchEvent,
+  fetchModel,
+  markUsed,
+  namesInCache,
+  readManifest,
+  type SourceFields,
+  sourceOf,
+  versionFolder,
+} from '@lehr/shared/model-cache';
+
+export interface ModelFetcherOptions {
+  readonly registry: Registry;
+  readonly tasks: readonly Task[];
+  readonly settings: CacheSettings;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly times?: FetcherTimes;
+}
+
+export interface FetcherTimes {
+  readonly firstPauseMs: number;
+  readonly maxPauseMs: number;
+  readonly download?: DownloadTimes;
+}
+
+interface WantedModel {
+  /** `name@version`. */
+  readonly ref: string;
+  readonly fields: SourceFields;
+  readonly folder: string;
+}
+
+const TIMES: FetcherTimes = { firstPauseMs: 5_000, maxPauseMs: 600_000 };
+const LOG_PROGRESS_EVERY_MS = 10_000;
+/** Far more often than the cache's eviction needs. */
+const MARK_USED_EVERY_MS = 600_000;
+
+export class ModelFetcher {
+  readonly #options: ModelFetcherOptions;
+  readonly #times: FetcherTimes;
+  readonly #wanted: readonly WantedModel[];
+  /** Versions that are folders of the installation. */
+  readonly #hasOwnFolders: boolean;
+  readonly #stop = new AbortController();
+  /** Why a model is not here, by ref. */
+  readonly #problems = new Map<string, string>();
+  readonly #oneIsHere: Promise<void>;
+  #reportOneIsHere: () => void = () => {};
+
+  constructor(options: ModelFetcherOptions) {
+    const { registry, tasks, settings, times = TIMES } = options;
+    const offered = registry.models.filter(({ task }) => tasks.includes(task));
+    this.#options = options;
+    this.#oneIsHere = new Promise((resolve) => {
+      this.#reportOneIsHere = resolve;
+    });
+    this.#times = times;
+    this.#hasOwnFolders = offered.some(({ versions }) => versions.some(({ source }) => source === undefined));
+    this.#wanted = offered.flatMap(({ name, versions }) =>
+      versions.flatMap((version) => {
+        const fields = sourceOf(version);
+        const folder = versionFolder(version, { models: '', cache: settings.cache });
+        return fields ? [{ ref: `${name}@${version.version}`, fields, folder }] : [];
+      }),
+    );
+  }
+
+  /** Why this model is not here; undefined when it is. */
+  problemOf(ref: string): string | undefined {
+    return this.#problems.get(ref);
+  }
+
+  /** All problems in one sentence; undefined when every model is here. */
+  get problem(): string | undefined {
+    const problems = [...this.#problems].map(([ref, problem]) => `${ref} ${problem}`);
+    return problems.length === 0 ? undefined : problems.join('; ');
+  }
+
+  /** Begins to fetch. Resolves when at least one model is here, so that an engine can open it. */
+  async start(): Promise<void> {
+    const missing: WantedModel[] = [];
+    for (const model of this.#wanted) {
+      if (!(await readManifest(model.folder))) missing.push(model);
+    }
+    for (const { ref } of missing) this.#problems.set(ref, 'waits to be fetched');
+    if (this.#hasOwnFolders || missing.length < this.#wanted.length) this.#reportOneIsHere();
+    void this.#fetchAll(missing);
+    void this.#markUsed();
+    await this.#oneIsHere;
+  }
+
+  /** What was fetched of a model stays, for the next start. */
+  stop(): void {
+    this.#stop.abort();
+  }
+
+  /** Each model in a loop of its own would share the bandwidth, and all would be late. */
+  async #fetchAll(missing: readonly WantedModel[]): Promise<void> {
+    const { clock } = this.#options;
+    const queue = missing.map((model) => ({ model, failures: 0, notBefore: 0 }));
+    while (queue.length > 0) {
+      queue.sort((a, b) => a.notBefore - b.notBefore);
+      const [next] = queue;
+      await clock.sleep(Math.max(0, next.notBefore - clock.monotonic()), this.#stop.signal);
+      if (this.#stop.signal.aborted) return;
+      const pauseMs = Math.min(this.#times.firstPauseMs * 2 ** next.failures, this.#times.maxPauseMs);
+      if (await this.#fetch(next.model, pauseMs)) queue.shift();
+      else {
+        next.failures += 1;
+        next.notBefore = clock.monotonic() + pauseMs;
+      }
+    }
+  }
+
+  /** Returns whether it succeeded. */
+  async #fetch({ ref, fields }: WantedModel, retryInMs: number): Promise<boolean> {
+    const { settings, log } = this.#options;
+    try {
+      const { folder, manifest } = await fetchModel(fields, {
+        ...settings,
+        signal: this.#stop.signal,
+        onEvent: this.#reporter(ref),
+        ...(this.#times.download && { times: this.#times.download }),
+      });
+      this.#problems.delete(ref);
+      log.info({ model: ref, source: fields.source, revision: manifest.revision, folder }, 'model fetched');
+      await this.#evict();
+      this.#reportOneIsHere();
+      return true;
+    } catch (error) {
+      if (this.#stop.signal.aborted) return false;
+      const failure = toLehrError(error);
+      this.#problems.set(ref, `cannot be fetched: ${failure.message}`);
+      log.error(
+        { model: ref, source: fields.source, error: failure, retryInMs },
+        'model cannot be fetched; it is tried again',
+      );
+      return false;
+    }
+  }
+
+  #reporter(ref: string): (event: FetchEvent) => void {
+    const { clock, log } = this.#options;
+    let loggedAt = Number.NEGATIVE_INFINITY;
+    return (event) => {
+      switch (event.type) {
+        case 'waiting':
+          this.#problems.set(ref, 'is being fetched by another process');
+          log.info({ model: ref }, 'another process fetches this model');
+          return;
+        case 'retry':
+          log.warn({ model: ref, reason: event.message, retryInMs: event.pauseMs }, 'a download is retried');
+          return;
+        case 'progress': {
+          const { doneBytes, totalBytes } = event;
+          const percent = Math.floor((100 * doneBytes) / Math.max(1, totalBytes));
+          this.#problems.set(ref, `is being fetched: ${percent} %`);
+          if (clock.monotonic() - loggedAt < LOG_PROGRESS_EVERY_MS) return;
+          loggedAt = clock.monotonic();
+          log.info({ model: ref, percent, doneBytes, totalBytes }, 'model is being fetched');
+        }
+      }
+    };
+  }
+
+  async #evict(): Promise<void> {
+    const { registry, settings, log } = this.#options;
+    if (settings.maxBytes === undefined) return;
+    const removed = await evict(settings.cache, settings.maxBytes, namesInCache(registry)).catch((error) => {
+      log.warn({ error }, 'the cache of models could not be made smaller');
+      return [];
+    });
+    for (const { name, bytes } of removed) log.info({ name, bytes }, 'model removed from the cache');
+  }
+
+  async #markUsed(): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      for (const { folder } of this.#wanted) await markUsed(folder).catch(() => {});
+      await this.#options.clock.sleep(MARK_USED_EVERY_MS, signal);
+    }
+  }
+}

@@ -1,0 +1,33 @@
+import { join } from 'node:path';
+import type { ModelVersion, Registry } from '../registry.ts';
+import { cachedFolder } from './fetch-model.ts';
+import { parseSource, type SourceFields, sourceFolder } from './source.ts';
+
+export interface ModelPlaces {
+  /** The folder of models.yaml, which paths are relative to. */
+  readonly models: string;
+  /** The folder of fetched models. */
+  readonly cache: string;
+}
+
+/** What to fetch; undefined for a version that is a folder of the installation. */
+export const sourceOf = ({ source, revision, variant }: ModelVersion): SourceFields | undefined =>
+  source === undefined ? undefined : { source, revision, variant };
+
+/** Where the folder of a version is. One with a source may not be there yet. */
+export function versionFolder(version: ModelVersion, { models, cache }: ModelPlaces): string {
+  const fields = sourceOf(version);
+  // The registry refuses a version with neither.
+  return fields ? cachedFolder(cache, fields) : join(models, version.path ?? '');
+}
+
+/** The names in the cache of all models that models.yaml names. */
+export const namesInCache = ({ models }: Registry): ReadonlySet<string> =>
+  new Set(
+    models.flatMap(({ versions }) =>
+      versions.flatMap((version) => {
+        const fields = sourceOf(version);
+        return fields ? [sourceFolder(parseSource(fields), fields.variant)] : [];
+      }),
+    ),
+  );
