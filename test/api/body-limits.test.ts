@@ -1,5 +1,5 @@
 /** No body holds the event loop of the API: its shape is bounded before it is parsed, and large bodies are parsed in a thread. */
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -26,6 +26,8 @@ interface Served {
   post(path: string, body: string): Promise<Response>;
   /** CPU ms that the main thread, which runs the event loop, has used so far. */
   mainThreadMs(): number;
+  /** The nice value of the main thread, and those of all threads. */
+  niceness(): { main: number; all: number[] };
   /** Path of the folder with what callers uploaded and what jobs made. */
   readonly objects: string;
 }
@@ -47,6 +49,9 @@ async function served(): Promise<Served> {
   });
   const { url } = await api.logged('API is listening');
   const key = (await readFile(join(home, 'api-key'), 'utf8')).trim();
+  /** Fields of proc_pid_stat(5), from the third on. */
+  const statOf = (thread: string | number): string[] =>
+    readFileSync(`/proc/${api.pid}/task/${thread}/stat`, 'utf8').split(') ')[1].split(' ');
   return {
     post: (path, body) =>
       fetch(`${url}${path}`, {
@@ -55,10 +60,13 @@ async function served(): Promise<Served> {
         body,
       }),
     mainThreadMs: () => {
-      const stat = readFileSync(`/proc/${api.pid}/task/${api.pid}/stat`, 'utf8');
-      const [user, system] = stat.split(') ')[1].split(' ').slice(11, 13).map(Number);
+      const [user, system] = statOf(api.pid).slice(11, 13).map(Number);
       return ((user + system) / TICKS_PER_S) * 1000;
     },
+    niceness: () => ({
+      main: Number(statOf(api.pid)[16]),
+      all: readdirSync(`/proc/${api.pid}/task`).map((thread) => Number(statOf(thread)[16])),
+    }),
     objects: join(home, 'objects'),
   };
 }
@@ -96,6 +104,26 @@ test('Bodies of hostile size or shape are refused, and cost the event loop littl
       expect(mainThreadMs() - before, `${name} to ${path}`).toBeLessThan(MAX_CPU_MS);
     }
   }
+  // On a busy machine the thread that parses gets little time.
+}, 600_000);
+
+test('Large bodies are parsed at a lower priority than that of the event loop', async () => {
+  const { post, niceness } = await served();
+  const { main, all } = niceness();
+  expect(new Set(all)).toEqual(new Set([main]));
+  await post('/v1/jobs', `{"a":"${'x'.repeat(2 * MB)}"}`);
+  const later = niceness();
+  expect(later.main).toBe(main);
+  expect(later.all).toContain(Math.min(19, main + 10));
+});
+
+test('The memory of a large body moves to the thread that parses it', async () => {
+  const largeBodies = new LargeBodies(new URL(`data:text/javascript,${encodeURIComponent(STUCK_THREAD)}`));
+  const body = new TextEncoder().encode(`"second${'x'.repeat(MB)}"`);
+  const parsing = largeBodies.parse(body, MB);
+  expect(body.byteLength).toBe(0);
+  await expect(parsing).rejects.toMatchObject({ code: 'invalid-request', message: 'It was read.' });
+  await largeBodies.close();
 });
 
 test('A speech job with 10 MB of inline audio is taken, and its audio is stored byte for byte', async () => {

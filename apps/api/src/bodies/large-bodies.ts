@@ -9,7 +9,7 @@ import type { InlineAudio } from './inline-audio.ts';
 export interface LargeBodyTask {
   readonly id: number;
   /** UTF-8. */
-  readonly body: Uint8Array;
+  readonly body: Uint8Array<ArrayBuffer>;
   readonly maxRestLength: number;
 }
 
@@ -46,8 +46,11 @@ export class LargeBodies {
     this.#entry = entry;
   }
 
-  /** Rejects with `invalid-request`, `too-large`, and `overloaded` when too many large bodies wait. */
-  parse(body: Uint8Array, maxRestLength: number): Promise<ParsedBody> {
+  /**
+   * The memory of `body` moves to the thread; here it is empty afterwards. Rejects with `invalid-request`, `too-large`, and
+   * `overloaded` when too many large bodies wait.
+   */
+  parse(body: Uint8Array<ArrayBuffer>, maxRestLength: number): Promise<ParsedBody> {
     if (this.#waiting.size >= MAX_WAITING) {
       const busy = new LehrError('overloaded', 'Too many large bodies are being read.', { retryAfterS: 1 });
       return Promise.reject(busy);
@@ -57,7 +60,7 @@ export class LargeBodies {
     return new Promise((resolve, reject) => {
       this.#waiting.set(task.id, { resolve, reject });
       this.#thread ??= this.#start();
-      this.#thread.postMessage(task);
+      this.#thread.postMessage(task, [body.buffer]);
     });
   }
 

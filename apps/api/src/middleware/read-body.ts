@@ -5,6 +5,7 @@ import { matchedRoutes } from 'hono/route';
 import type { BodyReads } from '../bodies/body-reads.ts';
 import type { InlineAudio } from '../bodies/inline-audio.ts';
 import { checkJsonShape } from '../bodies/json-shape.ts';
+import { readKnownLength } from '../bodies/known-length.ts';
 import type { LargeBodies } from '../bodies/large-bodies.ts';
 import { TenantTurns } from '../bodies/tenant-turns.ts';
 import type { ApiEnv } from './api-env.ts';
@@ -58,7 +59,7 @@ async function read(
   const length = statedLength(c);
   if (length !== undefined && length > MAX_JSON_BYTES) {
     return turns.run(tenant, async () => {
-      const body = await bodyReads.run(tenant, length, () => bytesOf(c));
+      const body = await bodyReads.run(tenant, length, () => bytesOf(c, length));
       await parseLarge(c, body, largeBodies);
     });
   }
@@ -69,18 +70,26 @@ async function read(
 }
 
 /** Most bodies come with their headers and are in memory already, as every body is that no socket brings. */
-function hasArrived(c: Context<ApiEnv>): boolean {
-  const { incoming } = (c.env ?? {}) as Partial<HttpBindings>;
-  return incoming?.complete ?? true;
-}
+const hasArrived = (c: Context<ApiEnv>): boolean => incomingOf(c)?.complete ?? true;
 
-async function bytesOf(c: Context<ApiEnv>): Promise<Uint8Array> {
+/** Undefined without a socket. */
+const incomingOf = (c: Context<ApiEnv>): HttpBindings['incoming'] | undefined =>
+  ((c.env ?? {}) as Partial<HttpBindings>).incoming;
+
+async function bytesOf(c: Context<ApiEnv>, length: number): Promise<Uint8Array<ArrayBuffer>> {
+  const incoming = incomingOf(c);
+  // Hono would keep the chunks, join them and keep the result: the body several times.
+  if (incoming) return readKnownLength(incoming, length);
   const body = new Uint8Array(await c.req.arrayBuffer());
   c.req.bodyCache = {};
   return body;
 }
 
-async function parseLarge(c: Context<ApiEnv>, body: Uint8Array, largeBodies: LargeBodies): Promise<void> {
+async function parseLarge(
+  c: Context<ApiEnv>,
+  body: Uint8Array<ArrayBuffer>,
+  largeBodies: LargeBodies,
+): Promise<void> {
   const { text, audio } = await largeBodies.parse(body, MAX_JSON_BYTES);
   setText(c, text, audio);
 }
