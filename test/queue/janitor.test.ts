@@ -101,6 +101,21 @@ test('Every lost job is found although many jobs end during the search', async (
   expect(found.filter((id) => lost.includes(id))).toHaveLength(lost.length);
 });
 
+test('A search for lost jobs reads no record of the jobs that are in their queues', async () => {
+  const world = await queueWorld(server.url);
+  await manyJobs(1000, () => world.submit());
+  const lost = newJob();
+  await world.records.create(lost, async () => {});
+  const now = await later(world);
+  await world.redis.config('RESETSTAT');
+  expect(await requeueLost(world.redis, world.keys, world.queues, world.records, now)).toEqual([lost.id]);
+  const stats = await world.redis.info('commandstats');
+  const calls = (command: string): number =>
+    Number(new RegExp(`^cmdstat_${command}:calls=(\\d+)`, 'm').exec(stats)?.[1] ?? 0);
+  expect(calls('hgetall'), 'records that were read').toBe(1);
+  expect(calls('evalsha') + calls('eval'), 'slices, and the writes for the lost job').toBeLessThan(30);
+});
+
 test('All overdue jobs expire in one round, also behind running jobs that their workers must stop', async () => {
   const world = await queueWorld(server.url);
   const running = await manyJobs(150, () => world.submit({ deadline_at: 4_000_000_000_000 }));

@@ -1,0 +1,29 @@
+-- One slice of the search for lost jobs: reads some live ids, and of each what tells whether its job may be missing from its queue.
+-- The caller reads the few suspects again and decides; reading every record here would keep a process busy for minutes.
+--
+-- KEYS[1]  <prefix>:live   unfinished jobs, by the time of their admission or creation, ms
+-- ARGV[1]  cursor of ZSCAN
+-- ARGV[2]  about how many ids to read
+-- ARGV[3]  ids with a later time are left out: they may still be on their way into their queue
+-- ARGV[4]  <prefix>
+-- ARGV[5]  the newest schema version that the caller can read
+-- Returns {next cursor, ids of suspects}: jobs without a record, workflows, records of a newer version, and records without an
+-- unfinished job in their queue, also when one of the two keys cannot be read as a hash.
+
+local function fields(...)
+  local reply = redis.pcall('HMGET', ...)
+  return not reply.err and reply
+end
+
+local slice = redis.call('ZSCAN', KEYS[1], ARGV[1], 'COUNT', ARGV[2])
+local suspects = {}
+for i = 1, #slice[2], 2 do
+  local id = slice[2][i]
+  if tonumber(slice[2][i + 1]) <= tonumber(ARGV[3]) then
+    local record = fields(ARGV[4] .. ':record:' .. id, 'queue', 'graph', 'v')
+    local is_known = record and record[1] and not record[2] and tonumber(record[3] or 1) <= tonumber(ARGV[5])
+    local job = is_known and fields(ARGV[4] .. ':' .. record[1] .. ':' .. id, 'timestamp', 'finishedOn')
+    if not job or not job[1] or job[2] then suspects[#suspects + 1] = id end
+  end
+end
+return { slice[1], suspects }
