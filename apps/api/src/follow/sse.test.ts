@@ -2,7 +2,7 @@ import type { Scope } from '@lehr/shared';
 import { expect, test } from 'vitest';
 import { Streams } from '../limits/streams.ts';
 import { enterStream } from './enter-stream.ts';
-import { eventStream, formatEvent } from './sse.ts';
+import { eventStream, formatEvent, PING } from './sse.ts';
 
 test('An event has its id, its name and one data line per line of data', () => {
   expect(formatEvent({ id: '4', event: 'job.progress', data: '{"step":2}' })).toBe(
@@ -33,11 +33,20 @@ function source(chunks: number) {
   return { seen, open };
 }
 
-test('A body starts with the retry time, has every chunk, and ends', async () => {
+test('A body starts with a comment, has every chunk, the first one with the retry time, and ends', async () => {
   const { seen, open } = source(3);
   const text = await new Response(eventStream(open)).text();
-  expect(text).toMatch(/^retry: [12]\d{3}\n\ndata: 1\n\ndata: 2\n\ndata: 3\n\n$/);
+  expect(text).toMatch(/^: ping\n\nretry: [12]\d{3}\ndata: 1\n\ndata: 2\n\ndata: 3\n\n$/);
   expect(seen).toEqual({ taken: 3, closed: true, gone: false });
+});
+
+test('The retry time is part of an event, also when comments come before it', async () => {
+  const open = async function* (): AsyncGenerator<string> {
+    yield PING;
+    yield 'data: 1\n\n';
+  };
+  const text = await new Response(eventStream(open)).text();
+  expect(text).toMatch(/^: ping\n\n: ping\n\nretry: \d+\ndata: 1\n\n$/);
 });
 
 test('A chunk is not taken from the source before the client reads', async () => {

@@ -23,6 +23,8 @@ export const SSE_HEADERS = {
 /** Browsers reconnect after a random time in this range, so that those of a stopped server do not all reconnect at once. */
 const RECONNECT_MS = [1000, 3000] as const;
 
+const isComment = (chunk: string): boolean => chunk.startsWith(':');
+
 export function formatEvent({ id, event, data }: ServerSentEvent): string {
   const lines = data.split(/\r\n|\r|\n/).map((line) => `data: ${line}`);
   if (event !== undefined) lines.unshift(`event: ${event}`);
@@ -31,7 +33,8 @@ export function formatEvent({ id, event, data }: ServerSentEvent): string {
 }
 
 /**
- * A body of the chunks that `open` yields. A chunk is taken only when the client has room for it, so a slow client slows its own
+ * A body that begins with a comment, so that the client gets the headers at once, and then has the chunks that `open` yields. The
+ * first event has the time after which to reconnect: some clients take a block with nothing else for an event without data. A chunk is taken only when the client has room for it, so a slow client slows its own
  * source and no other. `open` is called at the first read (a HEAD request reads nothing); its signal aborts when the client
  * disconnects, or the place ends. The place is left when the source ends or fails, and when the client
  * disconnects or the place ends, also before the first read. A place that ends closes the body for a client that waits for the
@@ -45,6 +48,12 @@ export function eventStream(
   const encoder = new TextEncoder();
   let chunks: AsyncGenerator<string> | undefined;
   let clientWaits = false;
+  let hasEvents = false;
+  const encode = (chunk: string): Uint8Array => {
+    const isFirst = !hasEvents && !isComment(chunk);
+    hasEvents ||= isFirst;
+    return encoder.encode(isFirst ? `retry: ${randomInt(...RECONNECT_MS)}\n${chunk}` : chunk);
+  };
   const end = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
     place?.leave();
     disconnected.abort();
@@ -62,13 +71,13 @@ export function eventStream(
       pull: async (controller) => {
         if (!chunks) {
           chunks = open(disconnected.signal);
-          controller.enqueue(encoder.encode(`retry: ${randomInt(...RECONNECT_MS)}\n\n`));
+          controller.enqueue(encode(PING));
           return;
         }
         clientWaits = true;
         const { done, value } = await nextOf(chunks, place);
         clientWaits = false;
-        if (!done) controller.enqueue(encoder.encode(value));
+        if (!done) controller.enqueue(encode(value));
         if (!done && !place?.ended.aborted) return;
         controller.close();
         await chunks.return(undefined);
