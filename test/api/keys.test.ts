@@ -111,6 +111,24 @@ describe('API key', () => {
     expect((await world.ask('DELETE', `/v1/keys/${old.key.id}`)).status).toBe(404);
   });
 
+  test.each([
+    [{}, '', 'must have at least one of: name, scopes, expires_at, limits'],
+    [{ limits: {} }, '/limits', 'must have at least one of: max_jobs, max_queued, '],
+  ])(
+    'A change of a key without any change (%j) is refused, with the fields that it may have',
+    async (change, pointer, detail) => {
+      const world = await apiWorld(server.url);
+      const { key } = await keyHolder(world, 'acme');
+      const answer = await world.ask('PATCH', `/v1/keys/${key.id}`, change);
+      expect(answer.status).toBe(422);
+      const problem = await problemOf(answer);
+      expect(problem).toMatchObject({
+        type: 'urn:lehr:problem:invalid-input',
+        errors: [{ pointer, detail: expect.stringContaining(detail) }],
+      });
+    },
+  );
+
   test('A key is changed field by field, and a revoked key stays revoked', async () => {
     const world = await apiWorld(server.url);
     const { key } = await keyHolder(world, 'acme', { name: 'farm', limits: { max_jobs: 5, weight: 2 } });

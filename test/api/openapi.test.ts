@@ -99,6 +99,18 @@ describe('OpenAPI document', () => {
     expect(document.components.schemas).toHaveProperty('TextToImageInput');
   });
 
+  test('Fields that clients of other APIs may send as null are nullable in the OpenAPI document', async () => {
+    const { schemas } = (await documentOf()).components;
+    type Properties = Record<string, { type: unknown }>;
+    const typeOf = (schema: string, field: string): unknown =>
+      (schemas[schema] as { properties: Properties }).properties[field].type;
+    expect(typeOf('ClassicRequest', 'n')).toEqual(['integer', 'null']);
+    expect(typeOf('ClassicRequest', 'prompt')).toBe('string');
+    expect(typeOf('OpenAiImageRequest', 'size')).toEqual(['string', 'null']);
+    expect(typeOf('PredictionRequest', 'webhook_events_filter')).toEqual(['array', 'null']);
+    expect(typeOf('TextToImageInput', 'n')).toBe('integer');
+  });
+
   test('Every example in the OpenAPI document is valid by its schema', () => {
     for (const { value } of Object.values(JOB_REQUESTS)) JobRequestSchema.parse(value);
     for (const job of [QUEUED_JOB, SUCCEEDED_JOB]) expect(JobSchema.strict().parse(job)).toEqual(job);

@@ -33,6 +33,18 @@ test('A retry of a failed job is a new job with the same input, seed, metadata a
   expect(await read(failed.id)).toMatchObject({ status: 'failed', error: { code: 'numeric-error' } });
 });
 
+test('A retry with an Idempotency-Key that is too long is a 400, as the OpenAPI document says', async () => {
+  const world = await apiWorld(server.url);
+  const { id } = await world.post();
+  const headers = { 'idempotency-key': 'k'.repeat(300) };
+  const answer = await world.ask('POST', `/v1/jobs/${id}/retry`, undefined, { headers });
+  expect(answer.status).toBe(400);
+  const document = (await (await world.ask('GET', '/openapi.json')).json()) as {
+    paths: Record<string, { post: { responses: object } }>;
+  };
+  expect(document.paths['/v1/jobs/{id}/retry'].post.responses).toHaveProperty('400');
+});
+
 test('A retry with the Idempotency-Key of an earlier one returns its job; without a key each retry is a new job', async () => {
   const world = await apiWorld(server.url);
   const { id } = await world.post();

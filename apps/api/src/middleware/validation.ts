@@ -65,11 +65,22 @@ function detailOf(issue: Issue): string {
       return `must ${bound(issue.origin, issue.inclusive === false ? 'more than' : 'at least', issue.minimum)}`;
     case 'too_big':
       return `must ${bound(issue.origin, issue.inclusive === false ? 'less than' : 'at most', issue.maximum)}`;
+    case 'invalid_union':
+      return unionDetail(issue);
     case 'invalid_key':
       return 'has a name that is empty, too long or holds a null byte';
     default:
       return issue.message;
   }
+}
+
+/** Lists what each branch of the union accepts at this place. */
+function unionDetail(issue: z.core.$ZodIssueInvalidUnion): string {
+  if ('options' in issue && issue.options) return `must be one of: ${issue.options.map(String).join(', ')}`;
+  const accepted = issue.errors.flatMap((branch: Issue[]) =>
+    branch.filter(({ path }) => path.length === 0).map((each) => detailOf(each).replace(/^must be /, '')),
+  );
+  return accepted.length > 0 ? `must be ${[...new Set(accepted)].join(' or ')}` : issue.message;
 }
 
 const bound = (origin: string, how: string, limit: number | bigint): string =>

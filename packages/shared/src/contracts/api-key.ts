@@ -97,15 +97,23 @@ export const KeyRequestSchema = z
   .meta({ id: 'KeyRequest' });
 export type KeyRequest = z.output<typeof KeyRequestSchema>;
 
+/** Refuses an object without a field; OpenAPI's `minProperties` says the same. */
+const notEmpty = <Shape extends z.ZodRawShape>(schema: z.ZodObject<Shape, z.core.$strict>) => {
+  const names = Object.keys(schema.shape).join(', ');
+  return schema
+    .refine((value) => Object.keys(value).length > 0, `must have at least one of: ${names}`)
+    .meta({ minProperties: 1 });
+};
+
 /** Absent fields stay unchanged. */
-export const KeyChangeSchema = z
-  .strictObject({
+export const KeyChangeSchema = notEmpty(
+  z.strictObject({
     name: name.optional(),
     scopes: scopes.optional(),
     expires_at: expiry.optional(),
-    limits: KeyLimitsSchema.partial().optional(),
-  })
-  .meta({ id: 'KeyChange' });
+    limits: notEmpty(z.strictObject(KeyLimitsSchema.partial().shape)).optional(),
+  }),
+).meta({ id: 'KeyChange' });
 export type KeyChange = z.output<typeof KeyChangeSchema>;
 
 const megabytes = (description: string) => z.number().nonnegative().meta({ description });

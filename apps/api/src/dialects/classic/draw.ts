@@ -12,29 +12,24 @@ import { guardQuota } from '../../middleware/guard-quota.ts';
 import { readBody } from '../../middleware/read-body.ts';
 import { BEARER, problemsWithKey } from '../../responses.ts';
 import { readImage } from '../read-image.ts';
-import { withoutNulls } from '../without-nulls.ts';
+import { nullsAsAbsent } from '../without-nulls.ts';
 
 const PATH = '/t2i';
 const { prompt, negative_prompt, width, height, steps, guidance, seed, n } = TextToImageRequestSchema.shape;
 
-const RequestSchema = z
-  .preprocess(
-    withoutNulls,
-    z.looseObject({
-      prompt,
-      negative_prompt,
-      width,
-      height,
-      inference_steps: steps,
-      guidance_scale: guidance,
-      seed,
-      n: n.meta({
-        description:
-          'Number of pictures. The answer is the first one; its `Link` header has the links of the others.',
-      }),
-    }),
-  )
-  .meta({ id: 'ClassicRequest' });
+const RequestSchema = nullsAsAbsent({
+  prompt,
+  negative_prompt,
+  width,
+  height,
+  inference_steps: steps,
+  guidance_scale: guidance,
+  seed,
+  n: n.meta({
+    description:
+      'Number of pictures. The answer is the first one; its `Link` header has the links of the others.',
+  }),
+}).meta({ id: 'ClassicRequest' });
 
 const route = createRoute({
   method: 'post',

@@ -1,42 +1,37 @@
 /** Picture requests and answers of OpenAI's clients. */
 import { z } from '@hono/zod-openapi';
 import { IMAGE_FORMATS, TextToImageRequestSchema } from '@lehr/shared';
-import { withoutNulls } from '../without-nulls.ts';
+import { nullsAsAbsent } from '../without-nulls.ts';
 
 const MAX_IMAGES = 10;
 const { prompt, negative_prompt, steps, guidance, seed, sampler } = TextToImageRequestSchema.shape;
 
-export const ImageRequestSchema = z
-  .preprocess(
-    withoutNulls,
-    z.looseObject({
-      prompt,
-      model: z.string().min(1).max(200).optional().meta({ description: 'Absent: the default image model.' }),
-      n: z.int().min(1).max(MAX_IMAGES).optional(),
-      size: z
-        .string()
-        .regex(/^(?:auto|[1-9]\d{0,4}x[1-9]\d{0,4})$/, 'must be auto or WIDTHxHEIGHT, such as 512x512')
-        .optional(),
-      response_format: z.enum(['url', 'b64_json']).optional().meta({
-        description: 'Absent: the answer has both.',
-      }),
-      output_format: z.enum(IMAGE_FORMATS).optional(),
-      output_compression: z.int().min(0).max(100).optional().meta({
-        description: 'For jpeg and webp. Accepted, but has no effect.',
-      }),
-      background: z.enum(['opaque', 'auto']).optional(),
-      stream: z.boolean().optional(),
-      partial_images: z.int().min(0).max(3).optional().meta({
-        description: 'With `stream`: the most previews of the unfinished picture that are sent.',
-      }),
-      negative_prompt,
-      steps,
-      guidance,
-      seed,
-      sampler,
-    }),
-  )
-  .meta({ id: 'OpenAiImageRequest' });
+export const ImageRequestSchema = nullsAsAbsent({
+  prompt,
+  model: z.string().min(1).max(200).optional().meta({ description: 'Absent: the default image model.' }),
+  n: z.int().min(1).max(MAX_IMAGES).optional(),
+  size: z
+    .string()
+    .regex(/^(?:auto|[1-9]\d{0,4}x[1-9]\d{0,4})$/, 'must be auto or WIDTHxHEIGHT, such as 512x512')
+    .optional(),
+  response_format: z.enum(['url', 'b64_json']).optional().meta({
+    description: 'Absent: the answer has both.',
+  }),
+  output_format: z.enum(IMAGE_FORMATS).optional(),
+  output_compression: z.int().min(0).max(100).optional().meta({
+    description: 'For jpeg and webp. Accepted, but has no effect.',
+  }),
+  background: z.enum(['opaque', 'auto']).optional(),
+  stream: z.boolean().optional(),
+  partial_images: z.int().min(0).max(3).optional().meta({
+    description: 'With `stream`: the most previews of the unfinished picture that are sent.',
+  }),
+  negative_prompt,
+  steps,
+  guidance,
+  seed,
+  sampler,
+}).meta({ id: 'OpenAiImageRequest' });
 export type ImageRequest = z.output<typeof ImageRequestSchema>;
 
 export const ImagesSchema = z

@@ -1,7 +1,7 @@
 /** Predictions as Replicate's clients send and read them. */
 import { z } from '@hono/zod-openapi';
 import { WebhookUrlSchema } from '@lehr/shared';
-import { withoutNulls } from '../without-nulls.ts';
+import { nullsAsAbsent } from '../without-nulls.ts';
 
 export const WEBHOOK_FILTERS = ['start', 'output', 'logs', 'completed'] as const;
 export type WebhookFilter = (typeof WEBHOOK_FILTERS)[number];
@@ -22,23 +22,19 @@ const requestFields = {
 const EXAMPLE = { input: { prompt: 'a red circle on a blue background', num_inference_steps: 8 } };
 
 /** The model is in the path. */
-export const PredictionRequestSchema = z
-  .preprocess(withoutNulls, z.looseObject(requestFields))
-  .meta({ id: 'PredictionRequest', example: EXAMPLE });
+export const PredictionRequestSchema = nullsAsAbsent(requestFields).meta({
+  id: 'PredictionRequest',
+  example: EXAMPLE,
+});
 export type PredictionRequest = z.output<typeof PredictionRequestSchema>;
 
-export const VersionedRequestSchema = z
-  .preprocess(
-    withoutNulls,
-    z.looseObject({
-      ...requestFields,
-      version: z.string().min(1).max(200).meta({
-        description: '`lehr/model`, `lehr/model:version`, or a version’s id, `model@version`.',
-        example: 'lehr/tiny-diffusion',
-      }),
-    }),
-  )
-  .meta({ id: 'VersionedPredictionRequest', example: { version: 'lehr/tiny-diffusion', ...EXAMPLE } });
+export const VersionedRequestSchema = nullsAsAbsent({
+  ...requestFields,
+  version: z.string().min(1).max(200).meta({
+    description: '`lehr/model`, `lehr/model:version`, or a version’s id, `model@version`.',
+    example: 'lehr/tiny-diffusion',
+  }),
+}).meta({ id: 'VersionedPredictionRequest', example: { version: 'lehr/tiny-diffusion', ...EXAMPLE } });
 
 export const PredictionSchema = z
   .object({

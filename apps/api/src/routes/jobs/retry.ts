@@ -37,6 +37,7 @@ const route = createRoute({
       },
     },
     ...problemsWithKey(
+      'invalid-request',
       'model-not-found',
       'not-found',
       'conflict',
