@@ -5,7 +5,8 @@
  */
 import { LehrError } from '@lehr/shared';
 
-const STATE_WORDS = 624;
+/** The words of a stream's state. */
+export const NOISE_WORDS = 624;
 const SHIFT_WORDS = 397;
 const UPPER_BIT = 0x80000000;
 const LOWER_BITS = 0x7fffffff;
@@ -27,14 +28,14 @@ export interface NoiseState {
 }
 
 export class SeededNoise {
-  readonly #words = new Uint32Array(STATE_WORDS);
-  #used = STATE_WORDS;
+  readonly #words = new Uint32Array(NOISE_WORDS);
+  #used = NOISE_WORDS;
   #spare: number | null = null;
 
   /** Any whole number from -2^53 to 2^53; as in torch, only the seed modulo 2^32 counts. */
   constructor(seed: number) {
     this.#words[0] = seed >>> 0;
-    for (let i = 1; i < STATE_WORDS; i++) {
+    for (let i = 1; i < NOISE_WORDS; i++) {
       const last = this.#words[i - 1] ^ (this.#words[i - 1] >>> 30);
       this.#words[i] = Math.imul(last, 1812433253) + i;
     }
@@ -54,10 +55,10 @@ export class SeededNoise {
 
   /** Continues from a `state()`. Throws LehrError `internal` for an invalid state. */
   restore(state: NoiseState): void {
-    const fits = state.words.length === STATE_WORDS && state.used >= 0 && state.used <= STATE_WORDS;
+    const fits = state.words.length === NOISE_WORDS && state.used >= 0 && state.used <= NOISE_WORDS;
     if (!fits) {
       const got = `${state.words.length} words, ${state.used} used`;
-      throw new LehrError('internal', `A noise state has ${STATE_WORDS} words, this one has ${got}.`);
+      throw new LehrError('internal', `A noise state has ${NOISE_WORDS} words, this one has ${got}.`);
     }
     this.#words.set(state.words);
     this.#used = state.used;
@@ -102,7 +103,7 @@ export class SeededNoise {
   }
 
   #next(): number {
-    if (this.#used === STATE_WORDS) this.#twist();
+    if (this.#used === NOISE_WORDS) this.#twist();
     let y = this.#words[this.#used++];
     y ^= y >>> 11;
     y ^= (y << 7) & 0x9d2c5680;
@@ -112,10 +113,10 @@ export class SeededNoise {
 
   #twist(): void {
     const words = this.#words;
-    for (let i = 0; i < STATE_WORDS; i++) {
+    for (let i = 0; i < NOISE_WORDS; i++) {
       // Indices wrap without `%`, which would double the cost of a draw's uniforms.
-      const next = words[i + 1 < STATE_WORDS ? i + 1 : 0];
-      const far = words[i < STATE_WORDS - SHIFT_WORDS ? i + SHIFT_WORDS : i + SHIFT_WORDS - STATE_WORDS];
+      const next = words[i + 1 < NOISE_WORDS ? i + 1 : 0];
+      const far = words[i < NOISE_WORDS - SHIFT_WORDS ? i + SHIFT_WORDS : i + SHIFT_WORDS - NOISE_WORDS];
       const y = (words[i] & UPPER_BIT) | (next & LOWER_BITS);
       words[i] = far ^ (y >>> 1) ^ (y & 1 ? TWIST : 0);
     }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { sd15Config } from '../../../../../test/support/sampler-golden.ts';
+import { decodeCheckpoint, encodeCheckpoint } from '../checkpoint.ts';
 import { SeededNoise } from '../noise.ts';
 import { createSamplerRun } from './index.ts';
 import { SAMPLER_NAMES, type SamplerName, type SamplerRun } from './sampler.ts';
@@ -9,17 +10,17 @@ const config = sd15Config();
 
 describe('a sampler run', () => {
   it.each([...SAMPLER_NAMES])(
-    'A run of %s, stopped after any call and restored in a new run, continues with the same bits',
+    'A run of %s, stopped after any call, stored as bytes and restored in a new run, continues with the same bits',
     (name) => {
       const whole = newSample(name);
       finish(whole);
       const interrupted = newSample(name);
       while (interrupted.run.call < interrupted.run.timesteps.length) {
         const { run, noise, latent } = interrupted;
-        // A checkpoint is a copy as plain data.
-        const checkpoint = structuredClone({ run: run.state(), noise: noise.state(), latent });
+        const state = { sampler: run.state(), noise: noise.state(), latent };
+        const checkpoint = decodeCheckpoint(encodeCheckpoint('a sample', state), 'a sample');
         const resumed = newSample(name, 99);
-        resumed.run.restore(checkpoint.run);
+        resumed.run.restore(checkpoint.sampler);
         resumed.noise.restore(checkpoint.noise);
         resumed.latent.set(checkpoint.latent);
         expect(resumed.run.call).toBe(run.call);
