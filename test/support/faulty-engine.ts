@@ -45,6 +45,8 @@ process.on('message', (message: ToEngine) => {
     }
   } else if (message.type === 'cancel') {
     engine?.cancel(message.sample);
+  } else if (message.type === 'suspend') {
+    engine?.suspend(message.sample);
   } else if (message.type === 'preview') {
     engine?.preview(message.sample);
   } else {

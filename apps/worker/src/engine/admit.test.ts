@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { admit, type LaneMember, type LaneState } from './admit.ts';
 
-const sample = (steps: number, fields: Partial<LaneMember> = {}): LaneMember => ({
+const sample = (stepsLeft: number, fields: Partial<LaneMember> = {}): LaneMember => ({
   rows: 2,
-  steps,
+  stepsLeft,
   arrivedAt: 0,
   maxBatchMates: Number.POSITIVE_INFINITY,
   ...fields,
@@ -14,7 +14,7 @@ const admitted = (waiting: readonly LaneMember[], lane: Partial<LaneState<LaneMe
 
 test('Samples with the fewest steps join first, up to the row cap', () => {
   const waiting = [50, 4, 20, 8, 30].map((steps) => sample(steps));
-  expect(admitted(waiting).map(({ steps }) => steps)).toEqual([4, 8, 20, 30]);
+  expect(admitted(waiting).map(({ stepsLeft }) => stepsLeft)).toEqual([4, 8, 20, 30]);
 });
 
 test('A long sample that has waited long joins before a short new one', () => {

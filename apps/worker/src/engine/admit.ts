@@ -7,7 +7,7 @@
 
 export interface LaneMember {
   readonly rows: number;
-  readonly steps: number;
+  readonly stepsLeft: number;
   /** On the clock of `LaneState.now`, in ms. */
   readonly arrivedAt: number;
   /** The most samples that may be in the lane at once, this one included. */
@@ -30,8 +30,8 @@ export const AGEING_STEPS_PER_S = 10;
  */
 export function admit<Sample extends LaneMember>(lane: LaneState<Sample>): Sample[] {
   const { waiting, running, rowCap, now } = lane;
-  const rank = ({ steps, arrivedAt }: Sample): number =>
-    steps - ((now - arrivedAt) / 1000) * AGEING_STEPS_PER_S;
+  const rank = ({ stepsLeft, arrivedAt }: Sample): number =>
+    stepsLeft - ((now - arrivedAt) / 1000) * AGEING_STEPS_PER_S;
   let rows = running.reduce((sum, sample) => sum + sample.rows, 0);
   let maxBatchMates = Math.min(...running.map((sample) => sample.maxBatchMates));
   const joining: Sample[] = [];

@@ -54,6 +54,12 @@ export class Engine {
     if (isCanceled) this.#parts.post({ type: 'canceled', sample: id });
   }
 
+  /** As `cancel`, after a checkpoint of the steps made so far. */
+  suspend(id: SampleId): void {
+    this.#diffusion.checkpoint(id);
+    this.cancel(id);
+  }
+
   /** Posts a preview of a running sample after its next step. */
   preview(id: SampleId): void {
     this.#diffusion.preview(id);

@@ -77,6 +77,9 @@ process.on('message', (message: ToEngine) => {
     case 'cancel':
       engine?.cancel(message.sample);
       return;
+    case 'suspend':
+      engine?.suspend(message.sample);
+      return;
     case 'preview':
       engine?.preview(message.sample);
       return;

@@ -7,7 +7,12 @@ const SAMPLE = 'job_01jd3v9s6w0000000000000000.0.f00d' as SampleId;
 const TO_ENGINE: { [Type in ToEngine['type']]: Extract<ToEngine, { type: Type }> } = {
   open: {
     type: 'open',
-    settings: { providers: ['cuda', 'cpu'], rowCap: 'auto', threads: 2 },
+    settings: {
+      providers: ['cuda', 'cpu'],
+      rowCap: 'auto',
+      threads: 2,
+      checkpoints: { everySteps: 5, everyMs: 10_000, bytesPerS: 16_000_000 },
+    },
     models: [
       {
         ref: 'sd-turbo@1',
@@ -35,6 +40,8 @@ const TO_ENGINE: { [Type in ToEngine['type']]: Extract<ToEngine, { type: Type }>
         seed: 7,
         sampler: 'euler',
         maxBatchMates: 8,
+        checkpoint: Uint8Array.of(76, 69, 72, 82),
+        checkpointAtEnd: true,
       },
       {
         id: SAMPLE,
@@ -56,6 +63,7 @@ const TO_ENGINE: { [Type in ToEngine['type']]: Extract<ToEngine, { type: Type }>
     ],
   },
   cancel: { type: 'cancel', sample: SAMPLE },
+  suspend: { type: 'suspend', sample: SAMPLE },
   preview: { type: 'preview', sample: SAMPLE },
   'open-model': {
     type: 'open-model',
@@ -132,6 +140,9 @@ const FROM_ENGINE: { [Type in FromEngine['type']]: Extract<FromEngine, { type: T
     ms: 70,
     samples: [{ id: SAMPLE, step: 1, steps: 4 }],
   },
+  checkpoints: { type: 'checkpoints', samples: [{ id: SAMPLE, step: 2, bytes: Uint8Array.of(76, 69) }] },
+  resumed: { type: 'resumed', sample: SAMPLE, step: 2 },
+  'checkpoint-ignored': { type: 'checkpoint-ignored', sample: SAMPLE, reason: 'it is damaged' },
   preview: {
     type: 'preview',
     sample: SAMPLE,

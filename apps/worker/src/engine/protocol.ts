@@ -1,7 +1,7 @@
 /**
  * The messages between the worker and its engine process: tagged unions, sent with the structured-clone serialization of
  * Node's IPC channel. protocol.test.ts snapshots one message of each type, so a change of the wire shows in review. No
- * message carries a tensor: pixels travel as bytes, a log-mel window as floats.
+ * message carries a tensor: pixels and checkpoints travel as bytes, a log-mel window as floats.
  */
 import type { PlainError } from '@lehr/shared';
 import type { GraphReport, Provider } from '../runtime/runtime.ts';
@@ -75,6 +75,17 @@ export interface EngineSettings {
   readonly threads?: number;
   /** The most rows of one step; `auto` measures the device (row-cap.ts). */
   readonly rowCap: number | 'auto';
+  /** When pictures are checkpointed; never, when absent. */
+  readonly checkpoints?: CheckpointSettings;
+}
+
+export interface CheckpointSettings {
+  /** A checkpoint is due after this many steps of a picture. */
+  readonly everySteps: number;
+  /** It is also due after this time, when steps are slow. */
+  readonly everyMs: number;
+  /** Limits all checkpoints of this engine together. One that is above the limit is made at a later step. */
+  readonly bytesPerS: number;
 }
 
 export type ToEngine =
@@ -84,9 +95,19 @@ export type ToEngine =
   /** Samples that may start together, such as all pictures of a job. */
   | { readonly type: 'submit'; readonly samples: readonly EngineSample[] }
   | { readonly type: 'cancel'; readonly sample: SampleId }
+  /** As `cancel`; before `canceled` comes a checkpoint of the sample's last step, if it made one. */
+  | { readonly type: 'suspend'; readonly sample: SampleId }
   /** Asks for one preview of this sample after its next step; ignored when the sample has no step left. */
   | { readonly type: 'preview'; readonly sample: SampleId }
   | { readonly type: 'close' };
+
+export interface SampleCheckpoint {
+  readonly id: SampleId;
+  /** Steps made. */
+  readonly step: number;
+  /** The format is known to engines only (diffusion/checkpoint.ts). */
+  readonly bytes: Uint8Array;
+}
 
 export interface SampleTimings {
   /** How long its prompts took to encode. */
@@ -171,6 +192,12 @@ export type FromEngine =
       readonly ms: number;
       readonly samples: readonly { readonly id: SampleId; readonly step: number; readonly steps: number }[];
     }
+  /** The newest states of unfinished pictures. */
+  | { readonly type: 'checkpoints'; readonly samples: readonly SampleCheckpoint[] }
+  /** A submitted checkpoint was used: the picture continues after this step. */
+  | { readonly type: 'resumed'; readonly sample: SampleId; readonly step: number }
+  /** A submitted checkpoint cannot be used; the picture starts at its first step. */
+  | { readonly type: 'checkpoint-ignored'; readonly sample: SampleId; readonly reason: string }
   /** The answer to `preview`: a thumbnail of the picture as predicted from the step just made. */
   | {
       readonly type: 'preview';

@@ -25,6 +25,10 @@ export interface DiffusionSample extends SampleBase {
   readonly guidance: number;
   readonly seed: number;
   readonly sampler: SamplerName;
+  /** The newest checkpoint of this picture, made by this engine or another one: it continues there. */
+  readonly checkpoint?: Uint8Array;
+  /** Whether a checkpoint is made after its last step too: other pictures of its job still run. */
+  readonly checkpointAtEnd?: boolean;
 }
 
 /** One window of one file. The worker decides where each window begins; the engine sees one window at a time. */

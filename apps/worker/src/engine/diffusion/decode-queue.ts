@@ -34,6 +34,10 @@ export class DecodeQueue implements TurnTaker {
     this.#waiting.push(sample);
   }
 
+  find(id: SampleId): LaneSample | undefined {
+    return this.#waiting.find(({ request }) => request.id === id);
+  }
+
   /** Removes a sample, whose picture is then not posted; returns false when there is no such sample. */
   cancel(id: SampleId): boolean {
     const before = this.#waiting.length;

@@ -2,10 +2,12 @@
 
 import type { LatentRgb } from '../../diffusion/latent-rgb.ts';
 import { type DiffusionModel, openDiffusionModel } from '../../models/diffusion/diffusion-folder.ts';
+import { weightsDigest } from '../../models/weights-digest.ts';
 import { type EngineParts, isNotOpen, openedModel } from '../engine-parts.ts';
 import type { DiffusionSample, DiffusionToOpen, OpenedModel, SampleId } from '../protocol.ts';
 import { ladderFor, RowCap } from '../row-cap.ts';
 import type { TurnTaker } from '../turns.ts';
+import { Checkpoints } from './checkpoints.ts';
 import { DecodeQueue } from './decode-queue.ts';
 import { Lane } from './lane.ts';
 import { LaneSample } from './lane-sample.ts';
@@ -16,6 +18,8 @@ interface OpenModel {
   readonly model: DiffusionModel;
   readonly cap: RowCap;
   readonly latentRgb: LatentRgb | undefined;
+  /** Digest of its files; empty when there are no checkpoints. */
+  readonly weights: string;
   /** Picture size of the warm-up. */
   readonly warm: { readonly width: number; readonly height: number };
 }
@@ -26,9 +30,10 @@ export class DiffusionLanes {
   readonly #lanes = new Map<string, Lane>();
   readonly #prompts: PromptQueue;
   readonly #decodes: DecodeQueue;
+  readonly #checkpoints: Checkpoints | undefined;
 
   constructor(parts: EngineParts) {
-    const { clock, post } = parts;
+    const { clock, post, settings } = parts;
     this.#parts = parts;
     this.#prompts = new PromptQueue({
       clock,
@@ -37,6 +42,9 @@ export class DiffusionLanes {
       onEncoded: (sample) => this.#lane(sample.request).submit(sample),
     });
     this.#decodes = new DecodeQueue({ clock, post, vaeOf: (ref) => this.#open(ref).model.vae });
+    const weightsOf = (ref: string): string => this.#open(ref).weights;
+    this.#checkpoints =
+      settings.checkpoints && new Checkpoints({ settings: settings.checkpoints, clock, post, weightsOf });
   }
 
   /** Loads a model and warms it up; rejects with `model-unavailable` and the reason. */
@@ -45,17 +53,33 @@ export class DiffusionLanes {
     const model = await openDiffusionModel(spec.folder, runtime, settings);
     const cap = new RowCap(settings.rowCap === 'auto' ? {} : { ceiling: settings.rowCap, fixed: true });
     const latentRgb = await warmUp(model, spec.warmUp, cap, clock);
-    this.#models.set(spec.ref, { model, cap, latentRgb, warm: spec.warmUp });
+    const weights = settings.checkpoints ? await weightsDigest(spec.folder) : '';
+    this.#models.set(spec.ref, { model, cap, latentRgb, weights, warm: spec.warmUp });
     return openedModel(spec.ref, model.batching, model.graphs, cap);
   }
 
   /** Throws LehrError `invalid-input` for what the model's sampler cannot do. */
-  submit(request: DiffusionSample): void {
+  submit({ checkpoint, ...request }: DiffusionSample): void {
     const { model } = this.#open(request.model);
     const { width, height } = latentSize(model, request);
     const latentLength = model.unet.latentChannels * width * height;
     const arrivedAt = this.#parts.clock.monotonic();
-    this.#prompts.submit(new LaneSample(request, model.schedulerConfig, latentLength, arrivedAt));
+    const sample = new LaneSample(request, model.schedulerConfig, latentLength, arrivedAt);
+    if (checkpoint) this.#checkpoints?.resume(sample, checkpoint);
+    if (sample.callsLeft > 0) {
+      this.#prompts.submit(sample);
+    } else {
+      sample.startedAt = arrivedAt;
+      sample.denoisedAt = arrivedAt;
+      this.#decodes.submit(sample);
+    }
+  }
+
+  /** Posts a checkpoint of a sample, if it has made steps. */
+  checkpoint(id: SampleId): void {
+    const places = [...this.#lanes.values(), this.#decodes];
+    const sample = places.map((place) => place.find(id)).find((found) => found);
+    if (sample) this.#checkpoints?.leaving(sample);
   }
 
   /** Removes a sample, which takes no further step; returns false when there is no such sample. */
@@ -100,6 +124,7 @@ export class DiffusionLanes {
       post,
       onDenoised: (sample) => this.#decodes.submit(sample),
       isDecodeCongested: () => this.#decodes.isCongested,
+      onStepped: (samples) => this.#checkpoints?.stepped(samples),
     });
     this.#lanes.set(request.lane, lane);
     return lane;

@@ -1,5 +1,6 @@
 /** One picture in the engine: its latent, its sampler's state and its prompt embeddings. It shares nothing with other samples. */
 import { rowsPerSample } from '@lehr/shared';
+import { decodeCheckpoint, encodeCheckpoint, UnusableCheckpoint } from '../../diffusion/checkpoint.ts';
 import { applyGuidance } from '../../diffusion/guidance.ts';
 import { SeededNoise } from '../../diffusion/noise.ts';
 import { predictedClean } from '../../diffusion/predicted-clean.ts';
@@ -33,7 +34,10 @@ export class LaneSample implements LaneMember {
   readonly #config: SchedulerConfig;
   #embeddings: PromptEmbeddings | undefined;
   #preview: Float32Array | undefined;
-  /** Sum of the batch sizes of this sample's steps. */
+  /** Calls that were made before, and their number in the last checkpoint. */
+  #resumedAt = 0;
+  #checkpointedAt = 0;
+  /** Sum of the batch sizes of this sample's steps here. */
   #batchSizeSum = 0;
 
   /** Throws LehrError `invalid-input` when the sampler cannot make this many steps. */
@@ -52,8 +56,8 @@ export class LaneSample implements LaneMember {
     return rowsPerSample(this.request.guidance);
   }
 
-  get steps(): number {
-    return this.request.steps;
+  get stepsLeft(): number {
+    return this.request.steps - this.step;
   }
 
   get maxBatchMates(): number {
@@ -69,8 +73,44 @@ export class LaneSample implements LaneMember {
     return this.#run.timesteps.length - this.#run.call;
   }
 
+  get call(): number {
+    return this.#run.call;
+  }
+
+  /** Calls since the last checkpoint. */
+  get callsToCheckpoint(): number {
+    return this.#run.call - this.#checkpointedAt;
+  }
+
   get batchSize(): number {
-    return this.#run.call === 0 ? 0 : this.#batchSizeSum / this.#run.call;
+    const calls = this.#run.call - this.#resumedAt;
+    return calls === 0 ? 1 : this.#batchSizeSum / calls;
+  }
+
+  /** The state after the last step. `identity` must be the same when another sample is restored from it. */
+  checkpoint(identity: string): Uint8Array {
+    this.#checkpointedAt = this.#run.call;
+    const sampler = this.#run.state();
+    return encodeCheckpoint(identity, { latent: this.latent, sampler, noise: this.#noise.state() });
+  }
+
+  /** Continues from a checkpoint. Throws UnusableCheckpoint, and is unchanged then. */
+  restore(checkpoint: Uint8Array, identity: string): void {
+    const { latent, sampler, noise } = decodeCheckpoint(checkpoint, identity);
+    if (latent.length !== this.latent.length) {
+      throw new UnusableCheckpoint(
+        `its latent has ${latent.length} values, that of the picture ${this.latent.length}`,
+      );
+    }
+    try {
+      this.#run.restore(sampler);
+    } catch (error) {
+      throw new UnusableCheckpoint((error as Error).message);
+    }
+    this.#noise.restore(noise);
+    this.latent.set(latent);
+    this.#resumedAt = sampler.call;
+    this.#checkpointedAt = sampler.call;
   }
 
   /** The texts to encode: the prompt and, with guidance, the negative prompt. */

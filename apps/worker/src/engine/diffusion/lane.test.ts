@@ -289,3 +289,21 @@ test('A preview of a waiting sample is posted after its first step, and of a can
   await runDry();
   expect(ofType('preview').map(({ sample, step }) => [sample, step])).toEqual([[waiting.request.id, 1]]);
 });
+
+test('In an aligned lane a resumed sample does not run beside a sample that is at another step', async () => {
+  const earlier = sampleOf({ steps: 6 });
+  const first = laneOf();
+  first.lane.submit(earlier);
+  for (let step = 0; step < 2; step++) await first.lane.takeTurn();
+  const resumed = sampleOf({ steps: 6 });
+  resumed.restore(earlier.checkpoint('a digest'), 'a digest');
+
+  const { lane, unet, denoised, runDry } = laneOf();
+  unet.batching = { mode: 'aligned', reason: 'a test' };
+  lane.submit(sampleOf({ steps: 6 }));
+  lane.submit(resumed);
+  await runDry();
+  for (const rows of unet.calls) expect(new Set(rows.map(({ timestep }) => timestep)).size).toBe(1);
+  expect(denoised).toHaveLength(2);
+  expect(denoised[0].latent).toEqual(denoised[1].latent);
+});

@@ -38,6 +38,8 @@ export interface LaneOptions {
   readonly onDenoised: (sample: LaneSample) => void;
   /** Whether many latents wait to be decoded already; free rows are then not announced before they are free. */
   readonly isDecodeCongested: () => boolean;
+  /** Called with the samples that have made a step, before those that are done leave. */
+  readonly onStepped?: (samples: readonly LaneSample[]) => void;
 }
 
 export class Lane implements TurnTaker {
@@ -72,9 +74,13 @@ export class Lane implements TurnTaker {
     return this.samples < before;
   }
 
+  find(id: SampleId): LaneSample | undefined {
+    return [...this.#running, ...this.#waiting].find(({ request }) => request.id === id);
+  }
+
   /** Posts a preview of this sample after its next step; returns false when there is no such sample. */
   preview(id: SampleId): boolean {
-    const sample = [...this.#running, ...this.#waiting].find(({ request }) => request.id === id);
+    const sample = this.find(id);
     if (sample && this.#options.latentRgb) sample.wantsPreview = true;
     return sample !== undefined;
   }
@@ -100,6 +106,7 @@ export class Lane implements TurnTaker {
       ms,
       samples: samples.map(({ request, step }) => ({ id: request.id, step, steps: request.steps })),
     });
+    this.#options.onStepped?.(this.#running);
     this.#postPreviews();
     this.#finish();
   }
@@ -198,9 +205,14 @@ export class Lane implements TurnTaker {
   }
 }
 
-/** Equal steps and sampler mean equal timesteps at every step; equal guidance means equal rows per sample. */
-function canShareTimesteps({ request: a }: LaneSample, { request: b }: LaneSample): boolean {
-  return a.steps === b.steps && a.sampler === b.sampler && a.guidance === b.guidance;
+/**
+ * Equal steps and sampler mean equal timesteps at every step, from the same call on: a resumed sample begins at a later one. Equal
+ * guidance means equal rows per sample.
+ */
+function canShareTimesteps(sample: LaneSample, other: LaneSample): boolean {
+  const [a, b] = [sample.request, other.request];
+  const isAligned = a.steps === b.steps && a.sampler === b.sampler && sample.call === other.call;
+  return isAligned && a.guidance === b.guidance;
 }
 
 const notANumber = (sample: LaneSample): LehrError =>

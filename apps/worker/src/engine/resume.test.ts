@@ -1,0 +1,186 @@
+/** Pictures that leave one engine in the middle and continue in another one, on a simulated device. */
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { writeTinyDiffusion } from '@lehr/demo-models';
+import { SAMPLER_NAMES, systemClock } from '@lehr/shared';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { createSimulatedRuntime } from '../runtime/simulated.ts';
+import { Engine } from './engine.ts';
+import type { CheckpointSettings, DiffusionSample, FromEngine, SampleId } from './protocol.ts';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'lehr-resume-'));
+  await writeTinyDiffusion(folder, { seed: 5, timestepType: 'float32' });
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const SETTINGS: CheckpointSettings = { everySteps: 3, everyMs: 3_600_000, bytesPerS: 1e9 };
+
+let made = 0;
+const request = (fields: Partial<DiffusionSample> = {}): DiffusionSample => ({
+  id: `sample-${++made}` as SampleId,
+  task: 'diffusion',
+  model: 'tiny@1',
+  lane: 'diffusion.tiny@1.64x64',
+  prompt: 'a red circle',
+  negativePrompt: 'blurry',
+  width: 64,
+  height: 64,
+  steps: 8,
+  guidance: 7.5,
+  seed: 1,
+  sampler: 'ddim',
+  maxBatchMates: 99,
+  ...fields,
+});
+
+type Of<Type extends FromEngine['type']> = Extract<FromEngine, { type: Type }>;
+
+interface OpenEngine {
+  readonly engine: Engine;
+  ofType<Type extends FromEngine['type']>(type: Type): Of<Type>[];
+  /** Submits samples; resolves with the pixels of each. */
+  draw(...samples: readonly DiffusionSample[]): Promise<Uint8Array[]>;
+}
+
+async function open(
+  checkpoints: Partial<CheckpointSettings> = {},
+  { from = folder, rowCap = 2, onPost = (_message: FromEngine, _engine: Engine): void => {} } = {},
+): Promise<OpenEngine> {
+  const posted: FromEngine[] = [];
+  const ofType = <Type extends FromEngine['type']>(type: Type) =>
+    posted.filter((message): message is Of<Type> => message.type === type);
+  const engine: Engine = new Engine({
+    runtime: createSimulatedRuntime({ pause: () => {} }),
+    settings: { providers: ['cpu'], rowCap, checkpoints: { ...SETTINGS, ...checkpoints } },
+    clock: systemClock,
+    post: (message) => {
+      posted.push(message);
+      onPost(message, engine);
+    },
+  });
+  await engine.open({ ref: 'tiny@1', task: 'diffusion', folder: from, warmUp: { width: 64, height: 64 } });
+  const running = engine.run();
+  onTestFinished(async () => {
+    engine.close();
+    await running;
+  });
+  const pixelsOf = (id: SampleId) => ofType('finished').find(({ sample }) => sample === id)?.pixels;
+  return {
+    engine,
+    ofType,
+    draw: async (...samples) => {
+      for (const sample of samples) engine.submit(sample);
+      await vi.waitFor(() => {
+        for (const { id } of samples) expect(pixelsOf(id)).toBeDefined();
+      }, 30_000);
+      return samples.map(({ id }) => pixelsOf(id) as Uint8Array);
+    },
+  };
+}
+
+const checkpointsOf = ({ ofType }: OpenEngine) => ofType('checkpoints').flatMap(({ samples }) => samples);
+
+test.each(SAMPLER_NAMES)(
+  'A picture of %s continues from each checkpoint in another engine, and is the same',
+  async (sampler) => {
+    const first = await open();
+    const [pixels] = await first.draw(request({ sampler, checkpointAtEnd: true }));
+    const checkpoints = checkpointsOf(first);
+    expect(checkpoints.map(({ step }) => step)).toEqual([3, 6, 8]);
+
+    const second = await open();
+    for (const { step, bytes } of checkpoints) {
+      const before = second.ofType('stepped').length;
+      expect(await second.draw(request({ sampler, checkpoint: bytes }))).toEqual([pixels]);
+      const steps = second.ofType('stepped').slice(before);
+      // PNDM makes one more call than steps.
+      expect(new Set(steps.map(({ samples }) => samples[0].step))).toEqual(
+        new Set([4, 5, 6, 7, 8].filter((each) => each > step)),
+      );
+    }
+    expect(second.ofType('resumed').map(({ step }) => step)).toEqual([3, 6, 8]);
+  },
+);
+
+test('A suspended picture leaves with a checkpoint of its last step', async () => {
+  const sample = request({ steps: 20, sampler: 'dpmpp_2m_sde_karras' });
+  const first = await open(
+    { everySteps: 100 },
+    {
+      onPost: (message, engine) => {
+        if (message.type === 'stepped' && message.samples[0].step === 7) engine.suspend(sample.id);
+      },
+    },
+  );
+  first.engine.submit(sample);
+  await vi.waitFor(() => expect(first.ofType('canceled')).toHaveLength(1), 30_000);
+  const [{ step, bytes }] = checkpointsOf(first);
+  expect(step).toBe(7);
+
+  const second = await open();
+  const resumed = await second.draw({ ...sample, id: 'resumed' as SampleId, checkpoint: bytes });
+  expect(resumed).toEqual(await second.draw({ ...sample, id: 'whole' as SampleId }));
+  expect(second.ofType('resumed')).toEqual([{ type: 'resumed', sample: 'resumed', step: 7 }]);
+});
+
+test('A checkpoint of another input is ignored, and the picture starts at its first step', async () => {
+  const { draw, ofType, ...rest } = await open();
+  await draw(request({ seed: 1 }));
+  const [{ bytes }] = checkpointsOf({ draw, ofType, ...rest });
+  for (const other of [
+    { seed: 2 },
+    { prompt: 'a blue square' },
+    { guidance: 3 },
+    { sampler: 'euler' as const },
+  ]) {
+    expect(await draw(request({ ...other, checkpoint: bytes }))).toEqual(await draw(request(other)));
+  }
+  expect(ofType('resumed')).toEqual([]);
+  expect(ofType('checkpoint-ignored').map(({ reason }) => reason)).toEqual(
+    Array(4).fill('it belongs to another input, another model or other weights'),
+  );
+});
+
+test('A checkpoint made with other weights is ignored, also when the model has the same name and version', async () => {
+  const first = await open();
+  await first.draw(request());
+  const [{ bytes }] = checkpointsOf(first);
+
+  const copy = await mkdtemp(join(tmpdir(), 'lehr-resume-'));
+  onTestFinished(() => rm(copy, { recursive: true, force: true }));
+  await cp(folder, copy, { recursive: true });
+  await writeFile(join(copy, 'README.md'), 'A file that no graph uses.');
+  const same = await open({}, { from: copy });
+  await same.draw(request({ checkpoint: bytes }));
+  expect(same.ofType('resumed')).toHaveLength(1);
+
+  await writeTinyDiffusion(copy, { seed: 6, timestepType: 'float32' });
+  const other = await open({}, { from: copy });
+  const [pixels] = await other.draw(request({ checkpoint: bytes }));
+  expect(other.ofType('checkpoint-ignored')).toHaveLength(1);
+  expect([pixels]).toEqual(await other.draw(request()));
+});
+
+test('No checkpoint is made beyond the allowed bytes per second', async () => {
+  const { draw, ofType, ...rest } = await open({ everySteps: 1, bytesPerS: 1 });
+  await draw(request({ steps: 20 }));
+  // The first may be larger than the allowance, which is then used up for longer than the test.
+  expect(checkpointsOf({ draw, ofType, ...rest })).toHaveLength(1);
+});
+
+test('Slow steps are checkpointed by time', async () => {
+  const engine = await open({ everySteps: 100, everyMs: 0 });
+  await engine.draw(request({ steps: 4 }));
+  expect(checkpointsOf(engine).map(({ step }) => step)).toEqual([1, 2, 3]);
+});
+
+test('The checkpoints of pictures that run together come in the same messages', async () => {
+  const pictures = Array.from({ length: 4 }, (_, i) => request({ steps: 30 + i, seed: i }));
+  const engine = await open({ everySteps: 6 }, { rowCap: 8 });
+  await engine.draw(...pictures);
+  const together = engine.ofType('checkpoints').filter(({ samples }) => samples.length === 4);
+  expect(together.length).toBeGreaterThanOrEqual(3);
+});
