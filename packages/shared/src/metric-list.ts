@@ -295,6 +295,20 @@ export const METRICS = {
     apps: ['worker'],
     labels: [],
   },
+  checkpoints: {
+    name: 'lehr_checkpoints_total',
+    kind: 'counter',
+    help: 'Checkpoints of unfinished pictures: written, failed to be written, used to resume one, or ignored.',
+    apps: ['worker'],
+    labels: ['model', 'version', 'outcome'],
+  },
+  checkpointBytes: {
+    name: 'lehr_checkpoint_bytes_total',
+    kind: 'counter',
+    help: 'Bytes of the checkpoints that were written.',
+    apps: ['worker'],
+    labels: ['model', 'version'],
+  },
   engineRestarts: {
     name: 'lehr_engine_restarts_total',
     kind: 'counter',

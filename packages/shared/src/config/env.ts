@@ -280,6 +280,19 @@ export const ENV = {
   LEHR_MAX_RUN_S: positive.max(604_800, 'must be at most 604800').default(3600).meta({
     description: 'Seconds that a job may run on a worker; then it fails with `run-too-long`.',
   }),
+  LEHR_CHECKPOINT_STEPS: whole.min(0, 'must be at least 0').default(5).meta({
+    description:
+      'Steps after which the state of an unfinished picture is stored, so that another worker can continue it. 0: never.',
+  }),
+  LEHR_CHECKPOINT_S: positive.default(10).meta({
+    description: 'Seconds after which it is stored too, when steps are slow.',
+  }),
+  LEHR_CHECKPOINT_MB_PER_S: positive.default(8).meta({
+    description: 'The most that a worker stores of such states, in megabytes per second.',
+  }),
+  LEHR_CHECKPOINT_REDIS_KB: whole.min(0, 'must be at least 0').default(256).meta({
+    description: 'Up to this size, in kilobytes, a state is stored in Redis; a larger one in the store.',
+  }),
   LEHR_EC2_METADATA_URL: httpUrl.optional().meta({
     description:
       'The EC2 metadata service, `http://169.254.169.254` on an instance. A worker drains when it announces that the instance will be taken back. Not set: it is not read.',

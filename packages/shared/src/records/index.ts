@@ -1,3 +1,9 @@
+export {
+  type Checkpoint,
+  CheckpointStore,
+  type CheckpointStoreOptions,
+  type JobOfCheckpoint,
+} from './checkpoints.ts';
 export { type JobFilter, listJobs, type Page } from './list.ts';
 export {
   DIALECTS,

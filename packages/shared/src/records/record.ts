@@ -162,6 +162,8 @@ const base = {
   /** Of a node: the id of its workflow's job, and the node's id in it. */
   parent: id<JobId>().optional(),
   node: z.string().optional(),
+  /** Present when checkpoints of it were stored (checkpoints.ts), until it ends. */
+  checkpoint: z.string().optional(),
   /** The job that this one repeats. */
   retried_from: id<JobId>().optional(),
   /** Rises with every change; the job's ETag and the id of its last event. */

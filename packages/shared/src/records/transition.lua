@@ -164,7 +164,8 @@ end
 
 local function finish(key, id, tenant)
   redis.call('HSET', key, 'finished_at', now, 'expires_at', now + retention)
-  redis.call('HDEL', key, 'lease', 'progress', 'cancel_requested', 'score', 'fair_tag')
+  redis.call('HDEL', key, 'lease', 'progress', 'cancel_requested', 'score', 'fair_tag', 'checkpoint')
+  redis.call('DEL', prefix .. ':checkpoints:' .. id)
   redis.call('ZREM', KEYS[1], id)
   redis.call('ZREM', prefix .. ':live:' .. tenant, id)
   -- The list of a tenant without unfinished jobs expires with the last record in it.

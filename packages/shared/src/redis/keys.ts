@@ -11,6 +11,8 @@ export interface Keys {
   record(id: JobId): string;
   /** A list of the job's events, oldest first. */
   events(id: JobId): string;
+  /** The checkpoints of a job's unfinished pictures (records/checkpoints.ts). */
+  checkpoints(id: JobId): string;
   /** Ids of all unfinished jobs, scored by creation time. */
   readonly live: string;
   liveOf(tenant: TenantId): string;
@@ -117,6 +119,7 @@ export function keysOf(namespace: string): Keys {
     prefix,
     record: (id) => `${prefix}:record:${id}`,
     events: (id) => `${prefix}:history:${id}`,
+    checkpoints: (id) => `${prefix}:checkpoints:${id}`,
     live: `${prefix}:live`,
     liveOf: (tenant) => `${prefix}:live:${tenant}`,
     runningOf: (tenant) => `${prefix}:running:${tenant}`,

@@ -2,10 +2,10 @@
 import type { Redis } from './connect.ts';
 
 export interface Script {
-  run(keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;
+  run(keys: readonly string[], args: readonly (string | number | Buffer)[]): Promise<unknown>;
 }
 
-type Command = (...args: (string | number)[]) => unknown;
+type Command = (...args: (string | number | Buffer)[]) => unknown;
 
 /** `name` must be unique per connection; defining it again with the same text is harmless. */
 export function defineScript(redis: Redis, name: string, lua: string): Script {
