@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { AudioProcessor } from '../../apps/worker/src/audio/audio-processor.ts';
+import type { CheckpointSettings } from '../../apps/worker/src/engine/protocol.ts';
 import { modelsToOpen } from '../../apps/worker/src/models-to-open.ts';
 import type { LatencyModel } from '../../apps/worker/src/runtime/simulated.ts';
 import { Worker } from '../../apps/worker/src/worker.ts';
@@ -9,7 +10,7 @@ import { WORKER_TIMES, type WorkerTimes } from '../../apps/worker/src/worker-par
 import { createLog, newWorkerId, parseRegistry, systemClock } from '../../packages/shared/src/index.ts';
 import { openObjectStore } from '../../packages/shared/src/objects/index.ts';
 import { GroupQueues, Repricer } from '../../packages/shared/src/queue/index.ts';
-import { RecordStore } from '../../packages/shared/src/records/index.ts';
+import { CheckpointStore, RecordStore } from '../../packages/shared/src/records/index.ts';
 import { keysOf, openRedis, redisReady } from '../../packages/shared/src/redis/index.ts';
 import { measureOwnDelay } from './own-delay.ts';
 
@@ -30,6 +31,10 @@ export interface SimulatedWorkerSettings {
   readonly silenceMs: number;
   readonly drainMs: number;
   readonly times: Partial<WorkerTimes>;
+  /** When pictures are checkpointed; null: never. */
+  readonly checkpoints: CheckpointSettings | null;
+  /** Log every step. */
+  readonly logsSteps: boolean;
   /** The connection that waits for jobs never answers, and does not close. */
   readonly neverWakes: boolean;
 }
@@ -51,6 +56,17 @@ if (settings.neverWakes) {
   Object.assign(blocking, { bzpopmin });
 }
 
+const store = await openObjectStore(
+  settings.s3
+    ? { kind: 's3', ...settings.s3 }
+    : {
+        kind: 'folder',
+        root: join(settings.home, 'objects'),
+        publicUrl: 'http://127.0.0.1',
+        linkSecret: 'x'.repeat(32),
+      },
+);
+const { checkpoints } = settings;
 const worker = new Worker({
   id: newWorkerId('sim'),
   tasks: ['diffusion'],
@@ -61,20 +77,19 @@ const worker = new Worker({
   queues: await GroupQueues.open(commands, keys, settings),
   records: new RecordStore(commands, keys, { retentionMs: 3_600_000 }),
   repricer: new Repricer(commands, keys),
-  store: await openObjectStore(
-    settings.s3
-      ? { kind: 's3', ...settings.s3 }
-      : {
-          kind: 'folder',
-          root: join(settings.home, 'objects'),
-          publicUrl: 'http://127.0.0.1',
-          linkSecret: 'x'.repeat(32),
-        },
-  ),
+  store,
+  ...(checkpoints && {
+    checkpoints: new CheckpointStore({ redis: commands, keys, objects: store, maxRedisBytes: 256_000 }),
+  }),
   registry,
   engine: {
     entry: new URL(settings.engineEntry),
-    settings: { providers: ['cpu'], rowCap: settings.rowCap, simulated: settings.latency },
+    settings: {
+      providers: ['cpu'],
+      rowCap: settings.rowCap,
+      simulated: settings.latency,
+      ...(checkpoints && { checkpoints }),
+    },
     models: modelsToOpen(registry, ['diffusion'], {
       models: dirname(settings.modelsFile),
       cache: join(settings.home, 'models'),
@@ -92,13 +107,16 @@ const worker = new Worker({
   log,
   times: { ...WORKER_TIMES, ...settings.times },
   observe: {
-    stepped: () => {},
+    stepped: ({ samples }) => {
+      if (settings.logsSteps) log.info({ samples }, 'stepped');
+    },
     decoderProgress: () => {},
     decoded: () => {},
     decodeRefused: () => {},
     ended: () => {},
     endedAtClaim: () => {},
     expired: () => {},
+    checkpoint: () => {},
     leaseLost: () => {
       leasesLost += 1;
     },

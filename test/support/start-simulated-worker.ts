@@ -33,6 +33,8 @@ export async function startSimulatedWorker({
     silenceMs: 60_000,
     drainMs: 10_000,
     times: {},
+    checkpoints: null,
+    logsSteps: false,
     neverWakes: false,
     ...settings,
   };

@@ -14,6 +14,7 @@ import { LaneSpeeds } from './fleet/speeds.ts';
 import { type LaneStatus, laneStatus } from './fleet/worker-status.ts';
 import { logModel, logUnavailable } from './log-model.ts';
 import { type ChargeAudio, chargeAudio } from './runs/charge-audio.ts';
+import { Checkpoints } from './runs/checkpoints.ts';
 import type { JobRun } from './runs/job-run.ts';
 import type { JobRunner, JobRunnerListener } from './runs/job-runner.ts';
 import { LaneRows, type Room } from './runs/lane-rows.ts';
@@ -40,6 +41,7 @@ export class EngineSide implements JobRunner {
   readonly #previews: Previews;
   readonly #progress: ProgressWriter;
   readonly #partialText: PartialTextWriter;
+  readonly #checkpoints: Checkpoints | undefined;
   readonly #runs: Runs;
   readonly #speeds = new LaneSpeeds();
   readonly #silence: SilenceLimit;
@@ -47,7 +49,7 @@ export class EngineSide implements JobRunner {
   #listener: JobRunnerListener | undefined;
 
   constructor(parts: EngineSideParts) {
-    const { clock, log, records, times } = parts;
+    const { clock, log, times, checkpoints: store } = parts;
     const supervisor = new EngineSupervisor({ engine: parts.engine, clock, log });
     const send = supervisor.send.bind(supervisor);
     this.#parts = parts;
@@ -57,25 +59,24 @@ export class EngineSide implements JobRunner {
     this.#laneRows = new LaneRows(this.#served, () => this.#listener?.onRoom());
     this.#previews = new Previews({ redis: parts.commands, keys: parts.keys, clock, log, send });
     this.#progress = new ProgressWriter({
+      ...parts,
       redis: parts.commands,
-      keys: parts.keys,
-      records,
-      clock,
-      log,
       followedEveryMs: times.progressEveryMs,
       unfollowedEveryMs: times.unfollowedProgressEveryMs,
       checkEveryMs: times.followCheckEveryMs,
     });
-    this.#partialText = new PartialTextWriter(records, log);
+    this.#partialText = new PartialTextWriter(parts.records, log);
     this.#chargeAudio = chargeAudio({
       repricer: parts.repricer,
       clock,
       lanes: () => this.lanes,
     });
+    this.#checkpoints = store && new Checkpoints({ store, clock, log, observe: parts.observe.checkpoint });
     this.#runs = new Runs({
       laneRows: this.#laneRows,
       progress: this.#progress,
       previews: this.#previews,
+      checkpoints: this.#checkpoints,
       clock,
       log,
       send,
@@ -130,6 +131,7 @@ export class EngineSide implements JobRunner {
       models: this.models,
       chargeAudio: this.#chargeAudio,
       fetchAudio: (audio, signal) => outputs.orStoreDown(fetchAudio(audio, signal)),
+      readCheckpoints: async (of) => this.#checkpoints?.read(of) ?? new Map(),
       onText: (run, part) => this.#partialText.write(run, part),
     });
   }
@@ -202,6 +204,11 @@ export class EngineSide implements JobRunner {
         return;
       case 'decoder-progress':
         this.#parts.observe.decoderProgress(message);
+        return;
+      case 'checkpoints':
+      case 'resumed':
+      case 'checkpoint-ignored':
+        this.#runs.checkpointed(message);
         return;
       case 'preview':
         this.#runs.publishPreview(message);

@@ -36,6 +36,11 @@ export function observeWorker(metrics: Metrics<'worker'>): WorkerObserver {
       const labels = workflow ? { model: type, version: '' } : labelsOfQueue(queue);
       metrics.requests.inc({ ...labels, outcome: 'expired' });
     },
+    checkpoint: (queue, outcome, bytes = 0) => {
+      const labels = labelsOfQueue(queue);
+      metrics.checkpoints.inc({ ...labels, outcome });
+      metrics.checkpointBytes.inc(labels, bytes);
+    },
     leaseLost: () => metrics.leasesLost.inc(),
     engineDied: ({ hung, signal, code }) =>
       metrics.engineRestarts.inc({ reason: hung ? 'hung' : (signal ?? `code ${code}`) }),

@@ -6,9 +6,10 @@ import { createEgress, parseAllowList } from '@lehr/shared/egress';
 import { cacheSettings } from '@lehr/shared/model-cache';
 import { type ObjectStore, openObjectStore } from '@lehr/shared/objects';
 import { GroupQueues, Repricer } from '@lehr/shared/queue';
-import { RecordStore } from '@lehr/shared/records';
+import { CheckpointStore, RecordStore } from '@lehr/shared/records';
 import { assertNoEviction, keysOf, openRedis, redisAddress, redisReady } from '@lehr/shared/redis';
 import { AudioProcessor } from './audio/audio-processor.ts';
+import type { CheckpointSettings } from './engine/protocol.ts';
 import { tasksOf, type WorkerConfig } from './env.ts';
 import { modelsToOpen } from './models-to-open.ts';
 import { providersOf } from './providers.ts';
@@ -21,6 +22,7 @@ const ENGINE_SILENCE_MS = 120_000;
 const AUDIO_THREADS = 2;
 /** Audio files decoded at the same time, each by a process with one thread. */
 const DECODINGS = 2;
+const KB = 1_000;
 const MB = 1_000_000;
 const HOUR_MS = 3_600_000;
 /** Renewals per lease: several may fail before a lease is lost. */
@@ -39,6 +41,8 @@ export async function openParts(
   await assertNoEviction(commands);
   const leaseTimes = { leaseMs: config.LEHR_LEASE_MS, stalledCheckMs: WORKER_TIMES.janitorEveryMs };
   const store = await openStore(config);
+  const hasCheckpoints = config.LEHR_CHECKPOINT_STEPS > 0;
+  const maxRedisBytes = config.LEHR_CHECKPOINT_REDIS_KB * KB;
   return {
     id: newWorkerId(hostname()),
     tasks,
@@ -50,6 +54,9 @@ export async function openParts(
     records: new RecordStore(commands, keys, {
       retentionMs: Math.round(config.LEHR_RECORD_TTL_H * 3_600_000),
     }),
+    checkpoints: hasCheckpoints
+      ? new CheckpointStore({ redis: commands, keys, objects: store, maxRedisBytes })
+      : undefined,
     repricer: new Repricer(commands, keys),
     store,
     audio: new AudioProcessor({
@@ -68,6 +75,7 @@ export async function openParts(
         providers: providersOf(config.LEHR_DEVICE),
         rowCap: config.LEHR_ROW_CAP,
         threads: config.LEHR_THREADS,
+        ...(hasCheckpoints && { checkpoints: checkpointSettings(config) }),
       },
       models: modelsToOpen(models.registry, tasks, {
         models: dirname(models.path),
@@ -86,6 +94,12 @@ export async function openParts(
     observe,
   };
 }
+
+const checkpointSettings = (config: WorkerConfig): CheckpointSettings => ({
+  everySteps: config.LEHR_CHECKPOINT_STEPS,
+  everyMs: config.LEHR_CHECKPOINT_S * 1000,
+  bytesPerS: config.LEHR_CHECKPOINT_MB_PER_S * MB,
+});
 
 const fetchAudioFrom = (store: ObjectStore, config: WorkerConfig) =>
   audioSource({

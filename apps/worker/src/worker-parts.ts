@@ -2,11 +2,12 @@
 import type { Clock, JobState, Log, Registry, Task, WorkerId } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
 import { GROUP_IDLE_MS, type GroupQueues, type Repricer } from '@lehr/shared/queue';
-import type { JobRecord, RecordStore } from '@lehr/shared/records';
+import type { CheckpointStore, JobRecord, RecordStore } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import type { AudioProcessor, DecodeObserver } from './audio/audio-processor.ts';
 import type { DecoderProgressMessage, FromEngine } from './engine/protocol.ts';
 import type { FetchAudio } from './runs/audio-source.ts';
+import type { CheckpointOutcome } from './runs/checkpoints.ts';
 import type { JobRun } from './runs/job-run.ts';
 import type { EngineExit, EngineOptions } from './supervisor/engine-process.ts';
 
@@ -19,6 +20,8 @@ export interface WorkerParts {
   readonly keys: Keys;
   readonly queues: GroupQueues;
   readonly records: RecordStore;
+  /** Absent: pictures are not checkpointed. */
+  readonly checkpoints?: CheckpointStore | undefined;
   readonly repricer: Repricer;
   readonly store: ObjectStore;
   readonly registry: Registry;
@@ -80,6 +83,8 @@ export interface WorkerObserver extends DecodeObserver {
   endedAtClaim(queue: string, end: JobState): void;
   /** A job's deadline passed while it waited. */
   expired(job: JobRecord): void;
+  /** `bytes` are those that were written. */
+  checkpoint(queue: string, outcome: CheckpointOutcome, bytes?: number): void;
   leaseLost(): void;
   engineDied(exit: EngineExit): void;
 }

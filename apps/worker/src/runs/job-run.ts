@@ -23,6 +23,8 @@ export interface SampleRun {
   submittedAt: number;
   step: number;
   inEngine: boolean;
+  /** The newest checkpoint; the engine continues there when the sample is submitted again. */
+  checkpoint?: Uint8Array;
 }
 
 /** The last message about a sample that succeeded. */

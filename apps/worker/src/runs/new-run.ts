@@ -1,27 +1,18 @@
 /** Makes the run of a claimed job, by the type of the job. */
-import {
-  type Clock,
-  LehrError,
-  type Registry,
-  SpeechToTextInputSchema,
-  TextToImageInputSchema,
-} from '@lehr/shared';
+import { LehrError, type Registry, SpeechToTextInputSchema, TextToImageInputSchema } from '@lehr/shared';
 import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord } from '@lehr/shared/records';
 import type { z } from 'zod';
 import type { AudioProcessor } from '../audio/audio-processor.ts';
-import type { OutputStore } from '../delivery/output-store.ts';
 import type { OpenedModel } from '../engine/protocol.ts';
 import type { FetchAudio } from './audio-source.ts';
 import type { ChargeAudio } from './charge-audio.ts';
 import type { JobRun } from './job-run.ts';
-import { PictureRun } from './picture-run.ts';
+import { type PictureParts, PictureRun } from './picture-run.ts';
 import { SpeechRun } from './speech-run.ts';
 import type { TextPart } from './transcript-builder.ts';
 
-export interface RunParts {
-  readonly store: OutputStore;
-  readonly clock: Clock;
+export interface RunParts extends PictureParts {
   readonly audio: AudioProcessor;
   readonly fetchAudio: FetchAudio;
   readonly chargeAudio: ChargeAudio;

@@ -27,23 +27,32 @@ interface PictureSample extends SampleRun {
   picture?: Picture;
 }
 
+export interface PictureParts {
+  readonly store: OutputStore;
+  readonly clock: Clock;
+  /** Reads the checkpoints of a job, by the index of the picture. */
+  readonly readCheckpoints: (record: JobRecord) => Promise<ReadonlyMap<number, Uint8Array>>;
+}
+
 export class PictureRun extends JobRun {
   readonly samples: readonly PictureSample[];
   readonly #input: TextToImageInput;
   readonly #store: OutputStore;
   readonly #clock: Clock;
+  readonly #readCheckpoints: PictureParts['readCheckpoints'];
 
   constructor(
     claim: Claim,
     record: JobRecord,
     claimedAt: number,
     input: TextToImageInput,
-    parts: { readonly store: OutputStore; readonly clock: Clock },
+    parts: PictureParts,
   ) {
     super(claim, record, claimedAt);
     this.#input = input;
     this.#store = parts.store;
     this.#clock = parts.clock;
+    this.#readCheckpoints = parts.readCheckpoints;
     this.samples = Array.from({ length: input.n }, (_, index) => ({
       request: sampleOf(record, input, index),
       rows: rowsPerSample(input.guidance),
@@ -74,6 +83,11 @@ export class PictureRun extends JobRun {
   }
 
   async begin(): Promise<readonly SampleRun[]> {
+    const checkpoints = await this.#readCheckpoints(this.record);
+    for (const [index, sample] of this.samples.entries()) {
+      const checkpoint = checkpoints.get(index);
+      if (checkpoint) sample.checkpoint = checkpoint;
+    }
     return this.samples;
   }
 
@@ -139,4 +153,6 @@ const sampleOf = (record: JobRecord, input: TextToImageInput, index: number): Di
   seed: seedOfSample(input.seed, index),
   sampler: input.sampler,
   maxBatchMates: Number.MAX_SAFE_INTEGER,
+  // A picture that is done need not be computed again for the others.
+  ...(input.n > 1 && { checkpointAtEnd: true }),
 });

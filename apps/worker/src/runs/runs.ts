@@ -10,6 +10,7 @@ import type { StopReason } from '../delivery/attempt.ts';
 import { StoreDownError } from '../delivery/output-store.ts';
 import type { FromEngine, SampleId, SegmentMessage, ToEngine } from '../engine/protocol.ts';
 import type { EngineExit } from '../supervisor/engine-process.ts';
+import type { CheckpointMessage, Checkpoints } from './checkpoints.ts';
 import { CrashSuspects } from './crash-suspects.ts';
 import type { JobRun, SampleRun } from './job-run.ts';
 import type { LaneRows } from './lane-rows.ts';
@@ -32,6 +33,8 @@ export interface RunsOptions {
   readonly laneRows: LaneRows;
   readonly progress: ProgressListener;
   readonly previews: PreviewListener;
+  /** Absent: the engine makes none. */
+  readonly checkpoints?: Checkpoints | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly send: (message: ToEngine) => void;
@@ -64,12 +67,13 @@ export class Runs {
   }
 
   /** Runs a job. Resolves when its end can be written: it is done or stopped, and the engine has no sample of it. Never rejects. */
-  run(run: JobRun): Promise<void> {
+  async run(run: JobRun): Promise<void> {
     this.#options.laneRows.reserve(run.lease, run.claim.queue, run.firstRows);
-    return new Promise((resolve) => {
+    await new Promise<void>((resolve) => {
       this.#runs.set(run, resolve);
       void this.#work(run, () => run.begin());
     });
+    await this.#options.checkpoints?.close(run);
   }
 
   /** Ends a job early. The engine drops its samples within a step; then `run` resolves. */
@@ -77,7 +81,8 @@ export class Runs {
     if (!this.#runs.has(run)) return;
     run.stop(reason);
     this.#options.progress.forget(run);
-    for (const { request } of run.samplesInEngine) this.#options.send({ type: 'cancel', sample: request.id });
+    const type = reason.kind === 'handed-back' ? 'suspend' : 'cancel';
+    for (const { request } of run.samplesInEngine) this.#options.send({ type, sample: request.id });
     this.#finishIfOver(run);
   }
 
@@ -103,6 +108,11 @@ export class Runs {
     if (submitted.run.stopReason) return;
     this.#options.progress.note(submitted.run);
     this.#options.previews.stepped(submitted.run);
+  }
+
+  /** The engine has made, used or ignored checkpoints. */
+  checkpointed(message: CheckpointMessage): void {
+    this.#options.checkpoints?.receive(message, (id) => this.#samples.get(id));
   }
 
   addSegment(message: SegmentMessage): void {
@@ -164,7 +174,9 @@ export class Runs {
       sample.inEngine = true;
       this.#samples.set(id, { run, sample });
       laneRows.take(id, lane, sample.rows);
-      return { ...sample.request, maxBatchMates: this.#suspects.maxBatchMates(id) };
+      const { request, checkpoint } = sample;
+      const maxBatchMates = this.#suspects.maxBatchMates(id);
+      return { ...request, maxBatchMates, ...(request.task === 'diffusion' && checkpoint && { checkpoint }) };
     });
     send({ type: 'submit', samples: requests });
   }
