@@ -49,11 +49,23 @@ function rank({ moduleId, project }: TestSpecification): number {
   return place >= 0 ? place : LONG.length + (project.name === 'unit' ? 1 : 0);
 }
 
+/**
+ * The fetch of Node 24 sometimes passes on bytes of a body that was cancelled in the same moment, and its own stream then rejects
+ * where no caller can catch it. All other errors outside of tests fail the run.
+ */
+function isFaultOfFetch({ code, stack }: { code?: unknown; stack?: string }): boolean {
+  return (
+    code === 'ERR_INVALID_STATE' &&
+    /ReadableByteStreamController\.enqueue .*\n.*deps\/undici\/undici/.test(stack ?? '')
+  );
+}
+
 export default defineConfig({
   test: {
     // More than the usual two cores, because most files wait for leases, processes and servers half of their time.
     maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
+    onUnhandledError: (error) => !isFaultOfFetch(error),
     reporters: ['default', new TestReport()],
     projects: [
       {
