@@ -91,7 +91,7 @@ test('Finishing a job does not claim the next one', async () => {
   await world.submit();
   const [claim] = await world.claimer.claim(GROUP, 1);
   expect(await world.queues.of(GROUP).complete(claim)).toBe(true);
-  expect(await world.claimer.heads([GROUP])).toMatchObject([{ waiting: 1 }]);
+  expect(await world.claimer.findWork(['tiny@1'])).toMatchObject([{ waiting: 1 }]);
   const queue = new Queue(GROUP, { connection: world.redis, prefix: world.keys.prefix });
   onTestFinished(() => queue.close());
   expect(await queue.getActiveCount()).toBe(0);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { firstScore } from '../../packages/shared/src/queue/index.ts';
+import { firstScore, recoverStalled } from '../../packages/shared/src/queue/index.ts';
 import { redisNow } from '../../packages/shared/src/redis/index.ts';
 import { GROUP, queueWorld } from '../support/queue-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
@@ -68,12 +68,41 @@ test('Two workers that claim at once never get the same job', async () => {
 
 test('The head of a group has the number of waiting jobs, the class of the first one and how long that one has waited', async () => {
   const world = await queueWorld(server.url);
-  expect(await world.claimer.heads([GROUP])).toEqual([]);
+  expect(await world.claimer.findWork(['tiny@1'])).toEqual([]);
   await world.submit({ priority: 'bulk' });
   await world.submit({ priority: 'interactive' });
-  const [head] = await world.claimer.heads([group(3), GROUP]);
+  const [head] = await world.claimer.findWork(['tiny@1']);
   expect(head).toMatchObject({ queue: GROUP, waiting: 2, priority: 'interactive' });
   expect(head.waitedMs).toBeGreaterThanOrEqual(0);
+});
+
+test('A look finds exactly the groups of its models that have waiting jobs', async () => {
+  const world = await queueWorld(server.url);
+  const found = async () => (await world.claimer.findWork(['tiny@1'])).map(({ queue }) => queue).sort();
+  await world.submit({ queue: group(1) });
+  await world.submit({ queue: group(2) });
+  await world.submit({ queue: 'whisper.ears@1', model: 'ears@1' });
+  expect(await found()).toEqual([group(1), group(2)]);
+  expect((await world.claimer.findWork(['tiny@1', 'ears@1'])).length).toBe(3);
+  const [claim] = await world.claimer.claim(group(1), 1);
+  expect(await found()).toEqual([group(2)]);
+  expect(await world.redis.smembers(world.keys.waiting('tiny@1'))).toEqual([group(2)]);
+  await world.queues.of(group(1)).handBack(claim, 1);
+  expect(await found()).toEqual([group(1), group(2)]);
+});
+
+test('A group that the index of waiting groups lacks is added by a wake-up and by the janitor', async () => {
+  const world = await queueWorld(server.url);
+  const found = async () => (await world.claimer.findWork(['tiny@1'])).map(({ queue }) => queue);
+  const forget = () => world.redis.del(world.keys.waiting('tiny@1'));
+  await world.submit();
+  await forget();
+  expect(await found()).toEqual([]);
+  expect(await world.claimer.wait([GROUP])).toBe(GROUP);
+  expect(await found()).toEqual([GROUP]);
+  await forget();
+  await recoverStalled(world.redis, world.keys, world.queues, world.records);
+  expect(await found()).toEqual([GROUP]);
 });
 
 test('How long a job has waited does not depend on the clocks of the processes', async () => {
@@ -84,7 +113,7 @@ test('How long a job has waited does not depend on the clocks of the processes',
     vi.useRealTimers();
   });
   await world.submit({ admitted_at: admittedAt });
-  const [head] = await world.claimer.heads([GROUP]);
+  const [head] = await world.claimer.findWork(['tiny@1']);
   expect(head.waitedMs).toBeGreaterThanOrEqual(5000);
   expect(head.waitedMs).toBeLessThan(600_000);
 });

@@ -128,7 +128,7 @@ test('All overdue jobs expire in one round, also behind running jobs that their 
   const now = await redisNow(world.redis);
   const expired = await expireOverdue(world.redis, world.keys, world.queues, world.records, now);
   expect(new Set(expired.map(({ id }) => id))).toEqual(new Set(overdue));
-  expect(await world.claimer.heads([GROUP])).toEqual([]);
+  expect(await world.claimer.findWork(['tiny@1'])).toEqual([]);
 });
 
 test('A deadline without a record is forgotten', async () => {

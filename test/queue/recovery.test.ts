@@ -142,7 +142,7 @@ test('One of several janitors does the rounds and reports the jobs it expired, a
     async () => expect((await world.records.read(overdue))?.state).toBe('expired'),
     SLOW_MACHINE,
   );
-  await vi.waitFor(async () => expect(await world.claimer.heads([GROUP])).toEqual([]), SLOW_MACHINE);
+  await vi.waitFor(async () => expect(await world.claimer.findWork(['tiny@1'])).toEqual([]), SLOW_MACHINE);
   await vi.waitFor(() => expect(expired).toEqual([overdue]), SLOW_MACHINE);
   expect(await world.redis.get(world.keys.janitor)).toBe(holder);
 
@@ -160,7 +160,7 @@ test('Every acknowledged job survives kill -9 of Redis', async () => {
   const world = await queueWorld(own.url);
   const ids = await Promise.all(Array.from({ length: 50 }, () => world.submit()));
   await own.restart();
-  expect(await world.claimer.heads([GROUP])).toMatchObject([{ waiting: 50 }]);
+  expect(await world.claimer.findWork(['tiny@1'])).toMatchObject([{ waiting: 50 }]);
   expect((await world.records.readMany(ids)).every((record) => record?.state === 'queued')).toBe(true);
 });
 

@@ -148,9 +148,10 @@ test('A retirement that was cut off between two steps leaves a group that works 
   const script = readFileSync(new URL('../../packages/shared/src/queue/retire.lua', import.meta.url), 'utf8');
   const step = await redis.eval(
     script,
-    2,
+    3,
     keys.groups,
     keys.groupLooks,
+    keys.waiting('tiny@1'),
     keys.prefix,
     GROUP,
     3_600_000,

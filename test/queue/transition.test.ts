@@ -78,7 +78,7 @@ test('A record and its queued job are created together, once, even if the create
   const create = () => world.records.create(job, () => world.queues.of(job.queue).add(job, 5));
   expect(await create()).toMatchObject({ code: 'ok', state: 'queued', rev: 1 });
   expect(await create()).toMatchObject({ code: 'exists', state: 'queued', rev: 1 });
-  expect(await world.claimer.heads([job.queue])).toMatchObject([{ waiting: 1 }]);
+  expect(await world.claimer.findWork(['tiny@1'])).toMatchObject([{ waiting: 1 }]);
   expect(await world.records.read(job.id)).toMatchObject({
     ...JSON.parse(JSON.stringify(job)),
     state: 'queued',

@@ -85,6 +85,7 @@ async function intakeWorld(): Promise<IntakeWorld> {
     clock: systemClock,
     log: silentLog,
     groups: () => [EARS],
+    models: () => ['ears@1'],
     mayClaim: () => true,
     onStarted: (run) => {
       started.add(run);

@@ -20,6 +20,15 @@ test('Only groups that the worker serves are listed, each once', async () => {
   expect(list.names).toEqual(['a1', 'a2']);
 });
 
+test('The models of the listed groups are known', async () => {
+  const list = new GroupList(slowLists().redis, KEYS, () => true);
+  for (const group of ['diffusion.a@1.64x64', 'diffusion.a@1.96x64', 'whisper.b@2']) list.add(group);
+  expect(list.models).toEqual(['a@1', 'b@2']);
+  list.remove('whisper.b@2');
+  list.remove('diffusion.a@1.96x64');
+  expect(list.models).toEqual(['a@1']);
+});
+
 test('What is announced while the list is read counts more than the list', async () => {
   const { redis, arrive } = slowLists();
   const list = new GroupList(redis, KEYS, () => true);

@@ -1,4 +1,5 @@
 /** The group queues that this worker serves. New and retired groups are announced. */
+import { formatModelRef, parseGroupQueueName } from '@lehr/shared';
 import type { Keys, Redis } from '@lehr/shared/redis';
 
 export class GroupList {
@@ -6,6 +7,7 @@ export class GroupList {
   readonly #keys: Keys;
   readonly #serves: (group: string) => boolean;
   #names: readonly string[] = [];
+  #models: readonly string[] = [];
   /** For each list that was asked for, the announcements since then: the list may be older than they are. */
   readonly #loads = new Set<Map<string, 'new' | 'retired'>>();
 
@@ -19,6 +21,11 @@ export class GroupList {
     return this.#names;
   }
 
+  /** The models of these groups, as `name@version`. */
+  get models(): readonly string[] {
+    return this.#models;
+  }
+
   /** Reads the whole list: at the start, and after a reconnect, since announcements may have been missed. */
   async load(): Promise<void> {
     const announced = new Map<string, 'new' | 'retired'>();
@@ -29,7 +36,7 @@ export class GroupList {
         if (change === 'new') listed.add(group);
         else listed.delete(group);
       }
-      this.#names = [...listed].filter(this.#serves);
+      this.#set([...listed].filter(this.#serves));
     } finally {
       this.#loads.delete(announced);
     }
@@ -39,13 +46,19 @@ export class GroupList {
   add(group: string): boolean {
     this.#note(group, 'new');
     if (this.#names.includes(group) || !this.#serves(group)) return false;
-    this.#names = [...this.#names, group];
+    this.#set([...this.#names, group]);
     return true;
   }
 
   remove(group: string): void {
     this.#note(group, 'retired');
-    this.#names = this.#names.filter((name) => name !== group);
+    this.#set(this.#names.filter((name) => name !== group));
+  }
+
+  #set(names: readonly string[]): void {
+    this.#names = names;
+    const groups = names.map(parseGroupQueueName).filter((group) => group !== undefined);
+    this.#models = [...new Set(groups.map(({ model }) => formatModelRef(model)))];
   }
 
   #note(group: string, change: 'new' | 'retired'): void {

@@ -1,5 +1,5 @@
 /**
- * The loop that claims jobs. It reads the heads of all group queues, chooses one (policy.ts), claims as many jobs as fit into
+ * The loop that claims jobs. It reads the heads of all group queues with waiting jobs, chooses one (policy.ts), claims as many jobs as fit into
  * the next step, starts an attempt of each, and passes it on. When no job can be served it sleeps on the markers of the
  * groups that it has room for.
  *
@@ -19,6 +19,8 @@ export interface IntakeOptions extends JobStarterOptions {
   readonly runner: Pick<JobRunner, 'room' | 'usualJobs' | 'newRun' | 'stop'>;
   /** The group queues that this worker serves. */
   readonly groups: () => readonly string[];
+  /** The models of these groups. */
+  readonly models: () => readonly string[];
   /** False while the engine is down or the store refuses writes. */
   readonly mayClaim: () => boolean;
 }
@@ -103,13 +105,13 @@ export class Intake {
 
   /** Claims until no head can be served. */
   async #fill(): Promise<void> {
-    const { claimer, groups, runner } = this.#options;
+    const { claimer, models, runner } = this.#options;
     this.#skippedGroups = new Set();
     // Reset before the heads are read, so that no later change is missed; also while claiming is not allowed, or the loop
     // would spin.
     this.#shouldLook = false;
     while (!this.#stop.signal.aborted && this.#mayClaim()) {
-      const heads = await claimer.heads(groups());
+      const heads = await claimer.findWork(models());
       const choice = chooseGroup(heads, (queue) => runner.room(queue));
       if (!choice) {
         this.#skippedGroups = new Set(heads.map((head) => head.queue));

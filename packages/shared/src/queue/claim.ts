@@ -43,7 +43,7 @@ export class Claimer {
   readonly #worker: WorkerId;
   readonly #wakeKey: string;
   readonly #heads: Script;
-  readonly #prefix: string;
+  readonly #keys: Keys;
 
   constructor(options: ClaimerOptions) {
     this.#commands = options.commands;
@@ -51,7 +51,7 @@ export class Claimer {
     this.#queues = options.queues;
     this.#worker = options.worker;
     this.#wakeKey = options.keys.wake(options.worker);
-    this.#prefix = options.keys.prefix;
+    this.#keys = options.keys;
     this.#heads = defineScript(options.commands, 'lehrHeads', HEADS_LUA);
   }
 
@@ -62,7 +62,11 @@ export class Claimer {
   async wait(groups: readonly string[]): Promise<string | undefined> {
     const markers = groups.map((group) => this.#queues.of(group).marker);
     const popped = await this.#blocking.bzpopmin(this.#wakeKey, ...markers, MAX_BLOCK_S);
-    return popped ? groups[markers.indexOf(popped[0])] : undefined;
+    if (!popped) return undefined;
+    const group = groups[markers.indexOf(popped[0])];
+    // An API of an older version sets the marker and knows no index.
+    await this.#queues.of(group).index();
+    return group;
   }
 
   /** Ends the `wait` under way, or else the next one. */
@@ -75,22 +79,22 @@ export class Claimer {
     await this.#queues.of(group).wake();
   }
 
-  /** The heads of the groups that have waiting jobs; one command. */
-  async heads(groups: readonly string[]): Promise<GroupHead[]> {
-    if (groups.length === 0) return [];
-    const queues = groups.map((group) => this.#queues.of(group));
-    const replies = (await this.#heads.run(
-      queues.flatMap((queue) => [queue.waitKey, queue.prioritizedKey]),
-      queues.map((queue) => `${this.#prefix}:${queue.name}:`),
-    )) as [number, number, number][];
-    return replies
-      .map(([waiting, score, waitedMs], i) => ({
-        queue: groups[i],
-        waiting,
-        priority: classOfScore(score),
-        waitedMs,
-      }))
-      .filter((head) => head.waiting > 0);
+  /** The heads of all groups of these models (`name@version`) that have waiting jobs; one command. */
+  async findWork(models: readonly string[]): Promise<GroupHead[]> {
+    if (models.length === 0) return [];
+    const indexes = models.map((model) => this.#keys.waiting(model));
+    const replies = (await this.#heads.run(indexes, [this.#keys.prefix])) as [
+      string,
+      number,
+      number,
+      number,
+    ][];
+    return replies.map(([queue, waiting, score, waitedMs]) => ({
+      queue,
+      waiting,
+      priority: classOfScore(score),
+      waitedMs,
+    }));
   }
 
   /** Claims up to `count` jobs of one group in parallel, each with its own lease. */

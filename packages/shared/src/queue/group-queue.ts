@@ -44,19 +44,28 @@ export interface Claim extends Lease {
 /** BullMQ's error codes for a lost lease: the job or its lock is gone, or another process holds the lock. */
 const LEASE_LOST_CODES = new Set([-1, -2, -3, -6]);
 
+export interface GroupQueueOptions {
+  readonly name: string;
+  readonly leaseMs: number;
+  readonly waitingKey: string | undefined;
+}
+
 export class GroupQueue {
   readonly name: string;
+  /** The index that lists this queue while it has waiting jobs (waiting-index.ts); undefined when it is no group queue. */
+  readonly waitingKey: string | undefined;
   readonly #backend: RedisQueueBackend;
   readonly #redis: Redis;
   readonly #leaseMs: number;
   readonly #restore: Script;
 
-  constructor(backend: RedisQueueBackend, redis: Redis, name: string, leaseMs: number) {
+  constructor(backend: RedisQueueBackend, redis: Redis, options: GroupQueueOptions) {
     this.#backend = backend;
     this.#redis = redis;
-    this.#leaseMs = leaseMs;
+    this.#leaseMs = options.leaseMs;
     this.#restore = defineScript(redis, 'lehrRestore', RESTORE_LUA);
-    this.name = name;
+    this.name = options.name;
+    this.waitingKey = options.waitingKey;
   }
 
   /** The sorted set that idle workers block on; BullMQ adds to it when a job arrives. */
@@ -105,7 +114,7 @@ export class GroupQueue {
     // BullMQ scores the job by its priority; XX replaces that score and never brings back a job that was claimed meanwhile.
     const setScore = (): Promise<number | string | null> =>
       this.#redis.zadd(this.prioritizedKey, 'XX', 'CH', score, job.id);
-    const [, changed] = await Promise.all([added, setScore()]);
+    const [, changed] = await Promise.all([added, setScore(), this.index()]);
     // A server that has lost BullMQ's script gets it a round trip later, and so after the score.
     if (Number(changed) === 0) await setScore();
   }
@@ -184,7 +193,14 @@ export class GroupQueue {
    * class; a job that was claimed meanwhile is left alone.
    */
   async restore(scores: readonly (readonly [id: JobId, score: number])[]): Promise<void> {
-    if (scores.length > 0) await this.#restore.run([this.waitKey, this.prioritizedKey], scores.flat());
+    if (scores.length === 0) return;
+    const index = this.waitingKey === undefined ? [] : [this.waitingKey];
+    await this.#restore.run([this.waitKey, this.prioritizedKey, ...index], [this.name, ...scores.flat()]);
+  }
+
+  /** Tells the workers that look for work that jobs may wait here. */
+  async index(): Promise<void> {
+    if (this.waitingKey !== undefined) await this.#redis.sadd(this.waitingKey, this.name);
   }
 
   /** Wakes one blocked worker to look for waiting jobs here. */

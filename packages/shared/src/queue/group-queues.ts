@@ -2,6 +2,7 @@
 import { createRedisBackend, type RedisQueueBackend } from 'bullmq';
 import type { Keys, Redis } from '../redis/index.ts';
 import { GroupQueue } from './group-queue.ts';
+import { waitingKey } from './waiting-index.ts';
 
 export interface LeaseTimes {
   /** How long a claim lasts without renewal. Long, because a parent that sees its engine process die recovers faster. */
@@ -21,12 +22,14 @@ const MAX_KNOWN = 1000;
 /** Group queues by name, all over one connection. */
 export class GroupQueues {
   readonly #redis: Redis;
+  readonly #keys: Keys;
   readonly #root: RedisQueueBackend;
   readonly #times: LeaseTimes;
   readonly #known = new Map<string, GroupQueue>();
 
-  private constructor(redis: Redis, root: RedisQueueBackend, times: LeaseTimes) {
+  private constructor(redis: Redis, keys: Keys, root: RedisQueueBackend, times: LeaseTimes) {
     this.#redis = redis;
+    this.#keys = keys;
     this.#root = root;
     this.#times = times;
   }
@@ -44,7 +47,7 @@ export class GroupQueues {
     const root = createRedisBackend('root', options, { withBlockingConnection: false });
     root.on('error', () => {});
     await root.waitUntilReady();
-    return new GroupQueues(redis, root, times);
+    return new GroupQueues(redis, keys, root, times);
   }
 
   get leaseMs(): number {
@@ -57,7 +60,8 @@ export class GroupQueues {
       // They hold no state.
       if (this.#known.size >= MAX_KNOWN) this.#known.clear();
       const backend = this.#root.forQueue(name) as RedisQueueBackend;
-      queue = new GroupQueue(backend, this.#redis, name, this.#times.leaseMs);
+      const options = { name, leaseMs: this.#times.leaseMs, waitingKey: waitingKey(this.#keys, name) };
+      queue = new GroupQueue(backend, this.#redis, options);
       this.#known.set(name, queue);
     }
     return queue;

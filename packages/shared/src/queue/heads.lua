@@ -1,28 +1,36 @@
--- Reads the head of each group queue; the worker's intake chooses by it what to claim.
+-- Reads the heads of the group queues that have waiting jobs; the worker's intake chooses by them what to claim.
 --
--- KEYS[2i-1]  the queue's wait list (jobs handed back or recovered; they run first, taken from the right end)
--- KEYS[2i]    its prioritized set, scored class * 2^51 + virtual ms
--- ARGV[i]     <prefix>:<queue>:  so that ARGV[i] .. id is the job's hash
--- Returns per queue {waiting, score of the head, ms that the head has waited by Redis's clock}; score 0 for the wait
--- list, and {0, 0, 0} for an empty queue.
+-- KEYS[i]   <prefix>:waiting:<model>   the group queues of a model that may have waiting jobs
+-- ARGV[1]   <prefix>
+-- Returns per queue {queue, waiting, score of the head, ms that the head has waited by Redis's clock}; score 0 for a job that was
+-- handed back or recovered: those run first.
 
+local prefix = ARGV[1]
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
+
+-- The waiting jobs, the id and the score of the head. Jobs in the wait list go first, taken from its right end.
+local function head_of(base)
+  local prioritized = redis.call('ZCARD', base .. 'prioritized')
+  local handed_back = redis.call('LLEN', base .. 'wait')
+  if handed_back > 0 then return handed_back + prioritized, redis.call('LINDEX', base .. 'wait', -1), 0 end
+  if prioritized == 0 then return 0 end
+  local first = redis.call('ZRANGE', base .. 'prioritized', 0, 0, 'WITHSCORES')
+  return prioritized, first[1], tonumber(first[2])
+end
+
 local heads = {}
-for i, job_prefix in ipairs(ARGV) do
-  local wait, prioritized = KEYS[2 * i - 1], KEYS[2 * i]
-  local front = redis.call('LINDEX', wait, -1)
-  local id, score = front, 0
-  if not front then
-    local first = redis.call('ZRANGE', prioritized, 0, 0, 'WITHSCORES')
-    id, score = first[1], first[2] and tonumber(first[2]) or 0
-  end
-  if id then
-    local waiting = redis.call('LLEN', wait) + redis.call('ZCARD', prioritized)
-    local added = tonumber(redis.call('HGET', job_prefix .. id, 'timestamp') or now)
-    heads[i] = { waiting, score, math.max(0, now - added) }
-  else
-    heads[i] = { 0, 0, 0 }
+for _, index in ipairs(KEYS) do
+  for _, queue in ipairs(redis.call('SMEMBERS', index)) do
+    local base = prefix .. ':' .. queue .. ':'
+    local waiting, id, score = head_of(base)
+    if waiting == 0 then
+      -- Jobs are added before the group is added to the index, so none is on its way.
+      redis.call('SREM', index, queue)
+    else
+      local added = tonumber(redis.call('HGET', base .. id, 'timestamp') or now)
+      heads[#heads + 1] = { queue, waiting, score, math.max(0, now - added) }
+    end
   end
 end
 return heads

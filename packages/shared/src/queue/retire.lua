@@ -1,7 +1,7 @@
 -- Retires a group queue that nobody has used for a while: removes all its keys and takes it from the lists. One script decides
 -- and removes, so a job is admitted either before, and the group stays, or after, and its first job lists the group again.
 --
--- KEYS[1]  <prefix>:groups, KEYS[2] <prefix>:group-looks
+-- KEYS[1]  <prefix>:groups, KEYS[2] <prefix>:group-looks, KEYS[3] <prefix>:waiting:<model>
 -- ARGV[1]  <prefix>, ARGV[2] the queue, ARGV[3] how long it must have been idle, ms
 -- ARGV[4]  most finished BullMQ jobs that are removed by one call; ARGV[5] the channel of retired groups
 -- Returns 'retired', 'used' (looked at again later), or 'more' (call again: finished jobs are left)
@@ -50,5 +50,6 @@ for _, class in ipairs(CLASSES) do redis.call('DEL', fair .. ':' .. class) end
 redis.call('DEL', fair, prefix .. ':load:' .. queue)
 redis.call('SREM', KEYS[1], queue)
 redis.call('ZREM', KEYS[2], queue)
+redis.call('SREM', KEYS[3], queue)
 redis.call('PUBLISH', ARGV[5], queue)
 return 'retired'

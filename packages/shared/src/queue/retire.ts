@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
 import { Failures } from './failures.ts';
+import { waitingKey } from './waiting-index.ts';
 
 const RETIRE_LUA = readFileSync(new URL('./retire.lua', import.meta.url), 'utf8');
 /** Without a waiting, running or delayed job for this long, a group is retired. */
@@ -59,7 +60,7 @@ export async function retireIdleGroups(
 async function retire(script: Script, keys: Keys, queue: string, idleMs: number): Promise<unknown> {
   for (;;) {
     const outcome = await script.run(
-      [keys.groups, keys.groupLooks],
+      [keys.groups, keys.groupLooks, waitingKey(keys, queue) ?? keys.waiting('none')],
       [keys.prefix, queue, idleMs, FINISHED_AT_ONCE, keys.retiredGroups],
     );
     if (outcome !== 'more') return outcome;

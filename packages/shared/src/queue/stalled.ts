@@ -8,6 +8,7 @@ import type { Keys, Redis } from '../redis/index.ts';
 import type { GroupQueue } from './group-queue.ts';
 import type { GroupQueues } from './group-queues.ts';
 import { firstScore } from './score.ts';
+import { indexWaiting } from './waiting-index.ts';
 import { WORKFLOW_QUEUE } from './workflow-runner.ts';
 
 /**
@@ -22,6 +23,10 @@ export async function recoverStalled(
 ): Promise<JobId[]> {
   const groups = await redis.smembers(keys.groups);
   const rounds = await Promise.allSettled(groups.map((group) => recoverGroup(queues.of(group), records)));
+  await indexWaiting(
+    redis,
+    groups.map((group) => queues.of(group)),
+  );
   // Flows whose process died while closing them; a workflow has no attempt to requeue.
   await queues.of(WORKFLOW_QUEUE).recoverStalled();
   const failures = rounds.flatMap((round) => (round.status === 'rejected' ? [round.reason] : []));

@@ -28,6 +28,8 @@ export interface Keys {
   readonly boundingRecords: string;
   /** Names of all group queues in use or used recently; also the channel that announces a new one. */
   readonly groups: string;
+  /** Group queues of a model (`name@version`) that may have waiting jobs: the index in which workers look for work. */
+  waiting(model: string): string;
   /** Group queues, by when the janitor looks next whether they are idle. */
   readonly groupLooks: string;
   /** Channel: this group queue was retired. */
@@ -128,6 +130,7 @@ export function keysOf(namespace: string): Keys {
     tenants: `${prefix}:tenants`,
     boundingRecords: `${prefix}:bounding-records`,
     groups: `${prefix}:groups`,
+    waiting: (model) => `${prefix}:waiting:${model}`,
     groupLooks: `${prefix}:group-looks`,
     retiredGroups: `${prefix}:groups:retired`,
     groupsOf: (tenant) => `${prefix}:groups-of:${tenant}`,
