@@ -40,6 +40,29 @@ test('A write that gets no answer is stopped and made again', async () => {
   expect(store.breaker.pendingBytes).toBe(0);
 });
 
+test.each([
+  ['is stored', (): Promise<ObjectInfo> => Promise.resolve(INFO)],
+  ['fails', (): Promise<ObjectInfo> => Promise.reject(new Error('the connection broke'))],
+])('An output whose write %s after its job was stopped is removed', async (_, end) => {
+  const stopped = new AbortController();
+  const removed: string[] = [];
+  let finish = (): void => {};
+  const put = (): Promise<ObjectInfo> =>
+    new Promise((resolve) => {
+      finish = () => resolve(end());
+    });
+  const store = outputs(
+    { put, delete: async (key) => void removed.push(key) },
+    { retryMs: 60_000, attemptMs: 60_000 },
+  );
+  const writing = store.put({ ...attempt, signal: stopped.signal } as Attempt, KEY, BYTES, 'image/png');
+  stopped.abort();
+  expect(removed).toEqual([]);
+  finish();
+  await writing.catch(() => {});
+  expect(removed).toEqual([KEY]);
+});
+
 test('No job is claimed while a write is retried or after the store was found down', async () => {
   const store = outputs({ put: () => Promise.reject(new Error('refused')) }, { retryMs: 100, attemptMs: 50 });
   const writing = store.put(attempt, KEY, BYTES, 'image/png');

@@ -42,7 +42,7 @@ export class OutputStore {
 
   /**
    * Rejects at once when the job stops, and after `retryMs` of failed attempts: with StoreDownError when the store takes no
-   * writes at all, else with `storage-failed`.
+   * writes at all, else with `storage-failed`. Of a job that has stopped, it leaves nothing in the store.
    */
   async put(attempt: Attempt, key: ObjectKey, bytes: Uint8Array, contentType: string): Promise<ObjectInfo> {
     const { clock, log, retryMs } = this.#options;
@@ -67,6 +67,8 @@ export class OutputStore {
     } finally {
       clearTimeout(slow);
       write.end();
+      // A job that stops removes its outputs, and this one may have reached the store after that.
+      if (attempt.signal.aborted) await this.#delete(attempt, key);
     }
   }
 
@@ -91,6 +93,16 @@ export class OutputStore {
     const deadline = AbortSignal.timeout(attemptMs);
     const signal = AbortSignal.any([attempt.signal, deadline]);
     return await store.put(key, bytes, { contentType, signal });
+  }
+
+  /** Never rejects: retention removes what is left. */
+  async #delete(attempt: Attempt, key: ObjectKey): Promise<void> {
+    const { store, log } = this.#options;
+    try {
+      await store.delete(key);
+    } catch (error) {
+      log.warn({ job: attempt.record.id, error }, 'an output of a stopped job could not be removed');
+    }
   }
 
   async #finalError(cause: unknown): Promise<LehrError> {
