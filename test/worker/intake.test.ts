@@ -173,3 +173,19 @@ test('A job whose attempts are used up fails with a message of Lehr and not with
     'The workers that ran the job stopped renewing its lease too often. It is not tried again.',
   );
 });
+
+test('A command that fails while the intake sleeps starts no second blocking pop behind the first one', async () => {
+  const world = await intakeWorld();
+  const wait = vi.spyOn(world.claimer, 'wait').mockImplementation(() => new Promise(() => {}));
+  const heads = vi.spyOn(world.claimer, 'heads');
+  world.intake.start();
+  await vi.waitFor(() => expect(wait).toHaveBeenCalledOnce(), SLOW_MACHINE);
+  heads.mockRejectedValueOnce(new Error('Command timed out'));
+  world.intake.look();
+  await vi.waitFor(() => expect(world.intake.isFailing).toBe(true), SLOW_MACHINE);
+  await vi.waitFor(() => expect(world.intake.isFailing).toBe(false), SLOW_MACHINE);
+  await world.submit(speech);
+  world.intake.look();
+  await vi.waitFor(() => expect(world.started.size).toBe(1), SLOW_MACHINE);
+  expect(wait).toHaveBeenCalledOnce();
+});

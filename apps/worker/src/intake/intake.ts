@@ -91,13 +91,12 @@ export class Intake {
     while (!this.#stop.signal.aborted) {
       try {
         await this.#fill();
-        await this.#sleepUntilWoken();
         this.#isFailing = false;
+        await this.#sleepUntilWoken();
       } catch (error) {
         if (this.#stop.signal.aborted) return;
         this.#isFailing = true;
         log.warn({ error }, 'jobs could not be claimed; retrying');
-        this.#sleep = undefined;
         await clock.sleep(RETRY_MS, this.#stop.signal);
       }
     }
@@ -140,13 +139,25 @@ export class Intake {
       await this.#wokenBy(await this.#sleep.woken);
       if (this.#shouldLook) return;
     }
-    this.#sleep ??= { groups: wanted, woken: claimer.wait(wanted) };
+    this.#sleep ??= this.#startSleep(wanted);
     const local = new Promise<'local'>((resolve) => {
       this.#wake = () => resolve('local');
     });
     const woken = await Promise.race([this.#sleep.woken, local]);
     this.#wake = undefined;
     if (woken !== 'local') await this.#wokenBy(woken);
+  }
+
+  /**
+   * Starts a blocking pop. It stays the only one until it returns or fails, also when other commands fail meanwhile: a second
+   * pop would wait behind it on the same connection, and the marker that the first one takes would be lost.
+   */
+  #startSleep(groups: readonly string[]): Sleep {
+    const sleep = { groups, woken: this.#options.claimer.wait(groups) };
+    sleep.woken.catch(() => {
+      if (this.#sleep === sleep) this.#sleep = undefined;
+    });
+    return sleep;
   }
 
   /** The blocking pop returned. The marker of a group without room is passed on to another worker. */
