@@ -73,6 +73,17 @@ test('A subscriber whose connection went silent receives messages again, althoug
   expect(await message).toBe('hello');
 });
 
+test('A blocking connection gives up a handshake that is not answered long before its socket timeout, and tries again', async () => {
+  const proxy = await tcpProxy((await server()).port);
+  const redis = await client(`redis://127.0.0.1:${proxy.port}`, 'blocking');
+  proxy.silenceAll();
+  proxy.reset();
+  // With the socket timeout of 20 s for each handshake, the fourth connection would come after 40 s.
+  await expect.poll(() => proxy.accepted, { timeout: 35_000 }).toBeGreaterThanOrEqual(4);
+  proxy.restore();
+  expect(await redis.set('key', 'value')).toBe('OK');
+});
+
 test.each(['api', 'worker'] as const)(
   'A connection of role %s leaves a server that became a replica for the one that its address leads to',
   async (role) => {

@@ -9,6 +9,8 @@ export interface TcpProxy {
   readonly port: number;
   /** Connections that are open at this moment, silent ones included. */
   readonly open: number;
+  /** Connections so far. */
+  readonly accepted: number;
   /** From now on the open connections carry no byte in either direction, and stay open. New connections work. */
   silence(): void;
   /** From now on new connections are silent too, until `restore`. */
@@ -33,8 +35,10 @@ export async function tcpProxy(targetPort: number): Promise<TcpProxy> {
   let isSilent = false;
   let isHeld = false;
   let held: (() => void)[] = [];
+  let accepted = 0;
   let delayMs = 0;
   const listener = createServer((client) => {
+    accepted += 1;
     const pair = { client, server: connect(target, '127.0.0.1') };
     pairs.add(pair);
     const end = (): void => {
@@ -66,6 +70,9 @@ export async function tcpProxy(targetPort: number): Promise<TcpProxy> {
     port: (listener.address() as AddressInfo).port,
     get open() {
       return pairs.size;
+    },
+    get accepted() {
+      return accepted;
     },
     silence,
     silenceAll: () => {

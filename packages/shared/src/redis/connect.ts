@@ -25,6 +25,8 @@ export type { Redis } from 'ioredis';
 export type ConnectionRole = 'api' | 'worker' | 'blocking' | 'subscriber';
 
 const RECONNECT_CAP_MS = 1000;
+const CONNECT_TIMEOUT_MS = 2000;
+const HANDSHAKE_TIMEOUT_MS = 2000;
 
 const ROLE_OPTIONS: Record<ConnectionRole, RedisOptions> = {
   api: { enableOfflineQueue: false, commandTimeout: 2000, socketTimeout: 4000, maxRetriesPerRequest: 1 },
@@ -48,7 +50,7 @@ export function openRedis(
     // It needs CLIENT SETINFO, which Redis 6.2 and 7.0 do not have.
     disableClientInfo: true,
     keepAlive: 5000,
-    connectTimeout: 2000,
+    connectTimeout: CONNECT_TIMEOUT_MS,
     // Exponential backoff with jitter.
     retryStrategy: (times) =>
       Math.min(50 * 2 ** Math.min(times, 10), RECONNECT_CAP_MS) * (0.75 + Math.random() / 4),
@@ -58,6 +60,7 @@ export function openRedis(
   });
   // Without a listener a lost connection would end the process; the commands themselves report the loss.
   redis.on('error', () => {});
+  redis.on('connect', () => limitHandshake(redis.stream));
   if (role === 'api') redis.on('connect', () => coalesceWrites(redis.stream));
   const stopPings = role === 'subscriber' ? pingRegularly(redis) : () => {};
   reconnectUntilDisconnected(redis, stopPings);
@@ -68,6 +71,19 @@ const connection = (address: RedisAddress, options: RedisOptions): Redis =>
   address.sentinels
     ? new Redis({ ...options, ...sentinelOptions(address) })
     : new Redis(address.url, options);
+
+/**
+ * A server that accepts a connection and then says nothing is left after this time, whatever the socket timeout of the role:
+ * once the network works again, no process should still wait for a handshake that it began before.
+ */
+function limitHandshake(stream: Redis['stream']): void {
+  const timer = setTimeout(
+    () => stream.destroy(new Error(`no answer to the handshake within ${HANDSHAKE_TIMEOUT_MS} ms`)),
+    HANDSHAKE_TIMEOUT_MS,
+  );
+  const stop = (): void => clearTimeout(timer);
+  stream.once('data', stop).once('close', stop);
+}
 
 /** Returns a function that ends the pings. */
 function pingRegularly(redis: Redis): () => void {
