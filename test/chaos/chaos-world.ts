@@ -16,13 +16,15 @@ import { keysWith, testConnection } from './redis-admin.ts';
 import type { ScriptedS3 } from './scripted-s3.ts';
 
 export interface ChaosWorldOptions {
-  /** Default: a server of its own. With null, `redisUrl` and `inspectUrl` say where Redis is. */
+  /** Default: a server of its own. After a failover, the one that holds the data. */
   readonly redis?: TestRedis;
   /** For the processes, where it is not the URL of `redis`: a proxy, or the name of a master. */
   readonly redisUrl?: string;
   readonly sentinels?: readonly string[];
   readonly s3?: ScriptedS3;
-  /** More variables of every API process. */
+  /** The folder of the installation, if it has to be a certain one. */
+  readonly home?: string;
+  /** More variables of API processes and of workers as they ship. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -41,7 +43,7 @@ export interface ChaosWorld {
   /** Starts an API process on the port of the world; the one before must have ended. */
   startApi(env?: Readonly<Record<string, string>>): Promise<LehrProcess>;
   /** Starts the program of the worker as it ships, on the CPU. */
-  shippedWorker(env?: Readonly<Record<string, string>>): Promise<LehrProcess>;
+  shippedWorker(env?: Readonly<Record<string, string>>, nodeFlags?: readonly string[]): Promise<LehrProcess>;
   /** Starts a worker on a simulated device. Its leases are short unless the options say otherwise. */
   worker(options?: Partial<SimulatedWorkerOptions>): Promise<LehrProcess>;
   /** The keys of all outputs in the store. */
@@ -57,6 +59,13 @@ export const SHORT_LEASE = {
   times: { renewEveryMs: 500, janitorEveryMs: 500 },
 } as const;
 
+/** As by default. For rows in which no lease may run out, also when the machine stalls. */
+export const LONG_LEASE = {
+  leaseMs: 30_000,
+  stalledCheckMs: 5000,
+  times: { renewEveryMs: 5000, janitorEveryMs: 5000 },
+} as const;
+
 /** One step takes about 40 ms, so that a fault can meet the middle of a run. */
 export const SLOW_STEPS = { stepBaseMs: 30, stepPerRowMs: 2, pictureMs: 5, textMs: 1 } as const;
 
@@ -70,7 +79,7 @@ export async function chaosWorld(options: ChaosWorldOptions = {}): Promise<Chaos
   const url = `http://127.0.0.1:${port}`;
   const key = `lehr_test_${randomBytes(24).toString('hex')}`;
   const namespace = `chaos-${randomBytes(4).toString('hex')}`;
-  const home = await tempFolder('home');
+  const home = options.home ?? (await tempFolder('home'));
   const modelsFile = await tinyModels();
   const history = new History();
   const client = new RecordedClient({ url: () => url, key, history });
@@ -94,7 +103,7 @@ export async function chaosWorld(options: ChaosWorldOptions = {}): Promise<Chaos
     api = startLehr('api', { ...shared, ...more });
     await vi.waitFor(async () => {
       if ((await client.ask('GET', '/readyz')).status !== 200) throw new Error('the API is not ready');
-    }, 60_000);
+    }, 120_000);
     return api;
   };
   api = await startApi();
@@ -112,9 +121,9 @@ export async function chaosWorld(options: ChaosWorldOptions = {}): Promise<Chaos
       return api;
     },
     startApi,
-    shippedWorker: async (more = {}) => {
+    shippedWorker: async (more = {}, nodeFlags = []) => {
       const places = { LEHR_WORKER_PORT: '0', LEHR_DEVICE: 'cpu', LEHR_ROW_CAP: '16', LEHR_THREADS: '1' };
-      const worker = startLehr('worker', { ...shared, ...places, ...more });
+      const worker = startLehr('worker', { ...shared, ...places, ...more }, nodeFlags);
       await worker.logged('worker serves');
       return worker;
     },

@@ -109,7 +109,7 @@ export class RecordedClient {
   }
 
   /** Resolves when each of these jobs is, or has been, in this state. */
-  async reached(ids: readonly string[], status: Job['status'], limitMs = 60_000): Promise<void> {
+  async reached(ids: readonly string[], status: Job['status'], limitMs = 120_000): Promise<void> {
     const left = new Set(ids);
     const endsAt = performance.now() + limitMs;
     while (left.size > 0) {

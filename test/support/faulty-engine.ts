@@ -1,11 +1,13 @@
 /**
  * The real engine on a simulated device, as a child process, with faults for marked prompts: `CRASH` ends the process with
- * SIGSEGV when the engine runs such a sample, `HANG` blocks its thread permanently, `KILL` ends the worker with SIGKILL.
+ * SIGSEGV when the engine runs such a sample, `HANG` blocks its thread permanently, `KILL` ends the worker with SIGKILL; and
+ * those of faulty-device.ts. LEHR_TEST_DEVICE_ROWS is the most UNet rows that fit into the memory of the device.
  */
 import { Engine } from '../../apps/worker/src/engine/engine.ts';
 import type { FromEngine, SampleId, ToEngine } from '../../apps/worker/src/engine/protocol.ts';
 import { createSimulatedRuntime } from '../../apps/worker/src/runtime/simulated.ts';
 import { systemClock } from '../../packages/shared/src/index.ts';
+import { faultyDevice } from './faulty-device.ts';
 
 const FAULTS = ['CRASH', 'HANG', 'KILL'] as const;
 type Fault = (typeof FAULTS)[number];
@@ -31,7 +33,8 @@ let engine: Engine | undefined;
 process.on('message', (message: ToEngine) => {
   if (message.type === 'open') {
     const { settings, models } = message;
-    const runtime = createSimulatedRuntime({ latency: settings.simulated });
+    const device = createSimulatedRuntime({ latency: settings.simulated });
+    const runtime = faultyDevice(device, Number(process.env.LEHR_TEST_DEVICE_ROWS ?? Infinity));
     engine = new Engine({ runtime, settings, clock: systemClock, post });
     void Promise.all(models.map((model) => engine?.open(model))).then((opened) => {
       post({ type: 'ready', models: opened.filter((model) => model !== undefined), unavailable: [] });

@@ -28,8 +28,12 @@ export interface LehrProcess {
 const ENTRIES = { api: '../../apps/api/dist/main.js', worker: '../../apps/worker/dist/main.js' } as const;
 
 /** Starts a program with only the given LEHR_ variables. It is killed at the end of the test. */
-export function startLehr(program: keyof typeof ENTRIES, env: Readonly<Record<string, string>>): LehrProcess {
-  return startProgram(fileURLToPath(new URL(ENTRIES[program], import.meta.url)), env);
+export function startLehr(
+  program: keyof typeof ENTRIES,
+  env: Readonly<Record<string, string>>,
+  nodeFlags: readonly string[] = [],
+): LehrProcess {
+  return startProgram(fileURLToPath(new URL(ENTRIES[program], import.meta.url)), env, [], nodeFlags);
 }
 
 export function startProgram(

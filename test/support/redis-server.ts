@@ -9,6 +9,8 @@ import { freePort } from './ports.ts';
 export interface TestRedis {
   readonly url: string;
   readonly port: number;
+  /** Where the server keeps its log. */
+  readonly folder: string;
   /** Ends the process with SIGKILL, like a crash. */
   kill(): Promise<void>;
   /** Stops the process with SIGSTOP; `thaw` resumes it. */
@@ -59,6 +61,7 @@ export async function startRedis(extra: readonly string[] = []): Promise<TestRed
   return {
     url: `redis://127.0.0.1:${port}`,
     port,
+    folder,
     kill: () => ended('SIGKILL'),
     freeze: () => child.kill('SIGSTOP'),
     thaw: () => child.kill('SIGCONT'),
