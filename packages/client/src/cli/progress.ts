@@ -35,19 +35,20 @@ export const progressLines = (write: (text: string) => void): ProgressView => ({
 export function barText(event: JobEvent): string | undefined {
   switch (event.type) {
     case 'job.queued':
-      return bar(0, 'queued', '');
+      return progressText(0, 'queued', '');
     case 'job.started':
-      return bar(0, 'running', '');
+      return progressText(0, 'running', '');
     case 'job.progress': {
       const { fraction, stage, step, steps } = event.data;
-      return bar(fraction, stage, `${step}/${steps}`);
+      return progressText(fraction, stage, `${step}/${steps}`);
     }
     default:
       return undefined;
   }
 }
 
-function bar(fraction: number, stage: string, steps: string): string {
+/** A bar of the fraction that is done, between a word and an amount. */
+export function progressText(fraction: number, stage: string, steps: string): string {
   const done = Math.round(fraction * BAR_WIDTH);
   const drawn = '#'.repeat(done).padEnd(BAR_WIDTH, '-');
   return `${stage.padEnd(10)} [${drawn}] ${String(Math.floor(fraction * 100)).padStart(3)} %  ${steps}`.trimEnd();

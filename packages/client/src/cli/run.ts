@@ -69,7 +69,8 @@ function withoutCommand([first]: readonly string[], terminal: Terminal): ExitCod
 
 function report(error: unknown, { name }: Command, json: boolean, terminal: Terminal): ExitCode {
   if (terminal.signal.aborted) {
-    terminal.err(`lehr: interrupted; a submitted job continues\n`);
+    const isOwn = error instanceof CliError && error.exitCode === EXIT.interrupted;
+    terminal.err(`lehr: ${isOwn ? error.message : 'interrupted; a submitted job continues'}\n`);
     return EXIT.interrupted;
   }
   if (error instanceof LehrError) {

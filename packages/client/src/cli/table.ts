@@ -16,6 +16,14 @@ export function tableOf(head: readonly string[], rows: readonly (readonly string
 /** Replaces control characters, which could move a terminal's cursor or change its colours. Keeps line breaks. */
 export const plain = (text: string): string => text.replace(/(?!\n)\p{Cc}/gu, '�');
 
+const BYTE_UNITS = ['B', 'kB', 'MB', 'GB', 'TB'];
+
+/** Formats an amount of data, as in 512 B, 3.4 MB or 1.7 GB. */
+export function bytesText(bytes: number): string {
+  const power = Math.min(Math.floor(Math.log10(Math.max(1, bytes)) / 3), BYTE_UNITS.length - 1);
+  return `${(bytes / 1000 ** power).toFixed(power === 0 ? 0 : 1)} ${BYTE_UNITS[power]}`;
+}
+
 /** Formats a duration, as in 850 ms, 12.3 s or 4 min 5 s. */
 export function durationText(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;

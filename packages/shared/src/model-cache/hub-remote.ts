@@ -10,6 +10,8 @@ export interface HubOptions {
   readonly token?: string | undefined;
 }
 
+type HubSource = Extract<ModelSource, { kind: 'hub' }>;
+
 const RevisionSchema = z.looseObject({ sha: z.string().regex(/^[0-9a-f]{40}$/) });
 /** Large files are stored apart, as `lfs`: the blob of git is then only a pointer to them. */
 const TreeSchema = z.array(
@@ -24,18 +26,26 @@ const TreeSchema = z.array(
 /** 1000 files each. */
 const MAX_PAGES = 100;
 
-export function hubRemote(
-  { repo, folder, revision }: Extract<ModelSource, { kind: 'hub' }>,
+/** The commit that a branch or a tag stands for now. */
+export async function commitOf(
+  { repo, revision }: Pick<HubSource, 'repo' | 'revision'>,
   { endpoint, token }: HubOptions,
-): Remote {
-  const base = endpoint.replace(/\/+$/, '');
+  signal: AbortSignal,
+): Promise<string> {
+  const url = `${baseOf(endpoint)}/api/models/${repo}/revision/${encodeURIComponent(revision)}`;
+  return expectShape(RevisionSchema, (await getJson(url, { signal, token })).value, url).sha;
+}
+
+const baseOf = (endpoint: string): string => endpoint.replace(/\/+$/, '');
+
+export function hubRemote({ repo, folder, revision }: HubSource, { endpoint, token }: HubOptions): Remote {
+  const base = baseOf(endpoint);
   const inFolder = folder === '' ? '' : `${folder}/`;
 
   return {
     async list(signal): Promise<Listing> {
       const options = { signal, token };
-      const about = `${base}/api/models/${repo}/revision/${encodeURIComponent(revision)}`;
-      const { sha } = expectShape(RevisionSchema, (await getJson(about, options)).value, about);
+      const sha = await commitOf({ repo, revision }, { endpoint, token }, signal);
       const files: RemoteFile[] = [];
       let url: string | undefined =
         `${base}/api/models/${repo}/tree/${sha}${encodePath(folder)}?recursive=true`;

@@ -4,7 +4,11 @@ import { cancel } from './cancel.ts';
 import { doctor } from './doctor.ts';
 import { jobs } from './jobs.ts';
 import { createKey, listKeys, revokeKeys } from './keys.ts';
-import { models } from './models.ts';
+import { checkModel } from './models/check.ts';
+import { listModels } from './models/list.ts';
+import { models } from './models/offered.ts';
+import { pullModel } from './models/pull.ts';
+import { removeModel } from './models/remove.ts';
 import { queues } from './queues.ts';
 import { retryJobs } from './retry.ts';
 import { submit } from './submit.ts';
@@ -16,10 +20,14 @@ export const COMMANDS: readonly Command[] = [
   submit,
   transcribe,
   watch,
-  // Before `jobs`: the first command whose name matches runs.
+  // Before `jobs`, and the commands of models before `models`: the first command whose name matches runs.
   retryJobs,
   jobs,
   cancel,
+  pullModel,
+  checkModel,
+  listModels,
+  removeModel,
   models,
   queues,
   createKey,

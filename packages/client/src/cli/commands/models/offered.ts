@@ -1,12 +1,12 @@
-import { defineCommand } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
-import { tableOf } from '../table.ts';
+import { defineCommand } from '../../command.ts';
+import { EXIT } from '../../exit-codes.ts';
+import { tableOf } from '../../table.ts';
 
 export const models = defineCommand({
   name: 'models',
   operands: '',
   count: [0, 0],
-  summary: 'List the models.',
+  summary: 'List the models that the server offers.',
   options: {},
   run: async ({ terminal, json, client }) => {
     const list = await (await client()).models({ signal: terminal.signal });

@@ -1,0 +1,112 @@
+/** `lehr models check`: opens a folder, which runs every graph once, and describes what was opened. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { openDiffusionModel } from '../models/diffusion/diffusion-folder.ts';
+import { openWhisperModel } from '../models/whisper/whisper-folder.ts';
+import { onnxRuntime } from '../runtime/onnx.ts';
+import type { InferenceRuntime, RuntimeSession, ValueInfo } from '../runtime/runtime.ts';
+import type { ToolEvent } from './tool-event.ts';
+import type { ToolSettings } from './tool-settings.ts';
+
+export interface GraphCheck {
+  /** Its path in the folder; `(rewired)` follows when Lehr changed its timestep or its rows. */
+  readonly graph: string;
+  readonly provider: string;
+  /** Such as `sample float32[batch,4,64,64]`. */
+  readonly inputs: readonly string[];
+  readonly outputs: readonly string[];
+  readonly load_ms: number;
+  /** Of its first run. */
+  readonly first_run_ms: number | null;
+}
+
+export interface CheckRequest {
+  /** Absolute. */
+  readonly folder: string;
+  readonly variant?: string | undefined;
+}
+
+export async function check(
+  { folder, variant }: CheckRequest,
+  { providers, threads }: ToolSettings,
+): Promise<ToolEvent> {
+  const graphs: Measured[] = [];
+  const runtime = measuring(onnxRuntime, folder, graphs);
+  const options = { providers, ...(threads !== undefined && { threads }) };
+  const isDiffusion = existsSync(join(folder, 'model_index.json'));
+  const memoryBefore = process.memoryUsage().rss;
+  const startedAt = performance.now();
+  const opened = isDiffusion
+    ? await openDiffusionModel(folder, runtime, options)
+    : await openWhisperModel(folder, runtime, { ...options, ...(variant && { variant: `_${variant}` }) });
+  const openMs = performance.now() - startedAt;
+  const memory = process.memoryUsage().rss - memoryBefore;
+  const batching = 'batching' in opened ? opened.batching : opened.decoder.batching;
+  await opened.close();
+  return {
+    type: 'checked',
+    folder,
+    task: isDiffusion ? 'diffusion' : 'whisper',
+    batching: batching.mode === 'rows' ? 'step by step' : `aligned: ${batching.reason}`,
+    // A graph that was tried in a form that did not work was closed again.
+    graphs: graphs.filter(({ isClosedEarly }) => !isClosedEarly()).map(({ described }) => described()),
+    open_ms: Math.round(openMs),
+    memory_bytes: Math.max(0, memory),
+  };
+}
+
+interface Measured {
+  isClosedEarly(): boolean;
+  described(): GraphCheck;
+}
+
+/** A runtime that notes how long each graph takes to load and to run for the first time. */
+function measuring(runtime: InferenceRuntime, folder: string, graphs: Measured[]): InferenceRuntime {
+  return {
+    async load(graph, options) {
+      const startedAt = performance.now();
+      const session = await runtime.load(graph, options);
+      const loadMs = Math.round(performance.now() - startedAt);
+      let firstRunMs: number | null = null;
+      let closedAt: number | undefined;
+      const measured: RuntimeSession = {
+        get provider() {
+          return session.provider;
+        },
+        get placement() {
+          return session.placement;
+        },
+        refusals: session.refusals,
+        inputs: session.inputs,
+        outputs: session.outputs,
+        async run(feeds, outputs) {
+          const runAt = performance.now();
+          const results = await session.run(feeds, outputs);
+          firstRunMs ??= Math.round((performance.now() - runAt) * 10) / 10;
+          return results;
+        },
+        close() {
+          closedAt = graphs.length;
+          return session.close();
+        },
+      };
+      const path = graph.path.slice(folder.length + 1);
+      graphs.push({
+        // Closed before the last graph was loaded.
+        isClosedEarly: () => closedAt !== undefined && closedAt < graphs.length,
+        described: () => ({
+          graph: graph.bytes ? `${path} (rewired)` : path,
+          provider: session.provider,
+          inputs: session.inputs.map(valueText),
+          outputs: session.outputs.map(valueText),
+          load_ms: loadMs,
+          first_run_ms: firstRunMs,
+        }),
+      });
+      return measured;
+    },
+  };
+}
+
+const valueText = ({ name, type, dims }: ValueInfo): string =>
+  `${name} ${type}[${dims.map((dim) => (dim === '' ? '?' : dim)).join(',')}]`;

@@ -1,0 +1,78 @@
+/** `lehr models pull`: fetches a model into the cache and enters it in models.yaml. */
+import { mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { LehrError, type ModelRef, type Registry, SLUG, withVersion } from '@lehr/shared';
+import {
+  evict,
+  fetchModel,
+  namesInCache,
+  parseTyped,
+  pinRevision,
+  type SourceFields,
+  sourceFields,
+  sourceName,
+} from '@lehr/shared/model-cache';
+import { nativeDefaults } from './native-defaults.ts';
+import type { ToolEvent } from './tool-event.ts';
+import { changeModelsFile, readModelsFile, type ToolSettings } from './tool-settings.ts';
+
+export interface PullRequest {
+  readonly source: string;
+  readonly revision?: string | undefined;
+  readonly variant?: string | undefined;
+  /** `name` or `name@version`. */
+  readonly as?: string | undefined;
+  /** The folder that relative paths start from. */
+  readonly cwd: string;
+}
+
+export async function pull(
+  request: PullRequest,
+  settings: ToolSettings,
+  report: (event: ToolEvent) => void,
+): Promise<void> {
+  const { signal } = new AbortController();
+  const { cache } = settings;
+  const typed = parseTyped(request.source, request.revision, request.cwd);
+  const source = await pinRevision(typed, cache, signal);
+  const { variant } = request;
+  const fields: SourceFields = { ...sourceFields(source), ...(variant !== undefined && { variant }) };
+  const ref = chooseRef(request.as ?? sourceName(source), fields, await readModelsFile(settings));
+  const { folder, manifest, isNew } = await fetchModel(fields, { ...cache, signal, onEvent: report });
+  const model = manifest.task === 'diffusion' ? await nativeDefaults(folder) : {};
+  await mkdir(dirname(settings.modelsFile), { recursive: true });
+  await changeModelsFile(settings, (text) =>
+    withVersion(text, { ref, task: manifest.task, ...fields, model }),
+  );
+  const registry = await readModelsFile(settings);
+  if (cache.maxBytes !== undefined && registry)
+    await evict(cache.cache, cache.maxBytes, namesInCache(registry));
+  report({
+    type: 'pulled',
+    model: `${ref.name}@${ref.version}`,
+    folder,
+    bytes: manifest.files.reduce((sum, { bytes }) => sum + bytes, 0),
+    revision: manifest.revision,
+    is_new: isNew,
+    models_file: settings.modelsFile,
+  });
+}
+
+/** Without a version: the one that has this source already, else the next number. */
+function chooseRef(wanted: string, fields: SourceFields, registry: Registry | undefined): ModelRef {
+  const [name, version, ...rest] = wanted.split('@');
+  if (rest.length > 0 || !SLUG.test(name) || (version !== undefined && !SLUG.test(version))) {
+    throw new LehrError(
+      'invalid-request',
+      `--as is ${JSON.stringify(wanted)}, expected name or name@version of lower-case letters, digits, ".", "_" and "-".`,
+    );
+  }
+  if (version !== undefined) return { name, version };
+  const versions = registry?.models.find((model) => model.name === name)?.versions ?? [];
+  const same = versions.find(
+    (each) =>
+      each.source === fields.source && each.revision === fields.revision && each.variant === fields.variant,
+  );
+  const numbers = versions.map((each) => Number(each.version)).filter(Number.isInteger);
+  return { name, version: same?.version ?? `${Math.max(0, ...numbers) + 1}` };
+}

@@ -1,0 +1,45 @@
+/** What the model commands print, one JSON line each. `lehr models` (packages/client) reads them. */
+import type { PlainError } from '@lehr/shared';
+import type { FetchEvent } from '@lehr/shared/model-cache';
+import type { GraphCheck } from './check.ts';
+
+export interface ListedModel {
+  /** `name@version`; null for a folder of the cache that models.yaml does not name. */
+  readonly model: string | null;
+  readonly task: 'diffusion' | 'whisper' | null;
+  /** Where it is fetched from; null for a folder of the installation. */
+  readonly source: string | null;
+  readonly folder: string;
+  readonly state: 'ready' | 'incomplete' | 'missing';
+  readonly bytes: number;
+  readonly last_used_at: string | null;
+}
+
+export type ToolEvent =
+  | FetchEvent
+  | {
+      readonly type: 'pulled';
+      readonly model: string;
+      readonly folder: string;
+      readonly bytes: number;
+      readonly revision: string;
+      readonly is_new: boolean;
+      readonly models_file: string;
+    }
+  | {
+      readonly type: 'list';
+      readonly models: readonly ListedModel[];
+      readonly cache: string;
+      readonly cache_bytes: number;
+    }
+  | { readonly type: 'removed'; readonly removed: readonly string[]; readonly bytes: number }
+  | {
+      readonly type: 'checked';
+      readonly folder: string;
+      readonly task: 'diffusion' | 'whisper';
+      readonly batching: string;
+      readonly graphs: readonly GraphCheck[];
+      readonly open_ms: number;
+      readonly memory_bytes: number;
+    }
+  | ({ readonly type: 'failed' } & PlainError);

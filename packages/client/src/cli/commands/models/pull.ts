@@ -1,0 +1,86 @@
+import { defineCommand } from '../../command.ts';
+import { EXIT } from '../../exit-codes.ts';
+import { runModelTool, type ToolEvent } from '../../model-tools.ts';
+import { progressText } from '../../progress.ts';
+import { bytesText, durationText, plain } from '../../table.ts';
+import type { Terminal } from '../../terminal.ts';
+
+export const pullModel = defineCommand({
+  name: 'models pull',
+  operands: 'SOURCE',
+  count: [1, 1],
+  summary: 'Fetch a model to this machine and enter it in models.yaml.',
+  notes: [
+    'SOURCE is owner/name or a page of the Hugging Face hub, s3://bucket/prefix, https://host/folder/, or a folder (./folder).',
+    'HF_TOKEN gives access to private and gated repositories. The same command continues what was interrupted.',
+    'This command needs the server of Lehr on this machine, and the variables of the server.',
+  ],
+  options: {
+    revision: {
+      type: 'string',
+      value: 'NAME',
+      help: 'Branch, tag or commit of the repository. Default: main.',
+    },
+    variant: { type: 'string', value: 'NAME', help: 'Which of several exports, such as fp16 or quantized.' },
+    as: {
+      type: 'string',
+      value: 'NAME',
+      help: 'Name in models.yaml: name or name@version. Default: from SOURCE.',
+    },
+  },
+  run: async ({ values, positionals: [source], terminal, json }) => {
+    const { revision, variant, as } = values;
+    const request = { command: 'pull', source, revision, variant, as, cwd: process.cwd() };
+    const view = json ? { show: () => {}, end: () => {} } : fetchView(terminal);
+    const { type: _, ...pulled } = await runModelTool(terminal, request, 'pulled', view.show).finally(
+      view.end,
+    );
+    if (json) {
+      terminal.out(`${JSON.stringify(pulled)}\n`);
+      return EXIT.ok;
+    }
+    const { model, bytes, is_new: isNew, folder, models_file: file } = pulled;
+    terminal.out(`${model}  ${bytesText(bytes)} ${isNew ? 'fetched' : 'were there already'}\n`);
+    terminal.out(`folder  ${plain(folder)}\nlist    ${plain(file)}\n`);
+    terminal.out('API and workers offer it after their next start.\n');
+    return EXIT.ok;
+  },
+});
+
+interface FetchView {
+  show(event: ToolEvent): void;
+  /** Erases the bar. */
+  end(): void;
+}
+
+const ERASE_LINE = '\r\x1b[2K';
+const LINE_EVERY_PERCENT = 10;
+
+/** A bar on a terminal, otherwise a line for every tenth. */
+function fetchView({ err, errIsTty, columns }: Terminal): FetchView {
+  const write = (line: string): void => err(errIsTty ? `${ERASE_LINE}${line}\n` : `${line}\n`);
+  let nextPercent = 0;
+  return {
+    show: (event) => {
+      switch (event.type) {
+        case 'waiting':
+          return write('another process fetches this model; waiting for it');
+        case 'retry':
+          return write(`${plain(event.message)} Retrying in ${durationText(event.pauseMs)}.`);
+        case 'progress': {
+          const { doneBytes, totalBytes } = event;
+          const fraction = totalBytes === 0 ? 1 : doneBytes / totalBytes;
+          const amount = `${bytesText(doneBytes)} of ${bytesText(totalBytes)}`;
+          if (errIsTty)
+            return err(`${ERASE_LINE}${progressText(fraction, 'fetch', amount).slice(0, columns - 1)}`);
+          if (fraction * 100 < nextPercent) return;
+          nextPercent = Math.floor((fraction * 100) / LINE_EVERY_PERCENT + 1) * LINE_EVERY_PERCENT;
+          return err(`${Math.floor(fraction * 100)} % ${amount}\n`);
+        }
+      }
+    },
+    end: () => {
+      if (errIsTty) err(ERASE_LINE);
+    },
+  };
+}
