@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { LehrError, PROBLEM_MEDIA_TYPE, toProblem } from '@lehr/shared';
-import { limitPipeline } from './pipeline-limit.ts';
+import { oneAtATime } from './pipeline.ts';
 import { StartError } from './start-error.ts';
 import { finishBody } from './unread-body.ts';
 
@@ -59,7 +59,7 @@ export async function listen(
     requestTimeout: requestTimeoutMs,
     connectionsCheckingInterval: CHECK_TIMEOUTS_EVERY_MS,
   };
-  const server = createServer(timeouts, limitPipeline(listener));
+  const server = createServer(timeouts, oneAtATime(listener));
   if (maxConnections !== undefined) server.maxConnections = maxConnections;
   if (onDrop) server.on('drop', atMostEvery(REPORT_DROPS_EVERY_MS, onDrop));
   await bound(server, host, port, variable);
