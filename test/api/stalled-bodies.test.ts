@@ -2,6 +2,7 @@
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { BodyReads } from '../../apps/api/src/bodies/body-reads.ts';
+import { inTurns } from '../../apps/api/src/in-turns.ts';
 import { listen } from '../../apps/api/src/listen.ts';
 import { systemClock } from '../../packages/shared/src/index.ts';
 import { type ApiWorld, apiWorld } from '../support/api-world.ts';
@@ -22,7 +23,7 @@ const drawing = { type: 'text-to-image', input: { prompt: 'a circle' } };
 async function served(world: ApiWorld): Promise<number> {
   const listener = await listen('127.0.0.1', 0);
   onTestFinished(() => listener.close(0));
-  listener.serve(world.app.fetch);
+  listener.serve(inTurns(world.app.fetch, world.parts));
   return listener.port;
 }
 

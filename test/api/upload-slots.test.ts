@@ -2,6 +2,7 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Files } from '../../apps/api/src/files/files.ts';
+import { inTurns } from '../../apps/api/src/in-turns.ts';
 import { listen } from '../../apps/api/src/listen.ts';
 import { API_KEY, type ApiWorld, apiWorld, problemOf } from '../support/api-world.ts';
 import { keyHolder } from '../support/key-holder.ts';
@@ -78,7 +79,7 @@ test('An upload that arrives too slowly is answered 408 and frees its slot', asy
 test('Callers that hang up in the middle of an upload free all of their slots', async () => {
   const world = await apiWorld(server.url);
   const listener = await listen('127.0.0.1', 0);
-  listener.serve(world.app.fetch);
+  listener.serve(inTurns(world.app.fetch, world.parts));
   const head =
     `POST /v1/files HTTP/1.1\r\nhost: lehr\r\nauthorization: Bearer ${API_KEY}\r\n` +
     `content-type: ${MULTIPART['content-type']}\r\ncontent-length: 9000\r\n\r\n`;

@@ -22,6 +22,8 @@ import { EventLinks } from '../../apps/api/src/follow/event-links.ts';
 import { JobWaits } from '../../apps/api/src/follow/wait.ts';
 import { admissionParts } from '../../apps/api/src/jobs/admission-parts.ts';
 import { Presenter } from '../../apps/api/src/jobs/present.ts';
+import { ActiveRequests } from '../../apps/api/src/limits/active-requests.ts';
+import { CallerLines } from '../../apps/api/src/limits/caller-lines.ts';
 import { StorageQuota } from '../../apps/api/src/limits/storage-quota.ts';
 import { openWebhooks } from '../../apps/api/src/webhooks/parts.ts';
 import { createEgress } from '../../packages/shared/src/egress/index.ts';
@@ -129,6 +131,8 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     workflows: new WorkflowRunner({ redis, keys, records, queues }),
     fleet,
     channels,
+    activeRequests: new ActiveRequests(clock),
+    callerLines: new CallerLines(),
     unanswered: new UnansweredRequests(redis, keys),
     waits: new JobWaits(channels, keys, clock),
     feeds: new EventFeeds({ channels, redis, keys, records, presenter, clock, log: silentLog, ...changes }),

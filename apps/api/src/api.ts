@@ -19,6 +19,8 @@ import type { EventLinks } from './follow/event-links.ts';
 import type { JobWaits } from './follow/wait.ts';
 import type { AdmissionParts } from './jobs/admission-parts.ts';
 import type { Presenter } from './jobs/present.ts';
+import type { ActiveRequests } from './limits/active-requests.ts';
+import type { CallerLines } from './limits/caller-lines.ts';
 import type { StorageQuota } from './limits/storage-quota.ts';
 import type { ApiEnv } from './middleware/api-env.ts';
 import type { WebhookParts } from './webhooks/parts.ts';
@@ -51,6 +53,8 @@ export interface ApiParts extends AdmissionParts {
   readonly maxUploadBytes: number;
   /** Verifies links to the folder store; undefined for S3, which verifies its own. */
   readonly linkSecret: string | undefined;
+  readonly activeRequests: ActiveRequests;
+  readonly callerLines: CallerLines;
   readonly authenticator: Authenticator;
   readonly keyStore: KeyStore;
   readonly audit: AuditLog;

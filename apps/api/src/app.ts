@@ -11,6 +11,7 @@ import { findCallerAddress } from './middleware/caller-address.ts';
 import { observe } from './middleware/observe.ts';
 import { ownHeaders } from './middleware/own-headers.ts';
 import { readBody } from './middleware/read-body.ts';
+import { refuseLate } from './middleware/turns.ts';
 import { refuseInvalid } from './middleware/validation.ts';
 import { auditRoute } from './routes/audit.ts';
 import { docsRoutes } from './routes/docs.ts';
@@ -38,7 +39,7 @@ const readsItsBody = (path: string): boolean => path === '/v1/files' || path.sta
 /** `hasOperationsApp`: metrics, readiness and the board have their own listener and are not served here. */
 export function createApp(parts: ApiParts, hasOperationsApp = false): Api {
   const app = createBase(parts);
-  app.use('/v1/*', authenticate(parts.authenticator));
+  app.use('/v1/*', authenticate(parts.authenticator, parts.callerLines));
   app.use('/v1/*', readBody({ ...parts, mayBeLarge: mayCarryAudio, isSkipped: readsItsBody }));
 
   createJobRoute(app, parts);
@@ -94,6 +95,7 @@ function createBase(parts: ApiParts): Api {
   app.use(ownHeaders());
   app.use(findCallerAddress(parts.trustedProxies));
   app.use(observe(parts.metrics, parts.log));
+  app.use(refuseLate());
   app.use(methodNotAllowed({ app, onMethodNotAllowed: answerMethodNotAllowed }));
   return app;
 }

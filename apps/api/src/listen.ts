@@ -7,7 +7,7 @@ import { oneAtATime } from './pipeline.ts';
 import { StartError } from './start-error.ts';
 import { finishBody } from './unread-body.ts';
 
-type Fetch = (request: Request, bindings: HttpBindings) => Response | Promise<Response>;
+export type Fetch = (request: Request, bindings: HttpBindings) => Response | Promise<Response>;
 
 /** Above the 60 s for which proxies keep a connection: it must not close just as a proxy sends a request. */
 const KEEP_ALIVE_MS = 75_000;
@@ -31,8 +31,8 @@ export interface ListenOptions {
 
 export interface Listener {
   readonly port: number;
-  /** Sends requests to `fetch` from now on; before, they are answered with 503. */
-  serve(fetch: Fetch): void;
+  /** Sends requests to `fetch` from now on; before, they are answered with 503. `onConnection` is called for each new connection. */
+  serve(fetch: Fetch, onConnection?: () => void): void;
   /** Takes no new connections, gives requests under way `graceMs` to finish, then cuts their connections. */
   close(graceMs: number): Promise<void>;
 }
@@ -65,8 +65,9 @@ export async function listen(
   await bound(server, host, port, variable);
   return {
     port: (server.address() as AddressInfo).port,
-    serve: (next) => {
+    serve: (next, onConnection) => {
       fetch = next;
+      if (onConnection) server.on('connection', onConnection);
     },
     close: (graceMs) => closed(server, graceMs),
   };

@@ -1,10 +1,9 @@
 /** The listeners of an API process: the public one, and that of operations when LEHR_OPERATIONS_PORT is set. */
 import type { Log } from '@lehr/shared';
-import type { Api } from './api.ts';
 import { UPLOAD_PACE } from './bodies/upload-pace.ts';
 import { connectionLimit } from './connection-limit.ts';
 import type { ApiConfig } from './env.ts';
-import { type Listener, listen } from './listen.ts';
+import { type Fetch, type Listener, listen } from './listen.ts';
 
 /** Probes, scrapers and a few operators. */
 const MAX_OPERATIONS_CONNECTIONS = 100;
@@ -15,7 +14,12 @@ const BYTES_PER_MB = 1_000_000;
 export interface Listeners {
   readonly port: number;
   readonly operationsPort: number | undefined;
-  serve(apps: { readonly app: Api; readonly operations: Api | undefined }): void;
+  /** `app` and `onConnection` are for the public listener. */
+  serve(apps: {
+    readonly app: Fetch;
+    readonly onConnection: () => void;
+    readonly operations: Fetch | undefined;
+  }): void;
   close(graceMs: number): Promise<void>;
 }
 
@@ -44,8 +48,8 @@ export async function openListeners(config: ApiConfig, log: Log): Promise<Listen
     port: main.port,
     operationsPort: operations?.port,
     serve: (apps) => {
-      main.serve(apps.app.fetch);
-      if (apps.operations) operations?.serve(apps.operations.fetch);
+      main.serve(apps.app, apps.onConnection);
+      if (apps.operations) operations?.serve(apps.operations);
     },
     close: async (graceMs) => {
       await Promise.all([main.close(graceMs), operations?.close(graceMs)]);

@@ -29,6 +29,8 @@ import { EventLinks } from './follow/event-links.ts';
 import { JobWaits } from './follow/wait.ts';
 import { admissionParts } from './jobs/admission-parts.ts';
 import { Presenter } from './jobs/present.ts';
+import { ActiveRequests } from './limits/active-requests.ts';
+import { CallerLines } from './limits/caller-lines.ts';
 import { StorageQuota } from './limits/storage-quota.ts';
 import { webhookOptions } from './start-webhooks.ts';
 import { openWebhooks } from './webhooks/parts.ts';
@@ -77,6 +79,8 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
     registryChangedAtS: models.changedAtS,
     redis,
     linkSecret: config.LEHR_STORE === 'folder' ? linkSecret : undefined,
+    activeRequests: new ActiveRequests(clock),
+    callerLines: new CallerLines(),
     unanswered: new UnansweredRequests(redis, keys),
     webhooks: openWebhooks(redis, await webhookOptions(config, keys, audit)),
     holdMs: config.LEHR_HOLD_S * 1000,

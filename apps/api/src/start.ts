@@ -8,6 +8,7 @@ import { checkSecrets } from './check-secrets.ts';
 import { type ApiConfig, isLoopback } from './env.ts';
 import { sweepOutputs } from './files/sweep-outputs.ts';
 import { endRevokedStreams } from './follow/end-revoked.ts';
+import { inTurns } from './in-turns.ts';
 import { countExpired } from './jobs/count-expired.ts';
 import { keepRecordsBounded } from './limits/bound-records.ts';
 import { type Listeners, openListeners } from './listeners.ts';
@@ -55,11 +56,11 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
     if (roles.includes('webhooks')) webhooks = await startWebhooks(config, parts);
     const { port, operationsPort } = listeners;
     const hasOperationsApp = operationsPort !== undefined;
+    const create = roles.includes('http') ? createApp : createHealthApp;
     listeners.serve({
-      app: roles.includes('http')
-        ? createApp(parts, hasOperationsApp)
-        : createHealthApp(parts, hasOperationsApp),
-      operations: hasOperationsApp ? createOperationsApp(parts) : undefined,
+      app: inTurns(create(parts, hasOperationsApp).fetch, parts),
+      onConnection: () => parts.activeRequests.connected(),
+      operations: hasOperationsApp ? createOperationsApp(parts).fetch : undefined,
     });
     janitor.start();
     const stopAbandonedSweep = sweepAbandoned(parts);

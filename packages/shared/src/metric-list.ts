@@ -151,6 +151,13 @@ export const METRICS = {
     apps: ['api'],
     labels: [],
   },
+  waitingRequests: {
+    name: 'lehr_waiting_requests',
+    kind: 'gauge',
+    help: 'Requests that wait for their turn, because too many of their tenant or address are active.',
+    apps: ['api'],
+    labels: [],
+  },
   eventStreams: {
     name: 'lehr_event_streams',
     kind: 'gauge',

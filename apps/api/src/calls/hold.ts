@@ -6,6 +6,7 @@ import type { JobWaits } from '../follow/wait.ts';
 import { findJob } from '../jobs/find.ts';
 import { isOver } from '../jobs/present.ts';
 import type { ApiEnv } from '../middleware/api-env.ts';
+import { inactive } from '../middleware/turns.ts';
 import { JobEndedError } from './job-ended-error.ts';
 import type { MadeJob } from './make-job.ts';
 
@@ -30,6 +31,7 @@ export const waitUntilOver = (
     read: () => findJob(records, c.var.caller, first.id),
     isOver,
     timeoutMs,
+    inactive: (wait) => inactive(c, wait),
     signal: () => c.req.raw.signal,
   });
 

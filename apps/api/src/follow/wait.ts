@@ -15,6 +15,8 @@ export interface Wait {
   readonly read: () => Promise<JobRecord>;
   readonly isOver: (record: JobRecord) => boolean;
   readonly timeoutMs: number;
+  /** Wraps each wait for a change, so that the request is not active meanwhile. Absent: it is not counted. */
+  readonly inactive?: <T>(wait: Promise<T>) => Promise<T>;
   /** Makes a signal that aborts when the caller hangs up. Called only if there is something to wait for. */
   readonly signal: () => AbortSignal;
 }
@@ -47,7 +49,15 @@ export class JobWaits {
    * Reads the job until `isOver` is true, the timeout passes, the caller hangs up or the server stops. Resolves with the last
    * record read. Rejects when `read` rejects.
    */
-  async until({ id, first, read, isOver, timeoutMs, ...wait }: Wait): Promise<JobRecord> {
+  async until({
+    id,
+    first,
+    read,
+    isOver,
+    timeoutMs,
+    inactive = (each) => each,
+    ...wait
+  }: Wait): Promise<JobRecord> {
     if (isOver(first) || timeoutMs <= 0) return first;
     const endsAt = this.#clock.monotonic() + timeoutMs;
     const signal = wait.signal();
@@ -61,7 +71,7 @@ export class JobWaits {
       while (!this.#stopped && !signal.aborted) {
         const leftMs = endsAt - this.#clock.monotonic();
         if (leftMs <= 0) break;
-        await wakeUp.wait(Math.min(leftMs, RECHECK_MS));
+        await inactive(wakeUp.wait(Math.min(leftMs, RECHECK_MS)));
         if (signal.aborted) break;
         record = await read();
         if (isOver(record)) break;

@@ -1,8 +1,21 @@
 /** What Hono carries with each request: variables that middleware sets and handlers read. */
+import type { HttpBindings } from '@hono/node-server';
 import type { Caller } from '../auth/authenticator.ts';
 import type { InlineAudio } from '../bodies/inline-audio.ts';
+import type { ActiveRequest } from '../limits/active-request.ts';
+
+/** Of requests that come over a connection. */
+export interface ConnectionBindings extends HttpBindings {
+  /** By `performance.now()`. */
+  readonly arrivedAt?: number;
+  readonly activeRequest?: ActiveRequest;
+  /** Why the request is refused: it has waited for its turn too long. */
+  readonly refusal?: Error | undefined;
+}
 
 export interface ApiEnv {
+  /** All absent in tests without a connection. */
+  Bindings: Partial<ConnectionBindings>;
   Variables: {
     /** Set by `ownHeaders`. */
     requestId: string;

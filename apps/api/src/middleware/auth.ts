@@ -1,22 +1,26 @@
 import { LehrError, type Scope } from '@lehr/shared';
 import type { MiddlewareHandler } from 'hono';
 import type { Authenticator } from '../auth/authenticator.ts';
+import type { CallerLines } from '../limits/caller-lines.ts';
 import type { ApiEnv } from './api-env.ts';
 
 const BEARER = /^Bearer +([\x21-\x7e]+) *$/i;
 
 /** Requires a valid bearer key and sets the caller. Runs before the body is read. */
-export function authenticate(authenticator: Authenticator): MiddlewareHandler<ApiEnv> {
+export function authenticate(authenticator: Authenticator, lines: CallerLines): MiddlewareHandler<ApiEnv> {
   return async function authenticate(c, next) {
-    const [, key] = BEARER.exec(c.req.header('authorization') ?? '') ?? [];
+    const authorization = c.req.header('authorization') ?? '';
+    const [, key] = BEARER.exec(authorization) ?? [];
     const caller = key === undefined ? undefined : await authenticator.authenticate(key);
     if (!caller) {
+      lines.forget(authorization);
       c.header('www-authenticate', 'Bearer realm="lehr"');
       throw new LehrError(
         'unauthenticated',
         key === undefined ? 'Send your key as "Authorization: Bearer <key>".' : 'This key is not known.',
       );
     }
+    lines.remember(authorization, caller.tenant);
     c.set('caller', caller);
     await next();
   };

@@ -1,6 +1,6 @@
 /** The address of the caller: of the connection, or behind a trusted proxy the one that the proxy reports. */
+import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
-import type { HttpBindings } from '@hono/node-server';
 import type { MiddlewareHandler } from 'hono';
 import proxyAddress from 'proxy-addr';
 import type { ApiEnv } from './api-env.ts';
@@ -9,18 +9,28 @@ import type { ApiEnv } from './api-env.ts';
 const MAPPED = /^::ffff:(?=\d+\.)/;
 
 /**
- * Sets `address`. X-Forwarded-For is read only as far as its entries come from `trustedProxies` (addresses and ranges): what a
- * caller writes into the header itself has no effect.
+ * X-Forwarded-For is read only as far as its entries come from `trustedProxies` (addresses and ranges): what a caller writes into
+ * the header itself has no effect. Undefined when the connection has ended.
  */
-export function findCallerAddress(trustedProxies: readonly string[]): MiddlewareHandler<ApiEnv> {
+export function callerAddress(
+  trustedProxies: readonly string[],
+): (incoming: IncomingMessage) => string | undefined {
   const isTrusted = proxyAddress.compile([...trustedProxies]);
+  return (incoming) => {
+    const connection = incoming.socket.remoteAddress;
+    if (connection === undefined) return undefined;
+    const reported = proxyAddress(incoming, isTrusted);
+    return (isIP(reported) > 0 ? reported : connection).replace(MAPPED, '');
+  };
+}
+
+/** Sets `address`. */
+export function findCallerAddress(trustedProxies: readonly string[]): MiddlewareHandler<ApiEnv> {
+  const addressOf = callerAddress(trustedProxies);
   return async function findCallerAddress(c, next) {
-    const { incoming } = (c.env ?? {}) as Partial<HttpBindings>;
-    const connection = incoming?.socket.remoteAddress;
-    if (incoming && connection !== undefined) {
-      const reported = proxyAddress(incoming, isTrusted);
-      c.set('address', (isIP(reported) > 0 ? reported : connection).replace(MAPPED, ''));
-    }
+    const incoming = c.env?.incoming;
+    const address = incoming && addressOf(incoming);
+    if (address !== undefined) c.set('address', address);
     await next();
   };
 }

@@ -6,7 +6,7 @@ import type { ApiEnv } from './api-env.ts';
 /** Counts and times each response by the template of its route, so that ids in paths add no series. */
 export function observe(metrics: Metrics<'api'>, log: Log): MiddlewareHandler<ApiEnv> {
   return async function observe(c, next) {
-    const startedAt = performance.now();
+    const startedAt = c.env?.arrivedAt ?? performance.now();
     await next();
     const seconds = (performance.now() - startedAt) / 1000;
     const { status } = c.res;

@@ -1,5 +1,4 @@
 /** Reads JSON bodies within limits of bytes and shape, before any route sees them. */
-import type { HttpBindings } from '@hono/node-server';
 import type { Context, MiddlewareHandler } from 'hono';
 import { matchedRoutes } from 'hono/route';
 import type { BodyReads } from '../bodies/body-reads.ts';
@@ -10,6 +9,7 @@ import type { LargeBodies } from '../bodies/large-bodies.ts';
 import { TenantTurns } from '../bodies/tenant-turns.ts';
 import type { ApiEnv } from './api-env.ts';
 import { limitBody, statedLength } from './limit-body.ts';
+import { inactive } from './turns.ts';
 
 /** Parsed on the event loop up to this size; without its inline audio no body may be larger. */
 export const MAX_JSON_BYTES = 1024 * 1024;
@@ -58,26 +58,25 @@ async function read(
   const { tenant } = c.var.caller;
   const length = statedLength(c);
   if (length !== undefined && length > MAX_JSON_BYTES) {
-    return turns.run(tenant, async () => {
+    const reading = turns.run(tenant, async () => {
       const body = await bodyReads.run(tenant, length, () => bytesOf(c, length));
       await parseLarge(c, body, largeBodies);
     });
+    return inactive(c, reading);
   }
   const readText = (): Promise<string> => c.req.text();
   checkJsonShape(
-    hasArrived(c) ? await readText() : await bodyReads.run(tenant, length ?? MAX_JSON_BYTES, readText),
+    hasArrived(c)
+      ? await readText()
+      : await inactive(c, bodyReads.run(tenant, length ?? MAX_JSON_BYTES, readText)),
   );
 }
 
 /** Most bodies come with their headers and are in memory already, as every body is that no socket brings. */
-const hasArrived = (c: Context<ApiEnv>): boolean => incomingOf(c)?.complete ?? true;
-
-/** Undefined without a socket. */
-const incomingOf = (c: Context<ApiEnv>): HttpBindings['incoming'] | undefined =>
-  ((c.env ?? {}) as Partial<HttpBindings>).incoming;
+const hasArrived = (c: Context<ApiEnv>): boolean => c.env?.incoming?.complete ?? true;
 
 async function bytesOf(c: Context<ApiEnv>, length: number): Promise<Uint8Array<ArrayBuffer>> {
-  const incoming = incomingOf(c);
+  const incoming = c.env?.incoming;
   // Hono would keep the chunks, join them and keep the result: the body several times.
   if (incoming) return readKnownLength(incoming, length);
   const body = new Uint8Array(await c.req.arrayBuffer());

@@ -8,6 +8,7 @@ import type { StoredFile } from '../files/files.ts';
 import type { Multipart } from '../files/multipart.ts';
 import { requires } from '../middleware/auth.ts';
 import { guardQuota } from '../middleware/guard-quota.ts';
+import { inactive } from '../middleware/turns.ts';
 import { BEARER, problemsWithKey } from '../responses.ts';
 
 const FileSchema = z
@@ -112,7 +113,7 @@ export function fileRoutes(app: Api, { files, presenter, quotas }: ApiParts): vo
 
   app.openAPIRegistry.registerPath(uploadRoute);
   app.post('/v1/files', requires('submit'), guardQuota(quotas), async (c) => {
-    const stored = await files.receive(c.var.caller, c.req.raw, async (body) => {
+    const receiving = files.receive(c.var.caller, c.req.raw, async (body) => {
       const file = body.files.find(({ field }) => field === 'content');
       if (!file) {
         throw refusal('invalid-input', [{ pointer: '/content', detail: 'is required, and must be a file' }]);
@@ -120,7 +121,7 @@ export function fileRoutes(app: Api, { files, presenter, quotas }: ApiParts): vo
       const { filename: name, contentType, bytes } = file;
       return files.create(c.var.caller, { name, contentType, bytes, metadata: metadataOf(body) });
     });
-    return c.json(present(stored), 201);
+    return c.json(present(await inactive(c, receiving)), 201);
   });
 
   app.openapi(getRoute, async (c) => {

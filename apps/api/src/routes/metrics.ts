@@ -19,10 +19,11 @@ export function metricsRoute(app: Api, parts: ApiParts): void {
 
 /** Sets the gauges that are read at each scrape. Without Redis they are absent, because zero would be wrong. */
 async function refresh(parts: ApiParts): Promise<void> {
-  const { redis, keys, queues, fleet, metrics, registry, waits, feeds, webhooks, log } = parts;
+  const { redis, keys, queues, fleet, metrics, registry, webhooks, log } = parts;
   const { queueJobs, queueOldestJobAge, workers, webhooksPending, redisMemory, unreadable } = metrics;
-  metrics.heldRequests.set(waits.size);
-  metrics.eventStreams.set(feeds.size);
+  metrics.heldRequests.set(parts.waits.size);
+  metrics.waitingRequests.set(parts.activeRequests.waiting);
+  metrics.eventStreams.set(parts.feeds.size);
   for (const gauge of [queueJobs, queueOldestJobAge, workers, webhooksPending, redisMemory, unreadable])
     gauge.reset();
   try {

@@ -16,6 +16,7 @@ import type { ApiEnv } from '../../middleware/api-env.ts';
 import { requires } from '../../middleware/auth.ts';
 import { countRefusals } from '../../middleware/count-refusals.ts';
 import { guardQuota } from '../../middleware/guard-quota.ts';
+import { inactive } from '../../middleware/turns.ts';
 import { requestRefusal } from '../../middleware/validation.ts';
 import { BEARER } from '../../responses.ts';
 import { TranscriptEventSchema, TranscriptionSchema } from './audio-contract.ts';
@@ -140,7 +141,7 @@ interface Received {
 /** Reads the whole body, checks it, and stores its file. */
 async function receive(c: Context<ApiEnv>, { files, streams }: ApiParts, call: AudioCall): Promise<Received> {
   try {
-    return await files.receive(c.var.caller, c.req.raw, async (body) => {
+    const receiving = files.receive(c.var.caller, c.req.raw, async (body) => {
       const { filename: name, contentType, bytes } = audioFile(body);
       const fields = audioFields(call.fields, body);
       // Counted before the job is made, whose id a refused caller would not learn.
@@ -154,6 +155,7 @@ async function receive(c: Context<ApiEnv>, { files, streams }: ApiParts, call: A
         file: await orLeave(place, files.create(c.var.caller, { name, contentType, bytes })),
       };
     });
+    return await inactive(c, receiving);
   } catch (error) {
     if (!(error instanceof LehrError) || error.code !== 'too-large') throw error;
     const problems = [{ pointer: '/file', detail: 'is too large' }];

@@ -6,6 +6,7 @@ import { findJob } from '../../jobs/find.ts';
 import { etagOf, isOver } from '../../jobs/present.ts';
 import { requires } from '../../middleware/auth.ts';
 import { answerJson } from '../../middleware/own-headers.ts';
+import { inactive } from '../../middleware/turns.ts';
 import { BEARER, problemsWithKey } from '../../responses.ts';
 import { SUCCEEDED_JOB } from '../examples.ts';
 import { IdParams, WaitQuery } from './params.ts';
@@ -56,6 +57,7 @@ export function getJobRoute(app: Api, { records, waits, presenter, redis, keys }
       read,
       isOver: (each) => isOver(each) || (known !== undefined && !matches(known, etagOf(each))),
       timeoutMs: c.req.valid('query').wait * 1000,
+      inactive: (wait) => inactive(c, wait),
       signal: () => c.req.raw.signal,
     });
     const headers = { etag: etagOf(record), 'cache-control': 'private, no-cache' };
