@@ -177,10 +177,10 @@ test('A job whose attempts are used up fails with a message of Lehr and not with
 test('A command that fails while the intake sleeps starts no second blocking pop behind the first one', async () => {
   const world = await intakeWorld();
   const wait = vi.spyOn(world.claimer, 'wait').mockImplementation(() => new Promise(() => {}));
-  const heads = vi.spyOn(world.claimer, 'heads');
+  const findWork = vi.spyOn(world.claimer, 'findWork');
   world.intake.start();
   await vi.waitFor(() => expect(wait).toHaveBeenCalledOnce(), SLOW_MACHINE);
-  heads.mockRejectedValueOnce(new Error('Command timed out'));
+  findWork.mockRejectedValueOnce(new Error('Command timed out'));
   world.intake.look();
   await vi.waitFor(() => expect(world.intake.isFailing).toBe(true), SLOW_MACHINE);
   await vi.waitFor(() => expect(world.intake.isFailing).toBe(false), SLOW_MACHINE);
