@@ -7,9 +7,12 @@ import { formatModelRef, PRIORITY_CLASSES, parseGroupQueueName } from '@lehr/sha
 import { type GroupLoads, readLoads } from '@lehr/shared/queue';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import { Recent } from '../recent.ts';
+import { fleetIndex } from './fleet-index.ts';
 import { type FleetView, serving } from './fleet-view.ts';
 
 const TTL_MS = 1000;
+/** As for the reports of the fleet. */
+const STALE_MS = 1000;
 
 export interface Ahead {
   /** Live workers that serve the group. */
@@ -20,7 +23,7 @@ export interface Ahead {
   readonly elsewhereGroups: number;
 }
 
-/** Computes the backlog of a group from loads and reports that are at most a second old. */
+/** Computes the backlog of a group from loads and reports that are at most two seconds old. */
 export class Backlog {
   readonly #fleet: FleetView;
   readonly #loads: Recent<GroupLoads>;
@@ -29,7 +32,7 @@ export class Backlog {
 
   constructor(redis: Redis, keys: Keys, fleet: FleetView, clock: Clock) {
     this.#fleet = fleet;
-    this.#loads = new Recent(() => readLoads(redis, keys), TTL_MS, clock);
+    this.#loads = new Recent(() => readLoads(redis, keys), TTL_MS, clock, STALE_MS);
   }
 
   /** `model` is `name@version`. */
@@ -63,20 +66,50 @@ export function aheadOf(
   fleet: readonly WorkerStatus[],
   loads: GroupLoads,
 ): Ahead {
-  const servers = serving(fleet, model);
+  const ownMs = loadOf(loads.get(queue), priority);
   let elsewhereMs = 0;
   let elsewhereGroups = 0;
-  for (const [other, load] of loads) {
-    const waiting = loadOf(load, priority);
-    const group = parseGroupQueueName(other);
-    if (other === queue || waiting === 0 || !group) continue;
-    const otherServers = serving(fleet, formatModelRef(group.model));
-    const shared = otherServers.filter((worker) => servers.includes(worker)).length;
+  for (const [other, { ms, groups }] of waitingByModel(loads)[priority]) {
+    const shared = fleetIndex(fleet).servingBoth(model, other);
     if (shared === 0) continue;
-    elsewhereMs += (waiting * shared) / otherServers.length;
-    elsewhereGroups += 1;
+    const isOwn = other === model && ownMs > 0;
+    elsewhereMs += ((isOwn ? ms - ownMs : ms) * shared) / serving(fleet, other).length;
+    elsewhereGroups += isOwn ? groups - 1 : groups;
   }
-  return { workers: servers.length, elsewhereMs: Math.round(elsewhereMs), elsewhereGroups };
+  return { workers: serving(fleet, model).length, elsewhereMs: Math.round(elsewhereMs), elsewhereGroups };
+}
+
+/** Of the groups of a model together: engine ms that wait in a class and in the more urgent ones, and in how many groups. */
+interface ModelLoad {
+  ms: number;
+  groups: number;
+}
+type ModelLoads = Readonly<Record<PriorityClass, ReadonlyMap<string, ModelLoad>>>;
+
+const summed = new WeakMap<GroupLoads, ModelLoads>();
+
+/** Summed once per reading of the loads, because there may be thousands of groups. */
+function waitingByModel(loads: GroupLoads): ModelLoads {
+  const known = summed.get(loads);
+  if (known) return known;
+  const sums = {
+    interactive: new Map<string, ModelLoad>(),
+    standard: new Map<string, ModelLoad>(),
+    bulk: new Map<string, ModelLoad>(),
+  };
+  for (const [queue, load] of loads) {
+    const group = parseGroupQueueName(queue);
+    if (!group) continue;
+    const model = formatModelRef(group.model);
+    for (const priority of PRIORITY_CLASSES) {
+      const waiting = loadOf(load, priority);
+      if (waiting === 0) continue;
+      const sum = sums[priority].get(model) ?? { ms: 0, groups: 0 };
+      sums[priority].set(model, { ms: sum.ms + waiting, groups: sum.groups + 1 });
+    }
+  }
+  summed.set(loads, sums);
+  return sums;
 }
 
 /** Engine ms that wait in the class and in the more urgent ones. */

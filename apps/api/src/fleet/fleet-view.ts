@@ -1,11 +1,14 @@
-/** The workers as they last reported, and the mean cost of the jobs in a queue; both at most a second old. */
+/** The workers as they last reported, at most two seconds ago, and the mean cost of the jobs in a queue. */
 import type { Clock, WorkerStatus } from '@lehr/shared';
 import { readFleet } from '@lehr/shared';
 import { type GroupQueues, meanWaitingCost } from '@lehr/shared/queue';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import { Recent } from '../recent.ts';
+import { fleetIndex } from './fleet-index.ts';
 
 const TTL_MS = 1000;
+/** A reading that is this much older still serves while the next one is under way, so that no request waits for it. */
+const STALE_MS = 1000;
 /** Jobs of a queue that are read for the mean. */
 const COST_SAMPLE = 32;
 /** The cache is cleared at this many queues: callers choose the sizes, so there may be many. */
@@ -24,7 +27,7 @@ export class FleetView {
     this.#keys = keys;
     this.#queues = queues;
     this.#clock = clock;
-    this.#workers = new Recent(() => readFleet(redis, keys), TTL_MS, clock);
+    this.#workers = new Recent(() => readFleet(redis, keys), TTL_MS, clock, STALE_MS);
   }
 
   workers(): Promise<readonly WorkerStatus[]> {
@@ -45,8 +48,5 @@ export class FleetView {
 }
 
 /** Workers that take new jobs of this model (`name@version`). */
-export const serving = (fleet: readonly WorkerStatus[], model: string): WorkerStatus[] =>
-  fleet.filter(
-    ({ draining, quarantined, models }) =>
-      !draining && quarantined === undefined && models.some(({ ref }) => ref === model),
-  );
+export const serving = (fleet: readonly WorkerStatus[], model: string): readonly WorkerStatus[] =>
+  fleetIndex(fleet).serving(model);

@@ -1,5 +1,6 @@
 /** Which part of the jobs of each model the workers of one model run. */
 import type { WorkerStatus } from '@lehr/shared';
+import { fleetIndex } from './fleet-index.ts';
 import { type FleetView, serving } from './fleet-view.ts';
 
 export interface ModelShares {
@@ -9,7 +10,7 @@ export interface ModelShares {
   readonly shares: ReadonlyMap<string, number>;
 }
 
-/** As `modelSharesOf`, from reports that are at most a second old. */
+/** As `modelSharesOf`, from reports that are at most two seconds old. */
 export class ModelSharesView {
   readonly #fleet: FleetView;
   /** Answers already computed, by the reports they were computed from. */
@@ -34,8 +35,8 @@ export function modelSharesOf(model: string, fleet: readonly WorkerStatus[]): Mo
   const servers = serving(fleet, model);
   const refs = new Set([model, ...servers.flatMap(({ models }) => models.map(({ ref }) => ref))]);
   const shareOf = (ref: string): number => {
-    const all = serving(fleet, ref);
-    return all.length === 0 ? 1 : all.filter((worker) => servers.includes(worker)).length / all.length;
+    const all = serving(fleet, ref).length;
+    return all === 0 ? 1 : fleetIndex(fleet).servingBoth(model, ref) / all;
   };
   return { workers: servers.length, shares: new Map([...refs].map((ref) => [ref, shareOf(ref)])) };
 }

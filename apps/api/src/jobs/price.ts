@@ -6,12 +6,12 @@ import {
   type DiffusionGroup,
   formatModelRef,
   groupQueueName,
-  parseGroupQueueName,
   rowsPerSample,
   speechCostMs,
   type TextToImageInput,
   type WorkerStatus,
 } from '@lehr/shared';
+import { fleetIndex } from '../fleet/fleet-index.ts';
 
 /** Pixels times row-steps per second before the first measurement: a T4 with SD 1.5 in fp16 takes 61.9 ms per row at 512x512. */
 export const DEFAULT_PIXEL_STEPS_PER_S = (512 * 512) / 0.0619;
@@ -33,17 +33,10 @@ export function priceOf(
  * the same model in proportion to their pixels; without those, the default.
  */
 export function rowStepsPerSecond(group: DiffusionGroup, fleet: readonly WorkerStatus[]): number {
-  const queue = groupQueueName(group);
-  const measured = fleet.flatMap((worker) => worker.lanes).filter((lane) => lane.row_steps_per_s > 0);
-  const own = measured.filter((lane) => lane.queue === queue);
-  if (own.length > 0) return mean(own.map((lane) => lane.row_steps_per_s));
-  const pixelSteps = measured.flatMap((lane) => {
-    const other = parseGroupQueueName(lane.queue);
-    return other?.task === 'diffusion' && formatModelRef(other.model) === formatModelRef(group.model)
-      ? [lane.row_steps_per_s * other.width * other.height]
-      : [];
-  });
-  const rate = pixelSteps.length > 0 ? mean(pixelSteps) : DEFAULT_PIXEL_STEPS_PER_S;
+  const index = fleetIndex(fleet);
+  const own = index.speed(groupQueueName(group));
+  if (own !== undefined) return own;
+  const rate = index.pixelSpeed(formatModelRef(group.model)) ?? DEFAULT_PIXEL_STEPS_PER_S;
   return rate / (group.width * group.height);
 }
 
@@ -62,12 +55,6 @@ export function priceOfSpeech(
   fleet: readonly WorkerStatus[],
 ): number {
   const seconds = bytes === undefined ? UNKNOWN_AUDIO_S : bytes / BYTES_PER_AUDIO_S;
-  return speechCostMs(
-    seconds,
-    queue,
-    fleet.flatMap((worker) => worker.lanes),
-  );
+  const speed = fleetIndex(fleet).speed(queue);
+  return speechCostMs(seconds, queue, speed === undefined ? [] : [{ queue, row_steps_per_s: speed }]);
 }
-
-const mean = (values: readonly number[]): number =>
-  values.reduce((sum, each) => sum + each, 0) / values.length;

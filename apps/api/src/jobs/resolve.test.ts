@@ -14,7 +14,7 @@ const input = { width: 64, height: 96, steps: 8, sampler: 'euler', guidance: 4 }
 >[0];
 const model = { name: 'tiny', version: '1' };
 const serving = (batching: 'step' | 'aligned', ref = 'tiny@1') =>
-  ({ models: [{ ref, batching, providers: {} }] }) as unknown as WorkerStatus;
+  ({ models: [{ ref, batching, providers: {} }], lanes: [] }) as unknown as WorkerStatus;
 
 test('Jobs of one model and size share a group whatever their steps, sampler and guidance', () => {
   const group = { task: 'diffusion', model, width: 64, height: 96 };

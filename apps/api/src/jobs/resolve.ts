@@ -18,6 +18,7 @@ import {
 } from '@lehr/shared';
 import type { NewJob } from '@lehr/shared/records';
 import { refusal } from '../field-problems.ts';
+import { fleetIndex } from '../fleet/fleet-index.ts';
 import { type Attachment, type AudioParts, locateAudio } from './audio-input.ts';
 import { completeInput } from './complete-input.ts';
 import { priceOf, priceOfSpeech } from './price.ts';
@@ -123,10 +124,7 @@ export function groupOf(
   fleet: readonly WorkerStatus[],
 ): DiffusionGroup {
   const { width, height, steps, sampler, guidance } = input;
-  const ref = formatModelRef(model);
-  const isAligned = fleet.some((worker) =>
-    worker.models.some((served) => served.ref === ref && served.batching === 'aligned'),
-  );
+  const isAligned = fleetIndex(fleet).isAligned(formatModelRef(model));
   const group: DiffusionGroup = { task: 'diffusion', model, width, height };
   return isAligned ? { ...group, aligned: { steps, sampler, guidance } } : group;
 }

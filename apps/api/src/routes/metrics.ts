@@ -39,7 +39,7 @@ async function refresh(parts: ApiParts): Promise<void> {
       queueJobs.set({ model, version, state: 'running' }, running);
       queueOldestJobAge.set({ model, version }, oldestMs / 1000);
       const all = reports.filter((worker) => worker.models.some(({ ref }) => ref === `${model}@${version}`));
-      const taking = serving(all, `${model}@${version}`).length;
+      const taking = serving(reports, `${model}@${version}`).length;
       workers.set({ model, version, draining: 'false' }, taking);
       workers.set({ model, version, draining: 'true' }, all.length - taking);
     }
