@@ -58,13 +58,17 @@ test('Without a merged decoder, the decoder and the one with its past are taken'
 });
 
 test('A diffusion folder gives its graphs with data of any name, and no other formats or components', () => {
+  const data = ['unet/weights.pb', 'unet/onnx__MatMul_8001', 'unet/down_blocks.0.weight'];
   const rest = [
-    'unet/weights.pb',
+    ...data,
+    '.gitattributes',
+    'unet/.gitattributes',
+    'unet/openvino_model.bin',
     'unet/model.safetensors',
     'vae_encoder/model.onnx',
     'safety_checker/model.onnx',
   ];
-  expect(targets([...DIFFUSION, ...rest])).toEqual([...DIFFUSION, 'unet/weights.pb'].sort());
+  expect(targets([...DIFFUSION, ...rest])).toEqual([...DIFFUSION, ...data].sort());
 });
 
 test('A folder with a second text encoder gives both', () => {

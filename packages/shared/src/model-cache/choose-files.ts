@@ -40,8 +40,10 @@ const WHISPER_NEEDED = [
   'preprocessor_config.json',
   'tokenizer.json',
 ];
-/** What an ONNX export keeps beside its graph. Other formats of the same weights are left out. */
-const DATA = /\.(?:onnx_data(?:_\d+)?|onnx\.data|data|pb|weights?)$/;
+/** What an export usually keeps beside its graph. */
+const DATA = /\.(?:onnx_data(?:_\d+)?|data|pb|weights)$/;
+/** Other formats of the same weights, texts, and graphs. */
+const NO_DATA = /^\.|\.(?:safetensors|bin|msgpack|h5|ckpt|pth?|xml|gguf|ort|onnx|json|txt|md|py)$/;
 
 type Files = ReadonlyMap<string, RemoteFile>;
 
@@ -122,7 +124,9 @@ function withData(files: Files, graph: string, variant: string | undefined): Cho
   const others = inFolder.filter(({ path }) => path.endsWith('.onnx') && path !== file.path);
   const isOfOther = (path: string): boolean =>
     !path.startsWith(file.path) && others.some((other) => path.startsWith(other.path));
-  const data = inFolder.filter(({ path }) => DATA.test(path) && !isOfOther(path));
+  // Older exporters write a file for each tensor, with any name. The root of a repository has other files as well.
+  const isData = (name: string): boolean => (folder === '' ? DATA.test(name) : !NO_DATA.test(name));
+  const data = inFolder.filter(({ path }) => isData(path.slice(folder.length)) && !isOfOther(path));
   return [{ ...file, target: `${graph}.onnx` }, ...data.map((each) => ({ ...each, target: each.path }))];
 }
 
