@@ -205,6 +205,11 @@ const DOORS: readonly Door[] = [
     allowed: ['apps/worker/src/intake/s.ts', 'apps/api/src/jobs/s.ts'],
   },
   {
+    source: '@lehr/shared/model-cache',
+    refused: ['engine', 'runtime', 'models'].map((room) => `apps/worker/src/${room}/sb.ts`),
+    allowed: ['apps/worker/src/model-fetcher.ts', 'apps/worker/src/model-tools/sb.ts'],
+  },
+  {
     source: '../fleet/previews.ts',
     refused: ['intake', 'delivery', 'runs', 'supervisor'].map((room) => `apps/worker/src/${room}/sa.ts`),
     allowed: ['apps/worker/src/sa.ts'],
