@@ -98,6 +98,27 @@ test('lehr jobs retry retries given jobs, or all that failed, each only once, an
   expect(stdout).toContain(`${first[0].id} retries ${failed[0]}\n`);
 });
 
+test('lehr jobs retry --failed chooses by error code and by type', async () => {
+  const api = await servedApi(server.url);
+  const lehr = lehrFor(api);
+  const ids: string[] = [];
+  for (let seed = 0; seed < 2; seed += 1) {
+    ids.unshift((await api.post({ seed })).id);
+    await api.worker.fail(await api.worker.take());
+  }
+  const { redis, keys } = api.parts;
+  const error = { code: 'engine-crashed', title: 'x', detail: 'x', retryable: false };
+  await redis.hset(keys.record(ids[1] as JobId), 'error', JSON.stringify(error));
+  const retried = async (...filter: string[]): Promise<unknown[]> => {
+    const { stdout } = await lehr(['jobs', 'retry', '--failed', '--json', ...filter]);
+    return (JSON.parse(stdout) as Job[]).map(({ retried_from }) => retried_from);
+  };
+  expect(await retried('--code', 'engine-crashed')).toEqual([ids[1]]);
+  expect(await retried('--code', 'run-too-long')).toEqual([]);
+  expect(await retried('--type', 'speech-to-text')).toEqual([]);
+  expect(await retried('--type', 'text-to-image')).toEqual(ids);
+});
+
 test('lehr jobs retry --failed names each job that cannot be retried and retries the others', async () => {
   const api = await servedApi(server.url);
   const lehr = lehrFor(api);

@@ -13,7 +13,8 @@ const MAX_CRASHES = 6;
 const OUTSIDE_SIGNALS: readonly string[] = ['SIGKILL', 'SIGTERM', 'SIGINT'];
 
 interface Suspect {
-  crashes: number;
+  /** How many samples each batch had in which it crashed. */
+  batches: readonly number[];
   crashesAlone: number;
   maxBatchMates: number;
 }
@@ -28,13 +29,13 @@ export class CrashSuspects {
     for (const sample of running) {
       const before = this.#suspects.get(sample);
       const suspect = {
-        crashes: (before?.crashes ?? 0) + 1,
+        batches: [...(before?.batches ?? []), running.length],
         crashesAlone: (before?.crashesAlone ?? 0) + (running.length === 1 ? 1 : 0),
         maxBatchMates: Math.max(1, Math.floor(running.length / 2)),
       };
       this.#suspects.set(sample, suspect);
       const isProven = suspect.crashesAlone >= (isFromOutside ? 2 : 1);
-      if (isProven || suspect.crashes >= MAX_CRASHES) failing.push(sample);
+      if (isProven || suspect.batches.length >= MAX_CRASHES) failing.push(sample);
     }
     return failing;
   }
@@ -42,6 +43,11 @@ export class CrashSuspects {
   /** The most samples that may share a batch with this one, itself included. */
   maxBatchMates(sample: SampleId): number {
     return this.#suspects.get(sample)?.maxBatchMates ?? Number.MAX_SAFE_INTEGER;
+  }
+
+  /** How many samples each of the crashed batches with this one had, in order. */
+  crashedBatches(sample: SampleId): readonly number[] {
+    return this.#suspects.get(sample)?.batches ?? [];
   }
 
   forget(sample: SampleId): void {

@@ -130,6 +130,26 @@ test('A new engine gets the samples of the dead one, those that it worked on wit
   expect(limitsOf(sent.at(-1))).toEqual([2, 2, 2, 2, Number.MAX_SAFE_INTEGER]);
 });
 
+test('The error of a job that crashes the engine tells the sizes of the batches in which it did', async () => {
+  const { runs } = testRuns();
+  const [crashing, other] = [new TestRun('lease-1'), new TestRun('lease-2')];
+  const ended = runs.run(crashing);
+  void runs.run(other);
+  await settled();
+  const [id, mate] = [crashing, other].map((run) => run.samples[0].request.id);
+  for (const batch of [[id, mate], [id]]) {
+    runs.engineRuns(batch);
+    runs.engineDied(CRASH);
+    runs.resubmit();
+  }
+  await ended;
+  expect(crashing.stopReason).toMatchObject({
+    code: 'engine-crashed',
+    message: expect.stringContaining('these batches: 2, 1.'),
+  });
+  expect(other.stopReason).toBeUndefined();
+});
+
 test('A job that was alone in the engine when it crashed fails, and a stopped job needs no answer of a dead engine', async () => {
   const { runs } = testRuns();
   const crashing = new TestRun('lease-1');

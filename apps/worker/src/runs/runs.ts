@@ -144,13 +144,16 @@ export class Runs {
     const failing = this.#suspects.crashed(running, exit.hung ? null : exit.signal);
     this.#running = [];
     this.#options.laneRows.releaseAll();
+    // The log names the jobs of the batch. The error of a job does not: its batch mates may be jobs of other tenants.
+    const jobs = [...new Set(running.map((id) => this.#samples.get(id)?.run.record.id))];
     this.#options.log.error(
-      { exit, running: running.length, submitted: this.#samples.size, failing },
+      { exit, running: running.length, submitted: this.#samples.size, failing, jobs },
       'engine died',
     );
     const how = exit.hung ? 'hung' : `died (${exit.signal ?? `code ${exit.code}`})`;
-    const message = `The engine ${how} every time it ran this job, at last with nothing else in the batch.`;
     for (const id of failing) {
+      const sizes = this.#suspects.crashedBatches(id).join(', ');
+      const message = `The engine ${how} every time it ran this job. Pictures or windows of audio in these batches: ${sizes}.`;
       this.#samples.get(id)?.run.stop({ kind: 'failed', code: 'engine-crashed', message });
     }
     this.#removeStopped();

@@ -1,5 +1,6 @@
 import type { Lehr } from '../../lehr.ts';
 import { LehrError, type LehrErrorCode } from '../../lehr-error.ts';
+import type { ListOptions } from '../../lehr-options.ts';
 import type { Job } from '../../wire.ts';
 import { defineCommand, numberOf } from '../command.ts';
 import { EXIT, usageError } from '../exit-codes.ts';
@@ -27,6 +28,16 @@ export const retryJobs = defineCommand({
       value: 'NAME',
       help: 'With --failed: of this model, or model@version.',
     },
+    type: {
+      type: 'string',
+      value: 'TYPE',
+      help: 'With --failed: text-to-image, speech-to-text or speech-to-image.',
+    },
+    code: {
+      type: 'string',
+      value: 'CODE',
+      help: 'With --failed: that failed with this error code, such as engine-crashed.',
+    },
     since: {
       type: 'string',
       value: 'TIME',
@@ -39,17 +50,17 @@ export const retryJobs = defineCommand({
     },
   },
   run: async ({ values, positionals, terminal, json, client }) => {
-    const { failed = false, model, since } = values;
+    const { failed = false, model, type, code, since } = values;
     const limit = numberOf('limit', values.limit) ?? DEFAULT_LIMIT;
     if (limit < 1 || !Number.isInteger(limit))
       throw usageError(`--limit is ${JSON.stringify(values.limit)}, expected a whole number above 0`);
     if (failed === positionals.length > 0) throw usageError('expected either JOB... or --failed');
-    if (!failed && (model ?? since ?? values.limit) !== undefined)
-      throw usageError('--model, --since and --limit need --failed');
+    if (!failed && (model ?? type ?? code ?? since ?? values.limit) !== undefined)
+      throw usageError('--model, --type, --code, --since and --limit need --failed');
     const sinceMs = since === undefined ? Number.NEGATIVE_INFINITY : timeOf(since);
     const lehr = await client();
     const { signal } = terminal;
-    const ids = failed ? await failedJobs(lehr, { model, sinceMs, limit, signal }) : positionals;
+    const ids = failed ? await failedJobs(lehr, { model, type, code, sinceMs, limit, signal }) : positionals;
     const made: Job[] = [];
     let refused = 0;
     try {
@@ -94,16 +105,20 @@ async function retryOnce(
 
 interface FailedFilter {
   readonly model: string | undefined;
+  readonly type: string | undefined;
+  readonly code: string | undefined;
   readonly sinceMs: number;
   readonly limit: number;
   readonly signal: AbortSignal;
 }
 
-async function failedJobs(lehr: Lehr, { model, sinceMs, limit, signal }: FailedFilter): Promise<string[]> {
+async function failedJobs(lehr: Lehr, filter: FailedFilter): Promise<string[]> {
+  const { model, code, sinceMs, limit, signal } = filter;
+  const type = filter.type as ListOptions['type'];
   const ids: string[] = [];
-  for await (const job of lehr.list({ status: 'failed', model, limit: MAX_PAGE, signal })) {
+  for await (const job of lehr.list({ status: 'failed', model, type, limit: MAX_PAGE, signal })) {
     if (Date.parse(job.created_at) < sinceMs || ids.length === limit) break;
-    ids.push(job.id);
+    if (code === undefined || job.error?.code === code) ids.push(job.id);
   }
   return ids;
 }
