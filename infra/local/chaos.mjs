@@ -3,10 +3,11 @@
  * run keep their earlier results in test/chaos/results.json.
  */
 import './node-version.mjs';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ROOT, runCommand } from './command.mjs';
+import { writeFaultsPage } from './faults-page.mjs';
 import { say, signal, stopAndExit, stopOnSignals } from './lifecycle.mjs';
 import { ensureBuilt, ensureModules } from './modules.mjs';
 import { Problem } from './problem.mjs';
@@ -14,8 +15,6 @@ import { ensurePrograms } from './programs.mjs';
 
 const VITEST = join(ROOT, 'node_modules/vitest/vitest.mjs');
 const CONFIG = join(ROOT, 'test/chaos/vitest.config.ts');
-const RESULTS = join(ROOT, 'test/chaos/results.json');
-const PAGE = join(ROOT, 'docs/faults.md');
 
 stopOnSignals();
 main(process.argv.slice(2)).catch((error) =>
@@ -31,26 +30,10 @@ async function main(filters) {
   try {
     const args = [VITEST, 'run', '--config', CONFIG, ...filters];
     const code = await runCommand(process.execPath, args, { signal, env: { LEHR_CHAOS_RESULTS: folder } });
-    await writePage(await resultsIn(folder));
+    await writeFaultsPage(folder);
     process.exitCode = code;
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
   process.exit();
-}
-
-async function resultsIn(folder) {
-  const names = await readdir(folder);
-  return Promise.all(names.map(async (name) => JSON.parse(await readFile(join(folder, name), 'utf8'))));
-}
-
-async function writePage(newResults) {
-  await import('./typescript.mjs');
-  const { faultsPage, sorted } = await import('../../test/chaos/faults-page.ts');
-  const kept = JSON.parse(await readFile(RESULTS, 'utf8'));
-  const rows = Object.fromEntries(newResults.map((result) => [result.row, result]));
-  const all = Object.fromEntries(sorted({ ...kept, ...rows }).map((result) => [result.row, result]));
-  await writeFile(RESULTS, `${JSON.stringify(all, null, 2)}\n`);
-  await writeFile(PAGE, faultsPage(all));
-  say(`${newResults.length} rows were run; ${PAGE} has the table.`);
 }

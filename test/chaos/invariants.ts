@@ -5,9 +5,10 @@
 import { createHash } from 'node:crypto';
 import { vi } from 'vitest';
 import { type Job, WebhookBodySchema } from '../../packages/shared/src/index.ts';
-import type { Received } from '../support/webhook-receiver.ts';
+import type { Received, WebhookReceiver } from '../support/webhook-receiver.ts';
 import type { ChaosWorld } from './chaos-world.ts';
 import { isEnded, type Sighting } from './history.ts';
+import type { RecordedClient } from './recorded-client.ts';
 
 export interface JudgeOptions {
   /** For the rest of the queue to be done. */
@@ -16,6 +17,12 @@ export interface JudgeOptions {
   readonly mayBeLost?: (id: string) => boolean;
   /** Whether the ended jobs are deleted, to see that nothing of them stays in Redis; default true. */
   readonly deletes?: boolean;
+  /** For the last webhooks to arrive. */
+  readonly settleMs?: number;
+  /** Where webhooks went; default: the receiver of the world. */
+  readonly receivers?: readonly WebhookReceiver[];
+  /** The callers of other tenants, by the jobs that only they can read. */
+  readonly readers?: ReadonlyMap<string, RecordedClient>;
 }
 
 export interface Verdict {
@@ -30,17 +37,18 @@ export interface Verdict {
 
 const SETTLE = { timeout: 120_000, interval: 100 };
 
-export async function judge(
-  world: ChaosWorld,
-  { drainMs = 180_000, mayBeLost = () => false, deletes = true }: JudgeOptions = {},
-): Promise<Verdict> {
-  const { client, history, receiver } = world;
+export async function judge(world: ChaosWorld, options: JudgeOptions = {}): Promise<Verdict> {
+  const { drainMs = 180_000, mayBeLost = () => false, deletes = true } = options;
+  const { receivers = [world.receiver], readers, settleMs = SETTLE.timeout } = options;
+  const { history } = world;
+  const clientOf = (id: string): RecordedClient => readers?.get(id) ?? world.client;
+  const received = (): Received[] => receivers.flatMap((each) => each.received);
   const violations: string[] = [];
   const jobs: Job[] = [];
   const lost: string[] = [];
   await eachOf(history.accepted, 16, async (id) => {
     try {
-      const job = await client.ended(id, drainMs);
+      const job = await clientOf(id).ended(id, drainMs);
       if (job) jobs.push(job);
       else lost.push(id);
     } catch (error) {
@@ -53,17 +61,14 @@ export async function judge(
     ...doubledJobs(world, jobs),
   );
   const withWebhook = new Set(history.submissions.filter((each) => each.hasWebhook).map(({ id }) => id));
-  await Promise.all(
-    jobs.flatMap(({ id, status }) =>
-      withWebhook.has(id) ? [delivered(world, id, `job.${status}`, violations)] : [],
-    ),
-  );
-  for (const { body } of receiver.received) history.saw(jobOfWebhook(body), 'webhook');
-  violations.push(...severalEnds(history.sightings), ...severalWebhookIds(receiver.received));
+  const events = jobs.filter(({ id }) => withWebhook.has(id)).map(({ id, status }) => `job.${status} ${id}`);
+  violations.push(...(await undelivered(received, events, settleMs)));
+  for (const { body } of received()) history.saw(jobOfWebhook(body), 'webhook');
+  violations.push(...severalEnds(history.sightings), ...severalWebhookIds(received()));
   await eachOf(jobs, 8, (job) => readable(job, violations));
   await onlyVisibleOutputs(world, jobs, lost, violations);
   violations.push(...overdue(history.sightings));
-  if (deletes) await nothingStays(world, jobs, violations);
+  if (deletes) await nothingStays(world, jobs, clientOf, violations);
   return {
     accepted: history.accepted.length,
     succeeded: jobs.filter(({ status }) => status === 'succeeded').length,
@@ -102,7 +107,7 @@ function severalEnds(sightings: readonly Sighting[]): string[] {
   const ends = new Map<string, Set<string>>();
   for (const { job } of sightings) {
     if (!isEnded(job)) continue;
-    const digests = (job.output?.images ?? []).map(({ sha256 }) => sha256);
+    const digests = imagesOf(job).map(({ sha256 }) => sha256);
     const end = [job.status, ...digests, job.output?.text ?? ''].join(' ');
     ends.set(job.id, (ends.get(job.id) ?? new Set()).add(end));
   }
@@ -111,15 +116,19 @@ function severalEnds(sightings: readonly Sighting[]): string[] {
   );
 }
 
+/** The pictures of a job, and of the nodes of a workflow. */
+const imagesOf = ({ output, nodes = [] }: Job) =>
+  [output, ...nodes.map((node) => node.output)].flatMap((each) => each?.images ?? []);
+
 /** I3: each output can be read and has the promised bytes. */
-async function readable({ id, output }: Job, violations: string[]): Promise<void> {
-  for (const { url, sha256 } of output?.images ?? []) {
+async function readable(job: Job, violations: string[]): Promise<void> {
+  for (const { url, sha256 } of imagesOf(job)) {
     const response = await fetch(url);
     const digest = createHash('sha256')
       .update(Buffer.from(await response.arrayBuffer()))
       .digest('hex');
     if (response.status !== 200 || digest !== sha256)
-      violations.push(`I3: an output of ${id} is not readable as promised (${response.status})`);
+      violations.push(`I3: an output of ${job.id} is not readable as promised (${response.status})`);
   }
 }
 
@@ -142,22 +151,38 @@ const isAccepted = ({ answer }: Received): boolean => {
   return typeof status === 'number' && status >= 200 && status < 300;
 };
 
-/** I4: the end of the job was delivered. */
-async function delivered(
-  { receiver }: ChaosWorld,
-  id: string,
-  event: string,
-  violations: string[],
-): Promise<void> {
-  const has = (): boolean =>
-    receiver.received.some(
-      (each) => isAccepted(each) && each.body.includes(id) && each.body.includes(`"${event}"`),
-    );
+/** The events that were accepted by their receiver, as `<type> <job id>`. */
+export const eventsIn = (received: readonly Received[]): string[] => received.filter(isAccepted).map(eventOf);
+
+const knownEvents = new WeakMap<Received, string>();
+function eventOf(received: Received): string {
+  let event = knownEvents.get(received);
+  if (event === undefined) {
+    const { type, data } = JSON.parse(received.body);
+    event = `${type} ${data.id}`;
+    knownEvents.set(received, event);
+  }
+  return event;
+}
+
+/** I4: the ends of the jobs were delivered. */
+async function undelivered(
+  received: () => readonly Received[],
+  events: readonly string[],
+  timeout: number,
+): Promise<string[]> {
+  let missing: readonly string[] = events;
   await vi
-    .waitFor(() => {
-      if (!has()) throw new Error('not yet');
-    }, SETTLE)
-    .catch(() => void violations.push(`I4: the webhook ${event} of ${id} was not delivered`));
+    .waitFor(
+      () => {
+        const arrived = new Set(eventsIn(received()));
+        missing = missing.filter((event) => !arrived.has(event));
+        if (missing.length > 0) throw new Error('not yet');
+      },
+      { ...SETTLE, timeout },
+    )
+    .catch(() => {});
+  return missing.map((event) => `I4: the webhook ${event} was not delivered`);
 }
 
 /** I5: the store holds the outputs that the jobs show, and no other. Those of lost jobs stay until retention removes them. */
@@ -167,9 +192,7 @@ async function onlyVisibleOutputs(
   lost: readonly string[],
   violations: string[],
 ): Promise<void> {
-  const visible = jobs
-    .flatMap(({ output }) => (output?.images ?? []).map(({ url }) => keyOfLink(url)))
-    .sort();
+  const visible = [...new Set(jobs.flatMap((job) => imagesOf(job).map(({ url }) => keyOfLink(url))))].sort();
   let stored: string[] = [];
   await vi
     .waitFor(async () => {
@@ -201,8 +224,13 @@ const overdue = (sightings: readonly Sighting[]): string[] =>
   );
 
 /** I7: after the jobs are deleted, no key of Redis and no output names one of them. */
-async function nothingStays(world: ChaosWorld, jobs: readonly Job[], violations: string[]): Promise<void> {
-  await eachOf(jobs, 8, ({ id }) => world.client.remove(id));
+async function nothingStays(
+  world: ChaosWorld,
+  jobs: readonly Job[],
+  clientOf: (id: string) => RecordedClient,
+  violations: string[],
+): Promise<void> {
+  await eachOf(jobs, 8, ({ id }) => clientOf(id).remove(id));
   const ids = new Set(jobs.map(({ id }) => id));
   let left: string[] = [];
   await vi

@@ -4,6 +4,7 @@ import { type Job, JobSchema } from '../../packages/shared/src/index.ts';
 import { type History, isEnded } from './history.ts';
 
 export interface JobFields {
+  /** Absent: a picture, with a prompt. */
   readonly type?: string;
   readonly input?: Record<string, unknown>;
   readonly webhook?: { readonly url: string; readonly events?: readonly string[] };
@@ -26,6 +27,10 @@ export class RecordedClient {
     this.#options = options;
   }
 
+  get key(): string {
+    return this.#options.key;
+  }
+
   ask(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Response> {
     const { url, key } = this.#options;
     return fetch(`${url()}${path}`, {
@@ -43,7 +48,8 @@ export class RecordedClient {
   /** Posts once. Returns the job's id, or undefined when it was refused or not answered. */
   async submit(fields: JobFields = {}, key: string = randomUUID()): Promise<string | undefined> {
     const { history } = this.#options;
-    const body = { type: 'text-to-image', ...fields, input: { prompt: 'a red circle', ...fields.input } };
+    const picture = { type: 'text-to-image', ...fields, input: { prompt: 'a red circle', ...fields.input } };
+    const body = fields.type === undefined ? picture : fields;
     const sent = { key, at: Date.now(), hasWebhook: fields.webhook !== undefined };
     const began = performance.now();
     const took = (): number => Math.round(performance.now() - began);
@@ -51,7 +57,8 @@ export class RecordedClient {
       const response = await this.ask('POST', '/v1/jobs', body, { 'idempotency-key': key });
       const text = await response.text();
       const { status } = response;
-      if (status !== 202) {
+      // 200: an equal request made the job before, and it has ended.
+      if (status !== 202 && status !== 200) {
         history.submitted({ ...sent, ms: took(), result: 'refused', status });
         return undefined;
       }
@@ -117,7 +124,7 @@ export class RecordedClient {
         const job = await this.read(id);
         if (job?.status === status) left.delete(id);
         else if (!job || isEnded(job))
-          throw new Error(`job ${id} is ${job?.status ?? 'gone'}, not ${status}`);
+          throw new Error(`job ${id} is ${job?.status ?? 'gone'}, not ${status}: ${job?.error?.detail}`);
       }
       if (performance.now() > endsAt) throw new Error(`${[...left].join(', ')} are not ${status}`);
       if (left.size > 0) await pause(20);
