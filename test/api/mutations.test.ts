@@ -76,6 +76,7 @@ async function knownOf(world: ApiWorld): Promise<Known> {
     '/v1/keys/{id}': keys.map(({ key }) => ({ id: key.id })),
     '/v1/models/{id}': [{ id: 'tiny' }, { id: 'split' }],
     '/v1/models/{owner}/{name}': [{ owner: 'lehr', name: 'tiny' }],
+    '/v1/models/{owner}/{name}/versions/{version}': [{ owner: 'lehr', name: 'tiny', version: 'tiny@1' }],
     '/v1/predictions/{id}': jobs.map(({ id }) => ({ id: predictionIdOf(id as JobId) })),
     '/streams/{id}': await Promise.all(jobs.map(({ id }) => streamOf(world, id as JobId))),
     '/v1/files/{id}': [await fileOf(world), await fileOf(world)],

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ModelListSchema } from '../../apps/api/src/dialects/model-list.ts';
 import {
   createMetrics,
   type JobId,
   LehrError,
   METRICS,
-  ModelListSchema,
   ModelSchema,
   newWorkerId,
   QueueListSchema,

@@ -43,6 +43,10 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   },
   '/v1/models/{id}': { kind: 'shared', given: { id: 'tiny' } },
   '/v1/models/{owner}/{name}': { kind: 'shared', given: { owner: 'lehr', name: 'tiny' } },
+  '/v1/models/{owner}/{name}/versions/{version}': {
+    kind: 'shared',
+    given: { owner: 'lehr', name: 'tiny', version: 'tiny@1' },
+  },
   '/objects/{key}': { kind: 'signed', swapped: swappedObjects },
   '/events/{id}': { kind: 'signed', swapped: swappedEvents },
   '/streams/{id}': { kind: 'signed', swapped: swappedStreams },

@@ -567,4 +567,45 @@ test('Models are listed and found under their owner', async () => {
     name: 'tiny',
     latest_version: { id: 'tiny@1' },
   });
+  const [version, ...others] = await client.models.versions
+    .list('lehr', 'tiny')
+    .then((list) => (list as unknown as { results: { id: string }[] }).results);
+  expect(others).toEqual([]);
+  for (const id of ['1', 'tiny@1'])
+    expect(await client.models.versions.get('lehr', 'tiny', id)).toEqual(version);
+  await expect(client.models.versions.get('lehr', 'tiny', '2')).rejects.toThrow(/404/);
+});
+
+/** The fields without a default in models of the client for Python, which refuses an answer that lacks one. */
+const PYTHON_FIELDS = {
+  model: ['url', 'owner', 'name', 'visibility', 'run_count'],
+  version: ['id', 'created_at', 'cog_version', 'openapi_schema'],
+  file: ['id', 'name', 'content_type', 'size', 'etag', 'checksums', 'metadata', 'created_at', 'urls'],
+};
+
+test("Models, versions and files have the fields that Replicate's client for Python requires", async () => {
+  const stack = await startStack(server);
+  const { client } = replicate(stack);
+  const [listed] = (await client.models.list()).results;
+  const model = await client.models.get('lehr', 'tiny');
+  expect(listed).toEqual(model);
+  expect(Object.keys(model)).toEqual(expect.arrayContaining(PYTHON_FIELDS.model));
+  const version = model.latest_version!;
+  expect(Object.keys(version)).toEqual(expect.arrayContaining(PYTHON_FIELDS.version));
+  const { schemas } = (version.openapi_schema as { components: { schemas: Record<string, object> } })
+    .components;
+  // A list without `x-cog-array-type` is the output itself and not a stream of outputs.
+  expect(schemas.Output).toEqual({
+    title: 'Output',
+    type: 'array',
+    items: { type: 'string', format: 'uri' },
+  });
+  expect(schemas.Input).toMatchObject({
+    type: 'object',
+    required: ['prompt'],
+    properties: { prompt: { type: 'string' }, num_inference_steps: { type: 'integer', default: 8 } },
+  });
+  const file = await client.files.create(new Blob(['RIFF']), { order: '81' });
+  expect(Object.keys(file)).toEqual(expect.arrayContaining(PYTHON_FIELDS.file));
+  expect(file).toMatchObject({ etag: file.checksums.sha256, metadata: { order: '81' } });
 });

@@ -81,6 +81,8 @@ const DIALECTS: readonly PoliteRequest[] = [
   post('cancelPrediction', '/v1/predictions/__new_prediction__/cancel', [200]),
   get('streamPrediction', '__stream_link__'),
   get('getReplicateModel', '/v1/models/lehr/tiny'),
+  get('listReplicateVersions', '/v1/models/lehr/tiny/versions'),
+  get('getReplicateVersion', '/v1/models/lehr/tiny/versions/tiny@1'),
 ];
 
 const REST: readonly PoliteRequest[] = [

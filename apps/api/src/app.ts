@@ -26,7 +26,7 @@ import { retryJobRoute } from './routes/jobs/retry.ts';
 import { jobWebhookRoutes } from './routes/jobs/webhook.ts';
 import { keyRoutes } from './routes/keys.ts';
 import { metricsRoute } from './routes/metrics.ts';
-import { modelRoutes } from './routes/models.ts';
+import { modelRoute } from './routes/models.ts';
 import { objectsRoute } from './routes/objects.ts';
 import { queuesRoute } from './routes/queues.ts';
 import { securityTxtRoute } from './routes/security-txt.ts';
@@ -49,7 +49,7 @@ export function createApp(parts: ApiParts, hasOperationsApp = false): Api {
   retryJobRoute(app, parts);
   jobEventsRoutes(app, parts);
   jobWebhookRoutes(app, parts);
-  modelRoutes(app, parts);
+  modelRoute(app, parts);
   fileRoutes(app, parts);
   dialectRoutes(app, parts);
   queuesRoute(app, parts);

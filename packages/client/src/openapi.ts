@@ -129,26 +129,6 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
-    readonly "/v1/models": {
-        readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
-        };
-        /**
-         * List the models
-         * @description The same list twice: `data` for OpenAI clients, `results` for Replicate clients.
-         */
-        readonly get: operations["listModels"];
-        readonly put?: never;
-        readonly post?: never;
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
-    };
     readonly "/v1/models/{id}": {
         readonly parameters: {
             readonly query?: never;
@@ -199,6 +179,26 @@ export interface paths {
          * @description A job that has not read the file yet will fail.
          */
         readonly delete: operations["deleteFile"];
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/models": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * List the models
+         * @description The same list twice: `data` for OpenAI clients, `results` for Replicate clients.
+         */
+        readonly get: operations["listModels"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
         readonly options?: never;
         readonly head?: never;
         readonly patch?: never;
@@ -872,21 +872,6 @@ export interface components {
             /** @description An image of at most 64 x 64 pixels. */
             readonly data: string;
         };
-        readonly ModelList: {
-            /** @enum {string} */
-            readonly object: "list";
-            readonly data: readonly components["schemas"]["Model"][];
-            readonly results: readonly {
-                /** @enum {string} */
-                readonly owner: "lehr";
-                readonly name: string;
-                /** @enum {string} */
-                readonly visibility: "private";
-                readonly run_count: number;
-            }[];
-            readonly next: null;
-            readonly previous: null;
-        };
         readonly Model: {
             readonly id: string;
             /** @enum {string} */
@@ -952,6 +937,7 @@ export interface components {
             readonly content_type: string;
             /** @description Bytes. */
             readonly size: number;
+            readonly etag: string;
             readonly checksums: {
                 readonly sha256: string;
             };
@@ -969,6 +955,43 @@ export interface components {
                  */
                 readonly get: string;
             };
+        };
+        readonly ReplicateModel: {
+            /** Format: uri */
+            readonly url: string;
+            /** @enum {string} */
+            readonly owner: "lehr";
+            readonly name: string;
+            /** @enum {string} */
+            readonly visibility: "private";
+            readonly run_count: number;
+            readonly description: null;
+            readonly github_url: null;
+            readonly paper_url: null;
+            readonly license_url: null;
+            readonly cover_image_url: null;
+            readonly default_example: null;
+            readonly latest_version: components["schemas"]["ReplicateVersion"];
+        };
+        readonly ReplicateVersion: {
+            /** @description `model@version`. */
+            readonly id: string;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** @description The version of Cog whose rules `openapi_schema` follows. Lehr does not use Cog. */
+            readonly cog_version: string;
+            /** @description An OpenAPI document with the schemas `Input` and `Output` of a prediction. */
+            readonly openapi_schema: {
+                readonly [key: string]: unknown;
+            };
+        };
+        readonly ModelList: {
+            /** @enum {string} */
+            readonly object: "list";
+            readonly data: readonly components["schemas"]["Model"][];
+            readonly results: readonly components["schemas"]["ReplicateModel"][];
+            readonly next: null;
+            readonly previous: null;
         };
         readonly QueueList: {
             /** @enum {string} */
@@ -2054,62 +2077,6 @@ export interface operations {
             };
         };
     };
-    readonly listModels: {
-        readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
-        };
-        readonly requestBody?: never;
-        readonly responses: {
-            /** @description All models. */
-            readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["ModelList"];
-                };
-            };
-            /** @description Not authenticated (`unauthenticated`) */
-            readonly 401: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (`forbidden`) */
-            readonly 403: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Internal error (`internal`) */
-            readonly 500: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable (`unavailable`) */
-            readonly 503: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
     readonly getModel: {
         readonly parameters: {
             readonly query?: never;
@@ -2430,6 +2397,62 @@ export interface operations {
                 };
             };
             /** @description The result could not be stored (`storage-failed`), Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly listModels: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description All models. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ModelList"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
             readonly 503: {
                 headers: {
                     readonly [name: string]: unknown;

@@ -1,10 +1,11 @@
 /** The routes for clients of other APIs; they make the same jobs as the native routes. */
 import type { Api, ApiParts } from '../api.ts';
 import { classicRoutes } from './classic/draw.ts';
+import { modelListRoute } from './model-list.ts';
 import { audioRoutes } from './openai/audio.ts';
 import { imageRoutes } from './openai/images.ts';
 import { createPredictionRoutes } from './replicate/create.ts';
-import { replicateModelRoute } from './replicate/models.ts';
+import { replicateModelRoutes } from './replicate/models.ts';
 import { predictionRoutes } from './replicate/predictions.ts';
 import { predictionStreamRoute } from './replicate/stream.ts';
 import { webhookSecretRoute } from './replicate/webhook-secret.ts';
@@ -15,7 +16,8 @@ export function dialectRoutes(app: Api, parts: ApiParts): void {
   createPredictionRoutes(app, parts);
   predictionRoutes(app, parts);
   predictionStreamRoute(app, parts);
-  replicateModelRoute(app, parts);
+  replicateModelRoutes(app, parts);
+  modelListRoute(app, parts);
   webhookSecretRoute(app, parts);
   classicRoutes(app, parts);
 }

@@ -1,4 +1,4 @@
-/** An offered model. The list serves two dialects at once: OpenAI clients read `data`, Replicate clients `results`. */
+/** An offered model. */
 import { z } from 'zod';
 import { SamplerNameSchema } from './text-to-image.ts';
 
@@ -48,21 +48,3 @@ export const ModelSchema = z
   .discriminatedUnion('task', [PictureModelSchema, SpeechModelSchema])
   .meta({ id: 'Model' });
 export type Model = z.output<typeof ModelSchema>;
-
-export const ModelListSchema = z
-  .object({
-    object: z.literal('list'),
-    data: z.array(ModelSchema),
-    results: z.array(
-      z.object({
-        owner: z.literal('lehr'),
-        name: z.string(),
-        visibility: z.literal('private'),
-        run_count: z.int(),
-      }),
-    ),
-    next: z.null(),
-    previous: z.null(),
-  })
-  .meta({ id: 'ModelList' });
-export type ModelList = z.output<typeof ModelListSchema>;

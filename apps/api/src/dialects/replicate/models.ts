@@ -1,64 +1,87 @@
-/** GET /v1/models/{owner}/{name}: a model by its Replicate name. */
+/** A model by its Replicate name, and its versions. */
 import { createRoute, z } from '@hono/zod-openapi';
-import { formatModelRef, LehrError } from '@lehr/shared';
 import type { Api, ApiParts } from '../../api.ts';
 import { requires } from '../../middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../../responses.ts';
+import {
+  ReplicateModelSchema,
+  ReplicateVersionListSchema,
+  ReplicateVersionSchema,
+} from './model-contract.ts';
+import { ReplicateModels } from './model-view.ts';
 import { OWNER } from './wanted-model.ts';
 
-const ModelSchema = z
-  .object({
-    url: z.url(),
-    owner: z.literal(OWNER),
-    name: z.string(),
-    visibility: z.literal('private'),
-    run_count: z.int(),
-    latest_version: z.object({ id: z.string(), created_at: z.iso.datetime() }),
-  })
-  .meta({ id: 'ReplicateModel' });
-
-const route = createRoute({
-  method: 'get',
-  path: '/v1/models/{owner}/{name}',
-  operationId: 'getReplicateModel',
+const names = {
+  owner: z.string().meta({ example: OWNER }),
+  name: z.string().meta({ example: 'tiny-diffusion' }),
+};
+const shared = {
+  method: 'get' as const,
   tags: ['replicate'],
-  summary: 'Get a model by its Replicate name',
   security: BEARER,
   middleware: requires('read'),
-  request: {
-    params: z.object({
-      owner: z.string().meta({ example: OWNER }),
-      name: z.string().meta({ example: 'tiny-diffusion' }),
-    }),
-  },
+};
+const shown = <Schema extends z.ZodType>(description: string, schema: Schema) => ({
+  description,
+  content: { 'application/json': { schema } },
+});
+
+const modelRoute = createRoute({
+  ...shared,
+  path: '/v1/models/{owner}/{name}',
+  operationId: 'getReplicateModel',
+  summary: 'Get a model by its Replicate name',
+  request: { params: z.object(names) },
   responses: {
-    200: {
-      description: 'The model; `latest_version` is the last version listed in models.yaml.',
-      content: { 'application/json': { schema: ModelSchema } },
-    },
+    200: shown(
+      'The model; `latest_version` is the last version listed in models.yaml.',
+      ReplicateModelSchema,
+    ),
     ...problemsWithKey('model-not-found'),
   },
 });
 
-export function replicateModelRoute(app: Api, { registry, registryChangedAtS, presenter }: ApiParts): void {
-  app.openapi(route, (c) => {
+const versionsRoute = createRoute({
+  ...shared,
+  path: '/v1/models/{owner}/{name}/versions',
+  operationId: 'listReplicateVersions',
+  summary: 'List the versions of a model',
+  request: { params: z.object(names) },
+  responses: {
+    200: shown('All versions, the latest first.', ReplicateVersionListSchema),
+    ...problemsWithKey('model-not-found'),
+  },
+});
+
+const versionRoute = createRoute({
+  ...shared,
+  path: '/v1/models/{owner}/{name}/versions/{version}',
+  operationId: 'getReplicateVersion',
+  summary: 'Get a version of a model',
+  request: {
+    params: z.object({
+      ...names,
+      version: z.string().meta({ description: 'Its id, or the version alone.', example: 'tiny-diffusion@1' }),
+    }),
+  },
+  responses: { 200: shown('The version.', ReplicateVersionSchema), ...problemsWithKey('model-not-found') },
+});
+
+export function replicateModelRoutes(app: Api, parts: ApiParts): void {
+  const models = new ReplicateModels(parts);
+
+  app.openapi(modelRoute, (c) => {
     const { owner, name } = c.req.valid('param');
-    const model = owner === OWNER ? registry.models.find((each) => each.name === name) : undefined;
-    const latest = model?.versions.at(-1);
-    if (!model || !latest) throw new LehrError('model-not-found', 'There is no such model.');
-    return c.json(
-      {
-        url: presenter.url(`/v1/models/${OWNER}/${name}`),
-        owner: OWNER,
-        name,
-        visibility: 'private' as const,
-        run_count: 0,
-        latest_version: {
-          id: formatModelRef({ name, version: latest.version }),
-          created_at: new Date(registryChangedAtS * 1000).toISOString(),
-        },
-      },
-      200,
-    );
+    return c.json(models.get(owner, name), 200);
+  });
+
+  app.openapi(versionsRoute, (c) => {
+    const { owner, name } = c.req.valid('param');
+    return c.json({ results: models.versions(owner, name), next: null, previous: null }, 200);
+  });
+
+  app.openapi(versionRoute, (c) => {
+    const { owner, name, version } = c.req.valid('param');
+    return c.json(models.version(owner, name, version), 200);
   });
 }

@@ -24,7 +24,7 @@ const SPEECH = {
   temperature: 'temperature',
 };
 /** Native field name by Replicate's name: every field that a request may have. */
-const NATIVE: Readonly<Record<WantedModel['type'], Readonly<Record<string, string>>>> = {
+export const NATIVE: Readonly<Record<WantedModel['type'], Readonly<Record<string, string>>>> = {
   'text-to-image': PICTURE,
   'speech-to-text': SPEECH,
   'speech-to-image': { ...PICTURE, ...SPEECH },

@@ -1,0 +1,50 @@
+/** GET /v1/models: clients of OpenAI and Replicate ask the same path, so one answer has both lists. */
+import { createRoute, z } from '@hono/zod-openapi';
+import { ModelSchema } from '@lehr/shared';
+import type { Api, ApiParts } from '../api.ts';
+import { presentModel } from '../jobs/present-model.ts';
+import { requires } from '../middleware/auth.ts';
+import { BEARER, problemsWithKey } from '../responses.ts';
+import { ReplicateModelSchema } from './replicate/model-contract.ts';
+import { ReplicateModels } from './replicate/model-view.ts';
+
+export const ModelListSchema = z
+  .object({
+    object: z.literal('list'),
+    data: z.array(ModelSchema),
+    results: z.array(ReplicateModelSchema),
+    next: z.null(),
+    previous: z.null(),
+  })
+  .meta({ id: 'ModelList' });
+
+const route = createRoute({
+  method: 'get',
+  path: '/v1/models',
+  operationId: 'listModels',
+  tags: ['models'],
+  summary: 'List the models',
+  description: 'The same list twice: `data` for OpenAI clients, `results` for Replicate clients.',
+  security: BEARER,
+  middleware: requires('read'),
+  responses: {
+    200: { description: 'All models.', content: { 'application/json': { schema: ModelListSchema } } },
+    ...problemsWithKey(),
+  },
+});
+
+export function modelListRoute(app: Api, parts: ApiParts): void {
+  const { registry, registryChangedAtS } = parts;
+  const models = new ReplicateModels(parts);
+  let list: z.output<typeof ModelListSchema> | undefined;
+  app.openapi(route, (c) => {
+    list ??= {
+      object: 'list',
+      data: registry.models.map((entry) => presentModel(entry, registryChangedAtS)),
+      results: models.list(),
+      next: null,
+      previous: null,
+    };
+    return c.json(list, 200);
+  });
+}

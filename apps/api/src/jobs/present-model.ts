@@ -1,0 +1,17 @@
+/** Presents a model of the registry. */
+import type { Model, ModelEntry } from '@lehr/shared';
+
+/** `created`: Unix seconds. */
+export function presentModel(entry: ModelEntry, created: number): Model {
+  const model = {
+    id: entry.name,
+    object: 'model' as const,
+    created,
+    owned_by: 'lehr' as const,
+    default: entry.default,
+    versions: entry.versions.map(({ version, weight }) => ({ version, weight })),
+  };
+  if (entry.task === 'whisper') return { ...model, task: 'speech-to-text', limits: entry.limits };
+  const { defaults, limits, samplers } = entry;
+  return { ...model, task: 'text-to-image', defaults, limits, samplers };
+}
