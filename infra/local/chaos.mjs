@@ -29,7 +29,7 @@ async function main(filters) {
   const folder = await mkdtemp(join(tmpdir(), 'lehr-chaos-'));
   try {
     const args = [VITEST, 'run', '--config', CONFIG, ...filters];
-    const code = await runCommand(process.execPath, args, { signal, env: { LEHR_CHAOS_RESULTS: folder } });
+    const code = await runCommand(process.execPath, args, { signal, env: { CHAOS_RESULTS: folder } });
     await writeFaultsPage(folder);
     process.exitCode = code;
   } finally {

@@ -36,9 +36,9 @@ async function main(args) {
   const folder = await mkdtemp(join(tmpdir(), 'lehr-soak-'));
   try {
     const env = {
-      LEHR_CHAOS_RESULTS: folder,
-      LEHR_SOAK_MINUTES: values.minutes,
-      LEHR_SOAK_SEED: values.seed,
+      CHAOS_RESULTS: folder,
+      SOAK_MINUTES: values.minutes,
+      SOAK_SEED: values.seed,
     };
     process.exitCode = await runCommand(process.execPath, [VITEST, 'run', '--config', CONFIG], {
       signal,

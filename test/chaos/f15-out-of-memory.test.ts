@@ -18,7 +18,7 @@ faultRow(
       ...LONG_LEASE,
       latency: SLOW_STEPS,
       faulty: true,
-      env: { LEHR_TEST_DEVICE_ROWS: '4' },
+      env: { TEST_DEVICE_ROWS: '4' },
     });
     await client.submitMany(8, fields);
     const verdict = await judge(world);

@@ -30,7 +30,7 @@ export interface RowResult extends Omit<FaultRow, 'timeoutMs'>, Required<Seen> {
   readonly load: number;
 }
 
-/** Defines the test of a row. Where LEHR_CHAOS_RESULTS names a folder, the result is written there. */
+/** Defines the test of a row. Where CHAOS_RESULTS names a folder, the result is written there. */
 export function faultRow({ timeoutMs = 300_000, ...row }: FaultRow, run: () => Promise<Seen>): void {
   test(`${row.row}: ${row.promised}`, { timeout: timeoutMs }, async () => {
     try {
@@ -56,7 +56,7 @@ function context(): Pick<RowResult, 'date' | 'machine' | 'load'> {
 }
 
 async function write(result: RowResult): Promise<void> {
-  const folder = process.env.LEHR_CHAOS_RESULTS;
+  const folder = process.env.CHAOS_RESULTS;
   if (folder) await writeFile(join(folder, `${result.row}.json`), JSON.stringify(result));
 }
 

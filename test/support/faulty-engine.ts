@@ -1,7 +1,7 @@
 /**
  * The real engine on a simulated device, as a child process, with faults for marked prompts: `CRASH` ends the process with
  * SIGSEGV when the engine runs such a sample, `HANG` blocks its thread permanently, `KILL` ends the worker with SIGKILL; and
- * those of faulty-device.ts. LEHR_TEST_DEVICE_ROWS is the most UNet rows that fit into the memory of the device.
+ * those of faulty-device.ts. TEST_DEVICE_ROWS is the most UNet rows that fit into the memory of the device.
  */
 import { Engine } from '../../apps/worker/src/engine/engine.ts';
 import type { FromEngine, SampleId, ToEngine } from '../../apps/worker/src/engine/protocol.ts';
@@ -34,7 +34,7 @@ process.on('message', (message: ToEngine) => {
   if (message.type === 'open') {
     const { settings, models } = message;
     const device = createSimulatedRuntime({ latency: settings.simulated });
-    const runtime = faultyDevice(device, Number(process.env.LEHR_TEST_DEVICE_ROWS ?? Infinity));
+    const runtime = faultyDevice(device, Number(process.env.TEST_DEVICE_ROWS ?? Infinity));
     engine = new Engine({ runtime, settings, clock: systemClock, post });
     void Promise.all(models.map((model) => engine?.open(model))).then((opened) => {
       post({ type: 'ready', models: opened.filter((model) => model !== undefined), unavailable: [] });

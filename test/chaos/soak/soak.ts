@@ -19,8 +19,8 @@ import { scriptedS3 } from '../scripted-s3.ts';
 import { FAULTS, type SoakParts } from './soak-faults.ts';
 import { oneOfEachKind, startSoakLoad } from './soak-load.ts';
 
-const minutes = Number(process.env.LEHR_SOAK_MINUTES);
-const seed = Number(process.env.LEHR_SOAK_SEED);
+const minutes = Number(process.env.SOAK_MINUTES);
+const seed = Number(process.env.SOAK_SEED);
 if (!(minutes > 0) || !Number.isInteger(seed))
   throw new Error('Start a soak with: npm run soak -- --minutes 30 --seed 5');
 
