@@ -19,6 +19,8 @@ const LONG = [
   'test/conformance/whisper-transformers.test.ts',
   'test/conformance/openai-audio.test.ts',
   'test/client/cli.test.ts',
+  'test/client/models.test.ts',
+  'test/worker/fetched-models.test.ts',
   'test/queue/redis-connections.test.ts',
   'test/api/secret-rotation.test.ts',
   'test/worker/spot.test.ts',

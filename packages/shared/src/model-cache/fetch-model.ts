@@ -1,4 +1,7 @@
-/** Fetches a model into the cache: one process of a machine at a time, into a folder with a temporary name, which is renamed when every file is verified. */
+/**
+ * Fetches a model into the cache: one process of a machine at a time, into a folder with a temporary name, which is
+ * renamed when every file is verified.
+ */
 import { mkdir, readFile, rename, rm, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LehrError } from '../errors.ts';

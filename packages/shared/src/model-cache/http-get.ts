@@ -1,4 +1,7 @@
-/** GET requests to a hub or a file server: redirects without the token, and each refusal as an error that says whether it may pass. */
+/**
+ * GET requests to a hub or a file server: redirects without the token, and each refusal as an error that says whether it
+ * may pass.
+ */
 import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import { LehrError } from '../errors.ts';
@@ -15,7 +18,7 @@ const MAX_REDIRECTS = 5;
 const MAX_TEXT_BYTES = 16 * 1024 * 1024;
 const USER_AGENT = 'lehr';
 
-/** Resolves with an answer of 200 or 206. Throws `unavailable` and `rate-limited` for what may pass, and other codes for what will not. */
+/** Resolves with an answer of 200 or 206. Throws `unavailable` or `rate-limited` for what may pass, other codes for what will not. */
 export async function get(url: string, options: GetOptions): Promise<Response> {
   let target = new URL(url);
   let { token } = options;

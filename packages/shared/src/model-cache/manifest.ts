@@ -1,4 +1,7 @@
-/** `lehr-model.json` in a fetched folder: its files with their digests, and where they came from. Written last, so a folder with it is complete. */
+/**
+ * `lehr-model.json` in a fetched folder: its files with their digests, and where they came from. Written last, so a folder
+ * with it is complete.
+ */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
