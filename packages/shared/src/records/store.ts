@@ -9,8 +9,15 @@ import { type Outcome, parseEvents, parseOutcome, parseRecord, type StoredEvent 
 import { toStoredNames } from './stored-names.ts';
 import { isNewer, SCHEMA_VERSION, type Unreadable, UnreadableList } from './unreadable.ts';
 
+/** A Lua table: reading it from JSON would take longer than most moves. */
+const MOVES_LUA = Object.entries(MOVES)
+  .map(
+    ([move, { from, to }]) =>
+      `${move} = { from = { ${from.map((state) => `${state} = true`)} }, to = '${to}' }`,
+  )
+  .join(', ');
 const TRANSITION_LUA = [
-  `local MOVES = cjson.decode([[${JSON.stringify(MOVES)}]])`,
+  `local MOVES = { ${MOVES_LUA} }`,
   readFileSync(new URL('./transition.lua', import.meta.url), 'utf8'),
 ].join('\n');
 const CHANGES_LUA = readFileSync(new URL('./changes.lua', import.meta.url), 'utf8');

@@ -47,13 +47,6 @@ local EVENT = {
 }
 local TERMINAL = { succeeded = true, failed = true, canceled = true, expired = true }
 
-local function contains(list, value)
-  for _, each in ipairs(list) do
-    if each == value then return true end
-  end
-  return false
-end
-
 -- Adds to (sign 1) or subtracts from (-1) the estimated engine ms that wait in a group, and those of the tenant that wait for a
 -- model; admission reads both. A workflow costs nothing, its nodes do.
 local function shift_load(queue, priority, tenant, model, cost, sign)
@@ -100,13 +93,16 @@ local function announce(id, state, rev, event, data, hook_events)
   redis.call('PUBLISH', prefix .. ':changed:' .. id, rev)
 end
 
-local function set_fields(key, fields)
-  local flat = {}
+-- Appends the fields of a move to a list of names and values, for one HSET: each command of a script costs as much as its work.
+local function append_fields(flat, fields)
   for name, value in pairs(fields or {}) do
     flat[#flat + 1] = name
     flat[#flat + 1] = value
   end
-  if #flat > 0 then redis.call('HSET', key, unpack(flat)) end
+end
+
+local function append(flat, ...)
+  for _, each in ipairs({ ... }) do flat[#flat + 1] = each end
 end
 
 -- Lists a group queue that gets a job. One that was idle may have been retired (queue/retire.lua).
@@ -125,7 +121,11 @@ local function list_job(id, tenant)
   redis.call('SADD', prefix .. ':tenants', tenant)
   local oldest = redis.call('ZRANGE', jobs, 0, 1)
   local created_at = redis.call('HGET', prefix .. ':record:' .. oldest[1], 'created_at')
-  if created_at and now - tonumber(created_at) > retention then oldest = redis.call('ZRANDMEMBER', jobs, LISTED_PROBED) end
+  if created_at then
+    -- All other records are younger, so none of them has expired.
+    if now - tonumber(created_at) <= retention then return end
+    oldest = redis.call('ZRANDMEMBER', jobs, LISTED_PROBED)
+  end
   for _, each in ipairs(oldest) do
     if redis.call('EXISTS', prefix .. ':record:' .. each) == 0 then redis.call('ZREM', jobs, each) end
   end
@@ -143,8 +143,9 @@ local function create(m)
     end
     return { 'exists', known[1], tonumber(known[2]), tonumber(known[3]), 0 }
   end
-  set_fields(key, m.fields)
-  redis.call('HSET', key, 'id', m.id, 'state', 'queued', 'rev', 1, 'attempt', 0, 'created_at', now)
+  local written = { 'id', m.id, 'state', 'queued', 'rev', 1, 'attempt', 0, 'created_at', now }
+  append_fields(written, m.fields)
+  redis.call('HSET', key, unpack(written))
   redis.call('HDEL', prefix .. ':reserved', m.id)
   redis.call('ZADD', KEYS[1], now, m.id)
   redis.call('ZADD', prefix .. ':live:' .. m.fields.tenant, now, m.id)
@@ -163,9 +164,7 @@ local function create(m)
 end
 
 local function finish(key, id, tenant)
-  redis.call('HSET', key, 'finished_at', now, 'expires_at', now + retention)
   redis.call('HDEL', key, 'lease', 'progress', 'cancel_requested', 'score', 'fair_tag', 'checkpoint')
-  redis.call('DEL', prefix .. ':checkpoints:' .. id)
   redis.call('ZREM', KEYS[1], id)
   redis.call('ZREM', prefix .. ':live:' .. tenant, id)
   -- The list of a tenant without unfinished jobs expires with the last record in it.
@@ -175,7 +174,7 @@ local function finish(key, id, tenant)
   redis.call('ZREM', prefix .. ':deadlines', id)
   redis.call('PEXPIRE', key, retention)
   -- Older versions stored the events of unfinished jobs in a stream.
-  redis.call('DEL', prefix .. ':events:' .. id)
+  redis.call('DEL', prefix .. ':checkpoints:' .. id, prefix .. ':events:' .. id)
 end
 
 -- The first field of a record that a move would fail on, by its place in the list that `apply` reads.
@@ -204,11 +203,9 @@ local function apply(m)
   if m.move == 'start' or m.move == 'progress' then
     -- Who follows a workflow follows its nodes.
     local parent = known[14] or ''
-    if redis.call('EXISTS', prefix .. ':watched:' .. m.id, prefix .. ':watched:' .. parent) > 0 then
-      watched = 2
-    elseif redis.call('EXISTS', prefix .. ':followed:' .. m.id, prefix .. ':followed:' .. parent) > 0 then
-      watched = 1
-    end
+    local by = redis.call('MGET', prefix .. ':watched:' .. m.id, prefix .. ':watched:' .. parent,
+      prefix .. ':followed:' .. m.id, prefix .. ':followed:' .. parent)
+    watched = (by[1] or by[2]) and 2 or (by[3] or by[4]) and 1 or 0
   end
   local function answer(code) return { code, state, rev, attempt, cancel_requested, watched } end
 
@@ -218,7 +215,7 @@ local function apply(m)
     if state == MOVES[move].to and m.lease and m.lease == redis.call('HGET', key, 'ended_by') then return answer('same') end
     return answer('ended')
   end
-  if not contains(MOVES[move].from, state) then return answer('stale') end
+  if not MOVES[move].from[state] then return answer('stale') end
   if state == 'running' then
     if move == 'start' then
       if m.lease == lease then
@@ -260,22 +257,26 @@ local function apply(m)
     redis.call('SREM', prefix .. ':running:' .. known[6], m.id)
   end
   rev = rev + 1
-  if move == m.move then set_fields(key, m.fields) end
-  redis.call('HSET', key, 'state', state, 'rev', rev)
+  local written = { 'state', state, 'rev', rev }
+  if move == m.move then append_fields(written, m.fields) end
   if move == 'start' then
     attempt = attempt + 1
-    redis.call('HSET', key, 'attempt', attempt, 'started_at', now, 'lease', m.lease)
-    if known[13] then advance_virtual_time(known[7], known[10], tonumber(known[13])) end
+    append(written, 'attempt', attempt, 'started_at', now, 'lease', m.lease)
   elseif move == 'begin' then
-    redis.call('HSET', key, 'started_at', now)
+    append(written, 'started_at', now)
+  elseif move == 'requeue' and m.refund then
+    attempt = attempt - 1
+    append(written, 'attempt', attempt)
+  elseif TERMINAL[state] then
+    append(written, 'finished_at', now, 'expires_at', now + retention)
+    if m.lease then append(written, 'ended_by', m.lease) end
+  end
+  redis.call('HSET', key, unpack(written))
+  if move == 'start' then
+    if known[13] then advance_virtual_time(known[7], known[10], tonumber(known[13])) end
   elseif move == 'requeue' then
-    if m.refund then
-      attempt = attempt - 1
-      redis.call('HSET', key, 'attempt', attempt)
-    end
     redis.call('HDEL', key, 'lease', 'started_at', 'worker', 'progress')
   elseif TERMINAL[state] then
-    if m.lease then redis.call('HSET', key, 'ended_by', m.lease) end
     finish(key, m.id, known[6])
     -- The workflow of this node must advance: the caller of this script does it, or the janitor a little later.
     if known[14] then redis.call('ZADD', prefix .. ':graphs', now, known[14]) end
