@@ -1,4 +1,5 @@
 /** Pictures that a worker leaves unfinished, because it is killed or drained, continue on another one. */
+import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { writeTinyDiffusion } from '../../packages/demo-models/src/index.ts';
@@ -180,4 +181,31 @@ test('With other weights under the same version, and from a damaged checkpoint, 
   expect(await worker.line(isIgnored(other))).toMatchObject({
     reason: expect.stringContaining('other weights'),
   });
+});
+
+test('A drained worker leaves a large checkpoint in the store, the next one counts its use, and a cancel deletes it', async () => {
+  const world = await workerWorld(server.url);
+  // Its pictures run one after the other, so that the job takes much longer than this test.
+  const env = { LEHR_DRAIN_S: '0', LEHR_CHECKPOINT_REDIS_KB: '0', LEHR_ROW_CAP: '2' };
+  const drained = await world.worker(env);
+  const job = await world.draw({ n: 4, steps: 900, width: 512, height: 512 });
+  const objectOf = () => world.redis.hget(world.keys.checkpoints(job), 'object:0');
+  await vi.waitFor(async () => expect((await objectOf()) ?? '').toContain(job), WAIT);
+  await drained.stop();
+
+  const other = await world.worker(env);
+  const { step } = await other.line(isResumed(job));
+  expect(step).toBeGreaterThan(0);
+  const { port } = await other.logged('worker starts');
+  const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  expect(metrics).toContain('lehr_checkpoints_total{model="tiny",version="1",outcome="resumed"} 1\n');
+  expect(metrics).toMatch(/^lehr_checkpoint_bytes_total\{model="tiny",version="1"\} \d/m);
+  await world.records.apply([{ move: 'cancel', id: job }]);
+  expect(await world.reached(job)).toMatchObject({ state: 'canceled' });
+  expect(await objectOf()).toBeNull();
+  const stored = async (): Promise<string[]> =>
+    (await readdir(join(world.home, 'objects', 'out'), { recursive: true })).filter((name) =>
+      name.endsWith('object'),
+    );
+  await vi.waitFor(async () => expect(await stored()).toEqual([]), WAIT);
 });

@@ -42,7 +42,9 @@ const PAUSE_MS = 1_000;
 export class Checkpoints {
   readonly #options: CheckpointsOptions;
   readonly #unwritten = new Map<SampleRun, Unwritten>();
-  #writing: Promise<void> | undefined;
+  #isWriting = false;
+  /** The write that is under way, or the last one. */
+  #lastWrite: Promise<void> | undefined;
 
   constructor(options: CheckpointsOptions) {
     this.#options = options;
@@ -82,8 +84,8 @@ export class Checkpoints {
    */
   async close(run: JobRun): Promise<void> {
     if (run.stopReason?.kind === 'handed-back') {
-      while (this.#isUnwritten(run)) await this.#writing;
-      await this.#writing;
+      while (this.#isUnwritten(run)) await this.#lastWrite;
+      await this.#lastWrite;
       return;
     }
     for (const sample of run.samples) this.#unwritten.delete(sample);
@@ -97,7 +99,7 @@ export class Checkpoints {
     sample.checkpoint = bytes;
     if (run.stopReason && run.stopReason.kind !== 'handed-back') return;
     this.#unwritten.set(sample, { run, sample, bytes });
-    this.#writing ??= this.#writeAll();
+    if (!this.#isWriting) void this.#writeAll();
   }
 
   #resumed(of: OfRun | undefined, step: number): void {
@@ -126,12 +128,14 @@ export class Checkpoints {
   }
 
   async #writeAll(): Promise<void> {
+    this.#isWriting = true;
     while (this.#unwritten.size > 0) {
       const batch = [...this.#unwritten.values()];
       this.#unwritten.clear();
-      await this.#write(batch);
+      this.#lastWrite = this.#write(batch);
+      await this.#lastWrite;
     }
-    this.#writing = undefined;
+    this.#isWriting = false;
   }
 
   async #write(batch: readonly Unwritten[]): Promise<void> {
@@ -158,7 +162,7 @@ export class Checkpoints {
     const { store, log } = this.#options;
     if (!run.samples.some(({ checkpoint }) => checkpoint)) return;
     try {
-      await this.#writing;
+      await this.#lastWrite;
       await store.removeObjects(run.record);
     } catch (error) {
       log.warn({ job: run.record.id, error }, 'the objects of checkpoints could not be removed');
