@@ -23,7 +23,8 @@ export interface SimulatedWorkerSettings {
   /** Outputs go to a folder in it, unless there is an S3 server. */
   readonly home: string;
   readonly s3?: { readonly endpoint: string; readonly bucket: string; readonly region: string };
-  readonly latency: LatencyModel;
+  /** Null: the graphs run on the CPU. */
+  readonly latency: LatencyModel | null;
   readonly engineEntry: string;
   readonly rowCap: number | 'auto';
   readonly leaseMs: number;
@@ -87,7 +88,7 @@ const worker = new Worker({
     settings: {
       providers: ['cpu'],
       rowCap: settings.rowCap,
-      simulated: settings.latency,
+      ...(settings.latency && { simulated: settings.latency }),
       ...(checkpoints && { checkpoints }),
     },
     models: modelsToOpen(registry, ['diffusion'], {
