@@ -27,6 +27,8 @@ export interface IntakeOptions extends JobStarterOptions {
 
 /** The pause of the loop after an error, such as a Redis that does not answer. */
 const RETRY_MS = 500;
+/** Callers choose the groups, by the sizes of their pictures. */
+const MAX_REMEMBERED_GROUPS = 4096;
 
 interface Sleep {
   readonly groups: readonly string[];
@@ -47,6 +49,9 @@ export class Intake {
   /** Groups with waiting jobs that were not served. Sleeping on their markers would wake the loop at once. */
   #skippedGroups: ReadonlySet<string> = new Set();
   #claims = 0;
+  #claimRounds = 0;
+  /** When jobs of a group were last claimed, counted in claims; in this order, of the groups that were claimed from last. */
+  readonly #lastClaims = new Map<string, number>();
 
   constructor(options: IntakeOptions) {
     this.#options = options;
@@ -111,7 +116,11 @@ export class Intake {
     this.#shouldLook = false;
     while (!this.#stop.signal.aborted && this.#mayClaim()) {
       const heads = await claimer.findWork(models());
-      const choice = chooseGroup(heads, (queue) => runner.room(queue));
+      const choice = chooseGroup(
+        heads,
+        (queue) => runner.room(queue),
+        (queue) => this.#lastClaims.get(queue) ?? 0,
+      );
       if (!choice) {
         this.#skippedGroups = new Set(heads.map((head) => head.queue));
         return;
@@ -183,7 +192,15 @@ export class Intake {
   async #claim(group: string, count: number): Promise<number> {
     const claims = await this.#options.claimer.claim(group, count);
     this.#claims += claims.length;
+    if (claims.length > 0) this.#noteClaim(group);
     await this.#starter.start(claims);
     return claims.length;
+  }
+
+  #noteClaim(group: string): void {
+    this.#lastClaims.delete(group);
+    this.#lastClaims.set(group, ++this.#claimRounds);
+    const [oldest] = this.#lastClaims.keys();
+    if (this.#lastClaims.size > MAX_REMEMBERED_GROUPS) this.#lastClaims.delete(oldest);
   }
 }

@@ -60,3 +60,28 @@ test('When a group without a lane has waited too long, the lane with the most fr
   expect(chooseGroup([head('b', 900), head('shut', 3000)], room)).toBeUndefined();
   expect(chooseGroup([head('b', 900), head('shut', 1000)], room)?.queue).toBe('b');
 });
+
+test('A lane that became free goes to the group that was not served for longest, not to the oldest backlog', () => {
+  const room = rooms({ a: { freeRows: 0, running: true } });
+  const served: Record<string, number> = { a: 7, backlog: 9 };
+  const heads = [head('a', 3_600_000), head('backlog', 3_600_000), head('newcomer', 3000)];
+  expect(chooseGroup(heads, room, (queue) => served[queue] ?? 0)?.queue).toBe('newcomer');
+});
+
+test('While lanes and groups without one compete, every group is served in turn, whatever the age of its jobs', () => {
+  const ages: Record<string, number> = { a: 9e6, b: 8e6, c: 7e6, d: 6e6, e: 5e6, newcomer: 3000 };
+  const heads = Object.entries(ages).map(([queue, waitedMs]) => head(queue, waitedMs));
+  const lastServed = new Map<string, number>();
+  const lanes = new Set<string>();
+  const room = (queue: string): Room =>
+    lanes.has(queue) ? { freeRows: 0, running: true } : { freeRows: lanes.size < 4 ? 8 : 0, running: false };
+  for (let claim = 1; claim <= 12; claim++) {
+    const choice = chooseGroup(heads, room, (queue) => lastServed.get(queue) ?? 0);
+    if (!choice) throw new Error('no group is chosen although a lane is free');
+    lastServed.set(choice.queue, claim);
+    lanes.add(choice.queue);
+    // The lane that was opened first runs empty.
+    if (lanes.size === 4) lanes.delete([...lanes][0]);
+  }
+  expect([...lastServed.keys()].sort()).toEqual(Object.keys(ages).sort());
+});

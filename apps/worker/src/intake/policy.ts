@@ -25,16 +25,18 @@ const byUrgencyThenAge = (a: GroupHead, b: GroupHead): number =>
 /**
  * The group to claim from and the rows to fill; undefined when no group can be served now.
  *
- * A running lane is filled while it has free rows and no group of the same urgency has waited too long. Otherwise the most
- * urgent group, then the oldest, is served in a new lane. When all lanes are in use and a group without one has waited too
- * long, the lane with the most free rows gets no more jobs, so that it runs empty and frees its place.
+ * A running lane is filled while it has free rows and no group of the same urgency has waited too long. Otherwise a group of the
+ * most urgent class is served in a new lane: the one that this worker has not served for longest (`lastServed` is smallest), then
+ * the oldest. When all lanes are in use and a group without one has waited too long, the lane with the most free rows gets no more
+ * jobs, so that it runs empty and frees its place. By age alone, a group with an old backlog would take that place again, and a
+ * newcomer in another group would wait until the backlog was as young as its job.
  */
 export function chooseGroup(
   heads: readonly GroupHead[],
   roomOf: (queue: string) => Room,
-  maxGroupWaitMs = MAX_GROUP_WAIT_MS,
+  lastServed: (queue: string) => number = () => 0,
 ): Choice | undefined {
-  const isPatient = (head: GroupHead): boolean => head.waitedMs <= maxGroupWaitMs;
+  const isPatient = (head: GroupHead): boolean => head.waitedMs <= MAX_GROUP_WAIT_MS;
   const free = (head: GroupHead): number => roomOf(head.queue).freeRows;
   const isRunning = (head: GroupHead): boolean => roomOf(head.queue).running;
 
@@ -48,6 +50,11 @@ export function chooseGroup(
   const [first] = servable;
   if (!first) return undefined;
   const running = servable.find(isRunning);
-  const chosen = running && urgency(running) === urgency(first) && isPatient(first) ? running : first;
+  const next = running && urgency(running) === urgency(first) && isPatient(first) ? running : first;
+  if (isRunning(next)) return { queue: next.queue, rows: free(next) };
+  const withoutLane = servable.filter((head) => !isRunning(head) && urgency(head) === urgency(first));
+  const [chosen] = withoutLane.sort(
+    (a, b) => lastServed(a.queue) - lastServed(b.queue) || byUrgencyThenAge(a, b),
+  );
   return { queue: chosen.queue, rows: free(chosen) };
 }
