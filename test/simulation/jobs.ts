@@ -29,8 +29,9 @@ export interface JobMaker {
 }
 
 export async function openJobMaker(url: string): Promise<JobMaker> {
-  const redis = openRedis(url, 'worker');
-  await redisReady(redis);
+  // The role without a time limit for commands: on a busy machine the simulation may be slow, but it must not end.
+  const redis = openRedis(url, 'blocking');
+  await redisReady(redis, 60_000);
   const queues = await GroupQueues.open(redis, KEYS);
   const admitter = new Admitter(redis, KEYS, queues);
   const records = new RecordStore(redis, KEYS, { retentionMs: RETENTION_MS });
