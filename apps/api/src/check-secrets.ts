@@ -23,10 +23,19 @@ export async function checkSecrets(config: ApiConfig, parts: Checked): Promise<v
   await checkSecretKey(config, parts);
 }
 
-async function checkPepper(config: ApiConfig, { redis, keys, keyStore, clock }: Checked): Promise<void> {
+async function checkPepper(config: ApiConfig, parts: Checked): Promise<void> {
+  const { redis, keys, keyStore, clock, log } = parts;
   const own = keyStore.pepperFingerprints;
-  const { foreign, unknown } = await findForeignKeys(redis, keys, own, clock.now());
+  const { foreign, unknown, known } = await findForeignKeys(redis, keys, own, clock.now());
   if (foreign.length > 0) throw otherSecret(config, 'LEHR_KEY_PEPPER', madeWithAnother('API keys', foreign));
+  if (unknown.length > 0 && known === 0 && (await redis.scard(keys.keyPeppers)) === 0) {
+    // After an upgrade nothing shows which pepper the keys were made with. If this is a wrong one, it must not keep out the right one.
+    log.warn(
+      { keys: unknown.length },
+      'LEHR_KEY_PEPPER cannot be checked before a stored API key has been used',
+    );
+    return;
+  }
   const { isForeign, missing } = await registerFingerprints(redis, keys.keyPeppers, own);
   if (isForeign) throw otherSecret(config, 'LEHR_KEY_PEPPER', IN_USE);
   if (missing.length === 0) return;

@@ -12,8 +12,9 @@ export const fingerprint = (secret: string, purpose: string): string =>
   createHmac('sha256', secret).update(`fingerprint of ${purpose}`).digest('base64url').slice(0, LENGTH);
 
 /**
- * KEYS[1] the set of fingerprints; ARGV those of this process. They are added when the set is empty or has one of them.
- * Returns {was empty, has one of them, those of the set that this process does not have}.
+ * KEYS[1] the set of fingerprints; ARGV those of this process, the current one first. All are added when the set is empty, and the
+ * current one when the set has one of them: in the first step of a rotation the other one is not in use yet, and a process that
+ * does not have it may still start. Returns {was empty, has one of them, those of the set that this process does not have}.
  */
 const REGISTER_LUA = `
 local own = {}
@@ -27,7 +28,9 @@ end
 local shared = #missing < #known
 if #known == 0 or shared then
   -- Only what is new: a full Redis refuses every write, and the API must start nevertheless.
-  for each in pairs(own) do redis.call('SADD', KEYS[1], each) end
+  for i, each in ipairs(ARGV) do
+    if own[each] and (i == 1 or #known == 0) then redis.call('SADD', KEYS[1], each) end
+  end
 end
 return { #known == 0 and 1 or 0, shared and 1 or 0, missing }`;
 
@@ -40,7 +43,7 @@ export interface Registration {
   readonly missing: readonly string[];
 }
 
-/** Registers the fingerprints of a process; atomic, so that of two processes with different secrets only one succeeds. */
+/** Registers the fingerprints of a process, the current one first; atomic, so that of two processes with different secrets only one succeeds. */
 export async function registerFingerprints(
   redis: Redis,
   key: string,

@@ -8,6 +8,8 @@ export interface ForeignKeys {
   readonly foreign: readonly string[];
   /** Ids of keys that do not say which pepper they were made with: older versions stored them. */
   readonly unknown: readonly string[];
+  /** How many keys were made with a pepper of the process. */
+  readonly known: number;
 }
 
 /** Leaves expired keys out. `own`: fingerprints of the peppers of this process; `now` in ms. */
@@ -19,6 +21,7 @@ export async function findForeignKeys(
 ): Promise<ForeignKeys> {
   const foreign: string[] = [];
   const unknown: string[] = [];
+  let known = 0;
   const ids = await redis.zrange(keys.apiKeys, '0', '-1');
   for (let start = 0; start < ids.length; start += BATCH) {
     const batch = ids.slice(start, start + BATCH);
@@ -28,8 +31,9 @@ export async function findForeignKeys(
     for (const [i, [digest, pepper, expiresAt]] of stored.entries()) {
       if (!digest || (expiresAt && Number(expiresAt) <= now)) continue;
       if (!pepper) unknown.push(batch[i]);
-      else if (!own.includes(pepper)) foreign.push(batch[i]);
+      else if (own.includes(pepper)) known += 1;
+      else foreign.push(batch[i]);
     }
   }
-  return { foreign, unknown };
+  return { foreign, unknown, known };
 }
