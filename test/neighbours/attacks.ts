@@ -20,7 +20,8 @@ const MEBIBYTE = 2 ** 20;
 const REFUSED_PAUSE_MS = 20;
 const MULTIPART = 'multipart/form-data; boundary=x';
 const PART = '--x\r\ncontent-disposition: form-data; name="content"; filename="a.wav"\r\n\r\n';
-const DEAR_PICTURE = { prompt: 'x', width: 128, height: 96, steps: 20, n: 4 };
+/** The dearest that the model of the target allows. */
+export const DEAR_PICTURE = { prompt: 'x', width: 128, height: 96, steps: 20, n: 2 };
 
 /** Calls `attack` again and again, this many at once. Its errors are the server's refusals. */
 const forever = (parallel: number, attack: (i: number) => Promise<unknown>): Promise<unknown> =>
@@ -108,6 +109,24 @@ const manyStreams: Attack = async (context) => {
   );
 };
 
+/** Polls of a few jobs, each held until its job ends. Ended jobs are replaced. */
+const longPolls: Attack = async (context) => {
+  const url = `http://127.0.0.1:${context.port}/v1/jobs`;
+  const headers = { authorization: `Bearer ${context.key}`, 'content-type': 'application/json' };
+  const body = JSON.stringify({ type: 'text-to-image', priority: 'bulk', input: DEAR_PICTURE });
+  const make = async (): Promise<string> =>
+    ((await (await fetch(url, { method: 'POST', headers, body })).json()) as { id: string }).id;
+  const jobs = await Promise.all(Array.from({ length: 20 }, make));
+  return forever(3000 * context.scale, async (i) => {
+    const id = jobs[i % jobs.length];
+    const response = await fetch(`${url}/${id}?wait=60`, { headers });
+    const { status } = (await response.json()) as { status: unknown };
+    if (!response.ok) await sleep(REFUSED_PAUSE_MS);
+    // Of the polls of a job, one replaces it.
+    if (status === 'succeeded' && i < jobs.length) jobs[i] = await make();
+  });
+};
+
 const dearAudio: Attack = async (context) => {
   const seconds = Math.ceil(60 * context.scale);
   const flac = silentFlac({ seconds, declaredSeconds: seconds });
@@ -152,6 +171,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     forever(200 * context.scale, () =>
       ask(context, '/v1/jobs?wait=60', { type: 'text-to-image', priority: 'bulk', input: DEAR_PICTURE }),
     ),
+  'flood of long polls': longPolls,
   'half-sent requests': halfSentRequests,
   'bodies without a key': bodiesWithoutKey,
 };

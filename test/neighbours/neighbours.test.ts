@@ -7,7 +7,7 @@ import { endJobs } from '../fuzz/leaks.ts';
 import { startTarget, type Target } from '../fuzz/target.ts';
 import { type OpenApiDocument, operationsOf } from '../support/openapi.ts';
 import { startAttacker } from './attacker.ts';
-import { ATTACKS } from './attacks.ts';
+import { ATTACKS, DEAR_PICTURE } from './attacks.ts';
 import { POLITE_REQUESTS } from './polite-requests.ts';
 import { PoliteTenant } from './polite-tenant.ts';
 
@@ -21,6 +21,13 @@ test('The polite tenant asks every operation of the OpenAPI document', async () 
   const document = (await (await target.ask('', 'GET', '/openapi.json')).json()) as OpenApiDocument;
   const operations = operationsOf(document).map(({ name }) => name);
   expect(POLITE_REQUESTS.map(({ operation }) => operation).sort()).toEqual(operations.sort());
+});
+
+test('The picture that the attacks ask for is accepted, so that they attack more than the checks of a request', async () => {
+  const body = { type: 'text-to-image', priority: 'bulk', input: DEAR_PICTURE };
+  const { status } = await target.ask(target.attackerKey, 'POST', '/v1/jobs', body);
+  await endJobs(target);
+  expect(status).toBe(202);
 });
 
 test.each(Object.keys(ATTACKS))(
