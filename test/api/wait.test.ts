@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { JobWaits } from '../../apps/api/src/follow/wait.ts';
 import { inTurns } from '../../apps/api/src/in-turns.ts';
 import { listen } from '../../apps/api/src/listen.ts';
-import type { JobId } from '../../packages/shared/src/index.ts';
+import { type JobId, systemClock, type TenantId } from '../../packages/shared/src/index.ts';
 import type { JobRecord } from '../../packages/shared/src/records/index.ts';
 import { API_KEY, type ApiWorld, apiWorld, jobOf } from '../support/api-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
@@ -138,6 +138,34 @@ test('A lost message is made up for by the next poll', async () => {
   await redis.client('KILL', 'ID', Number(subscriber));
   await world.worker.succeed(claim);
   expect(await jobOf(await answer)).toMatchObject({ status: 'succeeded' });
+});
+
+test('The waits of a tenant with many of them are checked less often, and those of another tenant are not', async () => {
+  const world = await apiWorld(server.url);
+  const { id } = await world.post();
+  const first = (await world.parts.records.read(id as JobId)) as JobRecord;
+  const sleeps: number[] = [];
+  const sleep = (ms: number, signal?: AbortSignal) => {
+    sleeps.push(ms);
+    return systemClock.sleep(60_000, signal);
+  };
+  const waits = new JobWaits(world.channels, world.parts.keys, { ...systemClock, sleep });
+  const wait = (record: JobRecord) =>
+    waits.until({
+      id: record.id,
+      first: record,
+      read: async () => record,
+      isOver: () => false,
+      timeoutMs: 60_000,
+      signal: () => new AbortController().signal,
+    });
+  const polls = Array.from({ length: 1000 }, () => wait(first));
+  expect([sleeps[0], sleeps.at(-1)]).toEqual([2000, 5000]);
+  const other = wait({ ...first, tenant: 'other' as TenantId });
+  expect(sleeps.at(-1)).toBe(2000);
+  waits.stop();
+  await Promise.all([...polls, other]);
+  await expectNothingLeft(world);
 });
 
 test('A wait for a job that is deleted meanwhile ends with 404', async () => {

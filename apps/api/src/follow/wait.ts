@@ -1,12 +1,14 @@
 /** Waits for a change of a job, on behalf of a request. */
-import type { Clock, JobId } from '@lehr/shared';
+import type { Clock, JobId, TenantId } from '@lehr/shared';
 import type { JobRecord } from '@lehr/shared/records';
 import type { Keys } from '@lehr/shared/redis';
 import type { Channels } from './channels.ts';
 import { WakeUp } from './wake-up.ts';
 
-/** A lost message delays the wait by at most this. */
+/** A lost message delays the wait by at most this, when the tenant has few waits. */
 const RECHECK_MS = 2000;
+/** With more waits of its tenant each one is checked less often, so that the checks of all together take bounded time. */
+const MAX_RECHECKS_PER_S = 200;
 
 export interface Wait {
   readonly id: JobId;
@@ -26,6 +28,8 @@ export class JobWaits {
   readonly #keys: Keys;
   readonly #clock: Clock;
   readonly #wakeUps = new Set<WakeUp>();
+  /** Waits by tenant. */
+  readonly #counts = new Map<TenantId, number>();
   #stopped = false;
 
   constructor(channels: Channels, keys: Keys, clock: Clock) {
@@ -64,14 +68,14 @@ export class JobWaits {
     let record = first;
     const wakeUp = new WakeUp(this.#clock);
     const wake = (): void => wakeUp.wake();
-    this.#wakeUps.add(wakeUp);
+    const leave = this.#enter(first.tenant, wakeUp);
     signal.addEventListener('abort', wake);
     const unlisten = this.#channels.listen(this.#keys.changed(id), wake);
     try {
       while (!this.#stopped && !signal.aborted) {
         const leftMs = endsAt - this.#clock.monotonic();
         if (leftMs <= 0) break;
-        await inactive(wakeUp.wait(Math.min(leftMs, RECHECK_MS)));
+        await inactive(wakeUp.wait(Math.min(leftMs, this.#recheckMs(first.tenant))));
         if (signal.aborted) break;
         record = await read();
         if (isOver(record)) break;
@@ -80,7 +84,22 @@ export class JobWaits {
     } finally {
       unlisten();
       signal.removeEventListener('abort', wake);
-      this.#wakeUps.delete(wakeUp);
+      leave();
     }
+  }
+
+  #enter(tenant: TenantId, wakeUp: WakeUp): () => void {
+    this.#wakeUps.add(wakeUp);
+    this.#counts.set(tenant, (this.#counts.get(tenant) ?? 0) + 1);
+    return () => {
+      this.#wakeUps.delete(wakeUp);
+      const left = (this.#counts.get(tenant) ?? 1) - 1;
+      if (left > 0) this.#counts.set(tenant, left);
+      else this.#counts.delete(tenant);
+    };
+  }
+
+  #recheckMs(tenant: TenantId): number {
+    return Math.max(RECHECK_MS, ((this.#counts.get(tenant) ?? 0) / MAX_RECHECKS_PER_S) * 1000);
   }
 }
