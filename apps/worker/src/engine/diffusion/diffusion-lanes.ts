@@ -2,6 +2,7 @@
 
 import type { LatentRgb } from '../../diffusion/latent-rgb.ts';
 import { type DiffusionModel, openDiffusionModel } from '../../models/diffusion/diffusion-folder.ts';
+import { orClose } from '../../models/open-whole.ts';
 import { weightsDigest } from '../../models/weights-digest.ts';
 import { type EngineParts, isNotOpen, openedModel } from '../engine-parts.ts';
 import type { DiffusionSample, DiffusionToOpen, OpenedModel, SampleId } from '../protocol.ts';
@@ -52,8 +53,10 @@ export class DiffusionLanes {
     const { runtime, settings, clock } = this.#parts;
     const model = await openDiffusionModel(spec.folder, runtime, settings);
     const cap = new RowCap(settings.rowCap === 'auto' ? {} : { ceiling: settings.rowCap, fixed: true });
-    const latentRgb = await warmUp(model, spec.warmUp, cap, clock);
-    const weights = settings.checkpoints ? await weightsDigest(spec.folder) : '';
+    const [latentRgb, weights] = await orClose(model, async () => [
+      await warmUp(model, spec.warmUp, cap, clock),
+      settings.checkpoints ? await weightsDigest(spec.folder) : '',
+    ]);
     this.#models.set(spec.ref, { model, cap, latentRgb, weights, warm: spec.warmUp });
     return openedModel(spec.ref, model.batching, model.graphs, cap);
   }

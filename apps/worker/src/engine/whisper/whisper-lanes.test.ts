@@ -6,6 +6,7 @@ import { type Clock, systemClock } from '@lehr/shared';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { whisperWindow } from '../../../../../test/support/whisper-window.ts';
 import { onnxRuntime } from '../../runtime/onnx.ts';
+import type { InferenceRuntime } from '../../runtime/runtime.ts';
 import { Engine } from '../engine.ts';
 import type { DiffusionSample, FromEngine, SampleId, WhisperSample } from '../protocol.ts';
 
@@ -143,3 +144,37 @@ test('A window that cannot be served fails, and a cancelled one is reported as c
     15_000,
   );
 });
+
+test.each(['whisper', 'diffusion'] as const)(
+  'A model of the task %s whose warm-up fails leaves no session open',
+  async (task) => {
+    let open = 0;
+    const runtime: InferenceRuntime = {
+      load: async (graph, options) => {
+        const session = await onnxRuntime.load(graph, options);
+        open += 1;
+        return Object.assign(session, {
+          close: async () => {
+            open -= 1;
+            await Object.getPrototypeOf(session).close.call(session);
+          },
+        });
+      },
+    };
+    // Only the warm-up reads the clock.
+    const clock: Clock = {
+      ...systemClock,
+      monotonic: () => {
+        throw new Error('out of memory');
+      },
+    };
+    const settings = { providers: ['cpu'] as const, threads: 1, rowCap: 8 };
+    const engine = new Engine({ runtime, settings, clock, post: () => {} });
+    const spec = { ref: 'model@1', folder: join(folder, task) };
+    const opening = engine.open(
+      task === 'whisper' ? { ...spec, task } : { ...spec, task, warmUp: { width: 64, height: 64 } },
+    );
+    await expect(opening).rejects.toThrow('out of memory');
+    expect(open).toBe(0);
+  },
+);

@@ -1,4 +1,5 @@
 /** The Whisper half of the engine: its open models and a lane for each. */
+import { orClose } from '../../models/open-whole.ts';
 import { openWhisperModel, type WhisperModel } from '../../models/whisper/whisper-folder.ts';
 import { type EngineParts, isNotOpen, openedModel } from '../engine-parts.ts';
 import type { OpenedModel, SampleId, WhisperSample, WhisperToOpen } from '../protocol.ts';
@@ -25,7 +26,7 @@ export class WhisperLanes {
   async open({ ref, folder, variant }: WhisperToOpen): Promise<OpenedModel> {
     const { runtime, settings, clock } = this.#parts;
     const model = await openWhisperModel(folder, runtime, { ...settings, ...(variant && { variant }) });
-    const caps = await warmUpWhisper(model, settings.rowCap, clock);
+    const caps = await orClose(model, () => warmUpWhisper(model, settings.rowCap, clock));
     this.#models.set(ref, { model, caps });
     const { multilingual } = model.tokenizer.special;
     return {
