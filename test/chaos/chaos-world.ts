@@ -102,7 +102,8 @@ export async function chaosWorld(options: ChaosWorldOptions = {}): Promise<Chaos
   const startApi: ChaosWorld['startApi'] = async (more = {}) => {
     api = startLehr('api', { ...shared, ...more });
     await vi.waitFor(async () => {
-      if ((await client.ask('GET', '/readyz')).status !== 200) throw new Error('the API is not ready');
+      const response = await client.ask('GET', '/readyz');
+      if (response.status !== 200) throw new Error(`the API is not ready: ${await response.text()}`);
     }, 120_000);
     return api;
   };

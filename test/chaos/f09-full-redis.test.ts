@@ -40,13 +40,14 @@ faultRow(
     await load.stop();
     const verdict = await judge(world);
     expectKept(verdict);
-    const exits = workers.filter(({ lines }) => lines.some(({ level }) => level === 'fatal')).length;
+    const states = await Promise.all(workers.map((worker) => Promise.race([worker.exited(), 'alive'])));
+    if (states.some((state) => state !== 'alive')) throw new Error(`a worker ended: ${states.join(', ')}`);
     const inTime = history.submissions.filter(({ at }) => at > fullAt + 2500 && at < roomAt - 2500);
     const statuses = [...new Set(inTime.map(({ status }) => status ?? 'no answer'))].join(', ');
     return {
       seen:
         `${verdict.accepted} accepted jobs, 0 lost, ${verdict.repeatedAttempts} attempts repeated; submissions meanwhile were ` +
-        `answered ${statuses}, /readyz ${ready}; ${exits} workers ended`,
+        `answered ${statuses}, /readyz ${ready}; no worker ended`,
       figures: { 'first job done after': seconds(history.recoveryMs(roomAt)) },
     };
   },

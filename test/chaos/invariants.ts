@@ -46,7 +46,9 @@ export async function judge(world: ChaosWorld, options: JudgeOptions = {}): Prom
   const violations: string[] = [];
   const jobs: Job[] = [];
   const lost: string[] = [];
-  await eachOf(history.accepted, 16, async (id) => {
+  // A job whose submission was refused or not answered may exist as well; nobody would miss it, but it has to end.
+  const ids = new Set([...history.accepted, ...(await client.list())]);
+  await eachOf([...ids], 16, async (id) => {
     try {
       const job = await clientOf(id).ended(id, drainMs);
       if (job) jobs.push(job);

@@ -1,6 +1,6 @@
 /** A caller of the API whose submissions and readings are kept in a history. */
 import { randomUUID } from 'node:crypto';
-import { type Job, JobSchema } from '../../packages/shared/src/index.ts';
+import { type Job, JobListSchema, JobSchema } from '../../packages/shared/src/index.ts';
 import { type History, isEnded } from './history.ts';
 
 export interface JobFields {
@@ -128,6 +128,19 @@ export class RecordedClient {
       }
       if (performance.now() > endsAt) throw new Error(`${[...left].join(', ')} are not ${status}`);
       if (left.size > 0) await pause(20);
+    }
+  }
+
+  /** Ids of all jobs of the tenant. */
+  async list(): Promise<string[]> {
+    const ids: string[] = [];
+    for (let cursor = ''; ; ) {
+      const page = await this.ask('GET', `/v1/jobs?limit=100${cursor}`);
+      if (page.status !== 200) throw new Error(`${page.status} ${await page.text()}`);
+      const { data, next_cursor } = JobListSchema.parse(await page.json());
+      ids.push(...data.map(({ id }) => id));
+      if (next_cursor === null) return ids;
+      cursor = `&cursor=${encodeURIComponent(next_cursor)}`;
     }
   }
 
