@@ -18,7 +18,7 @@ async function outage(world: ChaosWorld, leaseMs: number, downMs: number): Promi
   const backAt = history.fault('Redis is back');
   await client.ended(await client.submitUntilAccepted());
   await load.stop();
-  const verdict = await judge(world);
+  const verdict = await judge(world, { hasUnanswered: true });
   expectKept(verdict);
   const refused = history.submissions.filter(({ result }) => result === 'refused').length;
   const { accepted, succeeded, repeatedAttempts } = verdict;

@@ -29,7 +29,7 @@ faultRow(
     const resumedAt = history.fault('the pause is over');
     await client.ended(await client.submitUntilAccepted());
     await load.stop();
-    const verdict = await judge(world);
+    const verdict = await judge(world, { hasUnanswered: true });
     expectKept(verdict);
     if (verdict.repeatedAttempts > 0) throw new Error(`${verdict.repeatedAttempts} attempts were repeated`);
     const refused = history.submissions.filter(({ result }) => result === 'refused').length;

@@ -33,7 +33,7 @@ faultRow(
     const overAt = history.fault('the last connection was closed');
     await client.ended(await client.submitUntilAccepted());
     await load.stop();
-    const verdict = await judge(world);
+    const verdict = await judge(world, { hasUnanswered: true });
     expectKept(verdict);
     const end = await lastEvent;
     if (end !== 'job.succeeded') throw new Error(`the event stream ended with ${end}`);
@@ -87,7 +87,7 @@ faultRow(
     const restoredAt = history.fault('the network works again');
     proxy.restore();
     const job = await client.ended(id);
-    const verdict = await judge(world);
+    const verdict = await judge(world, { hasUnanswered: true });
     expectKept(verdict);
     if (startsOf(cut.lines) === startedBefore) throw new Error('the worker that was cut off started no job');
     return {

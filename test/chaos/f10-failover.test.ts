@@ -38,7 +38,7 @@ faultRow(
         id !== undefined && at + ms > lagFrom - 1000 && at < killedAt ? [id] : [],
       ),
     );
-    const verdict = await judge(world, { mayBeLost: (id) => inLag.has(id) });
+    const verdict = await judge(world, { hasUnanswered: true, mayBeLost: (id) => inLag.has(id) });
     expectKept(verdict);
     return {
       seen: `${verdict.accepted} accepted jobs; ${verdict.lost} of the ${inLag.size} accepted within the lag were lost, none of the others`,

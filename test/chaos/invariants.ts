@@ -15,6 +15,8 @@ export interface JudgeOptions {
   readonly drainMs?: number;
   /** Jobs whose loss the fault allows, such as those inside the replication lag. */
   readonly mayBeLost?: (id: string) => boolean;
+  /** Whether a submission without an answer may have made a job. Nobody waits for that job, but it has to end as well. */
+  readonly hasUnanswered?: boolean;
   /** Whether the ended jobs are deleted, to see that nothing of them stays in Redis; default true. */
   readonly deletes?: boolean;
   /** For the last webhooks to arrive. */
@@ -38,7 +40,7 @@ export interface Verdict {
 const SETTLE = { timeout: 120_000, interval: 100 };
 
 export async function judge(world: ChaosWorld, options: JudgeOptions = {}): Promise<Verdict> {
-  const { drainMs = 180_000, mayBeLost = () => false, deletes = true } = options;
+  const { drainMs = 180_000, mayBeLost = () => false, deletes = true, hasUnanswered = false } = options;
   const { receivers = [world.receiver], readers, settleMs = SETTLE.timeout } = options;
   const { history } = world;
   const clientOf = (id: string): RecordedClient => readers?.get(id) ?? world.client;
@@ -46,8 +48,8 @@ export async function judge(world: ChaosWorld, options: JudgeOptions = {}): Prom
   const violations: string[] = [];
   const jobs: Job[] = [];
   const lost: string[] = [];
-  // A job whose submission was refused or not answered may exist as well; nobody would miss it, but it has to end.
-  const ids = new Set([...history.accepted, ...(await client.list())]);
+  const accepted = new Set(history.accepted);
+  const ids = new Set([...accepted, ...(hasUnanswered ? await world.client.list() : [])]);
   await eachOf([...ids], 16, async (id) => {
     try {
       const job = await clientOf(id).ended(id, drainMs);
@@ -72,8 +74,8 @@ export async function judge(world: ChaosWorld, options: JudgeOptions = {}): Prom
   violations.push(...overdue(history.sightings));
   if (deletes) await nothingStays(world, jobs, clientOf, violations);
   return {
-    accepted: history.accepted.length,
-    succeeded: jobs.filter(({ status }) => status === 'succeeded').length,
+    accepted: accepted.size,
+    succeeded: jobs.filter(({ id, status }) => accepted.has(id) && status === 'succeeded').length,
     lost: lost.length,
     repeatedAttempts: jobs.reduce((sum, { attempt }) => sum + Math.max(0, attempt - 1), 0),
     violations,
