@@ -9,7 +9,8 @@ async function outage(world: ChaosWorld, leaseMs: number, downMs: number): Promi
   const { client, history, redis, webhook } = world;
   for (let i = 0; i < 2; i++) await world.worker({ ...SHORT_LEASE, leaseMs, latency: SLOW_STEPS });
   const load = startLoad(client, 4, 100, () => ({ webhook, input: { steps: 10 } }));
-  await client.ended(await client.submitUntilAccepted());
+  // They run when Redis dies, and end while it is down.
+  await client.reached(await client.submitMany(4, () => ({ webhook, input: { steps: 100 } })), 'running');
   const killedAt = history.fault('kill -9 of Redis');
   await redis.kill();
   await delay(downMs);
