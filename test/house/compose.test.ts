@@ -36,6 +36,7 @@ interface Services {
         readonly image?: string;
         readonly healthcheck?: object;
         readonly ports?: readonly string[];
+        readonly volumes?: readonly (string | { readonly target: string })[];
         readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
       }
     >
@@ -75,9 +76,22 @@ test('compose.yaml sets only variables that exist, to valid values', async () =>
   const { services } = await composed(SECRETS);
   for (const { environment } of Object.values(services)) {
     const entries = Object.entries(environment ?? {}).filter(
-      ([name, value]) => name.startsWith('LEHR_') && value !== '',
+      ([name, value]) => /^(?:LEHR|HF)_/.test(name) && value !== '',
     );
     expectUsable(Object.fromEntries(entries.map(([name, value]) => [name, String(value)])));
+  }
+});
+
+test('The workers of compose.yaml can fetch models, into a folder that outlives the container', async () => {
+  const { services } = await composed({ ...SECRETS, HF_TOKEN: 'hf_hush' });
+  for (const [name, { environment, volumes }] of Object.entries(services)) {
+    const isWorker = name.startsWith('worker-');
+    expect(environment?.HF_TOKEN, name).toBe(isWorker ? 'hf_hush' : undefined);
+    const folders = (volumes ?? []).map((volume) => (typeof volume === 'string' ? volume : volume.target));
+    expect(
+      folders.some((folder) => folder.includes('/var/lib/lehr')),
+      name,
+    ).toBe(isWorker);
   }
 });
 
