@@ -1,10 +1,20 @@
 /** The UNet: rows with their own timesteps in, noise predictions out. */
 import { LehrError } from '@lehr/shared';
-import { expectInputs, expectOutput, expectSize, expectType } from '../runtime/graph-values.ts';
-import { toFloat16 } from '../runtime/half.ts';
+import { expectOutput, expectSize, expectType } from '../runtime/graph-values.ts';
 import { RowStack } from '../runtime/row-stack.ts';
-import type { Batching, RuntimeSession } from '../runtime/runtime.ts';
-import { FLOAT_TYPES, type FloatType, findBadRows, floatValues, type Tensor } from '../runtime/tensor.ts';
+import type { Batching, RuntimeSession, ValueInfo } from '../runtime/runtime.ts';
+import {
+  FLOAT_TYPES,
+  type FloatType,
+  findBadRows,
+  floatValues,
+  NUMBER_TYPES,
+  type NumberType,
+  numberTensor,
+  type Tensor,
+} from '../runtime/tensor.ts';
+import type { Conditions } from './conditioning.ts';
+import { type ConditionName, unetInputNames } from './unet-inputs.ts';
 
 /** One row of the batch; a sample with guidance takes two. */
 export interface UnetRow {
@@ -14,6 +24,8 @@ export interface UnetRow {
   readonly timestep: number;
   /** `[tokens, embeddingDim]` */
   readonly promptEmbedding: Float32Array;
+  /** A value for each of `Unet.conditions`. */
+  readonly conditions?: Conditions;
 }
 
 export interface LatentSize {
@@ -32,10 +44,15 @@ export interface UnetConfig {
   /** Sizes that the graph may leave free; undefined when the config does not give them either. */
   readonly latentChannels?: number | undefined;
   readonly embeddingDim?: number | undefined;
+  readonly conditions?: Partial<Record<ConditionName, number | undefined>>;
 }
 
-const TIMESTEP_TYPES = ['int64', 'int32', 'float32', 'float16'] as const;
-type TimestepType = (typeof TIMESTEP_TYPES)[number];
+interface ConditionInput {
+  /** The graph's own name. */
+  readonly input: string;
+  readonly type: NumberType;
+  readonly length: number;
+}
 
 export class Unet {
   readonly batching: Batching;
@@ -44,31 +61,44 @@ export class Unet {
   /** The batch size, if the graph fixes it: fewer rows are padded, more are refused. */
   readonly fixedRows: number | undefined;
   readonly #session: RuntimeSession;
-  readonly #sampleType: FloatType;
-  readonly #textType: FloatType;
-  readonly #timestepType: TimestepType;
-  readonly #timestepIsScalar: boolean;
+  readonly #sample: { readonly name: string; readonly type: FloatType };
+  readonly #text: { readonly name: string; readonly type: FloatType };
+  readonly #timestep: { readonly name: string; readonly type: NumberType; readonly isScalar: boolean };
+  readonly #conditions: ReadonlyMap<ConditionName, ConditionInput>;
   readonly #output: string;
   readonly #latents = new RowStack();
   readonly #texts = new RowStack({ cacheConverted: true });
 
   /** Throws LehrError `model-unavailable` when the session is not a Stable Diffusion UNet. */
   constructor(session: RuntimeSession, batching: Batching, config: UnetConfig = {}) {
-    const [sample, timestep, text] = expectInputs('unet', session, [
-      'sample',
-      'timestep',
-      'encoder_hidden_states',
-    ]);
+    const names = unetInputNames(session.inputs.map(({ name, dims }) => ({ name, rank: dims.length })));
+    const inputOf = (name: string): ValueInfo =>
+      session.inputs.find((input) => input.name === name) as ValueInfo;
+    const [sample, timestep, text] = [names.sample, names.timestep, names.text].map(inputOf);
     this.#session = session;
     this.batching = batching;
-    this.#sampleType = expectType('unet', sample, FLOAT_TYPES);
-    this.#textType = expectType('unet', text, FLOAT_TYPES);
-    this.#timestepType = expectType('unet', timestep, TIMESTEP_TYPES);
-    this.#timestepIsScalar = timestep.dims.length === 0;
+    this.#sample = { name: sample.name, type: expectType('unet', sample, FLOAT_TYPES) };
+    this.#text = { name: text.name, type: expectType('unet', text, FLOAT_TYPES) };
+    this.#timestep = {
+      name: timestep.name,
+      type: expectType('unet', timestep, NUMBER_TYPES),
+      isScalar: timestep.dims.length === 0,
+    };
+    this.#conditions = new Map(
+      [...names.conditions].map(([name, own]) => [
+        name,
+        conditionInput(inputOf(own), config.conditions?.[name]),
+      ]),
+    );
     this.#output = expectOutput('unet', session, ['out_sample', 'sample']).name;
     this.latentChannels = expectSize('unet', sample, 1, config.latentChannels);
     this.embeddingDim = expectSize('unet', text, 2, config.embeddingDim);
     this.fixedRows = typeof sample.dims[0] === 'number' ? sample.dims[0] : undefined;
+  }
+
+  /** The conditions that every row must have, with their lengths. */
+  get conditions(): ReadonlyMap<ConditionName, number> {
+    return new Map([...this.#conditions].map(([name, { length }]) => [name, length]));
   }
 
   /**
@@ -83,20 +113,20 @@ export class Unet {
     const latents = batch.map(({ latent }) => latent);
     const texts = batch.map(({ promptEmbedding }) => promptEmbedding);
     const tokens = texts[0].length / this.embeddingDim;
-    const feeds = {
-      sample: this.#latents.stack(this.#sampleType, latents, [
+    const feeds: Record<string, Tensor> = {
+      [this.#sample.name]: this.#latents.stack(this.#sample.type, latents, [
         batch.length,
         this.latentChannels,
         size.height,
         size.width,
       ]),
-      timestep: this.#stackTimesteps(batch),
-      encoder_hidden_states: this.#texts.stack(this.#textType, texts, [
-        batch.length,
-        tokens,
-        this.embeddingDim,
-      ]),
+      [this.#timestep.name]: this.#stackTimesteps(batch),
+      [this.#text.name]: this.#texts.stack(this.#text.type, texts, [batch.length, tokens, this.embeddingDim]),
     };
+    for (const [name, { input, type, length }] of this.#conditions) {
+      const values = batch.flatMap(({ conditions }) => [...(conditions?.[name] ?? [])]);
+      feeds[input] = numberTensor(type, values, [batch.length, length]);
+    }
     const results = await this.#session.run(feeds, [this.#output]);
     const values = floatValues(results[this.#output]);
     const predictions = rows.map((_, row) => values.subarray(row * rowLength, (row + 1) * rowLength));
@@ -114,7 +144,11 @@ export class Unet {
     if (first.promptEmbedding.length % this.embeddingDim !== 0) {
       throw misfit('a prompt embedding', first.promptEmbedding.length, `a multiple of ${this.embeddingDim}`);
     }
-    for (const { latent, promptEmbedding, timestep } of rows) {
+    for (const { latent, promptEmbedding, timestep, conditions } of rows) {
+      for (const [name, { length }] of this.#conditions) {
+        const came = conditions?.[name]?.length ?? 0;
+        if (came !== length) throw misfit(`a "${name}"`, came, length);
+      }
       if (latent.length !== rowLength) throw misfit('a latent', latent.length, rowLength);
       if (promptEmbedding.length !== first.promptEmbedding.length) {
         throw misfit('a prompt embedding', promptEmbedding.length, first.promptEmbedding.length);
@@ -143,24 +177,15 @@ export class Unet {
   #stackTimesteps(batch: readonly UnetRow[]): Tensor {
     const rows = this.batching.mode === 'rows' ? batch : batch.slice(0, 1);
     const timesteps = rows.map(({ timestep }) => timestep);
-    const dims = this.#timestepIsScalar ? [] : [timesteps.length];
     // A graph with whole timesteps gets the nearest one, not the truncated one of diffusers' ONNX pipeline: that halves
     // the error of the noise level, and makes no difference for samplers with whole timesteps.
-    switch (this.#timestepType) {
-      case 'float32':
-        return { type: 'float32', data: Float32Array.from(timesteps), dims };
-      case 'float16':
-        return { type: 'float16', data: toFloat16(timesteps), dims };
-      case 'int32':
-        return { type: 'int32', data: Int32Array.from(timesteps, Math.round), dims };
-      case 'int64':
-        return {
-          type: 'int64',
-          data: BigInt64Array.from(timesteps, (value) => BigInt(Math.round(value))),
-          dims,
-        };
-    }
+    return numberTensor(this.#timestep.type, timesteps, this.#timestep.isScalar ? [] : [timesteps.length]);
   }
+}
+
+function conditionInput(input: ValueInfo, fromConfig: number | undefined): ConditionInput {
+  const length = expectSize('unet', input, 1, fromConfig);
+  return { input: input.name, type: expectType('unet', input, NUMBER_TYPES), length };
 }
 
 const misfit = (what: string, length: number, wanted: number | string): LehrError =>

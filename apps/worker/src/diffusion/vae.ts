@@ -11,12 +11,15 @@ import {
   floatTensor,
   floatValues,
 } from '../runtime/tensor.ts';
+import { SeededNoise } from './noise.ts';
 
 export interface VaeConfig {
   readonly latentChannels?: number | undefined;
   /** The UNet's latents are the VAE's, shifted and scaled to a standard deviation of about 1. */
   readonly scalingFactor: number;
   readonly shiftFactor: number;
+  /** Whether the config says that the decoder overflows in float16 (`force_upcast`). */
+  readonly overflowsInHalf?: boolean;
 }
 
 export interface PictureSize {
@@ -34,8 +37,10 @@ const PROBE_SIZE = 8;
  * RuntimeSession.run throws, and LehrError `model-unavailable` when the session is not a VAE decoder.
  */
 export async function openVae(session: RuntimeSession, config: VaeConfig): Promise<Vae> {
-  const [latent] = expectInputs('vae_decoder', session, ['latent_sample']);
+  const [latent] =
+    session.inputs.length === 1 ? session.inputs : expectInputs('vae_decoder', session, ['latent_sample']);
   const graph = {
+    input: latent.name,
     type: expectType('vae_decoder', latent, FLOAT_TYPES),
     output: expectOutput('vae_decoder', session, ['sample']).name,
     latentChannels: expectSize('vae_decoder', latent, 1, config.latentChannels),
@@ -43,7 +48,7 @@ export async function openVae(session: RuntimeSession, config: VaeConfig): Promi
   const [height, width] = latent.dims.slice(2).map((dim) => (typeof dim === 'number' ? dim : PROBE_SIZE));
   const dims = [1, graph.latentChannels, height, width];
   const probe = floatTensor(graph.type, new Float32Array(elementCount(dims)), dims);
-  const { [graph.output]: picture } = await session.run({ latent_sample: probe }, [graph.output]);
+  const { [graph.output]: picture } = await session.run({ [latent.name]: probe }, [graph.output]);
   const scaleFactor = picture.dims[2] / height;
   const wanted = [1, CHANNELS, height * scaleFactor, width * scaleFactor];
   if (picture.dims.join() !== wanted.join() || !Number.isInteger(scaleFactor)) {
@@ -53,10 +58,32 @@ export async function openVae(session: RuntimeSession, config: VaeConfig): Promi
       `The vae_decoder graph turns ${shapes}, wanted RGB at a whole multiple of the size.`,
     );
   }
-  return new Vae(session, { ...config, ...graph, scaleFactor });
+  const vae = new Vae(session, { ...config, ...graph, scaleFactor });
+  if (graph.type === 'float16' && config.overflowsInHalf) {
+    await checkNoise(vae, { height: height * scaleFactor, width: width * scaleFactor });
+  }
+  return vae;
+}
+
+/** SDXL's own VAE decodes to NaN in float16, on devices that compute in it. Found out here and not at the end of every job. */
+async function checkNoise(vae: Vae, size: PictureSize): Promise<void> {
+  const length = (vae.latentChannels * size.height * size.width) / vae.scaleFactor ** 2;
+  try {
+    await vae.decode(new SeededNoise(0).draw(length), size);
+  } catch (error) {
+    if (!(error instanceof LehrError && error.code === 'numeric-error')) throw error;
+    throw new LehrError(
+      'model-unavailable',
+      'The vae_decoder graph overflows in float16, as its config says (force_upcast). Export it in float32, or take the VAE ' +
+        'madebyollin/sdxl-vae-fp16-fix.',
+      { cause: error },
+    );
+  }
 }
 
 interface VaeGraph extends VaeConfig {
+  /** The name of the input. */
+  readonly input: string;
   readonly type: FloatType;
   readonly output: string;
   readonly latentChannels: number;
@@ -83,12 +110,10 @@ export class Vae {
    * Throws what RuntimeSession.run throws, and LehrError `numeric-error` for a NaN, which would make a black picture.
    */
   async decode(latent: Float32Array, { height, width }: PictureSize): Promise<Uint8Array> {
-    const { type, output, scalingFactor, shiftFactor } = this.#graph;
+    const { input, type, output, scalingFactor, shiftFactor } = this.#graph;
     const dims = [1, this.latentChannels, height / this.scaleFactor, width / this.scaleFactor];
     const own = latent.map((value) => value / scalingFactor + shiftFactor);
-    const results = await this.#session.run({ latent_sample: this.#stack.stack(type, [own], dims) }, [
-      output,
-    ]);
+    const results = await this.#session.run({ [input]: this.#stack.stack(type, [own], dims) }, [output]);
     const values = floatValues(results[output]);
     if (findBadRows([values]).length > 0) {
       throw new LehrError('numeric-error', 'The VAE produced values that are not finite.');

@@ -51,3 +51,24 @@ function allFinite(values: Float32Array): boolean {
   for (let i = 0; i < values.length; i += 1) sum += values[i] * 0;
   return sum === 0;
 }
+
+export const NUMBER_TYPES = ['int64', 'int32', 'float32', 'float16'] as const;
+export type NumberType = (typeof NUMBER_TYPES)[number];
+
+/** A few numbers in the type that a graph takes; integer types get the nearest whole number. */
+export function numberTensor(
+  type: NumberType,
+  values: readonly number[],
+  dims: readonly number[],
+): Tensor<NumberType> {
+  switch (type) {
+    case 'float32':
+      return { type, data: Float32Array.from(values), dims };
+    case 'float16':
+      return { type, data: toFloat16(values), dims };
+    case 'int32':
+      return { type, data: Int32Array.from(values, Math.round), dims };
+    case 'int64':
+      return { type, data: BigInt64Array.from(values, (value) => BigInt(Math.round(value))), dims };
+  }
+}

@@ -89,8 +89,14 @@ export const TextToImageInputSchema = z.strictObject({
 });
 export type TextToImageInput = z.output<typeof TextToImageInputSchema>;
 
-/** Rows a sample takes in the UNet batch: with guidance, one for the prompt and one for the negative prompt. */
-export const rowsPerSample = (guidance: number): 1 | 2 => (guidance > 1 ? 2 : 1);
+/**
+ * Rows a sample takes in the UNet batch: with guidance, one for the prompt and one for the negative prompt. A model that was
+ * distilled with guidance takes the scale as an input (`embedded`), and always one row.
+ */
+export const rowsPerSample = (guidance: number, kind: GuidanceKind = 'rows'): 1 | 2 =>
+  kind === 'rows' && guidance > 1 ? 2 : 1;
+
+export type GuidanceKind = 'rows' | 'embedded';
 
 /** The seed of picture `index` of a job, staying inside the generator's range. */
 export const seedOfSample = (seed: number, index: number): number => (seed + index) % (MAX_SEED + 1);

@@ -67,7 +67,13 @@ export class DiffusionLanes {
     const { width, height } = latentSize(model, request);
     const latentLength = model.unet.latentChannels * width * height;
     const arrivedAt = this.#parts.clock.monotonic();
-    const sample = new LaneSample(request, model.schedulerConfig, latentLength, arrivedAt);
+    const sample = new LaneSample(
+      request,
+      model.schedulerConfig,
+      latentLength,
+      arrivedAt,
+      model.conditioning,
+    );
     if (checkpoint) this.#checkpoints?.resume(sample, checkpoint);
     if (sample.callsLeft > 0) {
       this.#prompts.submit(sample);

@@ -1,6 +1,13 @@
 /** One picture in the engine: its latent, its sampler's state and its prompt embeddings. It shares nothing with other samples. */
 import { rowsPerSample } from '@lehr/shared';
 import { decodeCheckpoint, encodeCheckpoint, UnusableCheckpoint } from '../../diffusion/checkpoint.ts';
+import {
+  type Conditioning,
+  type Conditions,
+  PROMPT_ALONE,
+  type PromptEmbedding,
+  pictureConditions,
+} from '../../diffusion/conditioning.ts';
 import { applyGuidance } from '../../diffusion/guidance.ts';
 import { SeededNoise } from '../../diffusion/noise.ts';
 import { predictedClean } from '../../diffusion/predicted-clean.ts';
@@ -11,10 +18,10 @@ import type { UnetRow } from '../../diffusion/unet.ts';
 import type { LaneMember } from '../admit.ts';
 import type { DiffusionSample } from '../protocol.ts';
 
-/** `[tokens, embeddingDim]` each; `negative` only with guidance. */
-interface PromptEmbeddings {
-  readonly prompt: Float32Array;
-  readonly negative: Float32Array | undefined;
+/** What its rows hold at every step, the negative prompt's first. */
+interface PromptRow {
+  readonly promptEmbedding: Float32Array;
+  readonly conditions: Conditions;
 }
 
 export class LaneSample implements LaneMember {
@@ -32,7 +39,8 @@ export class LaneSample implements LaneMember {
   readonly #noise: SeededNoise;
   readonly #input: Float32Array;
   readonly #config: SchedulerConfig;
-  #embeddings: PromptEmbeddings | undefined;
+  readonly #conditioning: Conditioning;
+  #promptRows: readonly PromptRow[] | undefined;
   #preview: Float32Array | undefined;
   /** Calls that were made before, and their number in the last checkpoint. */
   #resumedAt = 0;
@@ -41,8 +49,15 @@ export class LaneSample implements LaneMember {
   #batchSizeSum = 0;
 
   /** Throws LehrError `invalid-input` when the sampler cannot make this many steps. */
-  constructor(request: DiffusionSample, config: SchedulerConfig, latentLength: number, arrivedAt: number) {
+  constructor(
+    request: DiffusionSample,
+    config: SchedulerConfig,
+    latentLength: number,
+    arrivedAt: number,
+    conditioning = PROMPT_ALONE,
+  ) {
     this.request = request;
+    this.#conditioning = conditioning;
     this.arrivedAt = arrivedAt;
     this.#config = config;
     this.#run = createSamplerRun({ name: request.sampler, config, steps: request.steps, latentLength });
@@ -53,7 +68,7 @@ export class LaneSample implements LaneMember {
   }
 
   get rows(): 1 | 2 {
-    return rowsPerSample(this.request.guidance);
+    return rowsPerSample(this.request.guidance, this.#conditioning.guidance);
   }
 
   get stepsLeft(): number {
@@ -113,29 +128,33 @@ export class LaneSample implements LaneMember {
     this.#checkpointedAt = sampler.call;
   }
 
-  /** The texts to encode: the prompt and, with guidance, the negative prompt. */
+  /** The texts to encode: the prompt and, for a row of its own, the negative prompt. */
   get prompts(): readonly string[] {
-    const { guidance, prompt, negativePrompt } = this.request;
-    return guidance > 1 ? [prompt, negativePrompt] : [prompt];
+    const { prompt, negativePrompt } = this.request;
+    return this.rows === 2 && !this.#hasZeroNegative ? [prompt, negativePrompt] : [prompt];
+  }
+
+  get #hasZeroNegative(): boolean {
+    return this.#conditioning.zeroesEmptyNegative && this.request.negativePrompt === '';
   }
 
   /** Takes the embeddings of `prompts`, in order. */
-  setEmbeddings([prompt, negative]: readonly Float32Array[]): void {
-    this.#embeddings = { prompt, negative };
+  setEmbeddings([prompt, encoded]: readonly PromptEmbedding[]): void {
+    const shared = pictureConditions(this.#conditioning, this.request);
+    const rowOf = ({ hidden, pooled }: PromptEmbedding): PromptRow => ({
+      promptEmbedding: hidden,
+      conditions: pooled ? { ...shared, text_embeds: pooled } : shared,
+    });
+    const negative = this.#hasZeroNegative ? zerosLike(prompt) : encoded;
+    this.#promptRows = this.rows === 2 ? [rowOf(negative), rowOf(prompt)] : [rowOf(prompt)];
   }
 
   /** This sample's rows of the next batch: with guidance, the negative prompt's row and then the prompt's. */
   nextRows(): UnetRow[] {
-    if (!this.#embeddings) throw new Error('A sample has no prompt embeddings yet. This is a bug in Lehr.');
+    if (!this.#promptRows) throw new Error('A sample has no prompt embeddings yet. This is a bug in Lehr.');
     this.#run.scaleModelInput(this.latent, this.#input);
     const timestep = this.#run.timesteps[this.#run.call];
-    const row = (promptEmbedding: Float32Array): UnetRow => ({
-      latent: this.#input,
-      timestep,
-      promptEmbedding,
-    });
-    const { prompt, negative } = this.#embeddings;
-    return negative ? [row(negative), row(prompt)] : [row(prompt)];
+    return this.#promptRows.map((row) => ({ latent: this.#input, timestep, ...row }));
   }
 
   /** Makes a step from the predictions for `nextRows`, in the same order. */
@@ -158,3 +177,8 @@ export class LaneSample implements LaneMember {
     return preview;
   }
 }
+
+const zerosLike = ({ hidden, pooled }: PromptEmbedding): PromptEmbedding => ({
+  hidden: new Float32Array(hidden.length),
+  pooled: pooled && new Float32Array(pooled.length),
+});

@@ -75,7 +75,8 @@ function sampleOf({
     maxBatchMates,
   };
   const sample = new LaneSample(request, CONFIG, LENGTH, systemClock.monotonic());
-  sample.setEmbeddings([Float32Array.of(0.5), Float32Array.of(0.1)].slice(0, sample.prompts.length));
+  const embeddings = [0.5, 0.1].map((value) => ({ hidden: Float32Array.of(value), pooled: undefined }));
+  sample.setEmbeddings(embeddings.slice(0, sample.prompts.length));
   return sample;
 }
 

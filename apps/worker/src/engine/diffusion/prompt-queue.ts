@@ -1,6 +1,6 @@
 /** Encodes the prompts of new samples, several samples in one run, before they join their lanes. */
 import { type Clock, toPlainError } from '@lehr/shared';
-import type { TextEncoder } from '../../diffusion/text-encoder.ts';
+import type { PromptEncoder } from '../../diffusion/text-encoder.ts';
 import type { FromEngine, SampleId } from '../protocol.ts';
 import type { TurnTaker } from '../turns.ts';
 import type { LaneSample } from './lane-sample.ts';
@@ -8,7 +8,7 @@ import type { LaneSample } from './lane-sample.ts';
 export interface PromptQueueOptions {
   readonly clock: Clock;
   readonly post: (message: FromEngine) => void;
-  readonly encoderOf: (model: string) => TextEncoder;
+  readonly encoderOf: (model: string) => PromptEncoder;
   readonly onEncoded: (sample: LaneSample) => void;
 }
 

@@ -4,6 +4,7 @@
  */
 import { type Clock, LehrError } from '@lehr/shared';
 import { fitLatentRgb, type LatentRgb } from '../../diffusion/latent-rgb.ts';
+import { probeRow } from '../../models/diffusion/check-unet.ts';
 import type { DiffusionModel } from '../../models/diffusion/diffusion-folder.ts';
 import { ROW_LADDER, type RowCap, worthWidening } from '../row-cap.ts';
 
@@ -16,12 +17,10 @@ export async function warmUp(
   cap: RowCap,
   clock: Clock,
 ): Promise<LatentRgb | undefined> {
-  const { unet, vae, textEncoder } = model;
+  const { unet, vae, tokenizer } = model;
   const startedAt = clock.monotonic();
   const size = { width: picture.width / vae.scaleFactor, height: picture.height / vae.scaleFactor };
-  const [promptEmbedding] = await textEncoder.encode(['']);
-  const latent = new Float32Array(unet.latentChannels * size.width * size.height);
-  const row = { latent, promptEmbedding, timestep: 1 };
+  const row = probeRow(unet, size, tokenizer.maxTokens, 1);
   // A graph with a fixed batch size has only one row count.
   const rungs = unet.fixedRows === undefined ? ROW_LADDER : [unet.fixedRows];
   for (const rows of rungs) {

@@ -31,6 +31,7 @@ export async function checkUnet(unet: Unet, size: LatentSize, tokens: number): P
 export const probeRow = (unet: Unet, size: LatentSize, tokens: number, timestep: number): UnetRow => ({
   latent: wave(unet.latentChannels * size.height * size.width),
   promptEmbedding: wave(tokens * unet.embeddingDim),
+  conditions: Object.fromEntries([...unet.conditions].map(([name, length]) => [name, wave(length)])),
   timestep,
 });
 

@@ -81,7 +81,11 @@ test.each(variants)('A folder opens and its graphs run from prompt to pixels: %o
 
   const embeddings = await model.textEncoder.encode(['a red cat', '']);
   const latent = new Float32Array(model.unet.latentChannels * 4 * 4).fill(0.5);
-  const rows = embeddings.map((promptEmbedding, i) => ({ latent, promptEmbedding, timestep: 900 - 400 * i }));
+  const rows = embeddings.map(({ hidden }, i) => ({
+    latent,
+    promptEmbedding: hidden,
+    timestep: 900 - 400 * i,
+  }));
   const { rows: predictions, badRows } = await model.unet.predict(rows, { height: 4, width: 4 });
   expect(badRows).toEqual([]);
   expect(predictions[0]).not.toEqual(predictions[1]);
@@ -109,8 +113,8 @@ test('A graph that cannot be rewired runs aligned, with the reason', async () =>
     mode: 'aligned',
     reason: expect.stringContaining('goes into the Neg /Odd'),
   });
-  const [promptEmbedding] = await model.textEncoder.encode(['']);
-  const row = { latent: new Float32Array(64), promptEmbedding, timestep: 3.5 };
+  const [{ hidden }] = await model.textEncoder.encode(['']);
+  const row = { latent: new Float32Array(64), promptEmbedding: hidden, timestep: 3.5 };
   expect((await model.unet.predict([row, row], { height: 4, width: 4 })).rows).toHaveLength(2);
 });
 
@@ -153,10 +157,36 @@ const broken: readonly [string, () => void, string | RegExp][] = [
     'another kind of model',
     () =>
       editJson('model_index.json', (json) => {
-        json._class_name = 'StableDiffusionXLPipeline';
+        json._class_name = 'StableDiffusion3Pipeline';
+        json.transformer = ['diffusers', 'SD3Transformer2DModel'];
+      }),
+    'StableDiffusion3Pipeline with a "transformer": it denoises with a transformer',
+  ],
+  [
+    'an SDXL refiner',
+    () =>
+      editJson('model_index.json', (json) => {
+        json._class_name = 'StableDiffusionXLImg2ImgPipeline';
+        json.text_encoder = [null, null];
         json.text_encoder_2 = ['transformers', 'CLIPTextModelWithProjection'];
       }),
-    'StableDiffusionXLPipeline with a "text_encoder_2"',
+    'an SDXL refiner: it improves pictures of the base model',
+  ],
+  [
+    'half of an SDXL model',
+    () =>
+      editJson('model_index.json', (json) => {
+        json.text_encoder_2 = ['transformers', 'CLIPTextModelWithProjection'];
+      }),
+    'has no text_encoder_2/model.onnx. Export the model again: optimum-cli export onnx',
+  ],
+  [
+    'a model for torch',
+    () => {
+      rmSync(join(folder, 'unet/model.onnx'));
+      writeFileSync(join(folder, 'unet/diffusion_pytorch_model.safetensors'), '');
+    },
+    'has no unet/model.onnx. It holds weights for torch; export it first: optimum-cli export onnx',
   ],
   [
     'a wrong field',
@@ -174,11 +204,7 @@ const broken: readonly [string, () => void, string | RegExp][] = [
       }),
     'has 4 along axis 1, but its config.json says 9',
   ],
-  [
-    'no graph',
-    () => rmSync(join(folder, 'vae_decoder/model.onnx')),
-    'vae_decoder/model.onnx is not a readable ONNX file',
-  ],
+  ['no graph', () => rmSync(join(folder, 'vae_decoder/model.onnx')), 'has no vae_decoder/model.onnx'],
   [
     'a truncated graph',
     () => {

@@ -1,11 +1,12 @@
 /** Opens a Stable Diffusion folder: tokenizer, text encoder, UNet, VAE and noise schedule, ready to run. */
 import { join } from 'node:path';
 import { LehrError } from '@lehr/shared';
+import type { Conditioning } from '../../diffusion/conditioning.ts';
 import type { SchedulerConfig } from '../../diffusion/scheduler-config.ts';
-import { TextEncoder } from '../../diffusion/text-encoder.ts';
+import type { PromptEncoder } from '../../diffusion/text-encoder.ts';
 import type { ClipTokenizer } from '../../diffusion/tokenizer.ts';
 import type { LatentSize, Unet } from '../../diffusion/unet.ts';
-import { openVae, type PictureSize, type Vae } from '../../diffusion/vae.ts';
+import { openVae, type PictureSize, type Vae, type VaeConfig } from '../../diffusion/vae.ts';
 import type {
   Batching,
   GraphReport,
@@ -15,9 +16,10 @@ import type {
 } from '../../runtime/runtime.ts';
 import { reportOf } from '../graph-report.ts';
 import { openWhole } from '../open-whole.ts';
-import { openClipTokenizer } from './clip-tokenizer.ts';
+import { checkGraphs } from './check-graphs.ts';
 import { type DiffusionConfig, readDiffusionConfig } from './diffusion-config.ts';
 import { loadUnet } from './load-unet.ts';
+import { openTextEncoders } from './open-text-encoders.ts';
 
 export interface DiffusionOptions extends LoadOptions {
   /** Memory for cached prompt embeddings. */
@@ -26,10 +28,12 @@ export interface DiffusionOptions extends LoadOptions {
 
 export interface DiffusionModel {
   readonly tokenizer: ClipTokenizer;
-  readonly textEncoder: TextEncoder;
+  readonly textEncoder: PromptEncoder;
   readonly unet: Unet;
   readonly vae: Vae;
   readonly schedulerConfig: SchedulerConfig;
+  /** What the UNet is told about a picture beside its prompt. */
+  readonly conditioning: Conditioning;
   /** Whether samples at any step can share UNet runs. */
   readonly batching: Batching;
   readonly graphs: readonly GraphReport[];
@@ -58,28 +62,16 @@ async function openParts(
   options: DiffusionOptions,
 ): Promise<Omit<DiffusionModel, 'close'>> {
   const config = await readDiffusionConfig(folder);
-  const maxTokens = config.textEncoder.max_position_embeddings ?? undefined;
-  const tokenizer = await openClipTokenizer(join(folder, 'tokenizer'), { maxTokens });
-
-  const textSession = await runtime.load({ path: join(folder, 'text_encoder/model.onnx') }, options);
-  const textEncoder = new TextEncoder(textSession, tokenizer, {
-    embeddingDim: config.textEncoder.hidden_size ?? undefined,
-    ...(options.embeddingCacheBytes === undefined ? {} : { cacheBytes: options.embeddingCacheBytes }),
-  });
-  await textEncoder.encode(['']);
+  const encoders = config.textEncoder2 ? ['text_encoder', 'text_encoder_2'] : ['text_encoder'];
+  await checkGraphs(folder, [...encoders, 'unet', 'vae_decoder']);
+  const { tokenizer, textEncoder, graphs } = await openTextEncoders(folder, config, runtime, options);
 
   const plan = { ...unetSizes(config), probe: probeSize(config), tokens: tokenizer.maxTokens };
   const loaded = await loadUnet(join(folder, 'unet/model.onnx'), plan, runtime, options);
   const { unet } = loaded;
 
   const vaeSession = await runtime.load({ path: join(folder, 'vae_decoder/model.onnx') }, options);
-  const { latent_channels: latentChannels, scaling_factor: scalingFactor, shift_factor } = config.vae;
-  const vaeConfig = {
-    latentChannels: latentChannels ?? undefined,
-    scalingFactor,
-    shiftFactor: shift_factor ?? 0,
-  };
-  const vae = await openVae(vaeSession, vaeConfig);
+  const vae = await openVae(vaeSession, vaeConfig(config));
 
   checkFit(folder, textEncoder, unet, vae);
   return {
@@ -88,23 +80,46 @@ async function openParts(
     unet,
     vae,
     schedulerConfig: config.scheduler,
+    conditioning: conditioningOf(config, unet),
     batching: unet.batching,
     unetProvider: loaded.session.provider,
     nativeSize: nativeSize(config, vae),
-    graphs: [
-      reportOf('text_encoder', textSession),
-      reportOf('unet', loaded.session),
-      reportOf('vae_decoder', vaeSession),
-    ],
+    graphs: [...graphs, reportOf('unet', loaded.session), reportOf('vae_decoder', vaeSession)],
   };
 }
 
-function unetSizes({ unet }: DiffusionConfig) {
+function unetSizes({ unet, textEncoder2 }: DiffusionConfig) {
   const width = unet.cross_attention_dim;
   return {
     latentChannels: unet.in_channels ?? undefined,
     // A list has one width per block; in Stable Diffusion they are all equal.
     embeddingDim: (Array.isArray(width) ? width[0] : width) ?? undefined,
+    conditions: {
+      text_embeds: textEncoder2?.projection_dim ?? undefined,
+      time_ids: TIME_IDS,
+      timestep_cond: unet.time_cond_proj_dim ?? undefined,
+    },
+  };
+}
+
+/** Three pairs: original size, crop, target size. */
+const TIME_IDS = 6;
+
+function conditioningOf({ unet: config, zeroesEmptyNegative }: DiffusionConfig, unet: Unet): Conditioning {
+  // A model that was distilled with guidance takes no second row, also where its export left out the scale.
+  const isDistilled = unet.conditions.has('timestep_cond') || Boolean(config.time_cond_proj_dim);
+  return { guidance: isDistilled ? 'embedded' : 'rows', lengths: unet.conditions, zeroesEmptyNegative };
+}
+
+/** The defaults of diffusers' AutoencoderKL and of SDXL, for folders written before the field existed. */
+const SCALING_FACTOR = { sd: 0.18215, sdxl: 0.13025 };
+
+function vaeConfig({ vae, textEncoder2 }: DiffusionConfig): VaeConfig {
+  return {
+    latentChannels: vae.latent_channels ?? undefined,
+    scalingFactor: vae.scaling_factor ?? SCALING_FACTOR[textEncoder2 ? 'sdxl' : 'sd'],
+    shiftFactor: vae.shift_factor ?? 0,
+    overflowsInHalf: vae.force_upcast ?? false,
   };
 }
 
@@ -126,13 +141,22 @@ function nativeSize({ unet }: DiffusionConfig, vae: Vae): PictureSize | undefine
 }
 
 /** Without this check, parts of different models in one folder would run and draw noise. */
-function checkFit(folder: string, textEncoder: TextEncoder, unet: Unet, vae: Vae): void {
+function checkFit(folder: string, textEncoder: PromptEncoder, unet: Unet, vae: Vae): void {
   if (textEncoder.embeddingDim !== unet.embeddingDim) {
     const widths = `${textEncoder.embeddingDim} wide, its unet takes ${unet.embeddingDim}`;
     throw new LehrError('model-unavailable', `The prompt embeddings of ${folder} are ${widths}.`);
   }
+  const pooledDim = unet.conditions.get('text_embeds');
+  if (pooledDim !== textEncoder.pooledDim) {
+    const widths = `${textEncoder.pooledDim ?? 'not there'}, its unet takes ${pooledDim ?? 'none'}`;
+    throw new LehrError('model-unavailable', `The pooled prompt embeddings of ${folder} are ${widths}.`);
+  }
   if (unet.latentChannels !== vae.latentChannels) {
     const channels = `${unet.latentChannels} channels, its vae_decoder takes ${vae.latentChannels}`;
-    throw new LehrError('model-unavailable', `The latents of ${folder} have ${channels}.`);
+    const hint =
+      unet.latentChannels > vae.latentChannels
+        ? ' A UNet for inpainting or editing needs a picture as input.'
+        : '';
+    throw new LehrError('model-unavailable', `The latents of ${folder} have ${channels}.${hint}`);
   }
 }

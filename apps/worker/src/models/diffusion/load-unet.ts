@@ -99,7 +99,7 @@ async function findProblem(unet: Unet, session: RuntimeSession, plan: UnetPlan):
 
 /** The latent size that the graph fixes, else the plan's. */
 function latentSize(session: RuntimeSession, { probe }: UnetPlan): LatentSize {
-  const [height, width] = session.inputs.find(({ name }) => name === 'sample')?.dims.slice(2) ?? [];
+  const [height, width] = session.inputs.find(({ dims }) => dims.length === 4)?.dims.slice(2) ?? [];
   return {
     height: typeof height === 'number' ? height : probe.height,
     width: typeof width === 'number' ? width : probe.width,

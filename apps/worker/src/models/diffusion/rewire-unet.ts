@@ -17,6 +17,8 @@ import {
   withFileSource,
   writeStoredModel,
 } from '@lehr/onnx-model';
+import { toLehrError } from '@lehr/shared';
+import { type UnetInputNames, unetInputNames } from '../../diffusion/unet-inputs.ts';
 
 export type Rewiring =
   /** The file already takes one timestep per row. */
@@ -54,8 +56,10 @@ function planRewiring({
   graph,
   initializers,
 }: StoredModel): PossibleRewiring | Exclude<Rewiring, { outcome: 'rewired' }> {
-  const batch = dimsOf(inputNamed(graph, 'sample'))?.[0];
-  const timestep = inputNamed(graph, 'timestep');
+  const names = inputNames(graph, initializers);
+  if ('reason' in names) return impossible(names.reason);
+  const batch = dimsOf(inputNamed(graph, names.sample))?.[0];
+  const timestep = inputNamed(graph, names.timestep);
   const timestepDims = dimsOf(timestep);
   if (!batch) return impossible('the graph has no input "sample" with a batch dimension');
   if (!timestep || !timestepDims) return impossible('the graph has no input "timestep" of known rank');
@@ -66,7 +70,7 @@ function planRewiring({
       ? { outcome: 'as-is' }
       : { outcome: 'possible', timestep, batch, lifts: [] };
   }
-  const found = findLifts(graph, initializers);
+  const found = findLifts(names.timestep, graph, initializers);
   return 'reason' in found
     ? impossible(found.reason)
     : { outcome: 'possible', timestep, batch, lifts: found.lifts };
@@ -82,7 +86,7 @@ function apply({ timestep, batch, lifts }: PossibleRewiring, graph: GraphProto):
     node.attribute = [];
   }
   // Recorded shapes that say [1] where there are rows now; ONNX Runtime infers them again.
-  const stale = reachedFrom(graph, 'timestep');
+  const stale = reachedFrom(graph, timestep.name ?? '');
   graph.valueInfo = graph.valueInfo?.filter(({ name }) => !stale.has(name ?? ''));
 }
 
@@ -90,6 +94,20 @@ const impossible = (reason: string): { outcome: 'impossible'; reason: string } =
   outcome: 'impossible',
   reason,
 });
+
+function inputNames(
+  graph: GraphProto,
+  initializers: readonly StoredTensor[],
+): UnetInputNames | { readonly reason: string } {
+  // Files of old opsets list their weights among the inputs.
+  const weights = new Set(initializers.map(({ tensor }) => tensor.name));
+  const inputs = (graph.input ?? []).filter(({ name }) => !weights.has(name));
+  try {
+    return unetInputNames(inputs.map((input) => ({ name: input.name ?? '', rank: dimsOf(input)?.length })));
+  } catch (error) {
+    return { reason: toLehrError(error, 'model-unavailable').message };
+  }
+}
 
 const inputNamed = (graph: GraphProto, name: string) => graph.input?.find((input) => input.name === name);
 const dimsOf = (input: ValueInfoProto | undefined) => input?.type?.tensorType?.shape?.dim;
@@ -99,10 +117,11 @@ const sameDimension = (a: Dimension, b: Dimension): boolean =>
 
 /** Follows the scalar through nodes that keep its shape to the nodes that turn it into [1]. */
 function findLifts(
+  timestep: string,
   graph: GraphProto,
   initializers: readonly StoredTensor[],
 ): { readonly lifts: readonly NodeProto[] } | { readonly reason: string } {
-  const scalars = ['timestep'];
+  const scalars = [timestep];
   const lifts: NodeProto[] = [];
   for (let i = 0; i < scalars.length; i += 1) {
     const scalar = scalars[i];

@@ -1,0 +1,126 @@
+/**
+ * The pipelines of test/real/diffusion: real exports with few channels and random weights, and what diffusers draws with them
+ * in torch. Their graphs are compressed, so a fixture is unpacked into a temporary folder first.
+ */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import sharp from 'sharp';
+import { LaneSample } from '../../apps/worker/src/engine/diffusion/lane-sample.ts';
+import type { DiffusionSample, SampleId } from '../../apps/worker/src/engine/protocol.ts';
+import type { DiffusionModel } from '../../apps/worker/src/models/diffusion/diffusion-folder.ts';
+import type { SamplerName } from '../../packages/shared/src/index.ts';
+
+const FIXTURES = new URL('../real/diffusion/fixtures/', import.meta.url).pathname;
+
+/** Two numbers, height or top first, as in diffusers. */
+type Pair = readonly [number, number];
+
+export interface DiffusersCase {
+  readonly name: string;
+  readonly prompt: string;
+  /** Null where diffusers was called without one. */
+  readonly negative_prompt: string | null;
+  readonly sampler: SamplerName;
+  readonly steps: number;
+  readonly guidance: number;
+  readonly seed: number;
+  readonly width: number;
+  readonly height: number;
+  readonly original_size?: Pair;
+  readonly crops_coords_top_left?: Pair;
+  readonly target_size?: Pair;
+}
+
+export interface ExpectedPicture {
+  /** The final latent of diffusers, scaled as the UNet has it. */
+  readonly latent: Float32Array;
+  /** RGB, 8 bits. */
+  readonly pixels: Uint8Array;
+}
+
+/** Unpacks a fixture into a folder, on top of the one that it is based on. */
+export function unpackFixture(name: string, folder: string): void {
+  const { base } = readCases(name);
+  if (base) unpackFixture(base, folder);
+  const source = join(FIXTURES, name);
+  for (const file of readdirSync(source, { recursive: true, withFileTypes: true })) {
+    if (!file.isFile()) continue;
+    const path = join(file.parentPath, file.name);
+    const target = join(folder, relative(source, path));
+    mkdirSync(dirname(target), { recursive: true });
+    const bytes = readFileSync(path);
+    if (target.endsWith('.gz')) writeFileSync(target.slice(0, -'.gz'.length), gunzipSync(bytes));
+    else writeFileSync(target, bytes);
+  }
+}
+
+interface CasesFile {
+  readonly base: string | null;
+  readonly cases: readonly DiffusersCase[];
+}
+
+function readCases(name: string): CasesFile {
+  return JSON.parse(readFileSync(join(FIXTURES, name, 'cases.json'), 'utf8'));
+}
+
+export const casesOf = (name: string): readonly DiffusersCase[] => readCases(name).cases;
+
+export async function expectedPicture(name: string, { name: each }: DiffusersCase): Promise<ExpectedPicture> {
+  const path = join(FIXTURES, name, 'expected', each);
+  const bytes = new Uint8Array(readFileSync(`${path}.latent.f32`));
+  const pixels = new Uint8Array(await sharp(`${path}.png`).removeAlpha().raw().toBuffer());
+  return { latent: new Float32Array(bytes.buffer), pixels };
+}
+
+/** A sample of a case, ready for its first step. */
+export async function sampleOf(model: DiffusionModel, each: DiffusersCase): Promise<LaneSample> {
+  const request: DiffusionSample = {
+    ...each,
+    id: each.name as SampleId,
+    task: 'diffusion',
+    model: 'fixture@1',
+    lane: 'fixture',
+    negativePrompt: each.negative_prompt ?? '',
+    originalSize: each.original_size,
+    cropsTopLeft: each.crops_coords_top_left,
+    targetSize: each.target_size,
+    maxBatchMates: Number.MAX_SAFE_INTEGER,
+  };
+  const { height, width } = latentSize(model, each);
+  const length = model.unet.latentChannels * height * width;
+  const sample = new LaneSample(request, model.schedulerConfig, length, 0, model.conditioning);
+  sample.setEmbeddings(await model.textEncoder.encode(sample.prompts));
+  return sample;
+}
+
+/** Makes all steps of samples of one size, in shared runs of the UNet. */
+export async function denoise(model: DiffusionModel, samples: readonly LaneSample[]): Promise<void> {
+  for (let left = [...samples]; left.length > 0; left = left.filter(({ callsLeft }) => callsLeft > 0)) {
+    const rows = left.map((sample) => sample.nextRows());
+    const predictions = await model.unet.predict(rows.flat(), latentSize(model, left[0].request));
+    let at = 0;
+    for (const [i, sample] of left.entries()) {
+      sample.advance(predictions.rows.slice(at, at + rows[i].length), left.length);
+      at += rows[i].length;
+    }
+  }
+}
+
+const latentSize = ({ vae }: DiffusionModel, { width, height }: { width: number; height: number }) => ({
+  width: width / vae.scaleFactor,
+  height: height / vae.scaleFactor,
+});
+
+/** The length of the difference of two vectors, relative to the length of the second. */
+export function relativeDistance(values: Float32Array, expected: Float32Array): number {
+  if (values.length !== expected.length)
+    throw new Error(`${values.length} values, wanted ${expected.length}`);
+  let difference = 0;
+  let length = 0;
+  for (const [i, value] of expected.entries()) {
+    difference += (values[i] - value) ** 2;
+    length += value ** 2;
+  }
+  return Math.sqrt(difference / length);
+}

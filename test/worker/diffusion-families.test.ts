@@ -1,0 +1,78 @@
+/**
+ * The diffusion families, from exports that Optimum made, against diffusers in torch: the fixtures of test/real/diffusion. All
+ * cases of a fixture share UNet runs, although their samplers, steps and guidance differ, and each must still end as in torch.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { LaneSample } from '../../apps/worker/src/engine/diffusion/lane-sample.ts';
+import { readDiffusionConfig } from '../../apps/worker/src/models/diffusion/diffusion-config.ts';
+import {
+  type DiffusionModel,
+  openDiffusionModel,
+} from '../../apps/worker/src/models/diffusion/diffusion-folder.ts';
+import { onnxRuntime } from '../../apps/worker/src/runtime/onnx.ts';
+import {
+  casesOf,
+  denoise,
+  expectedPicture,
+  relativeDistance,
+  sampleOf,
+  unpackFixture,
+} from '../support/diffusion-fixtures.ts';
+
+/** Fixtures with graphs, and those that differ from them in their configs alone. */
+const FIXTURES = [['sd15'], ['sd21', 'sd-turbo'], ['lcm'], ['sdxl', 'sdxl-turbo'], ['sdxl-lcm']];
+
+/** The graph of SDXL has 13,000 nodes, which take 8 s of CPU time to load; the machine may be busy. */
+const OPENING_MS = 400_000;
+
+describe.each(FIXTURES)('%s', (base, ...derived) => {
+  let folder: string;
+  let opened: DiffusionModel;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'lehr-fixture-'));
+    unpackFixture(base, folder);
+    opened = await openDiffusionModel(folder, onnxRuntime, { providers: ['cpu'], threads: 1 });
+  }, OPENING_MS);
+  afterAll(async () => {
+    await opened?.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  test('The rows of its UNet can be at different timesteps', () => {
+    expect(opened.batching).toEqual({ mode: 'rows' });
+  });
+
+  describe.each([base, ...derived])('%s', (name) => {
+    const cases = casesOf(name);
+    let model: DiffusionModel;
+    let together: readonly LaneSample[];
+    beforeAll(async () => {
+      // The graphs are those of the base, which is open: opening them again would take most of the time.
+      unpackFixture(name, folder);
+      model = { ...opened, schedulerConfig: (await readDiffusionConfig(folder)).scheduler };
+      together = await Promise.all(cases.map((each) => sampleOf(model, each)));
+      await denoise(model, together);
+    }, OPENING_MS);
+
+    test.each(cases.map((each, index) => ({ ...each, index })))(
+      'The picture $name has the final latent and the pixels of torch, drawn in a batch with the others',
+      async ({ index }) => {
+        const each = cases[index];
+        const expected = await expectedPicture(name, each);
+        expect(relativeDistance(together[index].latent, expected.latent)).toBeLessThanOrEqual(1e-3);
+        const pixels = await model.vae.decode(together[index].latent, each);
+        const differences = expected.pixels.map((value, i) => Math.abs(value - pixels[i]));
+        expect(Math.max(...differences)).toBeLessThanOrEqual(2);
+      },
+    );
+
+    test('A picture that is drawn alone equals the one from the batch', async () => {
+      const alone = await sampleOf(model, cases[0]);
+      await denoise(model, [alone]);
+      expect(relativeDistance(together[0].latent, alone.latent)).toBeLessThanOrEqual(1e-5);
+    });
+  });
+});
