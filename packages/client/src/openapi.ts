@@ -689,12 +689,27 @@ export interface components {
             readonly height?: number | undefined;
             /** @description Denoising steps. */
             readonly steps?: number | undefined;
-            /** @description Classifier-free guidance scale; at 1 or below the negative prompt is not run. */
+            /** @description Classifier-free guidance scale; at 1 or below the negative prompt is not run. An LCM takes it without a negative prompt. */
             readonly guidance?: number | undefined;
             /** @description Seed of the first picture; picture i uses seed + i. Chosen at random when absent. */
             readonly seed?: number | undefined;
             /** @enum {string} */
             readonly sampler?: ("ddim" | "euler" | "euler_a" | "dpmpp_2m" | "dpmpp_2m_karras" | "dpmpp_2m_sde_karras" | "lcm" | "pndm" | "unipc") | undefined;
+            /** @description SDXL only: height and width that the picture is said to have had before it was scaled. Small values make it blurred. Default: its own. */
+            readonly original_size?: readonly [
+                number,
+                number
+            ] | undefined;
+            /** @description SDXL only: where the picture is said to be cropped from, top and left. Default: [0, 0], a centred object. */
+            readonly crops_coords_top_left?: readonly [
+                number,
+                number
+            ] | undefined;
+            /** @description SDXL only: height and width that the picture is said to have. Default: its own. */
+            readonly target_size?: readonly [
+                number,
+                number
+            ] | undefined;
             /** @description How many pictures, each with its own seed. */
             readonly n?: number | undefined;
             /** @enum {string} */
@@ -742,12 +757,27 @@ export interface components {
             readonly height?: number | undefined;
             /** @description Denoising steps. */
             readonly steps?: number | undefined;
-            /** @description Classifier-free guidance scale; at 1 or below the negative prompt is not run. */
+            /** @description Classifier-free guidance scale; at 1 or below the negative prompt is not run. An LCM takes it without a negative prompt. */
             readonly guidance?: number | undefined;
             /** @description Seed of the first picture; picture i uses seed + i. Chosen at random when absent. */
             readonly seed?: number | undefined;
             /** @enum {string} */
             readonly sampler?: ("ddim" | "euler" | "euler_a" | "dpmpp_2m" | "dpmpp_2m_karras" | "dpmpp_2m_sde_karras" | "lcm" | "pndm" | "unipc") | undefined;
+            /** @description SDXL only: height and width that the picture is said to have had before it was scaled. Small values make it blurred. Default: its own. */
+            readonly original_size?: readonly [
+                number,
+                number
+            ] | undefined;
+            /** @description SDXL only: where the picture is said to be cropped from, top and left. Default: [0, 0], a centred object. */
+            readonly crops_coords_top_left?: readonly [
+                number,
+                number
+            ] | undefined;
+            /** @description SDXL only: height and width that the picture is said to have. Default: its own. */
+            readonly target_size?: readonly [
+                number,
+                number
+            ] | undefined;
             /** @description How many pictures, each with its own seed. */
             readonly n?: number | undefined;
             /** @enum {string} */
@@ -889,6 +919,11 @@ export interface components {
             }[];
             /** @enum {string} */
             readonly task: "text-to-image";
+            /**
+             * @description Stable Diffusion 1.x and 2.x, XL, and their Turbo and LCM forms, which draw in a few steps.
+             * @enum {string}
+             */
+            readonly family: "sd" | "sd-turbo" | "lcm" | "sdxl" | "sdxl-turbo" | "sdxl-lcm";
             readonly defaults: {
                 readonly width: number;
                 readonly height: number;

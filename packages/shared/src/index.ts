@@ -2,6 +2,7 @@ export { type Clock, systemClock } from './clock.ts';
 export { ConfigError } from './config/config-error.ts';
 export { ENV, envSchema, OTHER_VARIABLES } from './config/env.ts';
 export { readConfig } from './config/read-config.ts';
+export { readFamily } from './config/read-family.ts';
 export { type ModelsFile, readSettings, type Settings, storeFaults } from './config/settings.ts';
 export * from './contracts/api-key.ts';
 export * from './contracts/audit.ts';
@@ -16,6 +17,12 @@ export * from './contracts/text-to-image.ts';
 export * from './contracts/webhook-request.ts';
 export * from './contracts/webhooks.ts';
 export * from './contracts/workflow.ts';
+export {
+  DIFFUSION_FAMILIES,
+  type DiffusionFamily,
+  detectFamily,
+  FAMILY_TRAITS,
+} from './diffusion-family.ts';
 export {
   ERROR_CODES,
   type ErrorCode,

@@ -4,7 +4,18 @@
  */
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { SAMPLER_NAMES, SamplerNameSchema } from './contracts/text-to-image.ts';
+import {
+  type GuidanceKind,
+  SAMPLER_NAMES,
+  type SamplerName,
+  SamplerNameSchema,
+} from './contracts/text-to-image.ts';
+import {
+  type DetectedFamily,
+  DIFFUSION_FAMILIES,
+  type DiffusionFamily,
+  FAMILY_TRAITS,
+} from './diffusion-family.ts';
 import { LehrError } from './errors.ts';
 import { type ModelRef, SLUG } from './group.ts';
 import { parseSource, VARIANT } from './model-cache/source.ts';
@@ -52,6 +63,9 @@ const shape = {
 const DiffusionModelSchema = z.strictObject({
   ...shape,
   task: z.literal('diffusion'),
+  /** Read from the folder when absent. */
+  family: z.enum(DIFFUSION_FAMILIES).optional(),
+  /** Those of the family when absent. */
   defaults: z
     .strictObject({
       width: z.int().positive(),
@@ -60,7 +74,8 @@ const DiffusionModelSchema = z.strictObject({
       guidance: z.number().nonnegative(),
       sampler: SamplerNameSchema,
     })
-    .prefault({ width: 512, height: 512, steps: 20, guidance: 7.5, sampler: 'euler' }),
+    .partial()
+    .prefault({}),
   limits: z
     .strictObject({
       min_size: z.int().positive(),
@@ -74,22 +89,8 @@ const DiffusionModelSchema = z.strictObject({
       max_work: z.number().positive(),
     })
     .partial()
-    .transform((limits) => ({
-      min_size: 64,
-      max_size: 1024,
-      size_step: 8,
-      max_pixels: 1024 * 1024,
-      max_steps: 100,
-      max_samples: 8,
-      ...limits,
-    }))
-    // Two of the largest pictures with the most steps, or eight of a quarter of their size.
-    .transform((limits) => ({ max_work: 2 * limits.max_pixels * limits.max_steps, ...limits }))
     .prefault({}),
-  samplers: z
-    .array(SamplerNameSchema)
-    .min(1)
-    .default([...SAMPLER_NAMES]),
+  samplers: z.array(SamplerNameSchema).min(1).optional(),
 });
 
 const WhisperModelSchema = z.strictObject({
@@ -121,7 +122,14 @@ const RegistrySchema = z
     }
   });
 
-export type DiffusionModelEntry = z.output<typeof DiffusionModelSchema>;
+type DiffusionModelText = z.output<typeof DiffusionModelSchema>;
+export interface DiffusionModelEntry extends Omit<DiffusionModelText, 'defaults' | 'limits'> {
+  readonly family: DiffusionFamily;
+  readonly guidance: GuidanceKind;
+  readonly defaults: Required<DiffusionModelText['defaults']>;
+  readonly limits: Required<DiffusionModelText['limits']>;
+  readonly samplers: SamplerName[];
+}
 export type WhisperModelEntry = z.output<typeof WhisperModelSchema>;
 export type ModelEntry = DiffusionModelEntry | WhisperModelEntry;
 type ModelOf<Task extends ModelEntry['task']> = Extract<ModelEntry, { task: Task }>;
@@ -165,8 +173,14 @@ export class Registry {
   }
 }
 
-/** Parses the text of models.yaml. Throws `invalid-request` with every fault and its place. */
-export function parseRegistry(text: string): Registry {
+/** What the folder of a version says of its family; undefined when it is not there. */
+export type ReadFamily = (path: string) => DetectedFamily | undefined;
+
+/**
+ * Parses the text of models.yaml. What it does not say of a diffusion model comes from the family of its first version. Throws
+ * `invalid-request` with every fault and its place.
+ */
+export function parseRegistry(text: string, readFamily: ReadFamily = () => undefined): Registry {
   let document: unknown;
   try {
     document = parse(text);
@@ -176,13 +190,50 @@ export function parseRegistry(text: string): Registry {
     });
   }
   const parsed = RegistrySchema.safeParse(document);
-  if (parsed.success) return new Registry(parsed.data.models);
+  if (parsed.success) {
+    const { models } = parsed.data;
+    return new Registry(
+      models.map((model) => (model.task === 'diffusion' ? complete(model, readFamily) : model)),
+    );
+  }
   const faults = parsed.error.issues.map(
     (issue) => `  - ${issue.path.join('.') || 'the file'}: ${issue.message}`,
   );
   throw new LehrError('invalid-request', `models.yaml is not usable:\n${faults.join('\n')}`, {
     cause: parsed.error,
   });
+}
+
+function complete(model: DiffusionModelText, readFamily: ReadFamily): DiffusionModelEntry {
+  const { path } = model.versions[0];
+  const detected = path === undefined ? undefined : readFamily(path);
+  const family = model.family ?? detected?.family ?? 'sd';
+  const traits = FAMILY_TRAITS[family];
+  const isAsDetected = detected?.family === family;
+  const guidance = isAsDetected ? detected.guidance : traits.guidance;
+  const side = isAsDetected && detected.side ? { width: detected.side, height: detected.side } : {};
+  const samplers = model.samplers ?? traits.samplers ?? SAMPLER_NAMES;
+  const sampler = samplers.includes(traits.defaults.sampler) ? traits.defaults.sampler : samplers[0];
+  // An LCM that takes no guidance scale, such as a merged LoRA, was distilled with it.
+  const isUnguided = traits.guidance === 'embedded' && guidance === 'rows';
+  const limits = {
+    min_size: 64,
+    max_size: traits.maxSide,
+    size_step: 8,
+    max_pixels: 1024 * 1024,
+    max_steps: traits.maxSteps,
+    max_samples: 8,
+    ...model.limits,
+  };
+  return {
+    ...model,
+    family,
+    guidance,
+    samplers: [...samplers],
+    defaults: { ...traits.defaults, ...side, sampler, ...(isUnguided && { guidance: 1 }), ...model.defaults },
+    // Two of the largest pictures with the most steps, or eight of a quarter of their size.
+    limits: { max_work: 2 * limits.max_pixels * limits.max_steps, ...limits },
+  };
 }
 
 function pickByWeight(versions: readonly ModelVersion[], fraction: number): ModelVersion {

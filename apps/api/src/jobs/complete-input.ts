@@ -2,8 +2,10 @@
 import { randomInt } from 'node:crypto';
 import {
   type DiffusionModelEntry,
+  FAMILY_TRAITS,
   type FieldProblem,
   MAX_SEED,
+  SIZE_FIELDS,
   type TextToImageInput,
   type TextToImageRequest,
 } from '@lehr/shared';
@@ -24,11 +26,31 @@ export function completeInput(request: TextToImageRequest, model: DiffusionModel
     n: request.n ?? 1,
     output_format: request.output_format ?? 'png',
     embed_prompt: request.embed_prompt ?? false,
+    ...sizesOf(request),
   };
-  let problems = [...sizeProblems(input, model), ...runProblems(input, model)];
+  let problems = [
+    ...sizeProblems(input, model),
+    ...runProblems(input, model),
+    ...conditionProblems(input, model),
+  ];
   if (problems.length === 0) problems = workProblems(input, model);
   if (problems.length > 0) throw refusal('invalid-input', problems);
   return input;
+}
+
+/** Stored only where the caller gave them: a worker of an older version refuses fields that it does not know. */
+const sizesOf = ({ original_size, crops_coords_top_left, target_size }: TextToImageRequest) => ({
+  ...(original_size && { original_size }),
+  ...(crops_coords_top_left && { crops_coords_top_left }),
+  ...(target_size && { target_size }),
+});
+
+function conditionProblems(input: TextToImageInput, { name, family }: DiffusionModelEntry): FieldProblem[] {
+  if (FAMILY_TRAITS[family].takesSizes) return [];
+  return SIZE_FIELDS.filter((field) => input[field]).map((field) => ({
+    pointer: `/input/${field}`,
+    detail: `is for SDXL models, and ${name} is of the family ${family}`,
+  }));
 }
 
 /** The seventh decimal is invisible in a picture, and names of aligned groups cannot hold 1e-7. */

@@ -12,6 +12,6 @@ export function presentModel(entry: ModelEntry, created: number): Model {
     versions: entry.versions.map(({ version, weight }) => ({ version, weight })),
   };
   if (entry.task === 'whisper') return { ...model, task: 'speech-to-text', limits: entry.limits };
-  const { defaults, limits, samplers } = entry;
-  return { ...model, task: 'text-to-image', defaults, limits, samplers };
+  const { family, defaults, limits, samplers } = entry;
+  return { ...model, task: 'text-to-image', family, defaults, limits, samplers };
 }

@@ -59,3 +59,11 @@ test('Without measurements the price is that of a T4: 61.9 ms for one row at 512
 test('The least price is 1 ms', () => {
   expect(priceOf({ ...input, steps: 1 }, group, fleet(['diffusion.sd@1.512x512', 1e6]))).toBe(1);
 });
+
+test('A model that takes the guidance scale as an input has one row, and SDXL costs more per pixel until it is measured', () => {
+  const sd = priceOf(input, group, [], { family: 'sd', guidance: 'rows' });
+  expect(priceOf(input, group, [], { family: 'lcm', guidance: 'embedded' })).toBe(Math.round(sd / 2));
+  expect(priceOf(input, group, [], { family: 'sdxl', guidance: 'rows' }) / sd).toBeCloseTo(2.1, 2);
+  const measured = fleet(['diffusion.sd@1.512x512', 10]);
+  expect(priceOf(input, group, measured, { family: 'sdxl', guidance: 'rows' })).toBe(4000);
+});

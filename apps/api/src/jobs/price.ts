@@ -4,7 +4,10 @@
  */
 import {
   type DiffusionGroup,
+  type DiffusionModelEntry,
+  FAMILY_TRAITS,
   formatModelRef,
+  type GuidanceKind,
   groupQueueName,
   rowsPerSample,
   speechCostMs,
@@ -16,27 +19,35 @@ import { fleetIndex } from '../fleet/fleet-index.ts';
 /** Pixels times row-steps per second before the first measurement: a T4 with SD 1.5 in fp16 takes 61.9 ms per row at 512x512. */
 export const DEFAULT_PIXEL_STEPS_PER_S = (512 * 512) / 0.0619;
 
-export const rowStepsOf = (input: Pick<TextToImageInput, 'n' | 'guidance' | 'steps'>): number =>
-  input.n * rowsPerSample(input.guidance) * input.steps;
+export const rowStepsOf = (
+  input: Pick<TextToImageInput, 'n' | 'guidance' | 'steps'>,
+  guidance: GuidanceKind = 'rows',
+): number => input.n * rowsPerSample(input.guidance, guidance) * input.steps;
 
 /** Estimated engine ms of the job, at least 1. */
 export function priceOf(
   input: TextToImageInput,
   group: DiffusionGroup,
   fleet: readonly WorkerStatus[],
+  model?: Pick<DiffusionModelEntry, 'family' | 'guidance'>,
 ): number {
-  return Math.max(1, Math.round((rowStepsOf(input) / rowStepsPerSecond(group, fleet)) * 1000));
+  const rate = rowStepsPerSecond(group, fleet, model && FAMILY_TRAITS[model.family].costPerPixel);
+  return Math.max(1, Math.round((rowStepsOf(input, model?.guidance) / rate) * 1000));
 }
 
 /**
  * Row-steps per second of one worker on this group: the mean of the fleet's measurements; without any, those of other sizes of
- * the same model in proportion to their pixels; without those, the default.
+ * the same model in proportion to their pixels; without those, the default for its family.
  */
-export function rowStepsPerSecond(group: DiffusionGroup, fleet: readonly WorkerStatus[]): number {
+export function rowStepsPerSecond(
+  group: DiffusionGroup,
+  fleet: readonly WorkerStatus[],
+  costPerPixel = 1,
+): number {
   const index = fleetIndex(fleet);
   const own = index.speed(groupQueueName(group));
   if (own !== undefined) return own;
-  const rate = index.pixelSpeed(formatModelRef(group.model)) ?? DEFAULT_PIXEL_STEPS_PER_S;
+  const rate = index.pixelSpeed(formatModelRef(group.model)) ?? DEFAULT_PIXEL_STEPS_PER_S / costPerPixel;
   return rate / (group.width * group.height);
 }
 

@@ -3,6 +3,7 @@ import {
   newJobId,
   parseGroupQueueName,
   parseRegistry,
+  type TextToImageRequest,
   type WorkerStatus,
 } from '@lehr/shared';
 import { expect, test } from 'vitest';
@@ -52,3 +53,45 @@ test.each([1e-320, 1e-7, 1 / 3, 7.5, 50])(
     expect(parseGroupQueueName(groupQueueName(group))).toEqual(group);
   },
 );
+
+const entryOf = (family: string) =>
+  parseRegistry(
+    `models: [{ name: m, task: diffusion, family: ${family}, versions: [{ version: "1", path: m }] }]`,
+  ).resolve('diffusion', 'm', 0).model;
+
+test('SDXL takes the sizes of a picture, and they are stored only where the caller gave them', () => {
+  const request: TextToImageRequest = {
+    prompt: 'x',
+    original_size: [512, 768],
+    crops_coords_top_left: [0, 64],
+  };
+  const input = completeInput(request, entryOf('sdxl'));
+  expect(input).toMatchObject(request);
+  expect(input).not.toHaveProperty('target_size');
+});
+
+test('Another family refuses the sizes of a picture, and names each field', () => {
+  const request: TextToImageRequest = { prompt: 'x', target_size: [512, 512] };
+  expect(() => completeInput(request, entryOf('sd-turbo'))).toThrow(
+    expect.objectContaining({
+      code: 'invalid-input',
+      problems: [
+        { pointer: '/input/target_size', detail: 'is for SDXL models, and m is of the family sd-turbo' },
+      ],
+    }),
+  );
+});
+
+test('A distilled model draws with the few steps and the sampler of its family', () => {
+  expect(completeInput({ prompt: 'x' }, entryOf('sdxl-turbo'))).toMatchObject({
+    width: 512,
+    steps: 1,
+    guidance: 0,
+    sampler: 'euler_a',
+  });
+  expect(() => completeInput({ prompt: 'x', sampler: 'euler' }, entryOf('lcm'))).toThrow(
+    expect.objectContaining({
+      problems: [{ pointer: '/input/sampler', detail: 'is euler, must be one of: lcm' }],
+    }),
+  );
+});

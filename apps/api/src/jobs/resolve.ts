@@ -80,7 +80,7 @@ function resolvePicture(
     type: 'text-to-image',
     model: formatModelRef(ref),
     queue: groupQueueName(group),
-    cost: priceOf(input, group, fleet),
+    cost: priceOf(input, group, fleet, model),
     input,
   };
 }

@@ -10,6 +10,7 @@ import {
   objectsFolder,
   parseRegistry,
   readConfig,
+  readFamily,
   storeFaults,
   type Task,
 } from '@lehr/shared';
@@ -117,7 +118,9 @@ async function* modelChecks(
     cache: resolve(env.LEHR_MODEL_CACHE ?? modelCacheFolder(env.LEHR_HOME)),
   };
   try {
-    const registry = parseRegistry(await readFile(file, 'utf8'));
+    const registry = parseRegistry(await readFile(file, 'utf8'), (path) =>
+      readFamily(join(dirname(file), path)),
+    );
     const servesSpeech = tasks.includes('whisper') && registry.models.some(({ task }) => task === 'whisper');
     if (servesSpeech) yield await checkAudio();
     if (!skipModels) yield* checkModels(registry, places, tasks, choice);

@@ -1,36 +1,21 @@
-/** The fields of a new diffusion model in models.yaml that follow from its configs. */
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { z } from 'zod';
+/** The fields of a new diffusion model in models.yaml that follow from its configs: an API may run where its folder is not. */
+import { FAMILY_TRAITS, readFamily } from '@lehr/shared';
 
-const UnetSchema = z.looseObject({ sample_size: z.int().positive() });
-const VaeSchema = z.looseObject({ block_out_channels: z.array(z.number()).min(1) });
-
-/** Of the registry; a model of this size needs no entry. */
-const USUAL_SIZE = 512;
-const USUAL_MAX_SIZE = 1024;
-const USUAL = { steps: 20, guidance: 7.5, sampler: 'euler' };
-/** The halvings of Stable Diffusion's VAE. */
-const USUAL_BLOCKS = 4;
-
-/** The size that the model was trained at, as its default; nothing when it is the usual one or is not known. */
-export async function nativeDefaults(folder: string): Promise<Record<string, unknown>> {
-  const unet = UnetSchema.safeParse(await readJson(join(folder, 'unet/config.json')));
-  if (!unet.success) return {};
-  const vae = VaeSchema.safeParse(await readJson(join(folder, 'vae_decoder/config.json')));
-  const blocks = vae.success ? vae.data.block_out_channels.length : USUAL_BLOCKS;
-  const size = unet.data.sample_size * 2 ** (blocks - 1);
-  if (size === USUAL_SIZE) return {};
-  return {
-    defaults: { width: size, height: size, ...USUAL },
-    ...(size > USUAL_MAX_SIZE && { limits: { max_size: size, max_pixels: size * size } }),
+/** The family, and what of this model differs from its family's defaults. */
+export function nativeDefaults(folder: string): Record<string, unknown> {
+  const detected = readFamily(folder);
+  if (!detected) return {};
+  const { family, guidance, side } = detected;
+  const traits = FAMILY_TRAITS[family];
+  const defaults = {
+    ...(side !== undefined && side !== traits.defaults.width && { width: side, height: side }),
+    // An LCM that takes no guidance scale, such as a merged LoRA, was distilled with it.
+    ...(guidance === 'rows' && traits.guidance === 'embedded' && { guidance: 1 }),
   };
-}
-
-async function readJson(path: string): Promise<unknown> {
-  try {
-    return JSON.parse(await readFile(path, 'utf8'));
-  } catch {
-    return undefined;
-  }
+  return {
+    family,
+    ...(Object.keys(defaults).length > 0 && { defaults }),
+    ...(side !== undefined &&
+      side > traits.maxSide && { limits: { max_size: side, max_pixels: side * side } }),
+  };
 }

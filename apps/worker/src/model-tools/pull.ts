@@ -39,7 +39,7 @@ export async function pull(
   const fields: SourceFields = { ...sourceFields(source), ...(variant !== undefined && { variant }) };
   const ref = chooseRef(request.as ?? sourceName(source), fields, await readModelsFile(settings));
   const { folder, manifest, isNew } = await fetchModel(fields, { ...cache, signal, onEvent: report });
-  const model = manifest.task === 'diffusion' ? await nativeDefaults(folder) : {};
+  const model = manifest.task === 'diffusion' ? nativeDefaults(folder) : {};
   await mkdir(dirname(settings.modelsFile), { recursive: true });
   await changeModelsFile(settings, (text) =>
     withVersion(text, { ref, task: manifest.task, ...fields, model }),

@@ -1,5 +1,11 @@
 /** Makes the run of a claimed job, by the type of the job. */
-import { LehrError, type Registry, SpeechToTextInputSchema, TextToImageInputSchema } from '@lehr/shared';
+import {
+  type GuidanceKind,
+  LehrError,
+  type Registry,
+  SpeechToTextInputSchema,
+  TextToImageInputSchema,
+} from '@lehr/shared';
 import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord } from '@lehr/shared/records';
 import type { z } from 'zod';
@@ -12,7 +18,7 @@ import { type PictureParts, PictureRun } from './picture-run.ts';
 import { SpeechRun } from './speech-run.ts';
 import type { TextPart } from './transcript-builder.ts';
 
-export interface RunParts extends PictureParts {
+export interface RunParts extends Omit<PictureParts, 'guidance'> {
   readonly audio: AudioProcessor;
   readonly fetchAudio: FetchAudio;
   readonly chargeAudio: ChargeAudio;
@@ -30,7 +36,8 @@ export interface RunParts extends PictureParts {
 export function newRun(claim: Claim, record: JobRecord, claimedAt: number, parts: RunParts): JobRun {
   if (record.type === 'text-to-image') {
     const input = inputOf(record, TextToImageInputSchema);
-    return new PictureRun(claim, record, claimedAt, input, parts);
+    const guidance = guidanceOf(parts.registry, record.model);
+    return new PictureRun(claim, record, claimedAt, input, { ...parts, guidance });
   }
   if (record.type === 'speech-to-text') {
     const input = inputOf(record, SpeechToTextInputSchema);
@@ -53,6 +60,12 @@ function inputOf<Schema extends z.ZodType>(record: JobRecord, schema: Schema): z
     problems: [{ pointer: `/input/${issue.path.join('/')}`, detail: issue.message }],
     cause: parsed.error,
   });
+}
+
+function guidanceOf(registry: Registry, ref: string): GuidanceKind {
+  const [name, version] = ref.split('@');
+  const model = registry.find({ name, version })?.model;
+  return model?.task === 'diffusion' ? model.guidance : 'rows';
 }
 
 function maxAudioS(registry: Registry, ref: string): number {

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import {
   type Clock,
+  type GuidanceKind,
   type JobMetrics,
   type Progress,
   rowsPerSample,
@@ -30,6 +31,8 @@ interface PictureSample extends SampleRun {
 export interface PictureParts {
   readonly store: OutputStore;
   readonly clock: Clock;
+  /** How its model takes the guidance scale. */
+  readonly guidance: GuidanceKind;
   /** Reads the checkpoints of a job, by the index of the picture. */
   readonly readCheckpoints: (record: JobRecord) => Promise<ReadonlyMap<number, Uint8Array>>;
 }
@@ -55,7 +58,7 @@ export class PictureRun extends JobRun {
     this.#readCheckpoints = parts.readCheckpoints;
     this.samples = Array.from({ length: input.n }, (_, index) => ({
       request: sampleOf(record, input, index),
-      rows: rowsPerSample(input.guidance),
+      rows: rowsPerSample(input.guidance, parts.guidance),
       submittedAt: claimedAt,
       step: 0,
       inEngine: false,
@@ -152,6 +155,9 @@ const sampleOf = (record: JobRecord, input: TextToImageInput, index: number): Di
   guidance: input.guidance,
   seed: seedOfSample(input.seed, index),
   sampler: input.sampler,
+  originalSize: input.original_size,
+  cropsTopLeft: input.crops_coords_top_left,
+  targetSize: input.target_size,
   maxBatchMates: Number.MAX_SAFE_INTEGER,
   // A picture that is done need not be computed again for the others.
   ...(input.n > 1 && { checkpointAtEnd: true }),

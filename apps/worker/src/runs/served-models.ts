@@ -36,7 +36,7 @@ export class ServedModels implements LaneDefaults {
     const group = parseGroupQueueName(queue);
     const model = group && this.#registry.find(group.model)?.model;
     if (model?.task === 'whisper') return 1;
-    return rowsPerSample(model?.defaults.guidance ?? Number.POSITIVE_INFINITY);
+    return rowsPerSample(model?.defaults.guidance ?? Number.POSITIVE_INFINITY, model?.guidance);
   }
 
   /** The longest audio that a job of a speech group may have, in seconds; undefined for other groups. */

@@ -1,13 +1,14 @@
 /** The settings of an API or a worker: its variables and its list of models, checked together before anything is opened. */
 import { existsSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { z } from 'zod';
 import { homeModelsFile, homeSecretFault } from '../home.ts';
 import { parseRegistry, type Registry } from '../registry.ts';
 import { ConfigError } from './config-error.ts';
 import type { ENV } from './env.ts';
 import { readVariables, type Source } from './read-config.ts';
+import { readFamily } from './read-family.ts';
 
 export interface ModelsFile {
   /** Absolute. */
@@ -75,7 +76,8 @@ async function readModels(configured: string | undefined, standard: string): Pro
   const path = resolve(configured ?? standard);
   try {
     const [text, { mtimeMs }] = await Promise.all([readFile(path, 'utf8'), stat(path)]);
-    return { path, registry: parseRegistry(text), changedAtS: Math.floor(mtimeMs / 1000) };
+    const registry = parseRegistry(text, (folder) => readFamily(join(dirname(path), folder)));
+    return { path, registry, changedAtS: Math.floor(mtimeMs / 1000) };
   } catch (error) {
     const name =
       configured === undefined

@@ -1,5 +1,6 @@
 /** An offered model. */
 import { z } from 'zod';
+import { DIFFUSION_FAMILIES } from '../diffusion-family.ts';
 import { SamplerNameSchema } from './text-to-image.ts';
 
 const model = {
@@ -19,6 +20,10 @@ const model = {
 const PictureModelSchema = z.object({
   ...model,
   task: z.literal('text-to-image'),
+  family: z.enum(DIFFUSION_FAMILIES).meta({
+    description:
+      'Stable Diffusion 1.x and 2.x, XL, and their Turbo and LCM forms, which draw in a few steps.',
+  }),
   defaults: z.object({
     width: z.int(),
     height: z.int(),

@@ -29,6 +29,37 @@ const prompt = z
   .max(MAX_PROMPT_LENGTH)
   .refine((text) => !text.includes('\0'), 'must not contain a null byte');
 
+const side = z.int().min(1).max(8192);
+const offset = z.int().min(0).max(8192);
+
+/** What SDXL is told of a picture beside its prompt; the fields and their order are those of diffusers. */
+const sizeFields = {
+  original_size: z
+    .tuple([side, side])
+    .optional()
+    .meta({
+      description:
+        'SDXL only: height and width that the picture is said to have had before it was scaled. Small values make it blurred. Default: its own.',
+      example: [1024, 1024],
+    }),
+  crops_coords_top_left: z
+    .tuple([offset, offset])
+    .optional()
+    .meta({
+      description:
+        'SDXL only: where the picture is said to be cropped from, top and left. Default: [0, 0], a centred object.',
+      example: [0, 0],
+    }),
+  target_size: z
+    .tuple([side, side])
+    .optional()
+    .meta({
+      description: 'SDXL only: height and width that the picture is said to have. Default: its own.',
+      example: [1024, 1024],
+    }),
+};
+export const SIZE_FIELDS = ['original_size', 'crops_coords_top_left', 'target_size'] as const;
+
 /** Fields as posted. Bounds that depend on the model are checked against the registry afterwards. */
 export const TextToImageRequestSchema = z
   .strictObject({
@@ -52,12 +83,14 @@ export const TextToImageRequestSchema = z
       .meta({ description: "Pixels, a multiple of the model's size step." }),
     steps: z.int().min(1).max(1000).optional().meta({ description: 'Denoising steps.' }),
     guidance: z.number().min(0).max(50).optional().meta({
-      description: 'Classifier-free guidance scale; at 1 or below the negative prompt is not run.',
+      description:
+        'Classifier-free guidance scale; at 1 or below the negative prompt is not run. An LCM takes it without a negative prompt.',
     }),
     seed: z.int().min(0).max(MAX_SEED).optional().meta({
       description: 'Seed of the first picture; picture i uses seed + i. Chosen at random when absent.',
     }),
     sampler: SamplerNameSchema.optional(),
+    ...sizeFields,
     n: z
       .int()
       .min(1)
@@ -86,6 +119,7 @@ export const TextToImageInputSchema = z.strictObject({
   n: z.int().min(1).max(MAX_SAMPLES),
   output_format: z.enum(IMAGE_FORMATS),
   embed_prompt: z.boolean(),
+  ...sizeFields,
 });
 export type TextToImageInput = z.output<typeof TextToImageInputSchema>;
 

@@ -1,0 +1,132 @@
+/**
+ * The families of diffusion models, and what is right for each when nobody says otherwise. A distilled model (Turbo, LCM) draws in one
+ * to eight steps, and only with few or with its own sampler; the defaults of Stable Diffusion would give noise.
+ */
+import type { GuidanceKind, SamplerName } from './contracts/text-to-image.ts';
+
+export const DIFFUSION_FAMILIES = ['sd', 'sd-turbo', 'lcm', 'sdxl', 'sdxl-turbo', 'sdxl-lcm'] as const;
+export type DiffusionFamily = (typeof DIFFUSION_FAMILIES)[number];
+
+export interface FamilyTraits {
+  readonly defaults: {
+    readonly width: number;
+    readonly height: number;
+    readonly steps: number;
+    readonly guidance: number;
+    readonly sampler: SamplerName;
+  };
+  readonly maxSide: number;
+  readonly maxSteps: number;
+  /** Undefined for every sampler. */
+  readonly samplers: readonly SamplerName[] | undefined;
+  readonly guidance: GuidanceKind;
+  /** Whether it is told the sizes of the picture: `original_size`, `crops_coords_top_left`, `target_size`. */
+  readonly takesSizes: boolean;
+  /** Cost of a pixel of a UNet row, in those of Stable Diffusion 1.5. */
+  readonly costPerPixel: number;
+}
+
+/** Turbo models were distilled on steps of these, with trailing spacing. */
+const TURBO_SAMPLERS: readonly SamplerName[] = ['euler', 'euler_a', 'ddim'];
+
+const SD: FamilyTraits = {
+  defaults: { width: 512, height: 512, steps: 20, guidance: 7.5, sampler: 'euler' },
+  maxSide: 1024,
+  maxSteps: 100,
+  samplers: undefined,
+  guidance: 'rows',
+  takesSizes: false,
+  costPerPixel: 1,
+};
+
+/** Floating-point operations of the published configs, counted by torch: 6.76e12 for 1024x1024, 0.80e12 for SD 1.5 at 512x512. */
+const XL_COST = 2.1;
+
+const SDXL: FamilyTraits = {
+  ...SD,
+  defaults: { width: 1024, height: 1024, steps: 30, guidance: 5, sampler: 'euler' },
+  // The longest side of the shapes that it was trained on; their pixels are those of 1024x1024.
+  maxSide: 2048,
+  takesSizes: true,
+  costPerPixel: XL_COST,
+};
+
+const lcm = (base: FamilyTraits): FamilyTraits => ({
+  ...base,
+  defaults: { ...base.defaults, steps: 4, guidance: 8.5, sampler: 'lcm' },
+  maxSteps: 50,
+  samplers: ['lcm'],
+  guidance: 'embedded',
+});
+
+export const FAMILY_TRAITS: Readonly<Record<DiffusionFamily, FamilyTraits>> = {
+  sd: SD,
+  'sd-turbo': {
+    ...SD,
+    defaults: { ...SD.defaults, steps: 1, guidance: 0, sampler: 'euler' },
+    samplers: TURBO_SAMPLERS,
+  },
+  lcm: lcm(SD),
+  sdxl: SDXL,
+  'sdxl-turbo': {
+    ...SDXL,
+    defaults: { width: 512, height: 512, steps: 1, guidance: 0, sampler: 'euler_a' },
+    samplers: TURBO_SAMPLERS,
+  },
+  'sdxl-lcm': lcm(SDXL),
+};
+
+/** What a folder's configs say of it. */
+export interface DetectedFamily {
+  readonly family: DiffusionFamily;
+  /** An LCM whose UNet takes no scale (a merged LoRA) has guidance like other models, and is used without. */
+  readonly guidance: GuidanceKind;
+  /** Width and height that it was trained at, in pixels. */
+  readonly side: number | undefined;
+}
+
+/** The contents of the folder's JSON files, of which only what is here is read. */
+export interface FamilyConfigs {
+  readonly index: { readonly text_encoder_2?: unknown };
+  readonly scheduler: {
+    readonly _class_name?: unknown;
+    readonly timestep_spacing?: unknown;
+    readonly prediction_type?: unknown;
+    readonly rescale_betas_zero_snr?: unknown;
+  };
+  readonly unet: { readonly time_cond_proj_dim?: unknown; readonly sample_size?: unknown };
+  readonly vae: { readonly block_out_channels?: unknown };
+}
+
+/** The VAE halves a picture between its blocks; all published ones have four. */
+const USUAL_BLOCKS = 4;
+
+export function detectFamily({ index, scheduler, unet, vae }: FamilyConfigs): DetectedFamily {
+  const isXl = Array.isArray(index.text_encoder_2) && index.text_encoder_2.some((part) => part !== null);
+  const embedsGuidance = typeof unet.time_cond_proj_dim === 'number';
+  const isLcm = embedsGuidance || scheduler._class_name === 'LCMScheduler';
+  const { sample_size: size } = unet;
+  const blocks = Array.isArray(vae.block_out_channels) ? vae.block_out_channels.length : USUAL_BLOCKS;
+  return {
+    family: isLcm
+      ? isXl
+        ? 'sdxl-lcm'
+        : 'lcm'
+      : `${isXl ? 'sdxl' : 'sd'}${isTurbo(scheduler) ? '-turbo' : ''}`,
+    guidance: embedsGuidance ? 'embedded' : 'rows',
+    side: typeof size === 'number' && Number.isInteger(size) ? size * 2 ** (blocks - 1) : undefined,
+  };
+}
+
+/** Both Turbo models are published with an Euler scheduler in trailing spacing, which no other model of noise predictions is. */
+function isTurbo({
+  _class_name,
+  timestep_spacing,
+  prediction_type,
+  rescale_betas_zero_snr,
+}: FamilyConfigs['scheduler']): boolean {
+  const isEuler =
+    _class_name === 'EulerDiscreteScheduler' || _class_name === 'EulerAncestralDiscreteScheduler';
+  const predictsNoise = prediction_type === undefined || prediction_type === 'epsilon';
+  return isEuler && predictsNoise && timestep_spacing === 'trailing' && rescale_betas_zero_snr !== true;
+}
