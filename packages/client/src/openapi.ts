@@ -1928,7 +1928,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description The events, as they happen. */
+            /** @description The events, as they happen. The schema is that of the `data` of each event, which is JSON. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -2031,7 +2031,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description The events, as they happen. */
+            /** @description The events, as they happen. The schema is that of the `data` of each event, which is JSON. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;

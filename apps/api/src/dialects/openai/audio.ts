@@ -97,7 +97,8 @@ function routeOf({ path, operationId, summary, fields }: AudioCall): RouteConfig
     },
     responses: {
       200: {
-        description: 'The transcript, in the requested format.',
+        description:
+          'The transcript, in the requested format. The schema of events is that of the `data` of each, which is JSON.',
         content: {
           'application/json': { schema: TranscriptionSchema },
           'text/plain': text,

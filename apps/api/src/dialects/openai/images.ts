@@ -57,7 +57,8 @@ const route = createRoute({
   },
   responses: {
     200: {
-      description: 'The pictures, or their events.',
+      description:
+        'The pictures, or their events. The schema of events is that of the `data` of each, which is JSON.',
       content: {
         'application/json': { schema: ImagesSchema },
         'text/event-stream': { schema: ImageEventSchema },

@@ -41,7 +41,7 @@ const DESCRIPTION =
 
 const responses = {
   200: {
-    description: 'The events, as they happen.',
+    description: 'The events, as they happen. The schema is that of the `data` of each event, which is JSON.',
     content: { 'text/event-stream': { schema: JobEventSchema, example: PROGRESS_EVENT } },
   },
   204: { description: 'The job has ended and you have its last event: a browser does not reconnect.' },
