@@ -44,6 +44,8 @@ export class Claimer {
   readonly #wakeKey: string;
   readonly #heads: Script;
   readonly #keys: Keys;
+  /** The group of the last wake-up. An API of an older version sets the marker and knows no index of waiting groups. */
+  #woken: string | undefined;
 
   constructor(options: ClaimerOptions) {
     this.#commands = options.commands;
@@ -63,10 +65,8 @@ export class Claimer {
     const markers = groups.map((group) => this.#queues.of(group).marker);
     const popped = await this.#blocking.bzpopmin(this.#wakeKey, ...markers, MAX_BLOCK_S);
     if (!popped) return undefined;
-    const group = groups[markers.indexOf(popped[0])];
-    // An API of an older version sets the marker and knows no index.
-    await this.#queues.of(group).index();
-    return group;
+    this.#woken = groups[markers.indexOf(popped[0])];
+    return this.#woken;
   }
 
   /** Ends the `wait` under way, or else the next one. */
@@ -83,12 +83,12 @@ export class Claimer {
   async findWork(models: readonly string[]): Promise<GroupHead[]> {
     if (models.length === 0) return [];
     const indexes = models.map((model) => this.#keys.waiting(model));
-    const replies = (await this.#heads.run(indexes, [this.#keys.prefix])) as [
-      string,
-      number,
-      number,
-      number,
-    ][];
+    const woken = this.#woken;
+    const index = woken === undefined ? undefined : this.#queues.of(woken).waitingKey;
+    const at = index === undefined ? 0 : indexes.indexOf(index) + 1;
+    const args = at > 0 && woken !== undefined ? [this.#keys.prefix, at, woken] : [this.#keys.prefix];
+    const replies = (await this.#heads.run(indexes, args)) as [string, number, number, number][];
+    this.#woken = undefined;
     return replies.map(([queue, waiting, score, waitedMs]) => ({
       queue,
       waiting,

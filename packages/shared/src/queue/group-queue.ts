@@ -14,6 +14,7 @@ import type { JobId, LeaseToken } from '../ids.ts';
 import { defineScript, type Redis, type Script } from '../redis/index.ts';
 import { bullPriority } from './score.ts';
 
+const PLACE_LUA = readFileSync(new URL('./place.lua', import.meta.url), 'utf8');
 const RESTORE_LUA = readFileSync(new URL('./restore.lua', import.meta.url), 'utf8');
 /** Finished BullMQ jobs are kept for the admin page only; the record is what callers read. */
 const KEEP_FINISHED = { age: 3600, count: 1000 };
@@ -58,12 +59,14 @@ export class GroupQueue {
   readonly #redis: Redis;
   readonly #leaseMs: number;
   readonly #restore: Script;
+  readonly #place: Script;
 
   constructor(backend: RedisQueueBackend, redis: Redis, options: GroupQueueOptions) {
     this.#backend = backend;
     this.#redis = redis;
     this.#leaseMs = options.leaseMs;
     this.#restore = defineScript(redis, 'lehrRestore', RESTORE_LUA);
+    this.#place = defineScript(redis, 'lehrPlace', PLACE_LUA);
     this.name = options.name;
     this.waitingKey = options.waitingKey;
   }
@@ -111,12 +114,15 @@ export class GroupQueue {
       job.id,
       parentKey === undefined ? {} : { parentKey, parentDependenciesKey: `${parentKey}:dependencies` },
     );
-    // BullMQ scores the job by its priority; XX replaces that score and never brings back a job that was claimed meanwhile.
-    const setScore = (): Promise<number | string | null> =>
-      this.#redis.zadd(this.prioritizedKey, 'XX', 'CH', score, job.id);
-    const [, changed] = await Promise.all([added, setScore(), this.index()]);
-    // A server that has lost BullMQ's script gets it a round trip later, and so after the score.
-    if (Number(changed) === 0) await setScore();
+    // BullMQ scores the job by its priority; this script replaces that score.
+    const place = () =>
+      this.#place.run(
+        [this.prioritizedKey, ...this.#indexKeys],
+        [job.id, score, this.name],
+      ) as Promise<number>;
+    const [, changed] = await Promise.all([added, place()]);
+    // A server that has lost BullMQ's script gets it a round trip later, and so after this one.
+    if (changed === 0) await place();
   }
 
   /** Adds the parent of a flow: it waits until every child added to it has ended. */
@@ -194,13 +200,14 @@ export class GroupQueue {
    */
   async restore(scores: readonly (readonly [id: JobId, score: number])[]): Promise<void> {
     if (scores.length === 0) return;
-    const index = this.waitingKey === undefined ? [] : [this.waitingKey];
-    await this.#restore.run([this.waitKey, this.prioritizedKey, ...index], [this.name, ...scores.flat()]);
+    await this.#restore.run(
+      [this.waitKey, this.prioritizedKey, ...this.#indexKeys],
+      [this.name, ...scores.flat()],
+    );
   }
 
-  /** Tells the workers that look for work that jobs may wait here. */
-  async index(): Promise<void> {
-    if (this.waitingKey !== undefined) await this.#redis.sadd(this.waitingKey, this.name);
+  get #indexKeys(): string[] {
+    return this.waitingKey === undefined ? [] : [this.waitingKey];
   }
 
   /** Wakes one blocked worker to look for waiting jobs here. */

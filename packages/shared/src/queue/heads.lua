@@ -1,7 +1,7 @@
 -- Reads the heads of the group queues that have waiting jobs; the worker's intake chooses by them what to claim.
 --
 -- KEYS[i]   <prefix>:waiting:<model>   the group queues of a model that may have waiting jobs
--- ARGV[1]   <prefix>
+-- ARGV[1]   <prefix>; ARGV[2] and ARGV[3], if given: add this queue to KEYS[ARGV[2]] first
 -- Returns per queue {queue, waiting, score of the head, ms that the head has waited by Redis's clock}; score 0 for a job that was
 -- handed back or recovered: those run first.
 
@@ -19,6 +19,7 @@ local function head_of(base)
   return prioritized, first[1], tonumber(first[2])
 end
 
+if ARGV[2] then redis.call('SADD', KEYS[tonumber(ARGV[2])], ARGV[3]) end
 local heads = {}
 for _, index in ipairs(KEYS) do
   for _, queue in ipairs(redis.call('SMEMBERS', index)) do

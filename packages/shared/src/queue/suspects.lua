@@ -8,11 +8,18 @@
 -- ARGV[4]  <prefix>
 -- ARGV[5]  the newest schema version that the caller can read
 -- Returns {next cursor, ids of suspects}: jobs without a record, workflows, records of a newer version, and records without an
--- unfinished job in their queue, also when one of the two keys cannot be read as a hash.
+-- unfinished job in their queue, also when one of the two keys cannot be read as a hash, and jobs whose group is not listed.
 
 local function fields(...)
   local reply = redis.pcall('HMGET', ...)
   return not reply.err and reply
+end
+
+-- Groups that are listed are also looked at from time to time; asked once per group.
+local listed = {}
+local function is_listed(queue)
+  if listed[queue] == nil then listed[queue] = redis.call('ZSCORE', ARGV[4] .. ':group-looks', queue) and true or false end
+  return listed[queue]
 end
 
 local slice = redis.call('ZSCAN', KEYS[1], ARGV[1], 'COUNT', ARGV[2])
@@ -23,7 +30,7 @@ for i = 1, #slice[2], 2 do
     local record = fields(ARGV[4] .. ':record:' .. id, 'queue', 'graph', 'v')
     local is_known = record and record[1] and not record[2] and tonumber(record[3] or 1) <= tonumber(ARGV[5])
     local job = is_known and fields(ARGV[4] .. ':' .. record[1] .. ':' .. id, 'timestamp', 'finishedOn')
-    if not job or not job[1] or job[2] then suspects[#suspects + 1] = id end
+    if not job or not job[1] or job[2] or not is_listed(record[1]) then suspects[#suspects + 1] = id end
   end
 end
 return { slice[1], suspects }
