@@ -57,17 +57,26 @@ export function unpackFixture(name: string, folder: string): void {
 
 interface CasesFile {
   readonly base: string | null;
-  readonly cases: readonly DiffusersCase[];
+  readonly cases?: readonly DiffusersCase[];
+  /** Names of cases of the base, whose pictures this fixture must draw too. */
+  readonly same_as_base?: readonly string[];
 }
 
 function readCases(name: string): CasesFile {
   return JSON.parse(readFileSync(join(FIXTURES, name, 'cases.json'), 'utf8'));
 }
 
-export const casesOf = (name: string): readonly DiffusersCase[] => readCases(name).cases;
+export function casesOf(name: string): readonly DiffusersCase[] {
+  const { base, cases = [], same_as_base: shared = [] } = readCases(name);
+  return base === null || shared.length === 0
+    ? cases
+    : casesOf(base).filter((each) => shared.includes(each.name));
+}
 
 export async function expectedPicture(name: string, { name: each }: DiffusersCase): Promise<ExpectedPicture> {
-  const path = join(FIXTURES, name, 'expected', each);
+  const { base, same_as_base: shared = [] } = readCases(name);
+  const owner = base !== null && shared.length > 0 ? base : name;
+  const path = join(FIXTURES, owner, 'expected', each);
   const bytes = new Uint8Array(readFileSync(`${path}.latent.f32`));
   const pixels = new Uint8Array(await sharp(`${path}.png`).removeAlpha().raw().toBuffer());
   return { latent: new Float32Array(bytes.buffer), pixels };

@@ -1,16 +1,14 @@
-"""UNets of the fixture sd15 as torch's own exporters and the usual converter to float16 write them.
+"""UNets of the fixture sd15 as torch's TorchScript exporter writes them.
 
 Each fixture holds only a UNet, which takes the place of the one that Optimum exported, and must draw the same pictures.
 """
 
-import gzip
+import copy
 import json
 import shutil
 from pathlib import Path
 
-import onnx
 import torch
-from onnxconverter_common import float16
 
 NAMES = ["sample", "timestep", "encoder_hidden_states"]
 
@@ -26,29 +24,15 @@ class Unet(torch.nn.Module):
         return self.unet(sample, timestep, encoder_hidden_states, return_dict=False)[0]
 
 
-def inputs(timestep):
-    return torch.randn(2, 4, 8, 8), timestep, torch.randn(2, 77, 16)
+def inputs(timestep, dtype):
+    return torch.randn(2, 4, 8, 8, dtype=dtype), timestep, torch.randn(2, 77, 16, dtype=dtype)
 
 
 def torchscript(unet, path: Path, timestep, opset: int, names) -> None:
     sample, _, text = names
     axes = {sample: {0: "batch", 2: "height", 3: "width"}, text: {0: "batch", 1: "tokens"}}
-    torch.onnx.export(Unet(unet), inputs(timestep), str(path), dynamo=False, opset_version=opset,
+    torch.onnx.export(Unet(unet), inputs(timestep, unet.dtype), str(path), dynamo=False, opset_version=opset,
                       input_names=names, output_names=["out_sample"], dynamic_axes=axes)
-
-
-def dynamo(unet, path: Path, timestep, opset: int) -> None:
-    # The exporter finds out itself which of these can vary.
-    axes = {0: torch.export.Dim.AUTO, 2: torch.export.Dim.AUTO, 3: torch.export.Dim.AUTO}
-    shapes = {"sample": axes, "timestep": {}, "encoder_hidden_states": {0: torch.export.Dim.AUTO}}
-    torch.onnx.export(Unet(unet), inputs(timestep), str(path), dynamo=True, opset_version=opset, external_data=True,
-                      input_names=NAMES, output_names=["out_sample"], dynamic_shapes=shapes)
-
-
-def half(folder: Path, path: Path) -> None:
-    with gzip.open(folder / "unet/model.onnx.gz") as file:
-        model = onnx.load_from_string(file.read())
-    onnx.save(float16.convert_float_to_float16(model), str(path))
 
 
 def make(pipeline, out: Path, compress) -> None:
@@ -57,9 +41,8 @@ def make(pipeline, out: Path, compress) -> None:
         "sd15-torchscript-14": lambda path: torchscript(unet, path, torch.tensor(7), 14, NAMES),
         # One timestep as a vector, and names that another script could have chosen.
         "sd15-torchscript-17": lambda path: torchscript(unet, path, torch.tensor([7.0]), 17, ["x", "t", "context"]),
-        "sd15-dynamo-18": lambda path: dynamo(unet, path, torch.tensor(7.0), 18),
-        "sd15-dynamo-20": lambda path: dynamo(unet, path, torch.tensor([7]), 20),
-        "sd15-fp16": lambda path: half(out / "sd15", path),
+        # As Optimum exports with --fp16, which it does on a GPU alone.
+        "sd15-fp16": lambda path: torchscript(copy.deepcopy(unet).half(), path, torch.tensor(7.0), 17, NAMES),
     }
     for name, export in exports.items():
         folder = out / name
