@@ -7,13 +7,13 @@ export interface FillOrder {
   readonly to: number;
   readonly step: number;
   readonly tenants: number;
+  /** Of one tenant: served in the order of arrival, the first tenants would keep all others waiting. */
+  readonly inARow: number;
   /** Unix ms. */
   readonly until: number;
 }
 
 const AT_ONCE = 200;
-/** One tenant after the other: served in the order of arrival, the first tenants would keep all others waiting. */
-const JOBS_IN_A_ROW = 1000;
 
 const maker = await openJobMaker(process.argv[2]);
 process.on('message', (order: FillOrder) => {
@@ -25,14 +25,14 @@ process.on('message', (order: FillOrder) => {
 process.on('disconnect', () => process.exit(0));
 process.send?.({ ready: true });
 
-async function fill({ from, to, step, tenants, until }: FillOrder): Promise<number> {
+async function fill({ from, to, step, tenants, inARow, until }: FillOrder): Promise<number> {
   let next = from;
   let made = 0;
   const one = async (): Promise<void> => {
     while (next < to && Date.now() < until) {
       const place = next;
       next += step;
-      const tenant = tenantAt(Math.floor(place / JOBS_IN_A_ROW) % tenants);
+      const tenant = tenantAt(Math.floor(place / inARow) % tenants);
       await maker.submit(tenant, GROUPS[place % GROUPS.length]);
       made += 1;
     }

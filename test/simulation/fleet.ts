@@ -15,16 +15,20 @@ export interface FleetOptions {
   readonly rows: number;
   readonly jobMs: number;
   readonly processes: number;
-  /** Unix ms: when filling ends at the latest, and when serving ends. */
+  /** Another Redis, on which next to nothing waits: what admissions cost there tells how busy the machine is. */
+  readonly emptyUrl: string;
+  /** Unix ms: when filling ends at the latest. */
   readonly fillUntil: number;
-  readonly serveUntil: number;
+  /** How long the workers serve, once all of them are up. */
+  readonly serveMs: number;
   readonly say: (line: string) => void;
 }
 
 export interface FillRow {
   readonly waiting: number;
-  /** Redis CPU of one admission, and of storing a job in all, µs. */
+  /** Redis CPU of one admission, also where next to nothing waits, and of storing a job in all, µs. */
   readonly admissionUs: number;
+  readonly emptyUs: number;
   readonly storedUs: number;
   readonly bytesPerJob: number;
 }
@@ -43,7 +47,8 @@ export interface FleetResult {
   readonly fill: readonly FillRow[];
   readonly serve: readonly ServeRow[];
   readonly starts: number;
-  /** Jobs of one tenant in parts of the order of starts with 100 for each tenant. */
+  /** Jobs that each tenant should have in a part of the order of starts, and the least and the most that one had. */
+  readonly perTenant: number;
   readonly least: number;
   readonly most: number;
   readonly newcomers: number;
@@ -60,30 +65,45 @@ const DEPTHS = [10, 100, 1000, 10_000, 100_000, 250_000, 500_000, 750_000, 1_000
 /** The median of these rounds counts: other programs on the machine disturb single ones. */
 const ROUNDS = 7;
 const ADMISSIONS = 500;
+/** Tenants of admissions that are only measured: they must not shift the turns of the tenants that are served. */
+const FIRST_MEASURED = 1_000_000;
+const MEASURED_TENANTS = 100;
+const MAX_IN_A_ROW = 1000;
 const AT_ONCE = 50;
 /** Admission refuses above 80 % of maxmemory, so a queue never takes more. */
 const FULL = 0.8;
 const NEWCOMER_EVERY_MS = 1000;
 const ROWS_OF_SERVING = 8;
 
+/** How many jobs of one tenant are posted after each other; every tenant posts some. */
+export const inARowOf = ({ jobs, tenants }: Pick<FleetOptions, 'jobs' | 'tenants'>): number =>
+  Math.max(1, Math.min(MAX_IN_A_ROW, Math.floor(jobs / tenants)));
+
 export async function simulateFleet(options: FleetOptions): Promise<FleetResult> {
-  const maker = await openJobMaker(options.url);
-  const { waiting, rows } = await fill(maker, options);
+  const [maker, empty] = await Promise.all([openJobMaker(options.url), openJobMaker(options.emptyUrl)]);
+  for (let i = 0; i < DEPTHS[0]; i++) await empty.submit(tenantAt(i), GROUPS[i % GROUPS.length]);
+  const { waiting, rows } = await fill(maker, empty, options);
+  empty.redis.disconnect();
   const served = await serve(maker, options);
   maker.redis.disconnect();
   return { waiting, fill: rows, ...served };
 }
 
-async function fill(maker: JobMaker, options: FleetOptions): Promise<{ waiting: number; rows: FillRow[] }> {
+async function fill(
+  maker: JobMaker,
+  emptyMaker: JobMaker,
+  options: FleetOptions,
+): Promise<{ waiting: number; rows: FillRow[] }> {
   const { url, jobs, tenants, fillUntil: until, processes, say } = options;
   const fillers = await startFillers(url, processes);
+  const inARow = inARowOf(options);
   const empty = await readFigures(maker.redis);
   const rows: FillRow[] = [];
   let waiting = 0;
   let isFull = false;
   for (const depth of [...DEPTHS.filter((each) => each < jobs), jobs]) {
     const before = await readFigures(maker.redis);
-    const made = await fillers.fill({ from: waiting, to: depth, tenants, until });
+    const made = await fillers.fill({ from: waiting, to: depth, tenants, inARow, until });
     waiting += made;
     const after = await readFigures(maker.redis);
     isFull = after.usedBytes > FULL * after.maxBytes;
@@ -91,7 +111,7 @@ async function fill(maker: JobMaker, options: FleetOptions): Promise<{ waiting: 
       waiting,
       storedUs: ((after.cpuMs - before.cpuMs) / made) * 1000,
       bytesPerJob: (after.datasetBytes - empty.datasetBytes) / waiting,
-      admissionUs: await admissionUs(maker, tenants),
+      ...(await admissionUs(maker, emptyMaker)),
     });
     say(`filled ${waiting}: ${JSON.stringify(rows.at(-1))}`);
     if (waiting < depth || isFull) break;
@@ -100,24 +120,35 @@ async function fill(maker: JobMaker, options: FleetOptions): Promise<{ waiting: 
 }
 
 /** The admissions reserve places and store nothing, so that the depth stays what it is; the janitor frees the places later. */
-async function admissionUs(maker: JobMaker, tenants: number): Promise<number> {
-  const rounds: number[] = [];
-  while (rounds.length < ROUNDS) rounds.push(await roundOfAdmissionsUs(maker, tenants));
-  return atPercent(rounds, 50);
+async function admissionUs(
+  maker: JobMaker,
+  emptyMaker: JobMaker,
+): Promise<Pick<FillRow, 'admissionUs' | 'emptyUs'>> {
+  const [full, empty]: [number[], number[]] = [[], []];
+  // Alternately, so that other load of the machine affects both.
+  while (full.length < ROUNDS) {
+    full.push(await roundOfAdmissionsUs(maker));
+    empty.push(await roundOfAdmissionsUs(emptyMaker));
+  }
+  return { admissionUs: atPercent(full, 50), emptyUs: atPercent(empty, 50) };
 }
 
-async function roundOfAdmissionsUs(maker: JobMaker, tenants: number): Promise<number> {
+async function roundOfAdmissionsUs(maker: JobMaker): Promise<number> {
   const before = await readFigures(maker.redis);
   for (let from = 0; from < ADMISSIONS; from += AT_ONCE) {
     const places = Array.from({ length: AT_ONCE }, (_, i) => from + i);
-    await Promise.all(places.map((i) => maker.admit(tenantAt(i % tenants), GROUPS[i % GROUPS.length])));
+    await Promise.all(
+      places.map((i) =>
+        maker.admit(tenantAt(FIRST_MEASURED + (i % MEASURED_TENANTS)), GROUPS[i % GROUPS.length]),
+      ),
+    );
   }
   const after = await readFigures(maker.redis);
   return ((after.cpuMs - before.cpuMs) / ADMISSIONS) * 1000;
 }
 
 async function serve(maker: JobMaker, options: FleetOptions): Promise<Omit<FleetResult, 'waiting' | 'fill'>> {
-  const { url, workers, rows, jobMs, processes, tenants, serveUntil, say } = options;
+  const { url, workers, rows, jobMs, processes, tenants, serveMs, say } = options;
   const all: Start[] = [];
   let recent: WorkReport[] = [];
   let [leasesLost, exits, workerMb] = [0, 0, 0];
@@ -130,7 +161,6 @@ async function serve(maker: JobMaker, options: FleetOptions): Promise<Omit<Fleet
   });
   fleet.start();
   const from = Date.now();
-  const serveMs = serveUntil - from;
   const table: ServeRow[] = [];
   let newcomers = 0;
   for (let part = 1; part <= ROWS_OF_SERVING; part++) {
@@ -158,7 +188,8 @@ async function serve(maker: JobMaker, options: FleetOptions): Promise<Omit<Fleet
   const known = new Set(regular);
   const order = starts.map(({ tenant }) => tenant).filter((tenant) => known.has(tenant));
   // Short runs have fewer starts than a full part.
-  const counts = shares(order, regular, Math.min(100, Math.floor(order.length / tenants)) * tenants).flat();
+  const perTenant = Math.min(100, Math.floor(order.length / tenants));
+  const counts = shares(order, regular, perTenant * tenants).flat();
   const waits = starts
     .filter(({ tenant }) => !known.has(tenant))
     .map(({ startedAt, createdAt }) => startedAt - createdAt);
@@ -166,6 +197,7 @@ async function serve(maker: JobMaker, options: FleetOptions): Promise<Omit<Fleet
   return {
     serve: table,
     starts: starts.length,
+    perTenant,
     least: smallest(counts),
     most: largest(counts),
     newcomers,

@@ -32,14 +32,15 @@ const numberOf = (name: Exclude<keyof typeof values, 'write'>): number => {
 /** Hashes as infra/redis.conf sets them. Without a log: the disk of one machine is not what is simulated. */
 const MAX_MEMORY = '4gb';
 const SERVER = ['--appendonly', 'no', '--hash-max-ziplist-value', '1024', '--maxmemory', MAX_MEMORY];
-/** Of the time that is left after the simulated days; the rest is for serving. */
-const FILL_SHARE = 0.6;
+/** Of the given minutes. The rest is for the simulated days and for the start of the workers. */
+const FILL_SHARE = 0.45;
+const SERVE_SHARE = 0.35;
 const ROWS = 1;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
-const until = Date.now() + numberOf('minutes') * 60_000;
-const server = await startRedis(SERVER);
+const totalMs = numberOf('minutes') * 60_000;
+const [server, emptyServer] = await Promise.all([startRedis(SERVER), startRedis(SERVER)]);
 process.on('exit', endPrograms);
 try {
   const days = await twoTenants(server.url, numberOf('days'));
@@ -58,8 +59,9 @@ try {
   const fleet = await simulateFleet({
     ...settings,
     url: server.url,
-    fillUntil: Date.now() + (until - Date.now()) * FILL_SHARE,
-    serveUntil: until,
+    emptyUrl: emptyServer.url,
+    fillUntil: Date.now() + totalMs * FILL_SHARE,
+    serveMs: totalMs * SERVE_SHARE,
     say,
   });
   const text = page(settings, days, fleet);
@@ -67,6 +69,6 @@ try {
   if (values.write) await writeFile(new URL('../../docs/simulation.md', import.meta.url), text);
 } finally {
   endPrograms();
-  await server.stop();
+  await Promise.all([server.stop(), emptyServer.stop()]);
 }
 process.exit(0);
