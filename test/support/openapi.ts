@@ -13,6 +13,7 @@ export interface Schema {
   readonly required?: readonly string[];
   readonly additionalProperties?: boolean | Schema;
   readonly items?: Schema;
+  readonly prefixItems?: readonly Schema[];
   readonly minItems?: number;
   readonly minimum?: number;
   readonly maximum?: number;
@@ -153,6 +154,8 @@ export function sampleOf(document: OpenApiDocument, schema: Schema, random: Rand
     case 'string':
       return stringOf(schema, random);
     case 'array':
+      if (schema.prefixItems)
+        return schema.prefixItems.map((each) => sampleOf(document, each, random, depth + 1));
       return Array.from({ length: (schema.minItems ?? 0) + random.below(2) }, () =>
         sampleOf(document, schema.items ?? {}, random, depth + 1),
       );
