@@ -162,6 +162,7 @@ describe('models', () => {
       created: 1_790_000_000,
       owned_by: 'lehr',
       task: 'text-to-image',
+      family: 'sd',
       default: true,
       versions: [{ version: '1', weight: 1 }],
       defaults: { width: 64, height: 64, steps: 8, guidance: 4, sampler: 'euler' },
