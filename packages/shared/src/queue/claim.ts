@@ -88,7 +88,8 @@ export class Claimer {
     const at = index === undefined ? 0 : indexes.indexOf(index) + 1;
     const args = at > 0 && woken !== undefined ? [this.#keys.prefix, at, woken] : [this.#keys.prefix];
     const replies = (await this.#heads.run(indexes, args)) as [string, number, number, number][];
-    this.#woken = undefined;
+    // A wake-up that came meanwhile stays for the next search.
+    if (this.#woken === woken) this.#woken = undefined;
     return replies.map(([queue, waiting, score, waitedMs]) => ({
       queue,
       waiting,
