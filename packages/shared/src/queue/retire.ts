@@ -14,17 +14,19 @@ export const GROUP_IDLE_MS = 3_600_000;
 const CHUNK = 100;
 const FINISHED_AT_ONCE = 200;
 
-/** Lists groups, for example of jobs that an older version added; those that are listed already stay as they are. */
+/**
+ * Lists groups, for example of jobs that an older version added; those that are listed already stay as they are. All are announced
+ * to the workers, since an earlier call may have been cut off before it announced what it had listed.
+ */
 export async function listGroups(redis: Redis, keys: Keys, queues: readonly string[]): Promise<void> {
   const names = [...new Set(queues)];
   if (names.length === 0) return;
   const pipeline = redis.pipeline();
-  for (const name of names) pipeline.sadd(keys.groups, name);
-  const replies = (await pipeline.exec()) ?? [];
-  for (const [i, [error, added]] of replies.entries()) {
+  for (const name of names) {
+    pipeline.sadd(keys.groups, name).zadd(keys.groupLooks, 'NX', 0, name).publish(keys.groups, name);
+  }
+  for (const [error] of (await pipeline.exec()) ?? []) {
     if (error) throw error;
-    if (added === 1)
-      await redis.pipeline().zadd(keys.groupLooks, 0, names[i]).publish(keys.groups, names[i]).exec();
   }
 }
 
