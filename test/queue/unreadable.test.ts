@@ -99,6 +99,18 @@ test('Lost jobs are requeued beside a record that cannot be read, which stays li
   expect(await world.claimer.claim(GROUP, 5)).toHaveLength(3);
 });
 
+test('Lost jobs are requeued beside a record whose key is no hash, which is listed as unreadable', async () => {
+  const world = await queueWorld(server.url);
+  const [damaged, lost] = [newJob(), newJob()];
+  for (const job of [damaged, lost]) await world.records.create(job, async () => {});
+  await world.redis.set(world.keys.record(damaged.id), 'no hash');
+  const now = await later(world);
+  expect(await requeueLost(world.redis, world.keys, world.queues, world.records, now)).toEqual([lost.id]);
+  await expect
+    .poll(() => listOf(world))
+    .toEqual({ [damaged.id]: { at: expect.any(String), reason: 'it is not a hash' } });
+});
+
 test('Overdue jobs expire beside records that cannot be read', async () => {
   const world = await queueWorld(server.url);
   const deadline_at = await redisNow(world.redis);

@@ -1,5 +1,5 @@
 /**
- * A job's record: its state as the API reads it. transition.lua is the only writer.
+ * A job's record: its state as the API reads it. transition.lua is the only writer of the state.
  *
  *                      +----------- requeue ------------+
  *                      v                                |
@@ -138,7 +138,7 @@ const base = {
   /** The group queue the job waits in. */
   queue: z.string(),
   priority: z.enum(PRIORITY_CLASSES),
-  /** Estimated engine milliseconds. The one field that another script than transition.lua changes (queue/reprice.lua). */
+  /** Estimated engine milliseconds. queue/reprice.lua changes it, too. */
   cost: number,
   payer: json(PayerSchema).optional(),
   input: json(z.record(z.string(), z.unknown())),

@@ -1,4 +1,7 @@
-/** Records in Redis: written by transition.lua (and their cost by queue/reprice.lua), parsed with their schema on the way out. */
+/**
+ * Records in Redis: written by transition.lua (their cost also by queue/reprice.lua, their checkpoint by checkpoint.lua), parsed
+ * with their schema on the way out.
+ */
 import { readFileSync } from 'node:fs';
 import type { JobState } from '../contracts/job.ts';
 import { LehrError } from '../errors.ts';
@@ -135,6 +138,10 @@ export class RecordStore {
     for (const id of ids) pipeline.hgetall(this.#keys.record(id));
     const replies = (await pipeline.exec()) ?? [];
     const found = replies.map(([error, reply], i) => {
+      // A key that is no hash is a damaged record.
+      if (error?.message.startsWith('WRONGTYPE')) {
+        return { unreadable: { id: ids[i], version: undefined, reason: 'it is not a hash' } };
+      }
       if (error) throw error;
       return parseRecord(ids[i], reply as Record<string, string>);
     });
