@@ -128,7 +128,12 @@ test('A large checkpoint is an object, and the object of an earlier attempt is d
   // A picture of the job that needs less.
   await write(id, later, bytes(4, 10));
   expect(await read(id)).toEqual({ 0: hex(bytes(4, 10)) });
-  await store.removeObjects(jobOf(id));
+  await write(id, later, bytes(5));
+  // By the earlier attempt, which has not noticed yet that it lost the job.
+  await store.removeObjects(jobOf(id), lease);
+  expect(await write(id, lease, bytes(6))).toEqual([false]);
+  expect(await objectKeys()).toEqual([expect.stringContaining(later)]);
+  await store.removeObjects(jobOf(id), later);
   expect(await objectKeys()).toEqual([]);
 });
 

@@ -1,4 +1,4 @@
-import { type LeaseToken, silentLog, systemClock } from '@lehr/shared';
+import { type Clock, type LeaseToken, silentLog, systemClock } from '@lehr/shared';
 import type { Checkpoint, CheckpointStore, JobRecord } from '@lehr/shared/records';
 import { expect, test } from 'vitest';
 import type { StopReason } from '../delivery/attempt.ts';
@@ -17,7 +17,7 @@ function runOf(): JobRun & { stopReason: StopReason | undefined } {
 }
 
 /** A store whose writes end when the test says so. */
-function checkpointsOf(store: Partial<CheckpointStore> = {}) {
+function checkpointsOf(store: Partial<CheckpointStore> = {}, clock: Clock = systemClock) {
   const writes: { readonly bytes: number[]; readonly end: (error?: Error) => void }[] = [];
   const outcomes: CheckpointOutcome[] = [];
   const write = (checkpoints: readonly Checkpoint[]): Promise<boolean[]> =>
@@ -27,7 +27,7 @@ function checkpointsOf(store: Partial<CheckpointStore> = {}) {
     });
   const checkpoints = new Checkpoints({
     store: { write, removeObjects: async () => {}, ...store } as CheckpointStore,
-    clock: systemClock,
+    clock,
     log: silentLog,
     observe: (_queue, outcome) => outcomes.push(outcome),
   });
@@ -68,6 +68,14 @@ test('A job that is handed back is closed after its last checkpoint is stored', 
   expect([isClosed, writes.length]).toEqual([false, 2]);
   writes[1].end();
   await closed;
+});
+
+test('A job is handed back without its last checkpoint when that is not stored in time', async () => {
+  const { checkpoints, run, receive, writes } = checkpointsOf({}, { ...systemClock, sleep: async () => {} });
+  receive(1);
+  run.stopReason = { kind: 'handed-back' };
+  await checkpoints.close(run);
+  expect(writes).toHaveLength(1);
 });
 
 test.each(['canceled', 'expired', 'lost'] as const)(

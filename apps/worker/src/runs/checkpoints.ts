@@ -38,6 +38,8 @@ interface Unwritten extends OfRun {
 const WRITE_MS = 8_000;
 /** After a write that failed. */
 const PAUSE_MS = 1_000;
+/** After it, a job is handed back without its last checkpoint: it must be in its queue before the worker is stopped. */
+const CLOSE_MS = 5_000;
 
 export class Checkpoints {
   readonly #options: CheckpointsOptions;
@@ -79,13 +81,14 @@ export class Checkpoints {
   }
 
   /**
-   * The engine has nothing left of this run. Resolves when the checkpoints of a job that is handed back are stored: its lease, which
-   * the write needs, ends after that. Never rejects.
+   * The engine has nothing left of this run. Resolves when the checkpoints of a job that is handed back are stored, or after
+   * CLOSE_MS: its lease, which the write needs, ends after that. Never rejects.
    */
   async close(run: JobRun): Promise<void> {
     if (run.stopReason?.kind === 'handed-back') {
-      while (this.#isUnwritten(run)) await this.#lastWrite;
-      await this.#lastWrite;
+      const isStored = new AbortController();
+      await Promise.race([this.#stored(run), this.#options.clock.sleep(CLOSE_MS, isStored.signal)]);
+      isStored.abort();
       return;
     }
     for (const sample of run.samples) this.#unwritten.delete(sample);
@@ -121,6 +124,11 @@ export class Checkpoints {
       'checkpoint ignored; the picture starts at its first step',
     );
     this.#options.observe(queue, 'ignored');
+  }
+
+  async #stored(run: JobRun): Promise<void> {
+    while (this.#isUnwritten(run)) await this.#lastWrite;
+    await this.#lastWrite;
   }
 
   #isUnwritten(run: JobRun): boolean {
@@ -163,7 +171,7 @@ export class Checkpoints {
     if (!run.samples.some(({ checkpoint }) => checkpoint)) return;
     try {
       await this.#lastWrite;
-      await store.removeObjects(run.record);
+      await store.removeObjects(run.record, run.lease);
     } catch (error) {
       log.warn({ job: run.record.id, error }, 'the objects of checkpoints could not be removed');
     }

@@ -63,8 +63,10 @@ export class CheckpointStore {
       checkpoints.flatMap(({ job }) => [keys.record(job.id), keys.checkpoints(job.id)]),
       [KEPT_MS, ...values.flat()],
     )) as (number | string)[];
-    for (const outcome of outcomes) {
-      if (typeof outcome === 'string') await objects.delete(toObjectKey(outcome));
+    for (const [i, outcome] of outcomes.entries()) {
+      const [, , kind, key] = values[i];
+      const unused = outcome === 0 && kind === 'object' ? key : outcome;
+      if (typeof unused === 'string') await objects.delete(toObjectKey(unused));
     }
     return outcomes.map((outcome) => outcome !== 0);
   }
@@ -81,9 +83,14 @@ export class CheckpointStore {
     return found;
   }
 
-  /** Deletes the objects of a job's checkpoints, once it has ended. Those of a job that ended in its queue expire as its outputs do. */
-  async removeObjects(job: JobOfCheckpoint): Promise<void> {
-    const { objects } = this.#options;
+  /**
+   * Deletes the objects of a job's checkpoints when the attempt with this lease ends it; not those of a job that another attempt
+   * runs or will run. Those of a job that ended in its queue expire as its outputs do.
+   */
+  async removeObjects(job: JobOfCheckpoint, lease: LeaseToken): Promise<void> {
+    const { redis, keys, objects } = this.#options;
+    const [state, owner] = await redis.hmget(keys.record(job.id), 'state', 'lease');
+    if (state === 'queued' || (owner !== null && owner !== lease)) return;
     for await (const key of objects.list(folderOf(job))) await objects.delete(key);
   }
 
