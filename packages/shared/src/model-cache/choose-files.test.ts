@@ -49,6 +49,15 @@ test('A variant of Whisper keeps the names of its data, to which its graphs refe
   ]);
 });
 
+test('Data of Whisper that is not named after a graph is taken once, and files of an unfinished fetch are not', () => {
+  const graphs = ['onnx/encoder_model.onnx', 'onnx/decoder_model_merged.onnx'];
+  const data = ['onnx/weights.pb', 'onnx/onnx__MatMul_8001'];
+  const unfinished = ['onnx/weights.pb.part', 'onnx/encoder_model.onnx.part'];
+  expect(targets([...WHISPER, ...graphs, ...data, ...unfinished])).toEqual(
+    [...WHISPER, ...graphs, ...data].sort(),
+  );
+});
+
 test('Without a merged decoder, the decoder and the one with its past are taken', () => {
   const pair = ['encoder_model.onnx', 'decoder_model.onnx', 'decoder_with_past_model.onnx'];
   expect(targets([...WHISPER, ...pair])).toEqual([...WHISPER, ...pair].sort());

@@ -42,23 +42,29 @@ const WHISPER_NEEDED = [
 ];
 /** What an export usually keeps beside its graph. */
 const DATA = /\.(?:onnx_data(?:_\d+)?|data|pb|weights)$/;
-/** Other formats of the same weights, texts, and graphs. */
-const NO_DATA = /^\.|\.(?:safetensors|bin|msgpack|h5|ckpt|pth?|xml|gguf|ort|onnx|json|txt|md|py)$/;
+/** Other formats of the same weights, texts, graphs, and files that another fetch has not completed. */
+const NO_DATA = /^\.|\.(?:safetensors|bin|msgpack|h5|ckpt|pth?|xml|gguf|ort|onnx|json|txt|md|py|part)$/;
 
 type Files = ReadonlyMap<string, RemoteFile>;
 
 /** Throws `model-unavailable` that names what is missing and how to make it. */
 export function chooseFiles(files: readonly RemoteFile[], variant: string | undefined): Choice {
   const byPath: Files = new Map(files.map((file) => [file.path, file]));
-  if (byPath.has('model_index.json')) return { task: 'diffusion', files: diffusionFiles(byPath, variant) };
+  if (byPath.has('model_index.json'))
+    return { task: 'diffusion', files: withoutRepeats(diffusionFiles(byPath, variant)) };
   if (byPath.has('preprocessor_config.json'))
-    return { task: 'whisper', files: whisperFiles(byPath, variant) };
+    return { task: 'whisper', files: withoutRepeats(whisperFiles(byPath, variant)) };
   const seen = files.slice(0, 5).map(({ path }) => path);
   throw new LehrError(
     'model-unavailable',
     `The source has neither a model_index.json (Stable Diffusion) nor a preprocessor_config.json (Whisper); it has ${seen.join(', ') || 'no files'}.`,
   );
 }
+
+/** Data that is not named after a graph is chosen for every graph of its folder, but must be fetched once. */
+const withoutRepeats = (files: readonly ChosenFile[]): ChosenFile[] => [
+  ...new Map(files.map((file) => [file.target, file])).values(),
+];
 
 function diffusionFiles(files: Files, variant: string | undefined): ChosenFile[] {
   const present = OPTIONAL_COMPONENTS.filter((name) =>
