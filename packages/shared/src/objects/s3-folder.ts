@@ -12,6 +12,8 @@ export interface S3FolderOptions {
   readonly region: string;
   /** For a server other than AWS. */
   readonly endpoint?: string | undefined;
+  /** For one attempt, up to the headers of the answer, and for each pause after that (default 60,000). */
+  readonly requestTimeoutMs?: number;
 }
 
 export interface S3FolderEntry {
@@ -29,11 +31,12 @@ export interface S3Folder {
 }
 
 const CONNECTION_TIMEOUT_MS = 5_000;
-const REQUEST_TIMEOUT_MS = 60_000;
+const DEFAULT_REQUEST_TIMEOUT_MS = 60_000;
 
 /** Permissions: s3:ListBucket on the bucket, s3:GetObject on the objects. */
-export function openS3Folder({ bucket, prefix, region, endpoint }: S3FolderOptions): S3Folder {
+export function openS3Folder({ bucket, prefix, ...options }: S3FolderOptions): S3Folder {
   silenceNodeVersionWarning();
+  const { region, endpoint, requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS } = options;
   const client = new S3Client({
     region,
     ...(endpoint !== undefined && { endpoint, forcePathStyle: true }),
@@ -41,7 +44,10 @@ export function openS3Folder({ bucket, prefix, region, endpoint }: S3FolderOptio
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: {
       connectionTimeout: CONNECTION_TIMEOUT_MS,
-      requestTimeout: REQUEST_TIMEOUT_MS,
+      requestTimeout: requestTimeoutMs,
+      socketTimeout: requestTimeoutMs,
+      // Without this the SDK only logs a warning and keeps waiting.
+      throwOnRequestTimeout: true,
     },
   });
   const read = async (path: string, offset: number, signal: AbortSignal): Promise<Readable> => {
@@ -76,7 +82,13 @@ export function openS3Folder({ bucket, prefix, region, endpoint }: S3FolderOptio
       }
     },
     read,
-    text: async (path, signal) => text(await read(path, 0, signal)),
+    async text(path, signal) {
+      const body = await read(path, 0, signal);
+      return text(body).catch((error: unknown) => {
+        signal.throwIfAborted();
+        throw failed(`s3://${bucket}/${prefix}${path}`, error);
+      });
+    },
   };
 }
 
