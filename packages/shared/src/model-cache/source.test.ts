@@ -16,14 +16,31 @@ test('What a person types names a repository, a bucket, a web server or a folder
   expect(typed('s3://models/sd15')).toEqual({ kind: 's3', bucket: 'models', prefix: 'sd15/' });
   expect(typed('https://files.example/sd15')).toEqual({ kind: 'https', url: 'https://files.example/sd15/' });
   expect(typed('./sd15')).toEqual({ kind: 'folder', path: '/here/sd15' });
-  expect(typed('/mnt/sd15')).toEqual({ kind: 'folder', path: '/mnt/sd15' });
+  for (const path of ['/mnt/sd15', '/mnt//sd15/', 'file:///mnt//sd15/']) {
+    expect(parseSource({ source: path })).toEqual({ kind: 'folder', path: '/mnt/sd15' });
+  }
 });
 
 test('What names no source is refused with the forms that do', () => {
-  for (const text of ['sd15', 'hf://acme', 's3://', 'ftp://host/x', 'hf://a/b/../c']) {
+  for (const text of ['sd15', 'hf://acme', 's3://', 'ftp://host/x', 'hf://a/b/../c', 'file://host/x']) {
     expect(() => typed(text), text).toThrow(/is not a source of a model: .*Wanted: hf:\/\/owner\/name/);
   }
   expect(() => typed('s3://models/sd15', 'v2')).toThrow('only a hub repository has revisions');
+});
+
+test('A web address that may contain a secret is refused with a message that does not quote it', () => {
+  const texts = [
+    'https://user:secret@files.example/sd15',
+    'https://secret@files.example/sd15/',
+    'https://files.example/sd15?key=secret',
+    'https://files.example/sd15/#secret',
+    'https://user:secret@bad host/',
+    'HTTPS://user:secret@files.example/',
+    'https://huggingface.co/acme/model/tree/main?token=secret',
+  ];
+  for (const text of texts) {
+    expect(() => typed(text), text).toThrow(/^The web address is not a source of a model: (?!.*secret)/);
+  }
 });
 
 test('The fields of models.yaml name the same source again', () => {

@@ -38,6 +38,8 @@ export function parseSource({ source, revision }: SourceFields): ModelSource {
 }
 
 function parse(text: string, revision: string | undefined): ModelSource {
+  const isWeb = /^https?:/i.test(text);
+  if (isWeb) checkUrl(text);
   const page = HUB_PAGE.exec(text)?.groups;
   if (page) return hub(`${page.repo}${page.folder ?? ''}`, revision ?? page.revision, text);
   if (text.startsWith('hf://')) return hub(text.slice('hf://'.length), revision, text);
@@ -46,13 +48,29 @@ function parse(text: string, revision: string | undefined): ModelSource {
     if (!bucket) throw invalid(text, 'it has no bucket');
     return { kind: 's3', bucket, prefix: prefix === '' || prefix.endsWith('/') ? prefix : `${prefix}/` };
   }
-  if (/^https?:\/\//.test(text)) {
-    if (!URL.canParse(text)) throw invalid(text, 'it is not a URL');
-    return { kind: 'https', url: text.endsWith('/') ? text : `${text}/` };
-  }
-  if (text.startsWith('file://')) return { kind: 'folder', path: fileURLToPath(text) };
-  if (isAbsolute(text)) return { kind: 'folder', path: text };
+  if (isWeb) return { kind: 'https', url: text.endsWith('/') ? text : `${text}/` };
+  if (text.startsWith('file://')) return { kind: 'folder', path: pathOf(text) };
+  if (isAbsolute(text)) return { kind: 'folder', path: resolve(text) };
   throw invalid(text, 'it is none of these');
+}
+
+/** Sources are logged and stored, so one that may contain a secret is refused, and the message does not quote it. */
+function checkUrl(text: string): void {
+  const url = URL.parse(text);
+  if (url && url.username === '' && url.password === '' && !/[?#]/.test(text)) return;
+  const why = url ? 'it has a user name, a password, a query or a fragment' : 'it is not a URL';
+  throw new LehrError(
+    'invalid-request',
+    `The web address is not a source of a model: ${why}. Wanted: https://host/folder/.`,
+  );
+}
+
+function pathOf(fileUrl: string): string {
+  try {
+    return resolve(fileURLToPath(fileUrl));
+  } catch {
+    throw invalid(fileUrl, 'it is not the URL of a folder of this machine');
+  }
 }
 
 function hub(path: string, revision: string | undefined, text: string): ModelSource {
