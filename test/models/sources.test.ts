@@ -1,6 +1,6 @@
 /** Fetching a model from a bucket, a web server and a folder. */
-import { cp, readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { cp, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { beforeEach, expect, test, vi } from 'vitest';
 import { fetchModel } from '../../packages/shared/src/model-cache/index.ts';
 import { type HubFile, listen } from '../support/hub-server.ts';
@@ -104,6 +104,15 @@ test('A folder is copied, and its copy on a web server is a source for other mac
   expect(fetched.manifest.files).toEqual(copy.manifest.files);
   expect(await readFile(join(fetched.folder, UNET))).toEqual(await readFile(join(original, UNET)));
   await expect(fetchFrom(`${url}/other`, cache)).rejects.toThrow(/lehr-model\.json .*404.*lehr models pull/);
+});
+
+test('A folder with a link that leads nowhere is copied without it, whichever way its path is written', async () => {
+  const original = join(await tempFolder('source'), 'model');
+  await cp(join(await tinyModels(), '../tiny'), original, { recursive: true });
+  await symlink('nowhere', join(original, 'unet/weights'));
+  const { folder } = await fetchFrom(`${dirname(original)}//model`, await tempFolder('cache'));
+  expect(await readFile(join(folder, UNET))).toEqual(await readFile(join(original, UNET)));
+  expect(await readdir(join(folder, 'unet'))).not.toContain('weights');
 });
 
 test('A copy that was changed after its list of digests was written is refused', async () => {

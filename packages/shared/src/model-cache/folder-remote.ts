@@ -1,8 +1,9 @@
 /** A folder of this machine, such as one on a network file system. */
 import { createReadStream } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
-import { join, sep } from 'node:path';
+import { join, relative, sep } from 'node:path';
 import { LehrError } from '../errors.ts';
+import { ignore } from '../objects/errno.ts';
 import { listingOf, listingOfFiles } from './listing-of.ts';
 import { readManifest } from './manifest.ts';
 import type { Listing, Remote } from './remote.ts';
@@ -20,15 +21,14 @@ export const folderRemote = ({ path: folder }: Extract<ModelSource, { kind: 'fol
         .filter((entry) => !entry.isDirectory())
         .map(async (entry) => {
           const full = join(entry.parentPath, entry.name);
-          const info = await stat(full);
-          const path = full
-            .slice(folder.replace(/\/+$/, '').length + 1)
-            .split(sep)
-            .join('/');
-          return { path, bytes: info.size, isFile: info.isFile(), changed: `${info.mtimeMs}` };
+          // A link that leads nowhere is no file of the model; one that is needed is missed by chooseFiles.
+          const info = await stat(full).catch(ignore('ENOENT'));
+          if (!info?.isFile()) return [];
+          const path = relative(folder, full).split(sep).join('/');
+          return [{ path, bytes: info.size, changed: `${info.mtimeMs}` }];
         }),
     );
-    const files = found.filter(({ isFile }) => isFile);
+    const files = found.flat();
     return listingOfFiles(
       files.map(({ path, bytes }) => ({ path, bytes })),
       files.map(({ changed }) => changed),
