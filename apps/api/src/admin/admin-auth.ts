@@ -3,12 +3,12 @@ import type { MiddlewareHandler } from 'hono';
 import { auth } from 'hono/utils/basic-auth';
 import type { Refusals } from '../audit/refusals.ts';
 import type { Authenticator, Caller } from '../auth/authenticator.ts';
+import { bearerKey } from '../auth/bearer-key.ts';
 import type { FailedLogins } from '../limits/failed-logins.ts';
 import { actorOf } from '../middleware/actor.ts';
 import type { ApiEnv } from '../middleware/api-env.ts';
 
 const USER = 'admin';
-const BEARER = /^Bearer +([\x21-\x7e]+) *$/i;
 
 /**
  * Requires a key with the scope `admin`: as a bearer token, or as the password of the user `admin` in a browser. Other keys are
@@ -31,8 +31,7 @@ export function requireAdmin(
   return async function requireAdmin(c, next) {
     const address = actorOf(c).address ?? 'unknown';
     const basic = auth(c.req.raw);
-    const [, bearer] = BEARER.exec(c.req.header('authorization') ?? '') ?? [];
-    const key = basic?.username === USER ? basic.password : bearer;
+    const key = basic?.username === USER ? basic.password : bearerKey(c.req.header('authorization'));
     if (key !== undefined) failedLogins.attempt(address);
     const caller = key === undefined ? undefined : await authenticated(key, address);
     if (!caller) {

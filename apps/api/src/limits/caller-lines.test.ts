@@ -14,6 +14,23 @@ test('All keys of a tenant share a line, from their first accepted request on', 
   expect(lines.of(request('Bearer two'), '10.0.0.2')).toBe('tenant acme');
 });
 
+test('A key has one entry, however its header is written', () => {
+  const lines = new CallerLines();
+  lines.remember('Bearer one', ACME);
+  expect(lines.of(request('bearer  one '), '10.0.0.1')).toBe('tenant acme');
+  lines.forget('BEARER one');
+  expect(lines.of(request('Bearer one'), '10.0.0.1')).toBe('address 10.0.0.1');
+});
+
+test('Above 10,000 keys the one that was remembered first is forgotten', () => {
+  const lines = new CallerLines();
+  for (let i = 0; i <= 10_000; i += 1) lines.remember(`Bearer key${i}`, ACME);
+  expect(lines.of(request('Bearer key0'), '10.0.0.1')).toBe('address 10.0.0.1');
+  for (const kept of ['key1', 'key10000']) {
+    expect(lines.of(request(`Bearer ${kept}`), '10.0.0.1')).toBe('tenant acme');
+  }
+});
+
 test('A key that is no longer accepted does not wait in the line of its tenant', () => {
   const lines = new CallerLines();
   lines.remember('Bearer one', ACME);
@@ -37,9 +54,10 @@ test.each([
   expect(lines.of(request(), one) === lines.of(request(), two)).toBe(isSame);
 });
 
-test('Each path of a probe has a line of its own, which a query does not change', () => {
+test('Each path of a probe has a line for each address, which a query does not change', () => {
   const lines = new CallerLines();
-  expect(lines.of(request(undefined, '/healthz'), '10.0.0.1')).toBe('probe /healthz');
-  expect(lines.of(request(undefined, '/readyz?x=1'), '10.0.0.1')).toBe('probe /readyz');
+  expect(lines.of(request(undefined, '/healthz'), '10.0.0.1')).toBe('probe /healthz address 10.0.0.1');
+  expect(lines.of(request(undefined, '/readyz?x=1'), '10.0.0.1')).toBe('probe /readyz address 10.0.0.1');
+  expect(lines.of(request(undefined, '/readyz'), '10.0.0.2')).toBe('probe /readyz address 10.0.0.2');
   expect(lines.of(request(undefined, '/healthz/x'), '10.0.0.1')).toBe('address 10.0.0.1');
 });

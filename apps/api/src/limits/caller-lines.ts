@@ -6,10 +6,14 @@
 import { hash } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 import type { TenantId } from '@lehr/shared';
+import { bearerKey } from '../auth/bearer-key.ts';
 
-/** The memory is cleared above this. */
+/** Above this, the key that was remembered first is forgotten; its next request waits in the line of its address. */
 const MAX_KEYS = 10_000;
-/** A load balancer must get its answer whatever its address is, so each of these paths has a line of its own. */
+/**
+ * A load balancer must get its answer. Each of these paths has a line for each address: other requests from the same address do not
+ * delay its probes, and probes from other addresses do not either.
+ */
 const PROBES = new Set(['/healthz', '/readyz', '/metrics']);
 
 export interface LineRequest {
@@ -18,31 +22,41 @@ export interface LineRequest {
 }
 
 export class CallerLines {
-  /** By the digest of the Authorization header: the key itself is not kept in memory. */
+  /** By the digest of the key: the key itself is not kept in memory. In the order in which they were remembered. */
   readonly #tenants = new Map<string, TenantId>();
 
   /** A request with this Authorization header was accepted. */
   remember(authorization: string, tenant: TenantId): void {
     const digest = digestOf(authorization);
-    if (this.#tenants.get(digest) === tenant) return;
-    if (this.#tenants.size >= MAX_KEYS) this.#tenants.clear();
+    if (digest === undefined || this.#tenants.get(digest) === tenant) return;
+    if (this.#tenants.size >= MAX_KEYS) {
+      const [oldest] = this.#tenants.keys();
+      this.#tenants.delete(oldest);
+    }
     this.#tenants.set(digest, tenant);
   }
 
   /** It was not accepted: who holds a revoked key takes no turns of its tenant. */
   forget(authorization: string): void {
-    this.#tenants.delete(digestOf(authorization));
+    const digest = digestOf(authorization);
+    if (digest !== undefined) this.#tenants.delete(digest);
   }
 
   of({ url = '', headers: { authorization } }: LineRequest, address = 'unknown'): string {
-    const tenant = authorization === undefined ? undefined : this.#tenants.get(digestOf(authorization));
+    const digest = digestOf(authorization);
+    const tenant = digest === undefined ? undefined : this.#tenants.get(digest);
     if (tenant !== undefined) return `tenant ${tenant}`;
     const [path] = url.split('?', 1);
-    return PROBES.has(path) ? `probe ${path}` : `address ${isIPv6(address) ? networkOf(address) : address}`;
+    const origin = `address ${isIPv6(address) ? networkOf(address) : address}`;
+    return PROBES.has(path) ? `probe ${path} ${origin}` : origin;
   }
 }
 
-const digestOf = (authorization: string): string => hash('sha256', authorization, 'base64');
+/** Of the key and not of the header, which a caller can write in many ways. */
+function digestOf(authorization: string | undefined): string | undefined {
+  const key = bearerKey(authorization);
+  return key === undefined ? undefined : hash('sha256', key, 'base64');
+}
 
 /** The first 64 bits of an IPv6 address: a caller has all addresses of such a network. */
 function networkOf(address: string): string {

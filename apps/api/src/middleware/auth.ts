@@ -1,16 +1,15 @@
 import { LehrError, type Scope } from '@lehr/shared';
 import type { MiddlewareHandler } from 'hono';
 import type { Authenticator } from '../auth/authenticator.ts';
+import { bearerKey } from '../auth/bearer-key.ts';
 import type { CallerLines } from '../limits/caller-lines.ts';
 import type { ApiEnv } from './api-env.ts';
-
-const BEARER = /^Bearer +([\x21-\x7e]+) *$/i;
 
 /** Requires a valid bearer key and sets the caller. Runs before the body is read. */
 export function authenticate(authenticator: Authenticator, lines: CallerLines): MiddlewareHandler<ApiEnv> {
   return async function authenticate(c, next) {
     const authorization = c.req.header('authorization') ?? '';
-    const [, key] = BEARER.exec(authorization) ?? [];
+    const key = bearerKey(authorization);
     const caller = key === undefined ? undefined : await authenticator.authenticate(key);
     if (!caller) {
       lines.forget(authorization);
