@@ -45,8 +45,10 @@ export async function pull(
     withVersion(text, { ref, task: manifest.task, ...fields, model }),
   );
   const registry = await readModelsFile(settings);
-  if (cache.maxBytes !== undefined && registry)
-    await evict(cache.cache, cache.maxBytes, namesInCache(registry));
+  if (cache.maxBytes !== undefined && registry) {
+    // The model is complete and entered. What could not be deleted is tried again after the next fetch.
+    await evict(cache.cache, cache.maxBytes, namesInCache(registry)).catch(() => {});
+  }
   report({
     type: 'pulled',
     model: `${ref.name}@${ref.version}`,

@@ -35,6 +35,14 @@ test('The cache is listed with the model that was used longest ago first', async
   expect(await listCache(join(cache, 'nowhere'))).toEqual([]);
 });
 
+test('A model that other processes remove while the cache is listed is left out of the list', async () => {
+  const names = Array.from({ length: 50 }, (_, i) => `gone${i}`);
+  const cache = await cacheOf({ kept: 2, ...Object.fromEntries(names.map((name) => [name, 3])) });
+  const removals = names.map((name) => rm(join(cache, name), { recursive: true }));
+  const [listed] = await Promise.all([listCache(cache), ...removals]);
+  expect(listed.map(({ name }) => name)).toContain('kept');
+});
+
 test('Models that were not used for longest are removed until the cache fits', async () => {
   const cache = await cacheOf({ a: 2, b: 50, c: 20 });
   const removed = await evict(cache, 1.5 * MB, new Set(), NOW);

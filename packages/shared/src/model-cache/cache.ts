@@ -22,10 +22,11 @@ export interface CachedModel {
 /** The one that was used longest ago first. */
 export async function listCache(cache: string): Promise<CachedModel[]> {
   const [complete, partial] = await Promise.all([entries(cache), entries(join(cache, PARTIAL))]);
-  const models = await Promise.all([
+  const found = await Promise.all([
     ...complete.map((name) => describe(name, join(cache, name))),
     ...partial.map((name) => describe(name, join(cache, PARTIAL, name))),
   ]);
+  const models = found.filter((model) => model !== undefined);
   return models.sort((a, b) => a.lastUsedAt.getTime() - b.lastUsedAt.getTime());
 }
 
@@ -36,10 +37,12 @@ async function entries(folder: string): Promise<string[]> {
     .map(({ name }) => name);
 }
 
-async function describe(name: string, folder: string): Promise<CachedModel> {
-  const [manifest, { bytes, changedAt }] = await Promise.all([readManifest(folder), measure(folder)]);
+/** Undefined when another process has removed it meanwhile, or renamed it because its fetch is complete. */
+async function describe(name: string, folder: string): Promise<CachedModel | undefined> {
+  const [manifest, size] = await Promise.all([readManifest(folder), measure(folder).catch(ignore('ENOENT'))]);
+  if (!size) return undefined;
   const used = await stat(join(folder, MANIFEST)).catch(ignore('ENOENT'));
-  return { name, folder, manifest, bytes, lastUsedAt: used?.mtime ?? changedAt };
+  return { name, folder, manifest, bytes: size.bytes, lastUsedAt: used?.mtime ?? size.changedAt };
 }
 
 async function measure(folder: string): Promise<{ readonly bytes: number; readonly changedAt: Date }> {
