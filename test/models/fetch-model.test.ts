@@ -222,8 +222,18 @@ test('A variant takes the graphs of its name and saves them under the plain name
   );
 });
 
-test('A list of files with a path out of the folder is refused before anything is fetched', async () => {
-  const { hub, cache } = await world({}, [['../../evil.onnx', { bytes: Buffer.from('x') }]]);
-  await expect(fetchFrom(hub, cache)).rejects.toThrow(/"\.\.\/\.\.\/evil\.onnx".*not a relative path/);
+test('A file of the model with a name that no path here can have is refused before anything is fetched', async () => {
+  const { hub, cache } = await world({}, [['unet/a:b', { bytes: Buffer.from('x') }]]);
+  await expect(fetchFrom(hub, cache)).rejects.toThrow(/"unet\/a:b", which cannot be a path here/);
   expect(hub.seen.filter(({ path }) => path.includes('/resolve/'))).toEqual([]);
+});
+
+test('Files that the model does not need are left out, whatever their names are', async () => {
+  const names = ['../../evil.onnx', 'notes: first.txt', 'samples/a\\b.png'];
+  const { hub, cache } = await world(
+    {},
+    names.map((name) => [name, { bytes: Buffer.from('x') }]),
+  );
+  const { manifest } = await fetchFrom(hub, cache);
+  expect(manifest.files.filter(({ path }) => names.includes(path))).toEqual([]);
 });

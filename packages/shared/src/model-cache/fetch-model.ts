@@ -84,8 +84,12 @@ async function fillDraft(
   options: FetchOptions,
 ): Promise<Manifest> {
   const listing = await remote.list(options.signal);
-  for (const { path } of listing.files) checkPath(path);
   const { task, files } = chooseFiles(listing.files, fields.variant);
+  // Files that are not fetched may have any name.
+  for (const { path, target } of files) {
+    checkPath(path);
+    checkPath(target);
+  }
   await beginDraft(draft, listing);
   await checkSpace(draft, files);
   const digests = await fetchAll(draft, files, remote, listing, options);

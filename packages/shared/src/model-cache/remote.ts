@@ -34,7 +34,10 @@ export interface OpenedFile {
 /** Errors with code `unavailable` or `rate-limited` may pass; all others are final. */
 export interface Remote {
   list(signal: AbortSignal): Promise<Listing>;
-  /** `listing` is what `list` returned: the file of that revision is read. */
+  /**
+   * `listing` is what `list` returned. A hub reads the file of that revision. Buckets, web servers and folders have only the present
+   * file, so they must not change during a fetch.
+   */
   open(file: RemoteFile, offset: number, listing: Listing, signal: AbortSignal): Promise<OpenedFile>;
 }
 
@@ -55,6 +58,6 @@ export function checkPath(path: string): string {
   if (isSafe) return path;
   throw new LehrError(
     'model-unavailable',
-    `The source lists a file ${JSON.stringify(path.slice(0, 200))}, which is not a relative path without "..".`,
+    `The source lists a file ${JSON.stringify(path.slice(0, 200))}, which cannot be a path here: its parts must not be empty, ".", ".." or longer than ${MAX_SEGMENT_BYTES} bytes, nor contain "\\\\", ":" or control characters.`,
   );
 }
