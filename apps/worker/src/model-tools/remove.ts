@@ -1,7 +1,6 @@
 /** `lehr models remove`: takes a version out of models.yaml, and its files out of the cache. */
-import { rm } from 'node:fs/promises';
 import { LehrError, withoutVersion } from '@lehr/shared';
-import { listCache, namesInCache } from '@lehr/shared/model-cache';
+import { listCache, namesInCache, removeCached } from '@lehr/shared/model-cache';
 import type { ToolEvent } from './tool-event.ts';
 import { changeModelsFile, readModelsFile, type ToolSettings } from './tool-settings.ts';
 
@@ -29,13 +28,17 @@ export async function remove({ model, unused }: RemoveRequest, settings: ToolSet
   const after = await readModelsFile(settings);
   const named = after ? namesInCache(after) : new Set<string>();
   const removed: string[] = [];
+  const kept: string[] = [];
   let bytes = 0;
   for (const each of await listCache(settings.cache.cache)) {
     // Another version may have the same source.
     if (named.has(each.name) || !(unused || namedBefore.has(each.name))) continue;
-    await rm(each.folder, { recursive: true, force: true });
+    if (!(await removeCached(settings.cache.cache, each))) {
+      kept.push(each.folder);
+      continue;
+    }
     removed.push(each.folder);
     bytes += each.bytes;
   }
-  return { type: 'removed', removed, bytes };
+  return { type: 'removed', removed, kept, bytes };
 }

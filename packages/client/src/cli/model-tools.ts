@@ -52,7 +52,13 @@ export type ToolEvent =
       readonly cache: string;
       readonly cache_bytes: number;
     }
-  | { readonly type: 'removed'; readonly removed: readonly string[]; readonly bytes: number }
+  | {
+      readonly type: 'removed';
+      readonly removed: readonly string[];
+      /** Not deleted, because another process is fetching them. */
+      readonly kept: readonly string[];
+      readonly bytes: number;
+    }
   | {
       readonly type: 'checked';
       readonly folder: string;

@@ -1,8 +1,9 @@
-import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { evict, listCache, markUsed } from './cache.ts';
+import { evict, listCache, markUsed, removeCached } from './cache.ts';
+import { acquireLock } from './lock.ts';
 import { MANIFEST, writeManifest } from './manifest.ts';
 
 const HOUR_MS = 3_600_000;
@@ -41,6 +42,21 @@ test('A model that other processes remove while the cache is listed is left out 
   const removals = names.map((name) => rm(join(cache, name), { recursive: true }));
   const [listed] = await Promise.all([listCache(cache), ...removals]);
   expect(listed.map(({ name }) => name)).toContain('kept');
+});
+
+test('What a process is fetching is not removed, and what a dead process left is', async () => {
+  const cache = await cacheOf({});
+  const draft = join(cache, '.partial', 'draft');
+  await mkdir(draft, { recursive: true });
+  const [model] = await listCache(cache);
+  const lock = await acquireLock(`${draft}.lock`, new AbortController().signal, () => {});
+  expect(await removeCached(cache, model)).toBe(false);
+  expect(await readdir(join(cache, '.partial'))).toContain('draft');
+  const held = await readFile(`${draft}.lock`, 'utf8');
+  await lock.release();
+  await writeFile(`${draft}.lock`, JSON.stringify({ ...JSON.parse(held), started: 'earlier' }));
+  expect(await removeCached(cache, model)).toBe(true);
+  expect(await readdir(join(cache, '.partial'))).toEqual([]);
 });
 
 test('Models that were not used for longest are removed until the cache fits', async () => {

@@ -1,10 +1,14 @@
 /** The folder that fetched models are kept in: `<source>-<digest>/` for each, and what is being fetched under `.partial/`. */
 import { readdir, rm, stat, utimes } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { ignore } from '../objects/errno.ts';
+import { tryLock } from './lock.ts';
 import { MANIFEST, type Manifest, readManifest } from './manifest.ts';
 
 export const PARTIAL = '.partial';
+
+/** Held by the process that fetches this model. */
+export const lockOf = (cache: string, name: string): string => join(cache, PARTIAL, `${name}.lock`);
 
 export const modelCacheFolder = (home: string): string => join(home, 'models');
 
@@ -63,6 +67,20 @@ export async function markUsed(folder: string): Promise<void> {
   await utimes(join(folder, MANIFEST), new Date(), new Date()).catch(ignore('ENOENT'));
 }
 
+/** False for what another process is fetching, which stays. */
+export async function removeCached(cache: string, { name, folder }: CachedModel): Promise<boolean> {
+  const drafts = join(cache, PARTIAL);
+  const isDraft = dirname(folder) === drafts;
+  const lock = isDraft ? await tryLock(lockOf(cache, name)) : undefined;
+  if (isDraft && !lock) return false;
+  try {
+    await rm(folder, { recursive: true, force: true });
+    return true;
+  } finally {
+    await lock?.release();
+  }
+}
+
 /** What another worker may be using is kept: workers mark their models far more often than this. */
 const RECENT_MS = 3_600_000;
 
@@ -82,7 +100,7 @@ export async function evict(
   for (const model of models) {
     if (bytes <= maxBytes) break;
     if (keep.has(model.name) || now - model.lastUsedAt.getTime() < RECENT_MS) continue;
-    await rm(model.folder, { recursive: true, force: true });
+    if (!(await removeCached(cache, model))) continue;
     bytes -= model.bytes;
     removed.push(model);
   }

@@ -5,7 +5,7 @@
 import { mkdir, readFile, rename, rm, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LehrError } from '../errors.ts';
-import { PARTIAL } from './cache.ts';
+import { lockOf, PARTIAL } from './cache.ts';
 import { type ChosenFile, chooseFiles } from './choose-files.ts';
 import { DOWNLOAD_TIMES, type DownloadTimes, download, partOf, sizeOf } from './download.ts';
 import { acquireLock } from './lock.ts';
@@ -56,9 +56,7 @@ export async function fetchModel(fields: SourceFields, options: FetchOptions): P
   const present = await readManifest(folder);
   if (present) return { folder, manifest: present, isNew: false };
   await makeFolder(join(cache, PARTIAL));
-  const lock = await acquireLock(join(cache, PARTIAL, `${name}.lock`), signal, () =>
-    onEvent?.({ type: 'waiting' }),
-  );
+  const lock = await acquireLock(lockOf(cache, name), signal, () => onEvent?.({ type: 'waiting' }));
   try {
     const fetchedMeanwhile = await readManifest(folder);
     if (fetchedMeanwhile) return { folder, manifest: fetchedMeanwhile, isNew: false };

@@ -1,4 +1,4 @@
-export { type CachedModel, evict, listCache, markUsed, modelCacheFolder } from './cache.ts';
+export { type CachedModel, evict, listCache, markUsed, modelCacheFolder, removeCached } from './cache.ts';
 export { DOWNLOAD_TIMES, type DownloadTimes } from './download.ts';
 export {
   cachedFolder,

@@ -32,12 +32,7 @@ const SILENT_AFTER_MS = 60_000;
 
 /** Waits until the lock is free, or rejects when `signal` aborts. `onWait` is called once, if it has to wait. */
 export async function acquireLock(path: string, signal: AbortSignal, onWait: () => void): Promise<Lock> {
-  const own: Holder = {
-    host: hostname(),
-    pid: process.pid,
-    started: startOf('self'),
-    token: randomBytes(8).toString('hex'),
-  };
+  const own = self();
   for (let waited = false; !(await take(path, own)); waited = true) {
     if (!waited) onWait();
     await systemClock.sleep(TRY_EVERY_MS, signal);
@@ -45,6 +40,20 @@ export async function acquireLock(path: string, signal: AbortSignal, onWait: () 
   }
   return hold(path, own);
 }
+
+/** Undefined when another process holds it. */
+export async function tryLock(path: string): Promise<Lock | undefined> {
+  const own = self();
+  // The first attempt removes the lock of a dead process.
+  return (await take(path, own)) || (await take(path, own)) ? hold(path, own) : undefined;
+}
+
+const self = (): Holder => ({
+  host: hostname(),
+  pid: process.pid,
+  started: startOf('self'),
+  token: randomBytes(8).toString('hex'),
+});
 
 function hold(path: string, own: Holder): Lock {
   const lost = new AbortController();

@@ -23,6 +23,7 @@ export const removeModel = defineCommand({
     if (json) terminal.out(`${JSON.stringify(result)}\n`);
     else {
       for (const folder of result.removed) terminal.out(`deleted  ${plain(folder)}\n`);
+      for (const folder of result.kept) terminal.out(`kept     ${plain(folder)} (it is being fetched)\n`);
       terminal.out(`${bytesText(result.bytes)} freed\n`);
     }
     return EXIT.ok;
