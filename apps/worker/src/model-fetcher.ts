@@ -104,7 +104,7 @@ export class ModelFetcher {
     this.#stop.abort();
   }
 
-  /** Each model in a loop of its own would share the bandwidth, and all would be late. */
+  /** A separate loop for each model would share the bandwidth, and all would be late. */
   async #fetchAll(missing: readonly WantedModel[]): Promise<void> {
     const { clock } = this.#options;
     const queue = missing.map((model) => ({ model, failures: 0, notBefore: 0 }));

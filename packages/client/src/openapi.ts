@@ -695,17 +695,17 @@ export interface components {
             readonly seed?: number | undefined;
             /** @enum {string} */
             readonly sampler?: ("ddim" | "euler" | "euler_a" | "dpmpp_2m" | "dpmpp_2m_karras" | "dpmpp_2m_sde_karras" | "lcm" | "pndm" | "unipc") | undefined;
-            /** @description SDXL only: height and width that the picture is said to have had before it was scaled. Small values make it blurred. Default: its own. */
+            /** @description SDXL only: condition of the model: height and width of the picture before scaling. Small values make it blurred. Default: its size. */
             readonly original_size?: readonly [
                 number,
                 number
             ] | undefined;
-            /** @description SDXL only: where the picture is said to be cropped from, top and left. Default: [0, 0], a centred object. */
+            /** @description SDXL only: condition of the model: top and left of the crop. Default: [0, 0], a centred object. */
             readonly crops_coords_top_left?: readonly [
                 number,
                 number
             ] | undefined;
-            /** @description SDXL only: height and width that the picture is said to have. Default: its own. */
+            /** @description SDXL only: condition of the model: height and width of the picture. Default: its size. */
             readonly target_size?: readonly [
                 number,
                 number
@@ -763,17 +763,17 @@ export interface components {
             readonly seed?: number | undefined;
             /** @enum {string} */
             readonly sampler?: ("ddim" | "euler" | "euler_a" | "dpmpp_2m" | "dpmpp_2m_karras" | "dpmpp_2m_sde_karras" | "lcm" | "pndm" | "unipc") | undefined;
-            /** @description SDXL only: height and width that the picture is said to have had before it was scaled. Small values make it blurred. Default: its own. */
+            /** @description SDXL only: condition of the model: height and width of the picture before scaling. Small values make it blurred. Default: its size. */
             readonly original_size?: readonly [
                 number,
                 number
             ] | undefined;
-            /** @description SDXL only: where the picture is said to be cropped from, top and left. Default: [0, 0], a centred object. */
+            /** @description SDXL only: condition of the model: top and left of the crop. Default: [0, 0], a centred object. */
             readonly crops_coords_top_left?: readonly [
                 number,
                 number
             ] | undefined;
-            /** @description SDXL only: height and width that the picture is said to have. Default: its own. */
+            /** @description SDXL only: condition of the model: height and width of the picture. Default: its size. */
             readonly target_size?: readonly [
                 number,
                 number

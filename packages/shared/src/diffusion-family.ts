@@ -1,5 +1,5 @@
 /**
- * The families of diffusion models, and what is right for each when nobody says otherwise. A distilled model (Turbo, LCM) draws in one
+ * The families of diffusion models, and the defaults of each. A distilled model (Turbo, LCM) draws in one
  * to eight steps, and only with few or with its own sampler; the defaults of Stable Diffusion would give noise.
  */
 import type { GuidanceKind, SamplerName } from './contracts/text-to-image.ts';
@@ -20,7 +20,7 @@ export interface FamilyTraits {
   /** Undefined for every sampler. */
   readonly samplers: readonly SamplerName[] | undefined;
   readonly guidance: GuidanceKind;
-  /** Whether it is told the sizes of the picture: `original_size`, `crops_coords_top_left`, `target_size`. */
+  /** Whether sizes are conditions of it: `original_size`, `crops_coords_top_left`, `target_size`. */
   readonly takesSizes: boolean;
   /** Cost of a pixel of a UNet row, in those of Stable Diffusion 1.5. */
   readonly costPerPixel: number;

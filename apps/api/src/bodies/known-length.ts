@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { LehrError } from '@lehr/shared';
 
 /**
- * Each byte is copied once. The buffer has memory of its own, so that it can be transferred to a thread. Rejects with
+ * Each byte is copied once. The buffer shares no memory, so that it can be transferred to a thread. Rejects with
  * `invalid-request` when the body ends early or its caller has hung up.
  */
 export function readKnownLength(source: Readable, length: number): Promise<Uint8Array<ArrayBuffer>> {

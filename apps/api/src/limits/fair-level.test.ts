@@ -6,8 +6,8 @@ test.each([
   ['several large holders are cut to the same level', [10, 200, 400], 210, 100],
   ['equal holders share equally', [100, 100, 100], 150, 50],
   ['without any capacity everybody is cut to nothing', [10, 20], -5, 0],
-  ['nobody is cut while all fit', [10, 20], 30, Number.POSITIVE_INFINITY],
-  ['without holders nobody is cut', [], 0, Number.POSITIVE_INFINITY],
+  ['no holder is cut while all fit', [10, 20], 30, Number.POSITIVE_INFINITY],
+  ['without holders there is no cut', [], 0, Number.POSITIVE_INFINITY],
 ])('A capacity is shared fairly: %s', (_, amounts, capacity, level) => {
   expect(fairLevel(amounts, capacity)).toBe(level);
 });

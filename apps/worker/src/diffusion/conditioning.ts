@@ -1,12 +1,12 @@
 /**
- * What a family's UNet is told about a picture beside its prompt: SDXL (arXiv 2307.01952) gets a pooled embedding of the prompt and
+ * The conditions of a family's UNet beside the prompt: SDXL (arXiv 2307.01952) gets a pooled embedding of the prompt and
  * the sizes that its training pictures had; a latent consistency model (arXiv 2310.04378) gets its guidance scale as an embedding,
  * in place of a second row. Values as in diffusers.
  */
 import type { ConditionName } from './unet-inputs.ts';
 
 export interface Conditioning {
-  /** `rows`: guidance takes a row of its own for the negative prompt. `embedded`: the graph was distilled with it. */
+  /** `rows`: guidance takes a separate row for the negative prompt. `embedded`: the graph was distilled with it. */
   readonly guidance: 'rows' | 'embedded';
   /** Length of each condition that the UNet takes. */
   readonly lengths: ReadonlyMap<ConditionName, number>;

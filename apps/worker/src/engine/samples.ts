@@ -29,7 +29,7 @@ export interface DiffusionSample extends SampleBase {
   readonly checkpoint?: Uint8Array;
   /** Whether a checkpoint is made after its last step too: other pictures of its job still run. */
   readonly checkpointAtEnd?: boolean;
-  /** For a family that is told the sizes of a picture; height or top first. The picture's own size and no crop when absent. */
+  /** For a family with sizes as conditions; height or top first. The picture's own size and no crop when absent. */
   readonly originalSize?: readonly [number, number] | undefined;
   readonly cropsTopLeft?: readonly [number, number] | undefined;
   readonly targetSize?: readonly [number, number] | undefined;

@@ -32,14 +32,14 @@ const prompt = z
 const side = z.int().min(1).max(8192);
 const offset = z.int().min(0).max(8192);
 
-/** What SDXL is told of a picture beside its prompt; the fields and their order are those of diffusers. */
+/** The conditions of SDXL beside the prompt; the fields and their order are those of diffusers. */
 const sizeFields = {
   original_size: z
     .tuple([side, side])
     .optional()
     .meta({
       description:
-        'SDXL only: height and width that the picture is said to have had before it was scaled. Small values make it blurred. Default: its own.',
+        'SDXL only: condition of the model: height and width of the picture before scaling. Small values make it blurred. Default: its size.',
       example: [1024, 1024],
     }),
   crops_coords_top_left: z
@@ -47,14 +47,14 @@ const sizeFields = {
     .optional()
     .meta({
       description:
-        'SDXL only: where the picture is said to be cropped from, top and left. Default: [0, 0], a centred object.',
+        'SDXL only: condition of the model: top and left of the crop. Default: [0, 0], a centred object.',
       example: [0, 0],
     }),
   target_size: z
     .tuple([side, side])
     .optional()
     .meta({
-      description: 'SDXL only: height and width that the picture is said to have. Default: its own.',
+      description: 'SDXL only: condition of the model: height and width of the picture. Default: its size.',
       example: [1024, 1024],
     }),
 };

@@ -56,7 +56,7 @@ test('The fields of models.yaml name the same source again', () => {
   }
 });
 
-test('Each source, revision and variant has a folder of its own, with a name that a person recognises', () => {
+test('Each source, revision and variant has a separate folder, with a name that a person recognises', () => {
   const folders = [
     sourceFolder(typed('openai/whisper-base'), undefined),
     sourceFolder(typed('openai/whisper-base'), 'fp16'),

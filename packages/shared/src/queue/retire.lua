@@ -1,4 +1,4 @@
--- Retires a group queue that nobody has used for a while: removes all its keys and takes it from the lists. One script decides
+-- Retires a group queue that has been idle for a while: removes all its keys and takes it from the lists. One script decides
 -- and removes, so a job is admitted either before, and the group stays, or after, and its first job lists the group again.
 --
 -- KEYS[1]  <prefix>:groups, KEYS[2] <prefix>:group-looks, KEYS[3] <prefix>:waiting:<model>

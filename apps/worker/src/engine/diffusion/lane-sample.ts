@@ -128,7 +128,7 @@ export class LaneSample implements LaneMember {
     this.#checkpointedAt = sampler.call;
   }
 
-  /** The texts to encode: the prompt and, for a row of its own, the negative prompt. */
+  /** The texts to encode: the prompt and, for a separate row, the negative prompt. */
   get prompts(): readonly string[] {
     const { prompt, negativePrompt } = this.request;
     return this.rows === 2 && !this.#hasZeroNegative ? [prompt, negativePrompt] : [prompt];

@@ -32,7 +32,7 @@ export interface DiffusionModel {
   readonly unet: Unet;
   readonly vae: Vae;
   readonly schedulerConfig: SchedulerConfig;
-  /** What the UNet is told about a picture beside its prompt. */
+  /** The conditions of the UNet beside the prompt. */
   readonly conditioning: Conditioning;
   /** Whether samples at any step can share UNet runs. */
   readonly batching: Batching;
