@@ -6,6 +6,7 @@ import { ROOT, runCommand } from './command.mjs';
 import { say, signal, stopAndExit, stopOnSignals } from './lifecycle.mjs';
 import { ensureBuilt, ensureModules } from './modules.mjs';
 import { Problem } from './problem.mjs';
+import { ensureServices } from './programs.mjs';
 
 const FOLDER = join(ROOT, 'test/bench');
 const FROM_SOURCE = ['--conditions=lehr-source', `--import=${join(ROOT, 'infra/local/typescript.mjs')}`];
@@ -16,6 +17,7 @@ main(process.argv.slice(2)).catch((error) =>
 );
 
 async function main(filters) {
+  await ensureServices({ say, signal });
   await ensureModules({ signal });
   // The whole stack is measured as it ships.
   await ensureBuilt({ signal });

@@ -5,9 +5,10 @@
 import './node-version.mjs';
 import { join } from 'node:path';
 import { ROOT, runCommand } from './command.mjs';
-import { signal, stopAndExit, stopOnSignals } from './lifecycle.mjs';
+import { say, signal, stopAndExit, stopOnSignals } from './lifecycle.mjs';
 import { ensureBuilt, ensureModules } from './modules.mjs';
 import { Problem } from './problem.mjs';
+import { ensureServices } from './programs.mjs';
 
 const FROM_SOURCE = ['--conditions=lehr-source', `--import=${join(ROOT, 'infra/local/typescript.mjs')}`];
 
@@ -17,6 +18,7 @@ main(process.argv.slice(2)).catch((error) =>
 );
 
 async function main(args) {
+  await ensureServices({ say, signal });
   await ensureModules({ signal });
   // What ships is attacked.
   await ensureBuilt({ signal });

@@ -30,9 +30,13 @@ const PROGRAMS = [
   { names: ['python3'], package: 'python3', purpose: 'the webhook receiver in Python', isOptional: true },
 ];
 
-/** Installs missing programs with apt-get. Throws a Problem that names those still missing, their purpose and how to install them. */
-export async function ensurePrograms({ say, signal }) {
-  const needed = PROGRAMS.filter(({ isNeeded }) => isNeeded?.() ?? true);
+/**
+ * Installs missing programs with apt-get; with `packages`, only the programs of these. Throws a Problem that names those still
+ * missing, their purpose and how to install them.
+ */
+export async function ensurePrograms({ say, signal, packages }) {
+  const wanted = packages ? PROGRAMS.filter((program) => packages.includes(program.package)) : PROGRAMS;
+  const needed = wanted.filter(({ isNeeded }) => isNeeded?.() ?? true);
   // In two calls, because apt-get installs all packages of a call or none.
   const lacking = await leftAfterInstalling(
     needed.filter(({ isOptional }) => !isOptional),
@@ -44,13 +48,16 @@ export async function ensurePrograms({ say, signal }) {
   );
   if (leftOut.length > 0) say(`Missing, and could not be installed:\n${listOf(leftOut)}`);
   if (lacking.length === 0) return;
-  const packages = lacking.map((program) => program.package).join(' ');
+  const names = lacking.map((program) => program.package).join(' ');
   throw new Problem(
     `The tests need programs that are not here and could not be installed:\n${listOf(lacking)}\n` +
-      `On Debian or Ubuntu: sudo apt-get install ${packages}\n` +
+      `On Debian or Ubuntu: sudo apt-get install ${names}\n` +
       'LEHR_TEST_S3=off leaves the tests against a real S3 server out.',
   );
 }
+
+/** Installs what a separate Lehr needs that is measured or attacked. */
+export const ensureServices = (parts) => ensurePrograms({ ...parts, packages: ['redis-server', 'ffmpeg'] });
 
 /** The programs that are missing even after an attempt to install them. */
 async function leftAfterInstalling(programs, { say, signal }) {

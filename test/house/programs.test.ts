@@ -1,4 +1,4 @@
-/** How npm start gets the programs that are not npm modules. */
+/** How npm start and the measuring commands get the programs that are not npm modules. */
 import { execFile } from 'node:child_process';
 import { symlinkSync } from 'node:fs';
 import { chmod, writeFile } from 'node:fs/promises';
@@ -14,15 +14,24 @@ const { signal } = new AbortController();
 await ensureFfmpeg({ say: console.log, signal }).then(() => console.log('done'), ({ message }) => console.log(message));
 `;
 
-/** What ensureFfmpeg says where PATH has only these programs, given as shell scripts. */
-async function ensureFfmpeg(programs: Readonly<Record<string, string>>): Promise<string> {
+const ENSURE_SERVICES = `
+import { ensureServices } from '${join(ROOT, 'infra/local/programs.mjs')}';
+const { signal } = new AbortController();
+await ensureServices({ say: console.log, signal }).then(() => console.log('done'), ({ message }) => console.log(message));
+`;
+
+const ensureFfmpeg = (programs: Readonly<Record<string, string>>): Promise<string> =>
+  outputOf(ENSURE_FFMPEG, programs);
+
+/** What the script prints where PATH has only these programs, given as shell scripts. */
+async function outputOf(script: string, programs: Readonly<Record<string, string>>): Promise<string> {
   const folder = await tempFolder('programs');
   symlinkSync('/usr/bin/env', join(folder, 'env'));
-  for (const [name, script] of Object.entries(programs)) {
-    await writeFile(join(folder, name), `#!/bin/sh\ncd ${folder}\n${script}\n`);
+  for (const [name, body] of Object.entries(programs)) {
+    await writeFile(join(folder, name), `#!/bin/sh\ncd ${folder}\n${body}\n`);
     await chmod(join(folder, name), 0o755);
   }
-  const args = ['--input-type=module', '--eval', ENSURE_FFMPEG];
+  const args = ['--input-type=module', '--eval', script];
   return (await promisify(execFile)(process.execPath, args, { env: { PATH: folder } })).stdout;
 }
 
@@ -45,4 +54,18 @@ test('npm start explains how to get ffmpeg where apt-get cannot install it', asy
     expect(message).toContain('sudo apt-get install ffmpeg');
     expect(message).toContain('LEHR_TASKS=diffusion npm start');
   }
+});
+
+test('A measuring command installs Redis where PATH has none, and only what it needs', async () => {
+  const apt =
+    '[ "$1" = install ] && { echo "#!/bin/sh" > redis-server; /bin/chmod 755 redis-server; }; exit 0';
+  expect(await outputOf(ENSURE_SERVICES, { sudo: SUDO, ffmpeg: '', 'apt-get': apt })).toBe(
+    'Installing redis-server with apt-get.\ndone\n',
+  );
+});
+
+test('A measuring command explains which programs it lacks where apt-get cannot install them', async () => {
+  const message = await outputOf(ENSURE_SERVICES, { ffmpeg: '', 'apt-get': 'exit 100', sudo: SUDO });
+  expect(message).toContain('redis-server (every test that queues)');
+  expect(message).toContain('sudo apt-get install redis-server');
 });
