@@ -1,7 +1,7 @@
 /** The worker's metrics, made from its events. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Metrics, MetricsPage } from '@lehr/shared';
-import { type JobState, parseGroupQueueName } from '@lehr/shared';
+import { ERROR_CODES, type ErrorCode, type JobState, parseGroupQueueName } from '@lehr/shared';
 import type { JobRun } from './runs/job-run.ts';
 import { PictureRun } from './runs/picture-run.ts';
 import { SpeechRun } from './runs/speech-run.ts';
@@ -30,7 +30,10 @@ export function observeWorker(metrics: Metrics<'worker'>): WorkerObserver {
     ended: (run, end) => {
       if (end) countEnd(metrics, run, end);
     },
-    endedAtClaim: (queue, end) => metrics.requests.inc({ ...labelsOfQueue(queue), outcome: end }),
+    endedAtClaim: (queue, end, code) => {
+      metrics.requests.inc({ ...labelsOfQueue(queue), outcome: end });
+      if (code) countFailure(metrics, queue, code);
+    },
     // A workflow is counted by its type, as in the API.
     expired: ({ queue, workflow, type }) => {
       const labels = workflow ? { model: type, version: '' } : labelsOfQueue(queue);
@@ -50,10 +53,16 @@ export function observeWorker(metrics: Metrics<'worker'>): WorkerObserver {
 function countEnd(metrics: Metrics<'worker'>, run: JobRun, end: JobState): void {
   const labels = labelsOfQueue(run.record.queue);
   metrics.requests.inc({ ...labels, outcome: end });
-  metrics.queueTime.observe(labels, run.queuedMs / 1000);
+  metrics.queueTime.observe({ ...labels, class: run.record.priority }, run.queuedMs / 1000);
+  if (run.stopReason?.kind === 'failed') countFailure(metrics, run.record.queue, run.stopReason.code);
   if (end !== 'succeeded') return;
   if (run instanceof PictureRun) countPictures(metrics, run, labels);
   if (run instanceof SpeechRun) countSpeech(metrics, run, labels);
+}
+
+function countFailure(metrics: Metrics<'worker'>, queue: string, code: ErrorCode): void {
+  const fault = ERROR_CODES[code].status < 500 ? 'caller' : 'service';
+  metrics.jobFailures.inc({ ...labelsOfQueue(queue), code, fault });
 }
 
 function countSpeech(

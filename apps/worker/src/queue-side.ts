@@ -90,7 +90,7 @@ export class QueueSide {
       mayClaim,
       activeAttempts: () => [...this.#active.values()].map(({ record }) => record.attempt),
       onStarted: (run, outcome) => void this.#runToEnd(run, outcome),
-      onEndedAtClaim: (queue, end) => parts.observe.endedAtClaim(queue, end),
+      onEndedAtClaim: (queue, end, code) => parts.observe.endedAtClaim(queue, end, code),
     });
     this.#idleWatch = new IdleWatch({
       clock,

@@ -1,5 +1,5 @@
 /** The parts that a worker is built from. */
-import type { Clock, JobState, Log, Registry, Task, WorkerId } from '@lehr/shared';
+import type { Clock, ErrorCode, JobState, Log, Registry, Task, WorkerId } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
 import { GROUP_IDLE_MS, type GroupQueues, type Repricer } from '@lehr/shared/queue';
 import type { CheckpointStore, JobRecord, RecordStore } from '@lehr/shared/records';
@@ -79,8 +79,8 @@ export interface WorkerObserver extends DecodeObserver {
   decoderProgress(message: DecoderProgressMessage): void;
   /** `end` is the end that this worker wrote; undefined when it wrote none. */
   ended(run: JobRun, end: JobState | undefined): void;
-  /** A job ended when it was claimed; it did not run here. */
-  endedAtClaim(queue: string, end: JobState): void;
+  /** A job ended when it was claimed; it did not run here. `code` says why it failed. */
+  endedAtClaim(queue: string, end: JobState, code?: ErrorCode): void;
   /** A job's deadline passed while it waited. */
   expired(job: JobRecord): void;
   /** `bytes` are those that were written. */

@@ -78,6 +78,13 @@ export const METRICS = {
     apps: ['api', 'worker'],
     labels: ['model', 'version', 'outcome'],
   },
+  jobFailures: {
+    name: 'lehr_job_failures_total',
+    kind: 'counter',
+    help: "Failed jobs by error code, and by whose fault it was: the caller's (of the input) or the service's.",
+    apps: ['worker'],
+    labels: ['model', 'version', 'code', 'fault'],
+  },
   requestDuration: {
     name: 'lehr_request_duration_seconds',
     kind: 'histogram',
@@ -169,9 +176,9 @@ export const METRICS = {
   queueTime: {
     name: 'lehr_queue_time_seconds',
     kind: 'histogram',
-    help: 'From the request for a job until a worker claimed it.',
+    help: 'From the request for a job until a worker claimed it, by priority class.',
     apps: ['worker'],
-    labels: ['model', 'version'],
+    labels: ['model', 'version', 'class'],
     buckets: WAIT_S,
   },
   inferenceLoad: {

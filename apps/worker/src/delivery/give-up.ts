@@ -1,5 +1,5 @@
 /** Fails a job that this worker has claimed and does not run. */
-import type { JobState, Log, PlainError, WorkerId } from '@lehr/shared';
+import type { ErrorCode, JobState, Log, PlainError, WorkerId } from '@lehr/shared';
 import type { Claim, GroupQueues, Leases, WorkflowRunner } from '@lehr/shared/queue';
 import { type RecordStore, toStoredError } from '@lehr/shared/records';
 
@@ -10,7 +10,7 @@ export interface GiveUpParts {
   readonly workflows: WorkflowRunner;
   readonly leases: Leases;
   readonly log: Log;
-  readonly onEndedAtClaim: (queue: string, end: JobState) => void;
+  readonly onEndedAtClaim: (queue: string, end: JobState, code: ErrorCode) => void;
 }
 
 /** Fails the job under the lease of its claim. `error` is what its caller reads. */
@@ -25,7 +25,7 @@ export async function giveUp(
     { move: 'start', id: claim.jobId, lease: claim.token, fields: { worker } },
     { move: 'fail', id: claim.jobId, lease: claim.token, fields: { error: toStoredError(error) } },
   ]);
-  if (failed.code === 'ok') onEndedAtClaim(claim.queue, 'failed');
+  if (failed.code === 'ok') onEndedAtClaim(claim.queue, 'failed', error.code);
   leases.remove(claim);
   const parent = started.record?.parent;
   if (parent) await workflows.advance(parent);

@@ -1,6 +1,7 @@
 /** Starts an attempt of each claimed job, and decides which of them run here. */
 import {
   type Clock,
+  type ErrorCode,
   type JobId,
   type JobState,
   type Log,
@@ -29,8 +30,8 @@ export interface JobStarterOptions {
   readonly activeAttempts: () => readonly number[];
   /** A job was claimed and its attempt started. */
   readonly onStarted: (run: JobRun, outcome: Outcome) => void;
-  /** A job ended when it was claimed; it does not run here. */
-  readonly onEndedAtClaim: (queue: string, end: JobState) => void;
+  /** A job ended when it was claimed; it does not run here. `code` says why it failed. */
+  readonly onEndedAtClaim: (queue: string, end: JobState, code?: ErrorCode) => void;
 }
 
 /** A job fails when an attempt beyond this one is started, on whichever worker. */
