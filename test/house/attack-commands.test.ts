@@ -1,11 +1,11 @@
-/** The launchers of the fuzzer, the neighbour suite, the simulation and the soak reach their programs, which check their options first. */
+/** The launchers of the programs that test more than npm test pass their options on to those programs, which check them first. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { ROOT } from './readme.ts';
 
-test.each(['fuzz', 'neighbours', 'simulate', 'soak'])(
+test.each(['fuzz', 'neighbours', 'real', 'simulate', 'soak'])(
   'The launcher of %s passes its options on, and refuses an unknown one',
   async (name) => {
     const launched = promisify(execFile)(process.execPath, [

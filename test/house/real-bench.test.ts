@@ -1,0 +1,105 @@
+/** The frame of npm run real: what it keeps, what it skips, and the page that it writes. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { readResults, realPage } from '../real/page.ts';
+import { runSection } from '../real/run-section.ts';
+import type { Row, Section, SectionResults } from '../real/section.ts';
+import { tempFolder } from '../support/tiny-models.ts';
+import { readText } from './readme.ts';
+
+/** A section whose comparisons note that they ran; `broken` throws. */
+async function world(names: readonly string[]) {
+  const folder = await tempFolder('real');
+  const ran: string[] = [];
+  const section: Section = {
+    title: 'Whisper',
+    about: 'With real weights.',
+    environments: [],
+    comparisons: names.map((name) => ({
+      name,
+      title: `Comparison ${name}`,
+      run: async () => {
+        ran.push(name);
+        if (name === 'broken') throw new Error('no space left');
+        return [{ what: 'tokens', figure: ran.length }];
+      },
+    })),
+  };
+  const run = (options: { again?: boolean; only?: string } = {}) =>
+    runSection(section, {
+      name: 'whisper',
+      cache: join(folder, 'cache'),
+      results: join(folder, 'results'),
+      again: false,
+      say: () => {},
+      ...options,
+    });
+  const kept = async (): Promise<SectionResults> =>
+    JSON.parse(await readFile(join(folder, 'results/whisper.json'), 'utf8'));
+  return { run, ran, kept };
+}
+
+test('A comparison that finished is skipped at the next run and repeated with --again', async () => {
+  const { run, ran, kept } = await world(['jfk', 'long']);
+  await run();
+  await run();
+  expect(ran).toEqual(['jfk', 'long']);
+  await run({ again: true, only: 'lon' });
+  expect(ran).toEqual(['jfk', 'long', 'long']);
+  const { comparisons } = await kept();
+  expect(comparisons.map(({ name, rows }) => [name, rows[0].figure])).toEqual([
+    ['jfk', 1],
+    ['long', 3],
+  ]);
+});
+
+test('A comparison that throws keeps no result, is named at the end, and does not stop the others', async () => {
+  const { run, ran, kept } = await world(['broken', 'jfk']);
+  expect(await run()).toEqual(['whisper/broken']);
+  expect((await kept()).comparisons.map(({ name }) => name)).toEqual(['jfk']);
+  await run();
+  expect(ran).toEqual(['broken', 'jfk', 'broken']);
+});
+
+test('The page shows units, the spread, missed targets and their reason', () => {
+  const rows: Row[] = [
+    {
+      what: 'one file',
+      lehr: 1.2345,
+      other: 1,
+      unit: 's',
+      figure: 1.2345,
+      spread: [1.1, 1.4],
+      wanted: '<= 1.1',
+      met: false,
+      note: 'two | cores',
+    },
+    { what: 'memory', figure: 812.4, unit: 'MB' },
+  ];
+  const comparison = {
+    name: 'jfk',
+    title: 'A file of 11 s',
+    date: '2026-11-23',
+    machine: '2 cores',
+    seconds: 7,
+  };
+  const page = realPage([
+    {
+      title: 'Whisper',
+      about: 'With real weights.',
+      versions: ['torch==2.8.0'],
+      comparisons: [{ ...comparison, load: [1, 2.5], rows }],
+    },
+  ]);
+  expect(page).toContain('Versions: torch==2.8.0.');
+  expect(page).toContain(
+    '| one file (two \\| cores) | 1.23 s | 1 s | **1.23** | 1.1 .. 1.4 | <= 1.1, **missed** |',
+  );
+  expect(page).toContain('| memory |  |  | **812 MB** |  |  |');
+  expect(page).toContain('Run on 2026-11-23 in 7 s on 2 cores; load 1 to 2.5.');
+});
+
+test('docs/real-models.md is the page that the committed results make', () => {
+  expect(readText('docs/real-models.md')).toBe(realPage(readResults()));
+});
