@@ -58,6 +58,23 @@ test('A workflow is deleted once its last node has stopped, and counts against n
   expect(await redis.scard(keys.runningOf(tenant))).toBe(0);
 });
 
+test('The view of a workflow does not change any more after it was canceled, whatever its nodes still do', async () => {
+  const { ask, worker, parts } = await speechWorld();
+  const nodes = ['a', 'b', 'c'].map((id) => ({ id, ...listening('https://x.example/a.wav') }));
+  const { id } = await jobOf(await ask('POST', '/v1/jobs', { type: 'workflow', nodes }));
+  const [first, second] = [await worker.take(EARS), await worker.take(EARS)];
+  await parts.records.apply([{ move: 'cancel', id: id as JobId }]);
+  const view = async () => (await jobOf(await ask('GET', `/v1/jobs/${id}`))).nodes;
+  const atItsEnd = await view();
+  expect(atItsEnd?.map(({ status }) => status)).toEqual(['canceled', 'canceled', 'canceled']);
+
+  await worker.succeed(first);
+  expect(await view()).toEqual(atItsEnd);
+  await parts.workflows.advance(id as JobId);
+  await worker.obeyCancel(second);
+  expect(await view()).toEqual(atItsEnd);
+});
+
 test('A request may say graph, the older name of workflow, and the answer says workflow', async () => {
   const { ask } = await speechWorld();
   const nodes = [{ id: 'a', ...listening('https://x.example/a.wav') }];

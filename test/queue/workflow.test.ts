@@ -317,3 +317,36 @@ test('A node that is started while its workflow is cancelled is stopped again', 
   expect(await world.records.read(nodes[1].job)).toMatchObject({ state: 'canceled' });
   expect(await world.redis.zcard(world.keys.liveOf(listening.record.tenant))).toBe(0);
 });
+
+test.each(['succeed', 'fail', 'expire', 'requeue'] as const)(
+  'A node whose workflow has ended is canceled, also when its worker reports that it did %s',
+  async (move) => {
+    const world = await workflowWorld();
+    const id = await world.create([transcribe('a')]);
+    const { record } = await world.begin(SPEECH_QUEUE);
+    await world.records.apply([{ move: 'cancel', id }]);
+    const fields = move === 'fail' ? { error: ERROR } : world.transcriptOf('too late');
+    const lease = record.state === 'running' ? record.lease : undefined;
+    const [outcome] = await world.records.apply([{ move, id: record.id, lease, fields }]);
+    expect(outcome).toMatchObject({ code: 'overtaken', state: 'canceled' });
+    const node = await world.records.read(record.id);
+    expect(node).toMatchObject({ state: 'canceled' });
+    expect(node).not.toHaveProperty('output');
+  },
+);
+
+test('The record of a node that ended early is kept as long as the record of its workflow', async () => {
+  const world = await workflowWorld();
+  const nodes = [transcribe('a'), transcribe('b', ['a'])];
+  const id = await world.create(nodes);
+  await (await world.begin(SPEECH_QUEUE)).end('succeed', world.transcriptOf('early'));
+  const { redis, keys } = world;
+  // As if the first node had ended long before the second one.
+  await redis.pexpire(keys.record(nodes[0].job), 5000);
+  await (await world.begin(SPEECH_QUEUE)).end('succeed', world.transcriptOf('late'));
+  const [ofNode, ofWorkflow] = await Promise.all([
+    redis.pttl(keys.record(nodes[0].job)),
+    redis.pttl(keys.record(id)),
+  ]);
+  expect(ofNode).toBeGreaterThan(ofWorkflow - 1000);
+});

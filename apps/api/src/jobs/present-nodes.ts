@@ -3,22 +3,23 @@ import type { Job, NodeState, Progress } from '@lehr/shared';
 import { isTerminal, type JobRecord, toJobError, type WorkflowState } from '@lehr/shared/records';
 import type { OutputPresenter } from './present-output.ts';
 
-/** `records` are in the order of the nodes; undefined for a node that has no job yet. */
+/** `records` are in the order of the nodes of the workflow `job`; undefined for a node that has no job yet. */
 export function presentNodes(
+  job: JobRecord,
   workflow: WorkflowState,
   records: readonly (JobRecord | undefined)[],
   outputs: OutputPresenter,
 ): Promise<NodeState[]> {
   return Promise.all(
     workflow.nodes.map(async ({ id, type, model }, i) => {
-      const record = records[i];
+      const record = startedBeforeEnd(job, records[i]);
       return {
         id,
         type,
         model,
         job: record?.id ?? null,
-        status: record?.state ?? 'waiting',
-        progress: record?.state === 'running' ? (record.progress ?? null) : null,
+        status: record ? statusIn(job, record) : 'waiting',
+        progress: record?.state === 'running' && !isTerminal(job.state) ? (record.progress ?? null) : null,
         output: record?.state === 'succeeded' ? await outputs.outputs(record.output, true) : null,
         error: record?.state === 'failed' ? toJobError(record.error) : null,
         metrics: record?.state === 'succeeded' ? record.metrics : null,
@@ -26,6 +27,14 @@ export function presentNodes(
     }),
   );
 }
+
+/** A node that started while its workflow ended is stopped again; what is shown of an ended workflow does not change. */
+const startedBeforeEnd = (job: JobRecord, node: JobRecord | undefined): JobRecord | undefined =>
+  node && 'finished_at' in job && node.created_at > job.finished_at ? undefined : node;
+
+/** A node that has not ended before its workflow ends as canceled, though its worker may have yet to stop it. */
+const statusIn = (job: JobRecord, node: JobRecord): JobRecord['state'] =>
+  isTerminal(job.state) && !isTerminal(node.state) ? 'canceled' : node.state;
 
 /** Counts nodes as steps. */
 export function progressOf(nodes: readonly NodeState[]): Progress {

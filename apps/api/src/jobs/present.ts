@@ -40,7 +40,7 @@ export class Presenter {
     const nodeRecords = workflow
       ? await this.#options.records.readMany(workflow.nodes.map(({ job }) => job))
       : [];
-    const nodes = workflow && (await presentNodes(workflow, nodeRecords, this.#outputs));
+    const nodes = workflow && (await presentNodes(record, workflow, nodeRecords, this.#outputs));
     return {
       id: record.id,
       object: 'job',

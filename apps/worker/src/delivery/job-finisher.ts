@@ -101,7 +101,9 @@ export class JobFinisher {
     if (isOurs && end.move === 'succeed' && outcome.attempt > 1) {
       await outputs.remove(attempt, (key) => !key.includes(`/${attempt.lease}/`));
     }
-    return isOurs && outcome.state !== '' ? outcome.state : undefined;
+    // A node of a workflow that has ended meanwhile was canceled instead.
+    const isEndedByUs = isOurs || outcome.code === 'overtaken';
+    return isEndedByUs && outcome.state !== '' ? outcome.state : undefined;
   }
 
   /** Retries through a Redis outage of any length. The lease fences what must not happen twice. */

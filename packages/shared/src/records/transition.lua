@@ -20,7 +20,8 @@
 --   same       the same move was applied before (its reply was lost)
 --   requested  the worker that runs the job was asked to cancel it
 --   ended      the record is finished already
---   overtaken  start or requeue found a cancel request or a passed deadline and ended the job instead
+--   overtaken  the job was ended in another way instead: start or requeue found a cancel request or a passed deadline, or the
+--              workflow of this node has ended
 --   stale      another attempt owns the job now, or a worker's lease on it is still alive
 --   exists     create found a record with this id
 --   missing    there is no such record
@@ -177,6 +178,20 @@ local function finish(key, id, tenant)
   redis.call('DEL', prefix .. ':checkpoints:' .. id, prefix .. ':events:' .. id)
 end
 
+-- A workflow is shown with its nodes, so no record of a node that ended early expires before that of the workflow.
+local function keep_nodes(graph)
+  for node in string.gmatch(graph, '"job":"([^"]+)"') do
+    local key = prefix .. ':record:' .. node
+    if redis.call('PTTL', key) > 0 then redis.call('PEXPIRE', key, retention) end
+  end
+end
+
+-- An ended workflow never changes, and its result is that of its nodes. So a node that has not ended by then is cancelled, whatever
+-- its worker reports.
+local function is_over(workflow)
+  return workflow and TERMINAL[redis.call('HGET', prefix .. ':record:' .. workflow, 'state') or ''] or false
+end
+
 -- The first field of a record that a move would fail on, by its place in the list that `apply` reads.
 local function faulty_field(known)
   if not tonumber(known[2]) then return 'rev' end
@@ -243,6 +258,7 @@ local function apply(m)
       move = 'expire'
     end
   end
+  if (move == 'start' or move == 'requeue' or TERMINAL[MOVES[move].to]) and is_over(known[14]) then move = 'cancel' end
 
   local before = state
   state = MOVES[move].to
@@ -281,7 +297,11 @@ local function apply(m)
     -- The workflow of this node must advance: the caller of this script does it, or the janitor a little later.
     if known[14] then redis.call('ZADD', prefix .. ':graphs', now, known[14]) end
     -- The same for a workflow that ends: its remaining nodes must stop.
-    if redis.call('HEXISTS', key, 'graph') == 1 then redis.call('ZADD', prefix .. ':graphs', now, m.id) end
+    local graph = redis.call('HGET', key, 'graph')
+    if graph then
+      redis.call('ZADD', prefix .. ':graphs', now, m.id)
+      keep_nodes(graph)
+    end
   end
   announce(m.id, state, rev, EVENT[move], m.data or (move == 'progress' and m.fields and m.fields.progress) or nil, known[12])
 
