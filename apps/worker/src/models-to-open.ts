@@ -5,6 +5,7 @@ import type { ModelToOpen } from './engine/protocol.ts';
 
 export function modelsToOpen(registry: Registry, tasks: readonly Task[], places: ModelPlaces): ModelToOpen[] {
   return registry.models
+    .filter((model) => model.task !== 'text')
     .filter((model) => tasks.includes(model.task))
     .flatMap((model) =>
       model.versions.map((version): ModelToOpen => {

@@ -330,7 +330,7 @@ export interface components {
                 /** @enum {string} */
                 readonly object: "job";
                 /** @enum {string} */
-                readonly type: "text-to-image" | "speech-to-text" | "speech-to-image" | "workflow";
+                readonly type: "text-to-image" | "speech-to-text" | "speech-to-image" | "text-embedding" | "text-classification" | "fill-mask" | "token-classification" | "workflow";
                 /** @description `name@version` that runs the job. */
                 readonly model: string;
                 /** @enum {string} */
@@ -411,6 +411,20 @@ export interface components {
             readonly task?: ("transcribe" | "translate") | undefined;
             readonly segments?: readonly components["schemas"]["Segment"][] | undefined;
             readonly words?: readonly components["schemas"]["Word"][] | undefined;
+            /** @description Text embedding. One per text. */
+            readonly embeddings?: readonly (readonly number[])[] | undefined;
+            /** @description Of each embedding. */
+            readonly dimensions?: number | undefined;
+            /** @description Text classification. One list per text, in the order of the request, best first. */
+            readonly labels?: readonly (readonly components["schemas"]["LabelScore"][])[] | undefined;
+            /** @description Fill-mask. One list per text, in the order of the request; in it one list per mask, best first. */
+            readonly fills?: readonly (readonly (readonly components["schemas"]["Fill"][])[])[] | undefined;
+            /** @description Token classification. One list per text, in the order of the request, in its order. */
+            readonly entities?: readonly (readonly components["schemas"]["Entity"][])[] | undefined;
+            /** @description Tokens that the model read, special tokens included and padding not. */
+            readonly tokens?: number | undefined;
+            /** @description Indexes of the texts that were cut; absent when there are none. */
+            readonly truncated?: readonly number[] | undefined;
         } | null;
         readonly Image: {
             /**
@@ -445,6 +459,27 @@ export interface components {
             readonly start: number;
             readonly end: number;
         };
+        readonly LabelScore: {
+            readonly label: string;
+            readonly score: number;
+        };
+        readonly Fill: {
+            readonly score: number;
+            /** @description Its id in the vocabulary. */
+            readonly token: number;
+            readonly token_str: string;
+            /** @description The text with this token in the place of the mask. */
+            readonly sequence: string;
+        };
+        readonly Entity: {
+            readonly label: string;
+            readonly score: number;
+            readonly word: string;
+            /** @description In Unicode code points of the text. */
+            readonly start: number;
+            /** @description Exclusive. */
+            readonly end: number;
+        };
         readonly JobError: {
             /** @enum {string} */
             readonly code: "invalid-request" | "unauthenticated" | "forbidden" | "not-found" | "model-not-found" | "method-not-allowed" | "too-slow" | "conflict" | "gone" | "too-large" | "unsupported-media" | "invalid-input" | "idempotency-mismatch" | "rate-limited" | "overloaded" | "unavailable" | "hold-expired" | "internal" | "engine-crashed" | "engine-failed" | "numeric-error" | "out-of-memory" | "model-unavailable" | "storage-failed" | "attempts-exhausted" | "run-too-long" | "deadline-exceeded" | "invalid-audio" | "node-failed";
@@ -457,10 +492,10 @@ export interface components {
             readonly queue_ms: number;
             readonly run_ms: number;
             readonly total_ms: number;
-            /** @description Mean number of samples or windows that shared this job's graph runs; null for a workflow. */
+            /** @description Mean number of samples, windows or texts that shared this job's graph runs; null for a workflow. */
             readonly batch_size: number | null;
             readonly worker: string | null;
-            readonly timings: components["schemas"]["Timings"] | components["schemas"]["SpeechTimings"] | components["schemas"]["WorkflowTimings"];
+            readonly timings: components["schemas"]["Timings"] | components["schemas"]["SpeechTimings"] | components["schemas"]["TextTimings"] | components["schemas"]["WorkflowTimings"];
             /** @description Seconds of audio transcribed. */
             readonly audio_seconds?: number | undefined;
         } | null;
@@ -492,6 +527,18 @@ export interface components {
             /** @description Writing the transcript. */
             readonly store: number;
         };
+        readonly TextTimings: {
+            /** @description From the request until a worker took the job. */
+            readonly queued: number;
+            /** @description Reading the texts and making tokens of them. */
+            readonly tokenize: number;
+            /** @description From then until its first texts entered the graph. */
+            readonly wait: number;
+            /** @description From then until its last text was done. */
+            readonly run: number;
+            /** @description Writing a large result; of a small one 0. */
+            readonly store: number;
+        };
         readonly WorkflowTimings: {
             /** @description Until the first node started. */
             readonly queued: number;
@@ -505,7 +552,7 @@ export interface components {
         readonly NodeState: {
             readonly id: string;
             /** @enum {string} */
-            readonly type: "text-to-image" | "speech-to-text" | "speech-to-image" | "workflow";
+            readonly type: "text-to-image" | "speech-to-text" | "speech-to-image" | "text-embedding" | "text-classification" | "fill-mask" | "token-classification" | "workflow";
             readonly model: string;
             readonly job: string | null;
             /** @enum {string} */
@@ -520,7 +567,7 @@ export interface components {
             /** @enum {string} */
             readonly object: "job";
             /** @enum {string} */
-            readonly type: "text-to-image" | "speech-to-text" | "speech-to-image" | "workflow";
+            readonly type: "text-to-image" | "speech-to-text" | "speech-to-image" | "text-embedding" | "text-classification" | "fill-mask" | "token-classification" | "workflow";
             /** @description `name@version` that runs the job. */
             readonly model: string;
             /** @enum {string} */
@@ -619,6 +666,90 @@ export interface components {
             /** @description `name` or `name@version`. Absent: the default model of the task. */
             readonly model?: string | undefined;
             readonly input: components["schemas"]["SpeechToTextInput"];
+            /**
+             * @description Jobs of a more urgent class always run first. Absent: `standard`, or the most urgent class that the key allows if that is `bulk`.
+             * @enum {string}
+             */
+            readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
+            /** @description Seconds from now. A job that is not finished by then ends as `expired`. */
+            readonly deadline_s?: number | undefined;
+            readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
+            /**
+             * @description Your own labels, at most 32; returned unchanged.
+             * @default {}
+             */
+            readonly metadata?: {
+                readonly [key: string]: string;
+            } | undefined;
+        } | {
+            /** @enum {string} */
+            readonly type: "text-embedding";
+            /** @description `name` or `name@version`. Absent: the default model of the task. */
+            readonly model?: string | undefined;
+            readonly input: components["schemas"]["TextEmbeddingInput"];
+            /**
+             * @description Jobs of a more urgent class always run first. Absent: `standard`, or the most urgent class that the key allows if that is `bulk`.
+             * @enum {string}
+             */
+            readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
+            /** @description Seconds from now. A job that is not finished by then ends as `expired`. */
+            readonly deadline_s?: number | undefined;
+            readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
+            /**
+             * @description Your own labels, at most 32; returned unchanged.
+             * @default {}
+             */
+            readonly metadata?: {
+                readonly [key: string]: string;
+            } | undefined;
+        } | {
+            /** @enum {string} */
+            readonly type: "text-classification";
+            /** @description `name` or `name@version`. Absent: the default model of the task. */
+            readonly model?: string | undefined;
+            readonly input: components["schemas"]["TextClassificationInput"];
+            /**
+             * @description Jobs of a more urgent class always run first. Absent: `standard`, or the most urgent class that the key allows if that is `bulk`.
+             * @enum {string}
+             */
+            readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
+            /** @description Seconds from now. A job that is not finished by then ends as `expired`. */
+            readonly deadline_s?: number | undefined;
+            readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
+            /**
+             * @description Your own labels, at most 32; returned unchanged.
+             * @default {}
+             */
+            readonly metadata?: {
+                readonly [key: string]: string;
+            } | undefined;
+        } | {
+            /** @enum {string} */
+            readonly type: "fill-mask";
+            /** @description `name` or `name@version`. Absent: the default model of the task. */
+            readonly model?: string | undefined;
+            readonly input: components["schemas"]["FillMaskInput"];
+            /**
+             * @description Jobs of a more urgent class always run first. Absent: `standard`, or the most urgent class that the key allows if that is `bulk`.
+             * @enum {string}
+             */
+            readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
+            /** @description Seconds from now. A job that is not finished by then ends as `expired`. */
+            readonly deadline_s?: number | undefined;
+            readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
+            /**
+             * @description Your own labels, at most 32; returned unchanged.
+             * @default {}
+             */
+            readonly metadata?: {
+                readonly [key: string]: string;
+            } | undefined;
+        } | {
+            /** @enum {string} */
+            readonly type: "token-classification";
+            /** @description `name` or `name@version`. Absent: the default model of the task. */
+            readonly model?: string | undefined;
+            readonly input: components["schemas"]["TokenClassificationInput"];
             /**
              * @description Jobs of a more urgent class always run first. Absent: `standard`, or the most urgent class that the key allows if that is `bulk`.
              * @enum {string}
@@ -747,6 +878,54 @@ export interface components {
              * @enum {string}
              */
             readonly mode?: ("sequential" | "fast") | undefined;
+        };
+        readonly TextEmbeddingInput: {
+            /** @description The texts to embed, or their token ids. */
+            readonly texts: readonly (string | readonly number[])[];
+            /** @description Cut texts that are longer than the model takes. Default: false, and such a text fails the job with `invalid-input`. */
+            readonly truncate?: boolean | undefined;
+            /** @description Scale each embedding to length 1. Default: as the model's own files say. */
+            readonly normalize?: boolean | undefined;
+            /** @description Keep only the first so many numbers of each embedding; a normalised one stays normalised. */
+            readonly dimensions?: number | undefined;
+        };
+        readonly TextClassificationInput: {
+            /** @description The texts to classify, or pairs of texts. */
+            readonly texts: readonly (string | components["schemas"]["TextPair"])[];
+            /** @description Cut texts that are longer than the model takes. Default: false, and such a text fails the job with `invalid-input`. */
+            readonly truncate?: boolean | undefined;
+            /** @description How many labels of each text, best first. Default: all. */
+            readonly top_k?: number | undefined;
+            /**
+             * @description How scores are made of the model's logits. Default: as the model's configuration says: `sigmoid` for several labels per text or a single label, else `softmax`.
+             * @enum {string}
+             */
+            readonly function?: ("softmax" | "sigmoid" | "none") | undefined;
+        };
+        readonly TextPair: {
+            readonly text: string;
+            readonly pair: string;
+        };
+        readonly FillMaskInput: {
+            /** @description Texts with at least one mask token, as the model's tokenizer writes it. */
+            readonly texts: readonly string[];
+            /** @description Cut texts that are longer than the model takes. Default: false, and such a text fails the job with `invalid-input`. */
+            readonly truncate?: boolean | undefined;
+            /** @description How many tokens for each mask, best first. Default: 5. */
+            readonly top_k?: number | undefined;
+        };
+        readonly TokenClassificationInput: {
+            /** @description The texts whose entities are wanted. */
+            readonly texts: readonly string[];
+            /** @description Cut texts that are longer than the model takes. Default: false, and such a text fails the job with `invalid-input`. */
+            readonly truncate?: boolean | undefined;
+            /**
+             * @description How tokens are merged into entities, as in transformers: `none` keeps tokens, `simple` joins neighbours of one label, `first`, `average` and `max` also give all tokens of a word one label. Default: `simple`.
+             * @enum {string}
+             */
+            readonly aggregation?: ("none" | "simple" | "first" | "average" | "max") | undefined;
+            /** @description Labels that are left out. Default: `["O"]`. */
+            readonly ignore_labels?: readonly string[] | undefined;
         };
         readonly SpeechToImageInput: {
             /** @description What the picture should not show; needs guidance above 1. */
@@ -965,6 +1144,29 @@ export interface components {
                 /** @description Seconds of audio in one file. */
                 readonly max_audio_s: number;
             };
+        } | {
+            readonly id: string;
+            /** @enum {string} */
+            readonly object: "model";
+            /** @description Unix seconds: when the list of models last changed. */
+            readonly created: number;
+            /** @enum {string} */
+            readonly owned_by: "lehr";
+            /** @description Runs the jobs of its task that name no model. */
+            readonly default: boolean;
+            readonly versions: readonly {
+                readonly version: string;
+                /** @description Share of the jobs that name no version. */
+                readonly weight: number;
+            }[];
+            /** @enum {string} */
+            readonly task: "text";
+            /** @description The types of jobs that the model runs. */
+            readonly tasks: readonly ("text-embedding" | "text-classification" | "fill-mask" | "token-classification")[];
+            readonly limits: {
+                /** @description Texts of one job. */
+                readonly max_texts: number;
+            };
         };
         readonly File: {
             readonly id: string;
@@ -1053,7 +1255,7 @@ export interface components {
         readonly Queue: {
             readonly name: string;
             /** @enum {string} */
-            readonly task: "diffusion" | "whisper";
+            readonly task: "diffusion" | "whisper" | "text";
             /** @description `name@version`. */
             readonly model: string;
             readonly waiting: number;
@@ -1296,7 +1498,7 @@ export interface operations {
             readonly query?: {
                 readonly status?: "queued" | "running" | "succeeded" | "failed" | "canceled" | "expired";
                 /** @description `graph` is the older name of `workflow`. */
-                readonly type?: "text-to-image" | "speech-to-text" | "speech-to-image" | "workflow";
+                readonly type?: "text-to-image" | "speech-to-text" | "speech-to-image" | "text-embedding" | "text-classification" | "fill-mask" | "token-classification" | "workflow";
                 /** @description `name` or `name@version`. */
                 readonly model?: string;
                 readonly limit?: number;

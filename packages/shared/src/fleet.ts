@@ -22,7 +22,7 @@ export const WorkerStatusSchema = z.object({
   v: z.number().optional(),
   id: z.custom<WorkerId>((value) => typeof value === 'string'),
   started_at: z.number(),
-  tasks: known(z.enum(['diffusion', 'whisper'])),
+  tasks: known(z.enum(['diffusion', 'whisper', 'text'])),
   draining: z.boolean(),
   /** Why the worker is in quarantine and claims no jobs, in a sentence; absent while it is not. */
   quarantined: z.string().optional(),

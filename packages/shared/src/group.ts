@@ -32,7 +32,13 @@ export interface WhisperGroup {
   readonly model: ModelRef;
 }
 
-export type Group = DiffusionGroup | WhisperGroup;
+/** All jobs of a text model: its engine batches texts of any length. */
+export interface TextGroup {
+  readonly task: 'text';
+  readonly model: ModelRef;
+}
+
+export type Group = DiffusionGroup | WhisperGroup | TextGroup;
 export type Task = Group['task'];
 
 /** Names of models and versions, in the registry and so in queue names. */
@@ -40,14 +46,14 @@ export const SLUG = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 
 const DIFFUSION =
   /^diffusion\.(?<name>[^@]+)@(?<version>[^@]+)\.(?<width>\d+)x(?<height>\d+)(?:~(?<steps>\d+)~(?<sampler>[a-z0-9_]+)~(?<guidance>\d+(?:\.\d+)?))?$/;
-const WHISPER = /^whisper\.(?<name>[^@]+)@(?<version>[^@]+)$/;
+const WHOLE_MODEL = /^(?<task>whisper|text)\.(?<name>[^@]+)@(?<version>[^@]+)$/;
 
 export const formatModelRef = (model: ModelRef): string => `${model.name}@${model.version}`;
 
-/** `diffusion.sd-turbo@1.512x512`, `whisper.tiny@1`; an aligned group adds `~steps~sampler~guidance`. */
+/** `diffusion.sd-turbo@1.512x512`, `whisper.tiny@1`, `text.minilm@1`; an aligned group adds `~steps~sampler~guidance`. */
 export function groupQueueName(group: Group): string {
   const model = formatModelRef(group.model);
-  if (group.task === 'whisper') return `whisper.${model}`;
+  if (group.task !== 'diffusion') return `${group.task}.${model}`;
   const { steps, sampler, guidance } = group.aligned ?? {};
   const suffix = group.aligned ? `~${steps}~${sampler}~${guidance}` : '';
   return `diffusion.${model}.${group.width}x${group.height}${suffix}`;
@@ -68,6 +74,7 @@ export function parseGroupQueueName(queue: string): Group | undefined {
       ? { ...shape, aligned: { steps: Number(steps), sampler, guidance: Number(guidance) } }
       : shape;
   }
-  const whisper = WHISPER.exec(queue)?.groups;
-  return whisper && { task: 'whisper', model: { name: whisper.name, version: whisper.version } };
+  const whole = WHOLE_MODEL.exec(queue)?.groups;
+  const task = whole?.task === 'text' ? 'text' : 'whisper';
+  return whole && { task, model: { name: whole.name, version: whole.version } };
 }

@@ -13,6 +13,9 @@ export * from './contracts/model.ts';
 export * from './contracts/problem.ts';
 export * from './contracts/queue.ts';
 export * from './contracts/speech-to-text.ts';
+export * from './contracts/text.ts';
+export * from './contracts/text-input.ts';
+export * from './contracts/text-output.ts';
 export * from './contracts/text-to-image.ts';
 export * from './contracts/webhook-request.ts';
 export * from './contracts/webhooks.ts';
@@ -52,6 +55,7 @@ export {
   parseGroupQueueName,
   SLUG,
   type Task,
+  type TextGroup,
   type WhisperGroup,
 } from './group.ts';
 export { homeModelsFile, homeSecret, objectsFolder, PRIVATE_UMASK } from './home.ts';
@@ -83,9 +87,11 @@ export {
   type ModelVersion,
   parseRegistry,
   Registry,
+  type TextModelEntry,
   type WhisperModelEntry,
 } from './registry.ts';
 export { speechCostMs } from './speech-cost.ts';
+export { estimateTokens, textCostMs } from './text-cost.ts';
 export {
   type FormattedTranscript,
   formatTranscript,

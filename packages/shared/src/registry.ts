@@ -4,6 +4,7 @@
  */
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { MAX_TEXTS, TEXT_JOB_TYPES, type TextJobType } from './contracts/text.ts';
 import {
   type GuidanceKind,
   SAMPLER_NAMES,
@@ -109,9 +110,32 @@ const WhisperModelSchema = z.strictObject({
     .prefault({ max_audio_s: 2 * 3600 }),
 });
 
+const TextModelSchema = z.strictObject({
+  ...shape,
+  task: z.literal('text'),
+  /** The types of jobs that its graphs run. */
+  tasks: z
+    .array(z.enum(TEXT_JOB_TYPES))
+    .min(1)
+    .refine((tasks) => new Set(tasks).size === tasks.length, 'must name each task once'),
+  /** Which of several exports in the folder: the suffix of its graph files, such as `_quantized`. */
+  variant: z
+    .string()
+    .regex(/^_[a-z0-9_]{1,32}$/, 'must be the ending of a file name, such as _quantized')
+    .optional(),
+  limits: z
+    .strictObject({
+      /** Of one job. */
+      max_texts: z.int().positive().max(MAX_TEXTS),
+    })
+    .prefault({ max_texts: MAX_TEXTS }),
+});
+
 const RegistrySchema = z
   .strictObject({
-    models: z.array(z.discriminatedUnion('task', [DiffusionModelSchema, WhisperModelSchema])).min(1),
+    models: z
+      .array(z.discriminatedUnion('task', [DiffusionModelSchema, WhisperModelSchema, TextModelSchema]))
+      .min(1),
   })
   .superRefine(({ models }, context) => {
     const seen = new Set<string>();
@@ -131,7 +155,8 @@ export interface DiffusionModelEntry extends Omit<DiffusionModelText, 'defaults'
   readonly samplers: SamplerName[];
 }
 export type WhisperModelEntry = z.output<typeof WhisperModelSchema>;
-export type ModelEntry = DiffusionModelEntry | WhisperModelEntry;
+export type TextModelEntry = z.output<typeof TextModelSchema>;
+export type ModelEntry = DiffusionModelEntry | WhisperModelEntry | TextModelEntry;
 type ModelOf<Task extends ModelEntry['task']> = Extract<ModelEntry, { task: Task }>;
 export type ModelVersion = z.output<typeof VersionSchema>;
 
@@ -144,20 +169,24 @@ export class Registry {
 
   /**
    * The model and version that `wanted` names (`name`, `name@version`, or undefined for the default of the task). Without a
-   * version, `fraction` (0 up to 1, chosen by the caller) picks one by weight. Throws `model-not-found`.
+   * version, `fraction` (0 up to 1, chosen by the caller) picks one by weight. `type` narrows text models to those that run such
+   * jobs. Throws `model-not-found`.
    */
   resolve<Task extends ModelEntry['task']>(
     task: Task,
     wanted: string | undefined,
     fraction: number,
+    type?: TextJobType,
   ): { model: ModelOf<Task>; ref: ModelRef } {
-    const offered = this.models.filter((model): model is ModelOf<Task> => model.task === task);
+    const offered = this.models.filter(
+      (model): model is ModelOf<Task> => model.task === task && (type === undefined || runs(model, type)),
+    );
     const [name, version, ...rest] = wanted?.split('@') ?? [];
     const model =
       name === undefined
         ? (offered.find((each) => each.default) ?? offered[0])
         : offered.find((each) => each.name === name);
-    if (!model || rest.length > 0) throw notFound(wanted ?? `default ${task} model`, offered);
+    if (!model || rest.length > 0) throw notFound(wanted ?? `default ${type ?? task} model`, offered);
     const chosen =
       version === undefined
         ? pickByWeight(model.versions, fraction)
@@ -235,6 +264,9 @@ function complete(model: DiffusionModelText, readFamily: ReadFamily): DiffusionM
     limits: { max_work: 2 * limits.max_pixels * limits.max_steps, ...limits },
   };
 }
+
+const runs = (model: ModelEntry, type: TextJobType): boolean =>
+  model.task === 'text' && model.tasks.includes(type);
 
 function pickByWeight(versions: readonly ModelVersion[], fraction: number): ModelVersion {
   const total = versions.reduce((sum, each) => sum + each.weight, 0);

@@ -12,6 +12,9 @@ export function presentModel(entry: ModelEntry, created: number): Model {
     versions: entry.versions.map(({ version, weight }) => ({ version, weight })),
   };
   if (entry.task === 'whisper') return { ...model, task: 'speech-to-text', limits: entry.limits };
+  if (entry.task === 'text') {
+    return { ...model, task: 'text', tasks: entry.tasks, limits: entry.limits };
+  }
   const { family, defaults, limits, samplers } = entry;
   return { ...model, task: 'text-to-image', family, defaults, limits, samplers };
 }

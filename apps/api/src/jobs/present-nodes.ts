@@ -46,12 +46,13 @@ export function progressOf(nodes: readonly NodeState[]): Progress {
   return { fraction, stage: 'nodes', step: ended, steps: nodes.length };
 }
 
-/** The input as posted, but audio sent inside the request is shown as `data:` alone. `url` makes links to uploaded files. */
+/** The input as posted, but audio sent inside the request is shown as `data:` alone, and stored texts as their number. `url` makes links to uploaded files. */
 export function presentInput(input: Job['input'], url: (path: string) => string): Job['input'] {
-  const { audio, nodes } = input;
+  const { audio, nodes, texts } = input;
   return {
     ...input,
     ...(isSource(audio) && { audio: presentAudio(audio, url) }),
+    ...(isStoredTexts(texts) && { texts: { count: texts.count } }),
     ...(Array.isArray(nodes) && {
       nodes: nodes.map((node) => ({ ...node, input: presentInput(node.input, url) })),
     }),
@@ -66,6 +67,9 @@ interface Source {
 
 const isSource = (audio: unknown): audio is Source =>
   typeof audio === 'object' && audio !== null && 'kind' in audio;
+
+const isStoredTexts = (texts: unknown): texts is { readonly count: number } =>
+  isSource(texts) && 'count' in texts;
 
 function presentAudio({ kind, key = '', url: address = '' }: Source, url: (path: string) => string): string {
   if (kind === 'url') return address;

@@ -1,7 +1,17 @@
 /** The outputs of a job as the API shows them: pictures as freshly signed links, transcripts as text. */
-import { type Clock, type JobOutputs, type Transcript, TranscriptSchema, toObjectKey } from '@lehr/shared';
+import {
+  type Clock,
+  type JobOutputs,
+  type StoredTextOutput,
+  StoredTextResultSchema,
+  type TextOutput,
+  type Transcript,
+  TranscriptSchema,
+  toObjectKey,
+} from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
 import type { JobOutput, StoredImage, StoredTranscript } from '@lehr/shared/records';
+import { presentText } from './present-text.ts';
 
 export interface OutputPresenterOptions {
   readonly store: ObjectStore;
@@ -16,8 +26,9 @@ export class OutputPresenter {
     this.#options = options;
   }
 
-  /** `brief` leaves out what must be read from the store: the segments of a long transcript. */
-  async outputs({ images, transcript }: JobOutput, brief: boolean): Promise<JobOutputs> {
+  /** `brief` leaves out what must be read from the store: the segments of a long transcript, the result for many texts. */
+  async outputs({ images, transcript, text }: JobOutput, brief: boolean): Promise<JobOutputs> {
+    if (text) return this.#text(text, brief);
     const base: JobOutputs = images.length > 0 || !transcript ? { images: await this.#images(images) } : {};
     return transcript ? { ...base, ...(await this.#transcript(transcript, brief)) } : base;
   }
@@ -41,5 +52,13 @@ export class OutputPresenter {
     // Outputs may expire before records do.
     if (!object) return kept;
     return TranscriptSchema.parse(await new Response(object.body).json());
+  }
+
+  async #text(stored: StoredTextOutput, brief: boolean): Promise<TextOutput> {
+    if (stored.key === undefined || brief) return presentText(stored);
+    const object = await this.#options.store.get(toObjectKey(stored.key));
+    if (!object) return presentText(stored);
+    const result = StoredTextResultSchema.parse(await new Response(object.body).json());
+    return presentText({ ...stored, result });
   }
 }

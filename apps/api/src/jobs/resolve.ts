@@ -22,6 +22,8 @@ import { fleetIndex } from '../fleet/fleet-index.ts';
 import { type Attachment, type AudioParts, locateAudio } from './audio-input.ts';
 import { completeInput } from './complete-input.ts';
 import { priceOf, priceOfSpeech } from './price.ts';
+import { isTextRequest, resolveText } from './resolve-text.ts';
+import type { TextRequest } from './text-request.ts';
 
 export interface ResolveParts extends AudioParts {
   readonly registry: Registry;
@@ -52,10 +54,11 @@ export type WorkRequest =
       readonly type: 'speech-to-text';
       readonly model?: string | undefined;
       readonly input: SpeechToTextRequest;
-    };
+    }
+  | TextRequest;
 
 export const isWork = (request: JobRequest): request is JobRequest & WorkRequest =>
-  request.type === 'text-to-image' || request.type === 'speech-to-text';
+  request.type !== 'workflow' && request.type !== 'speech-to-image';
 
 /** Throws `model-not-found` and `invalid-input`. The job's id decides which version of a model it gets. */
 export async function resolveWork(
@@ -63,6 +66,10 @@ export async function resolveWork(
   context: ResolveContext,
   request: WorkRequest,
 ): Promise<ResolvedWork> {
+  if (isTextRequest(request)) {
+    const chosen = parts.registry.resolve('text', request.model, fractionOf(context.job), request.type);
+    return resolveText(context, request, chosen);
+  }
   return request.type === 'text-to-image'
     ? resolvePicture(parts, context, request)
     : resolveSpeech(parts, context, request);

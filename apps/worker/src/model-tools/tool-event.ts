@@ -6,7 +6,7 @@ import type { GraphCheck } from './check.ts';
 export interface ListedModel {
   /** `name@version`; null for a folder of the cache that models.yaml does not name. */
   readonly model: string | null;
-  readonly task: 'diffusion' | 'whisper' | null;
+  readonly task: 'diffusion' | 'whisper' | 'text' | null;
   /** Where it is fetched from; null for a folder of the installation. */
   readonly source: string | null;
   readonly folder: string;

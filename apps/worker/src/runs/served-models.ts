@@ -35,7 +35,7 @@ export class ServedModels implements LaneDefaults {
   usualRows(queue: string): number {
     const group = parseGroupQueueName(queue);
     const model = group && this.#registry.find(group.model)?.model;
-    if (model?.task === 'whisper') return 1;
+    if (model?.task === 'whisper' || model?.task === 'text') return 1;
     return rowsPerSample(model?.defaults.guidance ?? Number.POSITIVE_INFINITY, model?.guidance);
   }
 

@@ -248,8 +248,11 @@ export const ENV = {
   }),
   LEHR_TASKS: z
     .string()
-    .regex(/^(diffusion|whisper)(,(diffusion|whisper))*$/, 'must be diffusion, whisper, or both with a comma')
-    .default('diffusion,whisper')
+    .regex(
+      /^(diffusion|whisper|text)(,(diffusion|whisper|text))*$/,
+      'must be diffusion, whisper or text, or several of them with commas',
+    )
+    .default('diffusion,whisper,text')
     .meta({ description: 'Which tasks this worker serves.' }),
   LEHR_ROW_CAP: z
     .union([z.literal('auto'), whole.min(1).max(256)], {

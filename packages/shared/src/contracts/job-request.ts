@@ -2,6 +2,12 @@
 import { z } from 'zod';
 import { MetadataSchema, OLDER_WORKFLOW_TYPE, PRIORITY_CLASSES } from './job.ts';
 import { SpeechToTextRequestSchema } from './speech-to-text.ts';
+import {
+  FillMaskRequestSchema,
+  TextClassificationRequestSchema,
+  TextEmbeddingRequestSchema,
+  TokenClassificationRequestSchema,
+} from './text.ts';
 import { TextToImageRequestSchema } from './text-to-image.ts';
 import { WebhookRequestSchema } from './webhook-request.ts';
 import { SpeechToImageRequestSchema, WorkflowNodesSchema } from './workflow.ts';
@@ -36,6 +42,10 @@ export const JobRequestSchema = z
   .discriminatedUnion('type', [
     request('text-to-image', TextToImageRequestSchema),
     request('speech-to-text', SpeechToTextRequestSchema),
+    request('text-embedding', TextEmbeddingRequestSchema),
+    request('text-classification', TextClassificationRequestSchema),
+    request('fill-mask', FillMaskRequestSchema),
+    request('token-classification', TokenClassificationRequestSchema),
     z.strictObject({
       type: z.literal('speech-to-image'),
       model: model.meta({

@@ -2,9 +2,17 @@
 import { z } from 'zod';
 import { ERROR_CODES, type ErrorCode } from '../errors.ts';
 import { TranscriptSchema } from './speech-to-text.ts';
+import { TEXT_JOB_TYPES } from './text.ts';
+import { TextOutputSchema } from './text-output.ts';
 import { WebhookSchema } from './webhook-request.ts';
 
-export const JOB_TYPES = ['text-to-image', 'speech-to-text', 'speech-to-image', 'workflow'] as const;
+export const JOB_TYPES = [
+  'text-to-image',
+  'speech-to-text',
+  'speech-to-image',
+  ...TEXT_JOB_TYPES,
+  'workflow',
+] as const;
 export type JobType = (typeof JOB_TYPES)[number];
 
 /** The older name of the type `workflow`; accepted in requests. */
@@ -67,6 +75,18 @@ export const SpeechTimingsSchema = z
   .meta({ id: 'SpeechTimings' });
 export type SpeechTimings = z.output<typeof SpeechTimingsSchema>;
 
+/** How long each part of a text job took, ms. They sum to `total_ms`. */
+export const TextTimingsSchema = z
+  .object({
+    queued: z.number().meta({ description: 'From the request until a worker took the job.' }),
+    tokenize: z.number().meta({ description: 'Reading the texts and making tokens of them.' }),
+    wait: z.number().meta({ description: 'From then until its first texts entered the graph.' }),
+    run: z.number().meta({ description: 'From then until its last text was done.' }),
+    store: z.number().meta({ description: 'Writing a large result; of a small one 0.' }),
+  })
+  .meta({ id: 'TextTimings' });
+export type TextTimings = z.output<typeof TextTimingsSchema>;
+
 /** How long each part of a workflow took, ms; its nodes have their own timings. They sum to `total_ms`. */
 export const WorkflowTimingsSchema = z
   .object({
@@ -82,10 +102,10 @@ export const JobMetricsSchema = z
     total_ms: z.number(),
     batch_size: z.number().nullable().meta({
       description:
-        "Mean number of samples or windows that shared this job's graph runs; null for a workflow.",
+        "Mean number of samples, windows or texts that shared this job's graph runs; null for a workflow.",
     }),
     worker: z.string().nullable(),
-    timings: z.union([TimingsSchema, SpeechTimingsSchema, WorkflowTimingsSchema]),
+    timings: z.union([TimingsSchema, SpeechTimingsSchema, TextTimingsSchema, WorkflowTimingsSchema]),
     audio_seconds: z.number().optional().meta({ description: 'Seconds of audio transcribed.' }),
   })
   .meta({ id: 'JobMetrics' });
@@ -126,9 +146,13 @@ export const ImageSchema = z
   })
   .meta({ id: 'Image' });
 
-/** The output of a job: images, a transcript, or both. */
+/** The output of a job: images, a transcript, or both; or the result of a text task. */
 export const JobOutputsSchema = z
-  .object({ images: z.array(ImageSchema).optional(), ...TranscriptSchema.partial().shape })
+  .object({
+    images: z.array(ImageSchema).optional(),
+    ...TranscriptSchema.partial().shape,
+    ...TextOutputSchema.shape,
+  })
   .meta({ id: 'JobOutputs' });
 export type JobOutputs = z.output<typeof JobOutputsSchema>;
 

@@ -1,6 +1,7 @@
 /** An offered model. */
 import { z } from 'zod';
 import { DIFFUSION_FAMILIES } from '../diffusion-family.ts';
+import { TEXT_JOB_TYPES } from './text.ts';
 import { SamplerNameSchema } from './text-to-image.ts';
 
 const model = {
@@ -49,7 +50,14 @@ const SpeechModelSchema = z.object({
   limits: z.object({ max_audio_s: z.number().meta({ description: 'Seconds of audio in one file.' }) }),
 });
 
+const TextModelSchema = z.object({
+  ...model,
+  task: z.literal('text'),
+  tasks: z.array(z.enum(TEXT_JOB_TYPES)).meta({ description: 'The types of jobs that the model runs.' }),
+  limits: z.object({ max_texts: z.int().meta({ description: 'Texts of one job.' }) }),
+});
+
 export const ModelSchema = z
-  .discriminatedUnion('task', [PictureModelSchema, SpeechModelSchema])
+  .discriminatedUnion('task', [PictureModelSchema, SpeechModelSchema, TextModelSchema])
   .meta({ id: 'Model' });
 export type Model = z.output<typeof ModelSchema>;

@@ -14,7 +14,7 @@ const breaker = z.enum(BREAKER_STATES).meta({
 export const QueueSchema = z
   .object({
     name: z.string().meta({ example: 'diffusion.tiny-diffusion@1.64x64' }),
-    task: z.enum(['diffusion', 'whisper']),
+    task: z.enum(['diffusion', 'whisper', 'text']),
     model: z.string().meta({ description: '`name@version`.' }),
     waiting: z.int().nonnegative(),
     running: z.int().nonnegative(),

@@ -14,7 +14,7 @@ const ManifestSchema = z.object({
   /** The commit, or a digest of the list of files. */
   revision: z.string(),
   variant: z.string().optional(),
-  task: z.enum(['diffusion', 'whisper']),
+  task: z.enum(['diffusion', 'whisper', 'text']),
   fetched_at: z.string(),
   files: z
     .array(

@@ -20,11 +20,20 @@ export function nativeRenderer(presenter: Presenter): Renderer {
 
 type Fitted = Job & { readonly left_out?: readonly string[] };
 
+const withoutResult = (job: Job, field: 'embeddings' | 'labels' | 'fills' | 'entities'): Job => ({
+  ...job,
+  output: job.output && { ...job.output, [field]: undefined },
+});
+
 /** In the order of leaving out: first what the receiver has already or can fetch. Links and metadata always stay. */
 const CUTS: readonly (readonly [field: string, cut: (job: Job) => Job])[] = [
   ['output.segments', (job) => ({ ...job, output: job.output && { ...job.output, segments: undefined } })],
   ['nodes', (job) => ({ ...job, nodes: undefined })],
   ['input', (job) => ({ ...job, input: {} })],
+  ['output.embeddings', (job) => withoutResult(job, 'embeddings')],
+  ['output.labels', (job) => withoutResult(job, 'labels')],
+  ['output.fills', (job) => withoutResult(job, 'fills')],
+  ['output.entities', (job) => withoutResult(job, 'entities')],
   ['output.text', (job) => ({ ...job, output: job.output && { ...job.output, text: undefined } })],
 ];
 

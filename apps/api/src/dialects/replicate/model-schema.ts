@@ -1,16 +1,35 @@
 /** JSON Schemas of the inputs and outputs of a model, in Replicate's field names. */
 import { z } from '@hono/zod-openapi';
-import { type ModelEntry, SpeechToTextRequestSchema, TextToImageRequestSchema } from '@lehr/shared';
+import {
+  FillMaskRequestSchema,
+  type ModelEntry,
+  SpeechToTextRequestSchema,
+  TextClassificationRequestSchema,
+  TextEmbeddingRequestSchema,
+  TextOutputSchema,
+  TextToImageRequestSchema,
+  TokenClassificationRequestSchema,
+} from '@lehr/shared';
 import { NATIVE } from './prediction-input.ts';
+import { typeOf } from './wanted-model.ts';
 
 type JsonSchema = Record<string, unknown>;
 
+const REQUESTS = {
+  'text-to-image': TextToImageRequestSchema,
+  'speech-to-text': SpeechToTextRequestSchema,
+  'text-embedding': TextEmbeddingRequestSchema,
+  'text-classification': TextClassificationRequestSchema,
+  'fill-mask': FillMaskRequestSchema,
+  'token-classification': TokenClassificationRequestSchema,
+};
+
 /** Fields in the order of the documentation, with the defaults of the model. */
 export function inputSchema(entry: ModelEntry): JsonSchema {
-  const isSpeech = entry.task === 'whisper';
-  const names = NATIVE[isSpeech ? 'speech-to-text' : 'text-to-image'];
-  const { shape } = isSpeech ? SpeechToTextRequestSchema : TextToImageRequestSchema;
-  const defaults: Readonly<Record<string, unknown>> = isSpeech ? {} : entry.defaults;
+  const type = typeOf(entry);
+  const names = NATIVE[type];
+  const { shape } = REQUESTS[type];
+  const defaults: Readonly<Record<string, unknown>> = entry.task === 'diffusion' ? entry.defaults : {};
   const fields: Readonly<Record<string, z.ZodType>> = shape;
   const properties = Object.entries(names).map(([name, native], order) => {
     const { $schema: _, ...schema } = z.toJSONSchema(fields[native], { io: 'input' });
@@ -26,6 +45,10 @@ export function inputSchema(entry: ModelEntry): JsonSchema {
 export function outputSchema({ task }: ModelEntry): JsonSchema {
   if (task === 'diffusion') {
     return { title: 'Output', type: 'array', items: { type: 'string', format: 'uri' } };
+  }
+  if (task === 'text') {
+    const { $schema: _, ...schema } = z.toJSONSchema(TextOutputSchema);
+    return { title: 'Output', ...schema };
   }
   const properties = {
     text: { type: 'string' },

@@ -23,14 +23,27 @@ const SPEECH = {
   prompt: 'prompt',
   temperature: 'temperature',
 };
+/** The fields of the text tasks have the native names. */
+const fieldsOf = (...names: readonly string[]): Readonly<Record<string, string>> =>
+  Object.fromEntries(names.map((name) => [name, name]));
+const TEXT = {
+  'text-embedding': fieldsOf('texts', 'truncate', 'normalize', 'dimensions'),
+  'text-classification': fieldsOf('texts', 'truncate', 'top_k', 'function'),
+  'fill-mask': fieldsOf('texts', 'truncate', 'top_k'),
+  'token-classification': fieldsOf('texts', 'truncate', 'aggregation', 'ignore_labels'),
+};
 /** Native field name by Replicate's name: every field that a request may have. */
 export const NATIVE: Readonly<Record<WantedModel['type'], Readonly<Record<string, string>>>> = {
   'text-to-image': PICTURE,
   'speech-to-text': SPEECH,
   'speech-to-image': { ...PICTURE, ...SPEECH },
+  ...TEXT,
 };
 const REPLICATE_NAMES = new Map(
-  Object.entries({ ...PICTURE, ...SPEECH }).map(([name, native]) => [native, name]),
+  Object.entries(Object.assign({}, PICTURE, SPEECH, ...Object.values(TEXT))).map(([name, native]) => [
+    native,
+    name,
+  ]),
 );
 
 /**

@@ -100,6 +100,11 @@ function outputOf(type: Job['type'], output: Job['output']): unknown {
       const { text, language, duration, segments } = output ?? {};
       return { text, language, duration, segments };
     }
+    case 'text-embedding':
+    case 'text-classification':
+    case 'fill-mask':
+    case 'token-classification':
+      return output;
     case 'speech-to-image':
     case 'workflow':
       return { text: output?.text, images };

@@ -1,5 +1,5 @@
 /** Finds the model of a prediction by the names that Replicate's clients use. */
-import { LehrError, type Registry } from '@lehr/shared';
+import { LehrError, type ModelEntry, type Registry, type TextJobType } from '@lehr/shared';
 import { refusal } from '../../field-problems.ts';
 
 export const OWNER = 'lehr';
@@ -7,7 +7,7 @@ export const OWNER = 'lehr';
 export interface WantedModel {
   /** `name`, `name@version`, or two of them joined by `+`. */
   readonly model: string;
-  readonly type: 'text-to-image' | 'speech-to-text' | 'speech-to-image';
+  readonly type: 'text-to-image' | 'speech-to-text' | 'speech-to-image' | TextJobType;
 }
 
 /** The model in the path `/v1/models/{owner}/{name}`. Throws `model-not-found`. */
@@ -47,7 +47,13 @@ function typed(registry: Registry, model: string): WantedModel {
   if (model.includes('+')) return { model, type: 'speech-to-image' };
   const found = registry.models.find(({ name }) => name === model.split('@')[0]);
   if (!found) throw notFound(model);
-  return { model, type: found.task === 'whisper' ? 'speech-to-text' : 'text-to-image' };
+  return { model, type: typeOf(found) };
+}
+
+/** The type of the jobs that predictions of a model make: a prediction names no task, so of a text model it is the first one. */
+export function typeOf(entry: ModelEntry): Exclude<WantedModel['type'], 'speech-to-image'> {
+  if (entry.task === 'text') return entry.tasks[0];
+  return entry.task === 'whisper' ? 'speech-to-text' : 'text-to-image';
 }
 
 const notFound = (wanted: string): LehrError =>
