@@ -111,6 +111,10 @@ function answer(
     put(objects, key, request, response);
     return;
   }
+  if (request.method === 'POST' && query.has('delete')) {
+    removeAll(objects, request, response);
+    return;
+  }
   request.resume();
   if (request.method === 'DELETE') {
     objects.delete(key);
@@ -129,6 +133,20 @@ function answer(
   const found = objects.get(key);
   if (!found) fail(response, 404, 'NoSuchKey');
   else response.writeHead(200, found.headers).end(request.method === 'HEAD' ? undefined : found.bytes);
+}
+
+function removeAll(objects: Map<string, Stored>, request: IncomingMessage, response: ServerResponse): void {
+  const chunks: Buffer[] = [];
+  request.on('data', (chunk: Buffer) => chunks.push(chunk));
+  request.on('end', () => {
+    for (const [, key = ''] of Buffer.concat(chunks)
+      .toString()
+      .matchAll(/<Key>([^<]*)<\/Key>/g)) {
+      objects.delete(key);
+    }
+    response.writeHead(200, { 'content-type': 'application/xml' });
+    response.end('<?xml version="1.0"?><DeleteResult></DeleteResult>');
+  });
 }
 
 /** Stores the object only when its body is whole. */

@@ -3,6 +3,7 @@
  * installed, unless LEHR_TEST_S3=off.
  */
 import { createHash } from 'node:crypto';
+import { ulid } from 'ulid';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type ObjectKey, toObjectKey } from '../../packages/shared/src/ids.ts';
 import { openFolderWorld, openS3World, type World } from './object-store-worlds.ts';
@@ -194,6 +195,78 @@ describe.each(STORES)('an object store in $name', ({ open, off }) => {
     });
   });
 
+  describe('deleting in bulk', () => {
+    test('More than a thousand objects are deleted at once, missing ones do not matter, and others stay', async () => {
+      const names = Array.from({ length: 1_050 }, (_, i) => `many/${i}`);
+      for (let i = 0; i < names.length; i += 50)
+        await Promise.all(names.slice(i, i + 50).map((name) => stored(name, Buffer.alloc(0))));
+      const kept = await stored('kept/1');
+      await world.store.deleteMany([...names, 'never/there'].map(keyOf));
+      await world.store.deleteMany([]);
+      expect(await keysOf(world.store.list(prefix))).toEqual([kept]);
+    });
+  });
+
+  describe('objects by their time', () => {
+    const [old, middle, young] = [1_000_000, 86_400_000 * 20_000, 86_400_000 * 20_000 + 1];
+    const id = (at: number): string => ulid(at).toLowerCase();
+
+    async function storedAll(keys: readonly string[]): Promise<void> {
+      for (const key of keys) await world.store.put(toObjectKey(key), Buffer.from('x'), PNG);
+    }
+
+    async function madeBefore(before: number): Promise<string[]> {
+      const found: string[] = [];
+      for await (const slice of world.store.listMadeBefore(before)) {
+        expect(slice.length).toBeLessThanOrEqual(1000);
+        found.push(...slice);
+      }
+      return found.sort();
+    }
+
+    test('Outputs and uploads are found by the time of their job or file, and nothing else is', async () => {
+      const gone = [
+        `out/acme/job_${id(old)}/lease/0.png`,
+        `out/acme/job_${id(middle - 1)}/lease/0.png`,
+        `out/b-${tests}/job_${id(middle - 1)}/checkpoints/lease.0`,
+        `in/acme/file_${id(middle - 1)}`,
+        `in/acme/job_${id(old)}/audio`,
+      ].sort();
+      const kept = [
+        `out/acme/job_${id(middle)}/lease/0.png`,
+        `out/acme/job_${id(young)}/lease/0.png`,
+        `out/acme/notes/job_${id(old)}.txt`,
+        `out/acme/job_zzzzzzzzzzzzzzzzzzzzzzzzzz/0.png`,
+        `in/acme/file_${id(young)}`,
+        `in/acme/job_${id(middle)}/audio`,
+      ].sort();
+      await storedAll([...gone, ...kept]);
+      expect(await madeBefore(middle)).toEqual(gone);
+      for await (const slice of world.store.listMadeBefore(middle)) await world.store.deleteMany(slice);
+      expect(await madeBefore(middle)).toEqual([]);
+      const left = [...(await keysOf(world.store.list('out/'))), ...(await keysOf(world.store.list('in/')))];
+      expect(left.sort()).toEqual(kept);
+      for (const key of kept) {
+        const object = await world.store.get(toObjectKey(key));
+        expect(await bytesOf(object!.body)).toEqual(Buffer.from('x'));
+      }
+      await world.store.deleteMany(kept.map(toObjectKey));
+    });
+
+    test('Old objects of every tenant are found behind more than a thousand younger ones of another', async () => {
+      const keys = [
+        ...Array.from({ length: 1_100 }, (_, i) => `out/a/job_${id(young + i)}/0.png`),
+        `out/b/job_${id(old)}/0.png`,
+        ...Array.from({ length: 1_050 }, (_, i) => `out/c/job_${id(old + i)}/0.png`),
+      ];
+      for (let i = 0; i < keys.length; i += 50)
+        await Promise.all(keys.slice(i, i + 50).map((key) => storedAll([key])));
+      expect(await madeBefore(middle)).toEqual(keys.slice(1_100).sort());
+      await world.store.deleteMany(keys.map(toObjectKey));
+      expect(await keysOf(world.store.list('out/'))).toEqual([]);
+    });
+  });
+
   test.each(['../a', 'a/../../b', '/etc/passwd', 'a//b', 'a/./b', 'a\\b', 'a\0b', ''])(
     'Every method refuses the key %j, even when it was cast',
     async (name) => {
@@ -204,6 +277,7 @@ describe.each(STORES)('an object store in $name', ({ open, off }) => {
         store.get(key),
         store.link(key),
         store.delete(key),
+        store.deleteMany([key]),
       ]) {
         await expect(call).rejects.toThrow('Not an object key');
       }

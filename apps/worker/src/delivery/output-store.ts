@@ -114,7 +114,9 @@ export class OutputStore {
   async remove(attempt: Attempt, isUnused: (key: ObjectKey) => boolean): Promise<void> {
     const { store, log } = this.#options;
     try {
-      for await (const key of store.list(attempt.outputFolder)) if (isUnused(key)) await store.delete(key);
+      const unused: ObjectKey[] = [];
+      for await (const key of store.list(attempt.outputFolder)) if (isUnused(key)) unused.push(key);
+      if (unused.length > 0) await store.deleteMany(unused);
     } catch (error) {
       log.warn({ job: attempt.record.id, error }, 'unused outputs could not be removed');
     }

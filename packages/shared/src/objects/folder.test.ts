@@ -7,6 +7,7 @@ import {
   readdir,
   readFile,
   readlink,
+  rename,
   rm,
   stat,
   symlink,
@@ -16,6 +17,7 @@ import {
 } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ulid } from 'ulid';
 import { expect, onTestFinished, test } from 'vitest';
 import { type ObjectKey, toObjectKey } from '../ids.ts';
 import { type FolderStoreOptions, openFolderStore } from './folder.ts';
@@ -222,4 +224,36 @@ test('A content type with a line break is refused', async () => {
   const { store } = await openStore();
   const contentType = 'text/plain\r\nset-cookie: a=b';
   await expect(store.put(toObjectKey('a'), BODY, { contentType })).rejects.toThrow('Not a content type');
+});
+
+test('A sweep of a folder reads the directories of old days only, and removes them', async () => {
+  const { store, root } = await openStore();
+  const day = 86_400_000;
+  const key = (at: number) => toObjectKey(`out/acme/job_${ulid(at).toLowerCase()}/lease/0.png`);
+  const [old, young] = [key(20_000 * day), key(20_001 * day)];
+  for (const each of [old, young]) await store.put(each, BODY, PNG);
+  expect(await readdir(join(root, 'out/acme'))).toEqual([',2024-10-04', ',2024-10-05']);
+  const slices: string[] = [];
+  for await (const slice of store.listMadeBefore(20_001 * day - 1)) {
+    slices.push(...slice);
+    await store.deleteMany(slice);
+  }
+  expect(slices).toEqual([old]);
+  expect(await readdir(join(root, 'out/acme'))).toEqual([',2024-10-05']);
+});
+
+test('Objects that an older version stored without a directory for the day are read, listed, and found as old', async () => {
+  const { store, root } = await openStore();
+  const id = `job_${ulid(1000).toLowerCase()}`;
+  const key = toObjectKey(`out/acme/${id}/lease/0.png`);
+  await store.put(key, BODY, PNG);
+  await rename(join(root, `out/acme/,1970-01-01/${id}`), join(root, `out/acme/${id}`));
+  expect(await textOf((await store.get(key))?.body)).toBe('a picture');
+  for (const prefix of ['out/', `out/acme/${id}/lease/`]) {
+    const listed: string[] = [];
+    for await (const each of store.list(prefix)) listed.push(each);
+    expect(listed).toEqual([key]);
+  }
+  for await (const slice of store.listMadeBefore(2000)) await store.deleteMany(slice);
+  expect(await store.get(key)).toBeUndefined();
 });

@@ -5,6 +5,8 @@
  *     <root>/<segment>/...        one directory for each segment of a key except the last
  *     <root>/.../<last>,object    the object (object-file.ts)
  *
+ * folder-days.ts adds a directory for the day to keys that contain the id of a job or file.
+ *
  * No key contains a comma, so an object `a` and a directory `a/` can exist side by side, and no key collides with `,writing`.
  * Symbolic links inside the folder are no objects: they are neither followed nor listed.
  */
@@ -22,6 +24,7 @@ import {
   HEALTH_KEY,
 } from './checks.ts';
 import { ignore, storageFailed } from './errno.ts';
+import { filesMadeBefore, placesOf, withoutDay } from './folder-days.ts';
 import { checkLinkSecret, signLink } from './links.ts';
 import { encodeHeader, readObjectFile } from './object-file.ts';
 import { discard, stage, sweep } from './staging.ts';
@@ -60,6 +63,9 @@ export async function openFolderStore(options: FolderStoreOptions): Promise<Obje
 
 const WRITING = ',writing';
 const SUFFIX = ',object';
+/** Directories that one call empties at once; Node has four threads for files. */
+const PARALLEL_DELETES = 4;
+const SLICE = 1000;
 const DEFAULT_MIN_FREE_BYTES = 64 * 2 ** 20;
 
 class FolderStore implements ObjectStore {
@@ -78,7 +84,7 @@ class FolderStore implements ObjectStore {
     signal?.throwIfAborted();
     const info = { key, bytes: body.byteLength, contentType, sha256: await sha256Hex(body) };
     try {
-      await this.#write(this.#path(key), [encodeHeader(info), body], signal);
+      await this.#write(this.#paths(key)[0], [encodeHeader(info), body], signal);
     } catch (error) {
       signal?.throwIfAborted();
       throw storageFailed(`Could not store ${key}`, error);
@@ -90,7 +96,11 @@ class FolderStore implements ObjectStore {
     checkKey(key);
     const unreadable = (error: unknown) => storageFailed(`Could not read ${key}`, error);
     try {
-      return await this.#read(key, unreadable);
+      for (const path of this.#paths(key)) {
+        const found = await this.#read(key, path, unreadable);
+        if (found) return found;
+      }
+      return undefined;
     } catch (error) {
       throw unreadable(error);
     }
@@ -104,28 +114,59 @@ class FolderStore implements ObjectStore {
   }
 
   async delete(key: ObjectKey): Promise<void> {
-    checkKey(key);
-    const path = this.#path(key);
-    try {
-      if (!(await isInside(this.#root, dirname(path)))) return;
-      await unlink(path).catch(ignore('ENOENT'));
-      await removeEmpty(this.#root, dirname(path));
-    } catch (error) {
-      throw storageFailed(`Could not delete ${key}`, error);
+    await this.deleteMany([key]);
+  }
+
+  async deleteMany(keys: readonly ObjectKey[]): Promise<void> {
+    for (const key of keys) checkKey(key);
+    const byDirectory = new Map<string, string[]>();
+    for (const path of keys.flatMap((key) => this.#paths(key))) {
+      const paths = byDirectory.get(dirname(path));
+      if (paths) paths.push(path);
+      else byDirectory.set(dirname(path), [path]);
     }
+    // All workers take from one iterator.
+    const directories = byDirectory.entries();
+    const failures: unknown[] = [];
+    const work = async () => {
+      for (const [directory, paths] of directories) {
+        await this.#remove(directory, paths).catch((error: unknown) => failures.push(error));
+      }
+    };
+    await Promise.all(Array.from({ length: PARALLEL_DELETES }, work));
+    if (failures.length === 0) return;
+    throw storageFailed(`Could not delete ${keys.length === 1 ? keys[0] : 'objects'}`, failures[0]);
   }
 
   async *list(prefix: string): AsyncIterable<ObjectKey> {
-    const directory = this.#inside(join(this.#root, ...checkPrefix(prefix)));
+    checkPrefix(prefix);
     try {
-      if (!(await isInside(this.#root, directory))) return;
-      for await (const file of walk(directory)) {
-        if (!file.endsWith(SUFFIX)) continue;
-        const key = asObjectKey(prefix + file.slice(0, -SUFFIX.length));
-        if (key) yield key;
+      for (const place of placesOf(prefix)) {
+        const directory = this.#inside(join(this.#root, place));
+        if (!(await isInside(this.#root, directory))) continue;
+        for await (const file of walk(directory, place)) {
+          const key = keyOf(file);
+          if (key) yield key;
+        }
       }
     } catch (error) {
       throw storageFailed(`Could not list ${prefix}`, error);
+    }
+  }
+
+  async *listMadeBefore(before: number): AsyncIterable<readonly ObjectKey[]> {
+    try {
+      let slice: ObjectKey[] = [];
+      for await (const file of filesMadeBefore(this.#root, before, SUFFIX)) {
+        const key = keyOf(file);
+        if (key) slice.push(key);
+        if (slice.length < SLICE) continue;
+        yield slice;
+        slice = [];
+      }
+      if (slice.length > 0) yield slice;
+    } catch (error) {
+      throw storageFailed('Could not list old objects', error);
     }
   }
 
@@ -156,8 +197,18 @@ class FolderStore implements ObjectStore {
     if (sync) await syncDirectory(dirname(path));
   }
 
-  async #read(key: ObjectKey, unreadable: (error: unknown) => Error): Promise<StoredObject | undefined> {
-    const handle = await openInside(this.#root, this.#path(key));
+  async #remove(directory: string, paths: readonly string[]): Promise<void> {
+    if (!(await isInside(this.#root, directory))) return;
+    for (const path of paths) await unlink(path).catch(ignore('ENOENT'));
+    await removeEmpty(this.#root, directory);
+  }
+
+  async #read(
+    key: ObjectKey,
+    path: string,
+    unreadable: (error: unknown) => Error,
+  ): Promise<StoredObject | undefined> {
+    const handle = await openInside(this.#root, path);
     if (!handle) return undefined;
     let body: StoredObject['body'] | undefined;
     try {
@@ -171,8 +222,11 @@ class FolderStore implements ObjectStore {
     }
   }
 
-  #path(key: ObjectKey): string {
-    return this.#inside(join(this.#root, ...`${key}${SUFFIX}`.split('/')));
+  /** Where the object is written, and then where it may be as well. */
+  #paths(key: ObjectKey): [string, ...string[]] {
+    const [first, ...others] = placesOf(key);
+    const pathOf = (place: string) => this.#inside(join(this.#root, `${place}${SUFFIX}`));
+    return [pathOf(first), ...others.map(pathOf)];
   }
 
   /** A second check after `checkKey`, of the path made from the key. */
@@ -180,4 +234,9 @@ class FolderStore implements ObjectStore {
     if (path.startsWith(this.#root + sep)) return path;
     throw new Error(`${JSON.stringify(path)} is outside the object folder. This is a bug in Lehr.`);
   }
+}
+
+/** Undefined for a file that no store wrote. */
+function keyOf(file: string): ObjectKey | undefined {
+  return file.endsWith(SUFFIX) ? asObjectKey(withoutDay(file.slice(0, -SUFFIX.length))) : undefined;
 }

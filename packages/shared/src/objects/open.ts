@@ -1,6 +1,6 @@
 import { unreachable } from '../errors.ts';
 import { type FolderStoreOptions, openFolderStore } from './folder.ts';
-import type { S3StoreOptions } from './s3.ts';
+import type { S3StoreOptions } from './s3-client.ts';
 import type { ObjectStore } from './store.ts';
 
 export type ObjectStoreOptions =

@@ -1,9 +1,11 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { ulid } from 'ulid';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { toObjectKey } from '../ids.ts';
-import { openS3Store, type S3StoreOptions } from './s3.ts';
+import { openS3Store } from './s3.ts';
+import type { S3StoreOptions } from './s3-client.ts';
 
 const KEY = toObjectKey('outputs/job/1/0.png');
 const BODY = Buffer.from('a picture');
@@ -138,4 +140,59 @@ test('Links are signed for the public endpoint and for 15 minutes, without check
 test('Without an endpoint links point to AWS, with the bucket in the host name', async () => {
   const link = new URL(await open({}).link(KEY));
   expect(link.host).toBe('lehr.s3.eu-central-1.amazonaws.com');
+});
+
+test('Old objects of S3 are found without reading the pages of younger ones', async () => {
+  const NOW = 1_700_000_000_000;
+  const id = (at: number) => ulid(at).toLowerCase();
+  const keys = ['a', 'b'].flatMap((tenant) => [
+    `out/${tenant}/job_${id(1000)}/0.png`,
+    ...Array.from({ length: 5_000 }, (_, i) => `out/${tenant}/job_${id(NOW + i)}/0.png`),
+  ]);
+  let requests = 0;
+  const endpoint = await listen((request, response) => {
+    requests++;
+    const query = new URL(request.url ?? '', 'http://s3').searchParams;
+    const [prefix, after] = [query.get('prefix') ?? '', query.get('start-after') ?? ''];
+    const found = keys.filter((key) => key.startsWith(prefix) && key > after);
+    const contents = found.slice(0, 1000).map((key) => `<Contents><Key>${key}</Key></Contents>`);
+    response.setHeader('content-type', 'application/xml');
+    response.end(
+      `<ListBucketResult><IsTruncated>${found.length > 1000}</IsTruncated>${contents.join('')}</ListBucketResult>`,
+    );
+  });
+  const found: string[] = [];
+  for await (const slice of open({ endpoint }).listMadeBefore(NOW)) found.push(...slice);
+  expect(found).toEqual(keys.filter((_, i) => i % 5_001 === 0));
+  // Two tenants below out/, the end of out/, and nothing below in/; not the ten pages of all keys.
+  expect(requests).toBeLessThanOrEqual(4);
+});
+
+test('A thousand objects are deleted with one request, and the first one that S3 refuses is reported', async () => {
+  const bodies: string[] = [];
+  const endpoint = await listen(async (request, response) => {
+    bodies.push((await read(request)).toString());
+    response.setHeader('content-type', 'application/xml');
+    response.end('<DeleteResult><Error><Key>k/7</Key><Code>AccessDenied</Code></Error></DeleteResult>');
+  });
+  const keys = Array.from({ length: 1_000 }, (_, i) => toObjectKey(`k/${i}`));
+  await expect(open({ endpoint }).deleteMany(keys)).rejects.toMatchObject({
+    code: 'storage-failed',
+    message: 'Could not delete objects: AccessDenied.',
+  });
+  expect(bodies.map((body) => body.match(/<Key>/g)?.length)).toEqual([1_000]);
+});
+
+test('Objects are deleted one by one in a server that cannot delete many at once', async () => {
+  const deleted: string[] = [];
+  const endpoint = await listen(async (request, response) => {
+    await read(request);
+    if (request.method === 'POST') response.writeHead(501).end('<Error><Code>NotImplemented</Code></Error>');
+    else {
+      deleted.push(request.url?.split('?')[0] ?? '');
+      response.writeHead(204).end();
+    }
+  });
+  await open({ endpoint, maxAttempts: 1 }).deleteMany([toObjectKey('k/1'), toObjectKey('k/2')]);
+  expect(deleted.sort()).toEqual(['/lehr/k/1', '/lehr/k/2']);
 });

@@ -43,8 +43,16 @@ export interface ObjectStore {
   link(key: ObjectKey, options?: LinkOptions): Promise<string>;
   /** Deleting a missing object succeeds. */
   delete(key: ObjectKey): Promise<void>;
+  /** Deletes any number of objects in bulk. If some cannot be deleted, it deletes all others and then rejects with the first failure. */
+  deleteMany(keys: readonly ObjectKey[]): Promise<void>;
   /** Every key below a prefix that ends in `/`, in no particular order. Names that no store wrote are skipped. */
   list(prefix: string): AsyncIterable<ObjectKey>;
+  /**
+   * The outputs and uploads (`out/<tenant>/<id>...`, `in/<tenant>/<id>...`) whose job or file was made before this time (unix ms),
+   * in slices of at most 1000. Those of one slice may be deleted before the next is read. Its cost grows with what it finds and
+   * with the number of tenants, not with the number of younger objects.
+   */
+  listMadeBefore(before: number): AsyncIterable<readonly ObjectKey[]>;
   /** Rejects when the store cannot take a write now; /readyz calls this. */
   check(): Promise<void>;
 }

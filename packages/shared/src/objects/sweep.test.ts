@@ -39,19 +39,18 @@ test('A sweep removes outputs and uploads by the age of their job or file, and n
   expect(left.sort()).toEqual([...kept].sort());
 });
 
-test('A sweep removes all other objects when one cannot be removed, and then rejects with that failure', async () => {
-  const key = (kind: string, name: string): ObjectKey =>
-    toObjectKey(`${kind}/acme/job_${ulid(1000).toLowerCase()}/${name}`);
-  const keys = new Set([key('out', 'stuck'), key('out', 'b'), key('in', 'c')]);
-  const store: Pick<ObjectStore, 'list' | 'delete'> = {
-    list: async function* (prefix) {
-      for (const each of [...keys]) if (each.startsWith(prefix)) yield each;
+test('A sweep removes all other slices when one cannot be removed, and then rejects with that failure', async () => {
+  const slices = ['stuck', 'b', 'c'].map((name) => [toObjectKey(`out/acme/job_1/${name}`)]);
+  const removed: ObjectKey[] = [];
+  const store: Pick<ObjectStore, 'listMadeBefore' | 'deleteMany'> = {
+    listMadeBefore: async function* () {
+      yield* slices;
     },
-    delete: async (each) => {
-      if (each.endsWith('stuck')) throw new Error('EACCES');
-      keys.delete(each);
+    deleteMany: async (keys) => {
+      if (keys.some((key) => key.endsWith('stuck'))) throw new Error('EACCES');
+      removed.push(...keys);
     },
   };
   await expect(sweepObjects(store as ObjectStore, 2000)).rejects.toThrow('EACCES');
-  expect([...keys].map((each) => each.split('/').at(-1))).toEqual(['stuck']);
+  expect(removed).toEqual(slices.slice(1).flat());
 });

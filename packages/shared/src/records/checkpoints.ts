@@ -91,7 +91,9 @@ export class CheckpointStore {
     const { redis, keys, objects } = this.#options;
     const [state, owner] = await redis.hmget(keys.record(job.id), 'state', 'lease');
     if (state === 'queued' || (owner !== null && owner !== lease)) return;
-    for await (const key of objects.list(folderOf(job))) await objects.delete(key);
+    const unused: ObjectKey[] = [];
+    for await (const key of objects.list(folderOf(job))) unused.push(key);
+    if (unused.length > 0) await objects.deleteMany(unused);
   }
 
   async #readObject(key: ObjectKey): Promise<Uint8Array | undefined> {
