@@ -1,0 +1,123 @@
+/**
+ * What Lehr itself computes between two runs of a UNet: samplers, guidance, conversions to and from float16, and the lane's own
+ * work. The device takes 0 ms: its session returns the same buffer again and again. The time is that of the CPU, so that other load of
+ * the machine counts little.
+ */
+
+import { parseSchedulerConfig } from '../../apps/worker/src/diffusion/scheduler-config.ts';
+import { Unet } from '../../apps/worker/src/diffusion/unet.ts';
+import { Lane } from '../../apps/worker/src/engine/diffusion/lane.ts';
+import { LaneSample } from '../../apps/worker/src/engine/diffusion/lane-sample.ts';
+import type { DiffusionSample, SampleId } from '../../apps/worker/src/engine/protocol.ts';
+import { RowCap } from '../../apps/worker/src/engine/row-cap.ts';
+import type { RuntimeSession } from '../../apps/worker/src/runtime/runtime.ts';
+import { elementCount, type FloatType, floatTensor } from '../../apps/worker/src/runtime/tensor.ts';
+import type { SamplerName } from '../../packages/shared/src/index.ts';
+import { systemClock } from '../../packages/shared/src/index.ts';
+import type { SampledFigure } from './harness.ts';
+
+/** Of Stable Diffusion 1.5. */
+const CHANNELS = 4;
+const TOKENS = 77;
+const WIDTH = 768;
+/** With guidance, so twice as many rows. */
+const SAMPLES = 4;
+const STEPS = 100;
+const WARM_UP_STEPS = 20;
+
+const CONFIG = parseSchedulerConfig(
+  JSON.stringify({
+    _class_name: 'EulerDiscreteScheduler',
+    beta_start: 0.00085,
+    beta_end: 0.012,
+    beta_schedule: 'scaled_linear',
+    num_train_timesteps: 1000,
+    prediction_type: 'epsilon',
+  }),
+);
+
+/** A session that computes nothing. */
+function idleSession(type: FloatType, rows: number, side: number): RuntimeSession {
+  const dims = [rows, CHANNELS, side, side];
+  // All rows alike, so that guidance, which is applied in place, changes nothing.
+  const values = new Float32Array(elementCount(dims)).map((_, i) => Math.sin(i % (CHANNELS * side * side)));
+  const predictions = floatTensor(type, values, dims);
+  return {
+    provider: 'simulated',
+    refusals: [],
+    placement: undefined,
+    inputs: [
+      { name: 'sample', type, dims: ['batch', CHANNELS, 'height', 'width'] },
+      { name: 'timestep', type: 'int64', dims: ['batch'] },
+      { name: 'encoder_hidden_states', type, dims: ['batch', 'tokens', WIDTH] },
+    ],
+    outputs: [{ name: 'out_sample', type, dims: ['batch', CHANNELS, 'height', 'width'] }],
+    run: async () => ({ out_sample: predictions }),
+    close: async () => {},
+  };
+}
+
+function sampleOf(seed: number, sampler: SamplerName, side: number): LaneSample {
+  const request: DiffusionSample = {
+    id: `sample-${seed}` as SampleId,
+    task: 'diffusion',
+    model: 'idle@1',
+    lane: 'idle',
+    prompt: 'a lighthouse',
+    negativePrompt: '',
+    width: 8 * side,
+    height: 8 * side,
+    steps: STEPS,
+    guidance: 7.5,
+    seed,
+    sampler,
+    maxBatchMates: Number.MAX_SAFE_INTEGER,
+  };
+  const sample = new LaneSample(request, CONFIG, CHANNELS * side * side, 0);
+  const embedding = () => ({ hidden: new Float32Array(TOKENS * WIDTH).fill(0.1), pooled: undefined });
+  sample.setEmbeddings([embedding(), embedding()]);
+  return sample;
+}
+
+/** Ms of CPU time of each step, per row. */
+async function stepTimes(type: FloatType, sampler: SamplerName, side: number): Promise<number[]> {
+  const rows = 2 * SAMPLES;
+  const lane = new Lane({
+    name: 'idle',
+    unet: new Unet(idleSession(type, rows, side), { mode: 'rows' }),
+    size: { height: side, width: side },
+    cap: new RowCap({ ceiling: rows, fixed: true }),
+    ladder: [],
+    clock: systemClock,
+    post: () => {},
+    onDenoised: () => {},
+    isDecodeCongested: () => false,
+  });
+  for (let seed = 0; seed < SAMPLES; seed++) lane.submit(sampleOf(seed, sampler, side));
+  const taken: number[] = [];
+  while (lane.hasWork) {
+    const before = process.cpuUsage();
+    await lane.takeTurn();
+    const { user, system } = process.cpuUsage(before);
+    taken.push((user + system) / 1000 / rows);
+  }
+  return taken.slice(WARM_UP_STEPS);
+}
+
+const figure = (type: FloatType, sampler: SamplerName, side: number, atMost?: number): SampledFigure => ({
+  kind: 'sampled',
+  name: `host: a step of one row of ${side}x${side}x${CHANNELS} ${type} with ${sampler}, ${2 * SAMPLES} rows at once`,
+  unit: 'ms',
+  percentile: 50,
+  ...(atMost !== undefined && { target: { atMost } }),
+  open: async () => ({ samples: () => stepTimes(type, sampler, side), close: async () => {} }),
+});
+
+export const figures: readonly SampledFigure[] = [
+  figure('float16', 'euler', 64, 0.15),
+  figure('float16', 'dpmpp_2m', 64, 0.15),
+  figure('float16', 'euler_a', 64),
+  figure('float32', 'euler', 64),
+  figure('float16', 'euler', 128),
+  figure('float16', 'euler_a', 128),
+];
