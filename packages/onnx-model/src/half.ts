@@ -42,10 +42,12 @@ export function toFloat16(values: ArrayLike<number>, out = new Uint16Array(value
   return out;
 }
 
-/** Exact: every half is a float32. */
-export function toFloat32(halves: Uint16Array): Float32Array {
+/** Exact: every half is a float32. Writes into `out` when given: a new array of this size costs more than the conversion. */
+export function toFloat32(
+  halves: Uint16Array,
+  out: Float32Array = new Float32Array(halves.length),
+): Float32Array {
   const table = halfTable();
-  const out = new Float32Array(halves.length);
   for (let i = 0; i < halves.length; i += 1) out[i] = table[halves[i]];
   return out;
 }

@@ -34,7 +34,7 @@ export interface LatentSize {
 }
 
 export interface NoisePredictions {
-  /** One per row, `[channels, height, width]`: views of one buffer that belongs to this result. */
+  /** One per row, `[channels, height, width]`: views of one buffer, which the next `predict` may overwrite. */
   readonly rows: readonly Float32Array[];
   /** Indices of rows with a NaN or an infinity; all other rows are valid. */
   readonly badRows: readonly number[];
@@ -68,6 +68,8 @@ export class Unet {
   readonly #output: string;
   readonly #latents = new RowStack();
   readonly #texts = new RowStack({ cacheConverted: true });
+  /** Predictions of a float16 graph as float32. */
+  #converted = new Float32Array(0);
 
   /** Throws LehrError `model-unavailable` when the session is not a Stable Diffusion UNet. */
   constructor(session: RuntimeSession, batching: Batching, config: UnetConfig = {}) {
@@ -128,9 +130,16 @@ export class Unet {
       feeds[input] = numberTensor(type, values, [batch.length, length]);
     }
     const results = await this.#session.run(feeds, [this.#output]);
-    const values = floatValues(results[this.#output]);
+    const values = this.#valuesOf(results[this.#output]);
     const predictions = rows.map((_, row) => values.subarray(row * rowLength, (row + 1) * rowLength));
     return { rows: predictions, badRows: findBadRows(predictions) };
+  }
+
+  #valuesOf(output: Tensor): Float32Array {
+    if (this.#converted.length !== output.data.length && output.type === 'float16') {
+      this.#converted = new Float32Array(output.data.length);
+    }
+    return floatValues(output, this.#converted);
   }
 
   async close(): Promise<void> {

@@ -25,7 +25,12 @@ export class RowStack {
       return { type, data: this.#floats.subarray(0, length), dims };
     }
     if (this.#halves.length < length) this.#halves = new Uint16Array(length);
-    for (const [i, row] of rows.entries()) this.#writeHalves(row, i * rowLength);
+    for (const [i, row] of rows.entries()) {
+      // The two rows of a picture with guidance have one latent.
+      const isRepeated = i > 0 && row === rows[i - 1];
+      if (isRepeated) this.#halves.copyWithin(i * rowLength, (i - 1) * rowLength, i * rowLength);
+      else this.#writeHalves(row, i * rowLength);
+    }
     return { type, data: this.#halves.subarray(0, length), dims };
   }
 

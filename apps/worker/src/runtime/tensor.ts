@@ -33,10 +33,13 @@ export function floatTensor(
   return type === 'float32' ? { type, data: values, dims } : { type, data: toFloat16(values), dims };
 }
 
-/** The values of a float tensor as float32. float32 values are not copied. Throws TypeError for other types. */
-export function floatValues(tensor: Tensor): Float32Array {
+/**
+ * The values of a float tensor as float32. float32 values are not copied; float16 values are converted into `out`, when given, which
+ * is as long as the tensor. Throws TypeError for other types.
+ */
+export function floatValues(tensor: Tensor, out?: Float32Array): Float32Array {
   if (tensor.type === 'float32') return tensor.data;
-  if (tensor.type === 'float16') return toFloat32(tensor.data);
+  if (tensor.type === 'float16') return toFloat32(tensor.data, out);
   throw new TypeError(`Wanted a float tensor, got ${tensor.type}.`);
 }
 

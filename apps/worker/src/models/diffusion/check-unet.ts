@@ -18,14 +18,21 @@ export interface UnetCheck {
 /** Both rows have the same latent and prompt: they differ in nothing but the timestep. */
 export async function checkUnet(unet: Unet, size: LatentSize, tokens: number): Promise<UnetCheck> {
   const rows = TIMESTEPS.map((timestep) => probeRow(unet, size, tokens, timestep));
-  const together = (await unet.predict(rows, size)).rows;
+  const together = await predictionsOf(unet, rows, size);
   const alone: Float32Array[] = [];
-  for (const row of rows) alone.push((await unet.predict([row], size)).rows[0]);
+  for (const row of rows) alone.push(...(await predictionsOf(unet, [row], size)));
   return {
     difference: Math.max(...rows.map((_, i) => largestDifference(together[i], alone[i]))),
     effect: largestDifference(alone[0], alone[1]),
   };
 }
+
+/** Copies, which later runs leave alone. */
+const predictionsOf = async (
+  unet: Unet,
+  rows: readonly UnetRow[],
+  size: LatentSize,
+): Promise<Float32Array[]> => (await unet.predict(rows, size)).rows.map((prediction) => prediction.slice());
 
 /** A row of synthetic values. */
 export const probeRow = (unet: Unet, size: LatentSize, tokens: number, timestep: number): UnetRow => ({
