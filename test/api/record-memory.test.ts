@@ -1,7 +1,9 @@
 /** One tenant that fills Redis with jobs must not close it for the others. */
 import { expect, onTestFinished, test } from 'vitest';
+import { deleteDueLeftovers, deleteLeftovers } from '../../apps/api/src/jobs/leftovers.ts';
 import { boundRecords } from '../../apps/api/src/limits/bound-records.ts';
 import { type JobId, systemClock } from '../../packages/shared/src/index.ts';
+import { keysWith } from '../chaos/redis-admin.ts';
 import { type ApiWorld, apiWorld, jobOf, problemOf } from '../support/api-world.ts';
 import { installation } from '../support/installation.ts';
 import { type KeyHolder, keyHolder } from '../support/key-holder.ts';
@@ -136,6 +138,8 @@ test('A job whose webhook is not delivered is not removed, and a workflow is rem
   const node = record?.workflow?.nodes[0].job as JobId;
   for (const { id } of [hooked, workflow]) await world.ask('POST', `/v1/jobs/${id}/cancel`);
   expect(await redis.exists(keys.record(node))).toBe(1);
+  // As the janitor does.
+  await parts.workflows.sweep();
   const { ids } = await fill(world);
   await age(parts, [hooked.id as JobId, workflow.id as JobId, ...ids], MINUTE_MS);
   expect(await boundRecords(parts)).toBeGreaterThan(1);
@@ -147,6 +151,73 @@ test('A job whose webhook is not delivered is not removed, and a workflow is rem
   await redis.setrange('padding', 10_000_000, 'x');
   expect(await boundRecords(parts)).toBeGreaterThan(1);
   expect(await redis.exists(keys.record(hooked.id as JobId))).toBe(0);
+});
+
+/** All keys of Redis and of the store that name one of these jobs. */
+async function namesOf({ parts }: ApiWorld, ids: readonly string[]): Promise<string[]> {
+  const names = await keysWith(parts.redis, parts.keys.prefix);
+  for await (const key of parts.store.list('out/')) names.push(key);
+  return names.filter((name) => ids.some((id) => name.includes(id)));
+}
+
+test('Of a job that is removed because Redis filled, nothing is left in its queue, and its outputs go when no link to them is valid', async () => {
+  const world = await smallWorld();
+  const { parts, worker } = world;
+  const { redis, keys } = parts;
+  const picture = await jobOf(await world.ask('POST', '/v1/jobs', SMALL));
+  await worker.succeed(await worker.take());
+  const nodes = [{ id: 'a', ...SMALL }];
+  const workflow = await jobOf(await world.ask('POST', '/v1/jobs', { type: 'workflow', nodes }));
+  const record = await parts.records.read(workflow.id as JobId);
+  const node = record?.workflow?.nodes[0].job as JobId;
+  await worker.succeed(await worker.take());
+  await parts.workflows.advance(workflow.id as JobId);
+  await parts.workflows.sweep();
+  const ids = [picture.id, workflow.id, node];
+  const { ids: others } = await fill(world);
+  await age(parts, [picture.id as JobId, workflow.id as JobId, ...others], MINUTE_MS);
+  expect(await boundRecords(parts)).toBeGreaterThan(1);
+  const left = await namesOf(world, ids);
+  expect(left).toEqual([expect.stringMatching(/^out/), expect.stringMatching(/^out/)]);
+
+  // Its caller may have a link that is still valid.
+  await deleteDueLeftovers(parts);
+  expect(await namesOf(world, ids)).toEqual(left);
+  const due = await redis.zrange(keys.leftovers, '0', '-1');
+  await redis.zadd(keys.leftovers, ...due.flatMap((entry) => [`${Date.now() - 1}`, entry]));
+  await deleteDueLeftovers(parts);
+  expect(await namesOf(world, ids)).toEqual([]);
+  expect(await redis.exists(keys.leftovers)).toBe(0);
+});
+
+test('A job whose queue entry is still open is removed after its worker has closed it', async () => {
+  const world = await smallWorld();
+  const { parts, worker } = world;
+  const { redis, keys } = parts;
+  const { id } = await jobOf(await world.ask('POST', '/v1/jobs', SMALL));
+  const claim = await worker.take();
+  await parts.records.apply([{ move: 'cancel', id: id as JobId, lease: claim.token }]);
+  const { ids } = await fill(world);
+  await age(parts, [id as JobId, ...ids], MINUTE_MS);
+  expect(await boundRecords(parts)).toBeGreaterThan(1);
+  expect(await redis.exists(keys.record(id as JobId))).toBe(1);
+  await parts.queues.of(claim.queue).fail(claim, 'canceled');
+  await redis.setrange('padding', 10_000_000, 'x');
+  await boundRecords(parts);
+  expect(await namesOf(world, [id])).toEqual([]);
+});
+
+test('Of a job that is deleted before its worker has closed its queue entry, the entry goes as well', async () => {
+  const world = await apiWorld((await ownRedis()).url);
+  const { parts, worker } = world;
+  const { id } = await jobOf(await world.ask('POST', '/v1/jobs', SMALL));
+  const claim = await worker.take();
+  await parts.records.apply([{ move: 'cancel', id: id as JobId, lease: claim.token }]);
+  expect((await world.ask('DELETE', `/v1/jobs/${id}`)).status).toBe(204);
+  await parts.queues.of(claim.queue).fail(claim, 'canceled');
+  const stop = deleteLeftovers(parts);
+  onTestFinished(stop);
+  await expect.poll(() => namesOf(world, [id]), { timeout: 60_000 }).toEqual([]);
 });
 
 test('A running API removes old ended jobs when Redis fills, also when it is full', async () => {

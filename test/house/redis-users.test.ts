@@ -66,7 +66,7 @@ const CHANNELS = ['changed', 'cancel', 'retiredGroups'];
 const API_ONLY = [
   ...['abandoned', 'apiKey', 'apiKeys', 'attempts', 'audit', 'boundingRecords', 'delivery', 'file'],
   ...['hookGone', 'hookPause'],
-  ...['hookSecrets', 'keyPeppers', 'probe', 'secretKeys', 'storage', 'stored', 'storedBytes'],
+  ...['hookSecrets', 'keyPeppers', 'leftovers', 'probe', 'secretKeys', 'storage', 'stored', 'storedBytes'],
   ...['sweep', 'tenants', 'unanswered', 'undelivered'],
 ];
 

@@ -350,3 +350,15 @@ test('The record of a node that ended early is kept as long as the record of its
   ]);
   expect(ofNode).toBeGreaterThan(ofWorkflow - 1000);
 });
+
+test('Nothing stays in the queue of a workflow whose record was deleted before its flow was closed', async () => {
+  const world = await workflowWorld();
+  const { redis, keys, records, runner } = world;
+  const id = await world.create([transcribe('a')]);
+  await records.apply([{ move: 'cancel', id }]);
+  await runner.advance(id);
+  expect(await redis.exists(`${keys.prefix}:${WORKFLOW_QUEUE}:${id}`)).toBe(1);
+  await redis.del(keys.record(id));
+  await runner.sweep();
+  expect(await redis.keys(`*${id}*`)).toEqual([]);
+});

@@ -167,6 +167,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     }),
     holdMs: 120_000,
     outputTtlMs: 60_000,
+    linkTtlS: 900,
     authenticator: anyOf(configuredKey(API_KEY), new StoredKeys(keyStore, clock, silentLog)),
     publicUrl: PUBLIC_URL,
     trustedProxies: [],

@@ -68,6 +68,7 @@ export interface ApiParts extends AdmissionParts {
   readonly holdMs: number;
   /** How long outputs are kept after their job has ended. */
   readonly outputTtlMs: number;
+  readonly linkTtlS: number;
   readonly metrics: Metrics<'api'>;
   readonly metricsPage: MetricsPage;
   readonly clock: Clock;

@@ -131,6 +131,7 @@ function openViews(options: OpenOptions, stores: Stores, secret: string) {
   const eventLinks = new EventLinks({ secret, publicUrl, ttlS: linkTtlS, clock });
   const presenter = new Presenter({ ...stores, clock, publicUrl, linkTtlS, eventLinks });
   return {
+    linkTtlS,
     channels,
     eventLinks,
     presenter,

@@ -10,6 +10,7 @@ import { sweepOutputs } from './files/sweep-outputs.ts';
 import { endRevokedStreams } from './follow/end-revoked.ts';
 import { inTurns } from './in-turns.ts';
 import { countExpired } from './jobs/count-expired.ts';
+import { deleteLeftovers } from './jobs/leftovers.ts';
 import { keepRecordsBounded } from './limits/bound-records.ts';
 import { type Listeners, openListeners } from './listeners.ts';
 import { openParts } from './open-parts.ts';
@@ -67,6 +68,7 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
     const stopOutputSweep = sweepOutputs(parts, parts.outputTtlMs);
     const stopRevokedCheck = endRevokedStreams(parts);
     const stopBoundingRecords = keepRecordsBounded(parts);
+    const stopDeletingLeftovers = deleteLeftovers(parts);
     log.info({ url, port, operationsPort, docs: `${url}/docs`, roles }, 'API is listening');
     const stop = async (): Promise<void> => {
       parts.waits.stop();
@@ -78,6 +80,7 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
         stopOutputSweep(),
         stopRevokedCheck(),
         stopBoundingRecords(),
+        stopDeletingLeftovers(),
         webhooks?.stop(CLOSE_GRACE_MS),
       ]);
       await parts.largeBodies.close();

@@ -3,8 +3,10 @@ import { AudioSourceSchema, LehrError, toObjectKey } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
 import type { GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
 import { isTerminal, type JobRecord, type RecordStore } from '@lehr/shared/records';
+import type { Keys, Redis } from '@lehr/shared/redis';
 import type { StorageQuota } from '../limits/storage-quota.ts';
 import type { WebhookParts } from '../webhooks/parts.ts';
+import { noteOpenEntry } from './leftovers.ts';
 
 interface CancelParts {
   readonly workflows: WorkflowRunner;
@@ -28,6 +30,8 @@ export async function cancelJob(parts: CancelParts, record: JobRecord): Promise<
 }
 
 interface DeleteParts extends CancelParts {
+  readonly redis: Redis;
+  readonly keys: Keys;
   readonly store: ObjectStore;
   readonly storage: StorageQuota;
   readonly webhooks: Pick<WebhookParts, 'deliveries'>;
@@ -64,7 +68,8 @@ async function deleteOne(parts: DeleteParts, record: JobRecord): Promise<void> {
     await parts.store.delete(key);
     await parts.storage.free(record.tenant, key);
   }
-  await parts.queues.of(record.queue).remove(record.id);
+  // The worker that ended the job may have yet to close its entry.
+  if (!(await parts.queues.of(record.queue).remove(record.id))) await noteOpenEntry(parts, record);
   await parts.webhooks.deliveries.delete(record.id);
   await parts.records.delete(record);
 }

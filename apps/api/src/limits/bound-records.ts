@@ -13,6 +13,7 @@ export const REMOVAL_SHARE = 0.7;
 /** A caller has this long to read the end of a job. */
 const MIN_ENDED_MS = 60_000;
 const EVERY_MS = 1000;
+const SECOND_MS = 1000;
 /** A round ends after this, and the turn of a process that died in its round after TURN_MS. */
 const ROUND_MS = 5_000;
 const TURN_MS = 10_000;
@@ -30,6 +31,8 @@ interface BoundParts {
   readonly redis: Redis;
   readonly keys: Keys;
   readonly metrics: Pick<Metrics<'api'>, 'recordsRemoved'>;
+  /** The outputs of a removed job stay as long as the links to them that its caller may have. */
+  readonly linkTtlS: number;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -98,21 +101,29 @@ async function takeTurn(redis: Redis, keys: Keys): Promise<'alone' | 'shared' | 
 
 /** Removes the oldest ended jobs of the tenant until this many bytes are free, or it has looked at as many as a round may. */
 async function removeEnded(
-  { redis, keys, metrics, log }: BoundParts,
+  { redis, keys, metrics, linkTtlS, log }: BoundParts,
   tenant: TenantId,
   bytes: number,
   skipped: Skipped,
   signal: AbortSignal,
 ): Promise<number> {
   const script = defineScript(redis, 'lehrRemoveEnded', REMOVE_LUA);
-  const names = [keys.jobsOf(tenant), keys.outbox, keys.undelivered];
+  const names = [keys.jobsOf(tenant), keys.outbox, keys.undelivered, keys.leftovers];
   let removed = 0;
   let freed = 0;
   let skip = skipped.get(tenant) ?? 0;
   let goesOn = true;
   for (let looked = 0; goesOn && looked < LOOKED_AT && freed < bytes && !signal.aborted; looked += CHUNK) {
     const wanted = Math.ceil(bytes - freed);
-    const reply = await script.run(names, [keys.prefix, skip, CHUNK, wanted, MIN_ENDED_MS]);
+    const reply = await script.run(names, [
+      keys.prefix,
+      skip,
+      CHUNK,
+      wanted,
+      MIN_ENDED_MS,
+      tenant,
+      linkTtlS * SECOND_MS,
+    ]);
     const [jobs, size, kept, more] = reply as [number, number, number, number];
     removed += jobs;
     freed += size;

@@ -1,20 +1,27 @@
--- Removes ended jobs of a tenant, the oldest first, with their events and webhook deliveries, to free memory. It deletes nothing
--- but keys, so it also runs when Redis is full.
+-- Removes ended jobs of a tenant, the oldest first, with their events, webhook deliveries and queue entries, to free memory. It
+-- deletes before it writes, so it also runs when Redis is full: a script that has made a change is not refused the next one.
 --
 -- KEYS[1]  <prefix>:jobs:<tenant>   ids of the tenant's jobs, in order of creation, without nodes of workflows
 -- KEYS[2]  <prefix>:outbox, KEYS[3] <prefix>:undelivered   webhook events and deliveries that are still needed
+-- KEYS[4]  <prefix>:leftovers       gets the removed jobs, whose outputs are in the store
 -- ARGV[1]  <prefix>, ARGV[2] how many jobs of the list to skip, ARGV[3] how many to look at, ARGV[4] bytes to free
--- ARGV[5]  only jobs that ended at least this long ago, ms
+-- ARGV[5]  only jobs that ended at least this long ago, ms; ARGV[6] the tenant
+-- ARGV[7]  their outputs are deleted after this, ms
 --
 -- Returns {removed jobs, freed bytes, looked at and kept, 1 if the list goes on}. A job stays while it runs or waits, while a node
--- of it does, and while a webhook of it is not delivered.
+-- of it does, while a worker has yet to close its queue entry, and while a webhook of it is not delivered.
 
 local ENDED = { succeeded = true, failed = true, canceled = true, expired = true }
+
+-- What BullMQ keeps of a job.
+local ENTRY_KEYS = { '', ':lock', ':logs', ':dependencies', ':processed', ':failed', ':unsuccessful' }
+local ENTRY_SETS = { 'completed', 'failed', 'prioritized', 'waiting-children' }
 
 local prefix = ARGV[1]
 local skip, count, wanted = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local time = redis.call('TIME')
-local latest = time[1] * 1000 + math.floor(time[2] / 1000) - tonumber(ARGV[5])
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local latest = now - tonumber(ARGV[5])
 
 local function keys_of(id, hook_events)
   local keys = { prefix .. ':record:' .. id, prefix .. ':history:' .. id }
@@ -32,35 +39,62 @@ local function is_undelivered(id, hook_events)
   return false
 end
 
--- The keys of a job that may be removed, else nil; also those of its nodes.
-local function removable(id, known)
-  local state, finished_at, hook_events, graph = unpack(known)
-  if not ENDED[state] or (tonumber(finished_at) or latest + 1) > latest then return nil end
-  if is_undelivered(id, hook_events) then return nil end
-  local keys = keys_of(id, hook_events)
-  for node in string.gmatch(graph or '', '"job":"([^"]+)"') do
-    local node_state = redis.call('HGET', prefix .. ':record:' .. node, 'state')
-    if node_state and not ENDED[node_state] then return nil end
-    for _, key in ipairs(keys_of(node)) do keys[#keys + 1] = key end
+-- Whether the queue entry of an ended job is claimed, by a worker or the janitor, or was handed back: it is soon closed.
+local function is_open(queue, id)
+  local base = prefix .. ':' .. queue .. ':'
+  if redis.call('EXISTS', base .. id) == 0 then return false end
+  for _, set in ipairs(ENTRY_SETS) do
+    if redis.call('ZSCORE', base .. set, id) then return false end
   end
-  return keys
+  return true
+end
+
+local function nodes_of(graph)
+  if not graph then return {} end
+  local read, workflow = pcall(cjson.decode, graph)
+  return read and workflow.nodes or {}
+end
+
+-- The parts of a job that may be removed, itself and its nodes: {id, queue, keys} of each. Nil for one that may not be removed.
+local function removable(id, known)
+  local state, finished_at, hook_events, graph, queue = unpack(known)
+  if not ENDED[state] or (tonumber(finished_at) or latest + 1) > latest then return nil end
+  if not queue or is_undelivered(id, hook_events) or is_open(queue, id) then return nil end
+  local parts = { { id, queue, keys_of(id, hook_events) } }
+  for _, node in ipairs(nodes_of(graph)) do
+    local node_state = redis.call('HGET', prefix .. ':record:' .. node.job, 'state')
+    if (node_state and not ENDED[node_state]) or is_open(node.queue, node.job) then return nil end
+    parts[#parts + 1] = { node.job, node.queue, keys_of(node.job) }
+  end
+  return parts
+end
+
+-- Returns the bytes of its records and deliveries, which are what a tenant is measured by.
+local function remove(id, queue, keys)
+  local bytes = 0
+  for _, key in ipairs(keys) do
+    bytes = bytes + (redis.call('MEMORY', 'USAGE', key, 'SAMPLES', 0) or 0)
+    redis.call('DEL', key)
+  end
+  local base = prefix .. ':' .. queue .. ':'
+  for _, name in ipairs(ENTRY_KEYS) do redis.call('DEL', base .. id .. name) end
+  for _, set in ipairs(ENTRY_SETS) do redis.call('ZREM', base .. set, id) end
+  redis.call('ZADD', KEYS[4], now + tonumber(ARGV[7]), ARGV[6] .. ' ' .. id .. ' ' .. queue)
+  return bytes
 end
 
 local removed, freed, kept = 0, 0, 0
 local ids = redis.call('ZRANGE', KEYS[1], skip, skip + count - 1)
 for _, id in ipairs(ids) do
   if freed >= wanted then break end
-  local known = redis.call('HMGET', prefix .. ':record:' .. id, 'state', 'finished_at', 'hook_events', 'graph')
+  local known = redis.call('HMGET', prefix .. ':record:' .. id, 'state', 'finished_at', 'hook_events', 'graph', 'queue')
   if not known[1] then
     -- The record has expired.
     redis.call('ZREM', KEYS[1], id)
   else
-    local keys = removable(id, known)
-    if keys then
-      for _, key in ipairs(keys) do
-        freed = freed + (redis.call('MEMORY', 'USAGE', key, 'SAMPLES', 0) or 0)
-        redis.call('DEL', key)
-      end
+    local parts = removable(id, known)
+    if parts then
+      for _, part in ipairs(parts) do freed = freed + remove(unpack(part)) end
       redis.call('ZREM', KEYS[1], id)
       removed = removed + 1
     else

@@ -127,6 +127,8 @@ export class JobStarter {
         this.#options.onEndedAtClaim(claim.queue, outcome.state);
       leases.remove(claim);
       await queues.of(claim.queue).complete(claim);
+      // Of a deleted job nothing is kept, not even for the admin page.
+      if (outcome.code === 'missing') await queues.of(claim.queue).remove(claim.jobId);
       return undefined;
     }
     if (outcome.attempt > MAX_ATTEMPTS) {

@@ -220,9 +220,12 @@ export class GroupQueue {
     return (await this.#backend.moveStalledJobsToWait()) as JobId[];
   }
 
-  /** Removes a waiting job. A claimed job stays; its worker learns of the end from the record. */
-  async remove(id: JobId): Promise<void> {
-    await this.#backend.remove(id, false);
+  /**
+   * Removes a job that waits or has finished, with all its keys. Returns false for a claimed job, which stays: its worker learns of
+   * the end from the record.
+   */
+  async remove(id: JobId): Promise<boolean> {
+    return (await this.#backend.remove(id, false)) === 1;
   }
 
   /** Place in line counted from 1; undefined when the job is not waiting. */

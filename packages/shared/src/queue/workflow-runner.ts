@@ -132,6 +132,7 @@ export class WorkflowRunner {
     const record = await this.#options.records.read(claim.jobId);
     if (record?.state === 'succeeded') await this.#queue.complete(claim);
     else await this.#queue.fail(claim, claim.deferredFailure ?? `the job is ${record?.state ?? 'gone'}`);
+    if (!record) await this.#queue.remove(claim.jobId);
   }
 
   get #queue(): GroupQueue {

@@ -26,6 +26,11 @@ export interface Keys {
   readonly tenants: string;
   /** Exists while a process removes ended jobs because Redis fills. */
   readonly boundingRecords: string;
+  /**
+   * `<tenant> <job id> <queue>` of deleted and removed jobs of which an output or a queue entry may be left, scored by when it is
+   * due to be deleted.
+   */
+  readonly leftovers: string;
   /** Names of all group queues in use or used recently; also the channel that announces a new one. */
   readonly groups: string;
   /** Group queues of a model (`name@version`) that may have waiting jobs: the index in which workers look for work. */
@@ -129,6 +134,7 @@ export function keysOf(namespace: string): Keys {
     jobsOf: (tenant) => `${prefix}:jobs:${tenant}`,
     tenants: `${prefix}:tenants`,
     boundingRecords: `${prefix}:bounding-records`,
+    leftovers: `${prefix}:leftovers`,
     groups: `${prefix}:groups`,
     waiting: (model) => `${prefix}:waiting:${model}`,
     groupLooks: `${prefix}:group-looks`,

@@ -1,0 +1,85 @@
+/**
+ * Deletes what is left of jobs that are gone: outputs of jobs that were removed because Redis filled, and queue entries that a
+ * worker was closing when their job was deleted.
+ */
+import { readFileSync } from 'node:fs';
+import { type Clock, type JobId, type Log, type TenantId, toObjectKey } from '@lehr/shared';
+import type { ObjectStore } from '@lehr/shared/objects';
+import type { GroupQueues } from '@lehr/shared/queue';
+import { defineScript, type Keys, type Redis, redisNow } from '@lehr/shared/redis';
+
+const TAKE_DUE_LUA = readFileSync(new URL('../webhooks/deliveries/take-due.lua', import.meta.url), 'utf8');
+const EVERY_MS = 5_000;
+/** Per call, and how many of them are deleted at the same time. */
+const TAKEN = 100;
+const AT_ONCE = 8;
+/** What could not be deleted, or was taken by a process that died, is due again after this. */
+const AGAIN_MS = 30_000;
+/** A worker closes the entry of an ended job at once. */
+const CLOSING_MS = 2_000;
+
+interface LeftoverParts {
+  readonly redis: Redis;
+  readonly keys: Keys;
+  readonly queues: GroupQueues;
+  readonly store: ObjectStore;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Notes that the queue entry of a deleted job is still to be removed. */
+export async function noteOpenEntry(
+  { redis, keys }: Pick<LeftoverParts, 'redis' | 'keys'>,
+  { tenant, id, queue }: { readonly tenant: TenantId; readonly id: JobId; readonly queue: string },
+): Promise<void> {
+  await redis.zadd(keys.leftovers, (await redisNow(redis)) + CLOSING_MS, `${tenant} ${id} ${queue}`);
+}
+
+/** Every API process looks for leftovers that are due. Returns a function that stops it. */
+export function deleteLeftovers(parts: LeftoverParts): () => Promise<void> {
+  const stop = new AbortController();
+  const rounds = deleteUntil(parts, stop.signal);
+  return async () => {
+    stop.abort();
+    await rounds;
+  };
+}
+
+async function deleteUntil(parts: LeftoverParts, signal: AbortSignal): Promise<void> {
+  const { clock, log } = parts;
+  while (!signal.aborted) {
+    await clock.sleep(EVERY_MS, signal);
+    if (signal.aborted) return;
+    try {
+      await deleteDueLeftovers(parts, signal);
+    } catch (error) {
+      log.warn({ error }, 'could not delete what is left of removed jobs; trying again');
+    }
+  }
+}
+
+/** One round. Rejects with the first failure after all others were tried; what failed is due again. */
+export async function deleteDueLeftovers(parts: LeftoverParts, signal?: AbortSignal): Promise<void> {
+  const { redis, keys } = parts;
+  const take = defineScript(redis, 'lehrTake', TAKE_DUE_LUA);
+  const failures: unknown[] = [];
+  let due: string[];
+  do {
+    due = (await take.run([keys.leftovers], [TAKEN, AGAIN_MS])) as string[];
+    const left = [...due];
+    const work = async (): Promise<void> => {
+      for (let entry = left.pop(); entry !== undefined && !signal?.aborted; entry = left.pop()) {
+        await deleteOne(parts, entry).catch((error) => failures.push(error));
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, work));
+  } while (due.length === TAKEN && failures.length === 0 && !signal?.aborted);
+  if (failures.length > 0) throw failures[0];
+}
+
+async function deleteOne({ redis, keys, queues, store }: LeftoverParts, entry: string): Promise<void> {
+  const [tenant, id, queue] = entry.split(' ');
+  // Audio that came with the request stays like an upload: a job that repeats this one may need it.
+  for await (const key of store.list(`out/${tenant}/${id}/`)) await store.delete(toObjectKey(key));
+  if (await queues.of(queue).remove(id as JobId)) await redis.zrem(keys.leftovers, entry);
+}
