@@ -88,7 +88,7 @@ export default defineConfig({
         ssr,
         test: {
           name: 'whole',
-          include: ['test/!(chaos)/**/*.test.ts', ...PINNED_FAULTS],
+          include: ['test/!(chaos)/**/*.test.ts', 'test/chaos/removed-jobs.test.ts', ...PINNED_FAULTS],
           globalSetup: ['test/support/build.ts'],
           exclude: ['test/bench/**'],
           testTimeout: 120_000,

@@ -7,14 +7,17 @@ import { vi } from 'vitest';
 import { type Job, WebhookBodySchema } from '../../packages/shared/src/index.ts';
 import type { Received, WebhookReceiver } from '../support/webhook-receiver.ts';
 import type { ChaosWorld } from './chaos-world.ts';
-import { isEnded, type Sighting } from './history.ts';
+import { type History, isEnded, type Sighting } from './history.ts';
 import type { RecordedClient } from './recorded-client.ts';
+import { mayBeRemoved, type Period } from './removed-jobs.ts';
 
 export interface JudgeOptions {
   /** For the rest of the queue to be done. */
   readonly drainMs?: number;
   /** Jobs whose loss the fault allows, such as those inside the replication lag. */
   readonly mayBeLost?: (id: string) => boolean;
+  /** When Redis was full: jobs that had ended a minute before may have been removed. */
+  readonly fullPeriods?: readonly Period[];
   /** Whether a submission without an answer may have made a job. Nobody waits for that job, but it has to end as well. */
   readonly hasUnanswered?: boolean;
   /** Whether the ended jobs are deleted, to see that nothing of them stays in Redis; default true. */
@@ -30,7 +33,10 @@ export interface JudgeOptions {
 export interface Verdict {
   readonly accepted: number;
   readonly succeeded: number;
+  /** Gone, and not removed as docs/operating.md says. */
   readonly lost: number;
+  /** Removed by the API after their end, because Redis was full. */
+  readonly removed: number;
   /** Attempts beyond the first one, of all jobs. */
   readonly repeatedAttempts: number;
   /** What the promise does not allow; empty when all is well. */
@@ -41,45 +47,59 @@ const SETTLE = { timeout: 120_000, interval: 100 };
 
 export async function judge(world: ChaosWorld, options: JudgeOptions = {}): Promise<Verdict> {
   const { drainMs = 180_000, mayBeLost = () => false, deletes = true, hasUnanswered = false } = options;
-  const { receivers = [world.receiver], readers, settleMs = SETTLE.timeout } = options;
+  const { receivers = [world.receiver], readers, settleMs = SETTLE.timeout, fullPeriods = [] } = options;
   const { history } = world;
   const clientOf = (id: string): RecordedClient => readers?.get(id) ?? world.client;
   const received = (): Received[] => receivers.flatMap((each) => each.received);
   const violations: string[] = [];
   const jobs: Job[] = [];
-  const lost: string[] = [];
+  const gone: string[] = [];
   const accepted = new Set(history.accepted);
   const ids = new Set([...accepted, ...(hasUnanswered ? await world.client.list() : [])]);
   await eachOf([...ids], 16, async (id) => {
     try {
       const job = await clientOf(id).ended(id, drainMs);
       if (job) jobs.push(job);
-      else lost.push(id);
+      else gone.push(id);
     } catch (error) {
       violations.push(`I1: ${(error as Error).message}`);
     }
   });
-  const forbidden = lost.filter((id) => !mayBeLost(id));
+  // While their links are valid.
+  await eachOf(jobs, 8, (job) => readable(job, violations));
+  const noted = new Set<Received>();
+  noteWebhooks(history, received(), noted);
+  const delivered = new Set(eventsIn(received()).map((event) => event.split(' ')[1]));
+  const isRemoved = mayBeRemoved(history, fullPeriods, delivered);
+  const lost = gone.filter((id) => !isRemoved(id));
   violations.push(
-    ...forbidden.map((id) => `I1: the accepted job ${id} is lost`),
+    ...lost.filter((id) => !mayBeLost(id)).map((id) => `I1: the accepted job ${id} is lost`),
     ...doubledJobs(world, jobs),
   );
   const withWebhook = new Set(history.submissions.filter((each) => each.hasWebhook).map(({ id }) => id));
   const events = jobs.filter(({ id }) => withWebhook.has(id)).map(({ id, status }) => `job.${status} ${id}`);
   violations.push(...(await undelivered(received, events, settleMs)));
-  for (const { body } of received()) history.saw(jobOfWebhook(body), 'webhook');
+  noteWebhooks(history, received(), noted);
   violations.push(...severalEnds(history.sightings), ...severalWebhookIds(received()));
-  await eachOf(jobs, 8, (job) => readable(job, violations));
-  await onlyVisibleOutputs(world, jobs, lost, violations);
+  await onlyVisibleOutputs(world, { jobs, lost, timeout: settleMs }, violations);
   violations.push(...overdue(history.sightings));
   if (deletes) await nothingStays(world, jobs, clientOf, violations);
   return {
     accepted: accepted.size,
     succeeded: jobs.filter(({ id, status }) => accepted.has(id) && status === 'succeeded').length,
     lost: lost.length,
+    removed: gone.length - lost.length,
     repeatedAttempts: jobs.reduce((sum, { attempt }) => sum + Math.max(0, attempt - 1), 0),
     violations,
   };
+}
+
+/** Notes what webhooks said that are not noted yet. */
+function noteWebhooks(history: History, received: readonly Received[], noted: Set<Received>): void {
+  for (const each of received) {
+    if (!noted.has(each)) history.saw(jobOfWebhook(each.body), 'webhook');
+    noted.add(each);
+  }
 }
 
 async function eachOf<T>(
@@ -189,21 +209,26 @@ async function undelivered(
   return missing.map((event) => `I4: the webhook ${event} was not delivered`);
 }
 
-/** I5: the store holds the outputs that the jobs show, and no other. Those of lost jobs stay until retention removes them. */
+/**
+ * I5: the store holds the outputs that the jobs show, and no other. Those of lost jobs stay until retention removes them; those of
+ * removed jobs go when no link to them is valid.
+ */
 async function onlyVisibleOutputs(
   world: ChaosWorld,
-  jobs: readonly Job[],
-  lost: readonly string[],
+  { jobs, lost, timeout }: { jobs: readonly Job[]; lost: readonly string[]; timeout: number },
   violations: string[],
 ): Promise<void> {
   const visible = [...new Set(jobs.flatMap((job) => imagesOf(job).map(({ url }) => keyOfLink(url))))].sort();
   let stored: string[] = [];
   await vi
-    .waitFor(async () => {
-      const all = await world.storedOutputs();
-      stored = all.filter((key) => !lost.some((id) => key.includes(id))).sort();
-      if (stored.join() !== visible.join()) throw new Error('not yet');
-    }, SETTLE)
+    .waitFor(
+      async () => {
+        const all = await world.storedOutputs();
+        stored = all.filter((key) => !lost.some((id) => key.includes(id))).sort();
+        if (stored.join() !== visible.join()) throw new Error('not yet');
+      },
+      { ...SETTLE, timeout },
+    )
     .catch(() => {
       const extra = stored.filter((key) => !visible.includes(key));
       violations.push(

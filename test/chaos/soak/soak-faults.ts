@@ -5,6 +5,7 @@ import type { Random } from '../../support/random.ts';
 import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import type { ChaosWorld } from '../chaos-world.ts';
 import { testConnection } from '../redis-admin.ts';
+import type { Period } from '../removed-jobs.ts';
 import type { S3Fault, ScriptedS3 } from '../scripted-s3.ts';
 
 export interface SoakParts {
@@ -13,6 +14,8 @@ export interface SoakParts {
   readonly s3: ScriptedS3;
   readonly workers: LehrProcess[];
   readonly random: Random;
+  /** When Redis was full. */
+  readonly fullPeriods: Period[];
 }
 
 type Fault = (parts: SoakParts) => Promise<void>;
@@ -72,12 +75,14 @@ async function endApi({ world }: SoakParts, signal: NodeJS.Signals): Promise<voi
   await world.startApi();
 }
 
-async function fillRedis({ world }: SoakParts): Promise<void> {
+async function fillRedis({ world, fullPeriods }: SoakParts): Promise<void> {
   const redis = await testConnection(world.redis.url);
   const used = Number(/used_memory:(\d+)/.exec(await redis.info('memory'))?.[1]);
+  const from = Date.now();
   await redis.config('SET', 'maxmemory', String(Math.floor(used * 0.9)));
   await pause(5000);
   await redis.config('SET', 'maxmemory', '0');
+  fullPeriods.push({ from, to: Date.now() });
   redis.disconnect();
 }
 

@@ -22,6 +22,8 @@ const CANCELED = 0.15;
 const WAITED_FOR = 0.5;
 const HOOKED = 0.6;
 const WAIT_MS = 120_000;
+/** Longer than any job of a soak takes. */
+const MAX_LIFE_MS = 900_000;
 const SPEECH = new URL('../../golden/samples/speech/en_circle.wav', import.meta.url);
 /** The words of the model are not what is tested, so a second of speech is enough. */
 const WAV_BYTES = 44 + 2 * 16_000;
@@ -35,8 +37,7 @@ export const oneOfEachKind = async (webhook: { readonly url: string }): Promise<
 export async function startSoakLoad({ client, random, webhook }: SoakLoadOptions): Promise<SoakLoad> {
   const audio = await audioOf();
   const stop = new AbortController();
-  const kind = (): JobFields => {
-    const hook = random.chance(HOOKED) ? webhook : undefined;
+  const kind = (hook: Hook): JobFields => {
     const place = random.next();
     if (place < 0.1) return speech(audio, hook);
     if (place < 0.2) return workflow(audio, hook);
@@ -44,13 +45,16 @@ export async function startSoakLoad({ client, random, webhook }: SoakLoadOptions
   };
   const call = async (): Promise<void> => {
     while (!stop.signal.aborted) {
-      const id = await client.submitUntilAccepted(kind());
-      if (random.chance(CANCELED)) {
+      const isHooked = random.chance(HOOKED);
+      const id = await client.submitUntilAccepted(kind(isHooked ? webhook : undefined));
+      const isCanceled = random.chance(CANCELED);
+      if (isCanceled) {
         await pause(random.next() * MAX_PAUSE_MS);
         await client.cancel(id).catch(() => {});
-      } else if (random.chance(WAITED_FOR)) {
-        await client.ended(id, WAIT_MS).catch(() => {});
       }
+      // An ended job may be removed when Redis fills, so the end of every job is read, or delivered.
+      if (!isHooked) await client.ended(id, MAX_LIFE_MS).catch(() => {});
+      else if (!isCanceled && random.chance(WAITED_FOR)) await client.ended(id, WAIT_MS).catch(() => {});
       await pause(random.next() * MAX_PAUSE_MS);
     }
   };
