@@ -92,11 +92,20 @@ const HOSTILE: readonly (readonly [name: string, body: string])[] = [
   ['a prompt of 14 MB', `{"type":"text-to-image","input":{"prompt":"${'x'.repeat(14 * MB)}"}}`],
 ];
 
+const HOSTED = [
+  '/v1/jobs',
+  '/v1/models/lehr/tiny/predictions',
+  '/t2i',
+  '/v1/images/generations',
+  '/v1/embeddings',
+  '/models/tiny',
+];
+
 test('Bodies of hostile size or shape are refused, and cost the event loop little', async () => {
   const { post, mainThreadMs } = await served();
   await post('/v1/jobs', '{}');
   for (const [name, body] of HOSTILE) {
-    for (const path of ['/v1/jobs', '/v1/models/lehr/tiny/predictions', '/t2i', '/v1/images/generations']) {
+    for (const path of HOSTED) {
       const before = mainThreadMs();
       const answer = await post(path, body);
       expect([400, 413, 422], `${name} to ${path}`).toContain(answer.status);

@@ -17,6 +17,8 @@ const REQUESTS: readonly (readonly [path: string, type: string, framing: string,
   ['/v1/jobs', 'application/json', 'transfer-encoding: chunked', '8\r\n{"type":\r\n'],
   ['/v1/jobs', 'application/json', 'content-length: 9000000', '{"type":'],
   ['/t2i', 'application/json', 'content-length: 9000', '{"prompt":'],
+  ['/models/tiny', 'application/json', 'content-length: 9000', '{"inputs":'],
+  ['/models/tiny', 'audio/wav', 'content-length: 9000', 'RIFF'],
   ['/v1/keys', 'application/json', 'content-length: 9000', '{"tenant":'],
   ['/v1/files', 'multipart/form-data; boundary=x', 'content-length: 9000', '--x\r\ncontent-dis'],
 ];

@@ -28,11 +28,15 @@ const RENEWED_EVERY = 500;
 const SHOWN = 5;
 const SEED = 20_261_120;
 
-/** A Whisper model, so that every task has a model. */
+/** Models of the other tasks, so that every task has one. */
 const LISTENER = `
   - name: listener
     task: whisper
     versions: [{ version: "1", path: listener }]
+  - name: reader
+    task: text
+    tasks: [text-embedding, text-classification, fill-mask, token-classification]
+    versions: [{ version: "1", path: reader }]
 `;
 
 let server: TestRedis;
@@ -81,6 +85,10 @@ async function knownOf(world: ApiWorld): Promise<Known> {
     '/streams/{id}': await Promise.all(jobs.map(({ id }) => streamOf(world, id as JobId))),
     '/v1/files/{id}': [await fileOf(world), await fileOf(world)],
     '/objects/{key}': links,
+    '/models/{model}': ['reader', 'reader/pipeline/fill-mask', 'tiny', 'listener'].map((model) => ({
+      model,
+    })),
+    '/hf-inference/models/{model}': [{ model: 'reader' }, { model: 'some/Reader' }],
     '/v1/audio/transcriptions': [{ model: 'listener' }],
     '/v1/audio/translations': [{ model: 'listener' }],
   };

@@ -45,6 +45,8 @@ test.each([
   ['/t2i', `{${PICTURE},"extra":${nested(10_000)}}`],
   ['/v1/images/generations', `{"prompt":"a circle","extra":${nested(10_000)}}`],
   ['/v1/jobs', `{"type":"text-to-image","input":{${PICTURE}},"extra":${nested(10_000)}}`],
+  ['/v1/embeddings', `{"input":"a circle","extra":${nested(10_000)}}`],
+  ['/models/tiny', `{"inputs":"a circle","extra":${nested(10_000)}}`],
   ['/v1/models/lehr/tiny/predictions', `{"input":{"prompt":"a circle"},"extra":${nested(10_000)}}`],
   ['/v1/models/lehr/tiny/predictions', `{"input":{"prompt":"a circle","extra":${nested(10_000)}}}`],
 ])('An unknown field of %s that is nested 10,000 levels deep is a 400', async (path, body) => {

@@ -63,6 +63,11 @@ const JOBS: readonly PoliteRequest[] = [
 const DIALECTS: readonly PoliteRequest[] = [
   post('createImage', '/v1/images/generations', [200], { body: { prompt: PROMPT } }),
   post('drawPicture', '/t2i', [200], { body: { prompt: PROMPT } }),
+  // The installation has no text model: these calls are answered when their model is not found.
+  post('createEmbedding', '/v1/embeddings', [404], { body: { input: PROMPT } }),
+  post('runModel', '/models/minilm', [404], { body: { inputs: PROMPT } }),
+  post('runRoutedModel', '/hf-inference/models/minilm', [404], { body: { inputs: PROMPT } }),
+  post('fillMask', '/fill-mask', [404], { body: { inputs: 'a red [MASK]' } }),
   post('createTranscription', '/v1/audio/transcriptions', [200], {
     form: () => fileForm('file', { model: 'ears' }),
   }),

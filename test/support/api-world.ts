@@ -36,6 +36,7 @@ import {
   ProblemSchema,
   parseRegistry,
   reportWorker,
+  type StoredTextOutput,
   silentLog,
   systemClock,
   toObjectKey,
@@ -49,7 +50,7 @@ import {
   GroupQueues,
   WorkflowRunner,
 } from '../../packages/shared/src/queue/index.ts';
-import { RecordStore } from '../../packages/shared/src/records/index.ts';
+import { RecordStore, type StoredError } from '../../packages/shared/src/records/index.ts';
 import type { Redis } from '../../packages/shared/src/redis/index.ts';
 import { freshKeys, testRedis } from './redis.ts';
 import { SECRET_KEY } from './webhook-world.ts';
@@ -218,6 +219,13 @@ export const problemOf = async (response: Response): Promise<Problem> =>
 export const jobOf = async (response: Response): Promise<Job> =>
   JobSchema.strict().parse(await response.json());
 
+const BAD_NUMBERS: StoredError = {
+  code: 'numeric-error',
+  title: 'Bad numbers',
+  detail: 'NaN at step 3',
+  retryable: false,
+};
+
 /** A worker without an engine: the test makes it claim jobs and apply moves through the shared queue layer. */
 export class SimulatedWorker {
   readonly id = newWorkerId('simulated');
@@ -264,6 +272,29 @@ export class SimulatedWorker {
     return claim;
   }
 
+  /** Waits for a job of the groups, and takes it. One call at a time: it blocks the worker's connection. */
+  async next(...queues: readonly string[]): Promise<Claim> {
+    for (;;) {
+      const claim = await this.#first(queues);
+      if (!claim) {
+        await this.#claimer.wait(queues);
+        continue;
+      }
+      await this.#parts.records.apply([
+        { move: 'start', id: claim.jobId, lease: claim.token, fields: { worker: this.id } },
+      ]);
+      return claim;
+    }
+  }
+
+  async #first(queues: readonly string[]): Promise<Claim | undefined> {
+    for (const queue of queues) {
+      const [claim] = await this.#claimer.claim(queue, 1);
+      if (claim) return claim;
+    }
+    return undefined;
+  }
+
   async progress(claim: Claim, step: number, steps = 8): Promise<void> {
     const progress = { fraction: step / steps, stage: 'denoise', step, steps };
     await this.#parts.records.apply([
@@ -297,8 +328,22 @@ export class SimulatedWorker {
     await this.#queues.of(claim.queue).complete(claim);
   }
 
-  async fail(claim: Claim): Promise<void> {
-    const error = { code: 'numeric-error', title: 'Bad numbers', detail: 'NaN at step 3', retryable: false };
+  /** Ends a text job with its result. */
+  succeedWith(claim: Claim, text: StoredTextOutput): Promise<void> {
+    return this.end(claim, { text });
+  }
+
+  /** Ends a job with this output. */
+  async end(claim: Claim, output: object): Promise<void> {
+    const timings = { queued: 1, tokenize: 1, wait: 1, run: 1, store: 0 };
+    const metrics = { queue_ms: 1, run_ms: 3, total_ms: 4, batch_size: 1, worker: this.id, timings };
+    await this.#parts.records.apply([
+      { move: 'succeed', id: claim.jobId, lease: claim.token, fields: { output, metrics } },
+    ]);
+    await this.#queues.of(claim.queue).complete(claim);
+  }
+
+  async fail(claim: Claim, error: StoredError = BAD_NUMBERS): Promise<void> {
     await this.#parts.records.apply([
       { move: 'fail', id: claim.jobId, lease: claim.token, fields: { error } },
     ]);

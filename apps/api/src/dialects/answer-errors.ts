@@ -18,6 +18,7 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { QuotaError, quotaHeaders, randomRetryAfterS } from '../limits/quota.ts';
 import type { ApiEnv } from '../middleware/api-env.ts';
 import { dialectOf, type ErrorDialect } from './error-dialect.ts';
+import { huggingFaceRefusal } from './huggingface/errors.ts';
 import { openaiRefusal } from './openai/errors.ts';
 
 const CODE_OF_STATUS: Readonly<Record<number, ErrorCode>> = {
@@ -54,6 +55,10 @@ export function problemResponse(
   for (const [name, value] of Object.entries(headers)) c.header(name, value);
   c.header('cache-control', 'no-store');
   if (dialect === 'openai') return c.json(openai.body, openai.status as ContentfulStatusCode);
+  if (dialect === 'huggingface') {
+    const { status, body } = huggingFaceRefusal(shown);
+    return c.json(body, status as ContentfulStatusCode);
+  }
   c.header('content-type', PROBLEM_MEDIA_TYPE);
   const problem = toProblem(shown, c.var.requestId);
   const body = dialect === 'both' ? { ...problem, ...openai.body } : problem;

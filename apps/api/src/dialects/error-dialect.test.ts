@@ -4,6 +4,11 @@ import { dialectOf } from './error-dialect.ts';
 test.each([
   ['/v1/images/generations', 'openai'],
   ['/v1/images/edits', 'openai'],
+  ['/v1/embeddings', 'openai'],
+  ['/models/minilm', 'huggingface'],
+  ['/hf-inference/models/minilm/pipeline/feature-extraction', 'huggingface'],
+  ['/fill-mask', 'huggingface'],
+  ['/fill-masks', 'native'],
   ['/v1/audio/transcriptions', 'openai'],
   ['/v1/models', 'both'],
   ['/v1/models/tiny', 'both'],

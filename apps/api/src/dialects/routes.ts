@@ -1,8 +1,10 @@
 /** The routes for clients of other APIs; they make the same jobs as the native routes. */
 import type { Api, ApiParts } from '../api.ts';
 import { classicRoutes } from './classic/draw.ts';
+import { huggingFaceRoutes } from './huggingface/calls.ts';
 import { modelListRoute } from './model-list.ts';
 import { audioRoutes } from './openai/audio.ts';
+import { embeddingRoutes } from './openai/embeddings.ts';
 import { imageRoutes } from './openai/images.ts';
 import { createPredictionRoutes } from './replicate/create.ts';
 import { replicateModelRoutes } from './replicate/models.ts';
@@ -13,6 +15,7 @@ import { webhookSecretRoute } from './replicate/webhook-secret.ts';
 export function dialectRoutes(app: Api, parts: ApiParts): void {
   imageRoutes(app, parts);
   audioRoutes(app, parts);
+  embeddingRoutes(app, parts);
   createPredictionRoutes(app, parts);
   predictionRoutes(app, parts);
   predictionStreamRoute(app, parts);
@@ -20,4 +23,5 @@ export function dialectRoutes(app: Api, parts: ApiParts): void {
   modelListRoute(app, parts);
   webhookSecretRoute(app, parts);
   classicRoutes(app, parts);
+  huggingFaceRoutes(app, parts);
 }

@@ -85,6 +85,8 @@ const WORKER_CHECKED_FIELDS: Readonly<Record<string, string>> = {
   '/input/language': 'language',
   '/input/task': 'model',
   '/input/timestamps': 'timestamp_granularities[]',
+  '/input/texts': 'input',
+  '/input/dimensions': 'dimensions',
 };
 
 function jobEnded(error: JobEndedError): OpenAiRefusal {
@@ -107,8 +109,10 @@ function jobEnded(error: JobEndedError): OpenAiRefusal {
 function refusedByWorker(error: JobEndedError, job: { readonly job_id: string }): OpenAiRefusal {
   const facts = callerError(400, 'unsupported_value');
   const [problem] = error.problems;
-  const param = problem && WORKER_CHECKED_FIELDS[problem.pointer];
-  if (param === undefined) return refusal(error, facts, null, job);
+  const [, field = '', index] = /^(\/input\/\w+)(?:\/(\d+))?/.exec(problem?.pointer ?? '') ?? [];
+  const name = WORKER_CHECKED_FIELDS[field];
+  if (!problem || name === undefined) return refusal(error, facts, null, job);
+  const param = index === undefined ? name : `${name}.${index}`;
   const detail = problem.detail.replace(/\.$/, '');
   return refusal({ message: `The job failed: ${param}: ${detail}.` }, facts, param, job);
 }

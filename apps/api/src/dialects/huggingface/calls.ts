@@ -1,0 +1,124 @@
+/**
+ * POST /models/{model} and POST /hf-inference/models/{model}, the inference API of Hugging Face, and POST /fill-mask, the bare form
+ * of a server in front of one pipeline: each makes a job and holds the request until it is finished.
+ */
+import { LehrError, TranscriptSchema } from '@lehr/shared';
+import type { Context } from 'hono';
+import type { Api, ApiParts } from '../../api.ts';
+import type { InlineAudio } from '../../bodies/inline-audio.ts';
+import { holdUntilDone, type SucceededRecord } from '../../calls/hold.ts';
+import { makeJob } from '../../calls/make-job.ts';
+import type { Names } from '../../calls/names.ts';
+import { textResultOf } from '../../jobs/text-result.ts';
+import type { ApiEnv } from '../../middleware/api-env.ts';
+import { authenticate, requires } from '../../middleware/auth.ts';
+import { countRefusals } from '../../middleware/count-refusals.ts';
+import { guardQuota } from '../../middleware/guard-quota.ts';
+import { answerJson } from '../../middleware/own-headers.ts';
+import { readBody } from '../../middleware/read-body.ts';
+import { readImage } from '../read-image.ts';
+import { checkLoaded } from './check-loaded.ts';
+import { FILL_MASK_PATH, MODEL_PATHS, registerPaths } from './document.ts';
+import { type Body, bodyOf } from './fields.ts';
+import { PICTURE_NAMES, pictureRequest } from './picture-call.ts';
+import { rawBody } from './raw-body.ts';
+import { audioOf, SPEECH_NAMES, speechAnswer, speechRequest } from './speech-call.ts';
+import { NAMES, textAnswer, textRequest } from './text-call.ts';
+import { type Wanted, wantedBy } from './wanted.ts';
+
+export function huggingFaceRoutes(app: Api, parts: ApiParts): void {
+  registerPaths(app);
+  const never = (): boolean => false;
+  for (const { path, under } of [...MODEL_PATHS, { path: FILL_MASK_PATH, under: FILL_MASK_PATH }]) {
+    app.use(
+      under,
+      authenticate(parts.authenticator, parts.callerLines),
+      readBody({ ...parts, mayBeLarge: () => path !== FILL_MASK_PATH, isSkipped: never }),
+    );
+    app.on('POST', path, countRefusals(parts.metrics), requires('submit'), guardQuota(parts.quotas));
+  }
+  for (const { path } of MODEL_PATHS) {
+    app.post(path, (c) => answerCall(c, parts, path, wantedBy(parts.registry, c.req.param('model') ?? '')));
+  }
+  app.post(FILL_MASK_PATH, (c) =>
+    answerCall(c, parts, FILL_MASK_PATH, { type: 'fill-mask', model: undefined }),
+  );
+}
+
+async function answerCall(
+  c: Context<ApiEnv>,
+  parts: ApiParts,
+  path: string,
+  wanted: Wanted,
+): Promise<Response> {
+  const { body, audio } = await receive(c, parts, wanted);
+  const { request, names } = requestOf(wanted, body, audio);
+  await checkLoaded(parts, wanted, body.waitsForModel && c.req.header('x-wait-for-model') !== 'false');
+  if (audio) c.set('inlineAudio', [audio]);
+  const made = await makeJob(c, parts, {
+    route: `POST ${path}`,
+    body: { wanted, request },
+    request,
+    names,
+    cancelIfAbandoned: true,
+  });
+  const record = await holdUntilDone(c, parts, made, parts.holdMs);
+  if (wanted.type === 'text-to-image') return answerPicture(c, parts, record, made.headers);
+  return answerJson(c, await resultOf(parts, wanted, body, record), 200, made.headers);
+}
+
+interface Received {
+  readonly body: Body;
+  /** Of a speech model. */
+  readonly audio?: InlineAudio;
+}
+
+/** A body that is not JSON is the input itself: audio for a speech model, else a text. */
+async function receive(c: Context<ApiEnv>, parts: ApiParts, { type }: Wanted): Promise<Received> {
+  const raw = await rawBody(c, parts);
+  if (raw === undefined) {
+    const body = bodyOf(await c.req.json());
+    return type === 'speech-to-text' ? { body, audio: audioOf(body) } : { body };
+  }
+  const body: Body = { inputs: undefined, parameters: {}, waitsForModel: true };
+  if (type === 'speech-to-text') return { body, audio: raw };
+  return { body: { ...body, inputs: Buffer.from(raw.bytes).toString('utf8') } };
+}
+
+function requestOf(
+  { type, model }: Wanted,
+  body: Body,
+  audio: InlineAudio | undefined,
+): { readonly request: Parameters<typeof makeJob>[2]['request']; readonly names: Names } {
+  if (type === 'text-to-image') return { request: pictureRequest(model, body), names: PICTURE_NAMES };
+  if (type === 'speech-to-text' && audio) {
+    return { request: speechRequest(model, body, audio), names: SPEECH_NAMES };
+  }
+  if (type === 'speech-to-text') throw new Error('A speech call has no audio. This is a bug in Lehr.');
+  return { request: textRequest(type, model, body), names: NAMES };
+}
+
+async function resultOf(
+  parts: ApiParts,
+  { type }: Wanted,
+  body: Body,
+  record: SucceededRecord,
+): Promise<unknown> {
+  if (type !== 'speech-to-text' && type !== 'text-to-image') {
+    return textAnswer(type, body, await textResultOf(parts.store, record));
+  }
+  const transcript = TranscriptSchema.safeParse((await parts.presenter.job(record)).output);
+  if (transcript.success) return speechAnswer(body, transcript.data);
+  throw new LehrError('gone', 'The transcript has been deleted.', { cause: transcript.error });
+}
+
+async function answerPicture(
+  c: Context<ApiEnv>,
+  { store }: ApiParts,
+  record: SucceededRecord,
+  headers: Readonly<Record<string, string>>,
+): Promise<Response> {
+  const [first] = record.output.images;
+  if (!first) throw new Error(`Job ${record.id} succeeded without a picture. This is a bug in Lehr.`);
+  return c.body(await readImage(store, first), 200, { ...headers, 'content-type': first.content_type });
+}

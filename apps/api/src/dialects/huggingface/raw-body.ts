@@ -1,0 +1,28 @@
+/** Bodies that are the input itself. */
+import { LehrError } from '@lehr/shared';
+import type { Context } from 'hono';
+import type { ApiParts } from '../../api.ts';
+import type { InlineAudio } from '../../bodies/inline-audio.ts';
+import { readKnownLength } from '../../bodies/known-length.ts';
+import type { ApiEnv } from '../../middleware/api-env.ts';
+import { statedLength } from '../../middleware/limit-body.ts';
+import { MAX_JSON_BYTES } from '../../middleware/read-body.ts';
+import { inactive } from '../../middleware/turns.ts';
+
+/**
+ * The bytes of the body and its media type; undefined for a JSON body. `readBody` has bounded its length. Throws `overloaded`,
+ * `too-slow`, and `invalid-request` for a body that ends early.
+ */
+export async function rawBody(c: Context<ApiEnv>, { bodyReads }: ApiParts): Promise<InlineAudio | undefined> {
+  const contentType = c.req.header('content-type') ?? '';
+  if (/^application\/json\b/i.test(contentType)) return undefined;
+  const length = statedLength(c);
+  const read = async (): Promise<Uint8Array> => {
+    const incoming = c.env?.incoming;
+    if (incoming && length !== undefined) return readKnownLength(incoming, length);
+    return new Uint8Array(await c.req.arrayBuffer());
+  };
+  const bytes = await inactive(c, bodyReads.run(c.var.caller.tenant, length ?? MAX_JSON_BYTES, read));
+  if (bytes.byteLength === 0) throw new LehrError('invalid-request', 'The body is empty.');
+  return { contentType, bytes };
+}

@@ -1,0 +1,57 @@
+/** The model and the task of a call, from its path. */
+import { LehrError, type ModelEntry, type Registry, type TextJobType } from '@lehr/shared';
+
+/** Tasks by the names of the pipelines of transformers. */
+const TASKS = {
+  'feature-extraction': 'text-embedding',
+  'text-classification': 'text-classification',
+  'sentiment-analysis': 'text-classification',
+  'fill-mask': 'fill-mask',
+  'token-classification': 'token-classification',
+  ner: 'token-classification',
+  'text-to-image': 'text-to-image',
+  'automatic-speech-recognition': 'speech-to-text',
+} as const;
+
+export type CallType = TextJobType | 'text-to-image' | 'speech-to-text';
+
+export interface Wanted {
+  readonly type: CallType;
+  /** `name` or `name@version`; undefined: the default model of the task. */
+  readonly model: string | undefined;
+}
+
+/**
+ * `path` is what follows `/models/`: `name`, `owner/name`, either with `@version`, and then perhaps `/pipeline/{task}`. The owner
+ * and the case of the name are ignored, so that ids of the Hub name the model that the operator offers under that name. Throws
+ * `model-not-found` and `not-found`.
+ */
+export function wantedBy(registry: Registry, path: string): Wanted {
+  const [, id = path, pipeline] = /^(.+)\/pipeline\/([^/]+)$/.exec(path) ?? [];
+  const model = id.split('/').at(-1)?.toLowerCase() ?? '';
+  const entry = registry.models.find(({ name }) => name === model.split('@')[0]);
+  if (!entry) {
+    const names = registry.models.map(({ name }) => name).join(', ');
+    throw new LehrError(
+      'model-not-found',
+      `There is no model ${JSON.stringify(id.slice(0, 80))}. Offered: ${names}.`,
+    );
+  }
+  return { model, type: pipeline === undefined ? typeOf(entry) : typeOfPipeline(pipeline) };
+}
+
+function typeOfPipeline(name: string): CallType {
+  const task = Object.entries(TASKS).find(([known]) => known === name)?.[1];
+  if (task) return task;
+  const known = Object.keys(TASKS).join(', ');
+  throw new LehrError(
+    'not-found',
+    `There is no pipeline ${JSON.stringify(name.slice(0, 80))}. Offered: ${known}.`,
+  );
+}
+
+/** A call without a pipeline is of the first task of its model. */
+function typeOf(entry: ModelEntry): CallType {
+  if (entry.task === 'text') return entry.tasks[0];
+  return entry.task === 'whisper' ? 'speech-to-text' : 'text-to-image';
+}

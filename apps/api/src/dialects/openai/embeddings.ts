@@ -1,0 +1,78 @@
+/** POST /v1/embeddings: makes a text-embedding job and holds the answer. */
+import { createRoute } from '@hono/zod-openapi';
+import type { Api, ApiParts } from '../../api.ts';
+import { holdUntilDone } from '../../calls/hold.ts';
+import { makeJob } from '../../calls/make-job.ts';
+import { atTheTop, type Names, nativeRequest } from '../../calls/names.ts';
+import { embeddingsIn, textResultOf } from '../../jobs/text-result.ts';
+import { requires } from '../../middleware/auth.ts';
+import { countRefusals } from '../../middleware/count-refusals.ts';
+import { guardQuota } from '../../middleware/guard-quota.ts';
+import { answerJson } from '../../middleware/own-headers.ts';
+import { BEARER } from '../../responses.ts';
+import { CALL_HEADERS, holdMsOf, repeatOf } from './call-headers.ts';
+import { EmbeddingRequestSchema, type Embeddings, EmbeddingsSchema, textsOf } from './embedding-contract.ts';
+import { callErrors } from './errors.ts';
+
+const PATH = '/v1/embeddings';
+
+const route = createRoute({
+  method: 'post',
+  path: PATH,
+  operationId: 'createEmbedding',
+  tags: ['openai'],
+  summary: 'Embed texts, for OpenAI clients',
+  description:
+    'Makes a text-embedding job and holds the call until it is finished. Fields that are null or unknown are ignored. A text that ' +
+    'is longer than the model takes is refused and not cut. When the hold ends first, the answer is 504 and the job continues; ' +
+    'the same call again waits for the same job.',
+  security: BEARER,
+  request: {
+    headers: CALL_HEADERS,
+    body: {
+      required: true,
+      content: {
+        'application/json': {
+          schema: EmbeddingRequestSchema,
+          example: { input: ['a red circle on a blue background'], encoding_format: 'float' },
+        },
+      },
+    },
+  },
+  responses: {
+    200: { description: 'The embeddings.', content: { 'application/json': { schema: EmbeddingsSchema } } },
+    ...callErrors(),
+  },
+});
+
+const AT_THE_TOP = atTheTop();
+/** `/input/texts/3` is `/input/3`; the one text of a request is `/input` itself. */
+const NAMES: Names = (pointer) =>
+  pointer.startsWith('/input/texts') ? pointer.replace('/input/texts', '/input') : AT_THE_TOP(pointer);
+
+export function embeddingRoutes(app: Api, parts: ApiParts): void {
+  app.on('POST', PATH, countRefusals(parts.metrics), requires('submit'), guardQuota(parts.quotas));
+  app.openapi(route, async (c) => {
+    const body = c.req.valid('json');
+    const headers = c.req.valid('header');
+    const input = { texts: textsOf(body.input), dimensions: body.dimensions };
+    const made = await makeJob(c, parts, {
+      route: `POST ${PATH}`,
+      body,
+      request: nativeRequest({ type: 'text-embedding', model: body.model, input }, NAMES),
+      names: NAMES,
+      cancelIfAbandoned: true,
+      ...repeatOf(headers),
+    });
+    const record = await holdUntilDone(c, parts, made, holdMsOf(parts, headers));
+    const result = await textResultOf(parts.store, record);
+    const embeddings = embeddingsIn(result, body.encoding_format ?? 'float');
+    const answer: Embeddings = {
+      object: 'list',
+      data: embeddings.map((embedding, index) => ({ object: 'embedding', index, embedding })),
+      model: record.model,
+      usage: { prompt_tokens: result.tokens, total_tokens: result.tokens },
+    };
+    return answerJson(c, answer, 200, made.headers);
+  });
+}
