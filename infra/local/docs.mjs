@@ -1,4 +1,4 @@
-/** npm run docs: writes the README's table of variables and the client's types from the code. */
+/** npm run docs: writes what is made from the code: the README's table of variables, the client's types, alerts and dashboards. */
 import './node-version.mjs';
 import './typescript.mjs';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -8,13 +8,15 @@ import { ROOT } from './command.mjs';
 
 const { withEnvTable } = await import('./env-table.ts');
 const { openApiDocument } = await import('./openapi-document.ts');
+const { observeFiles } = await import('../observe/files.ts');
 
 await update('README.md', withEnvTable);
 await update('packages/client/src/openapi.ts', async () => clientTypes(await openApiDocument()));
+for (const [file, text] of observeFiles()) await update(file, async () => text);
 
 async function update(file, textAfter) {
   const path = join(ROOT, file);
-  const before = await readFile(path, 'utf8');
+  const before = await readFile(path, 'utf8').catch(() => '');
   const after = await textAfter(before);
   if (after !== before) await writeFile(path, after);
   console.log(after === before ? `${file} was up to date.` : `${file} is up to date again.`);

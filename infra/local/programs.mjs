@@ -26,6 +26,7 @@ const PROGRAMS = [
     purpose: 'the tests against a real S3 server',
     isNeeded: () => process.env.LEHR_TEST_S3 !== 'off',
   })),
+  { names: ['prometheus'], package: 'prometheus', purpose: 'the tests of alerts and dashboards' },
   { names: ['ffmpeg'], package: 'ffmpeg', purpose: 'every test of speech' },
   { names: ['python3'], package: 'python3', purpose: 'the webhook receiver in Python', isOptional: true },
 ];

@@ -48,7 +48,17 @@ async function composed(env: Readonly<Record<string, string>>): Promise<Services
   // Instead of infra/.env, which this machine may have.
   const empty = join(await tempFolder('compose'), 'empty.env');
   await writeFile(empty, '');
-  const args = ['--env-file', empty, '-f', join(ROOT, COMPOSE), '--profile', 'gpu', 'config'];
+  const args = [
+    '--env-file',
+    empty,
+    '-f',
+    join(ROOT, COMPOSE),
+    '--profile',
+    'gpu',
+    '--profile',
+    'observe',
+    'config',
+  ];
   const { stdout } = await promisify(execFile)('docker-compose', args, {
     env: { PATH: process.env.PATH, ...env },
   });
@@ -57,19 +67,36 @@ async function composed(env: Readonly<Record<string, string>>): Promise<Services
 
 test('compose.yaml is valid with all its profiles, and every service starts after those that it needs', async () => {
   const { services } = await composed(SECRETS);
-  expect(Object.keys(services).sort()).toEqual(['api', 'redis', 's3', 'worker-cpu', 'worker-cuda']);
+  const lehr = ['api', 'redis', 's3', 'worker-cpu', 'worker-cuda'];
+  expect(Object.keys(services).sort()).toEqual([...lehr, 'grafana', 'prometheus'].sort());
   for (const [name, service] of Object.entries(services)) {
     if (service.build) {
       expect(existsSync(join(ROOT, service.build.dockerfile))).toBe(true);
       expect(Object.keys(service.depends_on ?? {})).toEqual(['redis', 's3']);
     } else {
-      expect(service.image, name).toMatch(/:\d+\.\d+/);
+      expect(service.image, name).toMatch(/:v?\d+\.\d+/);
       expect(service.healthcheck, name).toBeDefined();
     }
     for (const needed of Object.values(service.depends_on ?? {}))
       expect(needed.condition).toBe('service_healthy');
     for (const port of service.ports ?? []) expect(port).toMatch(/^127\.0\.0\.1:/);
   }
+});
+
+test('Prometheus of compose.yaml scrapes the services and ports of compose.yaml, and all files that it mounts exist', async () => {
+  const { services } = await composed(SECRETS);
+  const path = join(ROOT, 'infra/observe/prometheus.yaml');
+  const { stdout } = await promisify(execFile)('promtool', ['check', 'config', path]);
+  expect(stdout).toContain('is valid prometheus config file syntax');
+  const text = await readFile(path, 'utf8');
+  expect(text).toContain(`"api:${services.api.environment?.LEHR_OPERATIONS_PORT}"`);
+  for (const worker of ['worker-cpu', 'worker-cuda']) {
+    expect(text).toContain(worker);
+    expect(readText(`infra/docker/${worker}.Dockerfile`)).toContain('LEHR_WORKER_PORT=9464');
+  }
+  expect(text).toContain('port: 9464');
+  for (const [, mounted] of readText(COMPOSE).matchAll(/- \.\/(\S+?):\//g))
+    expect(existsSync(join(ROOT, 'infra', mounted)), mounted).toBe(true);
 });
 
 test('compose.yaml sets only variables that exist, to valid values', async () => {

@@ -1,0 +1,51 @@
+/** A dashboard as data: questions that its panels answer, and the queries that answer them. */
+
+/** Grafana's name of a unit. */
+export type Unit = 's' | 'percentunit' | 'short' | 'bytes' | 'reqps' | 'celsius' | 'watt' | 'decmbytes';
+
+export interface Panel {
+  /** The question that it answers; Grafana shows it as the title. */
+  readonly question: string;
+  /** What to know to read the answer. */
+  readonly help?: string;
+  readonly unit: Unit;
+  /** `lines` over time, `stacked` areas over time, or the last `number`. */
+  readonly kind: 'lines' | 'stacked' | 'number';
+  /** Of the 24 columns of a dashboard; 12 without it, 6 for a number. */
+  readonly columns?: number;
+  /** A number turns orange from the first of these on and red from the second. */
+  readonly limits?: readonly [orange: number, red: number];
+  /** Its events may not have happened since the processes started; the panel then says so. */
+  readonly isRare?: boolean;
+  readonly queries: readonly Query[];
+}
+
+export interface Query {
+  /** PromQL. `$__rate_interval` is Grafana's window for rates; `$model` is the choice of the reader, a regular expression. */
+  readonly expr: string;
+  /** Name of the line, with labels in braces: `{{model}}`. */
+  readonly legend: string;
+}
+
+export interface Section {
+  readonly title: string;
+  readonly panels: readonly Panel[];
+}
+
+export interface DashboardFacts {
+  /** File name and identity in Grafana. */
+  readonly id: `lehr-${string}`;
+  readonly title: string;
+  /** Whether the reader can choose models. */
+  readonly choosesModel?: boolean;
+  readonly sections: readonly Section[];
+}
+
+/** The quantile of a histogram, one line for each value of `by`. */
+export function quantile(q: number, histogram: string, by = '', labels = ''): string {
+  const group = by === '' ? 'le' : `le, ${by}`;
+  return `histogram_quantile(${q}, sum by (${group}) (rate(${histogram}_bucket${labels}[$__rate_interval])))`;
+}
+
+/** The labels of the models that the reader chose. */
+export const CHOSEN = '{model=~"$model"}';
