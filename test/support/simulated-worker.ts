@@ -108,6 +108,7 @@ const worker = new Worker({
   log,
   times: { ...WORKER_TIMES, ...settings.times },
   observe: {
+    modelOpened: () => {},
     stepped: ({ samples }) => {
       if (settings.logsSteps) log.info({ samples }, 'stepped');
     },

@@ -163,7 +163,7 @@ export class EngineSide implements JobRunner {
       onDied: (exit) => this.#engineDied(exit),
       onRestarted: () => this.#engineRestarted(),
       onModelOpened: (model) => {
-        logModel(log, model);
+        this.#modelOpened(model);
         listener.onModelsChanged();
       },
       onModelUnavailable: (model) => logUnavailable(log, model),
@@ -172,11 +172,16 @@ export class EngineSide implements JobRunner {
         listener.onEngineLost();
       },
     });
-    for (const model of this.models) logModel(log, model);
+    for (const model of this.models) this.#modelOpened(model);
     for (const model of this.unavailable) logUnavailable(log, model);
     if (!this.models.some(({ whisper }) => whisper)) return;
     const [problem] = await Promise.all([audio.checkDecoder(), audio.warmUp()]);
     if (problem !== undefined) log.error({ problem }, 'audio cannot be decoded; jobs that need it will fail');
+  }
+
+  #modelOpened(model: OpenedModel): void {
+    logModel(this.#parts.log, model);
+    this.#parts.observe.modelOpened(model);
   }
 
   /** No job may be running any more. */

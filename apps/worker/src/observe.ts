@@ -12,6 +12,10 @@ const EVENT_LOOP_RESOLUTION_MS = 5;
 
 export function observeWorker(metrics: Metrics<'worker'>): WorkerObserver {
   return {
+    modelOpened: ({ ref, openMs }) => {
+      const [model, version] = ref.split('@');
+      if (openMs !== undefined) metrics.inferenceLoad.observe({ model, version }, openMs / 1000);
+    },
     stepped: ({ lane, rows, ms, samples }) => {
       const labels = labelsOfQueue(lane);
       metrics.batches.inc(labels);

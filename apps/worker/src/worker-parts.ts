@@ -5,7 +5,7 @@ import { GROUP_IDLE_MS, type GroupQueues, type Repricer } from '@lehr/shared/que
 import type { CheckpointStore, JobRecord, RecordStore } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import type { AudioProcessor, DecodeObserver } from './audio/audio-processor.ts';
-import type { DecoderProgressMessage, FromEngine } from './engine/protocol.ts';
+import type { DecoderProgressMessage, FromEngine, OpenedModel } from './engine/protocol.ts';
 import type { FetchAudio } from './runs/audio-source.ts';
 import type { CheckpointOutcome } from './runs/checkpoints.ts';
 import type { JobRun } from './runs/job-run.ts';
@@ -75,6 +75,7 @@ export const WORKER_TIMES: WorkerTimes = {
 
 /** The events that the metrics of a worker are made from. */
 export interface WorkerObserver extends DecodeObserver {
+  modelOpened(model: OpenedModel): void;
   stepped(message: Extract<FromEngine, { type: 'stepped' }>): void;
   decoderProgress(message: DecoderProgressMessage): void;
   /** `end` is the end that this worker wrote; undefined when it wrote none. */

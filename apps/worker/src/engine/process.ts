@@ -44,7 +44,8 @@ async function openAll(
   const unavailable: UnavailableModel[] = [];
   for (const model of models) {
     try {
-      opened.push(await opening.open(model));
+      const startedAt = performance.now();
+      opened.push({ ...(await opening.open(model)), openMs: performance.now() - startedAt });
       openRefs.add(model.ref);
     } catch (error) {
       unavailable.push({ ref: model.ref, failure: toPlainError(error, 'model-unavailable') });

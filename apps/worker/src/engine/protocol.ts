@@ -44,6 +44,8 @@ export interface OpenedModel {
   /** Why the batching is `aligned`. */
   readonly reason?: string;
   readonly graphs: readonly GraphReport[];
+  /** How long loading and warming up its graphs took; set by the engine process. */
+  readonly openMs?: number;
   /** Milliseconds of one step by row count, measured at warm-up. */
   readonly stepMs: readonly (readonly [rows: number, ms: number])[];
   /** The row cap that follows from `stepMs`; lanes of other shapes start from it too. */
