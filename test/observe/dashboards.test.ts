@@ -1,0 +1,100 @@
+/** The dashboards of infra/observe, over a real Prometheus that scrapes real processes. */
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { METRICS } from '@lehr/shared';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { DASHBOARDS } from '../../infra/observe/dashboards/index.ts';
+import type { Panel } from '../../infra/observe/dashboards/panel.ts';
+import { freePort } from '../support/ports.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+import { SAMPLES } from '../support/speech-files.ts';
+import { speechModels } from '../support/speech-models.ts';
+import { type Stack, startStack } from '../support/stack.ts';
+import { webhookReceiver } from '../support/webhook-receiver.ts';
+import { metricsOf } from './metrics-of.ts';
+import { startPrometheus, type TestPrometheus } from './prometheus.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis(['--maxmemory', '512mb', '--maxmemory-policy', 'noeviction']);
+});
+afterAll(() => server.stop());
+
+const PANELS = DASHBOARDS.flatMap(({ id, sections }) =>
+  sections.flatMap(({ panels }) => panels.map((panel) => ({ ...panel, id }))),
+);
+
+/** A query as Grafana sends it. */
+const asSent = (expr: string): string => expr.replaceAll('$__rate_interval', '1m').replaceAll('$model', '.*');
+
+/** Serves files in Prometheus's format, in the place of an exporter that needs a card or containers. */
+async function exporter(file: string): Promise<number> {
+  const text = await readFile(new URL(`exporters/${file}`, import.meta.url), 'utf8');
+  const http = createServer((_request, response) => void response.end(text));
+  const port = await freePort();
+  http.listen(port, '127.0.0.1');
+  onTestFinished(() => void http.close());
+  return port;
+}
+
+/** One picture and one transcript, both reported to a receiver, and one refused request. */
+async function runJobs(stack: Stack): Promise<void> {
+  const { url } = await webhookReceiver(200);
+  const fields = { webhook: { url }, priority: 'interactive' };
+  const audio = `data:audio/wav;base64,${await readFile(new URL('en_circle.wav', SAMPLES), 'base64')}`;
+  const speech = { type: 'speech-to-text', input: { audio }, ...fields };
+  const posted = await stack.ask('POST', '/v1/jobs', speech);
+  await stack.ask('POST', '/v1/jobs', {});
+  const picture = await stack.post({ width: 128, height: 64 }, fields);
+  for (const { id } of [picture, (await posted.json()) as { id: string }]) await stack.over(id);
+}
+
+/** The questions of panels that still lack data. */
+async function unanswered(prometheus: TestPrometheus, panels: readonly Panel[]): Promise<string[]> {
+  const open: string[] = [];
+  for (const { question, queries } of panels) {
+    for (const { expr, legend } of queries) {
+      const result = await prometheus.query(asSent(expr));
+      if (result.length === 0) open.push(`${question} (${legend})`);
+    }
+  }
+  return open;
+}
+
+test('Every panel of the dashboards is answered by Prometheus after a picture and a transcript', async () => {
+  const workerPort = await freePort();
+  const stack = await startStack(server, {
+    LEHR_MODELS: await speechModels(),
+    LEHR_WEBHOOK_ALLOW_PRIVATE: 'true',
+  });
+  await stack.worker({ LEHR_WORKER_PORT: `${workerPort}` });
+  const prometheus = await startPrometheus({
+    'lehr-api': Number(new URL(stack.url).port),
+    'lehr-worker': workerPort,
+    dcgm: await exporter('dcgm.txt'),
+    cadvisor: await exporter('cadvisor.txt'),
+  });
+  const usual = PANELS.filter(({ isRare }) => !isRare);
+  await vi.waitFor(
+    async () => {
+      // Again and again: a rate needs an increase between two scrapes.
+      await runJobs(stack);
+      expect(await unanswered(prometheus, usual)).toEqual([]);
+    },
+    { timeout: 100_000, interval: 1_000 },
+  );
+  // Panels of rare events may be empty; Prometheus rejects a faulty query.
+  await unanswered(prometheus, PANELS);
+}, 180_000);
+
+test('Every panel has a question as its title, a unit, and only metrics that Lehr or an exporter has', () => {
+  const known = new Set<string>(Object.values(METRICS).map(({ name }) => name));
+  for (const { id, question, unit, queries } of PANELS) {
+    expect({ id, question }).toEqual({ id, question: expect.stringMatching(/^[A-Z].*\?$/) });
+    expect(unit).not.toBe('');
+    for (const { expr } of queries) {
+      const unknown = metricsOf(expr).filter((name) => name.startsWith('lehr_') && !known.has(name));
+      expect({ question, unknown }).toEqual({ question, unknown: [] });
+    }
+  }
+});

@@ -1,0 +1,53 @@
+/** A real Prometheus that scrapes processes of a test. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { vi } from 'vitest';
+import { stringify } from 'yaml';
+import { ROOT } from '../house/readme.ts';
+import { startCommand } from '../support/lehr-process.ts';
+import { freePort } from '../support/ports.ts';
+import { tempFolder } from '../support/tiny-models.ts';
+
+export interface Sample {
+  readonly metric: Readonly<Record<string, string>>;
+  readonly value: readonly [time: number, value: string];
+}
+
+export interface TestPrometheus {
+  /** The present result of a query; rejects when Prometheus refuses it. */
+  query(expr: string): Promise<readonly Sample[]>;
+}
+
+/** `targets` are ports by the name of their scrape job. The rules of infra/observe are evaluated. Stopped at the end of the test. */
+export async function startPrometheus(targets: Readonly<Record<string, number>>): Promise<TestPrometheus> {
+  const folder = await tempFolder('prometheus');
+  const file = join(folder, 'prometheus.yaml');
+  const jobs = Object.entries(targets).map(([name, port]) => ({
+    job_name: name,
+    static_configs: [{ targets: [`127.0.0.1:${port}`] }],
+  }));
+  const config = {
+    global: { scrape_interval: '1s', evaluation_interval: '1s' },
+    rule_files: [join(ROOT, 'infra/observe/alerts.yaml')],
+    scrape_configs: jobs,
+  };
+  await writeFile(file, stringify(config));
+  const port = await freePort();
+  startCommand(
+    'prometheus',
+    [`--config.file=${file}`, `--storage.tsdb.path=${folder}/data`, `--web.listen-address=127.0.0.1:${port}`],
+    {},
+  );
+  const url = `http://127.0.0.1:${port}`;
+  await vi.waitFor(async () => {
+    if (!(await fetch(`${url}/-/ready`)).ok) throw new Error('Prometheus is not ready');
+  }, 60_000);
+  return {
+    query: async (expr) => {
+      const response = await fetch(`${url}/api/v1/query?${new URLSearchParams({ query: expr })}`);
+      const answer = (await response.json()) as { error?: string; data: { result: readonly Sample[] } };
+      if (!response.ok) throw new Error(`${expr}: ${answer.error}`);
+      return answer.data.result;
+    },
+  };
+}
