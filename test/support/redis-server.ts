@@ -1,6 +1,6 @@
 /** A separate real Redis with its own port and folder, for tests and benches. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openRedis, redisReady } from '../../packages/shared/src/redis/index.ts';
@@ -24,6 +24,11 @@ export interface TestRedis {
 /** Lehr's own Redis writes its log to disk like this, so benches use it too. */
 export const FSYNC_EVERY_SECOND = ['--appendfsync', 'everysec'];
 
+/** A busy machine starts a process late. */
+const START_LIMIT_MS = 60_000;
+/** Characters of the log in an error. */
+const LOG_SHOWN = 2000;
+
 export async function startRedis(extra: readonly string[] = []): Promise<TestRedis> {
   const folder = await mkdtemp(join(tmpdir(), 'lehr-redis-'));
   const port = await freePort();
@@ -43,12 +48,22 @@ export async function startRedis(extra: readonly string[] = []): Promise<TestRed
       '--appendfsync',
       'no',
     ];
-    const child = spawn('redis-server', [...args, '--maxmemory-policy', 'noeviction', ...extra], {
-      stdio: 'ignore',
-    });
+    const log = join(folder, 'redis.log');
+    const child = spawn(
+      'redis-server',
+      [...args, '--logfile', log, '--maxmemory-policy', 'noeviction', ...extra],
+      { stdio: 'ignore' },
+    );
     child.on('error', () => {});
     const probe = openRedis(`redis://127.0.0.1:${port}`, 'worker', 'probe');
-    await redisReady(probe, 10_000).finally(() => probe.disconnect());
+    try {
+      await redisReady(probe, START_LIMIT_MS);
+    } catch (cause) {
+      const lines = await readFile(log, 'utf8').catch(() => 'no log');
+      throw new Error(`redis-server did not start: ${lines.slice(-LOG_SHOWN)}`, { cause });
+    } finally {
+      probe.disconnect();
+    }
     return child;
   };
   let child = await launch();
