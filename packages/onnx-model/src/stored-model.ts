@@ -1,17 +1,18 @@
 /**
- * Reads and rewrites a model without decoding its weights. An initializer is represented by its header and its position in
- * the file, and is copied from there into the rewritten model. So a file with 1.7 GB of weights needs that much memory only
- * once, for the buffer that goes to ONNX Runtime.
+ * Reads and rewrites a model without reading its weights. An initializer is represented by its header and its position in the file. The
+ * rewritten model refers to the weights in the original file, as external data: ONNX Runtime takes them from there one by one, so
+ * a file with 1.7 GB of weights needs that much memory once, and not again in a buffer and in a parsed message.
  */
 import { type ByteSource, read } from './byte-source.ts';
 import { decode, encode, encodeHeader } from './codec.ts';
-import type { GraphProto, ModelProto, TensorProto } from './schema.ts';
+import { EXTERNAL, type GraphProto, type ModelProto, type TensorProto } from './schema.ts';
 import { type WireField, walkFields } from './wire.ts';
 
 const MODEL_GRAPH = 7;
 const GRAPH_INITIALIZER = 5;
 /** The fields of a TensorProto that hold its values, from float_data to uint64_data. Long values are not decoded. */
 const TENSOR_VALUES = new Set([4, 5, 6, 7, 9, 10, 11]);
+const TENSOR_RAW_DATA = 9;
 const MAX_HEADER_VALUES_BYTES = 4096;
 
 export interface StoredTensor {
@@ -20,6 +21,8 @@ export interface StoredTensor {
   /** The bytes of its entry in the source, tag included. */
   readonly start: number;
   readonly end: number;
+  /** Where its values are in the source, when they are one block of raw bytes longer than 4 KiB. */
+  readonly raw?: { readonly offset: number; readonly length: number };
 }
 
 export interface StoredModel {
@@ -60,10 +63,12 @@ function readHeader(source: ByteSource, entry: WireField): StoredTensor {
   const fields = [...walkFields(source, entry.valueStart, entry.end)];
   const isHeader = ({ id, start, end }: WireField): boolean =>
     !TENSOR_VALUES.has(id) || end - start <= MAX_HEADER_VALUES_BYTES;
+  const raw = fields.find((field) => field.id === TENSOR_RAW_DATA && !isHeader(field));
   return {
     tensor: decode('TensorProto', gather(source, fields.filter(isHeader))),
     start: entry.start,
     end: entry.end,
+    ...(raw && { raw: { offset: raw.valueStart, length: raw.end - raw.valueStart } }),
   };
 }
 
@@ -88,24 +93,30 @@ function joinRuns(pieces: readonly Readonly<Run>[]): Run[] {
   return runs;
 }
 
-/** The model as one buffer, with its initializers copied unchanged from the source that it was read from. */
-export function writeStoredModel(stored: StoredModel, source: ByteSource): Uint8Array {
+/**
+ * The model as one buffer. Long weights stay in the file `name`, which the model was read from, and which must be beside it for
+ * whoever loads the buffer; all other initializers are copied unchanged from the source.
+ */
+export function writeStoredModel(stored: StoredModel, source: ByteSource, name: string): Uint8Array {
+  const initializers = stored.initializers.map((each) =>
+    each.raw ? reference(each.tensor, each.raw, name) : read(source, each.start, each.end - each.start),
+  );
+  const graph = Buffer.concat([encode('GraphProto', stored.graph), ...initializers]);
   const head = encode('ModelProto', stored.model);
-  const graph = encode('GraphProto', stored.graph);
-  const runs = joinRuns(stored.initializers);
-  const weightBytes = runs.reduce((sum, run) => sum + run.end - run.start, 0);
-  const header = encodeHeader(MODEL_GRAPH, graph.byteLength + weightBytes);
+  return Buffer.concat([head, encodeHeader(MODEL_GRAPH, graph.byteLength), graph]);
+}
 
-  const out = Buffer.allocUnsafeSlow(head.byteLength + header.byteLength + graph.byteLength + weightBytes);
-  let offset = 0;
-  for (const part of [head, header, graph]) {
-    out.set(part, offset);
-    offset += part.byteLength;
-  }
-  for (const run of runs) {
-    const length = run.end - run.start;
-    source.readInto(out.subarray(offset, offset + length), run.start);
-    offset += length;
-  }
-  return out;
+/** The entry of an initializer whose values are bytes of a file. */
+function reference(
+  tensor: TensorProto,
+  { offset, length }: { readonly offset: number; readonly length: number },
+  name: string,
+): Uint8Array {
+  const place = { location: name, offset: `${offset}`, length: `${length}` };
+  const entry = encode('TensorProto', {
+    ...tensor,
+    dataLocation: EXTERNAL,
+    externalData: Object.entries(place).map(([key, value]) => ({ key, value })),
+  });
+  return Buffer.concat([encodeHeader(GRAPH_INITIALIZER, entry.byteLength), entry]);
 }

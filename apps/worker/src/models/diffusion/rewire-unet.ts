@@ -4,6 +4,7 @@
  * the Unsqueeze replaced by an Identity, the input passes through the Expand unchanged, so each row keeps its own
  * timestep. Every other node works row by row already; check-unet.ts checks that on the loaded session.
  */
+import { basename } from 'node:path';
 import {
   type Dimension,
   type GraphProto,
@@ -23,13 +24,13 @@ import { type UnetInputNames, unetInputNames } from '../../diffusion/unet-inputs
 export type Rewiring =
   /** The file already takes one timestep per row. */
   | { readonly outcome: 'as-is' }
-  /** `bytes` is the new model; external weights stay where the file has them. `nodes` are the ones made Identity. */
+  /** `bytes` is the new model; its weights stay where the file has them. `nodes` are the ones made Identity. */
   | { readonly outcome: 'rewired'; readonly bytes: Uint8Array; readonly nodes: readonly string[] }
   | { readonly outcome: 'impossible'; readonly reason: string };
 
 /**
- * Rewrites the graph part of the file in memory; writes no file. Weights inside the file are copied once, from the file
- * into `bytes`; external weights are not read. Throws when the file is not an ONNX model.
+ * Rewrites the graph part of the file in memory; writes no file, and reads no weights: `bytes` refers to those inside the file too.
+ * Throws when the file is not an ONNX model.
  */
 export function rewireTimestep(path: string): Rewiring {
   return withFileSource(path, (source) => {
@@ -38,7 +39,7 @@ export function rewireTimestep(path: string): Rewiring {
     if (plan.outcome !== 'possible') return plan;
     apply(plan, stored.graph);
     const nodes = plan.lifts.map((node) => node.name || node.opType || 'unnamed');
-    return { outcome: 'rewired', bytes: writeStoredModel(stored, source), nodes };
+    return { outcome: 'rewired', bytes: writeStoredModel(stored, source, basename(path)), nodes };
   });
 }
 

@@ -10,6 +10,7 @@
  * Nodes are found by what they do, not by name, so the files of old and new exporters both work. check-decoder.ts checks
  * on the loaded session that each row gets the same logits in a batch as alone.
  */
+import { basename } from 'node:path';
 import {
   ATTRIBUTE_TYPE,
   DATA_TYPE,
@@ -38,7 +39,7 @@ export type DecoderRewiring =
 /** Why the graph cannot be rewired. Thrown and caught in this file. */
 class Impossible extends Error {}
 
-/** Writes no file. Weights inside the file are copied once, external weights are not read. Throws when it is not an ONNX model. */
+/** Writes no file and reads no weights: `bytes` refers to those in the file. Throws when it is not an ONNX model. */
 export function rewireDecoder(path: string, plan: DecoderPlan): DecoderRewiring {
   return withFileSource(path, (source) => {
     const stored = readStoredModel(source);
@@ -48,7 +49,7 @@ export function rewireDecoder(path: string, plan: DecoderPlan): DecoderRewiring 
       if (error instanceof Impossible) return { outcome: 'impossible', reason: error.message };
       throw error;
     }
-    return { outcome: 'rewired', bytes: writeStoredModel(stored, source) };
+    return { outcome: 'rewired', bytes: writeStoredModel(stored, source, basename(path)) };
   });
 }
 
