@@ -138,6 +138,25 @@ async function look(world: World): Promise<number[]> {
   return samples;
 }
 
+/** A look of a worker whose models have ten thousand groups with waiting jobs. */
+async function lookAmongMany(world: World): Promise<number[]> {
+  const many = Array.from(
+    { length: 10_000 },
+    (_, i) => `diffusion.bench@1.${64 + 8 * (i % 100)}x${64 + 8 * Math.floor(i / 100)}`,
+  );
+  for (let i = 0; i < many.length; i += AT_ONCE) {
+    await Promise.all(many.slice(i, i + AT_ONCE).map((group) => post(world, group)));
+  }
+  const samples: number[] = [];
+  for (let i = 0; i < 400; i++) {
+    const { totalUs } = await timed(world.redis, async () => {
+      await world.claimer.findWork(['bench@1']);
+    });
+    samples.push(totalUs / 1000);
+  }
+  return samples;
+}
+
 /** Completions of random jobs among those that many workers hold in one group. */
 async function complete(world: World): Promise<number[]> {
   const claims = await claimMany(world);
@@ -192,6 +211,12 @@ async function life(world: World): Promise<number[]> {
 
 export const figures: readonly SampledFigure[] = [
   figure({ name: 'look for work, 1,000 groups, 20 with heads', unit: 'ms', atMost: 0.3, samples: look }),
+  figure({
+    name: 'look for work, 10,000 groups with heads',
+    unit: 'ms',
+    atMost: 0.3,
+    samples: lookAmongMany,
+  }),
   figure({ name: 'completion, 32,000 running in one group', unit: 'us', atMost: 120, samples: complete }),
   figure({
     name: 'stalled check, 32,000 running in one group',

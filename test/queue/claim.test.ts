@@ -91,6 +91,62 @@ test('A look finds exactly the groups of its models that have waiting jobs', asy
   expect(await found()).toEqual([group(1), group(2)]);
 });
 
+/** Groups with a waiting job each, as if they had been submitted, and how many commands Redis has run for a search. */
+async function manyGroups(count: number) {
+  const world = await queueWorld(server.url);
+  const names = Array.from({ length: count }, (_, i) => group(i));
+  const { redis, keys } = world;
+  for (let i = 0; i < count; i += 1000) {
+    const pipeline = redis.pipeline();
+    for (const name of names.slice(i, i + 1000)) {
+      pipeline.zadd(`${keys.prefix}:${name}:prioritized`, firstScore('standard'), `job-of-${name}`);
+      pipeline.sadd(keys.waiting('tiny@1'), name);
+    }
+    await pipeline.exec();
+  }
+  const looks = async (): Promise<number> => {
+    const stats = await redis.info('commandstats');
+    return Number(/cmdstat_zcard:calls=(\d+)/.exec(stats)?.[1] ?? 0);
+  };
+  const search = async (again: readonly string[] = []) => {
+    const before = await looks();
+    const heads = await world.claimer.findWork(['tiny@1'], again);
+    return { found: heads.map(({ queue }) => queue), looks: (await looks()) - before };
+  };
+  return { ...world, names, search };
+}
+
+test('A search among ten thousand groups looks at a few of them, and the next searches find all others', async () => {
+  const { claimer, names, search } = await manyGroups(10_000);
+  const found = new Set<string>();
+  for (let searches = 0; found.size < names.length; searches++) {
+    expect(searches).toBeLessThan(1000);
+    const { found: some, looks } = await search([names[0]]);
+    expect(some).toContain(names[0]);
+    expect(looks).toBeLessThanOrEqual(100);
+    expect(claimer.searchedAll).toBe(false);
+    for (const queue of some) found.add(queue);
+  }
+}, 60_000);
+
+test('A search among many groups looks again at the most urgent ones that an earlier search has found', async () => {
+  const { names, search, submit, claimer } = await manyGroups(2_000);
+  await search();
+  const woken = claimer.wait([names[1_234]]);
+  await submit({ queue: names[1_234], priority: 'interactive', score: firstScore('interactive') });
+  expect(await woken).toBe(names[1_234]);
+  for (let i = 0; i < 5; i++) expect((await search()).found).toContain(names[1_234]);
+});
+
+test('Searches remove groups without waiting jobs from a large index', async () => {
+  const { names, search, redis, keys, claimer } = await manyGroups(1_000);
+  for (const name of names.slice(1)) await redis.del(`${keys.prefix}:${name}:prioritized`);
+  for (let i = 0; i < 100 && !claimer.searchedAll; i++) await search();
+  await search();
+  while (!claimer.searchedAll) await search();
+  expect(await redis.smembers(keys.waiting('tiny@1'))).toEqual([names[0]]);
+});
+
 test('A group that the index of waiting groups lacks is added by a wake-up and by the janitor', async () => {
   const world = await queueWorld(server.url);
   const found = async () => (await world.claimer.findWork(['tiny@1'])).map(({ queue }) => queue);

@@ -27,6 +27,13 @@ export interface IntakeOptions extends JobStarterOptions {
 
 /** The pause of the loop after an error, such as a Redis that does not answer. */
 const RETRY_MS = 500;
+/**
+ * Searches without a group that can be served, before the loop sleeps: there may be more groups than one search looks at. The next
+ * time it goes on where it stopped, at the latest when the claimer's longest sleep ends.
+ */
+const MAX_SEARCHES = 8;
+/** Groups claimed from last, which every search looks at: their lanes may be running. More than an engine has lanes. */
+const MAX_RECENT_GROUPS = 8;
 /** Callers choose the groups, by the sizes of their pictures. */
 const MAX_REMEMBERED_GROUPS = 4096;
 
@@ -52,6 +59,7 @@ export class Intake {
   #claimRounds = 0;
   /** When jobs of a group were last claimed, counted in claims; in this order, of the groups that were claimed from last. */
   readonly #lastClaims = new Map<string, number>();
+  #recentGroups: readonly string[] = [];
 
   constructor(options: IntakeOptions) {
     this.#options = options;
@@ -114,16 +122,22 @@ export class Intake {
     // Reset before the heads are read, so that no later change is missed; also while claiming is not allowed, or the loop
     // would spin.
     this.#shouldLook = false;
+    const skipped = new Set<string>();
+    let searches = 0;
     while (!this.#stop.signal.aborted && this.#mayClaim()) {
-      const heads = await claimer.findWork(models());
+      const heads = await claimer.findWork(models(), this.#recentGroups);
+      const { searchedAll } = claimer;
       const choice = chooseGroup(
         heads,
         (queue) => runner.room(queue),
         (queue) => this.#lastClaims.get(queue) ?? 0,
       );
       if (!choice) {
-        this.#skippedGroups = new Set(heads.map((head) => head.queue));
-        return;
+        for (const { queue } of heads) skipped.add(queue);
+        this.#skippedGroups = skipped;
+        searches++;
+        if (searchedAll || searches === MAX_SEARCHES) return;
+        continue;
       }
       const head = heads.find(({ queue }) => queue === choice.queue) as GroupHead;
       const fitting = runner.usualJobs(choice.queue, choice.rows);
@@ -132,7 +146,7 @@ export class Intake {
         Math.min(head.waiting, fitting, this.#starter.freeJobs),
       );
       // No job waits any more: the next one sets a marker.
-      if (heads.length === 1 && claimed === head.waiting) return;
+      if (searchedAll && heads.length === 1 && claimed === head.waiting) return;
     }
   }
 
@@ -198,6 +212,10 @@ export class Intake {
   }
 
   #noteClaim(group: string): void {
+    this.#recentGroups = [group, ...this.#recentGroups.filter((each) => each !== group)].slice(
+      0,
+      MAX_RECENT_GROUPS,
+    );
     this.#lastClaims.delete(group);
     this.#lastClaims.set(group, ++this.#claimRounds);
     const [oldest] = this.#lastClaims.keys();

@@ -6,7 +6,7 @@
  * (`pass`); otherwise a job could wait while another worker is idle.
  */
 import { readFileSync } from 'node:fs';
-import type { PriorityClass } from '../contracts/job.ts';
+import { PRIORITY_CLASSES, type PriorityClass } from '../contracts/job.ts';
 import { newLeaseToken, type WorkerId } from '../ids.ts';
 import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
 import type { Claim } from './group-queue.ts';
@@ -16,6 +16,10 @@ import { classOfScore } from './score.ts';
 const HEADS_LUA = readFileSync(new URL('./heads.lua', import.meta.url), 'utf8');
 /** The longest that BZPOPMIN blocks, so that a lost wake-up delays a job by seconds only. */
 const MAX_BLOCK_S = 5;
+/** Groups that one search looks at, besides those that it is to look at again; about 4 us of Redis's time each. */
+const GROUPS_PER_SEARCH = 24;
+/** Groups of earlier searches that the next one looks at again: those whose heads are the most urgent, then the oldest. */
+const MAX_REMEMBERED = 8;
 /** The wake key of a worker that died expires after this. */
 const WAKE_TTL_S = 60;
 
@@ -46,6 +50,10 @@ export class Claimer {
   readonly #keys: Keys;
   /** The group of the last wake-up. An API of an older version sets the marker and knows no index of waiting groups. */
   #woken: string | undefined;
+  /** Where the next search goes on in the indexes of waiting groups. */
+  #cursor: { readonly index: number; readonly cursor: string } = { index: 1, cursor: '0' };
+  #remembered: readonly string[] = [];
+  #searchedAll = true;
 
   constructor(options: ClaimerOptions) {
     this.#commands = options.commands;
@@ -79,23 +87,44 @@ export class Claimer {
     await this.#queues.of(group).wake();
   }
 
-  /** The heads of all groups of these models (`name@version`) that have waiting jobs; one command. */
-  async findWork(models: readonly string[]): Promise<GroupHead[]> {
+  /**
+   * The heads of groups of these models (`name@version`) that have waiting jobs: those of `again`, the most promising ones of
+   * earlier searches, and the next ones. One command, whose cost does not depend on how many groups there are; so with more
+   * than GROUPS_PER_SEARCH of them it takes several searches to find all.
+   */
+  async findWork(models: readonly string[], again: readonly string[] = []): Promise<GroupHead[]> {
     if (models.length === 0) return [];
     const indexes = models.map((model) => this.#keys.waiting(model));
     const woken = this.#woken;
-    const index = woken === undefined ? undefined : this.#queues.of(woken).waitingKey;
-    const at = index === undefined ? 0 : indexes.indexOf(index) + 1;
-    const args = at > 0 && woken !== undefined ? [this.#keys.prefix, at, woken] : [this.#keys.prefix];
-    const replies = (await this.#heads.run(indexes, args)) as [string, number, number, number][];
+    const wokenIndex = woken === undefined ? undefined : this.#queues.of(woken).waitingKey;
+    const at = wokenIndex === undefined ? 0 : indexes.indexOf(wokenIndex) + 1;
+    const named = [...(at > 0 && woken !== undefined ? [woken] : []), ...again, ...this.#remembered];
+    const { index, cursor } = this.#cursor;
+    const [nextIndex, nextCursor, isWhole, ...replies] = (await this.#heads.run(indexes, [
+      this.#keys.prefix,
+      GROUPS_PER_SEARCH + named.length,
+      index,
+      cursor,
+      at,
+      ...named,
+    ])) as [number, string, number, ...[string, number, number, number][]];
+    this.#cursor = { index: nextIndex, cursor: nextCursor };
+    this.#searchedAll = isWhole === 1;
     // A wake-up that came meanwhile stays for the next search.
     if (this.#woken === woken) this.#woken = undefined;
-    return replies.map(([queue, waiting, score, waitedMs]) => ({
+    const heads = replies.map(([queue, waiting, score, waitedMs]) => ({
       queue,
       waiting,
       priority: classOfScore(score),
       waitedMs,
     }));
+    this.#remembered = this.#searchedAll ? [] : mostPromising(heads);
+    return heads;
+  }
+
+  /** Whether the last search looked at all groups with waiting jobs. */
+  get searchedAll(): boolean {
+    return this.#searchedAll;
   }
 
   /** Claims up to `count` jobs of one group in parallel, each with its own lease. */
@@ -106,4 +135,10 @@ export class Claimer {
     );
     return claims.filter((claim) => claim !== undefined);
   }
+}
+
+function mostPromising(heads: readonly GroupHead[]): string[] {
+  const urgency = ({ priority }: GroupHead): number => PRIORITY_CLASSES.indexOf(priority);
+  const sorted = [...heads].sort((a, b) => urgency(a) - urgency(b) || b.waitedMs - a.waitedMs);
+  return sorted.slice(0, MAX_REMEMBERED).map(({ queue }) => queue);
 }
