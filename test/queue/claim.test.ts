@@ -184,3 +184,14 @@ test('A waiting job has a position in its queue, and a claimed one has none', as
   await queue.handBack(claim, firstScore('standard'));
   expect(await queue.position(ids[0])).toBe(1);
 });
+
+test('A process that used thousands of groups remembers a bounded number of their queues, and none that was retired', async () => {
+  const { queues } = await queueWorld(server.url);
+  for (let i = 0; i < 3_000; i++) queues.of(group(i));
+  const bound = queues.known;
+  expect(bound).toBeLessThanOrEqual(1_000);
+  const kept = queues.of(group(2_999));
+  expect(queues.of(group(2_999))).toBe(kept);
+  queues.forget(group(2_999));
+  expect(queues.known).toBe(bound - 1);
+});

@@ -130,7 +130,7 @@ export class QueueSide {
       keys,
       worker: id,
       onGroup: (queue) => this.#groups.add(queue) && this.#intake.look(),
-      onRetired: (queue) => this.#groups.remove(queue),
+      onRetired: (queue) => this.#forgetGroup(queue),
       onCancel: (job) => this.#cancel(job),
       onReconnect: () => void this.reloadGroups(),
     });
@@ -220,6 +220,12 @@ export class QueueSide {
   #leaseLost(lease: LeaseToken): void {
     this.#parts.observe.leaseLost();
     this.#stop(lease, { kind: 'lost' });
+  }
+
+  #forgetGroup(queue: string): void {
+    this.#groups.remove(queue);
+    this.#intake.forget(queue);
+    this.#parts.queues.forget(queue);
   }
 
   #cancel(job: JobId): void {

@@ -90,6 +90,7 @@ export {
   type TextModelEntry,
   type WhisperModelEntry,
 } from './registry.ts';
+export { RecentlyUsed } from './recently-used.ts';
 export { speechCostMs } from './speech-cost.ts';
 export { estimateTokens, textCostMs } from './text-cost.ts';
 export {

@@ -208,6 +208,18 @@ test('Samples of different sizes run at the same time, each size in its own lane
   expect(ofType('finished').map(({ width, pixels }) => pixels.length / (64 * 3 * width))).toEqual([1, 1]);
 });
 
+test('An engine that served many groups once remembers a bounded number of their lanes, and finishes all samples', async () => {
+  const { engine, ofType, ended } = await engineOf();
+  for (let i = 0; i < 150; i++) {
+    engine.submit(request({ steps: 2, sampler: 'euler', guidance: 1, lane: `diffusion.tiny@1.64x64~${i}` }));
+  }
+  await ended(150);
+  expect(ofType('finished')).toHaveLength(150);
+  engine.submit(request({ steps: 2, lane: 'diffusion.tiny@1.64x64~last' }));
+  await ended(151);
+  expect(engine.lanes).toBeLessThanOrEqual(64);
+});
+
 test('A sample with a step count that its sampler cannot make fails with the reason', async () => {
   const { engine, ofType, ended } = await engineOf();
   engine.submit(request({ steps: 60, sampler: 'lcm' }));

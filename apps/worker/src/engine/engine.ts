@@ -60,6 +60,11 @@ export class Engine {
     this.cancel(id);
   }
 
+  /** How many lanes of picture sizes it remembers. */
+  get lanes(): number {
+    return this.#diffusion.lanes;
+  }
+
   /** Posts a preview of a running sample after its next step. */
   preview(id: SampleId): void {
     this.#diffusion.preview(id);

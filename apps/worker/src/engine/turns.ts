@@ -11,7 +11,8 @@ export interface TurnTaker {
 }
 
 export class Turns {
-  readonly #usedMs = new Map<TurnTaker, number>();
+  /** By the object, so that a lane that the engine forgets is forgotten here too. */
+  readonly #usedMs = new WeakMap<TurnTaker, number>();
   /** Device time of the last one chosen. A new one starts with it, so that time spent idle gives no claim to more turns. */
   #levelMs = 0;
 

@@ -86,6 +86,12 @@ export class Intake {
     this.#wake?.();
   }
 
+  /** The group was retired. */
+  forget(group: string): void {
+    this.#lastClaims.delete(group);
+    this.#recentGroups = this.#recentGroups.filter((each) => each !== group);
+  }
+
   /** Cancels a job that is being started: its run is stopped as soon as it exists. Ignores other jobs. */
   cancel(id: JobId): void {
     this.#starter.cancel(id);

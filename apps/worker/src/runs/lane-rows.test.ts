@@ -32,6 +32,14 @@ test('A lane with nothing but reserved rows is running', () => {
   expect(rows.room(LANE)).toEqual({ running: false, freeRows: 8 });
 });
 
+test('A worker that serves five hundred groups once remembers the caps of a bounded number of lanes', () => {
+  const { rows } = laneRows();
+  for (let i = 0; i < 500; i++) rows.setCap(`diffusion.tiny@1.64x${64 + 8 * i}`, 2);
+  expect(rows.caps).toBeLessThanOrEqual(256);
+  expect(rows.cap(`diffusion.tiny@1.64x${64 + 8 * 499}`)).toBe(2);
+  expect(rows.cap('diffusion.tiny@1.64x64')).toBe(8);
+});
+
 test('A running lane counts as full when the usual job does not fit into it', () => {
   const { rows } = laneRows({ cap: 3, usualRows: 2 });
   rows.take(sample(1), LANE, 2);

@@ -5,7 +5,7 @@
  *   reserved   for an active job, under its lease, until its first samples are submitted
  *   taken      by a sample, from its submission until its last step begins, so that the rows are filled for the next step
  */
-import type { LeaseToken } from '@lehr/shared';
+import { type LeaseToken, RecentlyUsed } from '@lehr/shared';
 import type { SampleId } from '../engine/protocol.ts';
 
 /** The room of a lane that is running, or that would run if a job of its group were claimed. */
@@ -26,6 +26,12 @@ export interface LaneDefaults {
 /** The most lanes on one device: each further lane makes every step of the others wait longer. */
 export const MAX_LANES = 4;
 
+/**
+ * The most row caps remembered: more than the engine remembers lanes, because it reports a cap only when it changes. A
+ * forgotten one is that of the model again.
+ */
+const MAX_CAPS = 256;
+
 interface LaneShare {
   readonly lane: string;
   readonly rows: number;
@@ -34,7 +40,7 @@ interface LaneShare {
 export class LaneRows {
   readonly #reserved = new Map<LeaseToken, LaneShare>();
   readonly #taken = new Map<SampleId, LaneShare>();
-  readonly #caps = new Map<string, number>();
+  readonly #caps = new RecentlyUsed<string, number>(MAX_CAPS);
   readonly #defaults: LaneDefaults;
   readonly #onFreed: () => void;
 
@@ -68,6 +74,11 @@ export class LaneRows {
   /** Does nothing when the rows of this sample are free already. */
   release(sample: SampleId): void {
     if (this.#taken.delete(sample)) this.#onFreed();
+  }
+
+  /** How many row caps are remembered. */
+  get caps(): number {
+    return this.#caps.size;
   }
 
   /** Frees the rows of all samples: their engine died. */

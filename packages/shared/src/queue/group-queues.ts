@@ -1,5 +1,6 @@
 /** All group queues of a process, over one connection, and the lease times they share. */
 import { createRedisBackend, type RedisQueueBackend } from 'bullmq';
+import { RecentlyUsed } from '../recently-used.ts';
 import type { Keys, Redis } from '../redis/index.ts';
 import { GroupQueue } from './group-queue.ts';
 import { waitingKey } from './waiting-index.ts';
@@ -16,7 +17,7 @@ export const DEFAULT_LEASE_TIMES: LeaseTimes = { leaseMs: 30_000, stalledCheckMs
 /** How often a lease of a job may run out before BullMQ gives the job up (the record's attempts are capped as well). */
 const MAX_STALLED_COUNT = 5;
 
-/** The queues are forgotten at this many: callers choose the groups, and most of them are retired sooner or later. */
+/** Callers choose the groups, and the retirement of one may be missed. A forgotten queue is made again: it holds no state. */
 const MAX_KNOWN = 1000;
 
 /** Group queues by name, all over one connection. */
@@ -25,7 +26,7 @@ export class GroupQueues {
   readonly #keys: Keys;
   readonly #root: RedisQueueBackend;
   readonly #times: LeaseTimes;
-  readonly #known = new Map<string, GroupQueue>();
+  readonly #known = new RecentlyUsed<string, GroupQueue>(MAX_KNOWN);
 
   private constructor(redis: Redis, keys: Keys, root: RedisQueueBackend, times: LeaseTimes) {
     this.#redis = redis;
@@ -54,11 +55,19 @@ export class GroupQueues {
     return this.#times.leaseMs;
   }
 
+  /** How many queues are remembered. */
+  get known(): number {
+    return this.#known.size;
+  }
+
+  /** The group was retired. */
+  forget(name: string): void {
+    this.#known.delete(name);
+  }
+
   of(name: string): GroupQueue {
     let queue = this.#known.get(name);
     if (!queue) {
-      // They hold no state.
-      if (this.#known.size >= MAX_KNOWN) this.#known.clear();
       const backend = this.#root.forQueue(name) as RedisQueueBackend;
       const options = { name, leaseMs: this.#times.leaseMs, waitingKey: waitingKey(this.#keys, name) };
       queue = new GroupQueue(backend, this.#redis, options);

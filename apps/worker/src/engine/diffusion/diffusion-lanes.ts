@@ -1,5 +1,6 @@
 /** The diffusion half of the engine: its open models, a lane for each picture size, prompts before and latents after them. */
 
+import { RecentlyUsed } from '@lehr/shared';
 import type { LatentRgb } from '../../diffusion/latent-rgb.ts';
 import { type DiffusionModel, openDiffusionModel } from '../../models/diffusion/diffusion-folder.ts';
 import { orClose } from '../../models/open-whole.ts';
@@ -25,10 +26,13 @@ interface OpenModel {
   readonly warm: { readonly width: number; readonly height: number };
 }
 
+/** Callers choose the sizes of pictures. A lane without samples holds nothing but its measurements. */
+const MAX_LANES_KEPT = 64;
+
 export class DiffusionLanes {
   readonly #parts: EngineParts;
   readonly #models = new Map<string, OpenModel>();
-  readonly #lanes = new Map<string, Lane>();
+  readonly #lanes = new RecentlyUsed<string, Lane>(MAX_LANES_KEPT, (lane) => lane.hasWork);
   readonly #prompts: PromptQueue;
   readonly #decodes: DecodeQueue;
   readonly #checkpoints: Checkpoints | undefined;
@@ -94,6 +98,11 @@ export class DiffusionLanes {
   /** Removes a sample, which takes no further step; returns false when there is no such sample. */
   cancel(id: SampleId): boolean {
     return [this.#prompts, ...this.#lanes.values(), this.#decodes].some((place) => place.cancel(id));
+  }
+
+  /** How many lanes it remembers. */
+  get lanes(): number {
+    return this.#lanes.size;
   }
 
   /** Posts a preview of a running sample after its next step. */
