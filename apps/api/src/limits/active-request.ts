@@ -37,7 +37,7 @@ export class ActiveRequest {
       const waiting: Waiting = {
         refusedAt: this.#place.refusedAt,
         begin: () => {
-          this.#state = 'active';
+          this.#becomeActive();
           resolve(true);
         },
         refuse: () => {
@@ -56,7 +56,7 @@ export class ActiveRequest {
 
   /**
    * Waits for something slow. The request is not active meanwhile. It goes on when it is its turn again, however long that takes, and
-   * also when its caller has hung up: thousands of requests may end at the same time.
+   * also when its caller has hung up: thousands of requests may end at the same time. One that has ended meanwhile needs no turn.
    */
   async inactive<T>(wait: Promise<T>): Promise<T> {
     if (this.#state !== 'active') return wait;
@@ -65,14 +65,30 @@ export class ActiveRequest {
     try {
       return await wait;
     } finally {
-      await new Promise<void>((resolve) => {
-        const begin = (): void => {
-          this.#state = 'active';
-          resolve();
-        };
-        this.#place.takeTurn({ refusedAt: Number.POSITIVE_INFINITY, begin, refuse: () => {} });
-      });
+      await this.#goOn();
     }
+  }
+
+  #goOn(): Promise<void> {
+    if (this.#hasEnded()) return Promise.resolve();
+    return new Promise((resolve) => {
+      const begin = (): void => {
+        this.#becomeActive();
+        resolve();
+      };
+      this.#place.takeTurn({ refusedAt: Number.POSITIVE_INFINITY, begin, refuse: () => {} });
+    });
+  }
+
+  /** A request that has ended gives its place back at once. */
+  #becomeActive(): void {
+    if (this.#hasEnded()) this.#place.rest();
+    else this.#state = 'active';
+  }
+
+  /** A method, because the state changes while others wait. */
+  #hasEnded(): boolean {
+    return this.#state === 'ended';
   }
 
   /** The caller is gone: a request that has not begun never begins. */

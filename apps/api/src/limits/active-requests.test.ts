@@ -161,3 +161,43 @@ test('Requests whose callers hang up while they wait for something slow go on in
   await turns(5);
   expect([onTheirWay, requests.waiting]).toEqual([16, 0]);
 });
+
+test('Requests that end while they wait for something slow take no place of their line afterwards', async () => {
+  const { arrive, begun, turns } = lines();
+  await arrive('a').beginning;
+  for (let i = 0; i < 20; i++) {
+    const { request, beginning } = arrive('a');
+    await beginning;
+    let finish = (): void => {};
+    const waiting = request.inactive(
+      new Promise<void>((resolve) => {
+        finish = resolve;
+      }),
+    );
+    request.end();
+    finish();
+    await waiting;
+  }
+  const before = begun.length;
+  void arrive('a').beginning;
+  await turns(5);
+  expect(begun).toHaveLength(before + 1);
+});
+
+test('A request that ends while it waits to go on takes no place when its turn comes', async () => {
+  const { many, arrive, begun, turns } = lines();
+  // It keeps the line.
+  await arrive('a').beginning;
+  const slow = arrive('a');
+  await slow.beginning;
+  const waiting = slow.request.inactive(Promise.resolve());
+  const others = many('a', 15);
+  await turns(10);
+  slow.request.end();
+  for (const { request } of others) request.end();
+  await waiting;
+  const before = begun.length;
+  many('a', 15);
+  await turns(10);
+  expect(begun).toHaveLength(before + 15);
+});
