@@ -28,8 +28,10 @@ const FAULT_EVERY_MS = 20_000;
 /** Load without faults, until all processes have taken the memory that they need: a quarter of the time, at most so long. */
 const MAX_WARM_UP_MS = 300_000;
 const WARM_UP_MS = Math.min(MAX_WARM_UP_MS, minutes * 15_000);
-/** The least of these is what stays between two garbage collections. */
-const MEMORY_SAMPLES = 20;
+/** The least of these, each after a garbage collection, is what a process holds besides the requests and jobs of the moment. */
+const MEMORY_SAMPLES = 10;
+/** For a garbage collection. */
+const COLLECTS_MS = 1000;
 const GROWTH = 1.05;
 /** After two failed attempts the next one of a webhook is due after five minutes. */
 const SETTLE_MS = 420_000;
@@ -93,6 +95,7 @@ async function openParts(): Promise<SoakParts> {
     LEHR_MODELS: await speechModels(),
     LEHR_MAX_WAIT_S: '1e9',
     LEHR_LINK_TTL_S: `${LINK_TTL_S}`,
+    NODE_OPTIONS: `--import=${new URL('./collect-garbage.mjs', import.meta.url).href}`,
   };
   const world = await chaosWorld({ redis, redisUrl: `redis://127.0.0.1:${proxy.port}`, s3, env });
   const workers = [await world.shippedWorker(), await world.shippedWorker()];
@@ -150,11 +153,12 @@ async function memoryOf({ api }: ChaosWorld, workers: readonly { readonly pid: n
     Math.round(Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1000);
   const samples: Memory[] = [];
   while (samples.length < MEMORY_SAMPLES) {
+    for (const { pid } of [api, ...workers]) process.kill(pid, 'SIGUSR2');
+    await pause(COLLECTS_MS);
     samples.push({
       api: megabytes(api.pid),
       worker: Math.max(...workers.map(({ pid }) => megabytes(pid))),
     });
-    await pause(500);
   }
   const least = (each: keyof Memory): number => Math.min(...samples.map((sample) => sample[each]));
   return { api: least('api'), worker: least('worker') };
