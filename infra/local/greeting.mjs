@@ -16,8 +16,8 @@ export function curlLines({ url, key }) {
   ];
 }
 
-/** `key.file` is the path of the key; undefined when the key comes from LEHR_API_KEY. */
-export function greeting({ url, workerUrl, operationsUrl, key, home, seconds, redis }) {
+/** `key.file` is the path of the key; undefined when the key comes from LEHR_API_KEY. `prometheus` is its address, if it runs. */
+export function greeting({ url, workerUrl, operationsUrl, key, home, seconds, redis, prometheus }) {
   const inShell = key.file ? `$(cat ${key.file})` : '$LEHR_API_KEY';
   const keyPlace = key.file ? `in ${key.file}` : 'in LEHR_API_KEY';
   return [
@@ -28,6 +28,7 @@ export function greeting({ url, workerUrl, operationsUrl, key, home, seconds, re
     `  docs     ${url}/docs`,
     `  admin    ${operationsUrl}/admin/queues  (user admin, the key is the password)`,
     `  metrics  ${operationsUrl}/metrics and ${workerUrl}/metrics`,
+    ...(prometheus ? [`  charts   ${prometheus}  (Prometheus; its alerts under /alerts)`] : []),
     `  key      ${key.isNew ? `${key.value}  (shown this once; kept ${keyPlace})` : keyPlace}`,
     `  data     ${home}, Redis at ${redis}`,
     '',

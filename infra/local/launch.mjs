@@ -8,6 +8,7 @@ import { greeting } from './greeting.mjs';
 import { say, signal, startService, stopAndExit } from './lifecycle.mjs';
 import { readableLine } from './log-line.mjs';
 import { defaultModels } from './models.mjs';
+import { ownPrometheus } from './own-prometheus.mjs';
 import { ownRedis, redisAnswers } from './own-redis.mjs';
 import { anyFreePort, claimPort, reachRedis, urlOf } from './ports.mjs';
 import { Problem } from './problem.mjs';
@@ -18,8 +19,8 @@ const API_STOP_MS = 10_000;
 /** Time to stop a worker, in addition to the time of its drain. */
 const WORKER_SPARE_MS = 5_000;
 
-/** `startedAt` is the time on the performance clock at which the user started the launcher. */
-export async function launch(startedAt) {
+/** `startedAt` is the time on the performance clock at which the user started the launcher; `observe`: run a Prometheus as well. */
+export async function launch(startedAt, { observe }) {
   const settings = await readSettings();
   const { home, host, port, workerPort, operations } = settings;
   if (settings.servesSpeech) await ensureFfmpeg({ say, signal });
@@ -54,11 +55,23 @@ export async function launch(startedAt) {
   const workerUrl = urlOf(host, workerPort);
   const operationsUrl = operations ? urlOf(operations.host, operations.port) : url;
   const onSlow = (where, complaint) => say(`Still waiting for ${where}: ${complaint}`);
+  const prometheus = observe ? await startPrometheus(home, { operationsUrl, workerUrl }) : undefined;
   await allReady([`${operationsUrl}/readyz`, `${workerUrl}/readyz`], { signal, onSlow });
   await checkOnce({ url, key: key.value, path: join(home, 'first-picture.png') });
   const seconds = (performance.now() - startedAt) / 1000;
   const redisShown = redis ? `127.0.0.1:${redis.port} (${redis.program})` : 'LEHR_REDIS_URL';
-  say(greeting({ url, workerUrl, operationsUrl, key, home: shown(home), seconds, redis: redisShown }));
+  say(
+    greeting({
+      url,
+      workerUrl,
+      operationsUrl,
+      key,
+      seconds,
+      prometheus,
+      home: shown(home),
+      redis: redisShown,
+    }),
+  );
 }
 
 /**
@@ -85,6 +98,14 @@ async function readSettings() {
     if (error instanceof ConfigError) throw new Problem(error.message);
     throw error;
   }
+}
+
+/** Returns its address. */
+async function startPrometheus(home, { operationsUrl, workerUrl }) {
+  const targets = { 'lehr-api': operationsUrl, 'lehr-worker': workerUrl };
+  const { service, url } = await ownPrometheus({ home, targets, say, signal, ...events('Prometheus') });
+  startService(service);
+  return url;
 }
 
 /** Undefined when metrics, readiness and the board have no port of their own. */

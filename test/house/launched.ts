@@ -7,6 +7,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 export interface LaunchOptions {
   readonly clone: string;
   readonly env: Readonly<Record<string, string>>;
+  /** After `npm start --`. */
+  readonly args?: readonly string[];
 }
 
 export class Launched {
@@ -17,10 +19,10 @@ export class Launched {
   #printed = '';
   #logged = '';
 
-  constructor({ clone, env }: LaunchOptions) {
+  constructor({ clone, env, args = [] }: LaunchOptions) {
     this.#mark = `LEHR_TEST_MARK=${randomUUID()}`;
     const [name, value] = this.#mark.split('=');
-    this.#child = spawn('npm', ['start'], {
+    this.#child = spawn('npm', ['start', '--', ...args], {
       cwd: clone,
       // As from a terminal: npm and the launcher share a group, which Ctrl-C reaches as a whole.
       detached: true,

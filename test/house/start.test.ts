@@ -27,8 +27,8 @@ interface Installation {
   readonly env: Readonly<Record<string, string>>;
   readonly home: string;
   readonly url: string;
-  /** With these variables as well. */
-  start(more?: Readonly<Record<string, string>>): Launched;
+  /** With these variables and options as well. */
+  start(more?: Readonly<Record<string, string>>, ...args: readonly string[]): Launched;
 }
 
 /** A folder and ports that no other test has. */
@@ -39,8 +39,8 @@ async function installation(home: string): Promise<Installation> {
     LEHR_PORT: `${port}`,
     LEHR_WORKER_PORT: `${workerPort}`,
   };
-  const start = (more = {}): Launched => {
-    const launched = new Launched({ clone: clone.path, env: { ...env, ...more } });
+  const start: Installation['start'] = (more = {}, ...args) => {
+    const launched = new Launched({ clone: clone.path, env: { ...env, ...more }, args });
     onTestFinished(() => launched.killAll());
     return launched;
   };
@@ -98,7 +98,7 @@ test('A crashed API, worker and Redis come back with all jobs, and Ctrl-C leaves
   await endsCleanly(lehr, () => lehr.interrupt());
 });
 
-test('A later start names the file of the key, takes another port for operations, and does not repeat the self-check', {
+test('A later start names the file of the key, can have a port for operations and a Prometheus, and checks nothing again', {
   timeout: START_MS,
 }, async () => {
   const { home, url, start } = await installation('.lehr-later');
@@ -106,7 +106,7 @@ test('A later start names the file of the key, takes another port for operations
   await first.ready();
   await endsCleanly(first, () => first.terminate());
 
-  const second = start({ LEHR_OPERATIONS_PORT: '0' });
+  const second = start({ LEHR_OPERATIONS_PORT: '0' }, '--observe');
   await second.ready();
   const [, operations] = /metrics +(http:\S+)\/metrics/.exec(second.output) ?? [];
   expect(operations).not.toBe(url);
@@ -116,6 +116,15 @@ test('A later start names the file of the key, takes another port for operations
   expect(second.output).not.toContain(readFileSync(join(home, 'api-key'), 'utf8').trim());
   expect(second.output).not.toContain('Self-check');
   expect(second.output).not.toContain('Installing');
+  const [, prometheus] = /charts +(http:\S+) /.exec(second.output) ?? [];
+  await vi.waitFor(async () => {
+    const answer = await fetch(`${prometheus}/api/v1/query?query=up`);
+    const { data } = (await answer.json()) as {
+      data: { result: { metric: { job: string }; value: [number, string] }[] };
+    };
+    const up = data.result.map(({ metric, value }) => `${metric.job} ${value[1]}`);
+    expect(up.sort()).toEqual(['lehr-api 1', 'lehr-worker 1']);
+  }, 60_000);
   await endsCleanly(second, () => second.terminate());
 });
 
@@ -196,6 +205,16 @@ test('An invalid variable is reported before anything starts', { timeout: START_
   expect(lehr.output).toMatch(/LEHR_PORT is "http"/);
   expect(lehr.output).toMatch(/LEHR_API_KEY was refused: must have at least 20 characters/);
   expect(existsSync(join(clone.path, '.lehr-senseless'))).toBe(false);
+});
+
+test('npm start refuses an option that it does not have, and names the one that it has', {
+  timeout: START_MS,
+}, async () => {
+  const { start } = await installation('.lehr-option');
+  const lehr = start({}, '--obsreve');
+  expect(await lehr.exit).toBe(1);
+  expect(lehr.output).toContain("Unknown option '--obsreve'");
+  expect(lehr.output).toContain('npm start -- --observe');
 });
 
 test('An address that other machines can reach is refused without a configured key', {
