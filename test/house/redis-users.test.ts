@@ -64,7 +64,8 @@ test('The worker may use the keys of jobs and queues, and none of API keys, webh
 const CHANNELS = ['changed', 'cancel', 'retiredGroups'];
 /** Names in keysOf() of what no worker reads or writes. A new key belongs here, or into the list of the worker in users.acl. */
 const API_ONLY = [
-  ...['abandoned', 'apiKey', 'apiKeys', 'attempts', 'audit', 'boundingRecords', 'delivery', 'file'],
+  ...['abandoned', 'apiKey', 'apiKeys', 'attempts', 'audit', 'boundingRecords', 'deferred', 'deferredOf'],
+  ...['delivery', 'file'],
   ...['hookGone', 'hookPause'],
   ...['hookSecrets', 'keyPeppers', 'leftovers', 'probe', 'secretKeys', 'storage', 'stored', 'storedBytes'],
   ...['sweep', 'tenants', 'unanswered', 'undelivered'],

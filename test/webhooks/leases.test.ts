@@ -3,7 +3,13 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { Channels } from '../../apps/api/src/follow/channels.ts';
 import { DeliveryLoop } from '../../apps/api/src/webhooks/delivery-loop.ts';
 import { webhookId } from '../../apps/api/src/webhooks/message-id.ts';
-import { type JobId, newJobId, silentLog, systemClock } from '../../packages/shared/src/index.ts';
+import {
+  type JobId,
+  newJobId,
+  silentLog,
+  systemClock,
+  type TenantId,
+} from '../../packages/shared/src/index.ts';
 import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';
 import { SLOW_MACHINE } from '../support/timeouts.ts';
 import { webhookReceiver } from '../support/webhook-receiver.ts';
@@ -98,6 +104,42 @@ test('The slow receivers of one tenant do not keep the deliveries of another ten
   expect(handled.sort()).toEqual(['busy', 'busy', 'other']);
   answer();
   await expect.poll(() => handled.filter((tenant) => tenant === 'busy')).toHaveLength(6);
+});
+
+test('Ten thousand due deliveries above the share of a tenant are read once, and then when there is room for them', async () => {
+  const world = await webhookWorld(server.url);
+  const { redis, hooks } = world;
+  const DUE = 10_000;
+  for (let i = 0; i < DUE; i += 200) {
+    await Promise.all(Array.from({ length: 200 }, () => dueDelivery(world, 'busy')));
+  }
+  const reads = async (): Promise<number> =>
+    Number(/cmdstat_hmget:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0);
+  const busy = 'busy' as TenantId;
+  const take = (handled: number) =>
+    hooks.schedule.take(16, 60_000, { max: 20, handled: new Map([[busy, handled]]) });
+  while ((await take(20)).nextInMs !== undefined);
+  const before = await reads();
+  for (let round = 0; round < 50; round++) expect((await take(20)).deliveries).toEqual([]);
+  expect(await reads()).toBe(before);
+  expect((await hooks.deliveries.counts()).undelivered).toBe(DUE);
+  await dueDelivery(world, 'other');
+  expect((await take(20)).deliveries).toMatchObject([{ tenant: 'other' }]);
+  // Another process has room for all, and this one for two.
+  expect((await take(18)).deliveries).toMatchObject([{ tenant: 'busy' }, { tenant: 'busy' }]);
+  expect((await take(0)).deliveries).toHaveLength(16);
+  expect((await hooks.deliveries.counts()).undelivered).toBe(DUE + 1);
+});
+
+test('A deferred delivery that its owner restarts is taken once', async () => {
+  const world = await webhookWorld(server.url);
+  const { schedule, deliveries, ref } = await dueDelivery(world, 'busy');
+  const handled = new Map([['busy' as TenantId, 1]]);
+  expect((await schedule.take(16, 60_000, { max: 1, handled })).deliveries).toEqual([]);
+  const stored = await deliveries.read(ref);
+  if (stored) await deliveries.restart(stored.delivery);
+  expect((await schedule.take(16, 60_000)).deliveries).toHaveLength(1);
+  expect((await schedule.take(16, 60_000)).deliveries).toEqual([]);
 });
 
 test('A stalled attempt changes nothing after another process has delivered, and is only logged', async () => {

@@ -108,7 +108,10 @@ async function removeEnded(
   signal: AbortSignal,
 ): Promise<number> {
   const script = defineScript(redis, 'lehrRemoveEnded', REMOVE_LUA);
-  const names = [keys.jobsOf(tenant), keys.outbox, keys.undelivered, keys.leftovers];
+  const names = [
+    ...[keys.jobsOf(tenant), keys.outbox, keys.undelivered, keys.leftovers],
+    keys.deferredOf(tenant),
+  ];
   let removed = 0;
   let freed = 0;
   let skip = skipped.get(tenant) ?? 0;

@@ -4,6 +4,7 @@
 -- KEYS[1]  <prefix>:jobs:<tenant>   ids of the tenant's jobs, in order of creation, without nodes of workflows
 -- KEYS[2]  <prefix>:outbox, KEYS[3] <prefix>:undelivered   webhook events and deliveries that are still needed
 -- KEYS[4]  <prefix>:leftovers       gets the removed jobs, whose outputs are in the store
+-- KEYS[5]  <prefix>:deferred:<tenant>   deliveries of the tenant that are needed as well
 -- ARGV[1]  <prefix>, ARGV[2] how many jobs of the list to skip, ARGV[3] how many to look at, ARGV[4] bytes to free
 -- ARGV[5]  only jobs that ended at least this long ago, ms; ARGV[6] the tenant
 -- ARGV[7]  their outputs are deleted after this, ms
@@ -34,7 +35,9 @@ end
 local function is_undelivered(id, hook_events)
   for event in string.gmatch(hook_events or '', '%S+') do
     local entry = id .. ' ' .. event
-    if redis.call('ZSCORE', KEYS[2], entry) or redis.call('ZSCORE', KEYS[3], entry) then return true end
+    for _, schedule in ipairs({ KEYS[2], KEYS[3], KEYS[5] }) do
+      if redis.call('ZSCORE', schedule, entry) then return true end
+    end
   end
   return false
 end

@@ -2,7 +2,7 @@
  * Handles the deliveries that are due, many at once: nearly all of them wait for a receiver. It renews the leases of those that it
  * handles, and waits for the next due time or for a delivery that is due at once.
  */
-import type { Clock, Log } from '@lehr/shared';
+import type { Clock, Log, TenantId } from '@lehr/shared';
 import type { Keys } from '@lehr/shared/redis';
 import type { Channels } from '../follow/channels.ts';
 import { WakeUp } from '../follow/wake-up.ts';
@@ -30,8 +30,6 @@ export interface DeliveryLoopOptions {
 const BATCH = 16;
 /** The pause after an error, such as a Redis that does not answer. */
 const RETRY_MS = 1000;
-/** A delivery above the share of its tenant is due again after this. */
-const OVER_SHARE_MS = 1000;
 
 export class DeliveryLoop {
   readonly #options: DeliveryLoopOptions;
@@ -85,26 +83,22 @@ export class DeliveryLoop {
 
   /** Takes what is due and fits. Resolves with the ms until there may be more. */
   async #fill(): Promise<number> {
-    const { schedule, concurrency, leaseMs, log, pollMs } = this.#options;
+    const { schedule, concurrency, maxPerTenant, leaseMs, log, pollMs } = this.#options;
     const count = Math.min(concurrency - this.#active.size, BATCH);
     // The end of a delivery wakes the loop.
     if (count <= 0) return pollMs;
-    const { deliveries, unreadable, now, nextInMs = pollMs } = await schedule.take(count, leaseMs);
-    const released: Promise<void>[] = [];
-    for (const delivery of deliveries) {
-      if (this.#isOverShare(delivery)) released.push(schedule.release(delivery, OVER_SHARE_MS));
-      else this.#active.set(delivery, this.#handle(delivery, now));
-    }
+    const share = { max: maxPerTenant, handled: this.#handledByTenant() };
+    const taken = await schedule.take(count, leaseMs, share);
+    const { deliveries, unreadable, now, nextInMs = pollMs } = taken;
+    for (const delivery of deliveries) this.#active.set(delivery, this.#handle(delivery, now));
     for (const { ref, error } of unreadable) log.error({ error, ...ref }, 'a webhook cannot be read');
-    // Without Redis, the leases end.
-    await Promise.allSettled(released);
     return nextInMs;
   }
 
-  #isOverShare({ tenant }: LeasedDelivery): boolean {
-    let active = 0;
-    for (const each of this.#active.keys()) if (each.tenant === tenant) active += 1;
-    return active >= this.#options.maxPerTenant;
+  #handledByTenant(): Map<TenantId, number> {
+    const handled = new Map<TenantId, number>();
+    for (const { tenant } of this.#active.keys()) handled.set(tenant, (handled.get(tenant) ?? 0) + 1);
+    return handled;
   }
 
   async #handle(delivery: LeasedDelivery, now: number): Promise<void> {

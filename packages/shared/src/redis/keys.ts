@@ -83,6 +83,10 @@ export interface Keys {
   attempts(job: JobId): string;
   /** `<job id> <event>` of unfinished deliveries, by when the next attempt is due. */
   readonly undelivered: string;
+  /** Tenants with due deliveries above their share, by when a process last looked at them. */
+  readonly deferred: string;
+  /** `<job id> <event>` of these deliveries, by when they were due; they are not in `undelivered`. */
+  deferredOf(tenant: TenantId): string;
   /** The secrets that sign a tenant's webhooks, encrypted, by when they stop signing. */
   hookSecrets(tenant: TenantId): string;
   /** Fingerprints of the keys that these secrets are encrypted with. */
@@ -161,6 +165,8 @@ export function keysOf(namespace: string): Keys {
     delivery: (job, event) => `${prefix}:delivery:${job}:${event}`,
     attempts: (job) => `${prefix}:attempts:${job}`,
     undelivered: `${prefix}:undelivered`,
+    deferred: `${prefix}:deferred`,
+    deferredOf: (tenant) => `${prefix}:deferred:${tenant}`,
     hookSecrets: (tenant) => `${prefix}:hook-secrets:${tenant}`,
     secretKeys: `${prefix}:secret-keys`,
     hookGone: (hash) => `${prefix}:hook-gone:${hash}`,

@@ -28,6 +28,8 @@ const OPEN_LUA = readFileSync(new URL('./open-delivery.lua', import.meta.url), '
 const SETTLE_LUA = readFileSync(new URL('./settle-delivery.lua', import.meta.url), 'utf8');
 
 const MAX_ATTEMPTS_KEPT = 100;
+/** Of those with deliveries above their share; the others are not counted. */
+const MAX_TENANTS_COUNTED = 500;
 /** Progress is sent like an event, in dialects that have it. */
 const ALL_EVENTS: readonly string[] = [...WEBHOOK_EVENTS, 'job.progress'];
 
@@ -182,11 +184,15 @@ export class Deliveries {
 
   /** How many events are in the outbox, and how many deliveries are pending. */
   async counts(): Promise<{ outbox: number; undelivered: number }> {
-    const [outbox, undelivered] = await Promise.all([
+    const [outbox, undelivered, tenants] = await Promise.all([
       this.#redis.zcard(this.#keys.outbox),
       this.#redis.zcard(this.#keys.undelivered),
+      this.#redis.zrange(this.#keys.deferred, '0', `${MAX_TENANTS_COUNTED - 1}`),
     ]);
-    return { outbox, undelivered };
+    const pipeline = this.#redis.pipeline();
+    for (const tenant of tenants) pipeline.zcard(this.#keys.deferredOf(tenant as TenantId));
+    const deferred = ((await pipeline.exec()) ?? []).reduce((sum, [, count]) => sum + Number(count ?? 0), 0);
+    return { outbox, undelivered: undelivered + deferred };
   }
 }
 

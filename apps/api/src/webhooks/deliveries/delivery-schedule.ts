@@ -1,10 +1,12 @@
 /**
  * When each delivery is due: one sorted set in Redis, by the clock of Redis. Any number of processes take what is due; each takes a
  * delivery under a lease, so that no other process makes the same attempt. The scripts of Deliveries add to the set and remove
- * from it in the same step that changes the delivery.
+ * from it in the same step that changes the delivery. Due deliveries above the share of their tenant wait in a set of the tenant, until
+ * a process has room for them.
  */
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import type { TenantId } from '@lehr/shared';
 import { defineScript, type Keys, type Redis, type Script } from '@lehr/shared/redis';
 import { parseDelivery, type StoredDelivery } from './deliveries.ts';
 import { type EventRef, entryOf, refOf } from './event-ref.ts';
@@ -25,23 +27,49 @@ export interface Taken {
   readonly nextInMs: number | undefined;
 }
 
+/** What a process may handle at once. */
+export interface TenantShare {
+  /** Deliveries of one tenant. */
+  readonly max: number;
+  /** How many of each tenant it handles now. */
+  readonly handled: ReadonlyMap<TenantId, number>;
+}
+
+const NO_LIMIT: TenantShare = { max: 1e9, handled: new Map() };
+
 export class DeliverySchedule {
   readonly #undelivered: string;
+  readonly #deferred: string;
   readonly #deliveries: string;
   readonly #take: Script;
   readonly #lease: Script;
 
   constructor(redis: Redis, keys: Keys) {
     this.#undelivered = keys.undelivered;
+    this.#deferred = keys.deferred;
     this.#deliveries = `${keys.prefix}:delivery:`;
     this.#take = defineScript(redis, 'lehrTakeDeliveries', TAKE_LUA);
     this.#lease = defineScript(redis, 'lehrLeaseDeliveries', LEASE_LUA);
   }
 
-  /** Takes up to `count` deliveries that are due, the longest due first. */
-  async take(count: number, leaseMs: number): Promise<Taken> {
+  /**
+   * Takes up to `count` deliveries that are due, half of them from those that were above the share of their tenant, and of both kinds
+   * the longest due first.
+   */
+  async take(count: number, leaseMs: number, share = NO_LIMIT): Promise<Taken> {
     const lease = randomUUID();
-    const reply = await this.#take.run([this.#undelivered], [this.#deliveries, count, leaseMs, lease]);
+    const reply = await this.#take.run(
+      [this.#undelivered, this.#deferred],
+      [
+        this.#deliveries,
+        `${this.#deferred}:`,
+        count,
+        leaseMs,
+        lease,
+        share.max,
+        ...[...share.handled].flat(),
+      ],
+    );
     const [now, next, ...taken] = reply as [number, number | '', ...[entry: string, flat: string[]][]];
     const deliveries: LeasedDelivery[] = [];
     const unreadable: { ref: EventRef; error: unknown }[] = [];
