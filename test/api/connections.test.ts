@@ -1,4 +1,5 @@
 /** Half-sent requests take the connections of the public listener only, and for a short time. */
+import { Agent, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { API_KEY } from '../support/api-world.ts';
@@ -120,4 +121,51 @@ test('Of event streams that were sent at once on one connection only the first b
   expect(await metric(/^lehr_http_requests_total\{[^}]*route="\/v1\/jobs\/:id\/events"[^}]*\} (\d+)$/m)).toBe(
     1,
   );
+});
+
+/** The status of a request on a connection of its own from this address; undefined when the connection is closed instead. */
+function statusFrom(
+  port: number,
+  localAddress: string,
+  agent: Agent,
+  key = API_KEY,
+): Promise<number | undefined> {
+  return new Promise((resolve) => {
+    const headers = { authorization: `Bearer ${key}` };
+    const sent = request(
+      { port, host: '127.0.0.1', path: '/v1/jobs', localAddress, agent, headers },
+      (answer) => {
+        answer.resume().once('end', () => resolve(answer.statusCode));
+      },
+    );
+    sent.once('error', () => resolve(undefined)).end();
+  });
+}
+
+test('A tenant that holds all connections loses idle ones to another tenant, and not more than half of them', async () => {
+  const { url, port } = await started({ LEHR_MAX_CONNECTIONS: `${MAX_CONNECTIONS}` });
+  const headers = {
+    authorization: `Bearer ${API_KEY}`,
+    'content-type': 'application/json',
+    connection: 'close',
+  };
+  const created = await fetch(`${url}/v1/keys`, {
+    method: 'POST',
+    headers,
+    body: '{"tenant":"polite","scopes":["read"]}',
+  });
+  const { key } = (await created.json()) as { key: string };
+  const agents = [new Agent({ keepAlive: true }), new Agent({ keepAlive: true })];
+  onTestFinished(() => {
+    for (const agent of agents) agent.destroy();
+  });
+  const [greedy, polite] = agents;
+  const many = (count: number, ask: () => Promise<number | undefined>) =>
+    Promise.all(Array.from({ length: count }, ask));
+  // Twice, because the key is known to belong to the tenant only after it was accepted once.
+  for (let i = 0; i < 2; i++) await many(MAX_CONNECTIONS, () => statusFrom(port, '127.0.0.1', greedy));
+  const answers = await many(MAX_CONNECTIONS, () => statusFrom(port, '127.0.0.2', polite, key));
+  expect(answers.filter((status) => status === 200).length).toBeGreaterThanOrEqual(MAX_CONNECTIONS / 2);
+  const again = await many(MAX_CONNECTIONS / 4, () => statusFrom(port, '127.0.0.1', greedy));
+  expect(again).toContain(200);
 });

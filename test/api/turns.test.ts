@@ -20,7 +20,9 @@ const MAX_ACTIVE = 16;
 async function served(world: ApiWorld): Promise<string> {
   const listener = await listen('127.0.0.1', 0);
   onTestFinished(() => listener.close(0));
-  listener.serve(inTurns(world.app.fetch, world.parts), () => world.parts.activeRequests.connected());
+  listener.serve(inTurns(world.app.fetch, world.parts), {
+    onConnection: () => world.parts.activeRequests.connected(),
+  });
   return `http://127.0.0.1:${listener.port}`;
 }
 

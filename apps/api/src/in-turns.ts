@@ -1,9 +1,9 @@
 /** Makes the requests of a listener wait for their turn, ahead of the app and all of its work. */
 import type { ActiveRequests } from './limits/active-requests.ts';
 import type { CallerLines } from './limits/caller-lines.ts';
-import type { Fetch } from './listen.ts';
+import type { Fetch, OwnerOf } from './listen.ts';
 import type { ConnectionBindings } from './middleware/api-env.ts';
-import { callerAddress } from './middleware/caller-address.ts';
+import { callerAddress, isTrustedProxy, plainAddress } from './middleware/caller-address.ts';
 
 type App = (request: Request, bindings: ConnectionBindings) => Response | Promise<Response>;
 
@@ -30,5 +30,18 @@ export function inTurns(app: App, { activeRequests, callerLines, trustedProxies 
       // The answer is sent at the pace of the caller, which is no work.
       activeRequest.end();
     }
+  };
+}
+
+/** By the line in which its requests wait. A trusted proxy has connections of many callers, so they are of none. */
+export function connectionOwner({ callerLines, trustedProxies }: TurnParts): OwnerOf {
+  const addressOf = callerAddress(trustedProxies);
+  const isProxy = isTrustedProxy(trustedProxies);
+  return (socket, incoming) => {
+    const { remoteAddress } = socket;
+    if (remoteAddress === undefined || isProxy(remoteAddress)) return undefined;
+    return incoming
+      ? callerLines.of(incoming, addressOf(incoming))
+      : callerLines.of({ headers: {} }, plainAddress(remoteAddress));
   };
 }

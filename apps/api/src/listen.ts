@@ -1,8 +1,9 @@
 /** The HTTP server. It binds its port first, so that a port in use is found before anything else is opened. */
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { LehrError, PROBLEM_MEDIA_TYPE, toProblem } from '@lehr/shared';
+import { ConnectionShares } from './connection-shares.ts';
 import { oneAtATime } from './pipeline.ts';
 import { StartError } from './start-error.ts';
 import { finishBody } from './unread-body.ts';
@@ -21,7 +22,7 @@ const REPORT_DROPS_EVERY_MS = 60_000;
 export interface ListenOptions {
   /** The variable that sets the port, for the error when it is in use. */
   readonly variable?: string;
-  /** Further connections are closed at once. Absent: no limit. */
+  /** When there are so many, connection-shares.ts says which one is closed. Absent: no limit. */
   readonly maxConnections?: number;
   /** From the first byte of a request to the end of its body; more than the slowest upload takes. */
   readonly requestTimeoutMs?: number;
@@ -29,10 +30,19 @@ export interface ListenOptions {
   readonly onDrop?: () => void;
 }
 
+/** Whose a connection is (ConnectionShares), by its last request, or by its address while there was none. */
+export type OwnerOf = (socket: Socket, incoming?: IncomingMessage) => string | undefined;
+
+export interface ServeOptions {
+  /** Called for each new connection. */
+  readonly onConnection?: () => void;
+  readonly ownerOf?: OwnerOf;
+}
+
 export interface Listener {
   readonly port: number;
-  /** Sends requests to `fetch` from now on; before, they are answered with 503. `onConnection` is called for each new connection. */
-  serve(fetch: Fetch, onConnection?: () => void): void;
+  /** Sends requests to `fetch` from now on; before, they are answered with 503. */
+  serve(fetch: Fetch, options?: ServeOptions): void;
   /** Takes no new connections, gives requests under way `graceMs` to finish, then cuts their connections. */
   close(graceMs: number): Promise<void>;
 }
@@ -60,17 +70,38 @@ export async function listen(
     connectionsCheckingInterval: CHECK_TIMEOUTS_EVERY_MS,
   };
   const server = createServer(timeouts, oneAtATime(listener));
-  if (maxConnections !== undefined) server.maxConnections = maxConnections;
-  if (onDrop) server.on('drop', atMostEvery(REPORT_DROPS_EVERY_MS, onDrop));
+  let ownerOf: OwnerOf = () => undefined;
+  if (maxConnections !== undefined) {
+    const report = atMostEvery(REPORT_DROPS_EVERY_MS, onDrop ?? (() => {}));
+    limitConnections(server, maxConnections, (...of) => ownerOf(...of), report);
+  }
   await bound(server, host, port, variable);
   return {
     port: (server.address() as AddressInfo).port,
-    serve: (next, onConnection) => {
+    serve: (next, options = {}) => {
       fetch = next;
-      if (onConnection) server.on('connection', onConnection);
+      ownerOf = options.ownerOf ?? ownerOf;
+      if (options.onConnection) server.on('connection', options.onConnection);
     },
     close: (graceMs) => closed(server, graceMs),
   };
+}
+
+function limitConnections(server: Server, max: number, ownerOf: OwnerOf, onDrop: () => void): void {
+  const shares = new ConnectionShares<Socket>(max);
+  server.on('connection', (socket) => {
+    if (shares.open(socket, ownerOf(socket))) {
+      socket.once('close', () => shares.close(socket));
+    } else {
+      socket.destroy();
+      onDrop();
+    }
+  });
+  server.on('request', (incoming, outgoing) => {
+    const { socket } = incoming;
+    shares.begin(socket, ownerOf(socket, incoming));
+    outgoing.once('close', () => shares.end(socket));
+  });
 }
 
 async function bound(server: Server, host: string, port: number, variable: string): Promise<void> {

@@ -3,7 +3,7 @@ import type { Log } from '@lehr/shared';
 import { UPLOAD_PACE } from './bodies/upload-pace.ts';
 import { connectionLimit } from './connection-limit.ts';
 import type { ApiConfig } from './env.ts';
-import { type Fetch, type Listener, listen } from './listen.ts';
+import { type Fetch, type Listener, listen, type ServeOptions } from './listen.ts';
 
 /** Probes, scrapers and a few operators. */
 const MAX_OPERATIONS_CONNECTIONS = 100;
@@ -14,12 +14,8 @@ const BYTES_PER_MB = 1_000_000;
 export interface Listeners {
   readonly port: number;
   readonly operationsPort: number | undefined;
-  /** `app` and `onConnection` are for the public listener. */
-  serve(apps: {
-    readonly app: Fetch;
-    readonly onConnection: () => void;
-    readonly operations: Fetch | undefined;
-  }): void;
+  /** `app` and the options are for the public listener. */
+  serve(apps: { readonly app: Fetch; readonly operations: Fetch | undefined } & ServeOptions): void;
   close(graceMs: number): Promise<void>;
 }
 
@@ -48,7 +44,7 @@ export async function openListeners(config: ApiConfig, log: Log): Promise<Listen
     port: main.port,
     operationsPort: operations?.port,
     serve: (apps) => {
-      main.serve(apps.app, apps.onConnection);
+      main.serve(apps.app, apps);
       if (apps.operations) operations?.serve(apps.operations);
     },
     close: async (graceMs) => {

@@ -8,7 +8,7 @@ import { checkSecrets } from './check-secrets.ts';
 import { type ApiConfig, isLoopback } from './env.ts';
 import { sweepOutputs } from './files/sweep-outputs.ts';
 import { endRevokedStreams } from './follow/end-revoked.ts';
-import { inTurns } from './in-turns.ts';
+import { connectionOwner, inTurns } from './in-turns.ts';
 import { countExpired } from './jobs/count-expired.ts';
 import { deleteLeftovers } from './jobs/leftovers.ts';
 import { keepRecordsBounded } from './limits/bound-records.ts';
@@ -61,6 +61,7 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
     listeners.serve({
       app: inTurns(create(parts, hasOperationsApp).fetch, parts),
       onConnection: () => parts.activeRequests.connected(),
+      ownerOf: connectionOwner(parts),
       operations: hasOperationsApp ? createOperationsApp(parts).fetch : undefined,
     });
     janitor.start();

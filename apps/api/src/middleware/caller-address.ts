@@ -20,8 +20,17 @@ export function callerAddress(
     const connection = incoming.socket.remoteAddress;
     if (connection === undefined) return undefined;
     const reported = proxyAddress(incoming, isTrusted);
-    return (isIP(reported) > 0 ? reported : connection).replace(MAPPED, '');
+    return plainAddress(isIP(reported) > 0 ? reported : connection);
   };
+}
+
+/** An IPv4 address in its usual form. */
+export const plainAddress = (address: string): string => address.replace(MAPPED, '');
+
+/** Whether a connection from this address is one of the trusted proxies. */
+export function isTrustedProxy(trustedProxies: readonly string[]): (address: string) => boolean {
+  const isTrusted = proxyAddress.compile([...trustedProxies]);
+  return (address) => isTrusted(address, 0);
 }
 
 /** Sets `address`. */
