@@ -1,20 +1,15 @@
--- Measures what the records of a tenant take in memory: the size of some jobs, drawn at random, stands for all of them.
+-- Measures what the records of some tenants take in memory: the size of some jobs, drawn at random, stands for all of a tenant.
 --
--- KEYS[1]  <prefix>:jobs:<tenant>   ids of the tenant's jobs, without nodes of workflows
--- KEYS[2]  <prefix>:tenants
--- ARGV[1]  <prefix>, ARGV[2] tenant, ARGV[3] how many jobs are drawn
+-- KEYS[1]    <prefix>:tenants
+-- KEYS[i+1]  <prefix>:jobs:<tenant>   ids of the jobs of tenant i, without nodes of workflows
+-- ARGV[1]    <prefix>, ARGV[2] how many jobs of each tenant are drawn, ARGV[i+2] tenant i
 --
--- Returns the bytes, estimated unless all jobs were drawn.
+-- Returns for each tenant {its jobs, their bytes, estimated unless all jobs were drawn}; 0 bytes when none is drawn.
 
 -- An entry of the list of jobs.
 local ENTRY_BYTES = 100
 
-local prefix = ARGV[1]
-local jobs = redis.call('ZCARD', KEYS[1])
-if jobs == 0 then
-  redis.call('SREM', KEYS[2], ARGV[2])
-  return 0
-end
+local prefix, draws = ARGV[1], tonumber(ARGV[2])
 
 local function size(key) return redis.call('MEMORY', 'USAGE', key, 'SAMPLES', 0) or 0 end
 
@@ -29,11 +24,20 @@ local function job_bytes(id, hook_events)
   return bytes
 end
 
-local drawn = redis.call('ZRANDMEMBER', KEYS[1], ARGV[3])
-local bytes = 0
-for _, id in ipairs(drawn) do
-  local known = redis.call('HMGET', prefix .. ':record:' .. id, 'hook_events', 'graph')
-  bytes = bytes + job_bytes(id, known[1])
-  for node in string.gmatch(known[2] or '', '"job":"([^"]+)"') do bytes = bytes + job_bytes(node) end
+local function measure(jobs_key, tenant)
+  local jobs = redis.call('ZCARD', jobs_key)
+  if jobs == 0 then redis.call('SREM', KEYS[1], tenant) end
+  if jobs == 0 or draws == 0 then return { jobs, 0 } end
+  local drawn = redis.call('ZRANDMEMBER', jobs_key, draws)
+  local bytes = 0
+  for _, id in ipairs(drawn) do
+    local known = redis.call('HMGET', prefix .. ':record:' .. id, 'hook_events', 'graph')
+    bytes = bytes + job_bytes(id, known[1])
+    for node in string.gmatch(known[2] or '', '"job":"([^"]+)"') do bytes = bytes + job_bytes(node) end
+  end
+  return { jobs, math.ceil(jobs * (ENTRY_BYTES + bytes / #drawn)) }
 end
-return math.ceil(jobs * (ENTRY_BYTES + bytes / #drawn))
+
+local measured = {}
+for i = 3, #ARGV do measured[i - 2] = measure(KEYS[i - 1], ARGV[i]) end
+return measured
