@@ -1,0 +1,22 @@
+/** Diffusion at full size: pipelines with random weights, exported by Optimum, in Lehr and in the programs that they came from. */
+import type { Section } from '../section.ts';
+import { opening } from './opening.ts';
+import { parity } from './parity.ts';
+
+export const section: Section = {
+  title: 'Diffusion at full size',
+  about: `The pipeline of Stable Diffusion 1.5 as its published configuration describes it (860 million parameters in the UNet), with seeded
+random weights, because no weights can be downloaded here. Optimum exports it in float32 from a local folder. Equal pictures show that the
+graphs, samplers, guidance and seeds are equal; they show nothing about the pictures' quality.`,
+  environments: [
+    {
+      name: 'diffusion',
+      requirements: 'test/real/diffusion/requirements.txt',
+      size: '3 GB, 7 GB on the disk, and 8 GB for the models',
+    },
+  ],
+  comparisons: [
+    { name: 'opening', title: 'Opening Stable Diffusion 1.5', run: opening },
+    { name: 'parity', title: 'The same pictures from the same weights', run: parity },
+  ],
+};
