@@ -1,6 +1,7 @@
 /**
  * UNets of one pipeline as torch's TorchScript exporter writes them: with whole timesteps, with a timestep of size [1] and other names,
- * and in float16. Each draws the pictures of the same UNet in torch.
+ * and in float16; and as ONNX Runtime's converter makes float16 of an export, with its weights in a file beside it. Each draws
+ * the pictures of the same UNet in torch.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -27,6 +28,7 @@ test.each([
   ['sd15-torchscript-14', 1e-3],
   ['sd15-torchscript-17', 1e-3],
   ['sd15-fp16', HALF],
+  ['sd15-fp16-converted', HALF],
 ])(
   '%s has a timestep for each row and draws the pictures of torch',
   async (name, tolerance) => {

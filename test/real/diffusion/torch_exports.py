@@ -1,9 +1,10 @@
-"""UNets of the fixture sd15 as torch's TorchScript exporter writes them.
+"""UNets of the fixture sd15 as torch's TorchScript exporter and ONNX Runtime's float16 converter write them.
 
 Each fixture holds only a UNet, which takes the place of the one that Optimum exported, and must draw the same pictures.
 """
 
 import copy
+import gzip
 import json
 import shutil
 from pathlib import Path
@@ -35,6 +36,15 @@ def torchscript(unet, path: Path, timestep, opset: int, names) -> None:
                       input_names=names, output_names=["out_sample"], dynamic_axes=axes)
 
 
+def converted(source: Path, path: Path) -> None:
+    """The converter's usual form: float32 inputs and outputs, float16 inside; weights in a file beside the graph."""
+    import onnx
+    from onnxruntime.transformers.float16 import convert_float_to_float16
+
+    model = convert_float_to_float16(onnx.load_from_string(gzip.decompress(source.read_bytes())), keep_io_types=True)
+    onnx.save_model(model, str(path), save_as_external_data=True, location="model.onnx_data", size_threshold=256)
+
+
 def make(pipeline, out: Path, compress) -> None:
     unet = pipeline.unet
     exports = {
@@ -43,6 +53,7 @@ def make(pipeline, out: Path, compress) -> None:
         "sd15-torchscript-17": lambda path: torchscript(unet, path, torch.tensor([7.0]), 17, ["x", "t", "context"]),
         # As Optimum exports with --fp16, which it does on a GPU alone.
         "sd15-fp16": lambda path: torchscript(copy.deepcopy(unet).half(), path, torch.tensor(7.0), 17, NAMES),
+        "sd15-fp16-converted": lambda path: converted(out / "sd15/unet/model.onnx.gz", path),
     }
     for name, export in exports.items():
         folder = out / name
