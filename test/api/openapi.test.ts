@@ -49,7 +49,9 @@ describe('OpenAPI document', () => {
     expect(document).toMatchObject({ openapi: '3.1.0', servers: [{ url: PUBLIC_URL }] });
     const documented = operationsOf(document).map(({ path, method }) => `${method.toUpperCase()} ${path}`);
     const served = world.app.routes
-      .filter(({ method, path }) => method !== 'ALL' && !/^\/(?:docs|admin|openapi|metrics)/.test(path))
+      .filter(
+        ({ method, path }) => method !== 'ALL' && !/^\/(?:$|docs|admin|openapi|metrics|studio)/.test(path),
+      )
       .map(
         ({ method, path }) =>
           `${method} ${path.replace(/:(\w+)(?:\{[^}]+\})?/g, '{$1}').replace('/*', '/{key}')}`,

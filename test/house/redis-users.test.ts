@@ -67,7 +67,18 @@ const API_ONLY = [
   ...['abandoned', 'apiKey', 'apiKeys', 'attempts', 'audit', 'boundingRecords', 'deferred', 'deferredOf'],
   ...['delivery', 'file'],
   ...['hookGone', 'hookPause'],
-  ...['hookSecrets', 'keyPeppers', 'leftovers', 'probe', 'secretKeys', 'storage', 'stored', 'storedBytes'],
+  ...[
+    'hookSecrets',
+    'keyPeppers',
+    'leftovers',
+    'probe',
+    'secretKeys',
+    'sessions',
+    'signIn',
+    'storage',
+    'stored',
+    'storedBytes',
+  ],
   ...['sweep', 'tenants', 'unanswered', 'undelivered'],
 ];
 

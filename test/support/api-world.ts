@@ -25,6 +25,7 @@ import { Presenter } from '../../apps/api/src/jobs/present.ts';
 import { ActiveRequests } from '../../apps/api/src/limits/active-requests.ts';
 import { CallerLines } from '../../apps/api/src/limits/caller-lines.ts';
 import { StorageQuota } from '../../apps/api/src/limits/storage-quota.ts';
+import { SessionStore } from '../../apps/api/src/session/session-store.ts';
 import { openWebhooks } from '../../apps/api/src/webhooks/parts.ts';
 import { createEgress } from '../../packages/shared/src/egress/index.ts';
 import {
@@ -108,6 +109,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     onAppended: (action) => metrics.auditEntries.inc({ action }),
   });
   const keyStore = new KeyStore(redis, keys, audit, KEY_PEPPER);
+  const authenticator = anyOf(configuredKey(API_KEY), new StoredKeys(keyStore, clock, silentLog));
   const records = new RecordStore(redis, keys, { retentionMs: 3_600_000 });
   const eventLinks = new EventLinks({ secret: LINK_SECRET, publicUrl: PUBLIC_URL, ttlS: 900, clock });
   const presenter = new Presenter({
@@ -169,8 +171,18 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     holdMs: 120_000,
     outputTtlMs: 60_000,
     linkTtlS: 900,
-    authenticator: anyOf(configuredKey(API_KEY), new StoredKeys(keyStore, clock, silentLog)),
+    authenticator,
+    sessions: new SessionStore({
+      redis,
+      keys,
+      audit,
+      authenticator,
+      clock,
+      lifetimeMs: 3_600_000,
+      rootProof: 'test',
+    }),
     publicUrl: PUBLIC_URL,
+    storeOrigins: [],
     trustedProxies: [],
     securityContacts: [],
     metrics,

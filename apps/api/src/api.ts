@@ -23,6 +23,7 @@ import type { ActiveRequests } from './limits/active-requests.ts';
 import type { CallerLines } from './limits/caller-lines.ts';
 import type { StorageQuota } from './limits/storage-quota.ts';
 import type { ApiEnv } from './middleware/api-env.ts';
+import type { SessionStore } from './session/session-store.ts';
 import type { WebhookParts } from './webhooks/parts.ts';
 
 export type Api = OpenAPIHono<ApiEnv>;
@@ -57,9 +58,12 @@ export interface ApiParts extends AdmissionParts {
   readonly callerLines: CallerLines;
   readonly authenticator: Authenticator;
   readonly keyStore: KeyStore;
+  readonly sessions: SessionStore;
   readonly audit: AuditLog;
   readonly webhooks: WebhookParts;
   readonly publicUrl: string;
+  /** Where links to outputs may lead besides `publicUrl`. */
+  readonly storeOrigins: readonly string[];
   /** Addresses and ranges of proxies whose X-Forwarded-For is believed. */
   readonly trustedProxies: readonly string[];
   /** Of security.txt. */

@@ -30,6 +30,7 @@ import { modelRoute } from './routes/models.ts';
 import { objectsRoute } from './routes/objects.ts';
 import { queuesRoute } from './routes/queues.ts';
 import { securityTxtRoute } from './routes/security-txt.ts';
+import { studioSessionRoutes } from './routes/studio-session.ts';
 import { webhookRoutes } from './routes/webhooks.ts';
 
 const mayCarryAudio = (path: string): boolean => path === '/v1/jobs' || path.endsWith('/predictions');
@@ -39,7 +40,7 @@ const readsItsBody = (path: string): boolean => path === '/v1/files' || path.sta
 /** `hasOperationsApp`: metrics, readiness and the board have their own listener and are not served here. */
 export function createApp(parts: ApiParts, hasOperationsApp = false): Api {
   const app = createBase(parts);
-  app.use('/v1/*', authenticate(parts.authenticator, parts.callerLines));
+  app.use('/v1/*', authenticate(parts));
   app.use('/v1/*', readBody({ ...parts, mayBeLarge: mayCarryAudio, isSkipped: readsItsBody }));
 
   createJobRoute(app, parts);
@@ -61,6 +62,7 @@ export function createApp(parts: ApiParts, hasOperationsApp = false): Api {
   if (!hasOperationsApp) operationsRoutes(app, parts);
   docsRoutes(app, parts);
   securityTxtRoute(app, parts);
+  studioSessionRoutes(app, parts);
   if (!hasOperationsApp) mountBoard(app, parts);
   return app;
 }

@@ -22,6 +22,7 @@ import { LargeBodies } from './bodies/large-bodies.ts';
 import { UnansweredRequests } from './calls/unanswered-requests.ts';
 import type { ApiConfig } from './env.ts';
 import { Files } from './files/files.ts';
+import { fingerprint } from './fingerprints.ts';
 import { FleetView } from './fleet/fleet-view.ts';
 import { Channels } from './follow/channels.ts';
 import { EventFeeds } from './follow/event-feed.ts';
@@ -32,6 +33,7 @@ import { Presenter } from './jobs/present.ts';
 import { ActiveRequests } from './limits/active-requests.ts';
 import { CallerLines } from './limits/caller-lines.ts';
 import { StorageQuota } from './limits/storage-quota.ts';
+import { SessionStore } from './session/session-store.ts';
 import { webhookOptions } from './start-webhooks.ts';
 import { openWebhooks } from './webhooks/parts.ts';
 
@@ -85,6 +87,7 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
     webhooks: openWebhooks(redis, await webhookOptions(config, keys, audit)),
     holdMs: config.LEHR_HOLD_S * 1000,
     publicUrl,
+    storeOrigins: storeOrigins(config),
     trustedProxies: config.LEHR_TRUSTED_PROXIES,
     securityContacts: config.LEHR_SECURITY_CONTACT,
     metrics,
@@ -140,12 +143,22 @@ function openViews(options: OpenOptions, stores: Stores, secret: string) {
   };
 }
 
-/** The root key and the keys that administrators create. */
+/** The root key, the keys that administrators create, and the sessions of the studio. */
 async function openAuth({ config, redis, log }: OpenOptions, { keys }: Stores, audit: AuditLog) {
   const pepper = config.LEHR_KEY_PEPPER ?? (await homeSecret(config.LEHR_HOME, 'key-pepper')).value;
   const keyStore = new KeyStore(redis, keys, audit, pepper, config.LEHR_KEY_PEPPER_OTHER);
   const rootKey = config.LEHR_API_KEY ?? (await localKey(config.LEHR_HOME, log));
-  return { keyStore, authenticator: anyOf(configuredKey(rootKey), new StoredKeys(keyStore, clock, log)) };
+  const authenticator = anyOf(configuredKey(rootKey), new StoredKeys(keyStore, clock, log));
+  const sessions = new SessionStore({
+    redis,
+    keys,
+    audit,
+    authenticator,
+    clock,
+    lifetimeMs: Math.round(config.LEHR_SESSION_H * HOUR_MS),
+    rootProof: fingerprint(rootKey, 'session'),
+  });
+  return { keyStore, authenticator, sessions };
 }
 
 async function localKey(home: string, log: Log): Promise<string> {
@@ -166,4 +179,13 @@ async function openStore(config: ApiConfig, publicUrl: string, linkSecret: strin
     });
   }
   return openObjectStore({ kind: 'folder', root: objectsFolder(config.LEHR_HOME), publicUrl, linkSecret });
+}
+
+/** For the pages that show outputs. The bucket is in the host or in the path of a link, depending on the server. */
+function storeOrigins(config: ApiConfig): readonly string[] {
+  if (config.LEHR_STORE !== 's3') return [];
+  const { LEHR_S3_BUCKET: bucket, LEHR_S3_REGION: region } = config;
+  const endpoint = config.LEHR_S3_PUBLIC_ENDPOINT ?? config.LEHR_S3_ENDPOINT;
+  const { protocol, host, origin } = new URL(endpoint ?? `https://s3.${region}.amazonaws.com`);
+  return [origin, `${protocol}//${bucket}.${host}`];
 }

@@ -1464,16 +1464,16 @@ export interface components {
         };
         readonly AuditEntry: {
             /** @enum {string} */
-            readonly action: "key.created" | "key.changed" | "key.revoked" | "webhook-secret.created" | "webhook-secret.shown" | "webhook-secret.rotated" | "admin.refused";
+            readonly action: "key.created" | "key.changed" | "key.revoked" | "webhook-secret.created" | "webhook-secret.shown" | "webhook-secret.rotated" | "admin.refused" | "session.created" | "session.ended" | "session.refused";
             /** @description The id of the key that made the request; `root` is the configured key. Null: a request without a known key, or Lehr itself. */
             readonly actor: string | null;
             /** @description The tenant that the action is about; null when it is about none. */
             readonly tenant: string | null;
-            /** @description The id of the key that was created, changed or revoked. */
+            /** @description The id of the key that was created, changed or revoked, or that a session is of. */
             readonly target: string | null;
             /** @description The IP address that the request came from, as the API saw it. */
             readonly address: string | null;
-            /** @description Fields with their new values; of `admin.refused`, the count of refused requests. */
+            /** @description Fields with their new values; of `admin.refused` and `session.refused`, the count of refused requests. */
             readonly changes: {
                 readonly [key: string]: unknown;
             };
@@ -3114,7 +3114,7 @@ export interface operations {
             readonly query?: {
                 /** @description Entries about this tenant. */
                 readonly tenant?: string;
-                readonly action?: "key.created" | "key.changed" | "key.revoked" | "webhook-secret.created" | "webhook-secret.shown" | "webhook-secret.rotated" | "admin.refused";
+                readonly action?: "key.created" | "key.changed" | "key.revoked" | "webhook-secret.created" | "webhook-secret.shown" | "webhook-secret.rotated" | "admin.refused" | "session.created" | "session.ended" | "session.refused";
                 readonly limit?: number;
                 /** @description `next_cursor` of the previous page. */
                 readonly cursor?: string;

@@ -67,14 +67,14 @@ return 1`;
 
 /**
  * Deletes a key. The deletion goes first: a full Redis allows it, and with it the rest of the script, so that a leaked key can
- * always be revoked. KEYS[1] the key, [2] ids of all keys, [3] its budget, [4] the audit log; ARGV[1] the id, [2] retention of the
+ * always be revoked. KEYS[1] the key, [2] ids of all keys, [3] its budget, [4] the audit log, [5] its sessions; ARGV[1] the id, [2] retention of the
  * log, [3] facts for it, without the tenant.
  */
 const REVOKE_LUA = `${APPEND_AUDIT_LUA}
 local tenant = redis.call('HGET', KEYS[1], 'tenant')
 local removed = redis.call('DEL', KEYS[1])
 redis.call('ZREM', KEYS[2], ARGV[1])
-redis.call('DEL', KEYS[3])
+redis.call('DEL', KEYS[3], KEYS[5])
 if removed == 0 then return 0 end
 local facts = cjson.decode(ARGV[3])
 facts.tenant = tenant or cjson.null
@@ -185,7 +185,13 @@ export class KeyStore {
   async revoke(id: string, actor: Actor): Promise<boolean> {
     if (!isKeyId(id)) return false;
     const removed = await this.#revoke.run(
-      [this.#keys.apiKey(id), this.#keys.apiKeys, this.#keys.budget(id), this.#audit.key],
+      [
+        this.#keys.apiKey(id),
+        this.#keys.apiKeys,
+        this.#keys.budget(id),
+        this.#audit.key,
+        this.#keys.sessions(id),
+      ],
       [id, this.#audit.retentionMs, factsOf('key.revoked', actor, id, null, {})],
     );
     if (removed === 0) return false;

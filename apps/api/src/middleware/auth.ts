@@ -1,25 +1,46 @@
 import { LehrError, type Scope } from '@lehr/shared';
-import type { MiddlewareHandler } from 'hono';
-import type { Authenticator } from '../auth/authenticator.ts';
+import type { Context, MiddlewareHandler } from 'hono';
+import type { Authenticator, Caller } from '../auth/authenticator.ts';
 import { bearerKey } from '../auth/bearer-key.ts';
 import type { CallerLines } from '../limits/caller-lines.ts';
+import type { SessionStore } from '../session/session-store.ts';
 import type { ApiEnv } from './api-env.ts';
+import { findSession, refuseForeignPage } from './session.ts';
+import { sessionCookie } from './session-cookie.ts';
 
-/** Requires a valid bearer key and sets the caller. Runs before the body is read. */
-export function authenticate(authenticator: Authenticator, lines: CallerLines): MiddlewareHandler<ApiEnv> {
+export interface AuthParts {
+  readonly authenticator: Authenticator;
+  readonly callerLines: CallerLines;
+  readonly sessions: SessionStore;
+  readonly publicUrl: string;
+}
+
+/** The native routes that the studio uses. A session opens no others: it makes no keys and calls no other API. */
+const OF_STUDIO = /^\/v1\/(?:jobs|models|files|queues)(?:\/|$)/;
+
+/** Requires a valid bearer key, or for the routes of the studio a session, and sets the caller. Runs before the body is read. */
+export function authenticate(parts: AuthParts): MiddlewareHandler<ApiEnv> {
+  const { authenticator, callerLines } = parts;
+  const cookie = sessionCookie(parts.publicUrl);
+  const callerOfSession = async (c: Context<ApiEnv>): Promise<Caller | undefined> => {
+    if (!OF_STUDIO.test(c.req.path)) return undefined;
+    const session = await findSession(c, parts.sessions, cookie);
+    if (session) refuseForeignPage(c, session);
+    return session?.caller;
+  };
   return async function authenticate(c, next) {
     const authorization = c.req.header('authorization') ?? '';
     const key = bearerKey(authorization);
-    const caller = key === undefined ? undefined : await authenticator.authenticate(key);
+    const caller = key === undefined ? await callerOfSession(c) : await authenticator.authenticate(key);
     if (!caller) {
-      lines.forget(authorization);
+      callerLines.forget(authorization);
       c.header('www-authenticate', 'Bearer realm="lehr"');
       throw new LehrError(
         'unauthenticated',
         key === undefined ? 'Send your key as "Authorization: Bearer <key>".' : 'This key is not known.',
       );
     }
-    lines.remember(authorization, caller.tenant);
+    callerLines.remember(authorization, caller.tenant);
     c.set('caller', caller);
     await next();
   };

@@ -214,6 +214,10 @@ export const ENV = {
     .max(3650, 'must be at most 3650')
     .default(365)
     .meta({ description: 'Days that an entry of the audit log is kept.' }),
+  LEHR_SESSION_H: positive
+    .max(8760, 'must be at most 8760')
+    .default(72)
+    .meta({ description: 'Hours after which a browser must sign in to the studio again.' }),
   LEHR_OUTPUT_TTL_H: positive.default(168).meta({ description: 'Hours that a stored output is kept.' }),
   LEHR_LINK_TTL_S: whole
     .min(10, 'must be at least 10')

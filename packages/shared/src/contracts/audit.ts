@@ -9,6 +9,9 @@ export const AUDIT_ACTIONS = [
   'webhook-secret.shown',
   'webhook-secret.rotated',
   'admin.refused',
+  'session.created',
+  'session.ended',
+  'session.refused',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
@@ -24,16 +27,17 @@ export const AuditFactsSchema = z.object({
     description: 'The tenant that the action is about; null when it is about none.',
     example: 'acme',
   }),
-  target: z
-    .string()
-    .nullable()
-    .meta({ description: 'The id of the key that was created, changed or revoked.', example: '4fZk09Qa' }),
+  target: z.string().nullable().meta({
+    description: 'The id of the key that was created, changed or revoked, or that a session is of.',
+    example: '4fZk09Qa',
+  }),
   address: z.string().nullable().meta({
     description: 'The IP address that the request came from, as the API saw it.',
     example: '10.0.0.7',
   }),
   changes: z.record(z.string(), z.unknown()).meta({
-    description: 'Fields with their new values; of `admin.refused`, the count of refused requests.',
+    description:
+      'Fields with their new values; of `admin.refused` and `session.refused`, the count of refused requests.',
     example: { limits: { max_jobs: 500 } },
   }),
 });

@@ -70,6 +70,10 @@ export interface Keys {
   readonly keyPeppers: string;
   /** The audit log, a stream. */
   readonly audit: string;
+  /** The sessions of an API key, by the digests of their tokens. */
+  sessions(keyId: string): string;
+  /** A code that signs in once, by its digest. */
+  signIn(digest: string): string;
   /** What an API key has spent of its budget. */
   budget(id: string): string;
   /**
@@ -160,6 +164,8 @@ export function keysOf(namespace: string): Keys {
     apiKeys: `${prefix}:keys`,
     keyPeppers: `${prefix}:key-peppers`,
     audit: `${prefix}:audit`,
+    sessions: (keyId) => `${prefix}:sessions:${keyId}`,
+    signIn: (digest) => `${prefix}:sign-in:${digest}`,
     budget: (id) => `${prefix}:budget:${id}`,
     outbox: `${prefix}:outbox`,
     delivery: (job, event) => `${prefix}:delivery:${job}:${event}`,

@@ -77,13 +77,9 @@ const route = createRoute({
 const NAMES = atTheTop({ '/input/steps': '/inference_steps', '/input/guidance': '/guidance_scale' });
 
 export function classicRoutes(app: Api, parts: ApiParts): void {
-  const { authenticator, metrics, quotas, holdMs, store, presenter } = parts;
+  const { metrics, quotas, holdMs, store, presenter } = parts;
   const never = (): boolean => false;
-  app.use(
-    PATH,
-    authenticate(authenticator, parts.callerLines),
-    readBody({ ...parts, mayBeLarge: never, isSkipped: never }),
-  );
+  app.use(PATH, authenticate(parts), readBody({ ...parts, mayBeLarge: never, isSkipped: never }));
   app.on('POST', PATH, countRefusals(metrics), requires('submit'), guardQuota(quotas));
   app.openapi(route, async (c) => {
     const body = c.req.valid('json');

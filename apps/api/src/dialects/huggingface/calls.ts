@@ -32,7 +32,7 @@ export function huggingFaceRoutes(app: Api, parts: ApiParts): void {
   for (const { path, under } of [...MODEL_PATHS, { path: FILL_MASK_PATH, under: FILL_MASK_PATH }]) {
     app.use(
       under,
-      authenticate(parts.authenticator, parts.callerLines),
+      authenticate(parts),
       readBody({ ...parts, mayBeLarge: () => path !== FILL_MASK_PATH, isSkipped: never }),
     );
     app.on('POST', path, countRefusals(parts.metrics), requires('submit'), guardQuota(parts.quotas));

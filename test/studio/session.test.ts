@@ -1,0 +1,182 @@
+/** Signing in to the studio: what the cookie opens, what it does not, and when it ends. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { AuditListSchema, systemClock } from '../../packages/shared/src/index.ts';
+import { API_KEY, type ApiWorld, apiWorld, problemOf } from '../support/api-world.ts';
+import { type KeyHolder, keyHolder } from '../support/key-holder.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+interface Browser {
+  readonly cookie: string;
+  readonly csrf: string;
+  ask(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+const PICTURE = { type: 'text-to-image', input: { prompt: 'a red circle' } };
+
+const send = async (
+  world: ApiWorld,
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<Response> =>
+  world.app.request(path, {
+    method,
+    headers: { ...(body !== undefined && JSON_TYPE), ...headers },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+
+async function signIn(world: ApiWorld, request: object): Promise<Browser> {
+  const response = await send(world, 'POST', '/studio/session', request);
+  expect(response.status).toBe(201);
+  const { session } = (await response.json()) as { session: { csrf: string } };
+  const [cookie] = (response.headers.get('set-cookie') ?? '').split(';');
+  return {
+    cookie,
+    csrf: session.csrf,
+    ask: (method, path, body, headers = { 'x-lehr-csrf': session.csrf }) =>
+      send(world, method, path, body, { cookie, ...headers }),
+  };
+}
+
+async function actionsOf(world: ApiWorld): Promise<string[]> {
+  const page = AuditListSchema.parse(await (await world.ask('GET', '/v1/audit')).json());
+  return page.data.map(({ action }) => action);
+}
+
+const holder = (world: ApiWorld, more = {}): Promise<KeyHolder> =>
+  keyHolder(world, 'acme', { scopes: ['submit', 'read', 'cancel'], ...more });
+
+test('A key signs in, and the cookie is one that scripts and other sites cannot use', async () => {
+  const world = await apiWorld(server.url);
+  const response = await send(world, 'POST', '/studio/session', { key: API_KEY });
+  const cookie = response.headers.get('set-cookie') ?? '';
+  expect(cookie).toMatch(/^__Host-lehr-session=root\.[\w-]{43};/);
+  for (const part of ['HttpOnly', 'SameSite=Strict', 'Secure', 'Path=/']) expect(cookie).toContain(part);
+  expect(await response.json()).toMatchObject({ session: { key: 'root', tenant: 'default' } });
+  expect(response.headers.get('cache-control')).toBe('no-store');
+  expect(await actionsOf(world)).toEqual(['session.created']);
+});
+
+test('A session makes, lists and cancels jobs of its key, and opens neither keys nor other dialects', async () => {
+  const world = await apiWorld(server.url);
+  const { key } = await holder(world);
+  const { ask } = await signIn(world, { key: key.key });
+  const made = await ask('POST', '/v1/jobs', PICTURE);
+  expect(made.status).toBe(202);
+  const { id } = (await made.json()) as { id: string };
+  expect((await ask('GET', `/v1/jobs/${id}`)).status).toBe(200);
+  expect((await ask('GET', '/v1/models')).status).toBe(200);
+  expect((await ask('POST', `/v1/jobs/${id}/cancel`)).status).toBe(200);
+  expect((await world.ask('GET', `/v1/jobs/${id}`)).status).toBe(404);
+  for (const path of ['/v1/keys', '/v1/audit', '/v1/predictions']) {
+    expect((await ask('GET', path)).status, path).toBe(401);
+  }
+});
+
+test('A session has no more rights than its key', async () => {
+  const world = await apiWorld(server.url);
+  const { key } = await holder(world, { scopes: ['read'] });
+  const { ask } = await signIn(world, { key: key.key });
+  expect((await ask('GET', '/v1/jobs')).status).toBe(200);
+  expect((await ask('POST', '/v1/jobs', PICTURE)).status).toBe(403);
+});
+
+test('A request that changes something is refused without the token of its session', async () => {
+  const world = await apiWorld(server.url);
+  const { key } = await holder(world);
+  const [one, other] = [await signIn(world, { key: key.key }), await signIn(world, { key: key.key })];
+  for (const csrf of ['', 'x', other.csrf, `${one.csrf}x`]) {
+    const refused = await one.ask('POST', '/v1/jobs', PICTURE, { 'x-lehr-csrf': csrf });
+    expect(refused.status).toBe(403);
+    expect((await problemOf(refused)).type).toBe('urn:lehr:problem:forbidden');
+    expect((await one.ask('DELETE', '/studio/session', undefined, { 'x-lehr-csrf': csrf })).status).toBe(403);
+  }
+  const { data } = (await (await one.ask('GET', '/v1/jobs')).json()) as { data: object[] };
+  expect(data).toEqual([]);
+});
+
+test.each([
+  ['sec-fetch-site', 'cross-site'],
+  ['sec-fetch-site', 'same-site'],
+  ['origin', 'https://evil.test'],
+])('A page of another origin cannot sign a browser in: %s %s', async (name, value) => {
+  const headers = { [name]: value };
+  const world = await apiWorld(server.url);
+  const response = await send(world, 'POST', '/studio/session', { key: API_KEY }, headers);
+  expect(response.status).toBe(403);
+  expect(response.headers.get('set-cookie')).toBeNull();
+});
+
+test('Signing out ends one session, and signing out everywhere ends all of the key', async () => {
+  const world = await apiWorld(server.url);
+  const { key } = await holder(world);
+  const browsers = await Promise.all([1, 2, 3].map(() => signIn(world, { key: key.key })));
+  const [first, second, third] = browsers;
+  const out = await first.ask('DELETE', '/studio/session');
+  expect(out.status).toBe(204);
+  expect(out.headers.get('set-cookie')).toContain('Max-Age=0');
+  const statuses = () => Promise.all(browsers.map(async ({ ask }) => (await ask('GET', '/v1/jobs')).status));
+  expect(await statuses()).toEqual([401, 200, 200]);
+  expect((await second.ask('DELETE', '/studio/sessions')).status).toBe(204);
+  expect(await statuses()).toEqual([401, 401, 401]);
+  expect(await (await third.ask('GET', '/studio/session')).json()).toEqual({ session: null });
+  expect((await actionsOf(world)).filter((action) => action === 'session.ended')).toHaveLength(2);
+});
+
+test('A session ends with its time, and with its key', async () => {
+  let later = 0;
+  const world = await apiWorld(server.url, { clock: { ...systemClock, now: () => Date.now() + later } });
+  const { key } = await holder(world);
+  const short = await signIn(world, { key: key.key });
+  later = 3_590_000;
+  expect((await short.ask('GET', '/v1/jobs')).status).toBe(200);
+  later = 3_600_000;
+  expect((await short.ask('GET', '/v1/jobs')).status).toBe(401);
+
+  const next = await signIn(world, { key: key.key });
+  await world.ask('DELETE', `/v1/keys/${key.id}`);
+  await expect.poll(async () => (await next.ask('GET', '/v1/jobs')).status).toBe(401);
+  expect(await world.parts.redis.exists(world.parts.keys.sessions(key.id))).toBe(0);
+});
+
+test('A link signs in once, and only a key makes one', async () => {
+  const world = await apiWorld(server.url);
+  expect((await send(world, 'POST', '/studio/links')).status).toBe(401);
+  const made = await world.ask('POST', '/studio/links');
+  const { url } = (await made.json()) as { url: string };
+  expect(url).toMatch(/^https:\/\/lehr\.test\/studio\/sign-in#[\w-]{43}$/);
+  const code = new URL(url).hash.slice(1);
+  const { ask } = await signIn(world, { code });
+  expect((await ask('GET', '/v1/jobs')).status).toBe(200);
+  expect((await ask('POST', '/studio/links')).status).toBe(401);
+  const again = await send(world, 'POST', '/studio/session', { code });
+  expect(again.status).toBe(401);
+  expect((await problemOf(again)).detail).toMatch(/has been used or has expired/);
+});
+
+test('After ten wrong keys the address is a 429, also with the right one, and the audit log has one entry', async () => {
+  const world = await apiWorld(server.url);
+  for (let i = 0; i < 10; i += 1) {
+    expect((await send(world, 'POST', '/studio/session', { key: `wrong-${i}` })).status).toBe(401);
+  }
+  const refused = await send(world, 'POST', '/studio/session', { key: API_KEY });
+  expect(refused.status).toBe(429);
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+  await expect.poll(() => actionsOf(world)).toEqual(['session.refused']);
+});
+
+test.each([{}, { key: 1 }, { key: 'a', code: 'b' }, { key: 'x'.repeat(600) }])(
+  'A body that is no sign-in is refused as such: %o',
+  async (body) => {
+    const world = await apiWorld(server.url);
+    expect((await send(world, 'POST', '/studio/session', body)).status).toBe(400);
+  },
+);
