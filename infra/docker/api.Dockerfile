@@ -7,6 +7,7 @@ FROM ${NODE_IMAGE} AS manifests
 WORKDIR /lehr
 COPY package.json package-lock.json .npmrc ./
 COPY apps/api/package.json apps/api/
+COPY apps/studio/package.json apps/studio/
 COPY apps/worker/package.json apps/worker/
 COPY packages/shared/package.json packages/shared/
 COPY packages/client/package.json packages/client/
@@ -20,6 +21,7 @@ COPY tsconfig.json turbo.json ./
 COPY infra/local/copy-lua.mjs infra/local/
 COPY packages packages
 COPY apps/api apps/api
+COPY apps/studio apps/studio
 RUN npm run build -- --filter=@lehr/api...
 
 FROM manifests AS modules
@@ -40,6 +42,8 @@ COPY --from=build /lehr/packages/shared/package.json packages/shared/
 COPY --from=build /lehr/packages/shared/dist packages/shared/dist
 COPY --from=build /lehr/apps/api/package.json apps/api/
 COPY --from=build /lehr/apps/api/dist apps/api/dist
+COPY --from=build /lehr/apps/studio/package.json apps/studio/
+COPY --from=build /lehr/apps/studio/dist apps/studio/dist
 # The API reads what models there are, not their weights.
 COPY packages/demo-models/models/models.yaml packages/demo-models/models/
 COPY infra/docker/healthy.mjs infra/docker/

@@ -17,13 +17,16 @@ export function curlLines({ url, key }) {
 }
 
 /** `key.file` is the path of the key; undefined when the key comes from LEHR_API_KEY. `prometheus` is its address, if it runs. */
-export function greeting({ url, workerUrl, operationsUrl, key, home, seconds, redis, prometheus }) {
+export function greeting(options) {
+  const { url, studioUrl, workerUrl, operationsUrl, key, home, seconds, redis, prometheus } = options;
   const inShell = key.file ? `$(cat ${key.file})` : '$LEHR_API_KEY';
   const keyPlace = key.file ? `in ${key.file}` : 'in LEHR_API_KEY';
   return [
     '',
     `Lehr is ready (${seconds.toFixed(1)} s).`,
     '',
+    `  studio   ${studioUrl}`,
+    '           (signs in once, within 15 minutes; later, sign in with the key)',
     `  API      ${url}`,
     `  docs     ${url}/docs`,
     `  admin    ${operationsUrl}/admin/queues  (user admin, the key is the password)`,

@@ -58,11 +58,13 @@ export async function launch(startedAt, { observe }) {
   const prometheus = observe ? await startPrometheus(home, { operationsUrl, workerUrl }) : undefined;
   await allReady([`${operationsUrl}/readyz`, `${workerUrl}/readyz`], { signal, onSlow });
   await checkOnce({ url, key: key.value, path: join(home, 'first-picture.png') });
+  const studioUrl = await signInLink({ url, key: key.value });
   const seconds = (performance.now() - startedAt) / 1000;
   const redisShown = redis ? `127.0.0.1:${redis.port} (${redis.program})` : 'LEHR_REDIS_URL';
   say(
     greeting({
       url,
+      studioUrl,
       workerUrl,
       operationsUrl,
       key,
@@ -118,6 +120,13 @@ async function keyOf({ apiKey, home }) {
   if (apiKey) return { value: apiKey, isNew: false };
   const { value, path, created } = await homeSecret(home, 'api-key');
   return { value, file: shown(path), isNew: created };
+}
+
+/** A link that opens the studio signed in, once. Without one, the address of the studio: the key signs in there. */
+async function signInLink({ url, key }) {
+  const request = { method: 'POST', headers: { authorization: `Bearer ${key}` }, signal };
+  const answer = await fetch(`${url}/studio/links`, request).catch(() => undefined);
+  return answer?.ok ? (await answer.json()).url : `${url}/`;
 }
 
 /** Draws a first picture, unless an earlier start has done so: then its file exists. */

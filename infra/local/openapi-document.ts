@@ -12,6 +12,7 @@ export async function openApiDocument(): Promise<object> {
     publicUrl: 'https://lehr.example',
     trustedProxies: [],
     securityContacts: [],
+    storeOrigins: [],
     registry: parseRegistry(await readFile(MODELS, 'utf8')),
     presenter: { url: (path: string) => path },
     webhooks: {},

@@ -115,8 +115,11 @@ test.each(DOCKERFILES)('%s installs every workspace that its program is built fr
     const { dependencies = {} } = JSON.parse(readText(`${workspace}/package.json`)) as {
       dependencies?: object;
     };
-    for (const name of Object.keys(dependencies))
-      if (name.startsWith('@lehr/')) visit(`packages/${name.slice(6)}`);
+    for (const name of Object.keys(dependencies)) {
+      if (!name.startsWith('@lehr/')) continue;
+      const folders = ['packages', 'apps'].map((folder) => `${folder}/${name.slice(6)}`);
+      visit(folders.find((folder) => existsSync(join(ROOT, folder))) ?? name);
+    }
   };
   visit(`apps/${app}`);
   const copied = copies.filter(({ from }) => from === 'build').flatMap(({ sources }) => sources);

@@ -80,6 +80,11 @@ const API_ARROWS: readonly Door[] = [
     refused: inApi('fleet', 'files', 'limits', 'auth'),
     allowed: inApi('calls', 'routes'),
   },
+  {
+    source: '../session/session-store.ts',
+    refused: inApi('jobs', 'fleet', 'limits', 'auth'),
+    allowed: inApi('middleware', 'routes'),
+  },
   { source: '../limits/quota.ts', refused: inApi('auth'), allowed: inApi('middleware', 'jobs') },
 ];
 
@@ -155,6 +160,7 @@ const DOORS: readonly Door[] = [
     refused: ['packages/client/src/follow.ts', 'apps/api/src/follow/ad.ts'],
     allowed: ['packages/client/src/server-sent-events.ts'],
   },
+  { source: 'preact', refused: ['apps/api/src/pr.ts'], allowed: ['apps/studio/src/make/pr.ts'] },
   { source: '@bull-board/api', refused: ['apps/api/src/k.ts'], allowed: ['apps/api/src/admin/k.ts'] },
   {
     source: 'onnxruntime-node',

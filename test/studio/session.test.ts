@@ -180,3 +180,20 @@ test.each([{}, { key: 1 }, { key: 'a', code: 'b' }, { key: 'x'.repeat(600) }])(
     expect((await send(world, 'POST', '/studio/session', body)).status).toBe(400);
   },
 );
+
+test('The page of the studio runs only its own scripts and styles, and may not be framed', async () => {
+  const world = await apiWorld(server.url);
+  for (const path of ['/', '/studio/speak', '/studio/jobs/job_1']) {
+    const page = await send(world, 'GET', path);
+    expect(page.status).toBe(200);
+    const policy = page.headers.get('content-security-policy') ?? '';
+    expect(policy).not.toMatch(/unsafe|\*/);
+    for (const rule of ["script-src 'self'", "default-src 'none'", "frame-ancestors 'none'"]) {
+      expect(policy).toContain(rule);
+    }
+    const [, script] = /src="([^"]+\.js)"/.exec(await page.text()) ?? [];
+    const file = await send(world, 'GET', script, undefined, { 'accept-encoding': 'br' });
+    expect([file.status, file.headers.get('content-encoding')]).toEqual([200, 'br']);
+  }
+  expect((await send(world, 'GET', '/studio/assets/none.js')).status).toBe(404);
+});

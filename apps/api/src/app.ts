@@ -30,6 +30,7 @@ import { modelRoute } from './routes/models.ts';
 import { objectsRoute } from './routes/objects.ts';
 import { queuesRoute } from './routes/queues.ts';
 import { securityTxtRoute } from './routes/security-txt.ts';
+import { studioRoutes } from './routes/studio.ts';
 import { studioSessionRoutes } from './routes/studio-session.ts';
 import { webhookRoutes } from './routes/webhooks.ts';
 
@@ -63,6 +64,7 @@ export function createApp(parts: ApiParts, hasOperationsApp = false): Api {
   docsRoutes(app, parts);
   securityTxtRoute(app, parts);
   studioSessionRoutes(app, parts);
+  studioRoutes(app, parts);
   if (!hasOperationsApp) mountBoard(app, parts);
   return app;
 }

@@ -1,0 +1,125 @@
+/** All own jobs as tiles. */
+import type { Job } from '@lehr/client';
+import { useSignal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import { Icon } from '../parts/icon.tsx';
+import { Link } from '../parts/link.tsx';
+import { texts } from '../texts/index.ts';
+import { DeleteDialog } from './delete-dialog.tsx';
+import { choose, fault, filter, found, isAtEnd, isLoading, jobs, loadMore, reload, search } from './shelf.ts';
+import { Tile } from './tile.tsx';
+
+export function Gallery() {
+  const doomed = useSignal<Job | undefined>(undefined);
+  useEffect(() => {
+    void reload();
+  }, []);
+  return (
+    <div class="gallery">
+      <header class="gallery-head">
+        <h1>{texts.gallery.title}</h1>
+        <Filters />
+      </header>
+      <p class="fault" role="alert">
+        {fault.value?.message}
+      </p>
+      <ul class="tiles">
+        {found.value.map((job) => (
+          <Tile
+            key={job.id}
+            job={job}
+            onDelete={() => {
+              doomed.value = job;
+            }}
+          />
+        ))}
+      </ul>
+      <Foot />
+      <DeleteDialog doomed={doomed} />
+    </div>
+  );
+}
+
+const STATES = ['queued', 'running', 'succeeded', 'failed', 'canceled', 'expired'] as const;
+const TYPES = ['text-to-image', 'speech-to-text', 'speech-to-image', 'workflow'] as const;
+
+function Filters() {
+  return (
+    <search class="filters">
+      <label class="search">
+        <Icon name="search" />
+        <span class="hidden">{texts.gallery.search}</span>
+        <input
+          type="search"
+          placeholder={texts.gallery.search}
+          value={search.value}
+          onInput={(event) => {
+            search.value = event.currentTarget.value;
+            void loadMore();
+          }}
+        />
+      </label>
+      <select
+        aria-label={texts.gallery.type}
+        value={filter.value.type}
+        onChange={(event) => choose({ type: event.currentTarget.value as Job['type'] | '' })}
+      >
+        <option value="">
+          {texts.gallery.type}: {texts.gallery.any}
+        </option>
+        {TYPES.map((each) => (
+          <option key={each} value={each}>
+            {texts.gallery.types[each]}
+          </option>
+        ))}
+      </select>
+      <select
+        aria-label={texts.gallery.status}
+        value={filter.value.status}
+        onChange={(event) => choose({ status: event.currentTarget.value as Job['status'] | '' })}
+      >
+        <option value="">
+          {texts.gallery.status}: {texts.gallery.any}
+        </option>
+        {STATES.map((each) => (
+          <option key={each} value={each}>
+            {texts.status[each]}
+          </option>
+        ))}
+      </select>
+    </search>
+  );
+}
+
+function Foot() {
+  const edge = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (!edge.current) return;
+    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && void loadMore(), {
+      rootMargin: '600px',
+    });
+    observer.observe(edge.current);
+    return () => observer.disconnect();
+    // After each page, because an edge that stays in view is not reported again.
+  }, [jobs.value.length]);
+  const isEmpty = isAtEnd.value && found.value.length === 0;
+  return (
+    <div class="gallery-foot" ref={edge} role="status">
+      {isLoading.value && texts.gallery.loading}
+      {isEmpty && jobs.value.length > 0 && texts.gallery.noMatch(jobs.value.length)}
+      {isEmpty && jobs.value.length === 0 && <Nothing />}
+      {!isEmpty && !isLoading.value && texts.gallery.searched(found.value.length, jobs.value.length)}
+    </div>
+  );
+}
+
+function Nothing() {
+  return (
+    <div class="blank">
+      <p>{texts.gallery.empty}</p>
+      <Link to={{ name: 'make' }} class="button button-primary">
+        {texts.gallery.emptyAction}
+      </Link>
+    </div>
+  );
+}

@@ -1,0 +1,60 @@
+/** One job in the gallery. */
+import type { Job } from '@lehr/client';
+import { Icon } from '../parts/icon.tsx';
+import { Link } from '../parts/link.tsx';
+import { Picture } from '../parts/picture.tsx';
+import { Status } from '../parts/status.tsx';
+import { texts } from '../texts/index.ts';
+import { titleOf } from './shelf.ts';
+
+interface TileProps {
+  readonly job: Job;
+  readonly onDelete: () => void;
+}
+
+export function Tile({ job, onDelete }: TileProps) {
+  const title = titleOf(job);
+  const images = job.output?.images ?? [];
+  return (
+    <li class="tile" data-status={job.status}>
+      <Link to={{ name: 'job', id: job.id }} class="tile-link" label={texts.gallery.open(title)}>
+        <div class="tile-face">
+          <Face job={job} title={title} />
+          {images.length > 1 && <span class="tile-more">{texts.gallery.more(images.length - 1)}</span>}
+        </div>
+        <p class="tile-title">{title}</p>
+      </Link>
+      <div class="tile-foot">
+        <time dateTime={job.created_at}>{shownTime(job.created_at)}</time>
+        {job.status !== 'succeeded' && <Status status={job.status} />}
+        <button type="button" class="button-icon" onClick={onDelete} title={texts.gallery.delete}>
+          <Icon name="trash" />
+          <span class="hidden">
+            {texts.gallery.delete}: {title}
+          </span>
+        </button>
+      </div>
+    </li>
+  );
+}
+
+function Face({ job, title }: { readonly job: Job; readonly title: string }) {
+  const [image] = job.output?.images ?? [];
+  if (image) return <Picture image={image} alt={texts.make.pictureOf(title)} lazy />;
+  const words = job.output?.text?.trim();
+  if (words) return <blockquote class="tile-words">{words}</blockquote>;
+  return (
+    <span class="tile-none">
+      <Icon name={job.type === 'speech-to-text' ? 'speak' : 'make'} />
+    </span>
+  );
+}
+
+/** The time of today, else the day. */
+function shownTime(iso: string): string {
+  const time = new Date(iso);
+  const isToday = time.toDateString() === new Date().toDateString();
+  return isToday
+    ? time.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' })
+    : time.toLocaleDateString([], { day: 'numeric', month: 'short' });
+}

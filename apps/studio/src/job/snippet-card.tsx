@@ -1,0 +1,43 @@
+/** Programs that make this very job again, to copy. */
+import type { Job } from '@lehr/client';
+import { useSignal } from '@preact/signals';
+import { copy } from '../parts/toast.tsx';
+import { texts } from '../texts/index.ts';
+import { LANGUAGES, type Language, snippetOf } from './snippets.ts';
+
+export function Snippets({ job }: { readonly job: Job }) {
+  const language = useSignal<Language>('curl');
+  // The nodes of a workflow are jobs of their own, and have their own pages.
+  if (job.type === 'workflow') return null;
+  const text = snippetOf(language.value, job, location.origin);
+  return (
+    <section class="card">
+      <h2>{texts.job.snippets}</h2>
+      <div class="snippet-bar">
+        <fieldset class="segmented">
+          <legend class="hidden">{texts.job.snippets}</legend>
+          {LANGUAGES.map((each) => (
+            <label key={each}>
+              <input
+                type="radio"
+                name="language"
+                checked={language.value === each}
+                onChange={() => {
+                  language.value = each;
+                }}
+              />
+              <span>{each}</span>
+            </label>
+          ))}
+        </fieldset>
+        <button type="button" class="button button-small" onClick={() => copy(text, texts.copied)}>
+          {texts.job.copy}
+        </button>
+      </div>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable with the keyboard */}
+      <pre class="snippet" tabIndex={0}>
+        <code>{text}</code>
+      </pre>
+    </section>
+  );
+}

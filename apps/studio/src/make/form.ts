@@ -1,0 +1,112 @@
+/** The settings of the next picture. They belong to the page and not to a component: going to another view keeps them. */
+import type { JobRequest } from '@lehr/client';
+import { computed, signal } from '@preact/signals';
+import { models, type PictureModel } from './models.ts';
+
+export type Sampler = PictureModel['samplers'][number];
+
+export interface Settings {
+  readonly prompt: string;
+  readonly negative: string;
+  readonly model: string;
+  /** Empty: by the shares of the versions. */
+  readonly version: string;
+  readonly width: number;
+  readonly height: number;
+  readonly steps: number;
+  readonly guidance: number;
+  readonly sampler: Sampler;
+  readonly n: number;
+  readonly seed: number;
+  /** Otherwise each job gets a new seed. */
+  readonly keepsSeed: boolean;
+}
+
+export const MAX_SEED = 2 ** 32 - 1;
+
+export const settings = signal<Settings>({
+  prompt: '',
+  negative: '',
+  model: '',
+  version: '',
+  width: 0,
+  height: 0,
+  steps: 0,
+  guidance: 0,
+  sampler: 'ddim',
+  n: 1,
+  seed: randomSeed(),
+  keepsSeed: false,
+});
+
+export const model = computed(() => models.value?.find(({ id }) => id === settings.value.model));
+
+export function change(next: Partial<Settings>): void {
+  settings.value = { ...settings.value, ...next };
+}
+
+/** With the model's own defaults. */
+export function chooseModel(id: string): void {
+  const chosen = models.value?.find((each) => each.id === id);
+  if (!chosen) return;
+  const { width, height, steps, guidance, sampler } = chosen.defaults;
+  const n = Math.min(settings.value.n, chosen.limits.max_samples);
+  change({ model: id, version: '', width, height, steps, guidance, sampler, n });
+}
+
+export function chooseDefaultModel(): void {
+  const [first] = models.value ?? [];
+  const preferred = models.value?.find((each) => each.default) ?? first;
+  if (preferred && settings.value.model === '') chooseModel(preferred.id);
+}
+
+export function throwDice(): void {
+  change({ seed: randomSeed(), keepsSeed: true });
+}
+
+/** Takes over what an earlier job was made with. */
+export function takeOver(job: string, input: Readonly<Record<string, unknown>>): void {
+  const [id, version = ''] = job.split('@');
+  if (!models.value?.some((each) => each.id === id)) return;
+  chooseModel(id);
+  const known = settings.value;
+  const number = (name: string, other: number): number =>
+    typeof input[name] === 'number' ? input[name] : other;
+  const { samplers, versions } = model.value ?? { samplers: [], versions: [] };
+  change({
+    prompt: String(input.prompt ?? ''),
+    negative: String(input.negative_prompt ?? ''),
+    version: versions.length > 1 ? version : '',
+    width: number('width', known.width),
+    height: number('height', known.height),
+    steps: number('steps', known.steps),
+    guidance: number('guidance', known.guidance),
+    n: number('n', 1),
+    seed: number('seed', known.seed),
+    sampler: samplers.find((each) => each === input.sampler) ?? known.sampler,
+  });
+}
+
+/** The request for these settings. */
+export function requestOf(now: Settings): JobRequest {
+  return {
+    type: 'text-to-image',
+    model: now.version === '' ? now.model : `${now.model}@${now.version}`,
+    input: {
+      prompt: now.prompt,
+      ...(now.negative !== '' && { negative_prompt: now.negative }),
+      width: now.width,
+      height: now.height,
+      steps: now.steps,
+      guidance: now.guidance,
+      sampler: now.sampler,
+      seed: now.seed,
+      n: now.n,
+    },
+    // Somebody waits in front of the screen.
+  } as JobRequest;
+}
+
+export function randomSeed(): number {
+  return crypto.getRandomValues(new Uint32Array(1))[0];
+}

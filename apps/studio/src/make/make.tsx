@@ -1,0 +1,72 @@
+/** The view that makes pictures: the settings on one side, the picture on the other. */
+import { useEffect } from 'preact/hooks';
+import { texts } from '../texts/index.ts';
+import { faultOf } from '../wire/fault.ts';
+import { chooseDefaultModel, throwDice } from './form.ts';
+import { cancel, fault, isBusy, make } from './making.ts';
+import { loadModels, models } from './models.ts';
+import { PromptField } from './prompt-field.tsx';
+import { loadPrompts } from './prompts.ts';
+import { SettingFields } from './setting-fields.tsx';
+import { Stage } from './stage.tsx';
+
+export function Make() {
+  useEffect(() => {
+    loadModels()
+      .then(chooseDefaultModel)
+      .catch((error) => {
+        fault.value = faultOf(error);
+      });
+    // Without them the view only has no history.
+    loadPrompts().catch(() => {});
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  }, []);
+  const onSubmit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    void make();
+  };
+  return (
+    <div class="make">
+      <h1 class="hidden">{texts.make.title}</h1>
+      <form class="panel" onSubmit={onSubmit}>
+        <div class="panel-part panel-prompt">
+          <PromptField />
+          <Submit />
+          <p class="fault" role="alert">
+            {models.value?.length === 0 ? texts.make.noModel : fault.value?.message}
+          </p>
+        </div>
+        <SettingFields />
+      </form>
+      <Stage />
+    </div>
+  );
+}
+
+function Submit() {
+  if (isBusy.value) {
+    return (
+      <button type="button" class="button button-wide" onClick={cancel}>
+        {texts.make.cancel}
+      </button>
+    );
+  }
+  return (
+    <button type="submit" class="button button-primary button-wide" aria-keyshortcuts="Control+Enter">
+      {texts.make.button}
+    </button>
+  );
+}
+
+/** Keys work wherever the focus is, but a letter belongs to the field that is being written in. */
+function onKey(event: KeyboardEvent): void {
+  const isWriting = event.target instanceof Element && event.target.matches('input, textarea, select');
+  if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void make();
+  else if (event.key === 'Escape') void cancel();
+  else if (isWriting || event.ctrlKey || event.metaKey || event.altKey) return;
+  else if (event.key === '/') document.getElementById('prompt')?.focus();
+  else if (event.key === 'd') throwDice();
+  else return;
+  event.preventDefault();
+}

@@ -1,0 +1,65 @@
+/** The picture that is being made, or was made last. */
+import { isOver, type Job } from '@lehr/client';
+import { computed, signal } from '@preact/signals';
+import { FollowedJob } from '../jobs/follow.ts';
+import { type Fault, faultOf } from '../wire/fault.ts';
+import { lehr } from '../wire/lehr.ts';
+import { change, randomSeed, requestOf, settings } from './form.ts';
+import { rememberPrompt } from './prompts.ts';
+
+export const current = signal<FollowedJob | undefined>(undefined);
+export const fault = signal<Fault | undefined>(undefined);
+export const isSending = signal(false);
+export const isCanceling = signal(false);
+
+export const isBusy = computed(
+  () => isSending.value || (current.value !== undefined && !isOver(current.value.job.value)),
+);
+
+export async function make(): Promise<void> {
+  if (isBusy.value || settings.value.prompt.trim() === '') return;
+  if (!settings.value.keepsSeed) change({ seed: randomSeed() });
+  isSending.value = true;
+  fault.value = undefined;
+  try {
+    const job = await lehr.submit(requestOf(settings.value));
+    rememberPrompt(settings.value.prompt);
+    show(job);
+  } catch (error) {
+    fault.value = faultOf(error);
+  } finally {
+    isSending.value = false;
+  }
+}
+
+/** The same seed once more: the same picture, or with other settings one that can be compared with it. */
+export function makeWithSeed(seed: number): void {
+  change({ seed, keepsSeed: true });
+  void make();
+}
+
+/** The same settings with another seed. */
+export function vary(): void {
+  change({ keepsSeed: false });
+  void make();
+}
+
+export async function cancel(): Promise<void> {
+  const followed = current.value;
+  if (!followed || isOver(followed.job.value) || isCanceling.value) return;
+  isCanceling.value = true;
+  try {
+    const job = await lehr.cancel(followed.job.value.id);
+    if (isOver(job)) followed.job.value = job;
+    else await followed.ended;
+  } catch (error) {
+    fault.value = faultOf(error);
+  } finally {
+    isCanceling.value = false;
+  }
+}
+
+function show(job: Job): void {
+  current.value?.stop();
+  current.value = new FollowedJob(job);
+}

@@ -1,0 +1,86 @@
+/** What can be done with finished pictures. */
+import type { Image, Job } from '@lehr/client';
+import { Icon, type IconName } from '../parts/icon.tsx';
+import { Link } from '../parts/link.tsx';
+import { copy } from '../parts/toast.tsx';
+import { texts } from '../texts/index.ts';
+import { makeWithSeed, vary } from './making.ts';
+
+export function Result({ job }: { readonly job: Job }) {
+  const images = job.output?.images ?? [];
+  return (
+    <div class="result">
+      <p class="result-done" role="status">
+        {texts.make.done((job.metrics?.total_ms ?? 0) / 1000)}
+      </p>
+      <div class="actions">
+        {images.map((image, index) => (
+          <Download key={image.sha256} image={image} number={images.length > 1 ? index + 1 : undefined} />
+        ))}
+        <Action
+          icon="link"
+          text={texts.result.copyLink}
+          onClick={() => copy(images[0]?.url ?? '', texts.result.linkCopied)}
+        />
+        <Action
+          icon="again"
+          text={texts.result.sameSeed}
+          onClick={() => makeWithSeed(Number(job.input.seed ?? 0))}
+        />
+        <Action icon="vary" text={texts.result.vary} onClick={vary} />
+        <Link to={{ name: 'job', id: job.id }} class="button">
+          <Icon name="page" />
+          {texts.result.open}
+        </Link>
+      </div>
+      <Parameters job={job} />
+    </div>
+  );
+}
+
+export function Download({ image, number }: { readonly image: Image; readonly number?: number | undefined }) {
+  const ending = image.content_type.split('/')[1];
+  return (
+    <a class="button" href={image.url} download={`lehr-${image.seed}.${ending}`}>
+      <Icon name="download" />
+      {texts.result.download}
+      {number === undefined ? '' : ` ${number}`}
+    </a>
+  );
+}
+
+interface ActionProps {
+  readonly icon: IconName;
+  readonly text: string;
+  readonly onClick: () => void;
+}
+
+function Action({ icon, text, onClick }: ActionProps) {
+  return (
+    <button type="button" class="button" onClick={onClick}>
+      <Icon name={icon} />
+      {text}
+    </button>
+  );
+}
+
+const SHOWN = ['seed', 'width', 'height', 'steps', 'guidance', 'sampler', 'negative_prompt'] as const;
+
+/** What the picture was made with. */
+export function Parameters({ job }: { readonly job: Job }) {
+  const shown = SHOWN.filter((name) => job.input[name] !== undefined && job.input[name] !== '');
+  return (
+    <dl class="parameters" aria-label={texts.result.parameters}>
+      <div>
+        <dt>model</dt>
+        <dd>{job.model}</dd>
+      </div>
+      {shown.map((name) => (
+        <div key={name}>
+          <dt>{name.replace('_', ' ')}</dt>
+          <dd>{String(job.input[name])}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

@@ -1,0 +1,76 @@
+/** Who is signed in. The cookie is the server's business; this page knows its token against forged requests, in memory only. */
+import { signal } from '@preact/signals';
+import { go, view } from '../shell/router.ts';
+import { texts } from '../texts/index.ts';
+
+export interface Session {
+  readonly key: string;
+  readonly tenant: string;
+  readonly scopes: readonly string[];
+  readonly expires_at: string;
+  readonly csrf: string;
+}
+
+/** Undefined until the server has answered. */
+export const session = signal<Session | null | undefined>(undefined);
+/** Shown on the page that signs in. */
+export const notice = signal<string | undefined>(undefined);
+
+const PATH = '/studio/session';
+
+/** Takes the code of a sign-in link out of the address, and asks who is signed in. */
+export async function startSession(): Promise<void> {
+  const code = view.value.name === 'sign-in' ? location.hash.slice(1) : '';
+  if (location.hash !== '') history.replaceState(null, '', location.pathname);
+  try {
+    session.value = await sessionOf(await fetch(PATH));
+    if (!session.value && code !== '') await signIn({ code });
+    else if (session.value && view.value.name === 'sign-in') go({ name: 'make' });
+  } catch {
+    session.value ??= null;
+    notice.value ??= texts.signIn.unreachable;
+  }
+}
+
+export async function signIn(request: { key: string } | { code: string }): Promise<void> {
+  notice.value = undefined;
+  const answer = await fetch(PATH, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(request),
+  }).catch(() => undefined);
+  if (!answer) notice.value = texts.signIn.unreachable;
+  else if (answer.ok) session.value = await sessionOf(answer);
+  else notice.value = await reasonOf(answer);
+  if (session.value && view.value.name === 'sign-in') go({ name: 'make' });
+}
+
+/** `everywhere`: every session of the key, in all browsers. */
+export async function signOut(everywhere: boolean): Promise<void> {
+  const headers = { 'x-lehr-csrf': session.value?.csrf ?? '' };
+  const answer = await fetch(everywhere ? '/studio/sessions' : PATH, { method: 'DELETE', headers }).catch(
+    () => undefined,
+  );
+  if (!answer?.ok) {
+    notice.value = texts.signIn.unreachable;
+    return;
+  }
+  // A new page keeps nothing of the old session in memory.
+  location.assign('/studio/sign-in');
+}
+
+/** The server no longer knows the session: it expired, or its key was revoked. */
+export function sessionEnded(): void {
+  if (!session.value) return;
+  session.value = null;
+  notice.value = texts.signIn.ended;
+}
+
+async function sessionOf(answer: Response): Promise<Session | null> {
+  return ((await answer.json()) as { session: Session | null }).session;
+}
+
+async function reasonOf(answer: Response): Promise<string> {
+  const problem = (await answer.json().catch(() => ({}))) as { detail?: string };
+  return problem.detail ?? texts.signIn.unreachable;
+}

@@ -1,0 +1,78 @@
+/** The frame of every view. */
+import { useEffect, useRef } from 'preact/hooks';
+import { Gallery } from '../gallery/gallery.tsx';
+import { JobPage } from '../job/job-page.tsx';
+import { Make } from '../make/make.tsx';
+import { Link } from '../parts/link.tsx';
+import { Toast } from '../parts/toast.tsx';
+import { session } from '../session/session.ts';
+import { SignIn } from '../session/sign-in.tsx';
+import { Speak } from '../speak/speak.tsx';
+import { texts } from '../texts/index.ts';
+import { Bar } from './bar.tsx';
+import { view } from './router.ts';
+
+export function App() {
+  const main = useRef<HTMLElement>(null);
+  const { name } = view.value;
+  const isFirst = useRef(true);
+  useEffect(() => {
+    document.title = titleOf();
+    // A new view is read from its start; the first one keeps the focus where the browser put it.
+    if (!isFirst.current) main.current?.focus({ preventScroll: true });
+    isFirst.current = false;
+  }, [name]);
+  if (session.value === undefined) return <main class="loading" aria-busy="true" />;
+  if (session.value === null) return <SignIn />;
+  return (
+    <>
+      <Bar />
+      <main ref={main} tabIndex={-1} class={`view view-${name}`}>
+        <Current />
+      </main>
+      <Toast />
+    </>
+  );
+}
+
+function Current() {
+  const shown = view.value;
+  switch (shown.name) {
+    case 'make':
+    case 'sign-in':
+      return <Make />;
+    case 'speak':
+      return <Speak />;
+    case 'gallery':
+      return <Gallery />;
+    case 'job':
+      return <JobPage key={shown.id} id={shown.id} />;
+    default:
+      return <Unknown />;
+  }
+}
+
+function Unknown() {
+  return (
+    <section class="blank">
+      <h1>{texts.notFound.title}</h1>
+      <p>{texts.notFound.text}</p>
+      <Link to={{ name: 'make' }} class="button">
+        {texts.notFound.back}
+      </Link>
+    </section>
+  );
+}
+
+function titleOf(): string {
+  const shown = view.value;
+  const title = {
+    make: texts.make.title,
+    'sign-in': texts.signIn.title,
+    speak: texts.speak.title,
+    gallery: texts.gallery.title,
+    job: texts.job.title,
+    unknown: texts.notFound.title,
+  }[shown.name];
+  return `${title} · ${texts.name}`;
+}
