@@ -81,6 +81,7 @@ export { METRICS, type MetricApp } from './metric-list.ts';
 export { createMetrics, type Metrics, type MetricsPage } from './metrics.ts';
 export { type NewVersion, withoutVersion, withVersion } from './models-yaml.ts';
 export { FOLLOW_EVERY_MS, followJob, readPreview, showPreview, wantProgress } from './previews.ts';
+export { RecentlyUsed } from './recently-used.ts';
 export {
   type DiffusionModelEntry,
   type ModelEntry,
@@ -90,7 +91,6 @@ export {
   type TextModelEntry,
   type WhisperModelEntry,
 } from './registry.ts';
-export { RecentlyUsed } from './recently-used.ts';
 export { speechCostMs } from './speech-cost.ts';
 export { estimateTokens, textCostMs } from './text-cost.ts';
 export {
