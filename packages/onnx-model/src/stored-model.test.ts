@@ -115,6 +115,13 @@ test('An edited graph refers to the weights in the file that it was read from', 
   expect(bytes.subarray(offset, offset + WEIGHT_BYTES).every((byte) => byte === 2)).toBe(true);
 });
 
+test('Without a name for the file, the weights are copied', () => {
+  const bytes = encode('ModelProto', modelWithWeights());
+  const source = memorySource(bytes);
+  const written = decode('ModelProto', writeStoredModel(readStoredModel(source), source));
+  expect(Buffer.compare(encode('ModelProto', written), bytes)).toBe(0);
+});
+
 test('Bytes that are not a model are refused', () => {
   expect(() => readStoredModel(memorySource(Buffer.from('not a model')))).toThrow();
   expect(() => readStoredModel(memorySource(FROM_PYTHON.subarray(0, 200)))).toThrow(/ends/);

@@ -95,16 +95,30 @@ function joinRuns(pieces: readonly Readonly<Run>[]): Run[] {
 
 /**
  * The model as one buffer. Long weights stay in the file `name`, which the model was read from, and which must be beside it for
- * whoever loads the buffer; all other initializers are copied unchanged from the source.
+ * whoever loads the buffer; all other initializers are copied unchanged from the source. Without a name, all are copied.
  */
-export function writeStoredModel(stored: StoredModel, source: ByteSource, name: string): Uint8Array {
-  const initializers = stored.initializers.map((each) =>
-    each.raw ? reference(each.tensor, each.raw, name) : read(source, each.start, each.end - each.start),
-  );
-  const graph = Buffer.concat([encode('GraphProto', stored.graph), ...initializers]);
+export function writeStoredModel(stored: StoredModel, source: ByteSource, name?: string): Uint8Array {
   const head = encode('ModelProto', stored.model);
-  return Buffer.concat([head, encodeHeader(MODEL_GRAPH, graph.byteLength), graph]);
+  const graph = encode('GraphProto', stored.graph);
+  const entries = stored.initializers.map((each) =>
+    each.raw && name !== undefined ? reference(each.tensor, each.raw, name) : each,
+  );
+  const weightBytes = entries.reduce((sum, entry) => sum + lengthOf(entry), 0);
+  const header = encodeHeader(MODEL_GRAPH, graph.byteLength + weightBytes);
+
+  const out = Buffer.allocUnsafeSlow(head.byteLength + header.byteLength + graph.byteLength + weightBytes);
+  let offset = 0;
+  for (const part of [head, header, graph, ...entries]) {
+    const length = lengthOf(part);
+    if (part instanceof Uint8Array) out.set(part, offset);
+    else source.readInto(out.subarray(offset, offset + length), part.start);
+    offset += length;
+  }
+  return out;
 }
+
+const lengthOf = (part: Uint8Array | StoredTensor): number =>
+  part instanceof Uint8Array ? part.length : part.end - part.start;
 
 /** The entry of an initializer whose values are bytes of a file. */
 function reference(

@@ -1,5 +1,13 @@
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TinyDiffusionOptions, writeTinyDiffusion } from '@lehr/demo-models';
@@ -199,3 +207,19 @@ test.each(impossible)(
     expect(rewireTimestep(path)).toEqual({ outcome: 'impossible', reason: expect.stringContaining(reason) });
   },
 );
+
+test('A graph that is a link to a file elsewhere, as in caches of the hub, keeps its weights', async () => {
+  await writeTinyDiffusion(folder, { timestepType: 'float32' });
+  const elsewhere = mkdtempSync(join(tmpdir(), 'lehr-blobs-'));
+  try {
+    const feeds = rowsOf(2, fraction([], 21));
+    const expected = await (await load()).run(feeds);
+    renameSync(path, join(elsewhere, 'blob'));
+    symlinkSync(join(elsewhere, 'blob'), path);
+    const session = await load(rewired().bytes);
+    const results = await session.run({ ...feeds, timestep: fraction([2], 21, 21) });
+    expect(results.out_sample.data).toEqual(expected.out_sample.data);
+  } finally {
+    rmSync(elsewhere, { recursive: true });
+  }
+});

@@ -4,7 +4,6 @@
  * the Unsqueeze replaced by an Identity, the input passes through the Expand unchanged, so each row keeps its own
  * timestep. Every other node works row by row already; check-unet.ts checks that on the loaded session.
  */
-import { basename } from 'node:path';
 import {
   type Dimension,
   type GraphProto,
@@ -20,6 +19,7 @@ import {
 } from '@lehr/onnx-model';
 import { toLehrError } from '@lehr/shared';
 import { type UnetInputNames, unetInputNames } from '../../diffusion/unet-inputs.ts';
+import { weightsPlace } from '../weights-place.ts';
 
 export type Rewiring =
   /** The file already takes one timestep per row. */
@@ -30,7 +30,7 @@ export type Rewiring =
 
 /**
  * Rewrites the graph part of the file in memory; writes no file, and reads no weights: `bytes` refers to those inside the file too.
- * Throws when the file is not an ONNX model.
+ * Only of a link are they copied. Throws when the file is not an ONNX model.
  */
 export function rewireTimestep(path: string): Rewiring {
   return withFileSource(path, (source) => {
@@ -39,7 +39,7 @@ export function rewireTimestep(path: string): Rewiring {
     if (plan.outcome !== 'possible') return plan;
     apply(plan, stored.graph);
     const nodes = plan.lifts.map((node) => node.name || node.opType || 'unnamed');
-    return { outcome: 'rewired', bytes: writeStoredModel(stored, source, basename(path)), nodes };
+    return { outcome: 'rewired', bytes: writeStoredModel(stored, source, weightsPlace(path)), nodes };
   });
 }
 

@@ -10,7 +10,6 @@
  * Nodes are found by what they do, not by name, so the files of old and new exporters both work. check-decoder.ts checks
  * on the loaded session that each row gets the same logits in a batch as alone.
  */
-import { basename } from 'node:path';
 import {
   ATTRIBUTE_TYPE,
   DATA_TYPE,
@@ -24,6 +23,7 @@ import {
   writeStoredModel,
 } from '@lehr/onnx-model';
 import { MASK_INPUT, POSITIONS_INPUT } from '../../whisper/decoder-graphs.ts';
+import { weightsPlace } from '../weights-place.ts';
 
 export interface DecoderPlan {
   readonly layers: number;
@@ -49,7 +49,7 @@ export function rewireDecoder(path: string, plan: DecoderPlan): DecoderRewiring 
       if (error instanceof Impossible) return { outcome: 'impossible', reason: error.message };
       throw error;
     }
-    return { outcome: 'rewired', bytes: writeStoredModel(stored, source, basename(path)) };
+    return { outcome: 'rewired', bytes: writeStoredModel(stored, source, weightsPlace(path)) };
   });
 }
 
