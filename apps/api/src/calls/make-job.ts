@@ -102,8 +102,14 @@ function trackAnswer(
   const markUnanswered = () => logFailure(unanswered.markUnanswered(duplicate, job, { cancel }));
   onLostAnswer(c, markUnanswered);
   return {
-    markHeld: () => logFailure(unanswered.markHeld(duplicate, job)),
-    markAnswered: () => logFailure(unanswered.markAnswered(duplicate, job)),
+    // Sent, and not waited for: the connection keeps the order of the marks, and of the requests that follow in this process. A mark
+    // that another process has not seen yet changes only what a request gets that says it is a retry.
+    markHeld: async () => {
+      void logFailure(unanswered.markHeld(duplicate, job));
+    },
+    markAnswered: async () => {
+      void logFailure(unanswered.markAnswered(duplicate, job));
+    },
     markUnanswered,
   };
 }
