@@ -1,7 +1,9 @@
 import type { Command } from '../command.ts';
 import { audit } from './audit.ts';
 import { cancel } from './cancel.ts';
+import { classify } from './classify.ts';
 import { doctor } from './doctor.ts';
+import { embed } from './embed.ts';
 import { jobs } from './jobs.ts';
 import { createKey, listKeys, revokeKeys } from './keys.ts';
 import { checkModel } from './models/check.ts';
@@ -19,6 +21,8 @@ import { watch } from './watch.ts';
 export const COMMANDS: readonly Command[] = [
   submit,
   transcribe,
+  embed,
+  classify,
   watch,
   // Before `jobs`, and the commands of models before `models`: the first command whose name matches runs.
   retryJobs,

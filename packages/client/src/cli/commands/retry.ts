@@ -31,7 +31,7 @@ export const retryJobs = defineCommand({
     type: {
       type: 'string',
       value: 'TYPE',
-      help: 'With --failed: text-to-image, speech-to-text or speech-to-image.',
+      help: 'With --failed: text-to-image, speech-to-text, text-embedding or another type.',
     },
     code: {
       type: 'string',

@@ -15,11 +15,11 @@ export const models = defineCommand({
       terminal.out(
         tableOf(
           ['MODEL', 'TASK', 'DEFAULT', 'VERSIONS'],
-          list.map(({ id, task, default: isDefault, versions }) => [
-            id,
-            task,
-            isDefault ? 'yes' : '',
-            versions.map(({ version }) => version).join(' '),
+          list.map((model) => [
+            model.id,
+            model.task === 'text' ? model.tasks.join(' ') : model.task,
+            model.default ? 'yes' : '',
+            model.versions.map(({ version }) => version).join(' '),
           ]),
         ),
       );
