@@ -1,17 +1,21 @@
 /** The programs of docs/openai.md and docs/replicate.md run as they are written. */
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { LEHR } from '../client/lehr-command.ts';
 import { blocksOf, ROOT, readText } from '../house/readme.ts';
+import { API_KEY } from '../support/api-world.ts';
 import { bundle } from '../support/bundle.ts';
 import { startProgram } from '../support/lehr-process.ts';
 import { freePort } from '../support/ports.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { speechModels } from '../support/speech-models.ts';
 import { type Stack, startStack } from '../support/stack.ts';
+import { textWorld } from '../support/text-world.ts';
 
 const RECORDING = fileURLToPath(new URL('../golden/samples/speech/en_circle.wav', import.meta.url));
 const runFile = promisify(execFile);
@@ -50,6 +54,31 @@ async function outputOf(program: string, env: Record<string, string>): Promise<s
 
 const isLink = (text: string | undefined): boolean =>
   /^http:\/\/127\.0\.0\.1:\d+\/objects\//.test(text ?? '');
+
+test('The programs and commands of the pages about texts embed, classify and fill masks', {
+  timeout: 120_000,
+}, async () => {
+  const { url } = await textWorld(server.url);
+  const env = { LEHR_URL: url, LEHR_API_KEY: API_KEY };
+  const run = async (page: string, label: string, model: string) =>
+    outputOf(await programOf(`docs/${page}.md`, label), { ...env, TEXT_MODEL: model });
+  expect(await run('openai', 'embeddings', 'minilm')).toEqual(['2 10']);
+  expect(await run('text', 'texts', 'words')).toEqual(['circle 0.50', 'square 0.33', 'cross 0.25']);
+  const fills = await run('huggingface', 'huggingface', 'words');
+  expect(fills).toEqual(['circle 0.50', 'square 0.33', 'cross 0.25', 'ring 0.20', 'star 0.17']);
+  const folder = mkdtempSync(join(tmpdir(), 'lehr-docs-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  symlinkSync(LEHR, join(folder, 'lehr'));
+  const shell = async (label: string): Promise<string> => {
+    const block = blocksOf(readText('docs/text.md')).find((each) => each.label === label)?.text ?? '';
+    const path = `${folder}:${process.env.PATH}`;
+    return (await runFile('sh', ['-eu', '-c', block], { env: { ...env, PATH: path } })).stdout;
+  };
+  expect(JSON.parse(await shell('embed'))).toMatchObject({ status: 'succeeded', output: { dimensions: 4 } });
+  expect(await shell('shell')).toMatch(
+    /^\[[^\]]+\]\n\[[^\]]+\]\nLABEL +SCORE +TEXT\none +0\.7500 +a red circle\n/,
+  );
+});
 
 test('The programs of docs/openai.md draw, stream and transcribe', { timeout: 120_000 }, async () => {
   const stack = await startStack(server, { LEHR_MODELS: await speechModels() });

@@ -109,6 +109,9 @@ test('A refusal names the field of the call, and the client of npm throws its me
   expect(await embed('/models/minilm', { inputs: ['a', 'a b c d e f g h i j k l'] })).toMatch(
     /input\.texts\[1\] has 14 tokens, and minilm@1 takes at most 12/,
   );
+  const broken = await world.ask('POST', '/models/minilm', '{"inputs":');
+  expect(broken.status).toBe(400);
+  expect(await broken.json()).toEqual({ error: 'The body is not JSON.', error_type: 'invalid-request' });
   const cut = await embed('/models/minilm', { inputs: 'a b c d e f g h i j k l', truncate: true });
   expect(cut).toHaveLength(4);
 });

@@ -245,12 +245,15 @@ export class SimulatedWorker {
   readonly #redis: Redis;
   readonly #parts: ApiParts;
   readonly #queues: GroupQueues;
+  /** On the worker's own connection. */
+  readonly records: RecordStore;
 
   private constructor(claimer: Claimer, redis: Redis, queues: GroupQueues, parts: ApiParts) {
     this.#claimer = claimer;
     this.#redis = redis;
     this.#queues = queues;
     this.#parts = parts;
+    this.records = new RecordStore(redis, parts.keys, { retentionMs: 3_600_000 });
   }
 
   static async start(url: string, parts: ApiParts): Promise<SimulatedWorker> {
@@ -278,7 +281,7 @@ export class SimulatedWorker {
   async take(queue = 'diffusion.tiny@1.64x64'): Promise<Claim> {
     const [claim] = await this.#claimer.claim(queue, 1);
     if (!claim) throw new Error(`nothing waits in ${queue}`);
-    await this.#parts.records.apply([
+    await this.records.apply([
       { move: 'start', id: claim.jobId, lease: claim.token, fields: { worker: this.id } },
     ]);
     return claim;
@@ -292,7 +295,7 @@ export class SimulatedWorker {
         await this.#claimer.wait(queues);
         continue;
       }
-      await this.#parts.records.apply([
+      await this.records.apply([
         { move: 'start', id: claim.jobId, lease: claim.token, fields: { worker: this.id } },
       ]);
       return claim;
@@ -309,7 +312,7 @@ export class SimulatedWorker {
 
   async progress(claim: Claim, step: number, steps = 8): Promise<void> {
     const progress = { fraction: step / steps, stage: 'denoise', step, steps };
-    await this.#parts.records.apply([
+    await this.records.apply([
       { move: 'progress', id: claim.jobId, lease: claim.token, fields: { progress } },
     ]);
   }
@@ -329,7 +332,7 @@ export class SimulatedWorker {
     };
     const timings = { queued: 1, admitted: 1, text: 1, denoise: 1, decode: 1, encode: 1, upload: 1 };
     const metrics = { queue_ms: 1, run_ms: 6, total_ms: 7, batch_size: 1, worker: this.id, timings };
-    await this.#parts.records.apply([
+    await this.records.apply([
       {
         move: 'succeed',
         id: claim.jobId,
@@ -349,22 +352,20 @@ export class SimulatedWorker {
   async end(claim: Claim, output: object): Promise<void> {
     const timings = { queued: 1, tokenize: 1, wait: 1, run: 1, store: 0 };
     const metrics = { queue_ms: 1, run_ms: 3, total_ms: 4, batch_size: 1, worker: this.id, timings };
-    await this.#parts.records.apply([
+    await this.records.apply([
       { move: 'succeed', id: claim.jobId, lease: claim.token, fields: { output, metrics } },
     ]);
     await this.#queues.of(claim.queue).complete(claim);
   }
 
   async fail(claim: Claim, error: StoredError = BAD_NUMBERS): Promise<void> {
-    await this.#parts.records.apply([
-      { move: 'fail', id: claim.jobId, lease: claim.token, fields: { error } },
-    ]);
+    await this.records.apply([{ move: 'fail', id: claim.jobId, lease: claim.token, fields: { error } }]);
     await this.#queues.of(claim.queue).fail(claim, 'NaN');
   }
 
   /** Ends a job whose cancel was requested. */
   async obeyCancel(claim: Claim): Promise<void> {
-    await this.#parts.records.apply([{ move: 'cancel', id: claim.jobId, lease: claim.token }]);
+    await this.records.apply([{ move: 'cancel', id: claim.jobId, lease: claim.token }]);
     await this.#queues.of(claim.queue).fail(claim, 'canceled');
   }
 }

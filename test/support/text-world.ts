@@ -66,7 +66,7 @@ function serveTexts(world: ApiWorld): void {
 }
 
 async function answer({ parts, worker }: ApiWorld, claim: Claim): Promise<void> {
-  const record = await parts.records.read(claim.jobId);
+  const record = await worker.records.read(claim.jobId);
   if (!record || !isTextJobType(record.type)) throw new Error(`job ${claim.jobId} is no text job`);
   const input = TEXT_INPUTS[record.type].parse(record.input);
   const texts = await textsOf(parts, input.texts);

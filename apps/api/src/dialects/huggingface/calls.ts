@@ -4,6 +4,7 @@
  */
 import { LehrError, TranscriptSchema } from '@lehr/shared';
 import type { Context } from 'hono';
+import { HTTPException } from 'hono/http-exception';
 import type { Api, ApiParts } from '../../api.ts';
 import type { InlineAudio } from '../../bodies/inline-audio.ts';
 import { holdUntilDone, type SucceededRecord } from '../../calls/hold.ts';
@@ -77,12 +78,21 @@ interface Received {
 async function receive(c: Context<ApiEnv>, parts: ApiParts, { type }: Wanted): Promise<Received> {
   const raw = await rawBody(c, parts);
   if (raw === undefined) {
-    const body = bodyOf(await c.req.json());
+    const body = bodyOf(await jsonOf(c));
     return type === 'speech-to-text' ? { body, audio: audioOf(body) } : { body };
   }
   const body: Body = { inputs: undefined, parameters: {}, waitsForModel: true };
   if (type === 'speech-to-text') return { body, audio: raw };
   return { body: { ...body, inputs: Buffer.from(raw.bytes).toString('utf8') } };
+}
+
+/** Throws a refusal of the body. */
+async function jsonOf(c: Context<ApiEnv>): Promise<unknown> {
+  try {
+    return await c.req.json();
+  } catch (cause) {
+    throw new HTTPException(400, { cause });
+  }
 }
 
 function requestOf(

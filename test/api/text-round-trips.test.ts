@@ -1,0 +1,49 @@
+/** What the API sends to Redis for a held call with one small text: the short way of docs/text.md. */
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';
+import { textWorld } from '../support/text-world.ts';
+
+const CALLS = 20;
+/** Readings of workers, groups, loads and memory: all calls of some hundred milliseconds share one of each. */
+const SHARED = ['smembers', 'info', 'hmget', 'mget', 'srem'];
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+test('A held call for a small text takes at most twelve commands of the API', async () => {
+  const world = await textWorld(server.url);
+  const ask = async (): Promise<void> => {
+    const answer = await world.ask('POST', '/v1/embeddings', { input: 'a red circle' });
+    expect(answer.status).toBe(200);
+    await answer.text();
+  };
+  await ask();
+  const redis = testRedis(server.url);
+  const watcher = await redis.monitor();
+  onTestFinished(() => watcher.disconnect());
+  const commands: { readonly text: string; readonly source: string }[] = [];
+  const isOver = new Promise<void>((resolve) => {
+    watcher.on('monitor', (_time: string, args: string[], source: string) => {
+      if (args[1] === 'the end') resolve();
+      else if (source !== 'lua') commands.push({ text: args.slice(0, 3).join(' '), source });
+    });
+  });
+  for (let i = 0; i < CALLS; i++) await ask();
+  await redis.echo('the end');
+  await isOver;
+  // The connection that marks requests is that of the API.
+  const api = commands.find(({ text }) => text.startsWith('zrem') && text.includes(':unanswered:'))?.source;
+  const counts = new Map<string, number>();
+  for (const { text, source } of commands) {
+    const name = text.split(' ')[0];
+    if (source !== api || SHARED.includes(name)) continue;
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  const list = [...counts].map(([name, count]) => `${name} ${(count / CALLS).toFixed(2)}`).join(', ');
+  process.stdout.write(`Commands of the API per held call: ${list}\n`);
+  const perCall = [...counts.values()].reduce((sum, count) => sum + count, 0) / CALLS;
+  expect(perCall).toBeLessThanOrEqual(12);
+});
