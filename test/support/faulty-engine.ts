@@ -42,7 +42,7 @@ process.on('message', (message: ToEngine) => {
     });
   } else if (message.type === 'submit') {
     for (const sample of message.samples) {
-      const fault = FAULTS.find((word) => sample.prompt.includes(word));
+      const fault = FAULTS.find((word) => 'prompt' in sample && sample.prompt.includes(word));
       if (fault) marked.set(sample.id, fault);
       engine?.submit(sample);
     }

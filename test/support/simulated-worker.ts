@@ -113,6 +113,7 @@ const worker = new Worker({
       if (settings.logsSteps) log.info({ samples }, 'stepped');
     },
     decoderProgress: () => {},
+    textProgress: () => {},
     decoded: () => {},
     decodeRefused: () => {},
     ended: () => {},

@@ -6,7 +6,7 @@ import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord, Outcome } from '@lehr/shared/records';
 import type { StopReason } from './delivery/attempt.ts';
 import type { OutputStore } from './delivery/output-store.ts';
-import type { OpenedModel, UnavailableModel } from './engine/protocol.ts';
+import type { OpenedModel, TextProgressMessage, UnavailableModel } from './engine/protocol.ts';
 import { PartialTextWriter } from './fleet/partial-text.ts';
 import { Previews } from './fleet/previews.ts';
 import { ProgressWriter } from './fleet/progress.ts';
@@ -21,6 +21,7 @@ import { LaneRows, type Room } from './runs/lane-rows.ts';
 import { newRun } from './runs/new-run.ts';
 import { Runs } from './runs/runs.ts';
 import { ServedModels } from './runs/served-models.ts';
+import { textSource } from './runs/text-source.ts';
 import type { EngineExit } from './supervisor/engine-process.ts';
 import { EngineSupervisor, type WorkEvent } from './supervisor/engine-supervisor.ts';
 import { SilenceLimit } from './supervisor/silence-limit.ts';
@@ -124,13 +125,15 @@ export class EngineSide implements JobRunner {
   }
 
   newRun(claim: Claim, record: JobRecord, claimedAt: number): JobRun {
-    const { outputs, fetchAudio } = this.#parts;
+    const { outputs, fetchAudio, store } = this.#parts;
+    const fetchTexts = textSource(store);
     return newRun(claim, record, claimedAt, {
       ...this.#parts,
       store: outputs,
       models: this.models,
       chargeAudio: this.#chargeAudio,
       fetchAudio: (audio, signal) => outputs.orStoreDown(fetchAudio(audio, signal)),
+      fetchTexts: (texts, signal) => outputs.orStoreDown(fetchTexts(texts, signal)),
       readCheckpoints: async (of) => this.#checkpoints?.read(of) ?? new Map(),
       onText: (run, part) => this.#partialText.write(run, part),
     });
@@ -225,12 +228,25 @@ export class EngineSide implements JobRunner {
         this.#speeds.transcribed(this.#runs.laneOf(message.sample), message);
         this.#runs.endSample(message);
         return;
+      case 'text-progress':
+        this.#textProgressed(message);
+        return;
+      case 'answered':
       case 'finished':
       case 'failed':
       case 'canceled':
         this.#runs.endSample(message);
         return;
     }
+  }
+
+  #textProgressed(message: TextProgressMessage): void {
+    const { lane, runs, tokens, ms, samples } = message;
+    // A row-step of text is a token; the prices of the API rely on it.
+    this.#speeds.stepped(lane, tokens, ms);
+    if (runs > 0) this.#silence.stepped(lane, ms / runs);
+    this.#parts.observe.textProgress(message);
+    for (const { id, answered } of samples) this.#runs.sampleStepped(id, answered);
   }
 
   #engineDied(exit: EngineExit): void {

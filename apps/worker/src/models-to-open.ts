@@ -5,13 +5,12 @@ import type { ModelToOpen } from './engine/protocol.ts';
 
 export function modelsToOpen(registry: Registry, tasks: readonly Task[], places: ModelPlaces): ModelToOpen[] {
   return registry.models
-    .filter((model) => model.task !== 'text')
     .filter((model) => tasks.includes(model.task))
     .flatMap((model) =>
       model.versions.map((version): ModelToOpen => {
         const location = { ref: `${model.name}@${version.version}`, folder: versionFolder(version, places) };
-        if (model.task === 'whisper') {
-          return { ...location, task: 'whisper', ...(model.variant && { variant: model.variant }) };
+        if (model.task !== 'diffusion') {
+          return { ...location, task: model.task, ...(model.variant && { variant: model.variant }) };
         }
         const { width, height } = model.defaults;
         return { ...location, task: 'diffusion', warmUp: { width, height } };

@@ -5,6 +5,7 @@ import { ERROR_CODES, type ErrorCode, type JobState, parseGroupQueueName } from 
 import type { JobRun } from './runs/job-run.ts';
 import { PictureRun } from './runs/picture-run.ts';
 import { SpeechRun } from './runs/speech-run.ts';
+import { TextRun } from './runs/text-run.ts';
 import type { Worker } from './worker.ts';
 import type { WorkerObserver } from './worker-parts.ts';
 
@@ -28,6 +29,15 @@ export function observeWorker(metrics: Metrics<'worker'>): WorkerObserver {
       metrics.tokens.inc(labels, tokens);
       metrics.windowsPerBatch.observe(labels, samples.length);
       if (calls > 0) metrics.inferenceCompute.observe({ ...labels, stage: 'write' }, ms / calls / 1000);
+    },
+    textProgress: ({ lane, runs, texts, tokens, padding, ms }) => {
+      if (runs === 0) return;
+      const labels = labelsOfQueue(lane);
+      metrics.texts.inc(labels, texts);
+      metrics.textTokens.inc(labels, tokens);
+      metrics.textPadding.inc(labels, padding);
+      metrics.textsPerRun.observe(labels, texts / runs);
+      metrics.inferenceCompute.observe({ ...labels, stage: 'encode' }, ms / runs / 1000);
     },
     decoded: (ms) => metrics.audioDecode.observe(ms / 1000),
     decodeRefused: (code) => metrics.audioRefused.inc({ code }),
@@ -62,6 +72,9 @@ function countEnd(metrics: Metrics<'worker'>, run: JobRun, end: JobState): void 
   if (end !== 'succeeded') return;
   if (run instanceof PictureRun) countPictures(metrics, run, labels);
   if (run instanceof SpeechRun) countSpeech(metrics, run, labels);
+  if (run instanceof TextRun) {
+    metrics.requestDuration.observe({ ...labels, outcome: end }, (run.queuedMs + run.runMs) / 1000);
+  }
 }
 
 function countFailure(metrics: Metrics<'worker'>, queue: string, code: ErrorCode): void {

@@ -5,7 +5,12 @@ import { GROUP_IDLE_MS, type GroupQueues, type Repricer } from '@lehr/shared/que
 import type { CheckpointStore, JobRecord, RecordStore } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import type { AudioProcessor, DecodeObserver } from './audio/audio-processor.ts';
-import type { DecoderProgressMessage, FromEngine, OpenedModel } from './engine/protocol.ts';
+import type {
+  DecoderProgressMessage,
+  FromEngine,
+  OpenedModel,
+  TextProgressMessage,
+} from './engine/protocol.ts';
 import type { FetchAudio } from './runs/audio-source.ts';
 import type { CheckpointOutcome } from './runs/checkpoints.ts';
 import type { JobRun } from './runs/job-run.ts';
@@ -78,6 +83,7 @@ export interface WorkerObserver extends DecodeObserver {
   modelOpened(model: OpenedModel): void;
   stepped(message: Extract<FromEngine, { type: 'stepped' }>): void;
   decoderProgress(message: DecoderProgressMessage): void;
+  textProgress(message: TextProgressMessage): void;
   /** `end` is the end that this worker wrote; undefined when it wrote none. */
   ended(run: JobRun, end: JobState | undefined): void;
   /** A job ended when it was claimed; it did not run here. `code` says why it failed. */

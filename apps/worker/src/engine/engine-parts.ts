@@ -3,7 +3,7 @@ import type { Batching, InferenceRuntime } from '../runtime/runtime.ts';
 import type { EngineSettings, FromEngine, GraphReport, OpenedModel } from './protocol.ts';
 import type { RowCap } from './row-cap.ts';
 
-/** What the engine and its two halves, DiffusionLanes and WhisperLanes, are built from. */
+/** What the engine and its parts DiffusionLanes, WhisperLanes and TextLanes are built from. */
 export interface EngineParts {
   readonly runtime: InferenceRuntime;
   readonly settings: EngineSettings;
@@ -11,7 +11,7 @@ export interface EngineParts {
   readonly post: (message: FromEngine) => void;
 }
 
-/** The answer to opening a model, as far as both halves have it. `cap` is the row cap of its steps, or of its decoder calls. */
+/** The answer to opening a model, as far as pictures and speech share it. `cap` is the row cap of its steps, or of its decoder calls. */
 export const openedModel = (
   ref: string,
   batching: Batching,

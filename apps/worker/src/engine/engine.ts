@@ -1,11 +1,12 @@
 /**
- * The engine: pictures (diffusion/) and windows of audio (whisper/) take turns on one device. Samples arrive as messages,
- * pictures and text leave as messages; queues and stores are the worker's part.
+ * The engine: pictures (diffusion/), windows of audio (whisper/) and texts (text/) take turns on one device. Samples arrive as
+ * messages, and their results leave as messages; queues and stores are the worker's part.
  */
 import { toPlainError } from '@lehr/shared';
 import { DiffusionLanes } from './diffusion/diffusion-lanes.ts';
 import type { EngineParts } from './engine-parts.ts';
 import type { EngineSample, FromEngine, ModelToOpen, OpenedModel, SampleId } from './protocol.ts';
+import { TextLanes } from './text/text-lanes.ts';
 import { Turns } from './turns.ts';
 import { WhisperLanes } from './whisper/whisper-lanes.ts';
 
@@ -14,6 +15,7 @@ export class Engine {
   readonly #turns = new Turns();
   readonly #diffusion: DiffusionLanes;
   readonly #whisper: WhisperLanes;
+  readonly #text: TextLanes;
   /** The samples of the last `running` message. */
   #running: readonly SampleId[] = [];
   #wake: (() => void) | undefined;
@@ -26,21 +28,30 @@ export class Engine {
       parts.post(message);
     };
     this.#diffusion = new DiffusionLanes({ ...parts, post });
-    // A decoder call can take less time than a message, so `running` is posted only when the samples change.
+    // A decoder call or a run of texts can take less time than a message, so `running` is posted only when the samples change.
     const postIfChanged = (message: FromEngine): void => {
       if (message.type !== 'running' || !isSame(message.samples, this.#running)) post(message);
     };
     this.#whisper = new WhisperLanes({ ...parts, post: postIfChanged });
+    this.#text = new TextLanes({ ...parts, post: postIfChanged });
   }
 
   /** Loads a model and warms it up; rejects with `model-unavailable` and the reason. */
   async open(spec: ModelToOpen): Promise<OpenedModel> {
-    return spec.task === 'whisper' ? this.#whisper.open(spec) : this.#diffusion.open(spec);
+    switch (spec.task) {
+      case 'diffusion':
+        return this.#diffusion.open(spec);
+      case 'whisper':
+        return this.#whisper.open(spec);
+      case 'text':
+        return this.#text.open(spec);
+    }
   }
 
   submit(request: EngineSample): void {
     try {
       if (request.task === 'whisper') this.#whisper.submit(request);
+      else if (request.task === 'text') this.#text.submit(request);
       else this.#diffusion.submit(request);
     } catch (error) {
       this.#parts.post({ type: 'failed', sample: request.id, failure: toPlainError(error, 'engine-failed') });
@@ -50,7 +61,7 @@ export class Engine {
 
   /** Takes effect before the sample's next step; has no effect on a sample that has ended. */
   cancel(id: SampleId): void {
-    const isCanceled = this.#diffusion.cancel(id) || this.#whisper.cancel(id);
+    const isCanceled = this.#diffusion.cancel(id) || this.#whisper.cancel(id) || this.#text.cancel(id);
     if (isCanceled) this.#parts.post({ type: 'canceled', sample: id });
   }
 
@@ -79,7 +90,11 @@ export class Engine {
   async run(): Promise<void> {
     const { clock } = this.#parts;
     while (!this.#closed) {
-      const taker = this.#turns.next([...this.#diffusion.turnTakers(), ...this.#whisper.turnTakers()]);
+      const taker = this.#turns.next([
+        ...this.#diffusion.turnTakers(),
+        ...this.#whisper.turnTakers(),
+        ...this.#text.turnTakers(),
+      ]);
       if (taker) {
         const startedAt = clock.monotonic();
         await taker.takeTurn();
@@ -94,6 +109,7 @@ export class Engine {
     }
     await this.#diffusion.close();
     await this.#whisper.close();
+    await this.#text.close();
   }
 }
 

@@ -10,8 +10,10 @@ import type { FrontEnd } from '../whisper/front-end.ts';
 import type { WindowSegment } from '../whisper/segments.ts';
 import type { WindowWord } from '../whisper/word-times.ts';
 import type { EngineSample, SampleId } from './samples.ts';
+import type { AnsweredMessage, TextAbilities, TextProgressMessage } from './text-messages.ts';
 
 export type * from './samples.ts';
+export type * from './text-messages.ts';
 export type { FrontEnd, GraphReport, WindowSegment, WindowWord };
 
 interface FolderToOpen {
@@ -32,7 +34,13 @@ export interface WhisperToOpen extends FolderToOpen {
   readonly variant?: string;
 }
 
-export type ModelToOpen = DiffusionToOpen | WhisperToOpen;
+export interface TextToOpen extends FolderToOpen {
+  readonly task: 'text';
+  /** As of a Whisper model. */
+  readonly variant?: string;
+}
+
+export type ModelToOpen = DiffusionToOpen | WhisperToOpen | TextToOpen;
 
 export interface OpenedModel {
   readonly ref: string;
@@ -52,6 +60,8 @@ export interface OpenedModel {
   readonly rowCap: number;
   /** Set for a Whisper model. */
   readonly whisper?: WhisperAbilities;
+  /** Set for a text model. */
+  readonly text?: TextAbilities;
 }
 
 /** A model that could not be opened. The others serve without it. */
@@ -224,6 +234,8 @@ export type FromEngine =
   | SegmentMessage
   | DecoderProgressMessage
   | TranscribedMessage
+  | AnsweredMessage
+  | TextProgressMessage
   | { readonly type: 'failed'; readonly sample: SampleId; readonly failure: PlainError }
   /** A cancel took effect; no further message names this sample. */
   | { readonly type: 'canceled'; readonly sample: SampleId };

@@ -87,10 +87,13 @@ export class RowCap {
   }
 }
 
-/** The fewest rows whose throughput is within TOLERANCE of the best; undefined without measurements. */
-export function knee(measurements: readonly (readonly [rows: number, ms: number])[]): number | undefined {
+/** The fewest rows whose throughput is within `tolerance` of the best; undefined without measurements. */
+export function knee(
+  measurements: readonly (readonly [rows: number, ms: number])[],
+  tolerance = TOLERANCE,
+): number | undefined {
   const throughput = measurements.map(([rows, ms]) => rows / ms);
-  const wanted = Math.max(...throughput) * (1 - TOLERANCE);
+  const wanted = Math.max(...throughput) * (1 - tolerance);
   return measurements[throughput.findIndex((each) => each >= wanted)]?.[0];
 }
 

@@ -1,5 +1,6 @@
-/** What the worker submits to its engine: one picture, or one window of audio. */
-import type { SamplerName } from '@lehr/shared';
+/** What the worker submits to its engine: one picture, one window of audio, or the texts of a job. */
+import type { SamplerName, TextItem } from '@lehr/shared';
+import type { TextWork } from '../text/answers.ts';
 
 declare const brand: unique symbol;
 /** One sample of one attempt of a job. Never reused, so that a late message cannot be taken for another attempt. */
@@ -62,4 +63,13 @@ export interface WhisperSample extends SampleBase {
   readonly maxTokens?: number;
 }
 
-export type EngineSample = DiffusionSample | WhisperSample;
+/** All texts of a job: the engine makes runs of them, together with texts of other jobs. */
+export interface TextSample extends SampleBase {
+  readonly task: 'text';
+  readonly texts: readonly TextItem[];
+  /** Whether texts that are too long are cut. */
+  readonly mayTruncate: boolean;
+  readonly work: TextWork;
+}
+
+export type EngineSample = DiffusionSample | WhisperSample | TextSample;

@@ -1,12 +1,12 @@
 /**
- * One attempt of a job on this worker: it makes the engine's samples (one per picture, one per audio window) and takes their
+ * One attempt of a job on this worker: it makes the engine's samples (one per picture, one per audio window, one for all texts) and takes their
  * results, until its end can be written:
  *
  *   working    the engine has samples of it, or its inputs or outputs are being fetched or stored
  *   stopping   cancelled, expired, failed, handed back or lost: the engine has not dropped all its samples yet
  *   over       done or stopped, and the engine has no sample of it
  *
- * picture-run.ts and speech-run.ts are the two kinds.
+ * picture-run.ts, speech-run.ts and text-run.ts are the kinds.
  */
 import { type LeaseToken, type ObjectKey, type Progress, toObjectKey } from '@lehr/shared';
 import type { Claim } from '@lehr/shared/queue';
@@ -28,7 +28,7 @@ export interface SampleRun {
 }
 
 /** The last message about a sample that succeeded. */
-export type SampleResult = Extract<FromEngine, { type: 'finished' | 'transcribed' }>;
+export type SampleResult = Extract<FromEngine, { type: 'finished' | 'transcribed' | 'answered' }>;
 
 export abstract class JobRun implements Attempt {
   readonly claim: Claim;

@@ -1,9 +1,11 @@
 /** Makes the run of a claimed job, by the type of the job. */
 import {
   type GuidanceKind,
+  isTextJobType,
   LehrError,
   type Registry,
   SpeechToTextInputSchema,
+  TEXT_INPUTS,
   TextToImageInputSchema,
 } from '@lehr/shared';
 import type { Claim } from '@lehr/shared/queue';
@@ -16,11 +18,15 @@ import type { ChargeAudio } from './charge-audio.ts';
 import type { JobRun } from './job-run.ts';
 import { type PictureParts, PictureRun } from './picture-run.ts';
 import { SpeechRun } from './speech-run.ts';
+import { TextRun } from './text-run.ts';
+import type { FetchTexts } from './text-source.ts';
+import { checkType, type TextInput } from './text-work.ts';
 import type { TextPart } from './transcript-builder.ts';
 
 export interface RunParts extends Omit<PictureParts, 'guidance'> {
   readonly audio: AudioProcessor;
   readonly fetchAudio: FetchAudio;
+  readonly fetchTexts: FetchTexts;
   readonly chargeAudio: ChargeAudio;
   readonly registry: Registry;
   /** The models that this worker has open. */
@@ -42,15 +48,26 @@ export function newRun(claim: Claim, record: JobRecord, claimedAt: number, parts
   if (record.type === 'speech-to-text') {
     const input = inputOf(record, SpeechToTextInputSchema);
     const whisper = parts.models.find(({ ref }) => ref === record.model)?.whisper;
-    if (!whisper) throw new LehrError('model-unavailable', `This worker does not have ${record.model} open.`);
+    if (!whisper) throw notOpen(record.model);
     return new SpeechRun(claim, record, claimedAt, input, {
       ...parts,
       abilities: whisper,
       maxAudioS: maxAudioS(parts.registry, record.model),
     });
   }
+  if (isTextJobType(record.type)) {
+    const { type } = record;
+    const input = { type, ...inputOf(record, TEXT_INPUTS[type]) } as TextInput;
+    const abilities = parts.models.find(({ ref }) => ref === record.model)?.text;
+    if (!abilities) throw notOpen(record.model);
+    checkType(type, abilities.types, record.model);
+    return new TextRun(claim, record, claimedAt, input, { ...parts, abilities });
+  }
   throw new LehrError('invalid-input', `No worker runs jobs of type ${record.type}.`);
 }
+
+const notOpen = (ref: string): LehrError =>
+  new LehrError('model-unavailable', `This worker does not have ${ref} open.`);
 
 function inputOf<Schema extends z.ZodType>(record: JobRecord, schema: Schema): z.output<Schema> {
   const parsed = schema.safeParse(record.input);

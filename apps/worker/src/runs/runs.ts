@@ -41,7 +41,10 @@ export interface RunsOptions {
 }
 
 /** The messages after which the engine has nothing left of a sample. */
-export type SampleEnd = Extract<FromEngine, { type: 'finished' | 'transcribed' | 'failed' | 'canceled' }>;
+export type SampleEnd = Extract<
+  FromEngine,
+  { type: 'finished' | 'transcribed' | 'answered' | 'failed' | 'canceled' }
+>;
 
 interface SubmittedSample {
   readonly run: JobRun;
@@ -132,9 +135,8 @@ export class Runs {
     const submitted = this.#removeSample(message.sample);
     if (!submitted) return;
     const { run, sample } = submitted;
-    if (message.type === 'finished' || message.type === 'transcribed')
-      void this.#work(run, () => run.addResult(sample, message));
     if (message.type === 'failed') this.stop(run, { kind: 'failed', ...message.failure });
+    else if (message.type !== 'canceled') void this.#work(run, () => run.addResult(sample, message));
     this.#finishIfOver(run);
   }
 
@@ -153,7 +155,7 @@ export class Runs {
     const how = exit.hung ? 'hung' : `died (${exit.signal ?? `code ${exit.code}`})`;
     for (const id of failing) {
       const sizes = this.#suspects.crashedBatches(id).join(', ');
-      const message = `The engine ${how} every time it ran this job. Pictures or windows of audio in these batches: ${sizes}.`;
+      const message = `The engine ${how} every time it ran this job. Pictures, windows of audio or text jobs in these batches: ${sizes}.`;
       this.#samples.get(id)?.run.stop({ kind: 'failed', code: 'engine-crashed', message });
     }
     this.#removeStopped();

@@ -2,6 +2,7 @@
 import { formatModelRef, parseGroupQueueName, type Registry, rowsPerSample, type Task } from '@lehr/shared';
 import type { OpenedModel } from '../engine/protocol.ts';
 import type { LaneDefaults } from './lane-rows.ts';
+import { USUAL_TOKENS } from './text-run.ts';
 
 /** The row cap assumed for a lane whose model was not measured. */
 const UNMEASURED_ROWS = 8;
@@ -35,7 +36,9 @@ export class ServedModels implements LaneDefaults {
   usualRows(queue: string): number {
     const group = parseGroupQueueName(queue);
     const model = group && this.#registry.find(group.model)?.model;
-    if (model?.task === 'whisper' || model?.task === 'text') return 1;
+    if (model?.task === 'whisper') return 1;
+    // A row of a text lane is a token.
+    if (model?.task === 'text') return USUAL_TOKENS;
     return rowsPerSample(model?.defaults.guidance ?? Number.POSITIVE_INFINITY, model?.guidance);
   }
 

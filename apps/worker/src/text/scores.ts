@@ -1,0 +1,27 @@
+/** Logits to scores. */
+
+export function softmax(logits: Float32Array): Float64Array {
+  let largest = Number.NEGATIVE_INFINITY;
+  for (const logit of logits) if (logit > largest) largest = logit;
+  const scores = Float64Array.from(logits, (logit) => Math.exp(logit - largest));
+  const sum = scores.reduce((total, score) => total + score, 0);
+  return scores.map((score) => score / sum);
+}
+
+export const sigmoid = (logits: Float32Array): Float64Array =>
+  Float64Array.from(logits, (logit) => 1 / (1 + Math.exp(-logit)));
+
+/** Indices of the `count` best scores, best first; of equal scores the one with the smaller index first. */
+export function best(scores: Float64Array, count: number): number[] {
+  const order = (a: number, b: number): number => scores[b] - scores[a] || a - b;
+  if (count * 4 >= scores.length) return Array.from(scores.keys()).sort(order).slice(0, count);
+  // A vocabulary has many thousand entries, of which a few are wanted.
+  const chosen: number[] = [];
+  for (let i = 0; i < scores.length; i += 1) {
+    if (chosen.length === count && scores[i] <= scores[chosen[count - 1]]) continue;
+    chosen.push(i);
+    chosen.sort(order);
+    if (chosen.length > count) chosen.pop();
+  }
+  return chosen;
+}

@@ -1,0 +1,289 @@
+/** Real exports of small text models, against what transformers computes with them (test/real/text). */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { TextAnswers } from '../../apps/worker/src/engine/protocol.ts';
+import { openTextModel, type TextModel } from '../../apps/worker/src/models/text/text-folder.ts';
+import { onnxRuntime } from '../../apps/worker/src/runtime/onnx.ts';
+import { answer, type TextAnswer, type TextWork } from '../../apps/worker/src/text/answers.ts';
+import { POOLINGS, type Pooling, pool } from '../../apps/worker/src/text/pooling.ts';
+import type { TextItem } from '../../packages/shared/src/index.ts';
+import { openTextEngine, type TextEngine } from '../support/text-engine.ts';
+import { expectedOf, TEXT_FIXTURES, unpackTextFixture } from '../support/text-fixtures.ts';
+
+/** The graphs compute in single precision, in another order than torch does. */
+const TOLERANCE = 1e-5;
+/** Of a text in a run with others, against the same text alone. */
+const BATCHED_TOLERANCE = 1e-6;
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'lehr-text-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const open = (variant?: string): Promise<TextModel> =>
+  openTextModel(folder, onnxRuntime, { providers: ['cpu'], threads: 1, ...(variant && { variant }) });
+
+async function withModel<T>(use: (model: TextModel) => Promise<T>, variant?: string): Promise<T> {
+  const model = await open(variant);
+  try {
+    return await use(model);
+  } finally {
+    await model.close();
+  }
+}
+
+async function withEngine<T>(use: (engine: TextEngine) => Promise<T>): Promise<T> {
+  const engine = await openTextEngine(folder);
+  try {
+    return await use(engine);
+  } finally {
+    await engine.close();
+  }
+}
+
+async function answerAlone(model: TextModel, item: TextItem, work: TextWork): Promise<TextAnswer> {
+  const encoded = model.tokenizer.encode(item, { mayTruncate: false });
+  const output = model.reading.outputs[work.type] ?? '';
+  const [row] = await model.graph.run([encoded], [output]);
+  const text = typeof item === 'string' ? item : undefined;
+  return answer(work, { encoded, text }, row[output], model.tokenizer, model.reading);
+}
+
+const distance = (a: ArrayLike<number>, b: ArrayLike<number>): number =>
+  Math.max(...Array.from(a, (value, i) => Math.abs(value - b[i])));
+
+test.each(TEXT_FIXTURES)('The tokenizer of %s gives the ids of transformers', async (name) => {
+  unpackTextFixture(name, folder);
+  await withModel(async ({ tokenizer }) => {
+    for (const { text, pair, truncated, ids, type_ids: typeIds } of expectedOf(name).encoded) {
+      const item = pair === undefined ? text : { text, pair };
+      const encoded = tokenizer.encode(item, { mayTruncate: truncated });
+      expect({ item, ids: encoded.ids }).toEqual({ item, ids });
+      if (typeIds) expect(encoded.typeIds).toEqual(typeIds);
+      expect(encoded.wasTruncated).toBe(truncated);
+    }
+  });
+});
+
+interface FillCase {
+  readonly text: string;
+  readonly top_k: number;
+  readonly fills: readonly (readonly {
+    readonly score: number;
+    readonly token: number;
+    readonly token_str: string;
+    readonly sequence: string;
+  }[])[];
+}
+
+test.each(['bert-fill-mask', 'roberta-fill-mask'])('%s fills masks as transformers does', async (name) => {
+  unpackTextFixture(name, folder);
+  await withModel(async (model) => {
+    for (const { text, top_k: topK, fills } of expectedOf<FillCase>(name).cases) {
+      const answered = await answerAlone(model, text, { type: 'fill-mask', topK });
+      if (answered.type !== 'fill-mask') throw new Error(answered.type);
+      const withoutScores = (masks: FillCase['fills']) =>
+        masks.map((mask) => mask.map(({ score: _, ...rest }) => rest));
+      expect(withoutScores(answered.fills)).toEqual(withoutScores(fills));
+      const scores = (masks: FillCase['fills']) => masks.flat().map(({ score }) => score);
+      expect(distance(scores(answered.fills), scores(fills))).toBeLessThan(TOLERANCE);
+    }
+  });
+});
+
+interface ClassCase {
+  readonly text: string;
+  readonly pair?: string;
+  readonly function: 'softmax' | 'sigmoid' | 'none' | null;
+  readonly labels: readonly { readonly label: string; readonly score: number }[];
+}
+
+test.each(['bert-classes', 'distilbert-many-labels'])(
+  '%s classifies texts and pairs as transformers does',
+  async (name) => {
+    unpackTextFixture(name, folder, 'onnx');
+    await withModel(async (model) => {
+      for (const { text, pair, labels, function: by } of expectedOf<ClassCase>(name).cases) {
+        const item = pair === undefined ? text : { text, pair };
+        const answered = await answerAlone(model, item, {
+          type: 'text-classification',
+          topK: null,
+          function: by,
+        });
+        if (answered.type !== 'text-classification') throw new Error(answered.type);
+        expect(answered.labels.map(({ label }) => label)).toEqual(labels.map(({ label }) => label));
+        const scores = (list: ClassCase['labels']) => list.map(({ score }) => score);
+        // Logits are several times larger than scores.
+        expect(distance(scores(answered.labels), scores(labels))).toBeLessThan(
+          TOLERANCE * (by === 'none' ? 5 : 1),
+        );
+      }
+    });
+  },
+);
+
+interface EntityCase {
+  readonly text: string;
+  readonly aggregation: 'none' | 'simple' | 'first' | 'average' | 'max';
+  readonly entities: readonly {
+    readonly label: string;
+    readonly score: number;
+    readonly word: string;
+    readonly start: number;
+    readonly end: number;
+  }[];
+}
+
+test.each(['bert-entities', 'xlm-roberta-entities'])(
+  '%s finds the entities of transformers',
+  async (name) => {
+    unpackTextFixture(name, folder);
+    await withModel(async (model) => {
+      for (const { text, aggregation, entities } of expectedOf<EntityCase>(name).cases) {
+        const work = { type: 'token-classification', aggregation, ignoreLabels: ['O'] } as const;
+        const answered = await answerAlone(model, text, work);
+        if (answered.type !== 'token-classification') throw new Error(answered.type);
+        const withoutScores = (list: EntityCase['entities']) => list.map(({ score: _, ...rest }) => rest);
+        expect({ aggregation, found: withoutScores(answered.entities) }).toEqual({
+          aggregation,
+          found: withoutScores(entities),
+        });
+        const scores = (list: EntityCase['entities']) => list.map(({ score }) => score);
+        if (entities.length > 0)
+          expect(distance(scores(answered.entities), scores(entities))).toBeLessThan(TOLERANCE);
+      }
+    });
+  },
+);
+
+type SentenceCase = Readonly<Record<Pooling, readonly number[]>> & {
+  readonly text: string;
+  readonly normalized: readonly number[];
+};
+
+test('Every pooling gives the vector that torch gives, and the folder of sentence-transformers chooses one', async () => {
+  unpackTextFixture('bert-sentences', folder);
+  await withModel(async (model) => {
+    expect(model.reading).toMatchObject({ poolings: ['mean'], normalizes: true });
+    // The file of sentence-transformers has the smaller limit.
+    expect(model.tokenizer.maxTokens).toBe(48);
+    for (const expected of expectedOf<SentenceCase>('bert-sentences').cases) {
+      const encoded = model.tokenizer.encode(expected.text, { mayTruncate: false });
+      const [{ last_hidden_state: row }] = await model.graph.run([encoded], ['last_hidden_state']);
+      for (const pooling of POOLINGS) {
+        const vector = pool(row, encoded.ids.length, [pooling]);
+        expect(distance(vector, expected[pooling])).toBeLessThan(TOLERANCE);
+      }
+      const work = { type: 'text-embedding', normalize: null, dimensions: null } as const;
+      const answered = await answerAlone(model, expected.text, work);
+      if (answered.type !== 'text-embedding') throw new Error(answered.type);
+      expect(distance(answered.embedding, expected.normalized)).toBeLessThan(TOLERANCE);
+    }
+  });
+});
+
+const embeddingOf = (answers: TextAnswers, index: number): Float32Array => {
+  if (answers.type !== 'text-embedding') throw new Error(answers.type);
+  return answers.values.subarray(index * answers.dimensions, (index + 1) * answers.dimensions);
+};
+
+test('A text has the same embedding alone and in a run with texts of other jobs', async () => {
+  unpackTextFixture('bert-sentences', folder);
+  const texts = expectedOf<SentenceCase>('bert-sentences').cases.map(({ text }) => text);
+  const work = { type: 'text-embedding', normalize: null, dimensions: null } as const;
+  await withEngine(async (engine) => {
+    const together = await engine.answer(texts.map((text) => ({ texts: [text, `${text} and more`], work })));
+    expect(Math.max(...together.map(({ batchSize }) => batchSize))).toBeGreaterThan(1);
+    for (const [i, text] of texts.entries()) {
+      const [alone] = await engine.answer([{ texts: [text], work }]);
+      expect(alone.batchSize).toBe(1);
+      expect(distance(embeddingOf(alone.answers, 0), embeddingOf(together[i].answers, 0))).toBeLessThan(
+        BATCHED_TOLERANCE,
+      );
+    }
+  });
+});
+
+test('A shorter embedding is the beginning of the whole one, and of length 1 again', async () => {
+  unpackTextFixture('bert-sentences', folder);
+  await withEngine(async (engine) => {
+    const ask = (dimensions: number | null, normalize: boolean | null) =>
+      engine.answer([{ texts: ['a red circle'], work: { type: 'text-embedding', dimensions, normalize } }]);
+    const whole = embeddingOf((await ask(null, false))[0].answers, 0);
+    const cut = embeddingOf((await ask(8, null))[0].answers, 0);
+    expect(cut).toHaveLength(8);
+    const norm = Math.hypot(...whole.subarray(0, 8));
+    expect(
+      distance(
+        cut,
+        whole.subarray(0, 8).map((value) => value / norm),
+      ),
+    ).toBeLessThan(BATCHED_TOLERANCE);
+    await expect(ask(33, null)).rejects.toThrow('input.dimensions: must be at most 32');
+  });
+});
+
+test('A text that is too long fails its job alone, by number and length, or is cut on request', async () => {
+  unpackTextFixture('bert-sentences', folder);
+  const work = { type: 'text-embedding', normalize: null, dimensions: null } as const;
+  const long = 'circle '.repeat(60);
+  await withEngine(async (engine) => {
+    const fine = engine.answer([{ texts: ['a red circle'], work }]);
+    await expect(engine.answer([{ texts: ['short', long], work }])).rejects.toThrow(
+      /^input\.texts\[1\] has \d+ tokens, and the model takes at most 48\. Shorten it, or set truncate\.$/,
+    );
+    expect((await fine)[0].tokens).toBeGreaterThan(2);
+    const [cut] = await engine.answer([{ texts: ['short', long], work, mayTruncate: true }]);
+    expect(cut.truncated).toEqual([1]);
+    await expect(engine.answer([{ texts: [[5, 99_999]], work }])).rejects.toThrow(
+      /input\.texts\[0\] has the token 99999, and the vocabulary has \d+\./,
+    );
+  });
+});
+
+test('A text without a mask, and a type of job that the graph cannot answer, are refused by name', async () => {
+  unpackTextFixture('bert-fill-mask', folder);
+  await withEngine(async (engine) => {
+    const fill = { type: 'fill-mask', topK: 3 } as const;
+    await expect(engine.answer([{ texts: ['[MASK]', 'no mask'], work: fill }])).rejects.toThrow(
+      'input.texts[1] has no [MASK] that could be filled.',
+    );
+    const embed = { type: 'text-embedding', normalize: null, dimensions: null } as const;
+    await expect(engine.answer([{ texts: ['x'], work: embed }])).rejects.toThrow(
+      'model@1 cannot run jobs of type text-embedding; its graph answers: fill-mask.',
+    );
+  });
+});
+
+test('An fp16 export gives the scores of fp32, and an int8 export those of ONNX Runtime in Python', async () => {
+  unpackTextFixture('bert-classes', folder, 'onnx');
+  const { cases, quantized = [] } = expectedOf<ClassCase>('bert-classes');
+  const classify = async (model: TextModel, text: string, by: ClassCase['function']) => {
+    const answered = await answerAlone(model, text, {
+      type: 'text-classification',
+      topK: null,
+      function: by,
+    });
+    if (answered.type !== 'text-classification') throw new Error(answered.type);
+    return new Map(answered.labels.map(({ label, score }) => [label, score]));
+  };
+  await withModel(async (model) => {
+    for (const { text, labels } of cases.filter(
+      (each) => each.function === null && each.pair === undefined,
+    )) {
+      const scores = await classify(model, text, null);
+      for (const { label, score } of labels) expect(scores.get(label)).toBeCloseTo(score, 2);
+    }
+  }, '_fp16');
+  await withModel(async (model) => {
+    expect(quantized.length).toBeGreaterThan(0);
+    for (const { text, logits } of quantized) {
+      const scores = await classify(model, text, 'none');
+      for (const [i, label] of model.reading.labels.entries())
+        expect(scores.get(label)).toBeCloseTo(logits[i], 1);
+    }
+  }, '_quantized');
+});
