@@ -1,8 +1,7 @@
 /** Checks that the models open on the chosen device, by opening them. */
 import type { Registry, Task } from '@lehr/shared';
 import { type ModelPlaces, versionFolder } from '@lehr/shared/model-cache';
-import { openDiffusionModel } from '../models/diffusion/diffusion-folder.ts';
-import { openWhisperModel } from '../models/whisper/whisper-folder.ts';
+import { openFolder } from '../models/open-folder.ts';
 import { AUTO_PROVIDERS } from '../providers.ts';
 import { onnxRuntime } from '../runtime/onnx.ts';
 import { missingLibrary } from '../runtime/provider-library.ts';
@@ -40,7 +39,7 @@ export async function* checkModels(
   for (const model of registry.models) {
     if (!tasks.includes(model.task)) continue;
     for (const version of model.versions) {
-      const variant = model.task === 'whisper' ? model.variant : undefined;
+      const variant = model.task === 'diffusion' ? undefined : model.variant;
       yield await openCheck(
         `${model.name}@${version.version}`,
         model.task,
@@ -66,8 +65,7 @@ async function openCheck(
   const options = { providers, ...(threads !== undefined && { threads }), ...(variant && { variant }) };
   const startedAt = performance.now();
   try {
-    const open = task === 'whisper' ? openWhisperModel : openDiffusionModel;
-    const { graphs, close } = await open(folder, onnxRuntime, options);
+    const { graphs, close } = await openFolder(task, folder, onnxRuntime, options);
     await close();
     const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
     const placed = graphs.map(({ graph, provider }) => `${graph} on ${provider}`).join(', ');

@@ -1,8 +1,5 @@
 /** `lehr models check`: opens a folder, which runs every graph once, and describes what was opened. */
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import { openDiffusionModel } from '../models/diffusion/diffusion-folder.ts';
-import { openWhisperModel } from '../models/whisper/whisper-folder.ts';
+import { openFolder, taskOfFolder } from '../models/open-folder.ts';
 import { onnxRuntime } from '../runtime/onnx.ts';
 import type { InferenceRuntime, RuntimeSession, ValueInfo } from '../runtime/runtime.ts';
 import type { ToolEvent } from './tool-event.ts';
@@ -33,21 +30,21 @@ export async function check(
   const graphs: Measured[] = [];
   const runtime = measuring(onnxRuntime, folder, graphs);
   const options = { providers, ...(threads !== undefined && { threads }) };
-  const isDiffusion = existsSync(join(folder, 'model_index.json'));
+  const task = taskOfFolder(folder);
   const memoryBefore = process.memoryUsage().rss;
   const startedAt = performance.now();
-  const opened = isDiffusion
-    ? await openDiffusionModel(folder, runtime, options)
-    : await openWhisperModel(folder, runtime, { ...options, ...(variant && { variant: `_${variant}` }) });
+  const opened = await openFolder(task, folder, runtime, {
+    ...options,
+    ...(variant && { variant: `_${variant}` }),
+  });
   const openMs = performance.now() - startedAt;
   const memory = process.memoryUsage().rss - memoryBefore;
-  const batching = 'batching' in opened ? opened.batching : opened.decoder.batching;
   await opened.close();
   return {
     type: 'checked',
     folder,
-    task: isDiffusion ? 'diffusion' : 'whisper',
-    batching: batching.mode === 'rows' ? 'step by step' : `aligned: ${batching.reason}`,
+    task,
+    batching: opened.batching,
     // A graph that was tried in a form that did not work was closed again.
     graphs: graphs.filter(({ isClosedEarly }) => !isClosedEarly()).map(({ described }) => described()),
     open_ms: Math.round(openMs),

@@ -1,7 +1,7 @@
 /** `lehr models pull`: fetches a model into the cache and enters it in models.yaml. */
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { LehrError, type ModelRef, type Registry, SLUG, withVersion } from '@lehr/shared';
+import { LehrError, type ModelRef, type Registry, SLUG, type Task, withVersion } from '@lehr/shared';
 import {
   evict,
   fetchModel,
@@ -13,6 +13,7 @@ import {
   sourceName,
 } from '@lehr/shared/model-cache';
 import { nativeDefaults } from './native-defaults.ts';
+import { textDefaults } from './text-defaults.ts';
 import type { ToolEvent } from './tool-event.ts';
 import { changeModelsFile, readModelsFile, type ToolSettings } from './tool-settings.ts';
 
@@ -39,7 +40,7 @@ export async function pull(
   const fields: SourceFields = { ...sourceFields(source), ...(variant !== undefined && { variant }) };
   const ref = chooseRef(request.as ?? sourceName(source), fields, await readModelsFile(settings));
   const { folder, manifest, isNew } = await fetchModel(fields, { ...cache, signal, onEvent: report });
-  const model = manifest.task === 'diffusion' ? nativeDefaults(folder) : {};
+  const model = await defaultsOf(manifest.task, folder);
   await mkdir(dirname(settings.modelsFile), { recursive: true });
   await changeModelsFile(settings, (text) =>
     withVersion(text, { ref, task: manifest.task, ...fields, model }),
@@ -58,6 +59,11 @@ export async function pull(
     is_new: isNew,
     models_file: settings.modelsFile,
   });
+}
+
+async function defaultsOf(task: Task, folder: string): Promise<Record<string, unknown>> {
+  if (task === 'text') return { ...(await textDefaults(folder)) };
+  return task === 'diffusion' ? nativeDefaults(folder) : {};
 }
 
 /** Without a version: the one that has this source already, else the next number. */

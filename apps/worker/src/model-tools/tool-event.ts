@@ -42,7 +42,7 @@ export type ToolEvent =
   | {
       readonly type: 'checked';
       readonly folder: string;
-      readonly task: 'diffusion' | 'whisper';
+      readonly task: 'diffusion' | 'whisper' | 'text';
       readonly batching: string;
       readonly graphs: readonly GraphCheck[];
       readonly open_ms: number;

@@ -40,6 +40,17 @@ const WHISPER_NEEDED = [
   'preprocessor_config.json',
   'tokenizer.json',
 ];
+/** Of a text model: its configs and tokenizer, and the modules of sentence-transformers. */
+const TEXT_FILES = [
+  'config.json',
+  'tokenizer.json',
+  'tokenizer_config.json',
+  'special_tokens_map.json',
+  'modules.json',
+  'sentence_bert_config.json',
+];
+const TEXT_NEEDED = ['config.json', 'tokenizer.json'];
+const MODULE_CONFIGS = /^\d+_[A-Za-z]+\/config\.json$/;
 /** What an export usually keeps beside its graph. */
 const DATA = /\.(?:onnx_data(?:_\d+)?|data|pb|weights)$/;
 /** Other formats of the same weights, texts, graphs, and files that another fetch has not completed. */
@@ -54,10 +65,12 @@ export function chooseFiles(files: readonly RemoteFile[], variant: string | unde
     return { task: 'diffusion', files: withoutRepeats(diffusionFiles(byPath, variant)) };
   if (byPath.has('preprocessor_config.json'))
     return { task: 'whisper', files: withoutRepeats(whisperFiles(byPath, variant)) };
+  if (TEXT_NEEDED.every((path) => byPath.has(path)))
+    return { task: 'text', files: withoutRepeats(textFiles(byPath, variant)) };
   const seen = files.slice(0, 5).map(({ path }) => path);
   throw new LehrError(
     'model-unavailable',
-    `The source has neither a model_index.json (Stable Diffusion) nor a preprocessor_config.json (Whisper); it has ${seen.join(', ') || 'no files'}.`,
+    `The source has neither a model_index.json (Stable Diffusion) nor a preprocessor_config.json (Whisper) nor config.json and tokenizer.json (text models); it has ${seen.join(', ') || 'no files'}.`,
   );
 }
 
@@ -102,6 +115,15 @@ function whisperFiles(files: Files, variant: string | undefined): ChosenFile[] {
   ];
   if (missing.length > 0) throw lacks(files, missing, variant, 'automatic-speech-recognition-with-past');
   return [...plain(files, WHISPER_FILES), ...graphs.flatMap((graph) => withData(files, graph, variant))];
+}
+
+function textFiles(files: Files, variant: string | undefined): ChosenFile[] {
+  const graph = graphFile(files, 'model', variant) !== undefined ? 'model' : 'onnx/model';
+  if (graphFile(files, graph, variant) === undefined) {
+    throw lacks(files, ['model.onnx'], variant, 'feature-extraction');
+  }
+  const modules = [...files.keys()].filter((path) => MODULE_CONFIGS.test(path));
+  return [...plain(files, [...TEXT_FILES, ...modules]), ...withData(files, graph, variant)];
 }
 
 const plain = (files: Files, paths: readonly string[]): ChosenFile[] =>
