@@ -1,0 +1,86 @@
+/** The text tasks through API, queue, worker and engine, with the real exports of test/real/text. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Job } from '../../packages/shared/src/index.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+import { type Stack, startStack } from '../support/stack.ts';
+import { expectedOf, unpackTextFixture } from '../support/text-fixtures.ts';
+import { tempFolder } from '../support/tiny-models.ts';
+
+const MODELS = {
+  'bert-sentences': 'text-embedding',
+  'bert-classes': 'text-classification',
+  'bert-fill-mask': 'fill-mask',
+  'bert-entities': 'token-classification',
+} as const;
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+async function textStack(names: readonly (keyof typeof MODELS)[]): Promise<Stack> {
+  const folder = await tempFolder('text-models');
+  for (const name of names) unpackTextFixture(name, join(folder, name), 'onnx');
+  const entries = names.map(
+    (name) =>
+      `  - { name: ${name}, task: text, tasks: [${MODELS[name]}], versions: [{ version: "1", path: ${name} }] }`,
+  );
+  const models = join(folder, 'models.yaml');
+  writeFileSync(models, `models:\n${entries.join('\n')}\n`);
+  const stack = await startStack(server, { LEHR_MODELS: models, LEHR_TASKS: 'text' });
+  await stack.worker();
+  return stack;
+}
+
+async function run(stack: Stack, type: string, input: object): Promise<Job> {
+  const response = await stack.ask('POST', '/v1/jobs', { type, input });
+  expect(response.status).toBe(202);
+  return stack.over(((await response.json()) as Job).id);
+}
+
+test('A job of each type is answered with what transformers computes, and its timings sum to its total', async () => {
+  const stack = await textStack(['bert-sentences', 'bert-classes', 'bert-fill-mask', 'bert-entities']);
+  const [sentence] = expectedOf<{ text: string; normalized: number[] }>('bert-sentences').cases;
+  const embedded = await run(stack, 'text-embedding', { texts: [sentence.text] });
+  expect(embedded).toMatchObject({ status: 'succeeded', output: { dimensions: 32 } });
+  for (const [i, value] of sentence.normalized.entries()) {
+    expect(embedded.output?.embeddings?.[0][i]).toBeCloseTo(value, 5);
+  }
+  const [{ text, labels }] = expectedOf<{ text: string; labels: { label: string }[] }>('bert-classes').cases;
+  const classified = await run(stack, 'text-classification', { texts: [text] });
+  expect(classified.output?.labels?.[0].map(({ label }) => label)).toEqual(labels.map(({ label }) => label));
+  const [mask] = expectedOf<{ text: string; fills: { sequence: string }[][] }>('bert-fill-mask').cases;
+  const filled = await run(stack, 'fill-mask', { texts: [mask.text] });
+  expect(filled.output?.fills?.[0][0][0].sequence).toBe(mask.fills[0][0].sequence);
+  const found = await run(stack, 'token-classification', {
+    texts: ['Ada Lovelace met Charles Babbage in London.'],
+  });
+  expect(found.output?.entities?.[0].length).toBeGreaterThan(0);
+  for (const { metrics } of [embedded, classified, filled, found]) {
+    const { timings, total_ms: total } = metrics ?? { timings: {}, total_ms: -1 };
+    expect(Object.values(timings).reduce((sum, part) => sum + part, 0)).toBe(total);
+  }
+});
+
+test('Two thousand texts come back in order, and a text that is too long fails its own job only', async () => {
+  const stack = await textStack(['bert-sentences']);
+  const texts = Array.from({ length: 2000 }, (_, i) => `${'circle '.repeat(i % 9)}number ${i % 40}`);
+  const long = 'circle '.repeat(60);
+  const [many, bad, good] = await Promise.all([
+    run(stack, 'text-embedding', { texts }),
+    run(stack, 'text-embedding', { texts: ['short', long] }),
+    run(stack, 'text-embedding', { texts: ['short', long], truncate: true }),
+  ]);
+  expect(many.status).toBe('succeeded');
+  const embeddings = many.output?.embeddings ?? [];
+  expect(embeddings).toHaveLength(2000);
+  // Texts 3 and 363 are equal, and 4 is another one.
+  expect(embeddings[363]).toEqual(embeddings[3].map((value) => expect.closeTo(value, 5)));
+  expect(embeddings[4]).not.toEqual(embeddings[3]);
+  expect(bad).toMatchObject({ status: 'failed', error: { code: 'invalid-input', retryable: false } });
+  expect(bad.error?.detail).toMatch(/^input\.texts\[1\] has \d+ tokens, and the model takes at most 48/);
+  expect(good).toMatchObject({ status: 'succeeded', output: { truncated: [1] } });
+});
