@@ -11,7 +11,11 @@ export const checkModel = defineCommand({
   summary: 'Open a model folder, run every graph once, and show what Lehr makes of it.',
   notes: ['This command needs the server of Lehr on this machine, and runs on the device of LEHR_DEVICE.'],
   options: {
-    variant: { type: 'string', value: 'NAME', help: 'Which of several exports of speech and text models, such as quantized.' },
+    variant: {
+      type: 'string',
+      value: 'NAME',
+      help: 'Which of several exports of speech and text models, such as quantized.',
+    },
   },
   run: async ({ values, positionals: [folder], terminal, json }) => {
     const request = { command: 'check', folder: resolve(folder), variant: values.variant };
