@@ -152,7 +152,12 @@ function concatOf(graph: GraphProto, past: string): NodeProto {
 }
 
 /** Nodes allowed between the keys and their product with the queries, and between that product and its softmax. */
-const RESHAPES = new Set(['Transpose', 'Reshape', 'Unsqueeze', 'Squeeze', 'Cast', 'Identity', 'Mul', 'Div']);
+const RESHAPES = new Set([
+  ...['Transpose', 'Reshape', 'Unsqueeze', 'Squeeze', 'Cast', 'Identity', 'Mul', 'Div'],
+  // Optimum also quantizes the product of queries and keys. Its first output has the keys, the others scale them.
+  'DynamicQuantizeLinear',
+]);
+const PRODUCTS = new Set(['MatMul', 'MatMulInteger']);
 const KEEPS_SCORES = new Set(['Add', 'Mul', 'Div', 'Reshape', 'Cast', 'Identity', 'Where', 'Max', 'Clip']);
 
 function maskAttention(graph: GraphProto, key: NodeProto, mask: string): void {
@@ -166,7 +171,7 @@ function maskAttention(graph: GraphProto, key: NodeProto, mask: string): void {
     if (reads(scores) && type === 'Softmax') softmaxes.push(node);
     else if (reads(scores) && KEEPS_SCORES.has(type))
       for (const output of node.output ?? []) scores.add(output);
-    else if (reads(keys) && type === 'MatMul') for (const output of node.output ?? []) scores.add(output);
+    else if (reads(keys) && PRODUCTS.has(type)) for (const output of node.output ?? []) scores.add(output);
     else if (reads(keys) && RESHAPES.has(type)) for (const output of node.output ?? []) keys.add(output);
   }
   if (softmaxes.length !== 1) {

@@ -1,0 +1,76 @@
+/** Exports of Whisper that Optimum made: opened as they are, they write what transformers writes in PyTorch. */
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { logMelWindow } from '../../apps/worker/src/audio/log-mel.ts';
+import { largestDifference } from '../../apps/worker/src/models/largest-difference.ts';
+import { openWhisperModel } from '../../apps/worker/src/models/whisper/whisper-folder.ts';
+import { onnxRuntime } from '../../apps/worker/src/runtime/onnx.ts';
+import { plainWaveform, sampleFile } from '../support/audio-golden.ts';
+import { tempFolder } from '../support/tiny-models.ts';
+import { openWhisperEngine } from '../support/whisper-engine.ts';
+import { recorded, recordedAttention, unpackExport, windowOf } from '../support/whisper-exports.ts';
+
+const CPU = { providers: ['cpu'], threads: 1 } as const;
+
+async function unpacked(form: string): Promise<string> {
+  const folder = join(await tempFolder('whisper-export'), form);
+  unpackExport(form, folder);
+  return folder;
+}
+
+async function open(form: string) {
+  const engine = await openWhisperEngine(await unpacked(form), { rowCap: 16, threads: 1 });
+  onTestFinished(() => engine.close());
+  return engine;
+}
+
+test.each(['merged', 'pair', 'words'])(
+  'Windows in one batch of the export %s get the tokens that PyTorch writes for each alone',
+  async (form) => {
+    const engine = await open(form);
+    const results = await engine.write(recorded.cases.map((each) => windowOf(engine, each)));
+    expect(results.map(({ tokens }) => tokens)).toEqual(recorded.cases.map(({ tokens }) => tokens));
+    expect(Math.max(...results.map(({ batchSize }) => batchSize))).toBeGreaterThan(4);
+  },
+);
+
+/** In half precision and int8 a close decision can fall differently on another machine, and all later tokens with it. */
+const FIRST_TOKENS = 8;
+
+test.each(['fp16', 'int8'] as const)(
+  'Windows of the export %s begin with the tokens of PyTorch, or for int8 of Optimum with the same graphs',
+  async (form) => {
+    const engine = await open(form);
+    let equal = 0;
+    for (const each of recorded.cases) {
+      // Alone: int8 graphs round by the largest value of a batch.
+      const [{ tokens }] = await engine.write([windowOf(engine, each)]);
+      const wanted = form === 'int8' ? each.int8 : each.tokens;
+      if (tokens.slice(0, FIRST_TOKENS).join() === wanted.slice(0, FIRST_TOKENS).join()) equal += 1;
+    }
+    expect(equal).toBeGreaterThanOrEqual(0.75 * recorded.cases.length);
+  },
+);
+
+test.each(['merged', 'pair', 'words', 'fp16', 'int8'])(
+  'The graphs of the export %s are rewired, so that rows of different lengths share calls',
+  async (form) => {
+    const model = await openWhisperModel(await unpacked(form), onnxRuntime, CPU);
+    onTestFinished(() => model.close());
+    expect(model.decoder.batching).toEqual({ mode: 'rows' });
+    expect(model.alignment?.heads.length).toBe(form === 'words' ? 2 : undefined);
+  },
+);
+
+test('The attention to the audio that the export with cross-attentions returns is that of PyTorch', async () => {
+  const model = await openWhisperModel(await unpacked('words'), onnxRuntime, CPU);
+  onTestFinished(() => model.close());
+  const waveform = plainWaveform(sampleFile(`speech/${recorded.cases[0].sample}.wav`));
+  const [features] = await model.encoder.encode([logMelWindow(waveform, 0, model.frontEnd)], 'float32');
+  const layers = await model.decoder.attend(recorded.attention_tokens, features, [0, 1]);
+  const ours = Float32Array.from(layers.flatMap(({ weights }) => [...weights]));
+  const theirs = recordedAttention();
+  expect(ours.length).toBe(theirs.length);
+  // Rounding of float32, and of the log-mel, which Lehr computes by itself.
+  expect(largestDifference(ours, theirs)).toBeLessThan(1e-3);
+});
