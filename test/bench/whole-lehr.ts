@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Job, SamplerName } from '../../packages/shared/src/index.ts';
+import type { Job, JobType, SamplerName } from '../../packages/shared/src/index.ts';
 import { freePort } from '../support/ports.ts';
 import { FSYNC_EVERY_SECOND, startRedis } from '../support/redis-server.ts';
 
@@ -28,6 +28,12 @@ export interface WholeLehr {
   draw(pictures: readonly Picture[]): Promise<number>;
   /** Draws the pictures as jobs posted at once; returns their files (PNG), in order. */
   files(pictures: readonly Picture[]): Promise<Uint8Array[]>;
+  /** Posts a job and waits for its end. Throws when it did not succeed. */
+  run(type: JobType, input: object): Promise<Job>;
+  /** Uploads a file and returns its link, for the input of a job. */
+  upload(bytes: Uint8Array): Promise<string>;
+  /** Process ids of the API and the worker. */
+  readonly pids: readonly number[];
   close(): Promise<void>;
 }
 
@@ -60,14 +66,25 @@ export async function startWholeLehr(env: Readonly<Record<string, string>>): Pro
     if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
     return (await response.json()) as Job;
   };
-  const drawOne = async (input: Picture): Promise<Job> => {
-    let job = await ask('POST', '/v1/jobs?wait=60', { type: 'text-to-image', input });
+  const run = async (type: JobType, input: object): Promise<Job> => {
+    let job = await ask('POST', '/v1/jobs?wait=60', { type, input });
     while (job.status === 'queued' || job.status === 'running')
       job = await ask('GET', `/v1/jobs/${job.id}?wait=60`);
     if (job.status !== 'succeeded') throw new Error(`a bench job ${job.status}: ${JSON.stringify(job)}`);
     return job;
   };
+  const drawOne = (input: Picture): Promise<Job> => run('text-to-image', input);
   return {
+    run,
+    upload: async (bytes) => {
+      const body = new FormData();
+      body.set('content', new Blob([new Uint8Array(bytes)]), 'audio.wav');
+      const headers = { authorization: `Bearer ${KEY}` };
+      const response = await fetch(`http://127.0.0.1:${port}/v1/files`, { method: 'POST', headers, body });
+      if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
+      return ((await response.json()) as { urls: { get: string } }).urls.get;
+    },
+    pids: programs.flatMap(({ pid }) => pid ?? []),
     draw: async (pictures) => {
       const startedAt = performance.now();
       await Promise.all(pictures.map(drawOne));

@@ -1,0 +1,201 @@
+/** Whisper base in Lehr beside the programs that people use today: speed, memory, word errors. */
+import { wordErrorRate } from '../../support/held-out-speech.ts';
+import type { Bench, Comparison, Row, Section } from '../section.ts';
+import { ENVIRONMENT, whisperModels } from '../whisper/models.ts';
+import { cleanSpeech, jfk, longSpeech, type Spoken } from '../whisper/speech.ts';
+import { interleaved, ratioRow, type Timed } from './interleaved.ts';
+import { joinedFiles } from './joined-files.ts';
+import { lehrSide, type Outcome, pythonSide, type Side, transformersJsSide } from './sides.ts';
+
+const JOBS = 8;
+const ROUNDS = 3;
+const MINUTES = 10;
+
+type Open = (bench: Bench) => Promise<Side>;
+
+const lehr =
+  (form: 'merged' | 'int8'): Open =>
+  async (bench) =>
+    lehrSide('Lehr', (await whisperModels(bench, [form])).folder(form));
+const fasterWhisper =
+  (compute_type: string, extra: object = {}): Open =>
+  async (bench) =>
+    pythonSide(
+      `faster-whisper${'batched' in extra ? ', batched' : ''} (${compute_type})`,
+      bench,
+      await whisperModels(bench, []),
+      {
+        do: 'faster-whisper',
+        compute_type,
+        ...extra,
+      },
+    );
+const transformers: Open = async (bench) =>
+  pythonSide('transformers (PyTorch)', bench, await whisperModels(bench, []), { do: 'transformers' });
+const transformersJs: Open = async (bench) =>
+  transformersJsSide('transformers.js', (await whisperModels(bench, ['merged'])).folder('merged'));
+
+/** Opens the sides, and closes all of them at the end. */
+async function withSides<Result>(
+  bench: Bench,
+  opens: readonly Open[],
+  work: (sides: Side[]) => Promise<Result>,
+): Promise<Result> {
+  const sides: Side[] = [];
+  try {
+    for (const open of opens) sides.push(await open(bench));
+    return await work(sides);
+  } finally {
+    for (const side of sides) await side.close();
+  }
+}
+
+const others = (timed: readonly Timed<Side>[]) => {
+  const [first, ...rest] = timed;
+  return { ours: first.values, rest };
+};
+
+const one: Comparison = {
+  name: 'one-file',
+  title: 'One file of 11 s: seconds from request to transcript (float32)',
+  run: (bench) =>
+    withSides(
+      bench,
+      [lehr('merged'), transformersJs, transformers, fasterWhisper('float32')],
+      async (sides) => {
+        const file = await jfk(bench.cache);
+        const { ours, rest } = others(
+          await interleaved(sides, ROUNDS, async (side) => (await side.transcribe([file])).seconds),
+        );
+        return rest.map(({ side, values }) =>
+          ratioRow(side.name, ours, values, {
+            unit: 's',
+            ...(side.name === 'transformers.js' && { atMost: 1.1 }),
+          }),
+        );
+      },
+    ),
+};
+
+const int8: Comparison = {
+  name: 'int8',
+  title: 'int8, beside faster-whisper in int8',
+  run: (bench) =>
+    withSides(bench, [lehr('int8'), fasterWhisper('int8')], async (sides) => {
+      const file = await jfk(bench.cache);
+      const single = others(
+        await interleaved(sides, ROUNDS, async (side) => (await side.transcribe([file])).seconds),
+      );
+      return single.rest.map(({ side, values }) =>
+        ratioRow(`one file of 11 s, ${side.name}`, single.ours, values, { unit: 's', atMost: 1.3 }),
+      );
+    }),
+};
+
+const eight: Comparison = {
+  name: 'eight-at-once',
+  title: `${JOBS} jobs of 11 s at once: jobs per second (float32)`,
+  run: async (bench) => {
+    const file = await jfk(bench.cache);
+    // faster-whisper batches the windows of one file only: it gets the files joined into one, and is told where each begins.
+    const { joined, clips } = await joinedFiles(bench.cache, file, JOBS);
+    const opens = [lehr('merged'), transformersJs, fasterWhisper('float32', { batched: true, clips })];
+    return withSides(bench, opens, async (sides) => {
+      const files = new Array<Spoken>(JOBS).fill(file);
+      const { ours, rest } = others(
+        await interleaved(sides, ROUNDS, async (side) => {
+          const { seconds } = await side.transcribe(
+            side.name.startsWith('faster-whisper') ? [joined] : files,
+          );
+          return JOBS / seconds;
+        }),
+      );
+      const rows = rest.map(({ side, values }) =>
+        ratioRow(side.name, ours, values, {
+          unit: 'jobs/s',
+          atLeast: side.name === 'transformers.js' ? 1.5 : 1,
+        }),
+      );
+      return [...rows, ...(await memory(sides, files))];
+    });
+  },
+};
+
+/** After the rounds, so that each program has seen its largest work. */
+async function memory(sides: readonly Side[], files: readonly Spoken[]): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const side of sides) {
+    const { peakMb } = await side.transcribe(files);
+    const parts = side.name === 'Lehr' ? ' (API, worker and engine)' : '';
+    rows.push({ what: `peak memory, ${side.name}${parts}`, figure: Math.round(peakMb), unit: 'MB' });
+  }
+  return rows;
+}
+
+const long: Comparison = {
+  name: 'ten-minutes',
+  title: `A file of ${MINUTES} minutes: seconds of sound per second (float32)`,
+  run: async (bench) => {
+    const spoken = await longSpeech(bench.cache, MINUTES);
+    const rows: Row[] = [];
+    const runs: readonly [Open, string, object][] = [
+      [lehr('merged'), 'sequential', { mode: 'sequential' }],
+      [lehr('merged'), 'fast', { mode: 'fast' }],
+      [fasterWhisper('float32'), 'sequential', {}],
+      [fasterWhisper('float32'), 'batched', { isLong: true }],
+      [fasterWhisper('int8'), 'batched', { isLong: true }],
+      [transformersJs, 'windows of 30 s', {}],
+      [transformers, 'batched', { isLong: true }],
+    ];
+    for (const [open, how, options] of runs) {
+      const [name, { seconds, texts, peakMb }] = await withSides(
+        bench,
+        [open],
+        async ([side]): Promise<[string, Outcome]> => [side.name, await side.transcribe([spoken], options)],
+      );
+      const errors = 100 * wordErrorRate([{ spoken: spoken.text, transcript: texts[0] }]);
+      rows.push({
+        what: `${name}, ${how}; word errors ${errors.toFixed(1)} %, peak memory ${Math.round(peakMb)} MB`,
+        figure: (MINUTES * 60) / seconds,
+        unit: 's/s',
+      });
+      bench.say(`${name}, ${how}: ${seconds.toFixed(0)} s`);
+    }
+    return rows;
+  },
+};
+
+const errors: Comparison = {
+  name: 'word-errors',
+  title: 'Word errors of jfk and the five English samples',
+  run: async (bench) => {
+    const clean = (await cleanSpeech(bench.cache)).filter(({ language }) => language === 'en');
+    const opens = [
+      lehr('merged'),
+      transformersJs,
+      transformers,
+      fasterWhisper('float32'),
+      fasterWhisper('int8'),
+    ];
+    return withSides(bench, opens, async (sides) => {
+      const rows: Row[] = [];
+      for (const side of sides) {
+        const { texts } = await side.transcribe(clean);
+        const rate =
+          100 * wordErrorRate(clean.map(({ text }, i) => ({ spoken: text, transcript: texts[i] })));
+        rows.push({ what: side.name, figure: rate, unit: '%' });
+      }
+      return rows;
+    });
+  },
+};
+
+export const section: Section = {
+  title: 'Whisper base: speed beside other programs',
+  about: `The same weights in every program, two threads, greedy decoding with timestamps, English given. Lehr is all of Lehr: API, Redis,
+store, worker and engine, by HTTP; the other programs are called in their own process, without a queue. transformers.js runs on the
+version of ONNX Runtime that Lehr runs on. faster-whisper's batched pipeline takes one file: for ${JOBS} jobs it gets the ${JOBS} files joined
+into one and is told where each begins, which a queue of jobs does not offer.`,
+  environments: [ENVIRONMENT],
+  comparisons: [one, eight, int8, errors, long],
+};

