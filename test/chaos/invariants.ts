@@ -59,14 +59,17 @@ export async function judge(world: ChaosWorld, options: JudgeOptions = {}): Prom
   await eachOf([...ids], 16, async (id) => {
     try {
       const job = await clientOf(id).ended(id, drainMs);
-      if (job) jobs.push(job);
-      else gone.push(id);
+      if (!job) {
+        gone.push(id);
+        return;
+      }
+      jobs.push(job);
+      // At once, because links expire.
+      await readable(job, violations);
     } catch (error) {
       violations.push(`I1: ${(error as Error).message}`);
     }
   });
-  // While their links are valid.
-  await eachOf(jobs, 8, (job) => readable(job, violations));
   const noted = new Set<Received>();
   noteWebhooks(history, received(), noted);
   const delivered = new Set(eventsIn(received()).map((event) => event.split(' ')[1]));
