@@ -54,3 +54,14 @@ test('`left_out` names only fields that the job had', () => {
   expect(job.left_out).toEqual(['input']);
   expect(job.metadata).toEqual(metadata);
 });
+
+test('A large result of a text job is left out of its webhooks, and its counts stay', () => {
+  const texts: Job = {
+    ...SUCCEEDED_JOB,
+    type: 'text-embedding',
+    output: { embeddings: [Array.from({ length: 20_000 }, () => 0.5)], dimensions: 20_000, tokens: 3 },
+  };
+  const { output, left_out } = fitted(texts);
+  expect(output).toEqual({ dimensions: 20_000, tokens: 3 });
+  expect(left_out).toContain('output.embeddings');
+});
