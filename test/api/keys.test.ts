@@ -7,6 +7,7 @@ import {
   ApiKeySchema,
   type Clock,
   DEFAULT_LIMITS,
+  KeyRequestSchema,
   silentLog,
   systemClock,
 } from '../../packages/shared/src/index.ts';
@@ -56,6 +57,22 @@ describe('API key', () => {
     const { redis, keys, clock } = world.parts;
     const store = new KeyStore(redis, keys, world.parts.audit, `another ${KEY_PEPPER}`);
     expect(await new StoredKeys(store, clock, silentLog).authenticate(key.key)).toBeUndefined();
+  });
+
+  test('The list of keys shows which were made with a pepper that the API does not have', async () => {
+    const world = await apiWorld(server.url);
+    const { key } = await keyHolder(world, 'acme');
+    const { redis, keys } = world.parts;
+    const wrong = new KeyStore(redis, keys, world.parts.audit, `another ${KEY_PEPPER}`);
+    const foreign = await wrong.create(KeyRequestSchema.parse({ tenant: 'acme' }), Date.now(), {
+      keyId: 'root',
+      address: '127.0.0.1',
+    });
+    const { data } = ApiKeyListSchema.parse(await (await world.ask('GET', '/v1/keys')).json());
+    expect(data.map(({ id, usable }) => [id, usable])).toEqual([
+      [key.id, true],
+      [foreign.id, false],
+    ]);
   });
 
   test('A request outside the scopes of its key is answered 403, and one without a key 401', async () => {

@@ -271,6 +271,23 @@ test('lehr keys list shows the keys of an older API, which does not state what i
   });
 });
 
+test('lehr keys list names the keys that the API cannot verify', async () => {
+  const limits = { max_priority: 'bulk' };
+  const key = { tenant: 'acme', name: '', scopes: ['read'], limits, expires_at: null, last_used_at: null };
+  const data = [
+    { ...key, id: 'good', usable: true },
+    { ...key, id: 'lost', usable: false },
+  ];
+  const api = await listen('127.0.0.1', 0);
+  onTestFinished(() => api.close(0));
+  api.serve(() => Response.json({ data }));
+  const lehr = lehrFor({ url: `http://127.0.0.1:${api.port}`, key: 'any' });
+  expect(await lehr(['keys', 'list'])).toMatchObject({
+    code: 0,
+    stderr: expect.stringMatching(/^The API refuses lost: it does not have the pepper/),
+  });
+});
+
 test('lehr audit lists who created and revoked keys, newest first and by tenant', async () => {
   const api = await servedApi(server.url);
   const lehr = lehrFor(api);

@@ -1296,6 +1296,8 @@ export interface components {
             readonly scopes: readonly ("submit" | "read" | "cancel" | "admin")[];
             readonly limits: components["schemas"]["KeyLimits"];
             readonly usage: components["schemas"]["StorageUsage"];
+            /** @description False when this API has no pepper (LEHR_KEY_PEPPER) that the key was made with: it is refused. Revoke it and create another one. */
+            readonly usable: boolean;
             /** Format: date-time */
             readonly created_at: string;
             /** Format: date-time */
@@ -1410,6 +1412,8 @@ export interface components {
             readonly scopes: readonly ("submit" | "read" | "cancel" | "admin")[];
             readonly limits: components["schemas"]["KeyLimits"];
             readonly usage: components["schemas"]["StorageUsage"];
+            /** @description False when this API has no pepper (LEHR_KEY_PEPPER) that the key was made with: it is refused. Revoke it and create another one. */
+            readonly usable: boolean;
             /** Format: date-time */
             readonly created_at: string;
             /** Format: date-time */

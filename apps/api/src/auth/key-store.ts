@@ -128,7 +128,7 @@ export class KeyStore {
     // The id is taken: create another one.
     if (created === 0) return this.create(request, now, actor);
     this.#audit.appended('key.created');
-    return { ...present(stored), key: writeKey(request.env, text) };
+    return { ...this.#present(stored), key: writeKey(request.env, text) };
   }
 
   /** Undefined when there is no such key. */
@@ -146,7 +146,7 @@ export class KeyStore {
     return replies.flatMap(([error, reply]) => {
       if (error) throw error;
       const stored = decode(reply as Record<string, string>);
-      return stored ? [present(stored)] : [];
+      return stored ? [this.#present(stored)] : [];
     });
   }
 
@@ -168,7 +168,7 @@ export class KeyStore {
       if (written) this.#audit.appended('key.changed');
     }
     const changed = await this.find(id);
-    return changed && present(changed);
+    return changed && this.#present(changed);
   }
 
   /** `now` in ms. */
@@ -202,6 +202,10 @@ export class KeyStore {
   /** Compares digests in constant time. */
   matchSecret(stored: StoredKey, secret: string): DigestMatch {
     return this.#digests.match(stored, secret);
+  }
+
+  #present(stored: StoredKey): KeyFacts {
+    return present(stored, this.pepperFingerprints);
   }
 
   /** Returns false when there is no such key. */
@@ -238,7 +242,7 @@ function decode(hash: Record<string, string>): StoredKey | undefined {
   });
 }
 
-const present = (stored: StoredKey): KeyFacts => ({
+const present = (stored: StoredKey, peppers: readonly string[]): KeyFacts => ({
   id: stored.id,
   object: 'key',
   tenant: stored.tenant,
@@ -246,6 +250,8 @@ const present = (stored: StoredKey): KeyFacts => ({
   prefix: keyPrefix(stored.env, stored.id),
   scopes: stored.scopes,
   limits: stored.limits,
+  // Keys of older versions do not say it.
+  usable: stored.pepper === undefined || peppers.includes(stored.pepper),
   created_at: iso(stored.created_at),
   expires_at: stored.expires_at === undefined ? null : iso(stored.expires_at),
   last_used_at: stored.last_used_at === undefined ? null : iso(stored.last_used_at),

@@ -164,6 +164,7 @@ export const SHOWN_KEY: ApiKey = {
   scopes: ['submit', 'read', 'cancel'],
   limits: { ...DEFAULT_LIMITS, ...KEY_REQUEST.limits },
   usage: { stored_mb: 812.5, uploaded_mb: 140 },
+  usable: true,
   created_at: '2026-11-20T08:00:00.000Z',
   expires_at: '2027-11-20T00:00:00.000Z',
   last_used_at: '2026-11-20T08:05:00.000Z',

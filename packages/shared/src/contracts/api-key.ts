@@ -136,6 +136,11 @@ export const ApiKeySchema = z
     scopes: z.array(z.enum(SCOPES)),
     limits: KeyLimitsSchema,
     usage: StorageUsageSchema,
+    usable: z.boolean().meta({
+      description:
+        'False when this API has no pepper (LEHR_KEY_PEPPER) that the key was made with: it is refused. Revoke it ' +
+        'and create another one.',
+    }),
     created_at: z.iso.datetime(),
     expires_at: z.iso.datetime().nullable(),
     last_used_at: z.iso.datetime().nullable().meta({ description: 'To the minute.' }),

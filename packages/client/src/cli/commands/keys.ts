@@ -73,6 +73,13 @@ export const listKeys = defineCommand({
     const keys = await (await client()).keys.list({ signal: terminal.signal });
     if (json) terminal.out(`${JSON.stringify(keys)}\n`);
     else terminal.out(keys.length > 0 ? keysTable(keys) : 'No keys except the configured one.\n');
+    // An older API does not state it.
+    const unusable = keys.filter(({ usable }) => usable === false).map(({ id }) => plain(id));
+    if (unusable.length > 0) {
+      terminal.err(
+        `The API refuses ${unusable.join(', ')}: it does not have the pepper they were made with. Revoke them (lehr keys revoke).\n`,
+      );
+    }
     return EXIT.ok;
   },
 });
