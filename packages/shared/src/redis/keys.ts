@@ -167,16 +167,7 @@ export function keysOf(namespace: string): Keys {
     sessions: (keyId) => `${prefix}:sessions:${keyId}`,
     signIn: (digest) => `${prefix}:sign-in:${digest}`,
     budget: (id) => `${prefix}:budget:${id}`,
-    outbox: `${prefix}:outbox`,
-    delivery: (job, event) => `${prefix}:delivery:${job}:${event}`,
-    attempts: (job) => `${prefix}:attempts:${job}`,
-    undelivered: `${prefix}:undelivered`,
-    deferred: `${prefix}:deferred`,
-    deferredOf: (tenant) => `${prefix}:deferred:${tenant}`,
-    hookSecrets: (tenant) => `${prefix}:hook-secrets:${tenant}`,
-    secretKeys: `${prefix}:secret-keys`,
-    hookGone: (hash) => `${prefix}:hook-gone:${hash}`,
-    hookPause: (hash) => `${prefix}:hook-pause:${hash}`,
+    ...webhookKeys(prefix),
     workflows: `${prefix}:graphs`,
     changed: (id) => `${prefix}:changed:${id}`,
     unreadable: `${prefix}:unreadable`,
@@ -193,3 +184,30 @@ export function keysOf(namespace: string): Keys {
     probe: `${prefix}:probe`,
   };
 }
+
+type WebhookKeys = Pick<
+  Keys,
+  | 'outbox'
+  | 'delivery'
+  | 'attempts'
+  | 'undelivered'
+  | 'deferred'
+  | 'deferredOf'
+  | 'hookSecrets'
+  | 'secretKeys'
+  | 'hookGone'
+  | 'hookPause'
+>;
+
+const webhookKeys = (prefix: string): WebhookKeys => ({
+  outbox: `${prefix}:outbox`,
+  delivery: (job, event) => `${prefix}:delivery:${job}:${event}`,
+  attempts: (job) => `${prefix}:attempts:${job}`,
+  undelivered: `${prefix}:undelivered`,
+  deferred: `${prefix}:deferred`,
+  deferredOf: (tenant) => `${prefix}:deferred:${tenant}`,
+  hookSecrets: (tenant) => `${prefix}:hook-secrets:${tenant}`,
+  secretKeys: `${prefix}:secret-keys`,
+  hookGone: (hash) => `${prefix}:hook-gone:${hash}`,
+  hookPause: (hash) => `${prefix}:hook-pause:${hash}`,
+});
