@@ -33,6 +33,11 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
+interface Parameter {
+  readonly name: string;
+  readonly schema: { readonly pattern?: string };
+}
+
 async function documentOf(): Promise<Document> {
   world = await apiWorld(server.url);
   return (await (await world.app.request('/openapi.json')).json()) as Document;
@@ -116,6 +121,23 @@ describe('OpenAPI document', () => {
     expect(typeOf('OpenAiImageRequest', 'size')).toEqual(['string', 'null']);
     expect(typeOf('PredictionRequest', 'webhook_events_filter')).toEqual(['array', 'null']);
     expect(typeOf('TextToImageInput', 'n')).toBe('integer');
+  });
+
+  test('The OpenAPI document says which times of Cancel-After and which webhook URLs are refused', async () => {
+    const { paths, components } = await documentOf();
+    for (const path of ['/v1/predictions', '/v1/models/{owner}/{name}/predictions']) {
+      const { parameters } = paths[path].post as unknown as { parameters: Parameter[] };
+      const pattern = parameters.find(({ name }) => name === 'cancel-after')?.schema.pattern ?? '.*';
+      for (const time of ['90s', '5m', '1h30m', '1h5s']) expect(time).toMatch(new RegExp(pattern));
+      for (const time of ['', '90', '1.5m', '-5s', '5s1h', 'soon', '1d']) {
+        expect(time).not.toMatch(new RegExp(pattern));
+      }
+    }
+    for (const name of ['WebhookRequest', 'WebhookTestRequest']) {
+      expect(components.schemas[name]).toMatchObject({
+        properties: { url: { type: 'string', format: 'uri' } },
+      });
+    }
   });
 
   test('Every example in the OpenAPI document is valid by its schema', () => {

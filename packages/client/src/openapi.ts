@@ -849,7 +849,10 @@ export interface components {
             readonly embed_prompt?: boolean | undefined;
         };
         readonly WebhookRequest: {
-            /** @description An https URL that the public Internet can reach, on port 443, without a user name. */
+            /**
+             * Format: uri
+             * @description An https URL that the public Internet can reach, on port 443, without a user name.
+             */
             readonly url: string;
             /** @description The events to send. Absent: the end of the job, whichever it is. */
             readonly events?: readonly ("job.queued" | "job.started" | "job.succeeded" | "job.failed" | "job.canceled" | "job.expired")[] | undefined;

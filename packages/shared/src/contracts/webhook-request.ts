@@ -22,6 +22,7 @@ export const END_EVENTS = [
 export const MAX_WEBHOOK_URL_LENGTH = 2048;
 
 export const WebhookUrlSchema = z.string().min(1).max(MAX_WEBHOOK_URL_LENGTH).meta({
+  format: 'uri',
   description: 'An https URL that the public Internet can reach, on port 443, without a user name.',
   example: 'https://app.example/hook',
 });

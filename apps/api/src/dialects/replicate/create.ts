@@ -42,6 +42,9 @@ const HEADERS = z.object({
     .optional()
     .meta({ description: '`wait=N` or `wait` (60 s) holds the request until the prediction is over.' }),
   'cancel-after': z.string().optional().meta({
+    // As cancelAfterS reads it.
+    pattern: '^(?=[0-9])([0-9]{1,4}h)?([0-9]{1,6}m)?([0-9]{1,8}s)?$',
+    example: '90s',
     description:
       'How long the prediction may take before it is canceled, such as `90s` or `1h30m`. Absent: an hour.',
   }),
