@@ -125,8 +125,8 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
   });
   const storage = new StorageQuota({ redis, keys, ttlMs: 60_000 });
   const parts: ApiParts = {
-    registry: parseRegistry(MODELS),
-    registryChangedAtS: 1_790_000_000,
+    registry: parseRegistry(MODELS, undefined, 1_790_000_000),
+    modelsProblem: () => undefined,
     redis,
     keys,
     records,

@@ -30,8 +30,8 @@ export type Api = OpenAPIHono<ApiEnv>;
 
 export interface ApiParts extends AdmissionParts {
   readonly registry: Registry;
-  /** Unix seconds: when models.yaml last changed. */
-  readonly registryChangedAtS: number;
+  /** Why models.yaml, which has changed, cannot be used; undefined when it is in force. */
+  readonly modelsProblem: () => string | undefined;
   /** A connection of the role `api`. */
   readonly redis: Redis;
   readonly keys: Keys;

@@ -44,6 +44,7 @@ const MB = 1_000_000;
 export interface OpenOptions {
   readonly config: ApiConfig;
   readonly models: ModelsFile;
+  readonly modelsProblem: () => string | undefined;
   /** A connection of the role `api`. */
   readonly redis: Redis;
   /** A connection of the role `subscriber`. */
@@ -78,7 +79,7 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
       groupIdleMs: Math.ceil(config.LEHR_GROUP_IDLE_H * HOUR_MS),
     }),
     registry: models.registry,
-    registryChangedAtS: models.changedAtS,
+    modelsProblem: options.modelsProblem,
     redis,
     linkSecret: config.LEHR_STORE === 'folder' ? linkSecret : undefined,
     activeRequests: new ActiveRequests(clock),

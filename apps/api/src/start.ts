@@ -1,5 +1,5 @@
 /** Starts the API: connects to Redis, serves the app over its parts, runs the background sweeps, and stops all of it. */
-import type { Log, Settings } from '@lehr/shared';
+import { type Log, ModelsWatch, reloadOnHangUp, type Settings, systemClock } from '@lehr/shared';
 import { Janitor } from '@lehr/shared/queue';
 import { assertNoEviction, openRedis, type Redis, redisAddress, redisReady } from '@lehr/shared/redis';
 import { createApp, createHealthApp, createOperationsApp } from './app.ts';
@@ -44,7 +44,9 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
   try {
     await reachRedis(redis);
     const url = config.LEHR_PUBLIC_URL ?? localUrl(config.LEHR_HOST, listeners, log);
-    const parts = await openParts({ config, models, redis, subscriber, publicUrl: url, log });
+    const watch = new ModelsWatch({ models, clock: systemClock, log });
+    const modelsProblem = () => watch.problem;
+    const parts = await openParts({ config, models, modelsProblem, redis, subscriber, publicUrl: url, log });
     await checkSecrets(config, parts);
     const janitor = new Janitor({
       ...parts,
@@ -65,6 +67,8 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
       operations: hasOperationsApp ? createOperationsApp(parts).fetch : undefined,
     });
     janitor.start();
+    watch.start();
+    reloadOnHangUp(watch);
     const stopAbandonedSweep = sweepAbandoned(parts);
     const stopOutputSweep = sweepOutputs(parts, parts.outputTtlMs);
     const stopRevokedCheck = endRevokedStreams(parts);
@@ -74,6 +78,7 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
     const stop = async (): Promise<void> => {
       parts.waits.stop();
       parts.feeds.stop();
+      watch.stop();
       await Promise.all([
         listeners.close(CLOSE_GRACE_MS),
         janitor.stop(),

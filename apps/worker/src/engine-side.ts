@@ -6,7 +6,7 @@ import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord, Outcome } from '@lehr/shared/records';
 import type { StopReason } from './delivery/attempt.ts';
 import type { OutputStore } from './delivery/output-store.ts';
-import type { OpenedModel, TextProgressMessage, UnavailableModel } from './engine/protocol.ts';
+import type { ModelToOpen, OpenedModel, TextProgressMessage, UnavailableModel } from './engine/protocol.ts';
 import { PartialTextWriter } from './fleet/partial-text.ts';
 import { Previews } from './fleet/previews.ts';
 import { ProgressWriter } from './fleet/progress.ts';
@@ -48,6 +48,7 @@ export class EngineSide implements JobRunner {
   readonly #silence: SilenceLimit;
   readonly #chargeAudio: ChargeAudio;
   #listener: JobRunnerListener | undefined;
+  #hasAudio = false;
 
   constructor(parts: EngineSideParts) {
     const { clock, log, times, checkpoints: store } = parts;
@@ -100,6 +101,11 @@ export class EngineSide implements JobRunner {
     return this.#supervisor.models;
   }
 
+  /** Models of a changed models.yaml are opened and closed while the engine runs. */
+  wantModels(models: readonly ModelToOpen[]): void {
+    this.#supervisor.wantModels(models);
+  }
+
   get unavailable(): readonly UnavailableModel[] {
     return this.#supervisor.unavailable;
   }
@@ -130,7 +136,7 @@ export class EngineSide implements JobRunner {
     return newRun(claim, record, claimedAt, {
       ...this.#parts,
       store: outputs,
-      models: this.models,
+      models: this.#supervisor.openModels,
       chargeAudio: this.#chargeAudio,
       fetchAudio: (audio, signal) => outputs.orStoreDown(fetchAudio(audio, signal)),
       fetchTexts: (texts, signal) => outputs.orStoreDown(fetchTexts(texts, signal)),
@@ -161,12 +167,14 @@ export class EngineSide implements JobRunner {
     this.#progress.start((run, outcome) => this.#progressWritten(run, outcome));
     await this.#supervisor.start({
       isBusy: () => this.#runs.engineIsBusy,
+      usesModel: (ref) => this.#runs.usesModel(ref),
       silenceMs: () => this.#silence.ms(this.#supervisor.isOpeningModel ? undefined : this.#runs.runningLane),
       onMessage: (message) => this.#dispatch(message),
       onDied: (exit) => this.#engineDied(exit),
       onRestarted: () => this.#engineRestarted(),
       onModelOpened: (model) => {
         this.#modelOpened(model);
+        if (model.whisper) void this.#prepareAudio();
         listener.onModelsChanged();
       },
       onModelUnavailable: (model) => logUnavailable(log, model),
@@ -177,7 +185,14 @@ export class EngineSide implements JobRunner {
     });
     for (const model of this.models) this.#modelOpened(model);
     for (const model of this.unavailable) logUnavailable(log, model);
-    if (!this.models.some(({ whisper }) => whisper)) return;
+    if (this.models.some(({ whisper }) => whisper)) await this.#prepareAudio();
+  }
+
+  /** Once: a later model uses the same decoder and threads. */
+  async #prepareAudio(): Promise<void> {
+    const { audio, log } = this.#parts;
+    if (this.#hasAudio) return;
+    this.#hasAudio = true;
     const [problem] = await Promise.all([audio.checkDecoder(), audio.warmUp()]);
     if (problem !== undefined) log.error({ problem }, 'audio cannot be decoded; jobs that need it will fail');
   }

@@ -4,6 +4,8 @@ import { createServer, type Server } from 'node:http';
 export interface HealthOptions {
   /** Why the worker is not ready; undefined when it is. */
   readonly unreadyReason: () => Promise<string | undefined>;
+  /** What a ready worker has to say besides; undefined when nothing. */
+  readonly hint?: () => string | undefined;
   readonly metrics: () => Promise<{ readonly contentType: string; readonly text: string }>;
 }
 
@@ -18,7 +20,11 @@ export async function serveHealth(port: number, host: string, options: HealthOpt
         return respond(200, 'ok\n');
       case '/readyz':
         options.unreadyReason().then(
-          (reason) => (reason === undefined ? respond(200, 'ready\n') : respond(503, `${reason}\n`)),
+          (reason) => {
+            const hint = options.hint?.();
+            const text = [reason ?? 'ready', ...(hint === undefined ? [] : [hint])].join('\n');
+            respond(reason === undefined ? 200 : 503, `${text}\n`);
+          },
           () => respond(500, 'readiness could not be checked\n'),
         );
         return;

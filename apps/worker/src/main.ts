@@ -4,6 +4,7 @@
  * configuration.
  */
 import type { AddressInfo } from 'node:net';
+import { dirname } from 'node:path';
 import { demoModelsFile } from '@lehr/demo-models';
 import {
   ConfigError,
@@ -13,13 +14,17 @@ import {
   type Log,
   logUncaught,
   type MetricsPage,
+  ModelsWatch,
   PRIVATE_UMASK,
+  reloadOnHangUp,
+  type Settings,
   systemClock,
 } from '@lehr/shared';
 import { cacheSettings } from '@lehr/shared/model-cache';
-import { readWorkerSettings } from './env.ts';
-import { serveHealth } from './health.ts';
+import { readWorkerSettings, tasksOf, type WorkerConfig } from './env.ts';
+import { type HealthOptions, serveHealth } from './health.ts';
 import { ModelFetcher } from './model-fetcher.ts';
+import { modelsToOpen } from './models-to-open.ts';
 import { observeWorker, readGaugesOf } from './observe.ts';
 import { openParts } from './open-parts.ts';
 import { spotNotice } from './spot-notice.ts';
@@ -48,19 +53,53 @@ async function main(): Promise<void> {
   });
   const parts = { ...opened, whyNotFetched: (ref: string) => fetcher.problemOf(ref) };
   const worker = new Worker(parts);
+  const watch = watchModels(settings, { worker, fetcher, log });
   readGaugesOf(worker, metrics, page, LEHR_DEVICE, parts.id);
+  page.beforeScrape(async () => metrics.modelsFileProblem.set(watch.problem === undefined ? 0 : 1));
   let hasModels = false;
   const stop = stopper(fetcher, worker, () => hasModels, LEHR_DRAIN_S * 1000);
   stopOnSignals(stop);
   const unreadyReason = async () => (hasModels ? worker.unreadyReason() : (fetcher.problem ?? 'not serving'));
-  const port = await openHealthPort(LEHR_WORKER_PORT, LEHR_HOST, unreadyReason, page);
+  const hint = () =>
+    watch.problem && `models.yaml cannot be used, the earlier one is in force: ${watch.problem}`;
+  const port = await openHealthPort(LEHR_WORKER_PORT, LEHR_HOST, { unreadyReason, hint }, page);
   const { providers } = parts.engine.settings;
   log.info({ worker: parts.id, port, device: LEHR_DEVICE, providers }, 'worker starts');
   if (metadataUrl !== undefined) void stopOnSpotNotice(metadataUrl, log, stop);
+  watch.start();
+  reloadOnHangUp(watch);
   await fetcher.start();
   hasModels = true;
   // A drain would wait for the claiming, which is what is stuck.
   await worker.start({ onEngineLost: () => stop(1), onStuck: () => process.exit(1) });
+}
+
+interface Reloaded {
+  readonly worker: Worker;
+  readonly fetcher: ModelFetcher;
+  readonly log: Log;
+}
+
+/** Serves what models.yaml names when it changes. */
+function watchModels(
+  { config, models }: Settings<WorkerConfig>,
+  { worker, fetcher, log }: Reloaded,
+): ModelsWatch {
+  const tasks = tasksOf(config);
+  const places = { models: dirname(models.path), cache: cacheSettings(config).cache };
+  return new ModelsWatch({
+    models,
+    clock: systemClock,
+    log,
+    fault: ({ models: offered }) =>
+      offered.some(({ task }) => tasks.includes(task))
+        ? undefined
+        : `no model has a task of LEHR_TASKS, "${config.LEHR_TASKS}"`,
+    onChanged: () => {
+      worker.wantModels(modelsToOpen(models.registry, tasks, places));
+      void fetcher.readRegistry();
+    },
+  });
 }
 
 type Stop = (code: number) => void;
@@ -100,12 +139,12 @@ async function stopOnSpotNotice(metadataUrl: string, log: Log, stop: Stop): Prom
 async function openHealthPort(
   port: number,
   host: string,
-  unreadyReason: () => Promise<string | undefined>,
+  readiness: Omit<HealthOptions, 'metrics'>,
   page: MetricsPage,
 ): Promise<number> {
   try {
     const server = await serveHealth(port, host, {
-      unreadyReason,
+      ...readiness,
       metrics: async () => ({ contentType: page.contentType, text: await page.render() }),
     });
     return (server.address() as AddressInfo).port;

@@ -33,6 +33,14 @@ export interface FetcherTimes {
   readonly download?: DownloadTimes;
 }
 
+/** A model that is fetched now, or that will be. */
+interface MissingModel {
+  readonly model: WantedModel;
+  failures: number;
+  /** On the monotonic clock. */
+  notBefore: number;
+}
+
 interface WantedModel {
   /** `name@version`. */
   readonly ref: string;
@@ -41,6 +49,8 @@ interface WantedModel {
 }
 
 const TIMES: FetcherTimes = { firstPauseMs: 5_000, maxPauseMs: 600_000 };
+/** The pause of a loop that has nothing to do until it is woken. */
+const LONG_MS = 86_400_000;
 const LOG_PROGRESS_EVERY_MS = 10_000;
 /** Far more often than the cache's eviction needs. */
 const MARK_USED_EVERY_MS = 600_000;
@@ -48,31 +58,22 @@ const MARK_USED_EVERY_MS = 600_000;
 export class ModelFetcher {
   readonly #options: ModelFetcherOptions;
   readonly #times: FetcherTimes;
-  readonly #wanted: readonly WantedModel[];
-  /** Versions that are folders of the installation. */
-  readonly #hasOwnFolders: boolean;
+  #wanted: readonly WantedModel[] = [];
+  readonly #missing: MissingModel[] = [];
   readonly #stop = new AbortController();
+  /** Ends the current pause of the loop that fetches. */
+  #wake = new AbortController();
   /** Why a model is not here, by ref. */
   readonly #problems = new Map<string, string>();
   readonly #oneIsHere: Promise<void>;
   #reportOneIsHere: () => void = () => {};
 
   constructor(options: ModelFetcherOptions) {
-    const { registry, tasks, settings, times = TIMES } = options;
-    const offered = registry.models.filter(({ task }) => tasks.includes(task));
     this.#options = options;
     this.#oneIsHere = new Promise((resolve) => {
       this.#reportOneIsHere = resolve;
     });
-    this.#times = times;
-    this.#hasOwnFolders = offered.some(({ versions }) => versions.some(({ source }) => source === undefined));
-    this.#wanted = offered.flatMap(({ name, versions }) =>
-      versions.flatMap((version) => {
-        const fields = sourceOf(version);
-        const folder = versionFolder(version, { models: '', cache: settings.cache });
-        return fields ? [{ ref: `${name}@${version.version}`, fields, folder }] : [];
-      }),
-    );
+    this.#times = options.times ?? TIMES;
   }
 
   /** Why this model is not here; undefined when it is. */
@@ -88,37 +89,76 @@ export class ModelFetcher {
 
   /** Begins to fetch. Resolves when at least one model is here, so that an engine can open it. */
   async start(): Promise<void> {
-    const missing: WantedModel[] = [];
-    for (const model of this.#wanted) {
-      if (!(await readManifest(model.folder))) missing.push(model);
-    }
-    for (const { ref } of missing) this.#problems.set(ref, 'waits to be fetched');
-    if (this.#hasOwnFolders || missing.length < this.#wanted.length) this.#reportOneIsHere();
-    void this.#fetchAll(missing);
+    await this.readRegistry();
+    void this.#fetchAll();
     void this.#markUsed();
     await this.#oneIsHere;
+  }
+
+  /** Takes what the registry names now: fetches what is new and not here, and no longer what has gone. */
+  async readRegistry(): Promise<void> {
+    const { registry, tasks, settings } = this.#options;
+    const offered = registry.models.filter(({ task }) => tasks.includes(task));
+    const hasOwnFolders = offered.some(({ versions }) => versions.some(({ source }) => source === undefined));
+    const wanted = offered.flatMap(({ name, versions }) =>
+      versions.flatMap((version) => {
+        const fields = sourceOf(version);
+        const folder = versionFolder(version, { models: '', cache: settings.cache });
+        return fields ? [{ ref: `${name}@${version.version}`, fields, folder }] : [];
+      }),
+    );
+    const missing: WantedModel[] = [];
+    for (const model of wanted) {
+      if (!(await readManifest(model.folder))) missing.push(model);
+    }
+    this.#wanted = wanted;
+    this.#replaceMissing(missing);
+    if (hasOwnFolders || missing.length < wanted.length) this.#reportOneIsHere();
+  }
+
+  #replaceMissing(missing: readonly WantedModel[]): void {
+    const earlier = this.#missing.splice(0);
+    for (const model of missing) {
+      const same = earlier.find((each) => each.model.ref === model.ref && each.model.folder === model.folder);
+      this.#missing.push(same ?? { model, failures: 0, notBefore: 0 });
+      if (!same) this.#problems.set(model.ref, 'waits to be fetched');
+    }
+    for (const ref of this.#problems.keys()) {
+      if (!missing.some((each) => each.ref === ref)) this.#problems.delete(ref);
+    }
+    this.#wake.abort();
   }
 
   /** What was fetched of a model stays, for the next start. */
   stop(): void {
     this.#stop.abort();
+    this.#wake.abort();
   }
 
   /** A separate loop for each model would share the bandwidth, and all would be late. */
-  async #fetchAll(missing: readonly WantedModel[]): Promise<void> {
+  async #fetchAll(): Promise<void> {
     const { clock } = this.#options;
-    const queue = missing.map((model) => ({ model, failures: 0, notBefore: 0 }));
-    while (queue.length > 0) {
-      queue.sort((a, b) => a.notBefore - b.notBefore);
-      const [next] = queue;
-      await clock.sleep(Math.max(0, next.notBefore - clock.monotonic()), this.#stop.signal);
-      if (this.#stop.signal.aborted) return;
-      const pauseMs = Math.min(this.#times.firstPauseMs * 2 ** next.failures, this.#times.maxPauseMs);
-      if (await this.#fetch(next.model, pauseMs)) queue.shift();
-      else {
-        next.failures += 1;
-        next.notBefore = clock.monotonic() + pauseMs;
+    while (!this.#stop.signal.aborted) {
+      const [next] = [...this.#missing].sort((a, b) => a.notBefore - b.notBefore);
+      const pauseMs = next ? next.notBefore - clock.monotonic() : LONG_MS;
+      if (pauseMs > 0) {
+        this.#wake = new AbortController();
+        await clock.sleep(pauseMs, this.#wake.signal);
+      } else {
+        await this.#fetchNext(next);
       }
+    }
+  }
+
+  async #fetchNext(next: MissingModel): Promise<void> {
+    const pauseMs = Math.min(this.#times.firstPauseMs * 2 ** next.failures, this.#times.maxPauseMs);
+    if (await this.#fetch(next.model, pauseMs)) {
+      // By its folder: the list may have been made again meanwhile.
+      const at = this.#missing.findIndex(({ model }) => model.folder === next.model.folder);
+      if (at >= 0) this.#missing.splice(at, 1);
+    } else {
+      next.failures += 1;
+      next.notBefore = this.#options.clock.monotonic() + pauseMs;
     }
   }
 

@@ -130,6 +130,8 @@ export function readGaugesOf(
     metrics.quarantined.set(worker.quarantineReason === undefined ? 0 : 1);
     metrics.storeDown.set(worker.storeBreaker.isOpen ? 1 : 0);
     metrics.outputsPending.set(worker.storeBreaker.pendingBytes);
+    // Without those that models.yaml no longer names.
+    metrics.modelAvailable.reset();
     for (const { ref, isOpen } of worker.models) {
       const [model, version] = ref.split('@');
       metrics.modelAvailable.set({ model, version }, isOpen ? 1 : 0);

@@ -7,6 +7,7 @@
  */
 import { OutputStore } from './delivery/output-store.ts';
 import type { StoreBreaker } from './delivery/store-breaker.ts';
+import type { ModelToOpen } from './engine/protocol.ts';
 import { EngineSide } from './engine-side.ts';
 import { FleetReporter } from './fleet/fleet-reporter.ts';
 import { modelStatus, unavailableStatus } from './fleet/worker-status.ts';
@@ -104,6 +105,12 @@ export class Worker {
     if (!this.isServing) return 'not serving';
     if (this.quarantineReason !== undefined) return `in quarantine: ${this.quarantineReason}`;
     return audio.decoderProblem === undefined ? undefined : audio.checkDecoder();
+  }
+
+  /** Serves these models from now on: opens new ones, claims no more jobs of the others, and closes these when they are idle. */
+  wantModels(models: readonly ModelToOpen[]): void {
+    this.#engineSide.wantModels(models);
+    if (this.#engineSide.isUp) void this.#queueSide.reloadGroups();
   }
 
   /** Opens the models, then claims jobs. Rejects with the reason when none can be opened. */

@@ -1,9 +1,11 @@
 export { type Clock, systemClock } from './clock.ts';
 export { ConfigError } from './config/config-error.ts';
 export { ENV, envSchema, OTHER_VARIABLES } from './config/env.ts';
+export type { ModelsFile } from './config/models-file.ts';
+export { ModelsWatch, type ModelsWatchOptions, reloadOnHangUp } from './config/models-watch.ts';
 export { readConfig } from './config/read-config.ts';
 export { readFamily } from './config/read-family.ts';
-export { type ModelsFile, readSettings, type Settings, storeFaults } from './config/settings.ts';
+export { readSettings, type Settings, storeFaults } from './config/settings.ts';
 export * from './contracts/api-key.ts';
 export * from './contracts/audit.ts';
 export * from './contracts/job.ts';

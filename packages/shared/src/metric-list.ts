@@ -387,6 +387,13 @@ export const METRICS = {
     apps: ['worker'],
     labels: [],
   },
+  modelsFileProblem: {
+    name: 'lehr_models_file_problem',
+    kind: 'gauge',
+    help: 'Whether models.yaml has changed and cannot be used (1), so that the earlier one is in force.',
+    apps: ['api', 'worker'],
+    labels: [],
+  },
   modelAvailable: {
     name: 'lehr_model_available',
     kind: 'gauge',

@@ -40,6 +40,11 @@ export class RecentlyUsed<Key, Value> {
     return this.#entries.values();
   }
 
+  /** In the order of `values`. */
+  entries(): IterableIterator<[Key, Value]> {
+    return this.#entries.entries();
+  }
+
   #moveToEnd(key: Key, value: Value): void {
     this.#entries.delete(key);
     this.#entries.set(key, value);

@@ -161,10 +161,27 @@ type ModelOf<Task extends ModelEntry['task']> = Extract<ModelEntry, { task: Task
 export type ModelVersion = z.output<typeof VersionSchema>;
 
 export class Registry {
-  readonly models: readonly ModelEntry[];
+  #models: readonly ModelEntry[];
+  #changedAtS: number;
 
-  constructor(models: readonly ModelEntry[]) {
-    this.models = models;
+  /** `changedAtS`: when models.yaml last changed, in Unix seconds. */
+  constructor(models: readonly ModelEntry[], changedAtS = 0) {
+    this.#models = models;
+    this.#changedAtS = changedAtS;
+  }
+
+  get models(): readonly ModelEntry[] {
+    return this.#models;
+  }
+
+  get changedAtS(): number {
+    return this.#changedAtS;
+  }
+
+  /** Takes the models of a newer models.yaml. All parts that hold this registry see them from now on. */
+  replaceBy({ models, changedAtS }: Registry): void {
+    this.#models = models;
+    this.#changedAtS = changedAtS;
   }
 
   /**
@@ -209,7 +226,11 @@ export type ReadFamily = (path: string) => DetectedFamily | undefined;
  * Parses the text of models.yaml. What it does not say of a diffusion model comes from the family of its first version. Throws
  * `invalid-request` with every fault and its place.
  */
-export function parseRegistry(text: string, readFamily: ReadFamily = () => undefined): Registry {
+export function parseRegistry(
+  text: string,
+  readFamily: ReadFamily = () => undefined,
+  changedAtS?: number,
+): Registry {
   let document: unknown;
   try {
     document = parse(text);
@@ -223,6 +244,7 @@ export function parseRegistry(text: string, readFamily: ReadFamily = () => undef
     const { models } = parsed.data;
     return new Registry(
       models.map((model) => (model.task === 'diffusion' ? complete(model, readFamily) : model)),
+      changedAtS,
     );
   }
   const faults = parsed.error.issues.map(

@@ -1,6 +1,6 @@
 /** GET /v1/models: clients of OpenAI and Replicate ask the same path, so one answer has both lists. */
 import { createRoute, z } from '@hono/zod-openapi';
-import { ModelSchema } from '@lehr/shared';
+import { ModelSchema, type Registry } from '@lehr/shared';
 import type { Api, ApiParts } from '../api.ts';
 import { presentModel } from '../jobs/present-model.ts';
 import { requires } from '../middleware/auth.ts';
@@ -34,17 +34,16 @@ const route = createRoute({
 });
 
 export function modelListRoute(app: Api, parts: ApiParts): void {
-  const { registry, registryChangedAtS } = parts;
+  const { registry } = parts;
   const models = new ReplicateModels(parts);
-  let list: z.output<typeof ModelListSchema> | undefined;
+  /** Made again when models.yaml has changed. */
+  let list: { of: Registry['models']; value: z.output<typeof ModelListSchema> } | undefined;
   app.openapi(route, (c) => {
-    list ??= {
-      object: 'list',
-      data: registry.models.map((entry) => presentModel(entry, registryChangedAtS)),
-      results: models.list(),
-      next: null,
-      previous: null,
-    };
-    return c.json(list, 200);
+    if (list?.of !== registry.models) {
+      const data = registry.models.map((entry) => presentModel(entry, registry.changedAtS));
+      const value = { object: 'list' as const, data, results: models.list(), next: null, previous: null };
+      list = { of: registry.models, value };
+    }
+    return c.json(list.value, 200);
   });
 }

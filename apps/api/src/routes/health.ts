@@ -15,6 +15,9 @@ const NO_WORKER = 'No worker is alive: jobs are accepted and wait for one.';
 const NO_AUDIO =
   'A worker cannot decode audio, so its speech jobs fail: its /readyz and its log say why, mostly a missing ffmpeg.';
 
+const OLD_MODELS =
+  'models.yaml has changed and cannot be used: the earlier models are offered. The log of this process says why.';
+
 const health = createRoute({
   method: 'get',
   path: '/healthz',
@@ -60,7 +63,8 @@ export function healthRoute(app: Api): void {
   app.openapi(health, (c) => c.json({ status: 'ok' as const }, 200));
 }
 
-export function readyRoute(app: Api, { redis, keys, store, clock, fleet }: ApiParts): void {
+export function readyRoute(app: Api, parts: ApiParts): void {
+  const { redis, keys, store, clock, fleet, modelsProblem } = parts;
   const storeWrite = new Recent(() => store.check(), STORE_TTL_MS, clock);
 
   app.openapi(readiness, async (c) => {
@@ -73,10 +77,14 @@ export function readyRoute(app: Api, { redis, keys, store, clock, fleet }: ApiPa
     if (missing.length > 0) throw notReady(missing);
     // Counted now, not cached: a worker that has just started must be included.
     const workers = await countWorkers(redis, keys);
-    const hint = workers === 0 ? NO_WORKER : await audioHint(fleet);
+    const hint = workers === 0 ? NO_WORKER : (modelsHint(modelsProblem()) ?? (await audioHint(fleet)));
     return c.json({ status: 'ready' as const, workers, ...(hint && { hint }) }, 200);
   });
 }
+
+/** Without the problem itself: probes need no key. */
+const modelsHint = (problem: string | undefined): string | undefined =>
+  problem === undefined ? undefined : OLD_MODELS;
 
 /** Undefined also when the reports cannot be read: the hint must not make a probe fail. */
 async function audioHint(fleet: FleetView): Promise<string | undefined> {

@@ -24,6 +24,7 @@ async function refresh(parts: ApiParts): Promise<void> {
   metrics.heldRequests.set(parts.waits.size);
   metrics.waitingRequests.set(parts.activeRequests.waiting);
   metrics.eventStreams.set(parts.feeds.size);
+  metrics.modelsFileProblem.set(parts.modelsProblem() === undefined ? 0 : 1);
   for (const gauge of [queueJobs, queueOldestJobAge, workers, webhooksPending, redisMemory, unreadable])
     gauge.reset();
   try {

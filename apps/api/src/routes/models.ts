@@ -20,10 +20,10 @@ const route = createRoute({
   },
 });
 
-export function modelRoute(app: Api, { registry, registryChangedAtS }: ApiParts): void {
+export function modelRoute(app: Api, { registry }: ApiParts): void {
   app.openapi(route, (c) => {
     const entry = registry.models.find(({ name }) => name === c.req.valid('param').id);
     if (!entry) throw new LehrError('model-not-found', 'There is no such model.');
-    return c.json(presentModel(entry, registryChangedAtS), 200);
+    return c.json(presentModel(entry, registry.changedAtS), 200);
   });
 }

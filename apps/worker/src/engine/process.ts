@@ -61,6 +61,13 @@ async function openLater(model: ModelToOpen): Promise<void> {
   else post({ type: 'model-unavailable', ...unavailable });
 }
 
+function closeModel(ref: string): void {
+  if (!openRefs.delete(ref)) return;
+  engine?.closeModel(ref).catch((error) => {
+    throw new Error(`Model ${ref} could not be closed`, { cause: error });
+  });
+}
+
 const runtimeFor = ({ simulated }: EngineSettings) =>
   simulated ? createSimulatedRuntime({ latency: simulated }) : onnxRuntime;
 
@@ -71,6 +78,9 @@ process.on('message', (message: ToEngine) => {
       return;
     case 'open-model':
       void openLater(message.model);
+      return;
+    case 'close-model':
+      closeModel(message.ref);
       return;
     case 'submit':
       for (const sample of message.samples) engine?.submit(sample);
@@ -93,4 +103,5 @@ process.on('message', (message: ToEngine) => {
 // The worker has ended or crashed.
 process.on('disconnect', () => process.exit(0));
 // The worker decides when the engine stops: a signal to the whole process group must not end it while the worker drains.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {});
+// SIGHUP to the whole group asks the worker to read models.yaml again.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});

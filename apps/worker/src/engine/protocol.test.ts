@@ -69,6 +69,7 @@ const TO_ENGINE: { [Type in ToEngine['type']]: Extract<ToEngine, { type: Type }>
     type: 'open-model',
     model: { ref: 'whisper-tiny@2', folder: '/models/whisper-tiny-2', task: 'whisper' },
   },
+  'close-model': { type: 'close-model', ref: 'whisper-tiny@2' },
   close: { type: 'close' },
 };
 

@@ -102,8 +102,10 @@ export interface CheckpointSettings {
 
 export type ToEngine =
   | { readonly type: 'open'; readonly settings: EngineSettings; readonly models: readonly ModelToOpen[] }
-  /** Tries a model again that could not be opened. */
+  /** Opens a model that could not be opened before, or that models.yaml names since. */
   | { readonly type: 'open-model'; readonly model: ModelToOpen }
+  /** Closes a model (`name@version`) that has no sample left. */
+  | { readonly type: 'close-model'; readonly ref: string }
   /** Samples that may start together, such as all pictures of a job. */
   | { readonly type: 'submit'; readonly samples: readonly EngineSample[] }
   | { readonly type: 'cancel'; readonly sample: SampleId }

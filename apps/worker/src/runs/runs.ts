@@ -69,6 +69,11 @@ export class Runs {
     return this.#samples.size > 0;
   }
 
+  /** Whether an active run is of this model (`name@version`). */
+  usesModel(ref: string): boolean {
+    return [...this.#runs.keys()].some(({ record }) => record.model === ref);
+  }
+
   /** Runs a job. Resolves when its end can be written: it is done or stopped, and the engine has no sample of it. Never rejects. */
   async run(run: JobRun): Promise<void> {
     this.#options.laneRows.reserve(run.lease, run.claim.queue, run.firstRows);

@@ -2,6 +2,9 @@
  * The models of the running engine: those that it opened, and those that it could not open. A model of the second kind is
  * tried again soon after a file of its folder has changed, and every few minutes, because the reason may have passed (device
  * memory that another process held). The others serve meanwhile.
+ *
+ * The wanted models change with models.yaml. A new one is opened like one that could not be opened before. One that is no longer
+ * wanted, or wanted from another folder, is not served any more, and is closed when no job uses it.
  */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,8 +15,10 @@ import type { OpenResult } from './engine-process.ts';
 export interface EngineModelsOptions {
   readonly models: readonly ModelToOpen[];
   readonly clock: Clock;
-  /** Asks the engine to open a model again. */
+  /** Asks the engine to open a model. */
   readonly open: (model: ModelToOpen) => void;
+  /** Asks the engine to close a model (`name@version`). */
+  readonly close: (ref: string) => void;
 }
 
 /** A watch of the file system would miss changes on network file systems. */
@@ -23,17 +28,33 @@ const NONE: OpenResult = { models: [], unavailable: [] };
 
 export class EngineModels {
   readonly #options: EngineModelsOptions;
+  #wanted: readonly ModelToOpen[];
   #result = NONE;
+  /** What each open model was opened from, by ref. */
+  #openedFrom = new Map<string, ModelToOpen>();
   readonly #folders = new Map<string, { state: string; tried?: string | undefined; checks: number }>();
-  /** Models that the engine is trying to open. */
-  readonly #opening = new Set<string>();
+  /** Models that the engine is trying to open, by ref. */
+  readonly #opening = new Map<string, ModelToOpen>();
+  /** Models that were open and not wanted at the last check. */
+  #leaving: ReadonlySet<string> = new Set();
 
   constructor(options: EngineModelsOptions) {
     this.#options = options;
+    this.#wanted = options.models;
   }
 
+  get wanted(): readonly ModelToOpen[] {
+    return this.#wanted;
+  }
+
+  /** All open models, also those that are closed when their jobs have ended. */
   get opened(): readonly OpenedModel[] {
     return this.#result.models;
+  }
+
+  /** The open models that jobs may be claimed for. */
+  get served(): readonly OpenedModel[] {
+    return this.opened.filter(({ ref }) => this.#isServed(ref));
   }
 
   get unavailable(): readonly UnavailableModel[] {
@@ -45,15 +66,27 @@ export class EngineModels {
     return this.#opening.size > 0;
   }
 
-  /** A new engine has tried all models. */
-  reset(result: OpenResult = NONE): void {
+  /** Changes what is wanted. */
+  want(models: readonly ModelToOpen[]): void {
+    this.#wanted = models;
+    // A model that is wanted again is tried soon, whatever was tried before.
+    this.#folders.clear();
+    this.#markMissing();
+  }
+
+  /** A new engine has tried these models. */
+  reset(result: OpenResult = NONE, models: readonly ModelToOpen[] = []): void {
     this.#result = result;
+    this.#openedFrom = new Map(models.map((model) => [model.ref, model]));
     this.#folders.clear();
     this.#opening.clear();
+    if (result !== NONE) this.#markMissing();
   }
 
   add(model: OpenedModel): void {
     const { models, unavailable } = this.#result;
+    const from = this.#opening.get(model.ref);
+    if (from) this.#openedFrom.set(model.ref, from);
     this.#opening.delete(model.ref);
     this.#result = {
       models: [...models.filter(({ ref }) => ref !== model.ref), model],
@@ -67,19 +100,51 @@ export class EngineModels {
     this.#opening.delete(ref);
     const others = unavailable.filter((each) => each.ref !== ref);
     this.#result = { models, unavailable: [...others, { ref, failure }] };
+    this.#markMissing();
   }
 
-  /** Tries models again until the signal is aborted. */
-  async watchFolders(signal: AbortSignal): Promise<void> {
+  /** Opens and closes models until the signal is aborted. `isUsed` says whether jobs of this worker use an open model. */
+  async watch(signal: AbortSignal, isUsed: (ref: string) => boolean): Promise<void> {
     const { clock } = this.#options;
     while (!signal.aborted) {
+      this.#closeUnwanted(isUsed);
       for (const { ref } of this.unavailable) await this.#check(ref);
       await clock.sleep(CHECK_EVERY_MS, signal);
     }
   }
 
+  #isServed(ref: string): boolean {
+    const from = this.#openedFrom.get(ref);
+    return this.#wanted.some((model) => from !== undefined && isSameModel(model, from));
+  }
+
+  /** Wanted models that are not open are unavailable, and no others are. */
+  #markMissing(): void {
+    const { models, unavailable } = this.#result;
+    this.#result = {
+      models,
+      unavailable: this.#wanted
+        .filter(({ ref }) => !models.some((each) => each.ref === ref))
+        .map(({ ref }) => unavailable.find((each) => each.ref === ref) ?? waiting(ref)),
+    };
+  }
+
+  /** A model leaves one check after it is no longer wanted: a claim that was under way is a run by then, which `isUsed` knows. */
+  #closeUnwanted(isUsed: (ref: string) => boolean): void {
+    const leaving = this.opened.map(({ ref }) => ref).filter((ref) => !this.#isServed(ref));
+    for (const ref of leaving.filter((each) => this.#leaving.has(each) && !isUsed(each))) {
+      const { models, unavailable } = this.#result;
+      this.#result = { models: models.filter((each) => each.ref !== ref), unavailable };
+      this.#openedFrom.delete(ref);
+      this.#folders.delete(ref);
+      this.#options.close(ref);
+    }
+    this.#leaving = new Set(leaving);
+    this.#markMissing();
+  }
+
   async #check(ref: string): Promise<void> {
-    const model = this.#options.models.find((each) => each.ref === ref);
+    const model = this.#wanted.find((each) => each.ref === ref);
     if (!model) return;
     const state = await folderState(model.folder);
     const known = this.#folders.get(ref);
@@ -89,10 +154,21 @@ export class EngineModels {
     const isDue = folder.tried !== state || folder.checks >= CHECKS_PER_RETRY;
     if (known?.state !== state || !isDue || this.#opening.has(ref)) return;
     this.#folders.set(ref, { state, tried: state, checks: 0 });
-    this.#opening.add(ref);
+    this.#opening.set(ref, model);
     this.#options.open(model);
   }
 }
+
+/** Not when they differ in the picture size of their warm-up only. */
+function isSameModel(a: ModelToOpen, b: ModelToOpen): boolean {
+  if (a.ref !== b.ref || a.task !== b.task || a.folder !== b.folder) return false;
+  return a.task === 'diffusion' || b.task === 'diffusion' || a.variant === b.variant;
+}
+
+const waiting = (ref: string): UnavailableModel => ({
+  ref,
+  failure: { code: 'model-unavailable', message: 'waits to be opened' },
+});
 
 /** Differs when a file of the folder was added, removed or written. */
 async function folderState(folder: string): Promise<string> {

@@ -24,7 +24,7 @@ export interface SupervisorListener {
   onDied(exit: EngineExit): void;
   /** A new engine is ready after one died. */
   onRestarted(): void;
-  /** A model that could not be opened before is open now. */
+  /** A model that was not open before is open now. */
   onModelOpened(model: OpenedModel): void;
   /** A model was tried again, and still cannot be opened. */
   onModelUnavailable(model: UnavailableModel): void;
@@ -32,6 +32,8 @@ export interface SupervisorListener {
   onGivenUp(error: LehrError): void;
   /** Whether the engine has work. */
   isBusy(): boolean;
+  /** Whether a job uses this model (`name@version`), now or later. */
+  usesModel(ref: string): boolean;
   /** How long the engine may be silent at what it does now, in ms. */
   silenceMs(): number;
 }
@@ -55,7 +57,11 @@ export class EngineSupervisor {
     this.#options = options;
     const { engine, clock } = options;
     const open = (model: ModelToOpen): void => this.send({ type: 'open-model', model });
-    this.#models = new EngineModels({ models: engine.models, clock, open });
+    const close = (ref: string): void => {
+      this.send({ type: 'close-model', ref });
+      options.log.info({ model: ref }, 'model closed');
+    };
+    this.#models = new EngineModels({ models: engine.models, clock, open, close });
   }
 
   get isUp(): boolean {
@@ -70,8 +76,19 @@ export class EngineSupervisor {
     return this.#restarts;
   }
 
+  /** The models that jobs may be claimed for. */
   get models(): readonly OpenedModel[] {
+    return this.#models.served;
+  }
+
+  /** Also those that models.yaml no longer names and whose jobs have not ended. */
+  get openModels(): readonly OpenedModel[] {
     return this.#models.opened;
+  }
+
+  /** Changes which models the engine should have. It opens and closes them while it runs. */
+  wantModels(models: readonly ModelToOpen[]): void {
+    this.#models.want(models);
   }
 
   /** Whether the engine is trying again to open a model, which can block it for long. */
@@ -87,18 +104,22 @@ export class EngineSupervisor {
   /** Rejects with the reason when no model can be opened. */
   async start(listener: SupervisorListener): Promise<void> {
     await this.#start(listener);
-    void this.#models.watchFolders(this.#stopping.signal);
+    void this.#models.watch(this.#stopping.signal, listener.usesModel);
   }
 
   async #start(listener: SupervisorListener): Promise<void> {
     const { engine, clock } = this.#options;
-    this.#engine = await startEngine(engine, {
-      onMessage: (message) => this.#receive(message, listener),
-      isBusy: listener.isBusy,
-      silenceMs: listener.silenceMs,
-      onExit: (exit) => void this.#restart(exit, listener),
-    });
-    this.#models.reset(this.#engine.opened);
+    const models = this.#models.wanted;
+    this.#engine = await startEngine(
+      { ...engine, models },
+      {
+        onMessage: (message) => this.#receive(message, listener),
+        isBusy: listener.isBusy,
+        silenceMs: listener.silenceMs,
+        onExit: (exit) => void this.#restart(exit, listener),
+      },
+    );
+    this.#models.reset(this.#engine.opened, models);
     this.#startedAt = clock.monotonic();
   }
 

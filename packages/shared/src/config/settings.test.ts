@@ -42,7 +42,7 @@ test('Settings hold the variables and the models with the absolute path of their
   expect(config).toMatchObject({ LEHR_PORT: 8080, LEHR_STORE: 'folder' });
   expect(models.path).toBe(join(home, 'offered.yaml'));
   expect(models.registry.models.map(({ name }) => name)).toEqual(['tiny']);
-  expect(models.changedAtS).toBeCloseTo(Date.now() / 1000, -2);
+  expect(models.registry.changedAtS).toBeCloseTo(Date.now() / 1000, -2);
 });
 
 test('Faults of variables, models file, store and secret files are reported together', async () => {

@@ -1,22 +1,12 @@
 /** The settings of an API or a worker: its variables and its list of models, checked together before anything is opened. */
 import { existsSync } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import type { z } from 'zod';
 import { homeModelsFile, homeSecretFault } from '../home.ts';
-import { parseRegistry, type Registry } from '../registry.ts';
 import { ConfigError } from './config-error.ts';
 import type { ENV } from './env.ts';
+import { type ModelsFile, readModelsFile } from './models-file.ts';
 import { readVariables, type Source } from './read-config.ts';
-import { readFamily } from './read-family.ts';
-
-export interface ModelsFile {
-  /** Absolute. */
-  readonly path: string;
-  readonly registry: Registry;
-  /** Unix seconds. */
-  readonly changedAtS: number;
-}
 
 export interface Settings<Config> {
   readonly config: Config;
@@ -75,9 +65,7 @@ function standardModels(home: string | undefined, shipped: string): string {
 async function readModels(configured: string | undefined, standard: string): Promise<ModelsFile | string> {
   const path = resolve(configured ?? standard);
   try {
-    const [text, { mtimeMs }] = await Promise.all([readFile(path, 'utf8'), stat(path)]);
-    const registry = parseRegistry(text, (folder) => readFamily(join(dirname(path), folder)));
-    return { path, registry, changedAtS: Math.floor(mtimeMs / 1000) };
+    return await readModelsFile(path);
   } catch (error) {
     const name =
       configured === undefined

@@ -7,8 +7,6 @@ import { OWNER } from './wanted-model.ts';
 
 export interface ReplicateModelsOptions {
   readonly registry: Registry;
-  /** Unix seconds. */
-  readonly registryChangedAtS: number;
   readonly presenter: Pick<Presenter, 'url'>;
 }
 
@@ -75,7 +73,7 @@ export class ReplicateModels {
     const { name } = entry;
     return {
       id: formatModelRef({ name, version }),
-      created_at: new Date(this.#options.registryChangedAtS * 1000).toISOString(),
+      created_at: new Date(this.#options.registry.changedAtS * 1000).toISOString(),
       cog_version: COG_VERSION,
       openapi_schema: {
         openapi: '3.1.0',

@@ -33,6 +33,8 @@ export class DiffusionLanes {
   readonly #parts: EngineParts;
   readonly #models = new Map<string, OpenModel>();
   readonly #lanes = new RecentlyUsed<string, Lane>(MAX_LANES_KEPT, (lane) => lane.hasWork);
+  /** The model of each lane. */
+  readonly #laneModels = new WeakMap<Lane, string>();
   readonly #prompts: PromptQueue;
   readonly #decodes: DecodeQueue;
   readonly #checkpoints: Checkpoints | undefined;
@@ -115,6 +117,17 @@ export class DiffusionLanes {
     return [this.#prompts, ...this.#lanes.values(), this.#decodes];
   }
 
+  /** Closes a model that has no sample left. */
+  async closeModel(ref: string): Promise<void> {
+    const open = this.#models.get(ref);
+    if (!open) return;
+    this.#models.delete(ref);
+    for (const [name, lane] of [...this.#lanes.entries()]) {
+      if (this.#laneModels.get(lane) === ref) this.#lanes.delete(name);
+    }
+    await open.model.close();
+  }
+
   async close(): Promise<void> {
     for (const { model } of this.#models.values()) await model.close();
   }
@@ -145,6 +158,7 @@ export class DiffusionLanes {
       onStepped: (samples) => this.#checkpoints?.stepped(samples),
     });
     this.#lanes.set(request.lane, lane);
+    this.#laneModels.set(lane, request.model);
     return lane;
   }
 }

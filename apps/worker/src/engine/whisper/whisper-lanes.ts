@@ -17,6 +17,8 @@ export class WhisperLanes {
   readonly #parts: EngineParts;
   readonly #models = new Map<string, OpenModel>();
   readonly #lanes = new Map<string, WhisperLane>();
+  /** The model of each lane. */
+  readonly #laneModels = new Map<string, string>();
 
   constructor(parts: EngineParts) {
     this.#parts = parts;
@@ -53,6 +55,19 @@ export class WhisperLanes {
     return [...this.#lanes.values()];
   }
 
+  /** Closes a model that has no sample left. */
+  async closeModel(ref: string): Promise<void> {
+    const open = this.#models.get(ref);
+    if (!open) return;
+    this.#models.delete(ref);
+    for (const [name, model] of this.#laneModels) {
+      if (model !== ref) continue;
+      this.#laneModels.delete(name);
+      this.#lanes.delete(name);
+    }
+    await open.model.close();
+  }
+
   async close(): Promise<void> {
     for (const { model } of this.#models.values()) await model.close();
   }
@@ -73,6 +88,7 @@ export class WhisperLanes {
       post,
     });
     this.#lanes.set(name, lane);
+    this.#laneModels.set(name, ref);
     return lane;
   }
 }

@@ -1,0 +1,29 @@
+/** Reads models.yaml. */
+import { readFile, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { parseRegistry, type Registry } from '../registry.ts';
+import { readFamily } from './read-family.ts';
+
+export interface ModelsFile {
+  /** Absolute. */
+  readonly path: string;
+  /** What the file says. */
+  readonly text: string;
+  readonly registry: Registry;
+}
+
+/** Throws the error of the file system, or `invalid-request` with every fault of the text. */
+export async function readModelsFile(path: string): Promise<ModelsFile> {
+  const { text, changedAtS } = await readModelsText(path);
+  return { path, text, registry: parseModels(path, text, changedAtS) };
+}
+
+/** The text, and when it last changed in Unix seconds. */
+export async function readModelsText(path: string): Promise<{ text: string; changedAtS: number }> {
+  const [text, { mtimeMs }] = await Promise.all([readFile(path, 'utf8'), stat(path)]);
+  return { text, changedAtS: Math.floor(mtimeMs / 1000) };
+}
+
+/** Folders in the text are relative to `path`. */
+export const parseModels = (path: string, text: string, changedAtS: number): Registry =>
+  parseRegistry(text, (folder) => readFamily(join(dirname(path), folder)), changedAtS);

@@ -1,0 +1,129 @@
+/**
+ * Reads models.yaml again while a program runs. A change is taken when two checks have seen the same text, because an editor may
+ * still write the file, or at once on request. A file that cannot be used is reported, and the earlier models stay.
+ */
+import type { Clock } from '../clock.ts';
+import type { Log } from '../log.ts';
+import type { Registry } from '../registry.ts';
+import { type ModelsFile, parseModels, readModelsText } from './models-file.ts';
+
+export interface ModelsWatchOptions {
+  readonly models: ModelsFile;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Why this program cannot use these models; undefined when it can. */
+  readonly fault?: (registry: Registry) => string | undefined;
+  /** The registry has the models of the changed file. */
+  readonly onChanged?: () => void;
+}
+
+/** A watch of the file system would miss changes on network file systems, and of a mounted ConfigMap. */
+const CHECK_EVERY_MS = 5_000;
+
+export class ModelsWatch {
+  readonly #options: ModelsWatchOptions;
+  readonly #stop = new AbortController();
+  /** The text that is in force. */
+  #text: string;
+  /** The text of the last check; undefined when the file could not be read. */
+  #seen: string | undefined;
+  #problem: string | undefined;
+  #checking: Promise<void> = Promise.resolve();
+
+  constructor(options: ModelsWatchOptions) {
+    this.#options = options;
+    this.#text = options.models.text;
+    this.#seen = options.models.text;
+  }
+
+  /** Why the file cannot be used, so that an earlier one is in force; undefined when the file is in force. */
+  get problem(): string | undefined {
+    return this.#problem;
+  }
+
+  start(): void {
+    void this.#checkAgain();
+  }
+
+  stop(): void {
+    this.#stop.abort();
+  }
+
+  /** Reads the file now and takes what it says, without waiting for a second check. */
+  reload(): Promise<void> {
+    return this.#check(true);
+  }
+
+  async #checkAgain(): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      await this.#options.clock.sleep(CHECK_EVERY_MS, signal);
+      if (!signal.aborted) await this.#check(false);
+    }
+  }
+
+  /** One check after the other. */
+  #check(isRequested: boolean): Promise<void> {
+    this.#checking = this.#checking.then(() => this.#readAgain(isRequested));
+    return this.#checking;
+  }
+
+  async #readAgain(isRequested: boolean): Promise<void> {
+    const { path } = this.#options.models;
+    const before = this.#seen;
+    try {
+      const { text, changedAtS } = await readModelsText(path);
+      this.#seen = text;
+      if (text === this.#text) this.#solved();
+      else if (isRequested || text === before) this.#take(text, changedAtS);
+    } catch (error) {
+      const isSecond = before === undefined;
+      this.#seen = undefined;
+      if (isRequested || isSecond) this.#refuse(error as Error);
+    }
+  }
+
+  #take(text: string, changedAtS: number): void {
+    const { models, log, fault = () => undefined, onChanged } = this.#options;
+    try {
+      const registry = parseModels(models.path, text, changedAtS);
+      const reason = fault(registry);
+      if (reason !== undefined) throw new Error(reason);
+      this.#text = text;
+      models.registry.replaceBy(registry);
+    } catch (error) {
+      this.#refuse(error as Error);
+      return;
+    }
+    this.#problem = undefined;
+    const names = models.registry.models.map(({ name }) => name);
+    log.info({ path: models.path, models: names }, 'models.yaml has changed');
+    onChanged?.();
+  }
+
+  /** The file says again what is in force. */
+  #solved(): void {
+    if (this.#problem === undefined) return;
+    this.#problem = undefined;
+    this.#options.log.info({ path: this.#options.models.path }, 'models.yaml can be used again');
+  }
+
+  #refuse({ message }: Error): void {
+    if (message === this.#problem) return;
+    this.#problem = message;
+    const { models, log } = this.#options;
+    log.error(
+      { path: models.path, problem: message },
+      'models.yaml has changed and cannot be used; the earlier models stay',
+    );
+  }
+}
+
+/**
+ * Reloads on SIGHUP. Not in a terminal, where SIGHUP means that the terminal is closed: there it ends the process, as without
+ * this function.
+ */
+export function reloadOnHangUp(watch: ModelsWatch): void {
+  if (process.stdin.isTTY || process.stdout.isTTY) return;
+  process.on('SIGHUP', () => void watch.reload());
+}
