@@ -94,3 +94,25 @@ test('A folder without ONNX graphs is refused with the command that makes them',
     /neither a model_index.json.*it has pytorch_model.bin/,
   );
 });
+
+const TEXT = ['config.json', 'tokenizer.json'];
+
+test('Of a text folder, one graph with its data, the tokenizer and the modules of sentence-transformers are taken', () => {
+  const modules = ['modules.json', '1_Pooling/config.json', 'sentence_bert_config.json'];
+  const all = [
+    'onnx/model.onnx',
+    'onnx/model_quantized.onnx',
+    'onnx/model.onnx_data',
+    'model.safetensors',
+    'vocab.txt',
+  ];
+  expect(targets([...TEXT, ...modules, ...all])).toEqual(
+    [...TEXT, ...modules, 'onnx/model.onnx', 'onnx/model.onnx_data'].sort(),
+  );
+  expect(targets([...TEXT, ...all], 'quantized')).toContain('onnx/model.onnx');
+  expect(chooseFiles(files(...TEXT, 'model.onnx'), undefined).task).toBe('text');
+});
+
+test('A text folder without a graph is refused with the command that makes it', () => {
+  expect(() => targets([...TEXT, 'model.safetensors'])).toThrow(/no model\.onnx.*--task feature-extraction/);
+});
