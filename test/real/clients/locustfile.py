@@ -1,0 +1,25 @@
+"""The classic load test: each user posts to /t2i, waits for the picture, and posts again."""
+
+import os
+
+from locust import HttpUser, constant, task
+
+SIDE = int(os.environ.get("LEHR_PICTURE_SIZE", "512"))
+
+
+class PictureUser(HttpUser):
+    wait_time = constant(0)
+
+    @task
+    def draw(self):
+        body = {
+            "prompt": "a red circle on a blue background",
+            "width": SIDE,
+            "height": SIDE,
+            "inference_steps": 20,
+            "guidance_scale": 8.2,
+        }
+        headers = {"Authorization": f"Bearer {os.environ['LEHR_API_KEY']}"}
+        with self.client.post("/t2i", json=body, headers=headers, timeout=125, catch_response=True) as answer:
+            if answer.status_code == 200 and not answer.content.startswith(b"\x89PNG"):
+                answer.failure("the answer is no PNG")

@@ -1,0 +1,300 @@
+"""Every call of the official `openai` package that Lehr answers, unchanged but for base URL and key.
+
+Environment: LEHR_URL, LEHR_API_KEY (the operator's key), SAMPLES (folder of recordings). The server has the demo models.
+"""
+
+import asyncio
+import base64
+import os
+import pathlib
+import sys
+import threading
+import time
+import warnings
+
+import openai
+from openai import AsyncOpenAI, OpenAI
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+from calls import Calls, equal, match, raises
+from lehr_api import MODELS, Api, picture_size, pixels
+from serve import serve
+
+warnings.filterwarnings("ignore", category=DeprecationWarning)
+
+URL = os.environ["LEHR_URL"]
+KEY = os.environ["LEHR_API_KEY"]
+SAMPLES = os.environ["SAMPLES"]
+api = Api(URL, KEY)
+calls = Calls("openai", openai.__version__)
+# The strict client also checks that each answer has the fields and types that the package declares.
+client = OpenAI(base_url=f"{URL}/v1", api_key=KEY, _strict_response_validation=True)
+IMAGE, SPEECH = MODELS["image"], MODELS["speech"]
+CIRCLE = {"model": IMAGE, "prompt": "a red circle on a blue background", "extra_body": {"steps": 4}}
+# Such a job takes longer than the timeouts of the script, also on a fast machine.
+LONG = {**CIRCLE, "extra_body": {"steps": 80}}
+
+
+def recording(name="speech/en_circle.wav"):
+    return open(os.path.join(SAMPLES, name), "rb")
+
+
+def models():
+    page = client.models.list()
+    assert {IMAGE, SPEECH} <= {model.id for model in page}, page
+    equal(client.models.retrieve(IMAGE).id, IMAGE, "id")
+    return f"{len(page.data)} models"
+
+
+def image_formats():
+    for size in ["64x64", "256x128", "512x512", "auto"]:
+        answer = client.images.generate(**CIRCLE, size=size)
+        wanted = "256x256" if size == "auto" else size
+        equal(picture_size(base64.b64decode(answer.data[0].b64_json)), wanted, size)
+    for output_format in ["png", "jpeg", "webp"]:
+        answer = client.images.generate(**CIRCLE, size="64x64", output_format=output_format)
+        equal(answer.output_format, output_format, "output_format")
+    return "exact sizes; png, jpeg, webp"
+
+
+def image_response_formats():
+    both = client.images.generate(**CIRCLE, n=2).data
+    assert all(image.url and image.b64_json for image in both) and len(both) == 2
+    assert both[0].b64_json != both[1].b64_json
+    [link] = client.images.generate(**CIRCLE, response_format="url").data
+    assert link.b64_json is None and api.fetch(link.url)[:4] == b"\x89PNG"
+    [inline] = client.images.generate(**CIRCLE, response_format="b64_json").data
+    assert inline.url is None and base64.b64decode(inline.b64_json)[:4] == b"\x89PNG"
+    return "url, b64_json, both; the link needs no key"
+
+
+def image_parameters():
+    answer = client.images.generate(
+        **CIRCLE, background="auto", moderation="low", n=1, output_compression=80, output_format="jpeg",
+        quality="high", style="vivid", user="somebody", complexity="low", safety_identifier="s", size="64x64",
+    )
+    equal(len(answer.data), 1, "pictures")
+    answer = client.images.generate(model=IMAGE, prompt="a circle", n=None, size=None, quality=None, background=None)
+    equal(len(answer.data), 1, "pictures")
+    seeded = [client.images.generate(model=IMAGE, prompt="x", extra_body={"seed": 7, "steps": 4}) for _ in range(2)]
+    first, second = [pixels(base64.b64decode(answer.data[0].b64_json)) for answer in seeded]
+    assert first == second, "one seed gives two pictures"
+    return "all parameters, null, and seed and steps in extra_body"
+
+
+def image_stream():
+    kinds = []
+    for event in client.images.generate(**LONG, stream=True, partial_images=2):
+        kinds.append(event.type.rsplit(".", 1)[1])
+        assert base64.b64decode(event.b64_json) and event.size and event.created_at and event.quality
+    equal(kinds[-1], "completed", "the last event")
+    assert "partial_image" in kinds, kinds
+    return ", ".join(kinds)
+
+
+def transcriptions():
+    found = {}
+    for form in ["json", "text", "srt", "verbose_json", "vtt"]:
+        answer = client.audio.transcriptions.create(file=recording(), model=SPEECH, response_format=form)
+        found[form] = answer if isinstance(answer, str) else answer.text
+        assert "circle" in found[form].lower(), (form, answer)
+    assert found["vtt"].startswith("WEBVTT") and found["srt"].startswith("1\n")
+    return ", ".join(found)
+
+
+def transcription_fields():
+    answer = client.audio.transcriptions.create(
+        file=recording(), model=SPEECH, response_format="verbose_json", language="en", prompt="Shapes.",
+        temperature=0, timestamp_granularities=["segment"], include=["logprobs"], chunking_strategy="auto",
+    )
+    equal(answer.language, "english", "language")
+    assert isinstance(answer.duration, float) and answer.segments[0].end > 0
+    for name in ["en_circle.flac", "en_circle.mp3", "en_circle.m4a", "en_circle.opus.ogg", "en_circle.webm"]:
+        assert "circle" in client.audio.transcriptions.create(file=recording(f"formats/{name}"), model=SPEECH).text.lower()
+    named = ("memo", recording().read(), "application/octet-stream")
+    assert "circle" in client.audio.transcriptions.create(file=named, model=SPEECH).text.lower()
+    return "all parts; wav, flac, mp3, m4a, ogg, webm, and bytes without a telling name"
+
+
+def words():
+    def ask():
+        return client.audio.transcriptions.create(
+            file=recording(), model=SPEECH, response_format="verbose_json", timestamp_granularities=["word"]
+        )
+
+    if not MODELS["times_words"]:
+        return "refused, the demo model cannot: " + raises(openai.BadRequestError, ask, param="timestamp_granularities")
+    answer = ask()
+    assert answer.words and all(word.end >= word.start for word in answer.words)
+    return f"{len(answer.words)} words"
+
+
+def transcription_stream():
+    events = list(client.audio.transcriptions.create(file=recording(), model=SPEECH, stream=True))
+    deltas = "".join(event.delta for event in events if event.type == "transcript.text.delta")
+    equal(events[-1].type, "transcript.text.done", "the last event")
+    equal(events[-1].text, deltas, "the joined deltas")
+    return f"{len(events)} events"
+
+
+def translations():
+    forms = ["json", "text", "srt", "verbose_json", "vtt"]
+    for form in forms:
+        answer = client.audio.translations.create(
+            file=recording("speech/es_circulo.wav"), model=SPEECH, response_format=form, temperature=0, prompt="Shapes."
+        )
+        assert "circle" in (answer if isinstance(answer, str) else answer.text).lower(), (form, answer)
+    return ", ".join(forms)
+
+
+def errors():
+    once = client.with_options(max_retries=0)
+    bad = openai.BadRequestError
+    seen = [
+        raises(bad, lambda: once.images.generate(model=IMAGE, prompt="x", size="63x64"), param="size"),
+        raises(bad, lambda: once.images.generate(model=IMAGE, prompt="x", n=99), param="n"),
+        raises(bad, lambda: once.images.generate(model=IMAGE, prompt="x", output_format="gif"), param="output_format"),
+        raises(bad, lambda: once.images.generate(model=IMAGE, prompt="x", background="transparent"), param="background"),
+        raises(bad, lambda: once.audio.transcriptions.create(file=b"no audio", model=SPEECH), param="file"),
+        raises(bad, lambda: once.audio.transcriptions.create(file=recording(), model=SPEECH, language="xx"), param="language"),
+        raises(openai.NotFoundError, lambda: once.images.generate(model="dall-e-3", prompt="x"), code="model_not_found"),
+        raises(openai.NotFoundError, lambda: once.models.retrieve("no-such-model"), param="model"),
+        raises(openai.NotFoundError, lambda: once.completions.create(model="x", prompt="y"), code="not_found"),
+        raises(openai.APIStatusError, lambda: once.audio.transcriptions.create(file=b"x" * 26_000_000, model=SPEECH), status_code=413),
+    ]
+    return "; ".join(seen)
+
+
+def key_errors():
+    wrong = OpenAI(base_url=f"{URL}/v1", api_key="wrong", max_retries=0)
+    reader = OpenAI(base_url=f"{URL}/v1", api_key=api.key(scopes=["read"]), max_retries=0)
+    seen = [
+        raises(openai.AuthenticationError, lambda: wrong.models.list(), code="invalid_api_key"),
+        raises(openai.PermissionDeniedError, lambda: reader.images.generate(**CIRCLE), code="insufficient_permissions"),
+    ]
+    try:
+        wrong.models.list()
+    except openai.AuthenticationError as error:
+        assert error.request_id, "no request id"
+    return "; ".join(seen) + "; request_id"
+
+
+def idempotency():
+    headers = {"Idempotency-Key": f"key-{time.time()}"}
+    first, second = [client.images.generate(**CIRCLE, extra_headers=headers) for _ in range(2)]
+    equal(first.data[0].b64_json, second.data[0].b64_json, "the repeated picture")
+    other = {**CIRCLE, "prompt": "another"}
+    return raises(
+        openai.UnprocessableEntityError,
+        lambda: client.images.generate(**other, extra_headers=headers),
+        code="idempotency_key_reused",
+    )
+
+
+def rate_limit():
+    """Two requests a minute: the third is refused, and the client obeys Retry-After before it asks again."""
+    limited = OpenAI(base_url=f"{URL}/v1", api_key=api.key(limits={"requests_per_minute": 1}), max_retries=0)
+    limited.images.generate(**CIRCLE)
+    try:
+        for _ in range(20):
+            limited.images.generate(**CIRCLE)
+    except openai.RateLimitError as error:
+        after = float(error.response.headers["retry-after"])
+        assert 0 < after <= 60, after
+        return match(error, {"code": "rate_limit_exceeded"}) + f"; Retry-After {after:g}"
+    raise AssertionError("no request was refused")
+
+
+def retry():
+    """A key with 30 requests a minute has one more every two seconds; the client's own retries must get it."""
+    limited = OpenAI(base_url=f"{URL}/v1", api_key=api.key(limits={"requests_per_minute": 30}), max_retries=4)
+    retries = 0
+    for _ in range(40):
+        raw = limited.images.with_raw_response.generate(**CIRCLE, size="64x64")
+        retries += raw.retries_taken
+        if retries:
+            return f"served after {retries} retry of the client"
+    raise AssertionError("no request was retried")
+
+
+def timeout():
+    once = client.with_options(max_retries=0)
+    before = api.jobs()
+    # Lehr answers a second before the timeout, and the client's retries get the same job.
+    kept = client.with_options(timeout=3, max_retries=20).images.generate(**LONG)
+    equal(len(kept.data), 1, "pictures")
+    equal(api.jobs() - before, 1, "the jobs of a retried call")
+    held = raises(openai.InternalServerError, lambda: once.with_options(timeout=2).images.generate(**LONG), code="hold_expired")
+    return f"{held}; one job for all retries"
+
+
+def canceled():
+    result = []
+
+    def draw():
+        try:
+            client.images.generate(**LONG)
+            result.append("not canceled")
+        except openai.ConflictError as error:
+            result.append(match(error, {"code": "job_canceled"}))
+
+    thread = threading.Thread(target=draw)
+    thread.start()
+    api.cancel_newest()
+    thread.join()
+    assert result[0].startswith("Conflict"), result
+    return result[0]
+
+
+async def async_calls():
+    own = AsyncOpenAI(base_url=f"{URL}/v1", api_key=KEY, _strict_response_validation=True)
+
+    async def at_once():
+        answers = await asyncio.gather(*[own.images.generate(**CIRCLE) for _ in range(4)])
+        equal([len(answer.data) for answer in answers], [1] * 4, "pictures")
+        return "four at once"
+
+    async def streamed():
+        events = [event async for event in await own.images.generate(**CIRCLE, stream=True, partial_images=1)]
+        equal(events[-1].type, "image_generation.completed", "the last event")
+        return f"{len(events)} events"
+
+    async def speech():
+        answer = await own.audio.transcriptions.create(file=recording(), model=SPEECH)
+        stream = await own.audio.transcriptions.create(file=recording(), model=SPEECH, stream=True)
+        events = [event async for event in stream]
+        assert "circle" in answer.text.lower() and events[-1].text == answer.text
+        return "create, and as a stream"
+
+    async def listed():
+        return f"{len([model async for model in own.models.list()])} models"
+
+    await calls.check_async("AsyncOpenAI images.generate", "four at once", at_once)
+    await calls.check_async("AsyncOpenAI images.generate", "stream", streamed)
+    await calls.check_async("AsyncOpenAI audio.transcriptions.create", "file, stream", speech)
+    await calls.check_async("AsyncOpenAI models.list", "async for", listed)
+
+
+def run_all(_request):
+    calls.check("models.list, models.retrieve", "", models)
+    calls.check("images.generate", "size, output_format", image_formats)
+    calls.check("images.generate", "response_format", image_response_formats)
+    calls.check("images.generate", "every parameter", image_parameters)
+    calls.check("images.generate", "stream, partial_images", image_stream)
+    calls.check("audio.transcriptions.create", "response_format", transcriptions)
+    calls.check("audio.transcriptions.create", "every parameter and format", transcription_fields)
+    calls.check("audio.transcriptions.create", "timestamp_granularities word", words)
+    calls.check("audio.transcriptions.create", "stream", transcription_stream)
+    calls.check("audio.translations.create", "response_format", translations)
+    calls.check("errors of a request", "class and param or code", errors)
+    calls.check("errors of a key", "class and code", key_errors)
+    calls.check("Idempotency-Key", "repeated, and with another body", idempotency)
+    calls.check("rate limit", "RateLimitError", rate_limit)
+    calls.check("retries", "max_retries=4 against a limited key", retry)
+    calls.check("timeouts", "timeout=3 with retries, timeout=2 without", timeout)
+    calls.check("a job that is canceled", "ConflictError", canceled)
+    asyncio.run(async_calls())
+    return calls.answer()
+
+
+serve(run_all)

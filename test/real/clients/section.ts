@@ -1,0 +1,177 @@
+/** `npm run real -- clients`: programs that others wrote, against a running Lehr. */
+import { fileURLToPath } from 'node:url';
+import { startTarget } from '../../fuzz/target.ts';
+import type { Bench, Row, Section } from '../section.ts';
+import { type DemoServer, startDemoServer } from './demo-server.ts';
+
+const HERE = 'test/real/clients';
+const SAMPLES = fileURLToPath(new URL('../../golden/samples', import.meta.url));
+const CASES = 10_000;
+/** Of one run of schemathesis; runs with further seeds follow until there are enough cases. */
+const RUN_S = 540;
+const MAX_RUNS = 4;
+const USERS = 8;
+const LOAD_S = 60;
+/** The demo model's own size. */
+const SIDE = 256;
+
+interface Calls {
+  readonly client: string;
+  readonly version: string;
+  readonly rows: readonly { call: string; form: string; passed: boolean; result: string; seconds: number }[];
+}
+
+interface Findings {
+  readonly cases: number;
+  readonly operations: number;
+  readonly failures: readonly string[];
+  readonly errors: number;
+  readonly seconds: number;
+}
+
+interface Load {
+  readonly requests: number;
+  readonly failures: number;
+  readonly median_s: number;
+  readonly p95_s: number;
+  readonly max_s: number;
+  readonly per_s: number;
+}
+
+export const section: Section = {
+  title: 'Clients and attackers of others',
+  about: `The packages \`openai\` and \`replicate\` for Python, unchanged but for base URL and key, against \`npm start\` with the
+demo models: each row is one call in one form, checked by what it returns. The client of \`openai\` also checks every answer against its own
+types. \`schemathesis\` makes requests from the OpenAPI document and checks every answer, with all checks
+([what it must know of Lehr](../test/real/clients/schemathesis.toml)). \`locust\` is the classic load test of \`/t2i\`, here with the demo
+model's own size.`,
+  environments: [
+    {
+      name: 'clients/openai-replicate',
+      requirements: `${HERE}/requirements.txt`,
+      size: '20 MB, 75 MB on the disk',
+    },
+    {
+      name: 'clients/schemathesis',
+      requirements: `${HERE}/requirements-schemathesis.txt`,
+      size: '30 MB, 95 MB on the disk',
+    },
+    {
+      name: 'clients/locust',
+      requirements: `${HERE}/requirements-locust.txt`,
+      size: '25 MB, 85 MB on the disk',
+    },
+  ],
+  comparisons: [
+    {
+      name: 'openai',
+      title: 'Calls of the package openai',
+      run: (bench) => withDemo((server) => callsOf(bench, server, 'openai_calls.py')),
+    },
+    {
+      name: 'replicate',
+      title: 'Calls of the package replicate',
+      run: (bench) => withDemo((server) => callsOf(bench, server, 'replicate_calls.py')),
+    },
+    {
+      name: 'schemathesis',
+      title: 'Requests that schemathesis makes from the OpenAPI document',
+      run: attack,
+    },
+    {
+      name: 'locust',
+      title: `The classic load test: ${USERS} users, ${SIDE}x${SIDE}, 20 steps, guidance 8.2`,
+      run: (bench) => withDemo((server) => load(bench, server)),
+    },
+  ],
+};
+
+async function withDemo(use: (server: DemoServer) => Promise<readonly Row[]>): Promise<readonly Row[]> {
+  const server = await startDemoServer();
+  try {
+    return await use(server);
+  } finally {
+    await server.stop();
+  }
+}
+
+/** Starts a program, asks it once, and ends it. */
+async function answerOf<T>(
+  bench: Bench,
+  script: string,
+  environment: string,
+  request: object,
+  env = {},
+): Promise<T> {
+  const program = await bench.openPython(`${HERE}/${script}`, { environment: `clients/${environment}`, env });
+  try {
+    return await program.ask<T>(request);
+  } finally {
+    await program.close();
+  }
+}
+
+async function callsOf(bench: Bench, { url, key }: DemoServer, script: string): Promise<readonly Row[]> {
+  const env = { LEHR_URL: url, LEHR_API_KEY: key, SAMPLES };
+  const { rows } = await answerOf<Calls>(bench, script, 'openai-replicate', {}, env);
+  return rows.map(({ call, form, passed, result }) => ({
+    what: form === '' ? call : `${call}: ${form}`,
+    figure: passed ? 'works' : 'fails',
+    wanted: 'works',
+    met: passed,
+    note: result.replace(/\s+/g, ' '),
+  }));
+}
+
+async function attack(bench: Bench): Promise<readonly Row[]> {
+  const rows: Row[] = [];
+  let cases = 0;
+  for (let seed = 1; seed <= MAX_RUNS && cases < CASES; seed += 1) {
+    // A server for each run: the records of an earlier one would make its lists long.
+    const target = await startTarget({ holdS: 60 });
+    try {
+      const found = await answerOf<Findings>(bench, 'schemathesis_run.py', 'schemathesis', {
+        url: `http://127.0.0.1:${target.port}`,
+        key: target.adminKey,
+        seconds: RUN_S,
+        seed,
+        folder: `${bench.cache}/schemathesis-${seed}`,
+      });
+      cases += found.cases;
+      const { failures, errors } = found;
+      const logged = target.errors.length;
+      rows.push({
+        what: `seed ${seed}: kinds of failures in ${found.cases} cases over ${found.operations} operations`,
+        figure: failures.length + errors,
+        wanted: '0',
+        met: failures.length + errors === 0,
+        ...(failures.length > 0 && { note: failures.join('; ').slice(0, 600) }),
+      });
+      rows.push({
+        what: `seed ${seed}: errors that Lehr logged`,
+        figure: logged,
+        wanted: '0',
+        met: logged === 0,
+      });
+    } finally {
+      await target.close();
+    }
+  }
+  const note = 'the time of the runs ended first: the machine was busy';
+  const met = cases >= CASES;
+  rows.push({ what: 'cases', figure: cases, wanted: `>= ${CASES}`, met, ...(!met && { note }) });
+  return rows;
+}
+
+async function load(bench: Bench, { url, key }: DemoServer): Promise<readonly Row[]> {
+  const request = { url, key, users: USERS, seconds: LOAD_S, size: SIDE, folder: bench.cache };
+  const found = await answerOf<Load>(bench, 'locust_run.py', 'locust', request);
+  return [
+    { what: 'requests', figure: found.requests },
+    { what: 'failed requests', figure: found.failures, wanted: '0', met: found.failures === 0 },
+    { what: 'pictures per second', figure: found.per_s, unit: '/s' },
+    { what: 'response time, median', figure: found.median_s, unit: 's' },
+    { what: 'response time, 95th percentile', figure: found.p95_s, unit: 's' },
+    { what: 'response time, longest', figure: found.max_s, unit: 's' },
+  ];
+}
