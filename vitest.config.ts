@@ -18,6 +18,8 @@ const LONG = [
   'test/conformance/replicate.test.ts',
   'test/conformance/whisper-transformers.test.ts',
   'test/conformance/openai-audio.test.ts',
+  'test/studio/studio.test.ts',
+  'test/studio/looks.test.ts',
   'test/client/cli.test.ts',
   'test/client/models.test.ts',
   'test/worker/fetched-models.test.ts',

@@ -17,7 +17,7 @@ export function Tile({ job, onDelete }: TileProps) {
   const images = job.output?.images ?? [];
   return (
     <li class="tile" data-status={job.status}>
-      <Link to={{ name: 'job', id: job.id }} class="tile-link" label={texts.gallery.open(title)}>
+      <Link to={{ name: 'job', id: job.id }} class="tile-link">
         <div class="tile-face">
           <Face job={job} title={title} />
           {images.length > 1 && <span class="tile-more">{texts.gallery.more(images.length - 1)}</span>}

@@ -15,6 +15,7 @@ export interface LoggedEvent {
 
 const PLACE_EVERY_MS = 2_000;
 const RECONNECT_MS = 1_500;
+const SURELY_OPEN_MS = 3_000;
 
 export class FollowedJob {
   readonly job: Signal<Job>;
@@ -47,6 +48,10 @@ export class FollowedJob {
     const { signal: stopped } = this.#stop;
     let after: string | undefined;
     while (!stopped.aborted) {
+      // A stream without news gives no sign that it is open; one that is refused fails at once.
+      const open = setTimeout(() => {
+        this.isConnected.value = true;
+      }, SURELY_OPEN_MS);
       try {
         for await (const event of lehrOnce.stream(this.job.value.id, { after, signal: stopped })) {
           this.isConnected.value = true;
@@ -56,6 +61,7 @@ export class FollowedJob {
         return this.job.value;
       } catch (error) {
         if (stopped.aborted || !mayRecover(error)) return undefined;
+        clearTimeout(open);
         this.isConnected.value = false;
         await pause(RECONNECT_MS, stopped);
       }

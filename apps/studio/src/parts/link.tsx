@@ -6,24 +6,17 @@ interface LinkProps {
   readonly to: Place;
   readonly class?: string;
   readonly current?: boolean;
-  readonly label?: string;
   readonly children: ComponentChildren;
 }
 
-export function Link({ to, class: name, current, label, children }: LinkProps) {
+export function Link({ to, class: name, current, children }: LinkProps) {
   const onClick = (event: MouseEvent): void => {
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
     event.preventDefault();
     go(to);
   };
   return (
-    <a
-      class={name}
-      href={pathOf(to)}
-      onClick={onClick}
-      aria-current={current ? 'page' : undefined}
-      aria-label={label}
-    >
+    <a class={name} href={pathOf(to)} onClick={onClick} aria-current={current ? 'page' : undefined}>
       {children}
     </a>
   );

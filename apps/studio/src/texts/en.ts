@@ -161,7 +161,6 @@ export const en = {
     deleteYes: 'Delete',
     deleteNo: 'Keep',
     expired: 'Expired',
-    open: (title: string) => `Open: ${title}`,
     more: (count: number) => `+${count}`,
   },
   job: {

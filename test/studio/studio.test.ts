@@ -1,0 +1,163 @@
+/** What people do in the studio: pictures, words, the gallery, and what happens when something fails. */
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Job, JobListSchema } from '../../packages/shared/src/index.ts';
+import { chromiumPath } from '../support/browser.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+import type { Stack } from '../support/stack.ts';
+import { tcpProxy } from '../support/tcp-proxy.ts';
+import { demoStack, enter, finished, launchStudioBrowser, make, openStudio, PROMPT } from './studio-world.ts';
+
+let redis: TestRedis;
+let browser: Browser;
+beforeAll(async () => {
+  redis = await startRedis();
+  if (chromiumPath) browser = await launchStudioBrowser();
+});
+afterAll(async () => {
+  await browser?.close();
+  await redis.stop();
+});
+
+/** Newest first. */
+async function jobsOf(stack: Stack): Promise<readonly Job[]> {
+  return JobListSchema.parse(await (await stack.ask('GET', '/v1/jobs')).json()).data;
+}
+
+/** Two pictures, a recording and a browser, on a machine that runs other tests as well. */
+const LONG = { timeout: 240_000 };
+
+describe.skipIf(!chromiumPath)('the studio', () => {
+  test(
+    'A prompt becomes a picture, which is seen before it is finished and is found again in the gallery',
+    LONG,
+    async () => {
+      const stack = await demoStack(redis);
+      await stack.worker();
+      const { page, complaints } = await openStudio(browser);
+      await enter(page, stack);
+      await make(page);
+      await page.locator('.pane-preview').waitFor();
+      expect(await page.locator('.result').count()).toBe(0);
+      await finished(page);
+      const [first] = await jobsOf(stack);
+      expect(first.input.steps).toBe(20);
+
+      await page.getByRole('button', { name: 'Again with this seed' }).click();
+      await expect.poll(async () => (await jobsOf(stack)).length).toBe(2);
+      await finished(page);
+      const seeds = (await jobsOf(stack)).map(({ input }) => input.seed);
+      expect(seeds).toEqual([first.input.seed, first.input.seed]);
+
+      await page.getByRole('link', { name: 'Gallery' }).click();
+      await expect.poll(() => page.locator('.tile').count()).toBe(2);
+      await page.getByPlaceholder('Search prompts').fill('green');
+      await expect.poll(() => page.locator('.tile').count()).toBe(0);
+      await page.getByPlaceholder('Search prompts').fill('RED circle');
+      await expect.poll(() => page.locator('.tile').count()).toBe(2);
+      await page.locator('.tile').first().getByRole('button').click();
+      await page.locator('dialog').getByRole('button', { name: 'Delete' }).click();
+      await expect.poll(() => page.locator('.tile').count()).toBe(1);
+
+      await page.locator('.tile-link').click();
+      await page.locator('.phases').waitFor();
+      await expect.poll(() => page.locator('.event-type').allTextContents()).toContain('job.succeeded');
+      expect(await page.locator('.snippet').textContent()).toContain(PROMPT);
+      expect(complaints).toEqual([]);
+    },
+  );
+
+  test('Escape cancels a waiting job, and the page says so', async () => {
+    const stack = await demoStack(redis);
+    const { page, complaints } = await openStudio(browser);
+    await enter(page, stack);
+    await make(page);
+    await page.getByText('Next in line').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByText('Canceled.').waitFor();
+    expect((await jobsOf(stack)).map(({ status }) => status)).toEqual(['canceled']);
+    expect(complaints).toEqual([]);
+  });
+
+  test('Words that are spoken into the microphone are written, and become a picture', LONG, async () => {
+    const stack = await demoStack(redis);
+    await stack.worker();
+    const { page, complaints } = await openStudio(browser);
+    await enter(page, stack);
+    await page.getByRole('link', { name: 'Speak' }).click();
+    const button = page.getByRole('button', { name: 'Hold to talk' });
+    await button.hover();
+    await page.mouse.down();
+    // As long as the recorded sentence lasts: the level shows that the microphone hears it.
+    await expect
+      .poll(async () => Number(await page.getByRole('meter').getAttribute('aria-valuenow')))
+      .toBeGreaterThan(5);
+    await page.evaluate('new Promise((resolve) => setTimeout(resolve, 2600))');
+    await page.mouse.up();
+    const words = page.locator('.segment').first();
+    await words.waitFor();
+    expect(await words.textContent()).toMatch(/circle|blue|background/i);
+    await words.click();
+    // Runs in the page, where our types do not exist.
+    await expect
+      .poll(() => page.evaluate("document.querySelector('.transcript audio').played.length"))
+      .toBeGreaterThan(0);
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'srt' }).click();
+    expect((await download).suggestedFilename()).toMatch(/^job_\w+\.srt$/);
+    await page.getByRole('button', { name: 'Make the picture of these words' }).click();
+    await finished(page);
+    expect(complaints).toEqual([]);
+  });
+
+  test('A field that the API refuses is named beside its control', async () => {
+    const stack = await demoStack(redis);
+    const { page } = await openStudio(browser);
+    await enter(page, stack);
+    await page.getByRole('spinbutton', { name: 'Guidance' }).fill('99');
+    await make(page);
+    await expect.poll(() => page.locator('#setting-guidance-problem').textContent()).toContain('at most 50');
+  });
+
+  test('A cut event stream is opened again, and the picture is finished', LONG, async () => {
+    const stack = await demoStack(redis);
+    const proxy = await tcpProxy(Number(new URL(stack.url).port));
+    const { page } = await openStudio(browser);
+    await page.goto(`http://127.0.0.1:${proxy.port}/`);
+    await page.getByLabel('API key').fill(stack.key);
+    await page.keyboard.press('Enter');
+    await page.getByLabel('Steps').first().waitFor();
+    await make(page);
+    await page.getByText('Next in line').waitFor();
+    proxy.hold();
+    proxy.reset();
+    await page.getByText('Connection lost').waitFor();
+    proxy.release();
+    await stack.worker();
+    await finished(page);
+  });
+
+  test('The page asks for the key again when the session has ended, and signing out ends it', async () => {
+    const stack = await demoStack(redis, { LEHR_SESSION_H: '0.002' });
+    const { page } = await openStudio(browser);
+    await enter(page, stack);
+    await page.locator('#prompt').fill(PROMPT);
+    await expect
+      .poll(async () => {
+        await page.keyboard.press('Control+Enter');
+        return page.getByText('Your session has ended').count();
+      })
+      .toBe(1);
+    await page.getByLabel('API key').fill('wrong');
+    await page.keyboard.press('Enter');
+    await page.getByText('This key is not known').waitFor();
+    await page.getByLabel('API key').fill(stack.key);
+    await page.keyboard.press('Enter');
+    await page.locator('.account summary').click();
+    await page.getByRole('button', { name: 'Sign out', exact: true }).click();
+    await page.getByLabel('API key').waitFor();
+    expect(
+      await page.evaluate('JSON.stringify([localStorage, sessionStorage, document.cookie])'),
+    ).not.toContain('lehr_test');
+  });
+});
