@@ -86,5 +86,5 @@ export interface SectionResults {
 }
 
 /** In the order of the page. */
-export const SECTIONS = ['whisper', 'peers', 'diffusion', 'clients'] as const;
+export const SECTIONS = ['whisper', 'peers', 'diffusion', 'text', 'clients'] as const;
 export type SectionName = (typeof SECTIONS)[number];
