@@ -5,6 +5,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
+import { type Group, groupQueueName, type Task } from '../../packages/shared/src/index.ts';
 import { keysOf } from '../../packages/shared/src/redis/index.ts';
 import { type RedisUser, redisWithUsers } from '../support/redis-with-users.ts';
 import { ROOT, readText } from './readme.ts';
@@ -58,6 +59,22 @@ test('The worker may use the keys of jobs and queues, and none of API keys, webh
     if ((await of('worker')) !== 'OK') denied.push(name);
   }
   expect(denied.sort()).toEqual(API_ONLY);
+});
+
+/** A group of each task: the compiler asks for one more when there is a new task. */
+const GROUPS: Readonly<Record<Task, Group>> = {
+  diffusion: { task: 'diffusion', model: { name: 'm', version: '1' }, width: 64, height: 64 },
+  whisper: { task: 'whisper', model: { name: 'm', version: '1' } },
+  text: { task: 'text', model: { name: 'm', version: '1' } },
+};
+
+test.each(Object.values(GROUPS))('API and worker may use the keys of the queues of $task', async (group) => {
+  const redis = await (await redisWithUsers()).connect('operator');
+  for (const name of ['id', 'prioritized', 'marker', 'stalled-check']) {
+    const key = `{lehr}:${groupQueueName(group)}:${name}`;
+    for (const user of ['api', 'worker'])
+      expect(await redis.call('ACL', 'DRYRUN', user, 'EXISTS', key), `${user} ${key}`).toBe('OK');
+  }
 });
 
 /** Names in keysOf() of what is a channel and not a key. */
