@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { onTestFinished, vi } from 'vitest';
+import { withoutDay } from '../../packages/shared/src/objects/folder-days.ts';
 import { keysOf } from '../../packages/shared/src/redis/index.ts';
 import { type LehrProcess, startLehr } from '../support/lehr-process.ts';
 import { freePort } from '../support/ports.ts';
@@ -160,5 +161,6 @@ async function outputsIn(home: string): Promise<string[]> {
   );
   return entries
     .filter((entry) => entry.isFile())
-    .map(({ parentPath, name }) => relative(objects, join(parentPath, name)).replace(/,object$/, ''));
+    .map(({ parentPath, name }) => relative(objects, join(parentPath, name)))
+    .map((path) => withoutDay(path.replace(/,object$/, '')));
 }
