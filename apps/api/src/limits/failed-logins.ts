@@ -1,6 +1,7 @@
 /**
- * Slows down guessing: after some wrong passwords an address is refused for the rest of a minute, whatever it sends. Behind a proxy
- * all callers have one address, so the pages of administrators belong on LEHR_OPERATIONS_PORT.
+ * Counts the wrong passwords of an address: after some of them it is refused for the rest of a minute. The pages of administrators
+ * count before they check, so they refuse the right password as well. Behind a proxy all callers have one address, so these pages
+ * belong on LEHR_OPERATIONS_PORT. The studio counts after it has checked, so a right key always signs in.
  */
 import type { Clock } from '@lehr/shared';
 import { QuotaError } from './quota.ts';

@@ -105,24 +105,20 @@ async function signedIn(c: Context<ApiEnv>, signIn: SignIn): Promise<Caller> {
   );
 }
 
-/** Slows down guessing, and notes it in the audit log. */
+/**
+ * Notes what is wrong in the audit log, and throws QuotaError when its address has sent too much of it. What is right is always
+ * accepted: behind a proxy many callers have one address, and wrong keys of one of them must not lock the others out.
+ */
 async function checked(
   c: Context<ApiEnv>,
   { failedLogins, refusals }: SignIn,
   find: () => Promise<Caller | undefined>,
 ): Promise<Caller | undefined> {
-  const address = actorOf(c).address ?? 'unknown';
-  failedLogins.attempt(address);
-  let caller: Caller | undefined;
-  try {
-    caller = await find();
-  } catch (error) {
-    // Nothing is known about the key, for example because Redis is down.
-    failedLogins.succeeded(address);
-    throw error;
+  const caller = await find();
+  if (!caller) {
+    failedLogins.attempt(actorOf(c).address ?? 'unknown');
+    refusals.note(actorOf(c), null);
   }
-  if (caller) failedLogins.succeeded(address);
-  else refusals.note(actorOf(c), null);
   return caller;
 }
 
