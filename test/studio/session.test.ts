@@ -182,6 +182,29 @@ test('A right key or link signs in although its address has sent many wrong ones
   await signIn(world, { code: new URL(url).hash.slice(1) });
 });
 
+test('A key that signs in or makes links all the time is a 429, and other keys are not', async () => {
+  const world = await apiWorld(server.url);
+  const [{ key, ask }, other] = [await holder(world), await holder(world)];
+  await signIn(world, { key: key.key });
+  const made = await ask('POST', '/studio/links');
+  for (let i = 0; i < 4; i += 1) {
+    await signIn(world, { key: key.key });
+    expect((await ask('POST', '/studio/links')).status).toBe(201);
+  }
+  const before = await actionsOf(world);
+  for (let i = 0; i < 3; i += 1) {
+    const refused = await send(world, 'POST', '/studio/session', { key: key.key });
+    expect(refused.status).toBe(429);
+    expect(refused.headers.get('ratelimit-limit')).toBe('10');
+    expect((await ask('POST', '/studio/links')).status).toBe(429);
+  }
+  expect(await actionsOf(world)).toEqual(before);
+  // The link was counted when it was made.
+  await signIn(world, { code: new URL(((await made.json()) as { url: string }).url).hash.slice(1) });
+  await signIn(world, { key: other.key.key });
+  expect((await ask('GET', '/v1/jobs')).status).toBe(200);
+});
+
 test.each([{}, { key: 1 }, { key: 'a', code: 'b' }, { key: 'x'.repeat(600) }])(
   'A body that is no sign-in is refused as such: %o',
   async (body) => {

@@ -1,5 +1,5 @@
 /**
- * The quotas of a key: requests and engine seconds per minute. The only importer of rate-limiter-flexible.
+ * The quotas of a key: requests and engine seconds per minute, and sign-ins to the studio. The only importer of rate-limiter-flexible.
  *
  * Refused requests are not counted: Replicate's client retries a refusal six times within 15 ms and must not be punished for it.
  * After a refusal, further requests of the same key are refused from memory for a second, before their body is read. Without
@@ -13,6 +13,11 @@ import type { Caller } from '../auth/authenticator.ts';
 import { type Quota, QuotaError } from './quota.ts';
 
 const WINDOW_S = 60;
+/** Sign-ins to the studio and links for them, of a key. Each sign-in adds an entry to the audit log, which is kept for long. */
+const SIGN_INS = [
+  { points: 10, duration: WINDOW_S, per: 'minute' },
+  { points: 200, duration: 86_400, per: 'day' },
+] as const;
 /** How long a refusal is repeated from memory. */
 const PENALTY_MS = 1000;
 /** A guess: a job slot becomes free when any job of the tenant ends. */
@@ -53,6 +58,7 @@ export class Quotas {
   readonly #budgets = new Map<number, RateLimiterRedis>();
   readonly #rates = new Map<number, RateLimiterMemory>();
   readonly #penalties = new Map<string, Penalty>();
+  readonly #signIns = SIGN_INS.map((limit) => ({ ...limit, limiter: new RateLimiterMemory(limit) }));
 
   constructor(redis: Redis, keys: Keys, clock: Clock) {
     this.#redis = redis;
@@ -83,6 +89,23 @@ export class Quotas {
       policy: { unit: 'requests', windowS: WINDOW_S },
     };
     throw new QuotaError(`This key may make ${points} requests for jobs and uploads per minute.`, quota);
+  }
+
+  /** Counts a sign-in to the studio, or a link for one, in memory. Call it for a key that is known. Throws QuotaError. */
+  async admitSignIn({ keyId }: Caller): Promise<void> {
+    for (const { limiter, points, duration, per } of this.#signIns) {
+      const refused = await refusalOf(limiter.consume(keyId));
+      if (!(refused instanceof RateLimiterRes)) continue;
+      throw new QuotaError(
+        `This key may sign in to the studio or make a link for it ${points} times a ${per}.`,
+        {
+          limit: points,
+          remaining: 0,
+          resetS: Math.ceil(refused.msBeforeNext / 1000),
+          policy: { unit: 'sign-ins', windowS: duration },
+        },
+      );
+    }
   }
 
   /**

@@ -79,6 +79,7 @@ export function studioSessionRoutes(app: Api, parts: ApiParts): void {
     const caller =
       key === undefined ? undefined : await checked(c, signIn, () => authenticator.authenticate(key));
     if (!caller) throw new LehrError('unauthenticated', 'Send your key as "Authorization: Bearer <key>".');
+    await parts.quotas.admitSignIn(caller);
     const { code, expiresAt } = await sessions.createCode(caller);
     c.header('cache-control', 'no-store');
     const url = `${presenter.url('/studio/sign-in')}#${code}`;
@@ -98,7 +99,11 @@ async function signedIn(c: Context<ApiEnv>, signIn: SignIn): Promise<Caller> {
   const caller = await checked(c, signIn, () =>
     isKey ? authenticator.authenticate(request.key.trim()) : sessions.redeem(request.code),
   );
-  if (caller) return caller;
+  if (caller) {
+    // A link was counted when it was made: one that is refused here would be used up.
+    if (isKey) await signIn.parts.quotas.admitSignIn(caller);
+    return caller;
+  }
   throw new LehrError(
     'unauthenticated',
     isKey ? 'This key is not known.' : 'This link has been used or has expired. Sign in with your key.',
