@@ -24,6 +24,20 @@ export const MAX_TOKEN_IDS = 16_384;
 const MAX_TOKEN_ID = 2 ** 24;
 export const DEFAULT_TOP_K = 5;
 export const MAX_TOP_K = 1000;
+/** `top_k` times the number of texts: no job has a result of many megabytes because of two numbers. */
+const MAX_WANTED = 65_536;
+
+const isBounded = ({
+  texts,
+  top_k: each = 1,
+}: {
+  readonly texts: readonly unknown[];
+  readonly top_k?: number | undefined;
+}): boolean => texts.length * each <= MAX_WANTED;
+const TOO_MANY_WANTED = {
+  path: ['top_k'],
+  message: `times the number of texts must be at most ${MAX_WANTED}`,
+};
 
 const text = z
   .string()
@@ -85,6 +99,7 @@ export const TextClassificationRequestSchema = z
         "How scores are made of the model's logits. Default: as the model's configuration says: `sigmoid` for several labels per text or a single label, else `softmax`.",
     }),
   })
+  .refine(isBounded, TOO_MANY_WANTED)
   .meta({ id: 'TextClassificationInput' });
 export type TextClassificationRequest = z.output<typeof TextClassificationRequestSchema>;
 
@@ -98,6 +113,7 @@ export const FillMaskRequestSchema = z
       description: `How many tokens for each mask, best first. Default: ${DEFAULT_TOP_K}.`,
     }),
   })
+  .refine(isBounded, TOO_MANY_WANTED)
   .meta({ id: 'FillMaskInput' });
 export type FillMaskRequest = z.output<typeof FillMaskRequestSchema>;
 
