@@ -3,13 +3,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { TextAnswers } from '../../apps/worker/src/engine/protocol.ts';
+import type { FromEngine, TextAnswers } from '../../apps/worker/src/engine/protocol.ts';
+import { TextLane } from '../../apps/worker/src/engine/text/text-lane.ts';
+import { TokenBudget } from '../../apps/worker/src/engine/text/token-budget.ts';
 import { openTextModel, type TextModel } from '../../apps/worker/src/models/text/text-folder.ts';
 import { onnxRuntime } from '../../apps/worker/src/runtime/onnx.ts';
 import { answer, type TextAnswer, type TextWork } from '../../apps/worker/src/text/answers.ts';
 import { POOLINGS, type Pooling, pool } from '../../apps/worker/src/text/pooling.ts';
-import type { TextItem } from '../../packages/shared/src/index.ts';
-import { openTextEngine, type TextEngine } from '../support/text-engine.ts';
+import { systemClock, type TextItem } from '../../packages/shared/src/index.ts';
+import { openTextEngine, type TextEngine, textSample } from '../support/text-engine.ts';
 import { expectedOf, TEXT_FIXTURES, unpackTextFixture } from '../support/text-fixtures.ts';
 
 /** The graphs compute in single precision, in another order than torch does. */
@@ -44,12 +46,20 @@ async function withEngine<T>(use: (engine: TextEngine) => Promise<T>): Promise<T
   }
 }
 
+/** What a generator returns. */
+function whole<Value>(steps: Iterator<undefined, Value>): Value {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+  }
+}
+
 async function answerAlone(model: TextModel, item: TextItem, work: TextWork): Promise<TextAnswer> {
   const encoded = model.tokenizer.encode(item, { mayTruncate: false });
   const output = model.reading.outputs[work.type] ?? '';
   const [row] = await model.graph.run([encoded], [output]);
   const text = typeof item === 'string' ? item : undefined;
-  return answer(work, { encoded, text }, row[output], model.tokenizer, model.reading);
+  return whole(answer(work, { encoded, text }, row[output], model.tokenizer, model.reading));
 }
 
 const distance = (a: ArrayLike<number>, b: ArrayLike<number>): number =>
@@ -255,6 +265,45 @@ test('A text without a mask, and a type of job that the graph cannot answer, are
     await expect(engine.answer([{ texts: ['x'], work: embed }])).rejects.toThrow(
       'model@1 cannot run jobs of type text-embedding; its graph answers: fill-mask.',
     );
+  });
+});
+
+test('Fillings of more than a million tokens in all are refused with their numbers before the graph runs', async () => {
+  unpackTextFixture('bert-fill-mask', folder);
+  await withEngine(async (engine) => {
+    const work = { type: 'fill-mask', topK: 1000 } as const;
+    const masks = '[MASK] '.repeat(30);
+    await expect(engine.answer([{ texts: ['a [MASK]', masks, masks], work }])).rejects.toThrow(
+      'input.texts[2] brings the sequences of this job to 1924000 tokens, and a job may have 1000000: this text has masks (30) x ' +
+        'top_k (1000) x tokens (32). Lower top_k, or send fewer masks or texts.',
+    );
+    expect(engine.messages.some(({ type }) => type === 'running')).toBe(false);
+  });
+});
+
+test('A job with very many fillings is answered over many turns, and another job in its lane is answered meanwhile', async () => {
+  unpackTextFixture('bert-fill-mask', folder);
+  await withModel(async (model) => {
+    let now = 0;
+    // A millisecond passes whenever the time is read.
+    const clock = { ...systemClock, monotonic: () => ++now };
+    const ended: string[] = [];
+    const post = (message: FromEngine): void => {
+      if (message.type === 'answered') ended.push(message.sample);
+    };
+    const budget = new TokenBudget(8192);
+    const lane = new TextLane({ name: 'text', model, budget, maxTexts: 64, clock, post });
+    const many = textSample({ texts: ['[MASK] '.repeat(40)], work: { type: 'fill-mask', topK: 200 } });
+    const few = textSample({ texts: ['a red [MASK]'], work: { type: 'fill-mask', topK: 1 } });
+    lane.submit(many);
+    let turns = 0;
+    for (; lane.hasWork; turns += 1) {
+      await lane.takeTurn();
+      if (turns === 0) lane.submit(few);
+    }
+    expect(ended).toEqual([few.id, many.id]);
+    // Of 8,000 fillings.
+    expect(turns).toBeGreaterThan(100);
   });
 });
 

@@ -41,14 +41,14 @@ export interface AnsweredText {
   readonly text: string | undefined;
 }
 
-/** `output` is the row of the work's output. */
-export function answer(
+/** `output` is the row of the work's output. Yields between parts of an answer that may take long. */
+export function* answer(
   work: TextWork,
   { encoded, text }: AnsweredText,
   output: RowOutput,
   tokenizer: TextTokenizer,
   reading: Reading,
-): TextAnswer {
+): Generator<undefined, TextAnswer> {
   const { type } = work;
   switch (type) {
     case 'text-embedding': {
@@ -62,7 +62,7 @@ export function answer(
     case 'text-classification':
       return { type, labels: classify(output.values, reading, work) };
     case 'fill-mask':
-      return { type, fills: fillMasks(encoded, output, tokenizer, work.topK) };
+      return { type, fills: yield* fillMasks(encoded, output, tokenizer, work.topK) };
     case 'token-classification':
       return {
         type,

@@ -18,10 +18,24 @@ export function best(scores: Float64Array, count: number): number[] {
   // A vocabulary has many thousand entries, of which a few are wanted.
   const chosen: number[] = [];
   for (let i = 0; i < scores.length; i += 1) {
-    if (chosen.length === count && scores[i] <= scores[chosen[count - 1]]) continue;
-    chosen.push(i);
-    chosen.sort(order);
-    if (chosen.length > count) chosen.pop();
+    const score = scores[i];
+    if (chosen.length === count) {
+      if (score <= scores[chosen[count - 1]]) continue;
+      chosen.pop();
+    }
+    chosen.splice(placeOf(score, chosen, scores), 0, i);
   }
   return chosen;
+}
+
+/** Where a score stands among the chosen ones, which are in order: behind those that are equal. */
+function placeOf(score: number, chosen: readonly number[], scores: Float64Array): number {
+  let from = 0;
+  let to = chosen.length;
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    if (scores[chosen[middle]] >= score) from = middle + 1;
+    else to = middle;
+  }
+  return from;
 }

@@ -2,7 +2,7 @@
 import { LehrError, toLehrError } from '@lehr/shared';
 import type { TextModel } from '../../models/text/text-folder.ts';
 import { answer, type TextAnswer } from '../../text/answers.ts';
-import { masksOf } from '../../text/fill-mask.ts';
+import { SequenceTokens } from '../../text/fill-mask.ts';
 import type { RowOutputs } from '../../text/text-graph.ts';
 import type { EncodedText } from '../../text/tokenizer.ts';
 import type { AnsweredMessage, TextSample } from '../protocol.ts';
@@ -30,6 +30,7 @@ export class SampleTexts implements RunSample<WaitingText> {
   #startedAt = 0;
   #endedAt = 0;
   #runSizes = 0;
+  readonly #sequences = new SequenceTokens();
   readonly #answers: TextAnswer[] = [];
   #answered = 0;
   readonly #model: TextModel;
@@ -67,7 +68,7 @@ export class SampleTexts implements RunSample<WaitingText> {
     const { texts, work, mayTruncate } = this.request;
     try {
       const encoded = this.#model.tokenizer.encode(texts[index], { mayTruncate });
-      if (work.type === 'fill-mask') masksOf(encoded, this.#model.tokenizer);
+      if (work.type === 'fill-mask') this.#sequences.add(encoded, this.#model.tokenizer, work.topK);
       if (encoded.ids.length === 0) throw new LehrError('invalid-input', 'has no tokens.');
       this.#add({ sample: this, index, encoded, length: encoded.ids.length });
       if (encoded.wasTruncated) this.#truncated.push(index);
@@ -88,12 +89,20 @@ export class SampleTexts implements RunSample<WaitingText> {
     }
   }
 
-  /** Takes the outputs of one of its texts. Throws LehrError `numeric-error`, and what reading them throws. */
-  finish({ index, encoded }: WaitingText, row: RowOutputs, runSize: number, now: number): void {
+  /**
+   * Reads the answer to one of its texts from the outputs; yields between parts of it. Throws LehrError `numeric-error`, and what
+   * reading them throws.
+   */
+  *finish(
+    { index, encoded }: WaitingText,
+    row: RowOutputs,
+    runSize: number,
+    now: () => number,
+  ): Generator<undefined, void> {
     const { tokenizer, reading } = this.#model;
     const { texts, work } = this.request;
     const text = texts[index];
-    this.#answers[index] = answer(
+    this.#answers[index] = yield* answer(
       work,
       { encoded, text: typeof text === 'string' ? text : undefined },
       row[this.output],
@@ -102,7 +111,7 @@ export class SampleTexts implements RunSample<WaitingText> {
     );
     this.#answered += 1;
     this.#runSizes += runSize;
-    this.#endedAt = now;
+    this.#endedAt = now();
   }
 
   result(): AnsweredMessage {

@@ -3,6 +3,8 @@
  * jobs that wait at that moment (choose-run.ts). No run waits for texts to come: whatever waits when the graph is free goes.
  *
  *   arrived -> tokenized -> in a run -> answered     the states of a text
+ *
+ * Reading the answers from the outputs of a run may take long, so a turn gives it a few milliseconds, and the next turns continue.
  */
 import { type Clock, type LehrError, toLehrError, toPlainError } from '@lehr/shared';
 import type { TextModel } from '../../models/text/text-folder.ts';
@@ -13,6 +15,7 @@ import { chooseRun } from './choose-run.ts';
 import { SampleTexts, type WaitingText } from './sample-texts.ts';
 import { TextProgress } from './text-progress.ts';
 import { claimTokens, type TokenBudget } from './token-budget.ts';
+import { Unfinished } from './unfinished.ts';
 
 export interface TextLaneOptions {
   readonly name: string;
@@ -32,12 +35,14 @@ const UNMEASURED_TOKENS_PER_S = 2_000;
 export class TextLane implements TurnTaker {
   readonly #options: TextLaneOptions;
   readonly #progress: TextProgress;
+  readonly #unfinished: Unfinished;
   #samples: SampleTexts[] = [];
   #reportedCap: number | undefined;
 
   constructor(options: TextLaneOptions) {
     this.#options = options;
     this.#progress = new TextProgress(options.name, options.clock, options.post);
+    this.#unfinished = new Unfinished(options.clock, (sample, error) => this.#fail(sample, error));
   }
 
   get hasWork(): boolean {
@@ -63,6 +68,9 @@ export class TextLane implements TurnTaker {
   /** Never rejects: an error fails samples. */
   async takeTurn(): Promise<void> {
     const { model, budget, maxTexts, clock } = this.#options;
+    this.#unfinished.continue();
+    this.#postEnded();
+    if (this.#unfinished.isFull) return;
     this.#tokenize();
     const texts = chooseRun({
       samples: this.#samples,
@@ -119,16 +127,21 @@ export class TextLane implements TurnTaker {
   }
 
   #settle(texts: readonly WaitingText[], ms: number, isWhole: boolean): void {
-    const { budget, post } = this.#options;
+    const { budget } = this.#options;
     const longest = texts.reduce((length, text) => Math.max(length, text.length), 0);
     const tokens = texts.reduce((sum, text) => sum + text.length, 0);
     const padded = longest * texts.length;
     if (isWhole) budget.observe(padded, ms);
-    const ended = this.#samples.filter(({ hasEnded }) => hasEnded);
-    for (const sample of ended) post(sample.result());
-    this.#samples = this.#samples.filter(({ hasEnded }) => !hasEnded);
+    this.#postEnded();
     this.#progress.addRun({ texts: texts.length, tokens, padding: padded - tokens, ms }, this.#samples);
     this.#reportCap();
+  }
+
+  #postEnded(): void {
+    const ended = this.#samples.filter(({ hasEnded }) => hasEnded);
+    if (ended.length === 0) return;
+    for (const sample of ended) this.#options.post(sample.result());
+    this.#samples = this.#samples.filter(({ hasEnded }) => !hasEnded);
   }
 
   /** Runs texts together, and in halves when that fails; a text that fails alone fails its sample. Returns false when it was split. */
@@ -140,7 +153,11 @@ export class TextLane implements TurnTaker {
     if (part.length === 0) return true;
     try {
       const rows = await run(part);
-      for (const [i, text] of part.entries()) this.#finish(text, rows[i], part.length);
+      const now = (): number => this.#options.clock.monotonic();
+      for (const [i, text] of part.entries()) {
+        this.#unfinished.add(text.sample, text.sample.finish(text, rows[i], part.length, now));
+      }
+      this.#unfinished.continue();
       return true;
     } catch (cause) {
       const error = toLehrError(cause, 'engine-failed');
@@ -154,15 +171,6 @@ export class TextLane implements TurnTaker {
       await this.#inParts(part.slice(0, middle), run);
       await this.#inParts(part.slice(middle), run);
       return false;
-    }
-  }
-
-  #finish(text: WaitingText, row: RowOutputs, runSize: number): void {
-    if (text.sample.isDropped) return;
-    try {
-      text.sample.finish(text, row, runSize, this.#options.clock.monotonic());
-    } catch (error) {
-      this.#fail(text.sample, toLehrError(error, 'engine-failed'));
     }
   }
 
