@@ -89,7 +89,7 @@ test('The programs of docs/openai.md draw, stream and transcribe', { timeout: 12
   expect((await run('fields')).map(isLink)).toEqual([true, true]);
   expect((await run('stream')).at(-1)).toMatch(/^image_generation\.completed \d+$/);
   expect(await run('speech')).toEqual([expect.stringMatching(/a red circle on a blue background/i)]);
-  expect(labelsOf('docs/openai.md')).toEqual(['openai', 'fields', 'stream', 'speech']);
+  expect(labelsOf('docs/openai.md')).toEqual(['openai', 'fields', 'stream', 'speech', 'embeddings']);
 });
 
 test('The programs of docs/replicate.md draw, transcribe and receive webhooks', {

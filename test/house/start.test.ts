@@ -47,7 +47,7 @@ async function installation(home: string): Promise<Installation> {
   return { env, home: join(clone.path, home), url: `http://127.0.0.1:${port}`, start };
 }
 
-test('A fresh clone installs itself, starts, and the lines of the README draw a picture', {
+test('A fresh clone installs itself, starts, and the lines of the README draw a picture and read texts', {
   timeout: INSTALL_MS,
 }, async () => {
   expect(shellBlock('start')).toMatch(/^git clone .*\ncd .*\nnpm start\n$/);
@@ -61,12 +61,20 @@ test('A fresh clone installs itself, starts, and the lines of the README draw a 
   expect(lehr.output).toContain(`${readFileSync(keyFile, 'utf8').trim()}  (shown this once`);
   expect(statSync(keyFile).mode & 0o777).toBe(0o600);
 
-  const lines = shellBlock('picture').replaceAll('http://127.0.0.1:8080', url);
-  const { stdout } = await promisify(execFile)('sh', ['-eu', '-c', lines], { cwd: clone.path });
+  const run = async (block: string): Promise<string> => {
+    const lines = block.replaceAll('http://127.0.0.1:8080', url);
+    return (await promisify(execFile)('sh', ['-eu', '-c', lines], { cwd: clone.path })).stdout;
+  };
+  const id = (await run(shellBlock('picture'))).trim();
   const job = JSON.parse(readFileSync(join(clone.path, 'job.json'), 'utf8')) as Job;
-  expect(job).toMatchObject({ id: stdout.trim(), status: 'succeeded' });
+  expect(job).toMatchObject({ id, status: 'succeeded' });
   const { width, height } = job.input;
   expect(pngSize(join(clone.path, 'picture.png'))).toEqual({ width, height });
+
+  const [embedding, ...rest] = (await run(shellBlock('texts'))).trim().split('\n');
+  expect(JSON.parse(embedding)).toHaveLength(4);
+  expect(rest.join('\n')).toMatch(/^one object .* a red circle\nseveral objects .* two stars above/m);
+  expect(JSON.parse(rest.at(-1) ?? '')).toHaveLength(5);
   await endsCleanly(lehr, () => lehr.terminate());
 });
 

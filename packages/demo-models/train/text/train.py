@@ -73,19 +73,26 @@ def main():
     parser.add_argument("--scenes", type=int, default=12_000)
     parser.add_argument("--batch", type=int, default=24)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--resume", action="store_true", help="further steps, from the weights of an earlier run in this folder")
     args = parser.parse_args()
     torch.manual_seed(1)
     torch.set_num_threads(args.threads)
     args.work.mkdir(parents=True, exist_ok=True)
     rows = corpus.captions(args.scenes, seed=1)
     print("captions", len(rows), flush=True)
-    tokenizer = train_tokenizer(rows)
-    tokenizer.save_pretrained(args.work / "tokenizer")
+    if args.resume:
+        tokenizer = BertTokenizerFast.from_pretrained(args.work / "tokenizer")
+    else:
+        tokenizer = train_tokenizer(rows)
+        tokenizer.save_pretrained(args.work / "tokenizer")
     model = SceneBert(config_of(tokenizer))
+    if args.resume:
+        model.load_state_dict(torch.load(args.work / "model.pt", map_location="cpu"))
     print("parameters", sum(p.numel() for p in model.parameters()), flush=True)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1.5e-3, weight_decay=0.01)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.5e-3, total_steps=args.steps, pct_start=0.1)
-    generator, rng = torch.Generator().manual_seed(2), random.Random(3)
+    top = 1e-3 if args.resume else 1.5e-3
+    optimizer = torch.optim.AdamW(model.parameters(), lr=top, weight_decay=0.01)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=top, total_steps=args.steps, pct_start=0.05 if args.resume else 0.1)
+    generator, rng = torch.Generator().manual_seed(4 if args.resume else 2), random.Random(5 if args.resume else 3)
     started = time.time()
     for step in range(args.steps):
         loss, parts = step_loss(model, tokenizer, rng.sample(rows, args.batch), generator)
