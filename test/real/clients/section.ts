@@ -40,7 +40,7 @@ interface Load {
 
 export const section: Section = {
   title: 'Clients and attackers of others',
-  about: `The packages \`openai\` and \`replicate\` for Python, unchanged but for base URL and key, against \`npm start\` with the
+  about: `The packages \`openai\`, \`replicate\` and \`huggingface_hub\` for Python, unchanged but for base URL and key, against \`npm start\` with the
 demo models: each row is one call in one form, checked by what it returns. The client of \`openai\` also checks every answer against its own
 types. \`schemathesis\` makes requests from the OpenAPI document and checks every answer, with all checks
 ([what it must know of Lehr](../test/real/clients/schemathesis.toml)). \`locust\` is the classic load test of \`/t2i\`, here with the demo
@@ -50,6 +50,11 @@ model's own size.`,
       name: 'clients/openai-replicate',
       requirements: `${HERE}/requirements.txt`,
       size: '20 MB, 75 MB on the disk',
+    },
+    {
+      name: 'clients/texts',
+      requirements: `${HERE}/requirements-text.txt`,
+      size: '50 MB, 195 MB on the disk',
     },
     {
       name: 'clients/schemathesis',
@@ -72,6 +77,11 @@ model's own size.`,
       name: 'replicate',
       title: 'Calls of the package replicate',
       run: (bench) => withDemo((server) => callsOf(bench, server, 'replicate_calls.py')),
+    },
+    {
+      name: 'texts',
+      title: 'Calls of the packages openai and huggingface_hub with texts',
+      run: (bench) => withDemo((server) => callsOf(bench, server, 'text_calls.py', 'texts')),
     },
     {
       name: 'schemathesis',
@@ -111,9 +121,21 @@ async function answerOf<T>(
   }
 }
 
-async function callsOf(bench: Bench, { url, key }: DemoServer, script: string): Promise<readonly Row[]> {
-  const env = { LEHR_URL: url, LEHR_API_KEY: key, SAMPLES };
-  const { rows } = await answerOf<Calls>(bench, script, 'openai-replicate', {}, env);
+async function callsOf(
+  bench: Bench,
+  { url, key }: DemoServer,
+  script: string,
+  environment = 'openai-replicate',
+): Promise<readonly Row[]> {
+  const env = {
+    LEHR_URL: url,
+    LEHR_API_KEY: key,
+    SAMPLES,
+    IMAGE_MODEL: 'demo-diffusion',
+    SPEECH_MODEL: 'demo-whisper',
+    RECORDING: `${SAMPLES}/speech/en_circle.wav`,
+  };
+  const { rows } = await answerOf<Calls>(bench, script, environment, {}, env);
   return rows.map(({ call, form, passed, result }) => ({
     what: form === '' ? call : `${call}: ${form}`,
     figure: passed ? 'works' : 'fails',
