@@ -92,6 +92,7 @@ const API_ONLY = [
     'secretKeys',
     'sessions',
     'signIn',
+    'signInGeneration',
     'storage',
     'stored',
     'storedBytes',

@@ -1,9 +1,11 @@
 /** Signing in to the studio: what the cookie opens, what it does not, and when it ends. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { endRevoked } from '../../apps/api/src/follow/end-revoked.ts';
 import { AuditListSchema, systemClock } from '../../packages/shared/src/index.ts';
 import { API_KEY, type ApiWorld, apiWorld, problemOf } from '../support/api-world.ts';
 import { type KeyHolder, keyHolder } from '../support/key-holder.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
+import { within } from '../support/timeouts.ts';
 
 let server: TestRedis;
 beforeAll(async () => {
@@ -130,6 +132,49 @@ test('Signing out ends one session, and signing out everywhere ends all of the k
   expect(await (await third.ask('GET', '/studio/session')).json()).toEqual({ session: null });
   expect((await actionsOf(world)).filter((action) => action === 'session.ended')).toHaveLength(2);
 });
+
+test('A link that was made before signing out everywhere signs in no more, and one made after it does', async () => {
+  const world = await apiWorld(server.url);
+  const [{ key, ask }, other] = [await holder(world), await holder(world)];
+  const codeOf = async (from: KeyHolder['ask']): Promise<string> =>
+    new URL(((await (await from('POST', '/studio/links')).json()) as { url: string }).url).hash.slice(1);
+  const browser = await signIn(world, { key: key.key });
+  const [before, ofOther] = [await codeOf(ask), await codeOf(other.ask)];
+  expect((await browser.ask('DELETE', '/studio/sessions')).status).toBe(204);
+  expect((await send(world, 'POST', '/studio/session', { code: before })).status).toBe(401);
+  await signIn(world, { code: ofOther });
+  const again = await signIn(world, { code: await codeOf(ask) });
+  const between = await codeOf(ask);
+  await again.ask('DELETE', '/studio/sessions');
+  expect((await send(world, 'POST', '/studio/session', { code: between })).status).toBe(401);
+  await signIn(world, { code: await codeOf(ask) });
+});
+
+test.each([
+  ['of that browser', '/studio/session', true],
+  ['everywhere', '/studio/sessions', true],
+  ['of another browser', '/studio/session', false],
+])(
+  'An open event stream of a session ends within a second of signing out %s: %s, %s',
+  async (_, path, ends) => {
+    const world = await apiWorld(server.url);
+    const { key, ask } = await holder(world);
+    const [one, other] = [await signIn(world, { key: key.key }), await signIn(world, { key: key.key })];
+    const { id } = (await (await ask('POST', '/v1/jobs', PICTURE)).json()) as { id: string };
+    const events = async (from: (method: string, path: string) => Promise<Response>) => {
+      const response = await from('GET', `/v1/jobs/${id}/events`);
+      expect(response.status).toBe(200);
+      return response.text();
+    };
+    const [ofSession, ofKey] = [events(one.ask), events(ask)];
+    await endRevoked(world.parts);
+    await (ends ? one : other).ask('DELETE', path);
+    await endRevoked(world.parts);
+    if (ends) expect(await within(60_000, 'the end of the stream', ofSession)).not.toContain('job.canceled');
+    await ask('POST', `/v1/jobs/${id}/cancel`);
+    for (const kept of ends ? [ofKey] : [ofKey, ofSession]) expect(await kept).toContain('job.canceled');
+  },
+);
 
 test('A session ends with its time, and with its key', async () => {
   let later = 0;

@@ -8,6 +8,8 @@ export interface Caller {
   readonly keyId: string;
   readonly scopes: ReadonlySet<Scope>;
   readonly limits: KeyLimits;
+  /** The digest of the session that the request came with; absent for a key. */
+  readonly session?: string;
 }
 
 export interface Authenticator {

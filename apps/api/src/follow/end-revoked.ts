@@ -1,4 +1,4 @@
-/** Ends the open event streams of keys that were revoked, have expired or lost the scope of the stream. */
+/** Ends the open event streams of keys that were revoked, have expired or lost the scope of the stream, and of ended sessions. */
 import type { Clock, Log } from '@lehr/shared';
 import type { Authenticator } from '../auth/authenticator.ts';
 import type { Streams } from '../limits/streams.ts';
@@ -6,6 +6,10 @@ import type { Streams } from '../limits/streams.ts';
 export interface RevokedParts {
   readonly streams: Streams;
   readonly authenticator: Authenticator;
+  readonly sessions: {
+    /** Those of these digests whose sessions have ended. */
+    endedOf(keyId: string, digests: ReadonlySet<string>): Promise<ReadonlySet<string>>;
+  };
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -32,11 +36,12 @@ async function checkUntil(parts: RevokedParts, signal: AbortSignal): Promise<voi
 }
 
 /** One check. A key that cannot be read keeps its streams until the next check, and the other keys are checked. */
-export async function endRevoked({ streams, authenticator, log }: RevokedParts): Promise<void> {
+export async function endRevoked({ streams, authenticator, sessions, log }: RevokedParts): Promise<void> {
   for (const key of streams.keyIds) {
     try {
       const caller = await authenticator.find(key);
       streams.endWithout(key, caller?.scopes ?? new Set());
+      streams.endSessions(key, await sessions.endedOf(key, streams.sessionsOf(key)));
     } catch (error) {
       log.warn({ error, key }, 'the key of open streams could not be checked; trying again');
     }

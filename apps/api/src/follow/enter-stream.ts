@@ -4,11 +4,11 @@ import type { Caller } from '../auth/authenticator.ts';
 import type { StreamHolder, Streams } from '../limits/streams.ts';
 
 /** `scope` is what the route of the stream requires. */
-export const holderOf = ({ keyId, limits }: Caller, scope: Scope): StreamHolder => ({
+export const holderOf = ({ keyId, limits, session }: Caller, scope: Scope): StreamHolder => ({
   name: `key ${keyId}`,
   label: 'This key',
   limit: limits.max_streams,
-  key: { id: keyId, scope },
+  key: { id: keyId, scope, ...(session !== undefined && { session }) },
 });
 
 /** The link streams of a tenant share the default limit of a key. */
@@ -22,7 +22,7 @@ export const linkHolderOf = (tenant: TenantId): StreamHolder => ({
 export interface StreamPlace {
   /** Ends the count. */
   leave(): void;
-  /** Aborts when the stream must end early, because its key lost the right to it. */
+  /** Aborts when the stream must end early, because its key lost the right to it or its session ended. */
   readonly ended: AbortSignal;
 }
 

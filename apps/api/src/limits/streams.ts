@@ -12,8 +12,11 @@ export interface StreamHolder {
   readonly label: string;
   /** Null: no limit. */
   readonly limit: number | null;
-  /** The key that opened the stream, and the scope that the stream requires; absent for signed links, which are valid without a key. */
-  readonly key?: { readonly id: string; readonly scope: Scope };
+  /**
+   * The key that opened the stream, the scope that the stream requires, and the digest of the session if one opened it. Absent for
+   * signed links, which are valid without a key.
+   */
+  readonly key?: { readonly id: string; readonly scope: Scope; readonly session?: string };
 }
 
 /** A guess: a stream can end at any time. */
@@ -21,6 +24,7 @@ const RETRY_S = 5;
 
 interface OpenStream {
   readonly scope: Scope;
+  readonly session: string | undefined;
   readonly end: () => void;
 }
 
@@ -47,12 +51,25 @@ export class Streams {
     for (const { scope, end } of this.#ends.get(keyId) ?? []) if (!scopes.has(scope)) end();
   }
 
+  /** The digests of the sessions of a key that have open streams. */
+  sessionsOf(keyId: string): ReadonlySet<string> {
+    const sessions = [...(this.#ends.get(keyId) ?? [])].map(({ session }) => session);
+    return new Set(sessions.filter((session) => session !== undefined));
+  }
+
+  /** Ends the open streams of these sessions of a key. */
+  endSessions(keyId: string, ended: ReadonlySet<string>): void {
+    for (const { session, end } of this.#ends.get(keyId) ?? []) {
+      if (session !== undefined && ended.has(session)) end();
+    }
+  }
+
   /** Counts a stream until the returned function is called. `end` is called to end the stream early. Throws as `check` does. */
   enter(holder: StreamHolder, end: () => void = () => {}): () => void {
     this.check(holder);
     const { name, key } = holder;
     this.#open.set(name, (this.#open.get(name) ?? 0) + 1);
-    const forget = key && this.#remember(key.id, { scope: key.scope, end });
+    const forget = key && this.#remember(key.id, { scope: key.scope, session: key.session, end });
     let isOpen = true;
     return () => {
       if (!isOpen) return;

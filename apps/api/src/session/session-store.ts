@@ -12,8 +12,12 @@ import type { Authenticator, Caller } from '../auth/authenticator.ts';
 
 const CREATE_LUA = `${APPEND_AUDIT_LUA}\n${readFileSync(new URL('./create-session.lua', import.meta.url), 'utf8')}`;
 
-/** KEYS[1] the sessions of a key, [2] the audit log; ARGV[1] a digest, or '' for all, [2] retention of the log, [3] facts for it. */
+/**
+ * KEYS[1] the sessions of a key, [2] the audit log, [3] the generation of the key's sign-in codes; ARGV[1] a digest, or '' for all,
+ * [2] retention of the log, [3] facts for it, [4] the next generation, [5] for how many ms it is kept.
+ */
 const END_LUA = `${APPEND_AUDIT_LUA}
+if ARGV[1] == '' then redis.call('SET', KEYS[3], ARGV[4], 'PX', ARGV[5]) end
 local ended = ARGV[1] == '' and redis.call('DEL', KEYS[1]) or redis.call('HDEL', KEYS[1], ARGV[1])
 if ended == 1 then append_audit(KEYS[2], ARGV[2], ARGV[3]) end
 return ended`;
@@ -27,9 +31,16 @@ return value`;
 /** A browser that signs in again and again must not fill Redis. */
 const MAX_SESSIONS = 50;
 const CODE_MS = 15 * 60_000;
+/** A generation is kept for longer than the codes that were made before it. */
+const GENERATION_MS = 2 * CODE_MS;
 
 const SessionSchema = z.object({ proof: z.string(), created_at: z.number(), expires_at: z.number() });
-const CodeSchema = z.object({ key: z.string(), proof: z.string() });
+const CodeSchema = z.object({
+  key: z.string(),
+  proof: z.string(),
+  generation: z.string().nullable().default(null),
+});
+type StoredSession = z.infer<typeof SessionSchema>;
 
 export interface SessionStoreOptions {
   readonly redis: Redis;
@@ -88,22 +99,30 @@ export class SessionStore {
 
   /** Undefined when the session has ended, and when its key is no longer valid. */
   async find(token: string): Promise<Session | undefined> {
-    const { redis, keys, authenticator, clock } = this.#options;
+    const { redis, keys, authenticator } = this.#options;
     const keyId = keyIdOf(token);
     if (keyId === undefined) return undefined;
-    const text = await redis.hget(keys.sessions(keyId), digestOf(token));
-    const stored = text === null ? undefined : SessionSchema.parse(JSON.parse(text));
-    if (!stored || stored.expires_at <= clock.now() || stored.proof !== this.#proofOf(keyId))
-      return undefined;
+    const digest = digestOf(token);
+    const stored = this.#valid(keyId, await redis.hget(keys.sessions(keyId), digest));
+    if (!stored) return undefined;
     const caller = await authenticator.find(keyId);
-    return caller && { token, caller, expiresAt: stored.expires_at };
+    return caller && { token, caller: { ...caller, session: digest }, expiresAt: stored.expires_at };
+  }
+
+  /** Those of these digests whose sessions have ended or expired. */
+  async endedOf(keyId: string, digests: ReadonlySet<string>): Promise<ReadonlySet<string>> {
+    const asked = [...digests];
+    if (asked.length === 0) return new Set();
+    const { redis, keys } = this.#options;
+    const found = await redis.hmget(keys.sessions(keyId), ...asked);
+    return new Set(asked.filter((_, i) => !this.#valid(keyId, found[i] ?? null)));
   }
 
   end({ token, caller }: Session, actor: Actor): Promise<void> {
     return this.#endThose(digestOf(token), caller, actor);
   }
 
-  /** All sessions of the key, in every browser. */
+  /** All sessions of the key, in every browser, and its sign-in codes that were not used. */
   endAll({ caller }: Session, actor: Actor): Promise<void> {
     return this.#endThose('', caller, actor);
   }
@@ -112,17 +131,21 @@ export class SessionStore {
   async createCode(caller: Caller): Promise<{ readonly code: string; readonly expiresAt: number }> {
     const { redis, keys, clock } = this.#options;
     const code = randomSecret();
-    const value = JSON.stringify({ key: caller.keyId, proof: this.#proofOf(caller.keyId) });
+    const generation = await redis.get(keys.signInGeneration(caller.keyId));
+    const value = JSON.stringify({ key: caller.keyId, proof: this.#proofOf(caller.keyId), generation });
     await redis.set(keys.signIn(digestOf(code)), value, 'PX', CODE_MS);
     return { code, expiresAt: clock.now() + CODE_MS };
   }
 
-  /** The caller whose code this is; undefined for a code that was used, has expired or never existed. */
+  /** The caller whose code this is; undefined for a code that was used, has expired, was ended by `endAll` or never existed. */
   async redeem(code: string): Promise<Caller | undefined> {
-    const { keys, authenticator } = this.#options;
+    const { redis, keys, authenticator } = this.#options;
     const text = await this.#take.run([keys.signIn(digestOf(code))], []);
     if (typeof text !== 'string') return undefined;
-    const { key, proof } = CodeSchema.parse(JSON.parse(text));
+    const { key, proof, generation } = CodeSchema.parse(JSON.parse(text));
+    // Without a current generation, all codes of earlier ones have expired.
+    const current = await redis.get(keys.signInGeneration(key));
+    if (current !== null && current !== generation) return undefined;
     return proof === this.#proofOf(key) ? authenticator.find(key) : undefined;
   }
 
@@ -130,10 +153,18 @@ export class SessionStore {
     const { keys, audit } = this.#options;
     const facts = factsOf('session.ended', actor, caller, digest === '' ? { all: true } : {});
     const ended = await this.#end.run(
-      [keys.sessions(caller.keyId), audit.key],
-      [digest, audit.retentionMs, facts],
+      [keys.sessions(caller.keyId), audit.key, keys.signInGeneration(caller.keyId)],
+      [digest, audit.retentionMs, facts, randomSecret(), GENERATION_MS],
     );
     if (ended === 1) audit.appended('session.ended');
+  }
+
+  /** The session of a field of the hash, if it has not expired and is of the current value of its key. */
+  #valid(keyId: string, text: string | null): StoredSession | undefined {
+    if (text === null) return undefined;
+    const stored = SessionSchema.parse(JSON.parse(text));
+    const isValid = stored.expires_at > this.#options.clock.now() && stored.proof === this.#proofOf(keyId);
+    return isValid ? stored : undefined;
   }
 
   #proofOf(keyId: string): string {

@@ -74,6 +74,8 @@ export interface Keys {
   sessions(keyId: string): string;
   /** A code that signs in once, by its digest. */
   signIn(digest: string): string;
+  /** Which sign-in codes of an API key are valid: those of this generation, or all while there is none. */
+  signInGeneration(keyId: string): string;
   /** What an API key has spent of its budget. */
   budget(id: string): string;
   /**
@@ -166,6 +168,7 @@ export function keysOf(namespace: string): Keys {
     audit: `${prefix}:audit`,
     sessions: (keyId) => `${prefix}:sessions:${keyId}`,
     signIn: (digest) => `${prefix}:sign-in:${digest}`,
+    signInGeneration: (keyId) => `${prefix}:sign-in-generation:${keyId}`,
     budget: (id) => `${prefix}:budget:${id}`,
     ...webhookKeys(prefix),
     workflows: `${prefix}:graphs`,
