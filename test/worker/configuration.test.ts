@@ -26,7 +26,7 @@ test('A worker reports every fault of its configuration in one message and witho
   expect(text.split('\n')).toEqual([
     'lehr worker: Configuration is not usable:',
     expect.stringContaining('LEHR_EGRESS_ALLOW is "10.0.0.0/99"'),
-    '  - LEHR_TASKS is "painting": must be diffusion, whisper, or both with a comma',
+    '  - LEHR_TASKS is "painting": must be diffusion, whisper or text, or several of them with commas',
     '  - LEHR_WORKERPORT is not a variable of Lehr: did you mean LEHR_WORKER_PORT?',
     '  - LEHR_S3_BUCKET is missing: LEHR_STORE is "s3"',
     '  - LEHR_MODELS is "/nowhere/models.yaml": it does not exist',
