@@ -63,6 +63,10 @@ export class ModelFetcher {
   readonly #stop = new AbortController();
   /** Ends the current pause of the loop that fetches. */
   #wake = new AbortController();
+  /** What is being fetched. Aborted when no model is wanted from this folder any more. */
+  #fetching: { readonly folder: string; readonly abort: AbortController } | undefined;
+  /** The last call of readRegistry. */
+  #reading: Promise<void> = Promise.resolve();
   /** Why a model is not here, by ref. */
   readonly #problems = new Map<string, string>();
   readonly #oneIsHere: Promise<void>;
@@ -95,8 +99,17 @@ export class ModelFetcher {
     await this.#oneIsHere;
   }
 
-  /** Takes what the registry names now: fetches what is new and not here, and no longer what has gone. */
-  async readRegistry(): Promise<void> {
+  /**
+   * Takes what the registry names now: fetches what is new and not here, and no longer what has gone. One call after the other,
+   * because an earlier one that ends last would bring back its older list.
+   */
+  readRegistry(): Promise<void> {
+    const read = this.#reading.then(() => this.#readRegistry());
+    this.#reading = read.catch(() => {});
+    return read;
+  }
+
+  async #readRegistry(): Promise<void> {
     const { registry, tasks, settings } = this.#options;
     const offered = registry.models.filter(({ task }) => tasks.includes(task));
     const hasOwnFolders = offered.some(({ versions }) => versions.some(({ source }) => source === undefined));
@@ -113,6 +126,8 @@ export class ModelFetcher {
     }
     this.#wanted = wanted;
     this.#replaceMissing(missing);
+    const fetching = this.#fetching;
+    if (fetching && !wanted.some(({ folder }) => folder === fetching.folder)) fetching.abort.abort();
     if (hasOwnFolders || missing.length < wanted.length) this.#reportOneIsHere();
   }
 
@@ -152,33 +167,38 @@ export class ModelFetcher {
 
   async #fetchNext(next: MissingModel): Promise<void> {
     const pauseMs = Math.min(this.#times.firstPauseMs * 2 ** next.failures, this.#times.maxPauseMs);
-    if (await this.#fetch(next.model, pauseMs)) {
+    const fetching = { folder: next.model.folder, abort: new AbortController() };
+    this.#fetching = fetching;
+    const isHere = await this.#fetch(next.model, pauseMs, fetching.abort.signal);
+    this.#fetching = undefined;
+    if (isHere) {
       // By its folder: the list may have been made again meanwhile.
       const at = this.#missing.findIndex(({ model }) => model.folder === next.model.folder);
-      if (at >= 0) this.#missing.splice(at, 1);
+      for (const { model } of at >= 0 ? this.#missing.splice(at, 1) : []) this.#problems.delete(model.ref);
     } else {
       next.failures += 1;
       next.notBefore = this.#options.clock.monotonic() + pauseMs;
     }
   }
 
-  /** Returns whether it succeeded. */
-  async #fetch({ ref, fields }: WantedModel, retryInMs: number): Promise<boolean> {
+  /** Returns whether it succeeded. `unwanted` ends it without a report. */
+  async #fetch({ ref, fields }: WantedModel, retryInMs: number, unwanted: AbortSignal): Promise<boolean> {
     const { settings, log } = this.#options;
+    const signal = AbortSignal.any([this.#stop.signal, unwanted]);
     try {
       const { folder, manifest } = await fetchModel(fields, {
         ...settings,
-        signal: this.#stop.signal,
-        onEvent: this.#reporter(ref),
+        signal,
+        onEvent: this.#reporter(ref, signal),
         ...(this.#times.download && { times: this.#times.download }),
       });
-      this.#problems.delete(ref);
       log.info({ model: ref, source: fields.source, revision: manifest.revision, folder }, 'model fetched');
       await this.#evict();
       this.#reportOneIsHere();
       return true;
     } catch (error) {
-      if (this.#stop.signal.aborted) return false;
+      if (unwanted.aborted) log.info({ model: ref }, 'model is no longer wanted and not fetched any further');
+      if (signal.aborted) return false;
       const failure = toLehrError(error);
       this.#problems.set(ref, `cannot be fetched: ${failure.message}`);
       log.error(
@@ -189,10 +209,11 @@ export class ModelFetcher {
     }
   }
 
-  #reporter(ref: string): (event: FetchEvent) => void {
+  #reporter(ref: string, signal: AbortSignal): (event: FetchEvent) => void {
     const { clock, log } = this.#options;
     let loggedAt = Number.NEGATIVE_INFINITY;
     return (event) => {
+      if (signal.aborted) return;
       switch (event.type) {
         case 'waiting':
           this.#problems.set(ref, 'is being fetched by another process');
