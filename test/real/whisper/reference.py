@@ -14,8 +14,9 @@ from transformers import WhisperForConditionalGeneration, WhisperProcessor
 
 from serve import serve
 
-# Only results matter here, and one thread is the least affected by other load.
-torch.set_num_threads(1)
+torch.set_num_threads(2)
+# Half of the decoder's positions, where openai-whisper and Lehr end a text; transformers goes on to the last position.
+MAX_TOKENS = 224
 
 
 def waveform(file: str) -> np.ndarray:
@@ -42,25 +43,51 @@ def in_optimum(folder: str):
     return ORTModelForSpeechSeq2Seq.from_pretrained(folder, use_merged=merged, use_cache=True)
 
 
+def written(folder: str, prompt: list[int], ids: list[int], text: str):
+    """What every program answers: the tokens after the prompt, without the end of text."""
+    tokenizer = processor(folder).tokenizer
+    end = tokenizer.convert_tokens_to_ids("<|endoftext|>")
+    return {"tokens": [id for id in ids if id != end], "language": tokenizer.convert_ids_to_tokens(prompt[1]), "text": text}
+
+
 def generate(request):
-    """The tokens of each file, decoded alone and greedily: those after the prompt, without the end of text."""
-    model = (in_optimum if request.get("runtime") == "optimum" else in_torch)(request["folder"])
-    special = processor(request["folder"]).tokenizer
-    prompt_end = special.convert_tokens_to_ids("<|notimestamps|>")
-    written = []
+    """What transformers writes for each file, decoded alone and greedily, in one window.
+
+    Without `force_unique_generate_call` transformers decodes a window with timestamps like a long file: after a text that ends in two
+    timestamps it goes on in the padding behind the sound, and returns what it writes there as well. It also keeps the prompt only then.
+    """
+    folder = request["folder"]
+    model = (in_optimum if request.get("runtime") == "optimum" else in_torch)(folder)
+    tokenizer = processor(folder).tokenizer
+    tasks = tokenizer.convert_tokens_to_ids(["<|transcribe|>", "<|translate|>"])
+    answers = []
     for each in request["files"]:
-        inputs = processor(request["folder"]).feature_extractor(waveform(each["file"]), sampling_rate=16000, return_tensors="pt")
-        features = inputs.input_features
-        if request.get("float16"):
-            features = features.half()
+        inputs = processor(folder).feature_extractor(waveform(each["file"]), sampling_rate=16000, return_tensors="pt")
+        features = inputs.input_features.half() if request.get("float16") else inputs.input_features
         with torch.no_grad():
-            ids = model.generate(features, language=each.get("language"), task=each.get("task", "transcribe"),
-                                 return_timestamps=request["timestamps"], num_beams=1, do_sample=False)[0].tolist()
-        language = next((special.convert_ids_to_tokens(id) for id in ids if 50259 <= id <= 50357), None)
-        first = next(i for i, id in enumerate(ids) if id in (50358, 50359)) + 1 if any(id in (50358, 50359) for id in ids) else 0
-        tokens = [id for id in ids[first:] if id < 50257 or id > prompt_end]
-        written.append({"tokens": tokens, "language": language, "text": special.decode(tokens, skip_special_tokens=True)})
-    return written
+            ids = model.generate(features, language=each.get("language"), task=each["task"], return_timestamps=request["timestamps"],
+                                 num_beams=1, do_sample=False, max_new_tokens=MAX_TOKENS, force_unique_generate_call=True,
+                                 return_dict_in_generate=True).sequences[0].tolist()
+        assert ids[2] in tasks, ids[:4]
+        length = 3 if request["timestamps"] else 4
+        text = tokenizer.decode(ids[length:], skip_special_tokens=True)
+        answers.append(written(folder, ids[:length], ids[length:], text))
+    return answers
+
+
+def decode(request):
+    """What openai-whisper's DecodingTask writes for each file, decoded alone and greedily, in one window."""
+    import whisper
+    folder = request["folder"]
+    answers = []
+    for each in request["files"]:
+        mel = whisper.log_mel_spectrogram(whisper.pad_or_trim(waveform(each["file"])))
+        options = whisper.DecodingOptions(language=each.get("language"), task=each["task"], fp16=False,
+                                          without_timestamps=not request["timestamps"])
+        result = whisper.decode(in_openai(folder), mel, options)
+        start = processor(folder).tokenizer.convert_tokens_to_ids(["<|startoftranscript|>", f"<|{result.language}|>"])
+        answers.append(written(folder, start, result.tokens, result.text))
+    return answers
 
 
 @cache
@@ -100,4 +127,4 @@ def transcribe(request):
         for each in result["segments"]]}
 
 
-serve(lambda request: {"generate": generate, "transcribe": transcribe}[request["do"]](request))
+serve(lambda request: {"generate": generate, "decode": decode, "transcribe": transcribe}[request["do"]](request))

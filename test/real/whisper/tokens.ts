@@ -1,4 +1,6 @@
 /** Lehr's tokens beside those of transformers and of Optimum on the same files. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { logMelWindow } from '../../../apps/worker/src/audio/log-mel.ts';
 import { wordErrorRate } from '../../support/held-out-speech.ts';
 import { openWhisperEngine } from '../../support/whisper-engine.ts';
@@ -56,8 +58,15 @@ async function byLehr(
   }
 }
 
-const request = (files: readonly Spoken[], { timestamps, task = 'transcribe', detect }: Options) => ({
-  do: 'generate',
+type Reference = 'generate' | 'decode';
+
+/** `generate` is of transformers, `decode` of openai-whisper. */
+const request = (
+  reference: Reference,
+  files: readonly Spoken[],
+  { timestamps, task = 'transcribe', detect }: Options,
+) => ({
+  do: reference,
   timestamps,
   files: files.map(({ file, language }) => ({ file, task, ...(!detect && { language }) })),
 });
@@ -97,13 +106,39 @@ const weights: Comparison = {
   },
 };
 
-/** What both sides write for the same files. */
-const onBoth = (bench: Bench, files: readonly Spoken[], options: Options) =>
+/** What Lehr and the two references write for the same files, each window once. */
+const onAll = (bench: Bench, name: string, files: readonly Spoken[], options: Options) =>
   withReference(bench, ['merged'], async ({ models, python }) => {
     const folder = models.folder('weights');
-    const theirs = await python.ask<Written[]>({ ...request(files, options), folder });
-    return { theirs, ours: await byLehr(models.folder('merged'), files, options) };
+    const ask = async (reference: Reference, spoken: Spoken) => {
+      const [answer] = await python.ask<Written[]>({ ...request(reference, [spoken], options), folder });
+      return answer;
+    };
+    // One after the other, and kept for whoever looks for the reason of a difference.
+    const references = async () => {
+      const sides = { transformers: [] as Written[], openai: [] as Written[] };
+      for (const spoken of files) {
+        sides.transformers.push(await ask('generate', spoken));
+        sides.openai.push(await ask('decode', spoken));
+        await writeFile(join(bench.cache, `${name}.json`), JSON.stringify({ names, ...sides }));
+      }
+      return sides;
+    };
+    const names = files.map(({ name }) => name);
+    const [theirs, lehr] = await Promise.all([references(), byLehr(models.folder('merged'), files, options)]);
+    const sides = { ...theirs, lehr };
+    await writeFile(join(bench.cache, `${name}.json`), JSON.stringify({ names, ...sides }));
+    return sides;
   });
+
+const besideBoth = (
+  what: string,
+  { lehr, transformers, openai }: Awaited<ReturnType<typeof onAll>>,
+  equal: (ours: readonly Written[], theirs: readonly Written[]) => boolean[],
+): Row[] => [
+  equalRow(`${what}: equal to transformers`, equal(lehr, transformers)),
+  equalRow(`${what}: equal to openai-whisper`, equal(lehr, openai)),
+];
 
 const allFiles = async ({ cache }: Bench): Promise<Spoken[]> => [
   ...(await cleanSpeech(cache)),
@@ -112,32 +147,34 @@ const allFiles = async ({ cache }: Bench): Promise<Spoken[]> => [
 
 const tokens: Comparison = {
   name: 'tokens',
-  title: 'Tokens with timestamps and all rules, beside transformers in PyTorch (float32)',
+  title: 'Tokens with timestamps and all rules, beside PyTorch (float32)',
   run: async (bench) => {
     const files = await allFiles(bench);
-    const { ours, theirs } = await onBoth(bench, files, { timestamps: true });
-    return [equalRow(`${files.length} windows in shared batches`, sameTokens(ours, theirs))];
+    const sides = await onAll(bench, 'tokens', files, { timestamps: true });
+    return besideBoth(`${files.length} windows in shared batches`, sides, sameTokens);
   },
 };
 
 const translated: Comparison = {
   name: 'translated-tokens',
-  title: 'Spanish translated to English, beside transformers in PyTorch (float32)',
+  title: 'Spanish translated to English, beside PyTorch (float32)',
   run: async (bench) => {
     const files = (await allFiles(bench)).filter(({ language }) => language === 'es');
-    const { ours, theirs } = await onBoth(bench, files, { timestamps: true, task: 'translate' });
-    return [equalRow(`${files.length} windows in shared batches`, sameTokens(ours, theirs))];
+    const sides = await onAll(bench, 'translated-tokens', files, { timestamps: true, task: 'translate' });
+    return besideBoth(`${files.length} windows in shared batches`, sides, sameTokens);
   },
 };
 
+const sameLanguage = (ours: readonly Written[], theirs: readonly Written[]): boolean[] =>
+  ours.map(({ language }, i) => language === theirs[i].language);
+
 const detected: Comparison = {
   name: 'detected-language',
-  title: 'Language detected, and tokens without timestamps, beside transformers in PyTorch (float32)',
+  title: 'Language detected, and tokens without timestamps, beside PyTorch (float32)',
   run: async (bench) => {
     const files = await cleanSpeech(bench.cache);
-    const { ours, theirs } = await onBoth(bench, files, { timestamps: false, detect: true });
-    const equal = ours.map(({ language }, i) => language === theirs[i].language);
-    return [equalRow('language', equal), equalRow('tokens', sameTokens(ours, theirs))];
+    const sides = await onAll(bench, 'detected-language', files, { timestamps: false, detect: true });
+    return [...besideBoth('language', sides, sameLanguage), ...besideBoth('tokens', sides, sameTokens)];
   },
 };
 
@@ -151,7 +188,7 @@ const exports: Comparison = {
       const files = (await cleanSpeech(bench.cache)).filter(({ name }) => SHORT.includes(name));
       const options = { timestamps: true };
       const folder = models.folder('weights');
-      const inTorch = await python.ask<Written[]>({ ...request(files, options), folder });
+      const inTorch = await python.ask<Written[]>({ ...request('generate', files, options), folder });
       const rows: Row[] = [];
       for (const form of EXPORTS) {
         const isExact = !form.startsWith('fp16') && !form.startsWith('int8');
@@ -181,7 +218,7 @@ async function besideOptimum(
   python: PythonProgram,
 ): Promise<Row[]> {
   const folder = models.folder(form);
-  const body = { ...request(files, { timestamps: true }), folder, runtime: 'optimum' };
+  const body = { ...request('generate', files, { timestamps: true }), folder, runtime: 'optimum' };
   const theirs = await python.ask<Written[]>({ ...body, float16: form.startsWith('fp16') });
   return [
     equalRow(
