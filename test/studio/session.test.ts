@@ -83,6 +83,22 @@ test('A session makes, lists and cancels jobs of its key, and opens neither keys
   }
 });
 
+test('A session does not open the routes of Replicate below /v1/models', async () => {
+  const world = await apiWorld(server.url);
+  const { key } = await holder(world);
+  const { ask } = await signIn(world, { key: key.key });
+  expect((await ask('GET', '/v1/models/tiny')).status).toBe(200);
+  for (const [method, path] of [
+    ['GET', '/v1/models/lehr/tiny'],
+    ['GET', '/v1/models/lehr/tiny/versions'],
+    ['GET', '/v1/models/lehr/tiny/versions/tiny@1'],
+    ['POST', '/v1/models/lehr/tiny/predictions'],
+  ] as const) {
+    const body = method === 'POST' ? { input: PICTURE.input } : undefined;
+    expect((await ask(method, path, body)).status, path).toBe(401);
+  }
+});
+
 test('A session has no more rights than its key', async () => {
   const world = await apiWorld(server.url);
   const { key } = await holder(world, { scopes: ['read'] });
