@@ -137,6 +137,23 @@ describe.skipIf(!chromiumPath)('the studio', () => {
     await finished(page);
   });
 
+  test('A link that is followed is used up, also in a browser that is signed in', async () => {
+    const stack = await demoStack(redis);
+    const { page } = await openStudio(browser);
+    await enter(page, stack);
+    const made = await stack.ask('POST', '/studio/links');
+    const { url } = (await made.json()) as { url: string };
+    await page.goto('about:blank');
+    await page.goto(url);
+    await page.locator('#prompt').waitFor();
+    const again = await fetch(new URL('/studio/session', url), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ code: new URL(url).hash.slice(1) }),
+    });
+    expect(again.status).toBe(401);
+  });
+
   test('The page asks for the key again when the session has ended, and signing out ends it', async () => {
     const stack = await demoStack(redis, { LEHR_SESSION_H: '0.002' });
     const { page } = await openStudio(browser);

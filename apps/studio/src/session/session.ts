@@ -23,9 +23,13 @@ export async function startSession(): Promise<void> {
   const code = view.value.name === 'sign-in' ? location.hash.slice(1) : '';
   if (location.hash !== '') history.replaceState(null, '', location.pathname);
   try {
+    // First, so that the link is used up also where a session exists. The new session replaces it.
+    if (code !== '') await signIn({ code });
+    if (session.value) return;
     session.value = await sessionOf(await fetch(PATH));
-    if (!session.value && code !== '') await signIn({ code });
-    else if (session.value && view.value.name === 'sign-in') go({ name: 'make' });
+    if (!session.value) return;
+    notice.value = undefined;
+    if (view.value.name === 'sign-in') go({ name: 'make' });
   } catch {
     session.value ??= null;
     notice.value ??= texts.signIn.unreachable;
