@@ -8,6 +8,7 @@ import type {
   TextSample,
 } from '../../apps/worker/src/engine/protocol.ts';
 import { onnxRuntime } from '../../apps/worker/src/runtime/onnx.ts';
+import type { InferenceRuntime } from '../../apps/worker/src/runtime/runtime.ts';
 import { systemClock } from '../../packages/shared/src/index.ts';
 
 export type TextInput = Pick<TextSample, 'texts' | 'work'> & Partial<TextSample>;
@@ -27,9 +28,14 @@ let made = 0;
 
 export async function openTextEngine(
   folder: string,
-  options: { readonly variant?: string; readonly rowCap?: number; readonly threads?: number } = {},
+  options: {
+    readonly variant?: string;
+    readonly rowCap?: number;
+    readonly threads?: number;
+    readonly runtime?: InferenceRuntime;
+  } = {},
 ): Promise<TextEngine> {
-  const { variant, rowCap = 'auto', threads = 1 } = options;
+  const { variant, rowCap = 'auto', threads = 1, runtime = onnxRuntime } = options;
   const messages: FromEngine[] = [];
   const waiting = new Map<SampleId, (message: AnsweredMessage | Error) => void>();
   const post = (message: FromEngine): void => {
@@ -38,7 +44,7 @@ export async function openTextEngine(
     if (message.type === 'failed') waiting.get(message.sample)?.(new Error(message.failure.message));
   };
   const settings = { providers: ['cpu'], rowCap, threads } as const;
-  const engine = new Engine({ runtime: onnxRuntime, settings, clock: systemClock, post });
+  const engine = new Engine({ runtime, settings, clock: systemClock, post });
   const { text: abilities } = await engine.open({
     ref: MODEL,
     task: 'text',

@@ -3,7 +3,8 @@ import { LehrError, toLehrError } from '@lehr/shared';
 import type { TextModel } from '../../models/text/text-folder.ts';
 import { answer, type TextAnswer } from '../../text/answers.ts';
 import { SequenceTokens } from '../../text/fill-mask.ts';
-import type { RowOutputs } from '../../text/text-graph.ts';
+import { checkValues } from '../../text/finite.ts';
+import type { RowOutput, RowOutputs } from '../../text/text-graph.ts';
 import type { EncodedText } from '../../text/tokenizer.ts';
 import type { AnsweredMessage, TextSample } from '../protocol.ts';
 import { firstOfLength, type RunSample } from './choose-run.ts';
@@ -102,6 +103,7 @@ export class SampleTexts implements RunSample<WaitingText> {
     const { tokenizer, reading } = this.#model;
     const { texts, work } = this.request;
     const text = texts[index];
+    yield* this.#check(encoded, row[this.output]);
     this.#answers[index] = yield* answer(
       work,
       { encoded, text: typeof text === 'string' ? text : undefined },
@@ -129,6 +131,20 @@ export class SampleTexts implements RunSample<WaitingText> {
         endedAt: since(this.#endedAt),
       },
     };
+  }
+
+  /** Throws LehrError `numeric-error` when a value that the answer is made of is not finite. Those of padding may be anything. */
+  *#check({ ids }: EncodedText, output: RowOutput): Generator<undefined, void> {
+    const { tokenizer, reading } = this.#model;
+    const { work } = this.request;
+    const by = work.type === 'text-classification' ? (work.function ?? reading.function) : 'softmax';
+    const masksLogits = work.type !== 'text-embedding' && by === 'softmax';
+    for (let position = 0; position < Math.min(ids.length, output.positions); position += 1) {
+      // The scores of a vocabulary are many, and only those of the masks are read.
+      if (work.type === 'fill-mask' && ids[position] !== tokenizer.mask?.id) continue;
+      checkValues(output, position, masksLogits);
+      if (work.type === 'fill-mask') yield;
+    }
   }
 
   #add(text: WaitingText): void {
