@@ -82,3 +82,15 @@ test('A measured row cap replaces the assumed one', () => {
   rows.setCap(LANE, 2);
   expect([rows.cap(LANE), rows.cap('another'), freed()]).toEqual([2, 8, 1]);
 });
+
+test('A job of more rows than one may count leaves room for others, before and after it is submitted', () => {
+  const defaults = { firstCap: () => 800, usualRows: () => 10, mostRows: () => 100 };
+  const rows = new LaneRows(defaults, () => {});
+  rows.reserve(lease(1), LANE, 5000);
+  expect(rows.room(LANE)).toEqual({ running: true, freeRows: 700 });
+  rows.unreserve(lease(1));
+  rows.take(sample(1), LANE, 5000);
+  rows.take(sample(2), LANE, 20);
+  expect(rows.room(LANE)).toEqual({ running: true, freeRows: 680 });
+  expect(rows.usage(LANE)).toEqual({ rows: 120, samples: 2 });
+});

@@ -21,6 +21,8 @@ export interface LaneDefaults {
   firstCap(lane: string): number;
   /** Rows that a job of the group usually takes. */
   usualRows(lane: string): number;
+  /** The most rows that one job or sample counts as; absent where each counts in full. */
+  mostRows?(lane: string, cap: number): number;
 }
 
 /** The most lanes on one device: each further lane makes every step of the others wait longer. */
@@ -89,14 +91,14 @@ export class LaneRows {
   /** The samples in a lane and the rows that they have taken. */
   usage(lane: string): { rows: number; samples: number } {
     const shares = [...this.#taken.values()].filter((share) => share.lane === lane);
-    return { rows: rowsOf(shares), samples: shares.length };
+    return { rows: this.#rowsOf(lane, shares), samples: shares.length };
   }
 
   room(lane: string): Room {
     const shares = [...this.#taken.values(), ...this.#reserved.values()];
     const ofLane = shares.filter((share) => share.lane === lane);
     const running = ofLane.length > 0;
-    const freeRows = Math.max(0, this.cap(lane) - rowsOf(ofLane));
+    const freeRows = Math.max(0, this.cap(lane) - this.#rowsOf(lane, ofLane));
     const hasRoom = running
       ? freeRows >= this.#defaults.usualRows(lane)
       : new Set(shares.map((share) => share.lane)).size < MAX_LANES;
@@ -107,6 +109,9 @@ export class LaneRows {
   usualJobs(lane: string, rows: number): number {
     return Math.max(1, Math.floor(rows / this.#defaults.usualRows(lane)));
   }
-}
 
-const rowsOf = (shares: readonly LaneShare[]): number => shares.reduce((sum, { rows }) => sum + rows, 0);
+  #rowsOf(lane: string, shares: readonly LaneShare[]): number {
+    const most = this.#defaults.mostRows?.(lane, this.cap(lane)) ?? Number.POSITIVE_INFINITY;
+    return shares.reduce((sum, { rows }) => sum + Math.min(rows, most), 0);
+  }
+}

@@ -4,6 +4,11 @@ import type { OpenedModel } from '../engine/protocol.ts';
 import type { LaneDefaults } from './lane-rows.ts';
 import { USUAL_TOKENS } from './text-run.ts';
 
+/**
+ * The part of a text lane's cap that one job counts as at most. A job of two thousand texts runs for long and lets the texts of others
+ * into its runs, so it must not keep them from being claimed.
+ */
+const MOST_OF_TEXT_LANE = 1 / 8;
 /** The row cap assumed for a lane whose model was not measured. */
 const UNMEASURED_ROWS = 8;
 
@@ -40,6 +45,11 @@ export class ServedModels implements LaneDefaults {
     // A row of a text lane is a token.
     if (model?.task === 'text') return USUAL_TOKENS;
     return rowsPerSample(model?.defaults.guidance ?? Number.POSITIVE_INFINITY, model?.guidance);
+  }
+
+  mostRows(queue: string, cap: number): number {
+    const isText = parseGroupQueueName(queue)?.task === 'text';
+    return isText ? Math.max(1, Math.floor(cap * MOST_OF_TEXT_LANE)) : Number.POSITIVE_INFINITY;
   }
 
   /** The longest audio that a job of a speech group may have, in seconds; undefined for other groups. */
