@@ -55,7 +55,8 @@ async function mostTokens(model: TextModel): Promise<number> {
   const bytesPerToken = Object.values(row)
     .filter(({ positions }) => positions > 1)
     .reduce((sum, { width }) => sum + 4 * width, 4);
-  return Math.max(model.tokenizer.maxTokens, Math.floor(MAX_OUTPUT_BYTES / bytesPerToken));
+  // A longer text still runs, alone.
+  return Math.floor(MAX_OUTPUT_BYTES / bytesPerToken);
 }
 
 function textsOf(tokens: number, model: TextModel): EncodedText[] {
