@@ -22,6 +22,8 @@ export interface GraphOptions {
   readonly padId: number;
   /** `type_vocab_size` of the config: ids from there on become 0. */
   readonly tokenTypes: number;
+  /** The position of the first token. */
+  readonly firstPosition: number;
 }
 
 export class TextGraph {
@@ -65,7 +67,7 @@ export class TextGraph {
   }
 
   #values(name: string, texts: readonly EncodedText[], length: number): Int32Array {
-    const { padId, tokenTypes } = this.#options;
+    const { padId, tokenTypes, firstPosition } = this.#options;
     const values = new Int32Array(texts.length * length).fill(name === 'input_ids' ? padId : 0);
     for (const [row, { ids, typeIds }] of texts.entries()) {
       const from = row * length;
@@ -73,7 +75,7 @@ export class TextGraph {
         if (name === 'input_ids') values[from + i] = ids[i];
         else if (name === 'attention_mask') values[from + i] = 1;
         else if (name === 'token_type_ids') values[from + i] = typeIds[i] < tokenTypes ? typeIds[i] : 0;
-        else values[from + i] = i;
+        else values[from + i] = firstPosition + i;
       }
     }
     return values;

@@ -12,6 +12,7 @@ const ModelSchema = z.looseObject({
   problem_type: z.string().nullish(),
   type_vocab_size: z.int().nonnegative().nullish(),
   max_position_embeddings: size.nullish(),
+  n_positions: size.nullish(),
   pad_token_id: z.int().nullish(),
   vocab_size: size.nullish(),
 });
@@ -47,6 +48,8 @@ export interface TokenizerFacts {
 export interface TextConfig {
   readonly model: TextModelConfig;
   readonly tokenizer: TokenizerFacts;
+  /** The position of the first token, for graphs that take positions. */
+  readonly firstPosition: number;
 }
 
 /** RoBERTa and its kin count positions from the padding id on, so that their table has more rows than a text has tokens. */
@@ -64,6 +67,8 @@ const POSITIONS_AFTER_PADDING = new Set([
 ]);
 /** For a folder that names no limit; most encoders have this one. */
 const USUAL_TOKENS = 512;
+/** transformers writes 10^30 for a tokenizer without a limit. */
+const NO_LIMIT = 1e6;
 
 /**
  * Reads `config.json`, `tokenizer_config.json`, `special_tokens_map.json` and `sentence_bert_config.json`, of which only the first must
@@ -75,29 +80,28 @@ export async function readTextConfig(folder: string): Promise<TextConfig> {
   const map = await readOptionalConfig(join(folder, 'special_tokens_map.json'), SpecialTokensSchema);
   const sentence = await readOptionalConfig(join(folder, 'sentence_bert_config.json'), SentenceSchema);
   const limits = [positionsOf(model), tokenizer.model_max_length, sentence.max_seq_length];
-  const known = limits.filter((limit) => typeof limit === 'number');
+  const known = limits.filter((limit): limit is number => typeof limit === 'number' && limit <= NO_LIMIT);
   return {
     model,
+    firstPosition: firstPositionOf(model),
     tokenizer: {
       mask: tokenizer.mask_token ?? map.mask_token ?? undefined,
       pad: tokenizer.pad_token ?? map.pad_token ?? undefined,
       unknown: tokenizer.unk_token ?? map.unk_token ?? undefined,
       truncate: tokenizer.truncation_side === 'left' ? 'start' : 'end',
-      // transformers writes 10^30 for a tokenizer without a limit, so the smallest counts.
       maxTokens: Math.floor(Math.min(...(known.length > 0 ? known : [USUAL_TOKENS]))),
     },
   };
 }
 
-function positionsOf({
-  model_type,
-  max_position_embeddings,
-  pad_token_id,
-}: TextModelConfig): number | undefined {
-  if (typeof max_position_embeddings !== 'number') return undefined;
-  const reserved = POSITIONS_AFTER_PADDING.has(model_type) ? (pad_token_id ?? 1) + 1 : 0;
-  return max_position_embeddings - reserved;
+/** How many tokens the table of positions has rows for. */
+function positionsOf(model: TextModelConfig): number | undefined {
+  const rows = model.max_position_embeddings ?? model.n_positions;
+  return typeof rows === 'number' ? rows - firstPositionOf(model) : undefined;
 }
+
+const firstPositionOf = ({ model_type, pad_token_id }: TextModelConfig): number =>
+  POSITIONS_AFTER_PADDING.has(model_type) ? (pad_token_id ?? 1) + 1 : 0;
 
 /** By index; the keys of `id2label` are the indices. */
 export function labelsOf({ id2label }: TextModelConfig): string[] {

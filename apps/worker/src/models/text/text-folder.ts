@@ -55,6 +55,7 @@ async function openParts(
   const graph = new TextGraph(session, {
     padId: config.model.pad_token_id ?? tokenizer.padId,
     tokenTypes: config.model.type_vocab_size ?? 1,
+    firstPosition: config.firstPosition,
   });
   const outputs = findOutputs(graph.outputs, config.model);
   const sentence = await readSentenceConfig(folder, isPooled(outputs));
