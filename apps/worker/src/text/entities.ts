@@ -122,6 +122,9 @@ function markOf(label: string): { readonly begins: boolean; readonly group: stri
   return { begins: mark === 'B', group: group ?? label };
 }
 
+/** As transformers names a group: by what follows the first hyphen of its label, whatever stands before it. */
+const nameOf = (label: string): string => label.slice(label.indexOf('-') + 1);
+
 /** Neighbours of one group become one entity, with the mean of their scores. */
 function joined(labelled: readonly Labelled[], tokenizer: TextTokenizer): TextEntity[] {
   const runs: Labelled[][] = [];
@@ -132,7 +135,7 @@ function joined(labelled: readonly Labelled[], tokenizer: TextTokenizer): TextEn
     else runs.push([each]);
   }
   return runs.map((run) => ({
-    label: markOf(run[0].label).group,
+    label: nameOf(run[0].label),
     score: run.reduce((sum, { score }) => sum + score, 0) / run.length,
     word: tokenizer.join(run.map(({ word }) => word)),
     start: run[0].start,
