@@ -12,6 +12,8 @@ export interface Stack {
   readonly key: string;
   readonly api: LehrProcess;
   readonly namespace: string;
+  /** Starts the API again, after `api` was killed; resolves when it is ready. */
+  restartApi(): Promise<LehrProcess>;
   worker(env?: Record<string, string>): Promise<LehrProcess>;
   ask(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
   /** Posts a text-to-image job. */
@@ -47,14 +49,21 @@ export async function startStack(redis: TestRedis, env: Record<string, string> =
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
-  await vi.waitFor(async () => {
-    if ((await ask('GET', '/readyz')).status !== 200) throw new Error('the API is not ready');
-  }, 60_000);
+  const isReady = () =>
+    vi.waitFor(async () => {
+      if ((await ask('GET', '/readyz')).status !== 200) throw new Error('the API is not ready');
+    }, 60_000);
+  await isReady();
   return {
     url,
     key,
     api,
     namespace,
+    restartApi: async () => {
+      const next = startLehr('api', shared);
+      await isReady();
+      return next;
+    },
     worker: async (more = {}) => {
       const worker = startLehr('worker', {
         ...shared,

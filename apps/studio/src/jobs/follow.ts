@@ -25,6 +25,8 @@ export class FollowedJob {
   /** The transcript so far. */
   readonly text = signal('');
   readonly isConnected = signal(true);
+  /** Whether following was given up before the job ended: its record is gone, or the session may not read it. */
+  readonly isLost = signal(false);
   /** Estimated seconds until the end; undefined while nothing can be said. */
   readonly secondsLeft = signal<number | undefined>(undefined);
   readonly events = signal<readonly LoggedEvent[]>([]);
@@ -58,15 +60,22 @@ export class FollowedJob {
           after = event.id ?? after;
           this.#take(event);
         }
-        return this.job.value;
+        return isOver(this.job.value) ? this.job.value : this.#giveUp();
       } catch (error) {
-        if (stopped.aborted || !mayRecover(error)) return undefined;
-        clearTimeout(open);
+        if (stopped.aborted) return undefined;
+        if (!mayRecover(error)) return this.#giveUp();
         this.isConnected.value = false;
-        await pause(RECONNECT_MS, stopped);
+      } finally {
+        clearTimeout(open);
       }
+      await pause(RECONNECT_MS, stopped);
     }
     return undefined;
+  }
+
+  #giveUp(): undefined {
+    this.isLost.value = true;
+    this.stop();
   }
 
   #take(event: JobEvent): void {

@@ -3,6 +3,13 @@ import { texts } from '../texts/index.ts';
 import type { FollowedJob } from './follow.ts';
 
 export function ProgressLine({ followed }: { readonly followed: FollowedJob }) {
+  if (followed.isLost.value) {
+    return (
+      <p class="fault" role="alert">
+        {texts.make.followedNoMore}
+      </p>
+    );
+  }
   const fraction = followed.progress.value?.fraction;
   const { main, side } = wordsOf(followed);
   return (

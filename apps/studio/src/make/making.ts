@@ -12,9 +12,7 @@ export const fault = signal<Fault | undefined>(undefined);
 export const isSending = signal(false);
 export const isCanceling = signal(false);
 
-export const isBusy = computed(
-  () => isSending.value || (current.value !== undefined && !isOver(current.value.job.value)),
-);
+export const isBusy = computed(() => isSending.value || isUnderWay(current.value));
 
 export async function make(): Promise<void> {
   if (isBusy.value || settings.value.prompt.trim() === '') return;
@@ -46,7 +44,7 @@ export function vary(): void {
 
 export async function cancel(): Promise<void> {
   const followed = current.value;
-  if (!followed || isOver(followed.job.value) || isCanceling.value) return;
+  if (!followed || !isUnderWay(followed) || isCanceling.value) return;
   isCanceling.value = true;
   try {
     const job = await lehr.cancel(followed.job.value.id);
@@ -57,6 +55,10 @@ export async function cancel(): Promise<void> {
   } finally {
     isCanceling.value = false;
   }
+}
+
+function isUnderWay(followed: FollowedJob | undefined): boolean {
+  return followed !== undefined && !followed.isLost.value && !isOver(followed.job.value);
 }
 
 function show(job: Job): void {

@@ -68,7 +68,7 @@ function Pane({ followed, index }: { readonly followed: FollowedJob; readonly in
   return (
     <div
       class="pane"
-      data-status={job.status}
+      data-status={followed.isLost.value ? 'expired' : job.status}
       style={{ aspectRatio: ratio, '--blur': `${(1 - fraction) * 14}px` }}
     >
       {preview && !image && <img class="pane-preview" src={preview} alt={texts.make.previewOf(prompt)} />}

@@ -16,6 +16,9 @@ export const session = signal<Session | null | undefined>(undefined);
 /** Shown on the page that signs in. */
 export const notice = signal<string | undefined>(undefined);
 
+/** Whether a session has ended while this page was open, which then holds data of whoever was signed in. */
+let hasEnded = false;
+
 const PATH = '/studio/session';
 
 /** Takes the code of a sign-in link out of the address, and asks who is signed in. */
@@ -44,7 +47,7 @@ export async function signIn(request: { key: string } | { code: string }): Promi
     body: JSON.stringify(request),
   }).catch(() => undefined);
   if (!answer) notice.value = texts.signIn.unreachable;
-  else if (answer.ok) session.value = await sessionOf(answer);
+  else if (answer.ok) begin(await sessionOf(answer));
   else notice.value = await reasonOf(answer);
   if (session.value && view.value.name === 'sign-in') go({ name: 'make' });
 }
@@ -67,7 +70,14 @@ export async function signOut(everywhere: boolean): Promise<void> {
 export function sessionEnded(): void {
   if (!session.value) return;
   session.value = null;
+  hasEnded = true;
   notice.value = texts.signIn.ended;
+}
+
+function begin(next: Session | null): void {
+  // The next person may be another one; a new page keeps nothing of the session before in memory.
+  if (hasEnded) location.reload();
+  else session.value = next;
 }
 
 async function sessionOf(answer: Response): Promise<Session | null> {

@@ -5,6 +5,8 @@ export type RecorderState = 'idle' | 'starting' | 'recording';
 
 /** A press that is shorter says nothing; people click a button that wants to be held. */
 const MIN_MS = 300;
+/** A button that is still held after this time was left alone. */
+const MAX_MS = 10 * 60_000;
 const TYPES = ['audio/webm;codecs=opus', 'audio/mp4', 'audio/ogg;codecs=opus'];
 
 export class Recorder {
@@ -50,10 +52,25 @@ export class Recorder {
     const stopMeter = this.#meter(stream);
     recorder.start(250);
     this.#stop = () => recorder.state !== 'inactive' && recorder.stop();
+    const stopWatch = this.#releaseWhenLeft();
     await ended;
+    stopWatch();
     stopMeter();
     this.#stop = undefined;
     return performance.now() - startedAt < MIN_MS ? undefined : new Blob(parts, { type: recorder.mimeType });
+  }
+
+  /** The button or key may be let go where this page does not see it: in another window, or after a lock of the screen. */
+  #releaseWhenLeft(): () => void {
+    const left = new AbortController();
+    const release = (): void => this.release();
+    const timer = setTimeout(release, MAX_MS);
+    addEventListener('blur', release, { signal: left.signal });
+    document.addEventListener('visibilitychange', release, { signal: left.signal });
+    return () => {
+      clearTimeout(timer);
+      left.abort();
+    };
   }
 
   /** Measures the loudness of each frame that is shown. */

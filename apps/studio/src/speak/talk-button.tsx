@@ -1,7 +1,7 @@
 /** Push to talk, with the level of the microphone around it. */
 import { Icon } from '../parts/icon.tsx';
 import { texts } from '../texts/index.ts';
-import { recorder, talk } from './transcribing.ts';
+import { isUploading, recorder, talk } from './transcribing.ts';
 
 const WORDS = {
   idle: texts.speak.hold,
@@ -25,6 +25,8 @@ export function TalkButton() {
       <button
         type="button"
         class="talk-button"
+        // Not `disabled`, which would take the focus away from whoever uses the keyboard.
+        aria-disabled={isUploading.value}
         onPointerDown={press}
         onPointerUp={() => recorder.release()}
         onPointerCancel={() => recorder.release()}
@@ -33,7 +35,7 @@ export function TalkButton() {
         onContextMenu={(event) => event.preventDefault()}
       >
         <Icon name="speak" />
-        <span>{WORDS[state]}</span>
+        <span>{isUploading.value ? texts.speak.uploading : WORDS[state]}</span>
       </button>
       {/* biome-ignore lint/a11y/useSemanticElements: a meter element cannot be drawn alike in all browsers */}
       <span

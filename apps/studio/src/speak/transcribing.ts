@@ -15,6 +15,7 @@ export const followed = signal<FollowedJob | undefined>(undefined);
 export const sound = signal<string | undefined>(undefined);
 
 export async function talk(): Promise<void> {
+  if (isUploading.value) return;
   fault.value = undefined;
   try {
     const wasIdle = recorder.state.value === 'idle';
@@ -28,7 +29,10 @@ export async function talk(): Promise<void> {
 }
 
 export async function transcribe(blob: Blob, name: string): Promise<void> {
-  if (isUploading.value) return;
+  if (isUploading.value) {
+    fault.value = texts.speak.busy;
+    return;
+  }
   fault.value = undefined;
   followed.value?.stop();
   followed.value = undefined;
