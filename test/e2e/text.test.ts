@@ -1,39 +1,16 @@
 /** The text tasks through API, queue, worker and engine, with the real exports of test/real/text. */
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Job } from '../../packages/shared/src/index.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
-import { type Stack, startStack } from '../support/stack.ts';
-import { expectedOf, unpackTextFixture } from '../support/text-fixtures.ts';
-import { tempFolder } from '../support/tiny-models.ts';
-
-const MODELS = {
-  'bert-sentences': 'text-embedding',
-  'bert-classes': 'text-classification',
-  'bert-fill-mask': 'fill-mask',
-  'bert-entities': 'token-classification',
-} as const;
+import type { Stack } from '../support/stack.ts';
+import { expectedOf } from '../support/text-fixtures.ts';
+import { textStack } from '../support/text-stack.ts';
 
 let server: TestRedis;
 beforeAll(async () => {
   server = await startRedis();
 });
 afterAll(() => server.stop());
-
-async function textStack(names: readonly (keyof typeof MODELS)[]): Promise<Stack> {
-  const folder = await tempFolder('text-models');
-  for (const name of names) unpackTextFixture(name, join(folder, name), 'onnx');
-  const entries = names.map(
-    (name) =>
-      `  - { name: ${name}, task: text, tasks: [${MODELS[name]}], versions: [{ version: "1", path: ${name} }] }`,
-  );
-  const models = join(folder, 'models.yaml');
-  writeFileSync(models, `models:\n${entries.join('\n')}\n`);
-  const stack = await startStack(server, { LEHR_MODELS: models, LEHR_TASKS: 'text' });
-  await stack.worker();
-  return stack;
-}
 
 async function run(stack: Stack, type: string, input: object): Promise<Job> {
   const response = await stack.ask('POST', '/v1/jobs', { type, input });
@@ -42,7 +19,12 @@ async function run(stack: Stack, type: string, input: object): Promise<Job> {
 }
 
 test('A job of each type is answered with what transformers computes, and its timings sum to its total', async () => {
-  const stack = await textStack(['bert-sentences', 'bert-classes', 'bert-fill-mask', 'bert-entities']);
+  const stack = await textStack(server, [
+    'bert-sentences',
+    'bert-classes',
+    'bert-fill-mask',
+    'bert-entities',
+  ]);
   const [sentence] = expectedOf<{ text: string; normalized: number[] }>('bert-sentences').cases;
   const embedded = await run(stack, 'text-embedding', { texts: [sentence.text] });
   expect(embedded).toMatchObject({ status: 'succeeded', output: { dimensions: 32 } });
@@ -66,7 +48,7 @@ test('A job of each type is answered with what transformers computes, and its ti
 });
 
 test('Two thousand texts come back in order, and a text that is too long fails its own job only', async () => {
-  const stack = await textStack(['bert-sentences']);
+  const stack = await textStack(server, ['bert-sentences']);
   const texts = Array.from({ length: 2000 }, (_, i) => `${'circle '.repeat(i % 9)}number ${i % 40}`);
   const long = 'circle '.repeat(60);
   const [many, bad, good] = await Promise.all([

@@ -41,7 +41,7 @@ export function Gallery() {
 }
 
 const STATES = ['queued', 'running', 'succeeded', 'failed', 'canceled', 'expired'] as const;
-const TYPES = ['text-to-image', 'speech-to-text', 'speech-to-image', 'workflow'] as const;
+const TYPES = Object.keys(texts.gallery.types) as Job['type'][];
 
 function Filters() {
   return (

@@ -6,6 +6,7 @@ import type { Job } from '@lehr/client';
 import { computed, signal } from '@preact/signals';
 import { type Fault, faultOf } from '../wire/fault.ts';
 import { lehr } from '../wire/lehr.ts';
+import { titleOfTexts } from './text-results.ts';
 
 export interface Filter {
   readonly status: Job['status'] | '';
@@ -91,8 +92,8 @@ export async function remove(id: string): Promise<void> {
 }
 
 /** What a job is recognised by: its prompt or its words. */
-export function titleOf({ input, output, type, id }: Job): string {
-  const words = output?.text?.trim();
+export function titleOf(job: Job): string {
+  const { input, output, type, id } = job;
   if (type === 'text-to-image') return String(input.prompt ?? id);
-  return words || id;
+  return output?.text?.trim() || titleOfTexts(job) || id;
 }

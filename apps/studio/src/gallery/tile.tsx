@@ -1,11 +1,12 @@
 /** One job in the gallery. */
 import type { Job } from '@lehr/client';
-import { Icon } from '../parts/icon.tsx';
+import { Icon, type IconName } from '../parts/icon.tsx';
 import { Link } from '../parts/link.tsx';
 import { Picture } from '../parts/picture.tsx';
 import { Status } from '../parts/status.tsx';
 import { texts } from '../texts/index.ts';
 import { titleOf } from './shelf.ts';
+import { textResults } from './text-results.ts';
 
 interface TileProps {
   readonly job: Job;
@@ -41,13 +42,18 @@ export function Tile({ job, onDelete }: TileProps) {
 function Face({ job, title }: { readonly job: Job; readonly title: string }) {
   const [image] = job.output?.images ?? [];
   if (image) return <Picture image={image} alt={texts.make.pictureOf(title)} lazy />;
-  const words = job.output?.text?.trim();
+  const words = job.output?.text?.trim() || textResults(job)[0];
   if (words) return <blockquote class="tile-words">{words}</blockquote>;
   return (
     <span class="tile-none">
-      <Icon name={job.type === 'speech-to-text' ? 'speak' : 'make'} />
+      <Icon name={iconOf(job.type)} />
     </span>
   );
+}
+
+function iconOf(type: Job['type']): IconName {
+  if (type === 'speech-to-text') return 'speak';
+  return type === 'text-to-image' || type === 'speech-to-image' ? 'make' : 'page';
 }
 
 /** The time of today, else the day. */

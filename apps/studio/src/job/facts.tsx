@@ -19,7 +19,11 @@ export function Facts({ job }: { readonly job: Job }) {
       <dl class="facts">
         {facts.map(([name, value]) => value !== undefined && <Fact key={name} name={name} value={value} />)}
         {settings.map(([name, value]) => (
-          <Fact key={name} name={name.replaceAll('_', ' ')} value={String(value)} />
+          <Fact
+            key={name}
+            name={name.replaceAll('_', ' ')}
+            value={typeof value === 'object' ? JSON.stringify(value) : String(value)}
+          />
         ))}
       </dl>
       <button type="button" class="button button-small" onClick={() => copy(id, texts.copied)}>

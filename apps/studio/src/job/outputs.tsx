@@ -1,11 +1,14 @@
 /** The pictures and the words of a job, while they are made and afterwards. */
 
 import { titleOf } from '../gallery/shelf.ts';
+import { textResults } from '../gallery/text-results.ts';
 import type { FollowedJob } from '../jobs/follow.ts';
 import { Download } from '../make/result.tsx';
 import { Picture } from '../parts/picture.tsx';
 import { Downloads } from '../speak/downloads.tsx';
 import { texts } from '../texts/index.ts';
+
+const MAX_LINES = 50;
 
 export function Outputs({ followed }: { readonly followed: FollowedJob }) {
   const job = followed.job.value;
@@ -44,6 +47,24 @@ export function Outputs({ followed }: { readonly followed: FollowedJob }) {
           {job.output?.segments && <Downloads job={job} />}
         </section>
       )}
+      <TextResults lines={textResults(job)} />
     </>
+  );
+}
+
+/** Of a text job. A job may have thousands of texts; the API has all results. */
+function TextResults({ lines }: { readonly lines: readonly string[] }) {
+  if (lines.length === 0) return null;
+  const left = lines.length - MAX_LINES;
+  return (
+    <section class="card">
+      <h2>{texts.textJob.results}</h2>
+      <ol class="text-results">
+        {lines.slice(0, MAX_LINES).map((line, index) => (
+          <li key={index}>{line}</li>
+        ))}
+      </ol>
+      {left > 0 && <p class="hint">{texts.textJob.more(left)}</p>}
+    </section>
   );
 }
