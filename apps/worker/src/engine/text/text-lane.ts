@@ -148,6 +148,7 @@ export class TextLane implements TurnTaker {
   async #inParts(
     texts: readonly WaitingText[],
     run: (part: readonly WaitingText[]) => Promise<RowOutputs[]>,
+    isHalf = false,
   ): Promise<boolean> {
     const part = texts.filter(({ sample }) => !sample.isDropped);
     if (part.length === 0) return true;
@@ -162,14 +163,17 @@ export class TextLane implements TurnTaker {
     } catch (cause) {
       const error = toLehrError(cause, 'engine-failed');
       const longest = part.reduce((length, text) => Math.max(length, text.length), 0);
-      if (error.code === 'out-of-memory') this.#options.budget.limit(Math.floor((longest * part.length) / 2));
+      // The halves fail of the same shortage, and a text alone is never split; neither says more about the budget.
+      if (error.code === 'out-of-memory' && !isHalf && part.length > 1) {
+        this.#options.budget.lower(Math.floor((longest * part.length) / 2));
+      }
       if (part.length === 1) {
         this.#fail(part[0].sample, error);
         return false;
       }
       const middle = Math.ceil(part.length / 2);
-      await this.#inParts(part.slice(0, middle), run);
-      await this.#inParts(part.slice(middle), run);
+      await this.#inParts(part.slice(0, middle), run, true);
+      await this.#inParts(part.slice(middle), run, true);
       return false;
     }
   }

@@ -58,6 +58,20 @@ test('Memory that did not suffice lowers the budget for good', () => {
   expect(budget.tokens).toBe(300);
 });
 
+test('A run for which memory was short once lowers the budget until many runs have gone well', () => {
+  const budget = measured([
+    [512, 5],
+    [1024, 6],
+  ]);
+  budget.lower(512);
+  expect(budget.tokens).toBe(512);
+  for (let run = 0; run < 500; run += 1) budget.observe(512, 5);
+  expect(budget.tokens).toBe(1024);
+  budget.limit(300);
+  for (let run = 0; run < 2000; run += 1) budget.observe(256, 3);
+  expect(budget.tokens).toBe(300);
+});
+
 test('A worker holds several runs of texts, and at least two thousand tokens', () => {
   expect(claimTokens(measured([[16, 1.6]]))).toBe(2048);
   expect(claimTokens(measured([[1024, 3]]))).toBe(8192);

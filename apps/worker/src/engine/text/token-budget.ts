@@ -21,14 +21,20 @@ const MAX_RUN_MS = 60;
 const SMOOTHING = 0.1;
 /** Runs that take this much longer than the smallest one cost no more than it. */
 const FREE = 1.1;
+/** After so many runs a lowered budget is doubled: other programs on the device may have freed their memory. */
+const RAISE_AFTER = 500;
 
 export class TokenBudget {
   readonly #msByTokens = new Map<number, number>();
   #ceiling: number;
+  /** The ceiling before it was lowered. */
+  #highest: number;
+  #runs = 0;
 
   /** `ceiling`: the budget never exceeds it. */
   constructor(ceiling = WIDEST) {
     this.#ceiling = Math.max(1, ceiling);
+    this.#highest = this.#ceiling;
   }
 
   get ceiling(): number {
@@ -64,6 +70,7 @@ export class TokenBudget {
 
   /** Records the duration of a run of so many tokens, padding included. */
   observe(tokens: number, ms: number): void {
+    if (++this.#runs % RAISE_AFTER === 0) this.#ceiling = Math.min(this.#highest, 2 * this.#ceiling);
     const rung = SMALLEST * 2 ** Math.max(0, Math.round(Math.log2(tokens / SMALLEST)));
     // A rung that the warm-up did not reach is past the knee; one long text must not make it the best.
     if (!this.#msByTokens.has(rung) && this.#msByTokens.size > 0) return;
@@ -77,6 +84,13 @@ export class TokenBudget {
 
   /** Lowers the budget permanently: more tokens do not fit into the device's memory. */
   limit(tokens: number): void {
+    this.lower(tokens);
+    this.#highest = this.#ceiling;
+  }
+
+  /** Lowers the budget after a run for which memory was short; it is raised again in steps of many runs. */
+  lower(tokens: number): void {
+    this.#runs = 0;
     this.#ceiling = Math.max(1, Math.min(this.#ceiling, tokens));
   }
 
