@@ -18,6 +18,7 @@ import { Checkpoints } from './runs/checkpoints.ts';
 import type { JobRun } from './runs/job-run.ts';
 import type { JobRunner, JobRunnerListener } from './runs/job-runner.ts';
 import { LaneRows, type Room } from './runs/lane-rows.ts';
+import { ModelEntries } from './runs/model-entries.ts';
 import { newRun } from './runs/new-run.ts';
 import { Runs } from './runs/runs.ts';
 import { ServedModels } from './runs/served-models.ts';
@@ -37,6 +38,7 @@ const CLOSE_GRACE_MS = 5_000;
 export class EngineSide implements JobRunner {
   readonly #parts: EngineSideParts;
   readonly #supervisor: EngineSupervisor;
+  readonly #entries: ModelEntries;
   readonly #served: ServedModels;
   readonly #laneRows: LaneRows;
   readonly #previews: Previews;
@@ -57,7 +59,8 @@ export class EngineSide implements JobRunner {
     this.#parts = parts;
     this.#supervisor = supervisor;
     this.#silence = new SilenceLimit(parts.engine.silenceMs);
-    this.#served = new ServedModels(() => supervisor.models, parts.registry, parts.tasks);
+    this.#entries = new ModelEntries(parts.registry, () => supervisor.openModels);
+    this.#served = new ServedModels(() => supervisor.models, this.#entries, parts.tasks);
     this.#laneRows = new LaneRows(this.#served, () => this.#listener?.onRoom());
     this.#previews = new Previews({ redis: parts.commands, keys: parts.keys, clock, log, send });
     this.#progress = new ProgressWriter({
@@ -104,6 +107,7 @@ export class EngineSide implements JobRunner {
   /** Models of a changed models.yaml are opened and closed while the engine runs. */
   wantModels(models: readonly ModelToOpen[]): void {
     this.#supervisor.wantModels(models);
+    this.#entries.readRegistry();
   }
 
   get unavailable(): readonly UnavailableModel[] {
@@ -137,6 +141,7 @@ export class EngineSide implements JobRunner {
       ...this.#parts,
       store: outputs,
       models: this.#supervisor.openModels,
+      entries: this.#entries,
       chargeAudio: this.#chargeAudio,
       fetchAudio: (audio, signal) => outputs.orStoreDown(fetchAudio(audio, signal)),
       fetchTexts: (texts, signal) => outputs.orStoreDown(fetchTexts(texts, signal)),

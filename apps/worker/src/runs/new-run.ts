@@ -3,7 +3,7 @@ import {
   type GuidanceKind,
   isTextJobType,
   LehrError,
-  type Registry,
+  type ModelEntry,
   SpeechToTextInputSchema,
   TEXT_INPUTS,
   TextToImageInputSchema,
@@ -16,6 +16,7 @@ import type { OpenedModel } from '../engine/protocol.ts';
 import type { FetchAudio } from './audio-source.ts';
 import type { ChargeAudio } from './charge-audio.ts';
 import type { JobRun } from './job-run.ts';
+import type { ModelEntries } from './model-entries.ts';
 import { type PictureParts, PictureRun } from './picture-run.ts';
 import { SpeechRun } from './speech-run.ts';
 import { TextRun } from './text-run.ts';
@@ -28,7 +29,7 @@ export interface RunParts extends Omit<PictureParts, 'guidance'> {
   readonly fetchAudio: FetchAudio;
   readonly fetchTexts: FetchTexts;
   readonly chargeAudio: ChargeAudio;
-  readonly registry: Registry;
+  readonly entries: Pick<ModelEntries, 'find'>;
   /** The models that this worker has open. */
   readonly models: readonly OpenedModel[];
   /** Called for each part of a job's text that is final. */
@@ -42,17 +43,18 @@ export interface RunParts extends Omit<PictureParts, 'guidance'> {
 export function newRun(claim: Claim, record: JobRecord, claimedAt: number, parts: RunParts): JobRun {
   if (record.type === 'text-to-image') {
     const input = inputOf(record, TextToImageInputSchema);
-    const guidance = guidanceOf(parts.registry, record.model);
+    const guidance = guidanceOf(parts.entries.find(record.model));
     return new PictureRun(claim, record, claimedAt, input, { ...parts, guidance });
   }
   if (record.type === 'speech-to-text') {
     const input = inputOf(record, SpeechToTextInputSchema);
     const whisper = parts.models.find(({ ref }) => ref === record.model)?.whisper;
-    if (!whisper) throw notOpen(record.model);
+    const entry = parts.entries.find(record.model);
+    if (!whisper || entry?.task !== 'whisper') throw notOpen(record.model);
     return new SpeechRun(claim, record, claimedAt, input, {
       ...parts,
       abilities: whisper,
-      maxAudioS: maxAudioS(parts.registry, record.model),
+      maxAudioS: entry.limits.max_audio_s,
     });
   }
   if (isTextJobType(record.type)) {
@@ -79,14 +81,5 @@ function inputOf<Schema extends z.ZodType>(record: JobRecord, schema: Schema): z
   });
 }
 
-function guidanceOf(registry: Registry, ref: string): GuidanceKind {
-  const [name, version] = ref.split('@');
-  const model = registry.find({ name, version })?.model;
-  return model?.task === 'diffusion' ? model.guidance : 'rows';
-}
-
-function maxAudioS(registry: Registry, ref: string): number {
-  const [name, version] = ref.split('@');
-  const model = registry.find({ name, version })?.model;
-  return model?.task === 'whisper' ? model.limits.max_audio_s : Number.POSITIVE_INFINITY;
-}
+const guidanceOf = (entry: ModelEntry | undefined): GuidanceKind =>
+  entry?.task === 'diffusion' ? entry.guidance : 'rows';

@@ -1,7 +1,8 @@
 /** Which group queues this worker can serve, and what is assumed of their jobs before one is claimed. */
-import { formatModelRef, parseGroupQueueName, type Registry, rowsPerSample, type Task } from '@lehr/shared';
+import { formatModelRef, parseGroupQueueName, rowsPerSample, type Task } from '@lehr/shared';
 import type { OpenedModel } from '../engine/protocol.ts';
 import type { LaneDefaults } from './lane-rows.ts';
+import type { ModelEntries } from './model-entries.ts';
 import { USUAL_TOKENS } from './text-run.ts';
 
 /**
@@ -14,12 +15,12 @@ const UNMEASURED_ROWS = 8;
 
 export class ServedModels implements LaneDefaults {
   readonly #opened: () => readonly OpenedModel[];
-  readonly #registry: Registry;
+  readonly #entries: ModelEntries;
   readonly #tasks: readonly Task[];
 
-  constructor(opened: () => readonly OpenedModel[], registry: Registry, tasks: readonly Task[]) {
+  constructor(opened: () => readonly OpenedModel[], entries: ModelEntries, tasks: readonly Task[]) {
     this.#opened = opened;
-    this.#registry = registry;
+    this.#entries = entries;
     this.#tasks = tasks;
   }
 
@@ -40,7 +41,7 @@ export class ServedModels implements LaneDefaults {
   /** The rows of a job with the model's default guidance; the real number is known once the job is claimed. */
   usualRows(queue: string): number {
     const group = parseGroupQueueName(queue);
-    const model = group && this.#registry.find(group.model)?.model;
+    const model = group && this.#entries.find(formatModelRef(group.model));
     if (model?.task === 'whisper') return 1;
     // A row of a text lane is a token.
     if (model?.task === 'text') return USUAL_TOKENS;
@@ -55,7 +56,7 @@ export class ServedModels implements LaneDefaults {
   /** The longest audio that a job of a speech group may have, in seconds; undefined for other groups. */
   maxAudioS(queue: string): number | undefined {
     const group = parseGroupQueueName(queue);
-    const model = group && this.#registry.find(group.model)?.model;
+    const model = group && this.#entries.find(formatModelRef(group.model));
     return model?.task === 'whisper' ? model.limits.max_audio_s : undefined;
   }
 
