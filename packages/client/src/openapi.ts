@@ -425,6 +425,13 @@ export interface components {
             readonly tokens?: number | undefined;
             /** @description Indexes of the texts that were cut; absent when there are none. */
             readonly truncated?: readonly number[] | undefined;
+            /** @description In the place of a result of more than 384 kB: a signed link to its JSON, where `embeddings` is base64 of 32-bit floats, little-endian, one text after the other. */
+            readonly result_url?: string | undefined;
+            /**
+             * Format: date-time
+             * @description When `result_url` expires.
+             */
+            readonly result_expires_at?: string | undefined;
         } | null;
         readonly Image: {
             /**

@@ -2,6 +2,7 @@
 import {
   type Clock,
   type JobOutputs,
+  MAX_SHOWN_RESULT_BYTES,
   type StoredTextOutput,
   StoredTextResultSchema,
   type TextOutput,
@@ -26,7 +27,7 @@ export class OutputPresenter {
     this.#options = options;
   }
 
-  /** `brief` leaves out what must be read from the store: the segments of a long transcript, the result for many texts. */
+  /** `brief` leaves out what must be read from the store: the segments of a long transcript; a stored result of texts becomes a link. */
   async outputs({ images, transcript, text }: JobOutput, brief: boolean): Promise<JobOutputs> {
     if (text) return this.#text(text, brief);
     const base: JobOutputs = images.length > 0 || !transcript ? { images: await this.#images(images) } : {};
@@ -34,9 +35,8 @@ export class OutputPresenter {
   }
 
   #images(images: readonly StoredImage[]): Promise<NonNullable<JobOutputs['images']>> {
-    const { store, clock, linkTtlS } = this.#options;
-    // Rounded down, so that the shown expiry is never later than the real one.
-    const expiresAt = new Date(Math.floor(clock.now() / 1000) * 1000 + linkTtlS * 1000).toISOString();
+    const { store, linkTtlS } = this.#options;
+    const expiresAt = this.#expiresAt();
     return Promise.all(
       images.map(async ({ key, ...image }) => ({
         url: await store.link(toObjectKey(key), { expiresInS: linkTtlS }),
@@ -55,10 +55,27 @@ export class OutputPresenter {
   }
 
   async #text(stored: StoredTextOutput, brief: boolean): Promise<TextOutput> {
-    if (stored.key === undefined || brief) return presentText(stored);
+    if (stored.key === undefined) return presentText(stored);
+    if (brief) return this.#linked(stored, stored.key);
     const object = await this.#options.store.get(toObjectKey(stored.key));
     if (!object) return presentText(stored);
+    if (object.bytes > MAX_SHOWN_RESULT_BYTES) {
+      await object.body.cancel();
+      return this.#linked(stored, stored.key);
+    }
     const result = StoredTextResultSchema.parse(await new Response(object.body).json());
     return presentText({ ...stored, result });
+  }
+
+  async #linked(stored: StoredTextOutput, key: string): Promise<TextOutput> {
+    const { store, linkTtlS } = this.#options;
+    const url = await store.link(toObjectKey(key), { expiresInS: linkTtlS });
+    return { ...presentText(stored), result_url: url, result_expires_at: this.#expiresAt() };
+  }
+
+  /** Of a link that is signed now; rounded down, so that the shown expiry is never later than the real one. */
+  #expiresAt(): string {
+    const { clock, linkTtlS } = this.#options;
+    return new Date(Math.floor(clock.now() / 1000) * 1000 + linkTtlS * 1000).toISOString();
   }
 }

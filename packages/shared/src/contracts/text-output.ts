@@ -61,9 +61,17 @@ export const TextOutputSchema = z
     dimensions: z.int().positive().meta({ description: 'Of each embedding.' }),
     ...lists,
     ...counts,
+    result_url: z.string().meta({
+      description:
+        'In the place of a result of more than 384 kB: a signed link to its JSON, where `embeddings` is base64 of 32-bit floats, little-endian, one text after the other.',
+    }),
+    result_expires_at: z.iso.datetime().meta({ description: 'When `result_url` expires.' }),
   })
   .partial();
 export type TextOutput = z.output<typeof TextOutputSchema>;
+
+/** Larger stored results are a link in a job: parsing and writing one would hold up the API. About 65,536 numbers of embeddings. */
+export const MAX_SHOWN_RESULT_BYTES = 384 * 1024;
 
 /** Embeddings are kept as base64 of 32-bit floats, little-endian, one text after the other. */
 export const StoredTextResultSchema = z

@@ -1,5 +1,5 @@
 /** Webhooks in the native dialect: `{type, timestamp, data}` with the job, less what makes it too large. */
-import type { Job } from '@lehr/shared';
+import { isTextJobType, type Job } from '@lehr/shared';
 import type { Presenter } from '../../jobs/present.ts';
 import { happenedAt } from '../../webhooks/record-at-event.ts';
 import type { Renderer } from '../../webhooks/renderer.ts';
@@ -13,7 +13,8 @@ export function nativeRenderer(presenter: Presenter): Renderer {
     render: async (record, event) => ({
       type: event,
       timestamp: new Date(happenedAt(record)).toISOString(),
-      data: fitted(await presenter.job(record)),
+      // A stored result of texts is larger than a webhook may be, so its link is sent.
+      data: fitted(await presenter.job(record, { brief: isTextJobType(record.type) })),
     }),
   };
 }
