@@ -2,6 +2,7 @@
 import { InferenceClient } from '@huggingface/inference';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { WorkerStatus } from '../../packages/shared/src/index.ts';
+import { toStoredError } from '../../packages/shared/src/records/index.ts';
 import { API_KEY } from '../support/api-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { embeddingOf, type TextWorld, textWorld } from '../support/text-world.ts';
@@ -133,6 +134,53 @@ test('A caller that does not wait for the model is refused with 503 while no wor
     error_type: 'hold-expired',
     job_id: expect.stringMatching(/^job_/),
   });
+});
+
+test('POST /fill-mask without waiting is answered when a worker has the default model for masks open', async () => {
+  const body = { inputs: 'a [MASK]', parameters: { top_k: 1 }, options: { wait_for_model: false } };
+  const idle = await textWorld(server.url, {}, false);
+  const refused = await idle.ask('POST', '/fill-mask', body);
+  expect(refused.status).toBe(503);
+  expect(await refused.json()).toMatchObject({ error: 'Model words is currently loading' });
+  const world = await textWorld(server.url);
+  await world.worker.report({
+    tasks: ['text'],
+    models: [{ ref: 'words@1', batching: 'step', providers: { model: 'cpu' } }],
+  });
+  expect((await world.ask('POST', '/fill-mask', body)).status).toBe(200);
+});
+
+test('A call whose model is loading is refused after a second, because the clients repeat it at once', async () => {
+  const world = await textWorld(server.url, {}, false);
+  const startedAt = performance.now();
+  const body = { inputs: 'a', options: { wait_for_model: false } };
+  expect((await world.ask('POST', '/models/minilm', body)).status).toBe(503);
+  expect(performance.now() - startedAt).toBeGreaterThan(900);
+});
+
+test('A failure that other dialects answer with 503 is 500, because the client of npm repeats a call with 503 without an end', async () => {
+  const world = await textWorld(server.url, {}, false);
+  const failing = async (): Promise<void> => {
+    const claim = await world.worker.next('text.minilm@1');
+    await world.worker.fail(claim, toStoredError({ code: 'storage-failed', message: 'The disk is full.' }));
+  };
+  const embedding = clientOf(world, '/models/minilm').featureExtraction({ inputs: 'a' });
+  await Promise.all([expect(embedding).rejects.toMatchObject({ httpResponse: { status: 500 } }), failing()]);
+});
+
+test('JSON that curl sends as a form, or without a type, is read as JSON', async () => {
+  const world = await textWorld(server.url);
+  const body = JSON.stringify({ inputs: 'a red [MASK]', parameters: { top_k: 1 } });
+  for (const type of ['application/x-www-form-urlencoded', '']) {
+    const answer = await world.ask('POST', '/models/words/pipeline/fill-mask', body, {
+      headers: { 'content-type': type },
+    });
+    expect(await answer.json()).toMatchObject([{ sequence: 'a red circle' }]);
+  }
+  const broken = await world.ask('POST', '/models/words', '{"inputs":', {
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+  });
+  expect(broken.status).toBe(400);
 });
 
 test('A full queue is answered with 429, because the client of npm repeats a call with 503 without a pause', async () => {

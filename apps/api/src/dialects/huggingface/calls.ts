@@ -17,6 +17,7 @@ import { countRefusals } from '../../middleware/count-refusals.ts';
 import { guardQuota } from '../../middleware/guard-quota.ts';
 import { answerJson } from '../../middleware/own-headers.ts';
 import { readBody } from '../../middleware/read-body.ts';
+import { inactive } from '../../middleware/turns.ts';
 import { readImage } from '../read-image.ts';
 import { checkLoaded } from './check-loaded.ts';
 import { FILL_MASK_PATH, MODEL_PATHS, registerPaths } from './document.ts';
@@ -54,7 +55,8 @@ async function answerCall(
 ): Promise<Response> {
   const { body, audio } = await receive(c, parts, wanted);
   const { request, names } = requestOf(wanted, body, audio);
-  await checkLoaded(parts, wanted, body.waitsForModel && c.req.header('x-wait-for-model') !== 'false');
+  const waits = body.waitsForModel && c.req.header('x-wait-for-model') !== 'false';
+  await inactive(c, checkLoaded(parts, wanted, waits, c.req.raw.signal));
   if (audio) c.set('inlineAudio', [audio]);
   const made = await makeJob(c, parts, {
     route: `POST ${path}`,
@@ -74,7 +76,10 @@ interface Received {
   readonly audio?: InlineAudio;
 }
 
-/** A body that is not JSON is the input itself: audio for a speech model, else a text. */
+/**
+ * A body that is not JSON is the input itself: audio for a speech model, else a text. Old examples send JSON with the type that curl
+ * sets for `-d`, or with none.
+ */
 async function receive(c: Context<ApiEnv>, parts: ApiParts, { type }: Wanted): Promise<Received> {
   const raw = await rawBody(c, parts);
   if (raw === undefined) {
@@ -83,7 +88,22 @@ async function receive(c: Context<ApiEnv>, parts: ApiParts, { type }: Wanted): P
   }
   const body: Body = { inputs: undefined, parameters: {}, waitsForModel: true };
   if (type === 'speech-to-text') return { body, audio: raw };
-  return { body: { ...body, inputs: Buffer.from(raw.bytes).toString('utf8') } };
+  const text = Buffer.from(raw.bytes).toString('utf8');
+  if (!isUntyped(raw.contentType) || !text.trimStart().startsWith('{'))
+    return { body: { ...body, inputs: text } };
+  return { body: bodyOf(parsed(text)) };
+}
+
+const isUntyped = (contentType: string): boolean =>
+  contentType === '' || /^application\/x-www-form-urlencoded\b/i.test(contentType);
+
+/** Throws a refusal of the body. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new HTTPException(400, { cause });
+  }
 }
 
 /** Throws a refusal of the body. */

@@ -22,7 +22,7 @@ export const LOADING_S = 20;
 
 /**
  * `@huggingface/inference` repeats a call that is answered with 503 at once and without an end, so a full queue is answered with
- * 429, as by text-embeddings-inference.
+ * 429, as by text-embeddings-inference, and every other error with 500; only for a model that is loading the clients expect 503.
  */
 export function huggingFaceRefusal(error: LehrError): {
   readonly status: number;
@@ -30,7 +30,7 @@ export function huggingFaceRefusal(error: LehrError): {
 } {
   const isLoading = error.cause instanceof ModelLoadingError;
   return {
-    status: error.code === 'overloaded' ? 429 : error.status,
+    status: statusOf(error, isLoading),
     body: {
       error: error.message,
       error_type: error.code,
@@ -38,4 +38,9 @@ export function huggingFaceRefusal(error: LehrError): {
       ...(isLoading && { estimated_time: LOADING_S }),
     },
   };
+}
+
+function statusOf({ code, status }: LehrError, isLoading: boolean): number {
+  if (status !== 503 || isLoading) return status;
+  return code === 'overloaded' ? 429 : 500;
 }
