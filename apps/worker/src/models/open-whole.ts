@@ -1,10 +1,13 @@
 import type { InferenceRuntime, RuntimeSession } from '../runtime/runtime.ts';
+import { filesState, refuseChanged } from './files-state.ts';
 
 /**
  * Opens a model of several sessions completely or not at all: when `open` fails, the sessions it has loaded are closed.
- * The returned `close` closes all of them.
+ * The returned `close` closes all of them. It also fails, with LehrError `model-unavailable`, when a file of the folder changed meanwhile:
+ * the header of a rewritten graph would then be of one file, and its weights of another.
  */
 export async function openWhole<Parts extends object>(
+  folder: string,
   runtime: InferenceRuntime,
   open: (runtime: InferenceRuntime) => Promise<Parts>,
 ): Promise<Parts & { close(): Promise<void> }> {
@@ -20,7 +23,10 @@ export async function openWhole<Parts extends object>(
     },
   };
   try {
-    return { ...(await open(tracked)), close };
+    const before = await filesState(folder);
+    const parts = await open(tracked);
+    await refuseChanged(folder, before);
+    return { ...parts, close };
   } catch (error) {
     await close();
     throw error;

@@ -65,6 +65,24 @@ const variants: readonly TinyDiffusionOptions[] = [
   { opset: 17, timestepDims: ['steps'] },
 ];
 
+test('A model whose file is overwritten while it is opened is closed and not used', async () => {
+  await writeTinyDiffusion(folder);
+  const { runtime, open: openSessions } = counting(onnxRuntime);
+  const path = join(folder, 'unet/model.onnx');
+  const overwriting: InferenceRuntime = {
+    async load(graph, options) {
+      const session = await runtime.load(graph, options);
+      if (graph.path === path) writeFileSync(path, readFileSync(path));
+      return session;
+    },
+  };
+  await expect(open(overwriting)).rejects.toMatchObject({
+    code: 'model-unavailable',
+    message: expect.stringContaining(`${path} was changed while the model was opened`),
+  });
+  expect(openSessions()).toBe(0);
+});
+
 test.each(variants)('A folder opens and its graphs run from prompt to pixels: %o', async (options) => {
   await writeTinyDiffusion(folder, options);
   const model = await open();

@@ -53,7 +53,7 @@ export async function openDiffusionModel(
   runtime: InferenceRuntime,
   options: DiffusionOptions,
 ): Promise<DiffusionModel> {
-  return openWhole(runtime, (tracked) => openParts(folder, tracked, options));
+  return openWhole(folder, runtime, (tracked) => openParts(folder, tracked, options));
 }
 
 async function openParts(

@@ -41,7 +41,7 @@ export async function openTextModel(
   runtime: InferenceRuntime,
   options: TextOptions,
 ): Promise<TextModel> {
-  return openWhole(runtime, (tracked) => openParts(folder, tracked, options));
+  return openWhole(folder, runtime, (tracked) => openParts(folder, tracked, options));
 }
 
 async function openParts(

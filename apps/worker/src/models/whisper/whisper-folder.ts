@@ -44,7 +44,7 @@ export async function openWhisperModel(
   runtime: InferenceRuntime,
   options: WhisperOptions,
 ): Promise<WhisperModel> {
-  return openWhole(runtime, (tracked) => openParts(folder, tracked, options));
+  return openWhole(folder, runtime, (tracked) => openParts(folder, tracked, options));
 }
 
 async function openParts(
