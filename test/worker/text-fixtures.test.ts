@@ -1,5 +1,5 @@
 /** Real exports of small text models, against what transformers computes with them (test/real/text). */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -252,6 +252,25 @@ test('A text that is too long fails its job alone, by number and length, or is c
       /input\.texts\[0\] has the token 99999, and the vocabulary has \d+\./,
     );
   });
+});
+
+test('An id that the tokenizer knows and the model does not is refused by its text', async () => {
+  unpackTextFixture('bert-sentences', folder);
+  const path = join(folder, 'config.json');
+  writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), vocab_size: 50 }));
+  const { tokenizer, close } = await open();
+  try {
+    const known = tokenizer.encode([49], { mayTruncate: false });
+    expect(known.ids).toContain(49);
+    expect(() => tokenizer.encode([50], { mayTruncate: false })).toThrow(
+      'has the token 50, and the vocabulary has 50.',
+    );
+    expect(() => tokenizer.encode('a red circle and a blue square', { mayTruncate: false })).toThrow(
+      /^has the token \d+, and the vocabulary has 50\.$/,
+    );
+  } finally {
+    await close();
+  }
 });
 
 test('A text without a mask, and a type of job that the graph cannot answer, are refused by name', async () => {

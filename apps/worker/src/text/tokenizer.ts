@@ -22,6 +22,8 @@ export interface TokenizerOptions {
   readonly mask: string | undefined;
   readonly pad: string | undefined;
   readonly unknown: string | undefined;
+  /** Ids that the model has; undefined when its config does not say. */
+  readonly vocabularySize: number | undefined;
 }
 
 /** Longer texts are cut before they are tokenized where so much text has too many tokens anyway. */
@@ -38,10 +40,12 @@ export class TextTokenizer {
   readonly #pair: Template;
   readonly #spans: TokenSpans;
   readonly #size: number;
+  readonly #modelSize: number;
   readonly #unknown: number | undefined;
 
   /** `tokenizerJson` is what `tokenizer.json` holds. Throws Error when it cannot be run. */
-  constructor(tokenizerJson: object, { maxTokens, truncate, mask, pad, unknown }: TokenizerOptions) {
+  constructor(tokenizerJson: object, options: TokenizerOptions) {
+    const { maxTokens, truncate, mask, pad, unknown } = options;
     const tokenizer = new Tokenizer(tokenizerJson, {});
     const maskId = mask === undefined ? undefined : tokenizer.token_to_id(mask);
     this.maxTokens = maxTokens;
@@ -52,7 +56,9 @@ export class TextTokenizer {
     this.#single = readTemplate(tokenizer, false);
     this.#pair = readTemplate(tokenizer, true);
     this.#spans = new TokenSpans(tokenizer, tokenizerJson, unknown);
-    this.#size = tokenizer.get_vocab().size;
+    const { size } = tokenizer.get_vocab();
+    this.#modelSize = options.vocabularySize ?? Number.POSITIVE_INFINITY;
+    this.#size = Math.min(size, this.#modelSize);
     this.#unknown = unknown === undefined ? undefined : tokenizer.token_to_id(unknown);
   }
 
@@ -102,7 +108,9 @@ export class TextTokenizer {
 
   #idsOf(text: string | readonly number[], room: number): readonly number[] {
     if (typeof text !== 'string') return this.#known(text);
-    const encode = (part: string) => this.#tokenizer.encode(part, { add_special_tokens: false }).ids;
+    const encode = (part: string) =>
+      // Ids of a tokenizer may have gaps, so their number is no limit here.
+      this.#known(this.#tokenizer.encode(part, { add_special_tokens: false }).ids, this.#modelSize);
     const useful = room * CHARACTERS_PER_TOKEN;
     if (text.length > useful) {
       // A word of many thousands of letters would block the engine; the first part already decides.
@@ -117,10 +125,10 @@ export class TextTokenizer {
     return this.#truncate === 'end' ? ids.slice(0, count) : ids.slice(ids.length - count);
   }
 
-  #known(ids: readonly number[]): readonly number[] {
-    const unknown = ids.find((id) => id >= this.#size);
+  #known(ids: readonly number[], size = this.#size): readonly number[] {
+    const unknown = ids.find((id) => id >= size);
     if (unknown === undefined) return ids;
-    throw new LehrError('invalid-input', `has the token ${unknown}, and the vocabulary has ${this.#size}.`);
+    throw new LehrError('invalid-input', `has the token ${unknown}, and the vocabulary has ${size}.`);
   }
 
   #tooLong(length: number): LehrError {

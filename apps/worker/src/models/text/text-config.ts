@@ -43,6 +43,8 @@ export interface TokenizerFacts {
   readonly unknown: string | undefined;
   readonly truncate: 'end' | 'start';
   readonly maxTokens: number;
+  /** Ids from there on have no row in the model's table of tokens; undefined when the config does not say. */
+  readonly vocabularySize: number | undefined;
 }
 
 export interface TextConfig {
@@ -85,6 +87,7 @@ export async function readTextConfig(folder: string): Promise<TextConfig> {
     model,
     firstPosition: firstPositionOf(model),
     tokenizer: {
+      vocabularySize: model.vocab_size ?? undefined,
       mask: tokenizer.mask_token ?? map.mask_token ?? undefined,
       pad: tokenizer.pad_token ?? map.pad_token ?? undefined,
       unknown: tokenizer.unk_token ?? map.unk_token ?? undefined,
