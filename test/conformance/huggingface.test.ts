@@ -158,7 +158,7 @@ test('A call whose model is loading is refused after a second, because the clien
   expect(performance.now() - startedAt).toBeGreaterThan(900);
 });
 
-test('A failure that other dialects answer with 503 is 500, because the client of npm repeats a call with 503 without an end', async () => {
+test('A job that failed with 503 in other dialects is a 500, because the client of npm repeats a call with 503 without an end', async () => {
   const world = await textWorld(server.url, {}, false);
   const failing = async (): Promise<void> => {
     const claim = await world.worker.next('text.minilm@1');

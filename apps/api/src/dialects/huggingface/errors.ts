@@ -21,8 +21,9 @@ export class ModelLoadingError extends Error {}
 export const LOADING_S = 20;
 
 /**
- * `@huggingface/inference` repeats a call that is answered with 503 at once and without an end, so a full queue is answered with
- * 429, as by text-embeddings-inference, and every other error with 500; only for a model that is loading the clients expect 503.
+ * `@huggingface/inference` repeats a call that is answered with 503 at once and without an end. So a call that may be repeated later
+ * is answered with 429, as a full queue by text-embeddings-inference, and one whose job failed with 500; only for a model that is
+ * loading the clients expect 503.
  */
 export function huggingFaceRefusal(error: LehrError): {
   readonly status: number;
@@ -42,5 +43,5 @@ export function huggingFaceRefusal(error: LehrError): {
 
 function statusOf({ code, status }: LehrError, isLoading: boolean): number {
   if (status !== 503 || isLoading) return status;
-  return code === 'overloaded' ? 429 : 500;
+  return code === 'overloaded' || code === 'unavailable' ? 429 : 500;
 }
