@@ -1,5 +1,4 @@
-/** All alerts of Lehr. docs/alerts.md has a section for each of them, and test/observe makes each of them fire. */
-import { objectiveAlerts } from './objectives.ts';
+/** The alerts of Lehr beside those of its objectives. docs/alerts.md has a section for each alert, and test/observe makes each of them fire. */
 import type { Alert } from './rules.ts';
 
 /** Of processes: these are the names of the scrape jobs in prometheus.yaml. */
@@ -163,7 +162,6 @@ export interface AlertGroup {
 }
 
 export const ALERT_GROUPS: readonly AlertGroup[] = [
-  { name: 'lehr-objectives', alerts: objectiveAlerts() },
   { name: 'lehr-services', alerts: SERVICES },
   { name: 'lehr-fleet', alerts: FLEET },
   { name: 'lehr-webhooks', alerts: WEBHOOKS },

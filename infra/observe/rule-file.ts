@@ -1,7 +1,7 @@
 /** Writes the rules as the file that Prometheus reads. */
 import { stringify } from 'yaml';
 import { ALERT_GROUPS } from './alerts.ts';
-import { objectiveRecordings } from './objectives.ts';
+import { objectiveAlerts, objectiveRecordings } from './objectives.ts';
 import type { Alert } from './rules.ts';
 
 const HEAD = `# Made by npm run docs from infra/observe/alerts.ts and objectives.ts; do not edit.
@@ -13,8 +13,10 @@ const HEAD = `# Made by npm run docs from infra/observe/alerts.ts and objectives
 const RUNBOOK = 'docs/alerts.md';
 
 export function ruleFile(): string {
-  const alerts = ALERT_GROUPS.map((group) => ({ name: group.name, rules: group.alerts.map(toRule) }));
-  const groups = [{ name: 'lehr-recordings', rules: objectiveRecordings() }, ...alerts];
+  // Rules of a group are evaluated in their order, so an alert of the objectives reads what was recorded just before.
+  const objectives = [...objectiveRecordings(), ...objectiveAlerts().map(toRule)];
+  const others = ALERT_GROUPS.map((group) => ({ name: group.name, rules: group.alerts.map(toRule) }));
+  const groups = [{ name: 'lehr-objectives', rules: objectives }, ...others];
   return HEAD + stringify({ groups }, { lineWidth: 130 });
 }
 

@@ -8,13 +8,14 @@ import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { ALERT_GROUPS } from '../../infra/observe/alerts.ts';
 import { observeFiles } from '../../infra/observe/files.ts';
+import { objectiveAlerts } from '../../infra/observe/objectives.ts';
 import { ROOT } from '../house/readme.ts';
 import { tempFolder } from '../support/tiny-models.ts';
 import { ALERT_CASES } from './alert-cases.ts';
 import { metricsOf } from './metrics-of.ts';
 
 const RULES = join(ROOT, 'infra/observe/alerts.yaml');
-const ALERTS = ALERT_GROUPS.flatMap(({ alerts }) => alerts);
+const ALERTS = [...objectiveAlerts(), ...ALERT_GROUPS.flatMap(({ alerts }) => alerts)];
 
 /** What promtool prints; rejects when it finds a fault. */
 const promtool = async (...args: string[]): Promise<string> =>
