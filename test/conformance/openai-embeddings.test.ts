@@ -59,7 +59,11 @@ test('A result above 32 kB is stored as an object and answered whole', async () 
   });
   const [job] = ((await (await world.ask('GET', '/v1/jobs')).json()) as { data: { output: object }[] }).data;
   expect(job).toMatchObject({ type: 'text-embedding', input: { texts: { count: 2048 } } });
-  expect(job?.output).toEqual({ tokens: 2048 * 6 });
+  expect(job?.output).toEqual({
+    tokens: 2048 * 6,
+    result_url: expect.any(String),
+    result_expires_at: expect.any(String),
+  });
 });
 
 test("Refusals name OpenAI's fields, also those that only a worker can make", async () => {
