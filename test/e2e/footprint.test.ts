@@ -4,8 +4,11 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';
 import { startStack } from '../support/stack.ts';
 
-/** Few enough that their held requests are not checked again many times on a busy machine. */
-const COUNT = 16;
+/**
+ * Enough that what is sent once for all jobs of a claim hardly counts for one of them: with 16 jobs it made up to two commands per job.
+ * Few enough that their held requests are not checked again many times on a busy machine.
+ */
+const COUNT = 48;
 /** Several of the intervals at which an idle fleet sends commands. */
 const IDLE_MS = 5000;
 
