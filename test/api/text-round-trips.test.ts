@@ -1,7 +1,8 @@
 /** What the API sends to Redis for a held call with one small text: the short way of docs/text.md. */
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';
 import { textWorld } from '../support/text-world.ts';
+import { watchCommands } from '../support/watch-commands.ts';
 
 const CALLS = 20;
 /** Readings of workers, groups, loads and memory: all calls of some hundred milliseconds share one of each. */
@@ -22,14 +23,14 @@ test('A held call for a small text takes at most twelve commands of the API', as
   };
   await ask();
   const redis = testRedis(server.url);
-  const watcher = await redis.monitor();
-  onTestFinished(() => watcher.disconnect());
   const commands: { readonly text: string; readonly source: string }[] = [];
+  let ended = (): void => {};
   const isOver = new Promise<void>((resolve) => {
-    watcher.on('monitor', (_time: string, args: string[], source: string) => {
-      if (args[1] === 'the end') resolve();
-      else if (source !== 'lua') commands.push({ text: args.slice(0, 3).join(' '), source });
-    });
+    ended = resolve;
+  });
+  await watchCommands(server.port, ({ args, source }) => {
+    if (args[1] === 'the end') ended();
+    else if (source !== 'lua') commands.push({ text: args.slice(0, 3).join(' '), source });
   });
   for (let i = 0; i < CALLS; i++) await ask();
   await redis.echo('the end');

@@ -1,8 +1,9 @@
 /** The number of Redis connections and commands that Lehr uses. */
 import { setTimeout } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';
 import { startStack } from '../support/stack.ts';
+import { watchCommands } from '../support/watch-commands.ts';
 
 /**
  * Enough that what is sent once for all jobs of a claim hardly counts for one of them: with 16 jobs it made up to two commands per job.
@@ -43,10 +44,8 @@ test('A job needs at most fifteen Redis commands from its request to its respons
   await stack.worker();
   await stack.over((await stack.post()).id);
 
-  const watcher = await testRedis(server.url).monitor();
-  onTestFinished(() => watcher.disconnect());
   const commands: string[] = [];
-  watcher.on('monitor', (_time: string, args: string[], source: string) => {
+  await watchCommands(server.port, ({ args, source }) => {
     // The commands inside a script are not counted, only the script call.
     if (source !== 'lua') commands.push(args[0].toLowerCase());
   });

@@ -3,11 +3,12 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { InferenceClient } from '@huggingface/inference';
 import OpenAI from 'openai';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startRedis, type TestRedis } from '../support/redis.ts';
 import { type Stack, startStack } from '../support/stack.ts';
 import { expectedOf, unpackTextFixture } from '../support/text-fixtures.ts';
 import { tempFolder } from '../support/tiny-models.ts';
+import { watchCommands } from '../support/watch-commands.ts';
 
 const CALLS = 32;
 
@@ -60,10 +61,8 @@ test('A held call for one text needs at most thirty Redis commands of API and wo
   const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey: key, maxRetries: 0 });
   const ask = (i: number) => openai.embeddings.create({ model: 'bert-sentences', input: `circle ${i}` });
   await ask(0);
-  const watcher = await testRedis(server.url).monitor();
-  onTestFinished(() => watcher.disconnect());
   const counts = new Map<string, number>();
-  watcher.on('monitor', (_time: string, [name]: string[], source: string) => {
+  await watchCommands(server.port, ({ args: [name], source }) => {
     // The commands inside a script are not counted, only the script call.
     if (source !== 'lua') counts.set(name.toLowerCase(), (counts.get(name.toLowerCase()) ?? 0) + 1);
   });
