@@ -70,8 +70,9 @@ async function post(world: World, input?: object, fields?: object): Promise<Resp
 
 async function posted(world: World, input?: object, fields?: object): Promise<string> {
   const response = await post(world, input, fields);
-  expect(response.status).toBe(202);
-  return ((await response.json()) as { id: string }).id;
+  const text = await response.text();
+  expect(response.status, text).toBe(202);
+  return (JSON.parse(text) as { id: string }).id;
 }
 
 const hasStarted = (world: World, id: string): Promise<unknown> =>
