@@ -155,7 +155,8 @@ async function inOutage(
   accept: () => Promise<unknown>,
 ): Promise<void> {
   const { worker, stack } = world;
-  const running = await posted(world, LONG);
+  // The API keeps its reading of Redis's memory for a moment, so it may refuse jobs shortly after the outage before this one.
+  const running = await vi.waitFor(() => posted(world, LONG), SLOW_MACHINE);
   await hasStarted(world, running);
   const from = worker.lines.length;
   await refuse();
