@@ -152,7 +152,7 @@ const CARDS: readonly Alert[] = [
     expr: 'max by (instance, gpu) (DCGM_FI_DEV_GPU_TEMP) > 85',
     for: '10m',
     severity: 'ticket',
-    summary: 'Card {{ $labels.gpu }} at {{ $labels.instance }} has {{ $value }} °C and slows itself down.',
+    summary: 'Card {{ $labels.gpu }} at {{ $labels.instance }} has {{ $value }} °C.',
   },
 ];
 
