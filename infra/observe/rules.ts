@@ -1,6 +1,6 @@
 /** The shapes of Prometheus's rules, as this folder writes them. */
 
-/** A query whose result Prometheus stores under a name of its own. */
+/** A query whose result Prometheus stores under a new name. */
 export interface Recording {
   readonly record: string;
   readonly expr: string;

@@ -123,7 +123,7 @@ test('Of event streams that were sent at once on one connection only the first b
   );
 });
 
-/** The status of a request on a connection of its own from this address; undefined when the connection is closed instead. */
+/** The status of a request on a new connection from this address; undefined when the connection is closed instead. */
 function statusFrom(
   port: number,
   localAddress: string,

@@ -10,7 +10,7 @@ import { judge } from './invariants.ts';
 /** The store wants 64 MiB free. */
 const DISK_MB = 128;
 
-/** A file system of its own. It needs the right to mount. */
+/** A separate file system. It needs the right to mount. */
 async function smallDisk(): Promise<string> {
   const folder = await tempFolder('disk');
   const { status, stderr } = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK_MB}m`, 'none', folder]);

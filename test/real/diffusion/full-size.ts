@@ -25,7 +25,7 @@ export async function fullSize(bench: Bench, name: string): Promise<string> {
   return folder;
 }
 
-/** Asks for what makes `result`, in a process of its own, unless an earlier run has made it completely. */
+/** Asks for what makes `result`, in a separate process, unless an earlier run has made it completely. */
 async function once(result: string, text: string, request: object, bench: Bench): Promise<void> {
   const done = `${result}.done`;
   if (existsSync(done)) return;

@@ -81,7 +81,7 @@ export async function opening(bench: Bench): Promise<readonly Row[]> {
       wanted: '<= 1.2',
       met: ratio <= 1.2,
     },
-    { what: 'Of that, memory of its own', figure: Math.round(first.peakOwnBytes / MB), unit: 'MB' },
+    { what: 'Of that, private memory', figure: Math.round(first.peakOwnBytes / MB), unit: 'MB' },
   ];
   await first.close();
   return rows;

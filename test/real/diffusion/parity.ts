@@ -49,7 +49,7 @@ export async function parity(bench: Bench): Promise<readonly Row[]> {
     const drawnOf = await drawWith(bench, folder, engine, CASES);
     for (const each of CASES)
       rows.push(...differences(`${titleOf(each)}, ${name}`, await lehr(each), await drawnOf(each)));
-    // torch has kernels of its own; Optimum's pipeline runs the same graphs with the same runtime.
+    // torch has other kernels; Optimum's pipeline runs the same graphs with the same runtime.
     if (engine === 'onnx') rows.push(stepTime(name, await lehr(aloneOf(LAST)), await drawnOf(LAST)));
   }
   const distance = relativeDistance((await lehr(LAST)).latent, (await lehr(aloneOf(LAST))).latent);

@@ -1,4 +1,4 @@
-/** transformers.js in a process of its own: `files` in, texts and seconds out, one line of JSON each, like serve.py. */
+/** transformers.js in a separate process: `files` in, texts and seconds out, one line of JSON each, like serve.py. */
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { createInterface } from 'node:readline';

@@ -7,7 +7,7 @@ import { LANGUAGES, type Language, snippetOf } from './snippets.ts';
 
 export function Snippets({ job }: { readonly job: Job }) {
   const language = useSignal<Language>('curl');
-  // The nodes of a workflow are jobs of their own, and have their own pages.
+  // Each node of a workflow is a job with its own page.
   if (job.type === 'workflow') return null;
   const text = snippetOf(language.value, job, location.origin);
   return (

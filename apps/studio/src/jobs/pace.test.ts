@@ -15,7 +15,7 @@ test('The time left follows from the pace of the steps, and is unknown before tw
   expect(pace.secondsLeft(at(5), 3000)).toBeCloseTo(7.5);
 });
 
-test('Another stage, and a job that starts again, have a pace of their own', () => {
+test('The pace of a stage is measured anew for another stage and for a job that starts again', () => {
   const pace = new Pace();
   pace.secondsLeft(at(1), 0);
   expect(pace.secondsLeft(at(4), 3000)).toBeCloseTo(16);

@@ -1,6 +1,6 @@
 /**
  * Finds the inputs of a UNet by what they are for. Optimum and diffusers' own scripts give them the names of diffusers; torch's
- * dynamo exporter puts the name of a dictionary in front; other scripts choose names of their own.
+ * dynamo exporter puts the name of a dictionary in front; other scripts choose other names.
  */
 import { LehrError } from '@lehr/shared';
 
