@@ -50,7 +50,7 @@ export class Engine {
 
   /** Closes a model that has no sample left; has no effect on one that is not open. */
   async closeModel(ref: string): Promise<void> {
-    await Promise.all([this.#diffusion, this.#whisper, this.#text].map((half) => half.closeModel(ref)));
+    await Promise.all([this.#diffusion, this.#whisper, this.#text].map((lanes) => lanes.closeModel(ref)));
   }
 
   submit(request: EngineSample): void {

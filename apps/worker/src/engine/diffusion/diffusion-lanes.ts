@@ -1,4 +1,4 @@
-/** The diffusion half of the engine: its open models, a lane for each picture size, prompts before and latents after them. */
+/** The diffusion part of the engine: its open models, a lane for each picture size, prompts before and latents after them. */
 
 import { RecentlyUsed } from '@lehr/shared';
 import type { LatentRgb } from '../../diffusion/latent-rgb.ts';
