@@ -79,7 +79,7 @@ export {
   type WorkerId,
 } from './ids.ts';
 export { createLog, type Log, type LogLevel, logUncaught, silentLog } from './log.ts';
-export { METRICS, type MetricApp } from './metric-list.ts';
+export { METRICS, type MetricApp } from './metric-lists/index.ts';
 export { createMetrics, type Metrics, type MetricsPage } from './metrics.ts';
 export { type NewVersion, withoutVersion, withVersion } from './models-yaml.ts';
 export { FOLLOW_EVERY_MS, followJob, readPreview, showPreview, wantProgress } from './previews.ts';

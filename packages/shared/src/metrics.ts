@@ -1,6 +1,6 @@
 /** Instruments for the metrics of the list, and the page they are scraped from. The only importer of prom-client. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { METRICS, type MetricApp, type MetricFacts } from './metric-list.ts';
+import { METRICS, type MetricApp, type MetricFacts } from './metric-lists/index.ts';
 
 type List = typeof METRICS;
 type Label<Facts extends MetricFacts> = Facts['labels'][number];

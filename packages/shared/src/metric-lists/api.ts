@@ -1,0 +1,91 @@
+/** Requests, webhooks and Redis, as the API sees them. */
+import { HTTP_S, type MetricFacts } from './facts.ts';
+
+export const API_METRICS = {
+  redisUp: {
+    name: 'lehr_redis_up',
+    kind: 'gauge',
+    help: 'Whether Redis answered this scrape (1 or 0); without it the other queue metrics are absent.',
+    apps: ['api'],
+    labels: [],
+  },
+  redisMemory: {
+    name: 'lehr_redis_memory_ratio',
+    kind: 'gauge',
+    help: 'Share of the maxmemory of Redis in use; absent without a limit. From 0.8 on no job is accepted.',
+    apps: ['api'],
+    labels: [],
+  },
+  httpRequests: {
+    name: 'lehr_http_requests_total',
+    kind: 'counter',
+    help: 'Answered HTTP requests, by route template.',
+    apps: ['api'],
+    labels: ['method', 'route', 'status'],
+  },
+  httpRequestDuration: {
+    name: 'lehr_http_request_duration_seconds',
+    kind: 'histogram',
+    help: 'Time to answer an HTTP request; held requests include their wait.',
+    apps: ['api'],
+    labels: ['method', 'route'],
+    buckets: HTTP_S,
+  },
+  heldRequests: {
+    name: 'lehr_held_requests',
+    kind: 'gauge',
+    help: 'Requests that wait for a job to change.',
+    apps: ['api'],
+    labels: [],
+  },
+  waitingRequests: {
+    name: 'lehr_waiting_requests',
+    kind: 'gauge',
+    help: 'Requests that wait for their turn, because too many of their tenant or address are active.',
+    apps: ['api'],
+    labels: [],
+  },
+  eventStreams: {
+    name: 'lehr_event_streams',
+    kind: 'gauge',
+    help: 'Open streams of job events.',
+    apps: ['api'],
+    labels: [],
+  },
+  webhookDeliveries: {
+    name: 'lehr_webhook_deliveries_total',
+    kind: 'counter',
+    help: 'Finished webhook deliveries: delivered, failed (every attempt used) or gone (the receiver wants no more).',
+    apps: ['api'],
+    labels: ['outcome'],
+  },
+  webhookAttempts: {
+    name: 'lehr_webhook_attempts_total',
+    kind: 'counter',
+    help: 'Delivery attempts, by result: 2xx, 3xx, 4xx, 5xx, timeout, unreachable, refused (by the egress rules).',
+    apps: ['api'],
+    labels: ['outcome'],
+  },
+  webhookAttemptDuration: {
+    name: 'lehr_webhook_attempt_duration_seconds',
+    kind: 'histogram',
+    help: 'Time until a receiver answered or the attempt was given up.',
+    apps: ['api'],
+    labels: [],
+    buckets: HTTP_S,
+  },
+  webhooksPending: {
+    name: 'lehr_webhooks_pending',
+    kind: 'gauge',
+    help: 'Unfinished webhook deliveries: in the outbox, or between attempts.',
+    apps: ['api'],
+    labels: ['stage'],
+  },
+  auditEntries: {
+    name: 'lehr_audit_entries_total',
+    kind: 'counter',
+    help: 'Entries added to the audit log, by action.',
+    apps: ['api'],
+    labels: ['action'],
+  },
+} as const satisfies Record<string, MetricFacts>;

@@ -1,0 +1,25 @@
+/** What is said of a metric. Base units; labels stay few and bounded (a model and its version, never a job id). */
+
+export type MetricApp = 'api' | 'worker';
+
+export interface MetricFacts {
+  readonly name: `lehr_${string}`;
+  readonly kind: 'counter' | 'gauge' | 'histogram';
+  readonly help: string;
+  /** Which processes export it. Where both do, their values add up. */
+  readonly apps: readonly MetricApp[];
+  readonly labels: readonly string[];
+  readonly buckets?: readonly number[];
+}
+
+/** From a fast claim to a job that waited ten minutes. */
+export const WAIT_S = [
+  0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600,
+] as const;
+export const RUN_S = [
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
+] as const;
+export const HTTP_S = [
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
+] as const;
+export const COUNTS = [1, 2, 4, 8, 16, 32, 64] as const;
