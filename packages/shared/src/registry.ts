@@ -3,150 +3,21 @@
  * also reads `path` or `source`. A model name from a request is looked up here and never becomes part of a path.
  */
 import { parse } from 'yaml';
-import { z } from 'zod';
-import { MAX_TEXTS, TEXT_JOB_TYPES, type TextJobType } from './contracts/text.ts';
-import {
-  type GuidanceKind,
-  SAMPLER_NAMES,
-  type SamplerName,
-  SamplerNameSchema,
-} from './contracts/text-to-image.ts';
-import {
-  type DetectedFamily,
-  DIFFUSION_FAMILIES,
-  type DiffusionFamily,
-  FAMILY_TRAITS,
-} from './diffusion-family.ts';
+import type { TextJobType } from './contracts/text.ts';
+import { type GuidanceKind, SAMPLER_NAMES, type SamplerName } from './contracts/text-to-image.ts';
+import { type DetectedFamily, type DiffusionFamily, FAMILY_TRAITS } from './diffusion-family.ts';
 import { LehrError } from './errors.ts';
-import { type ModelRef, SLUG } from './group.ts';
-import { parseSource, VARIANT } from './model-cache/source.ts';
+import type { ModelRef } from './group.ts';
+import {
+  type DiffusionModelText,
+  ModelsFileSchema,
+  type ModelVersion,
+  type TextModelEntry,
+  type WhisperModelEntry,
+} from './models-file.ts';
 
-const slug = z.string().regex(SLUG, 'must match [a-z0-9][a-z0-9._-]{0,63}');
+export type { ModelVersion, TextModelEntry, WhisperModelEntry };
 
-const VersionSchema = z
-  .strictObject({
-    version: z.coerce.string().pipe(slug),
-    /** Folder of the version, relative to models.yaml. */
-    path: z.string().min(1).optional(),
-    /** In place of a path: from where workers fetch the folder. */
-    source: z.string().min(1).optional(),
-    /** Of a source on a hub: a commit, a tag or a branch. */
-    revision: z.coerce.string().min(1).optional(),
-    /** Of a source with several exports: which one. */
-    variant: z.string().regex(VARIANT, 'must be letters, digits and _').optional(),
-    /** Share of the jobs that name no version. */
-    weight: z.number().nonnegative().default(1),
-  })
-  .superRefine(({ path, source, revision, variant }, context) => {
-    const fault = (field: string, message: string): void =>
-      context.addIssue({ code: 'custom', path: [field], message });
-    if (path !== undefined && source !== undefined) fault('source', 'cannot be used together with path');
-    if (path === undefined && source === undefined) fault('path', 'is missing; or give a source');
-    if (source === undefined) {
-      if (revision !== undefined) fault('revision', 'needs a source');
-      if (variant !== undefined) fault('variant', 'needs a source');
-      return;
-    }
-    try {
-      parseSource({ source, revision });
-    } catch (error) {
-      fault('source', (error as Error).message);
-    }
-  });
-
-const shape = {
-  name: slug,
-  versions: z.array(VersionSchema).min(1),
-  /** The model of its task that a request without `model` gets. */
-  default: z.boolean().default(false),
-};
-
-const DiffusionModelSchema = z.strictObject({
-  ...shape,
-  task: z.literal('diffusion'),
-  /** Read from the folder when absent. */
-  family: z.enum(DIFFUSION_FAMILIES).optional(),
-  /** Those of the family when absent. */
-  defaults: z
-    .strictObject({
-      width: z.int().positive(),
-      height: z.int().positive(),
-      steps: z.int().positive(),
-      guidance: z.number().nonnegative(),
-      sampler: SamplerNameSchema,
-    })
-    .partial()
-    .prefault({}),
-  limits: z
-    .strictObject({
-      min_size: z.int().positive(),
-      max_size: z.int().positive(),
-      /** Width and height must be multiples of this. */
-      size_step: z.int().positive(),
-      max_pixels: z.int().positive(),
-      max_steps: z.int().positive(),
-      max_samples: z.int().positive(),
-      /** Of one job: width x height x pictures x steps. */
-      max_work: z.number().positive(),
-    })
-    .partial()
-    .prefault({}),
-  samplers: z.array(SamplerNameSchema).min(1).optional(),
-});
-
-const WhisperModelSchema = z.strictObject({
-  ...shape,
-  task: z.literal('whisper'),
-  /** Which of several exports in the folder: the suffix of its graph files, such as `_quantized`. */
-  variant: z
-    .string()
-    .regex(/^_[a-z0-9_]{1,32}$/, 'must be the ending of a file name, such as _quantized')
-    .optional(),
-  limits: z
-    .strictObject({
-      /** Of one file, decoded. */
-      max_audio_s: z.number().positive(),
-    })
-    .prefault({ max_audio_s: 2 * 3600 }),
-});
-
-const TextModelSchema = z.strictObject({
-  ...shape,
-  task: z.literal('text'),
-  /** The types of jobs that its graphs run. */
-  tasks: z
-    .array(z.enum(TEXT_JOB_TYPES))
-    .min(1)
-    .refine((tasks) => new Set(tasks).size === tasks.length, 'must name each task once'),
-  /** Which of several exports in the folder: the suffix of its graph files, such as `_quantized`. */
-  variant: z
-    .string()
-    .regex(/^_[a-z0-9_]{1,32}$/, 'must be the ending of a file name, such as _quantized')
-    .optional(),
-  limits: z
-    .strictObject({
-      /** Of one job. */
-      max_texts: z.int().positive().max(MAX_TEXTS),
-    })
-    .prefault({ max_texts: MAX_TEXTS }),
-});
-
-const RegistrySchema = z
-  .strictObject({
-    models: z
-      .array(z.discriminatedUnion('task', [DiffusionModelSchema, WhisperModelSchema, TextModelSchema]))
-      .min(1),
-  })
-  .superRefine(({ models }, context) => {
-    const seen = new Set<string>();
-    for (const [i, model] of models.entries()) {
-      if (seen.has(model.name))
-        context.addIssue({ code: 'custom', path: ['models', i, 'name'], message: 'appears twice' });
-      seen.add(model.name);
-    }
-  });
-
-type DiffusionModelText = z.output<typeof DiffusionModelSchema>;
 export interface DiffusionModelEntry extends Omit<DiffusionModelText, 'defaults' | 'limits'> {
   readonly family: DiffusionFamily;
   readonly guidance: GuidanceKind;
@@ -154,11 +25,8 @@ export interface DiffusionModelEntry extends Omit<DiffusionModelText, 'defaults'
   readonly limits: Required<DiffusionModelText['limits']>;
   readonly samplers: SamplerName[];
 }
-export type WhisperModelEntry = z.output<typeof WhisperModelSchema>;
-export type TextModelEntry = z.output<typeof TextModelSchema>;
 export type ModelEntry = DiffusionModelEntry | WhisperModelEntry | TextModelEntry;
 type ModelOf<Task extends ModelEntry['task']> = Extract<ModelEntry, { task: Task }>;
-export type ModelVersion = z.output<typeof VersionSchema>;
 
 export class Registry {
   #models: readonly ModelEntry[];
@@ -239,7 +107,7 @@ export function parseRegistry(
       cause: error,
     });
   }
-  const parsed = RegistrySchema.safeParse(document);
+  const parsed = ModelsFileSchema.safeParse(document);
   if (parsed.success) {
     const { models } = parsed.data;
     return new Registry(
