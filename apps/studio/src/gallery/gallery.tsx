@@ -59,35 +59,49 @@ function Filters() {
           }}
         />
       </label>
-      <select
-        aria-label={texts.gallery.type}
-        value={filter.value.type}
-        onChange={(event) => choose({ type: event.currentTarget.value as Job['type'] | '' })}
-      >
-        <option value="">
-          {texts.gallery.type}: {texts.gallery.any}
-        </option>
-        {TYPES.map((each) => (
-          <option key={each} value={each}>
-            {texts.gallery.types[each]}
-          </option>
-        ))}
-      </select>
-      <select
-        aria-label={texts.gallery.status}
-        value={filter.value.status}
-        onChange={(event) => choose({ status: event.currentTarget.value as Job['status'] | '' })}
-      >
-        <option value="">
-          {texts.gallery.status}: {texts.gallery.any}
-        </option>
-        {STATES.map((each) => (
-          <option key={each} value={each}>
-            {texts.status[each]}
-          </option>
-        ))}
-      </select>
+      <Choice
+        name={texts.gallery.type}
+        values={TYPES}
+        labels={texts.gallery.types}
+        chosen={filter.value.type}
+        onChoose={(type) => choose({ type })}
+      />
+      <Choice
+        name={texts.gallery.status}
+        values={STATES}
+        labels={texts.status}
+        chosen={filter.value.status}
+        onChoose={(status) => choose({ status })}
+      />
     </search>
+  );
+}
+
+interface ChoiceProps<Value extends string> {
+  readonly name: string;
+  readonly values: readonly Value[];
+  readonly labels: Readonly<Record<Value, string>>;
+  /** Empty: any. */
+  readonly chosen: Value | '';
+  readonly onChoose: (value: Value | '') => void;
+}
+
+function Choice<Value extends string>({ name, values, labels, chosen, onChoose }: ChoiceProps<Value>) {
+  return (
+    <select
+      aria-label={name}
+      value={chosen}
+      onChange={(event) => onChoose(event.currentTarget.value as Value | '')}
+    >
+      <option value="">
+        {name}: {texts.gallery.any}
+      </option>
+      {values.map((value) => (
+        <option key={value} value={value}>
+          {labels[value]}
+        </option>
+      ))}
+    </select>
   );
 }
 
