@@ -80,14 +80,12 @@ export class SampleTexts implements RunSample<WaitingText> {
     this.#tokenizeMs += now() - startedAt;
   }
 
-  /** A run begins that has these of its texts. */
-  take(texts: readonly WaitingText[], now: number): void {
+  /** A run begins that has this one of its texts. */
+  take(text: WaitingText, now: number): void {
     this.#startedAt ||= now;
-    for (const text of texts) {
-      const from = firstOfLength(this.waiting, text.length);
-      this.waiting.splice(this.waiting.indexOf(text, from), 1);
-      this.tokensRun += text.length;
-    }
+    const from = firstOfLength(this.waiting, text.length);
+    this.waiting.splice(this.waiting.indexOf(text, from), 1);
+    this.tokensRun += text.length;
   }
 
   /**

@@ -82,10 +82,7 @@ export class TextLane implements TurnTaker {
     });
     if (texts.length === 0) return;
     const startedAt = clock.monotonic();
-    for (const sample of new Set(texts.map(({ sample }) => sample))) {
-      const own = texts.filter((text) => text.sample === sample);
-      sample.take(own, startedAt);
-    }
+    for (const text of texts) text.sample.take(text, startedAt);
     this.#announce(texts);
     const outputs = [...new Set(texts.map(({ sample }) => sample.output))];
     const isWhole = await this.#inParts(texts, (part) =>
