@@ -179,15 +179,13 @@ const randomSecret = (): string => randomBytes(32).toString('base64url');
 const digestOf = (secret: string): string => createHash('sha256').update(secret).digest('base64url');
 
 /** As JSON. */
-function factsOf(action: AuditAction, { address }: Actor, caller: Caller, changes: object = {}): string {
+function factsOf(
+  action: AuditAction,
+  { address }: Actor,
+  caller: Caller,
+  changes: AuditFacts['changes'] = {},
+): string {
   const { keyId, tenant } = caller;
-  const facts: AuditFacts = {
-    action,
-    actor: keyId,
-    tenant,
-    target: keyId,
-    address,
-    changes: { ...changes },
-  };
+  const facts: AuditFacts = { action, actor: keyId, tenant, target: keyId, address, changes };
   return JSON.stringify(facts);
 }
