@@ -14,7 +14,7 @@ import {
   type ModelVersion,
   type TextModelEntry,
   type WhisperModelEntry,
-} from './models-file.ts';
+} from './models-schema.ts';
 
 export type { ModelVersion, TextModelEntry, WhisperModelEntry };
 
