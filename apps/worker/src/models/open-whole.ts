@@ -1,5 +1,5 @@
+import { filesState, refuseChanged } from '../files-state.ts';
 import type { InferenceRuntime, RuntimeSession } from '../runtime/runtime.ts';
-import { filesState, refuseChanged } from './files-state.ts';
 
 /**
  * Opens a model of several sessions completely or not at all: when `open` fails, the sessions it has loaded are closed.

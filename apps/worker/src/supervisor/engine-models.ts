@@ -6,10 +6,9 @@
  * The wanted models change with models.yaml. A new one is opened like one that could not be opened before. One that is no longer
  * wanted, or wanted from another folder, is not served any more, and is closed when no job uses it.
  */
-import { readdir, stat } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Clock } from '@lehr/shared';
 import type { ModelToOpen, OpenedModel, UnavailableModel } from '../engine/protocol.ts';
+import { filesState } from '../files-state.ts';
 import type { OpenResult } from './engine-process.ts';
 
 export interface EngineModelsOptions {
@@ -146,7 +145,7 @@ export class EngineModels {
   async #check(ref: string): Promise<void> {
     const model = this.#wanted.find((each) => each.ref === ref);
     if (!model) return;
-    const state = await folderState(model.folder);
+    const state = [...(await filesState(model.folder))].join('\n');
     const known = this.#folders.get(ref);
     const folder = { state, tried: known?.tried, checks: (known?.checks ?? 0) + 1 };
     this.#folders.set(ref, folder);
@@ -169,15 +168,3 @@ const waiting = (ref: string): UnavailableModel => ({
   ref,
   failure: { code: 'model-unavailable', message: 'waits to be opened' },
 });
-
-/** Differs when a file of the folder was added, removed or written. */
-async function folderState(folder: string): Promise<string> {
-  const names = await readdir(folder, { recursive: true }).catch(() => []);
-  const lines = await Promise.all(
-    names.sort().map(async (name) => {
-      const { size, mtimeMs } = await stat(join(folder, name)).catch(() => ({ size: 0, mtimeMs: 0 }));
-      return `${name} ${size} ${mtimeMs}`;
-    }),
-  );
-  return lines.join('\n');
-}
