@@ -144,10 +144,12 @@ function mayRecover(error: unknown): boolean {
 
 function pause(ms: number, stopped: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    stopped.addEventListener('abort', () => {
+    const end = (): void => {
       clearTimeout(timer);
+      stopped.removeEventListener('abort', end);
       resolve();
-    });
+    };
+    const timer = setTimeout(end, ms);
+    stopped.addEventListener('abort', end);
   });
 }
