@@ -205,7 +205,7 @@ const DOORS: readonly Door[] = [
   },
   {
     source: '@lehr/shared/queue',
-    refused: ['engine', 'diffusion', 'whisper', 'runtime', 'models', 'audio'].map(
+    refused: ['engine', 'diffusion', 'whisper', 'text', 'runtime', 'models', 'audio'].map(
       (room) => `apps/worker/src/${room}/s.ts`,
     ),
     allowed: ['apps/worker/src/intake/s.ts', 'apps/api/src/jobs/s.ts'],
@@ -251,18 +251,25 @@ const DOORS: readonly Door[] = [
   },
   {
     source: '../models/whisper/whisper-folder.ts',
-    refused: ['diffusion', 'whisper', 'runtime'].map((room) => `apps/worker/src/${room}/tc.ts`),
+    refused: ['diffusion', 'whisper', 'text', 'runtime'].map((room) => `apps/worker/src/${room}/tc.ts`),
     allowed: ['apps/worker/src/engine/tc.ts', 'apps/worker/src/doctor/tc.ts'],
   },
   {
     source: '../diffusion/unet.ts',
-    refused: ['apps/worker/src/whisper/td.ts', 'apps/worker/src/runtime/td.ts'],
+    refused: ['whisper', 'text', 'runtime'].map((room) => `apps/worker/src/${room}/td.ts`),
     allowed: ['apps/worker/src/engine/td.ts', 'apps/worker/src/models/td.ts'],
   },
   {
     source: '../whisper/decoder.ts',
-    refused: ['apps/worker/src/diffusion/te.ts', 'apps/worker/src/runtime/te.ts'],
+    refused: ['diffusion', 'text', 'runtime'].map((room) => `apps/worker/src/${room}/te.ts`),
     allowed: ['apps/worker/src/engine/te.ts', 'apps/worker/src/models/te.ts'],
+  },
+  {
+    source: '../text/tokenizer.ts',
+    refused: ['diffusion', 'whisper', 'runtime', 'runs', 'intake', 'audio'].map(
+      (room) => `apps/worker/src/${room}/tf.ts`,
+    ),
+    allowed: ['apps/worker/src/engine/tf.ts', 'apps/worker/src/models/tf.ts'],
   },
   {
     source: '../intake/policy.ts',
