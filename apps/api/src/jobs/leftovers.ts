@@ -2,13 +2,12 @@
  * Deletes what is left of jobs that are gone: outputs of jobs that were removed because Redis filled, and queue entries that a
  * worker was closing when their job was deleted.
  */
-import { readFileSync } from 'node:fs';
 import { type Clock, type JobId, type Log, type TenantId, toObjectKey } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
 import type { GroupQueues } from '@lehr/shared/queue';
-import { defineScript, type Keys, type Redis, redisNow } from '@lehr/shared/redis';
+import { type Keys, type Redis, redisNow } from '@lehr/shared/redis';
+import { takerOf } from '../take-due.ts';
 
-const TAKE_DUE_LUA = readFileSync(new URL('../webhooks/deliveries/take-due.lua', import.meta.url), 'utf8');
 const EVERY_MS = 5_000;
 /** Per call, and how many of them are deleted at the same time. */
 const TAKEN = 100;
@@ -61,11 +60,11 @@ async function deleteUntil(parts: LeftoverParts, signal: AbortSignal): Promise<v
 /** One round. Rejects with the first failure after all others were tried; what failed is due again. */
 export async function deleteDueLeftovers(parts: LeftoverParts, signal?: AbortSignal): Promise<void> {
   const { redis, keys } = parts;
-  const take = defineScript(redis, 'lehrTake', TAKE_DUE_LUA);
+  const take = takerOf(redis, keys.leftovers);
   const failures: unknown[] = [];
   let due: string[];
   do {
-    due = (await take.run([keys.leftovers], [TAKEN, AGAIN_MS])) as string[];
+    due = await take({ count: TAKEN, holdMs: AGAIN_MS });
     const left = [...due];
     const work = async (): Promise<void> => {
       for (let entry = left.pop(); entry !== undefined && !signal?.aborted; entry = left.pop()) {
