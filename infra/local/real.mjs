@@ -5,6 +5,7 @@ import { ROOT, runCommand } from './command.mjs';
 import { say, signal, stopAndExit, stopOnSignals } from './lifecycle.mjs';
 import { ensureBuilt, ensureModules } from './modules.mjs';
 import { Problem } from './problem.mjs';
+import { ensureServices } from './programs.mjs';
 
 const FROM_SOURCE = ['--conditions=lehr-source', `--import=${join(ROOT, 'infra/local/typescript.mjs')}`];
 
@@ -14,6 +15,7 @@ main(process.argv.slice(2)).catch((error) =>
 );
 
 async function main(args) {
+  await ensureServices({ say, signal });
   await ensureModules({ signal });
   // Sections that start whole processes measure what ships.
   if (args.length === 0 || args.some((arg) => !arg.startsWith('--'))) await ensureBuilt({ signal });
