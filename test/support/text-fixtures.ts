@@ -30,6 +30,12 @@ export function unpackTextFixture(name: string, folder: string, graphs: '' | 'on
 export interface Expected<Case> {
   readonly encoded: readonly EncodedCase[];
   readonly cases: readonly Case[];
+  /** Of the fixture whose texts sentence-transformers lower-cases: its ids and its normalized vectors. */
+  readonly sentences?: readonly {
+    readonly text: string;
+    readonly ids: readonly number[];
+    readonly vector: readonly number[];
+  }[];
   /** Of the fixture that has an int8 graph. */
   readonly quantized?: readonly { readonly text: string; readonly logits: readonly number[] }[];
 }

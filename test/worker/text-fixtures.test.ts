@@ -195,6 +195,31 @@ test('Every pooling gives the vector that torch gives, and the folder of sentenc
   });
 });
 
+test.each(['with', 'without'])(
+  'A folder %s modules.json has its texts stripped and lower-cased as sentence-transformers does, or left alone',
+  async (having) => {
+    unpackTextFixture('roberta-sentences', folder);
+    if (having === 'without') rmSync(join(folder, 'modules.json'));
+    const { sentences = [] } = expectedOf('roberta-sentences');
+    const work = { type: 'text-embedding', normalize: true, dimensions: null } as const;
+    await withModel(async (model) => {
+      const answered = await withEngine((engine) =>
+        engine.answer(sentences.map(({ text }) => ({ texts: [text], work }))),
+      );
+      for (const [i, { text, ids, vector }] of sentences.entries()) {
+        const found = distance(embeddingOf(answered[i].answers, 0), vector);
+        if (having === 'with') {
+          const encoded = model.encode(text, work.type, { mayTruncate: false });
+          expect({ text, ids: encoded.ids }).toEqual({ text, ids });
+          expect(found).toBeLessThan(TOLERANCE);
+        } else if (text !== 'a red circle') {
+          expect(found).toBeGreaterThan(TOLERANCE);
+        }
+      }
+    });
+  },
+);
+
 const embeddingOf = (answers: TextAnswers, index: number): Float32Array => {
   if (answers.type !== 'text-embedding') throw new Error(answers.type);
   return answers.values.subarray(index * answers.dimensions, (index + 1) * answers.dimensions);

@@ -24,10 +24,11 @@ from onnxruntime.transformers.float16 import convert_float_to_float16
 from optimum.exporters.onnx import main_export
 from transformers import (BertConfig, BertForMaskedLM, BertForSequenceClassification, BertForTokenClassification, BertModel,
                           DistilBertConfig, DistilBertForSequenceClassification, RobertaConfig, RobertaForMaskedLM,
-                          XLMRobertaConfig, XLMRobertaForTokenClassification, pipeline)
+                          RobertaModel, XLMRobertaConfig, XLMRobertaForTokenClassification, pipeline)
 
 import tokenizers_of
-from texts import ENTITIES, LONG, PAIRS, TEXTS
+from sentence_transformers import SentenceTransformer, models
+from texts import ENTITIES, LONG, PAIRS, SENTENCES, TEXTS
 
 OUT = Path(__file__).parent / "fixtures"
 SIZES = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, initializer_range=0.4)
@@ -63,10 +64,12 @@ def build(name):
         config = DistilBertConfig(vocab_size=len(tokenizer), max_position_embeddings=64, dim=32, n_layers=2, n_heads=4, hidden_dim=64,
                                   initializer_range=0.4, problem_type="multi_label_classification", **label_maps(LABELS))
         return tokenizer, DistilBertForSequenceClassification(config), "text-classification"
-    if name == "roberta-fill-mask":
+    if name.startswith("roberta"):
         tokenizer = tokenizers_of.byte_level()
         config = RobertaConfig(vocab_size=len(tokenizer), max_position_embeddings=66, type_vocab_size=1,
                                pad_token_id=tokenizer.pad_token_id, bos_token_id=0, eos_token_id=2, **SIZES)
+        if name == "roberta-sentences":
+            return tokenizer, RobertaModel(config, add_pooling_layer=False), "feature-extraction"
         return tokenizer, RobertaForMaskedLM(config), "fill-mask"
     if name == "xlm-roberta-entities":
         tokenizer = tokenizers_of.unigram()
@@ -77,7 +80,9 @@ def build(name):
 
 
 NAMES = ["bert-fill-mask", "bert-classes", "bert-entities", "bert-sentences", "distilbert-many-labels", "roberta-fill-mask",
-         "xlm-roberta-entities"]
+         "roberta-sentences", "xlm-roberta-entities"]
+# Its tokenizer keeps blanks and capitals, so that it shows what sentence-transformers does with a text before it is tokenized.
+LOWER_CASED = "roberta-sentences"
 
 
 def encoded(tokenizer):
@@ -144,14 +149,22 @@ def sentences(tokenizer, model):
     return cases
 
 
-def sentence_files(folder):
+def whole_sentences(folder):
+    """Ids and vectors of sentence-transformers itself, for a folder with lower-cased texts."""
+    transformer = models.Transformer(str(folder), max_seq_length=48, do_lower_case=True)
+    model = SentenceTransformer(modules=[transformer, models.Pooling(32, pooling_mode="mean"), models.Normalize()], device="cpu")
+    return [dict(text=text, ids=model.tokenize([text])["input_ids"][0].tolist(), vector=model.encode(text).tolist())
+            for text in SENTENCES]
+
+
+def sentence_files(folder, lower_cases):
     modules = [("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize")]
     write(folder / "modules.json", [dict(idx=i, name=str(i), path=path, type=f"sentence_transformers.models.{kind}")
                                     for i, (kind, path) in enumerate(modules)])
     modes = dict(cls_token=False, mean_tokens=True, max_tokens=False, mean_sqrt_len_tokens=False)
     write(folder / "1_Pooling" / "config.json",
           dict(word_embedding_dimension=32, **{f"pooling_mode_{mode}": value for mode, value in modes.items()}))
-    write(folder / "sentence_bert_config.json", dict(max_seq_length=48, do_lower_case=False))
+    write(folder / "sentence_bert_config.json", dict(max_seq_length=48, do_lower_case=lower_cases))
 
 
 def write(path, value):
@@ -193,7 +206,9 @@ def make(name):
         tokenizer.save_pretrained(source)
         main_export(str(source), output=export, task=task, do_validation=False, library_name="transformers")
         if task == "feature-extraction":
-            sentence_files(export)
+            sentence_files(export, name == LOWER_CASED)
+        if name == LOWER_CASED:
+            expected["sentences"] = whole_sentences(source)
         if name == "bert-classes":
             add_precisions(export)
             expected["quantized"] = quantized_logits(export, tokenizer)

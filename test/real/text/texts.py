@@ -26,6 +26,15 @@ ENTITIES = [
     "antidisestablishmentarianism 東京 unhappiness 🙂 ends",
     "It isn't cheap: $3.50 (plus tax)!",
 ]
+# With blanks around them, as Python and as JavaScript understand them, and with capitals.
+SENTENCES = [
+    "a red circle",
+    "  A Red Circle \t\n",
+    "\u001c\u0085 A RED Circle\u00a0\u3000\u001f",
+    "\ufeffA Red Circle\ufeff",
+    "ΟΔΟΣ İstanbul ẞ ",
+    " \n ",
+]
 LONG = " ".join(["a long text about circles and squares, number"] * 30)
 
 CORPUS = TEXTS + [text for pair in PAIRS for text in pair] + ENTITIES + [

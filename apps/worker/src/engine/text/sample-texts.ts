@@ -68,7 +68,7 @@ export class SampleTexts implements RunSample<WaitingText> {
     const startedAt = now();
     const { texts, work, mayTruncate } = this.request;
     try {
-      const encoded = this.#model.tokenizer.encode(texts[index], { mayTruncate });
+      const encoded = this.#model.encode(texts[index], work.type, { mayTruncate });
       if (work.type === 'fill-mask') this.#sequences.add(encoded, this.#model.tokenizer, work.topK);
       if (encoded.ids.length === 0) throw new LehrError('invalid-input', 'has no tokens.');
       this.#add({ sample: this, index, encoded, length: encoded.ids.length });

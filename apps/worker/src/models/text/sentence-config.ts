@@ -25,10 +25,12 @@ const PoolingSchema = z.looseObject(
 export interface SentenceConfig {
   readonly poolings: readonly Pooling[];
   readonly normalizes: boolean;
+  /** Whether the folder has none of these files. */
+  readonly isPlain: boolean;
 }
 
 /** A folder without `modules.json` is a plain encoder: the mean of its tokens is the usual choice. */
-const PLAIN: SentenceConfig = { poolings: ['mean'], normalizes: false };
+const PLAIN: SentenceConfig = { poolings: ['mean'], normalizes: false, isPlain: true };
 
 /**
  * Reads `modules.json` and the pooling folder that it names. `isPooled`: the graph has the modules inside. Throws LehrError
@@ -45,7 +47,7 @@ export async function readSentenceConfig(folder: string, isPooled: boolean): Pro
     else if (kind === 'Pooling') poolings = await readPooling(folder, name);
     else throw unusable(path, `the module ${type} would have to be part of the graph`);
   }
-  return { poolings, normalizes };
+  return { poolings, normalizes, isPlain: false };
 }
 
 async function readPooling(folder: string, name: string): Promise<Pooling[]> {

@@ -35,7 +35,10 @@ const TokenizerConfigSchema = SpecialTokensSchema.extend({
   truncation_side: z.enum(['left', 'right']).nullish(),
 });
 
-const SentenceSchema = z.looseObject({ max_seq_length: size.nullish() });
+const SentenceSchema = z.looseObject({
+  max_seq_length: size.nullish(),
+  do_lower_case: z.boolean().nullish(),
+});
 
 export interface TokenizerFacts {
   readonly mask: string | undefined;
@@ -50,6 +53,8 @@ export interface TokenizerFacts {
 export interface TextConfig {
   readonly model: TextModelConfig;
   readonly tokenizer: TokenizerFacts;
+  /** Whether the file of sentence-transformers asks for it. */
+  readonly lowerCases: boolean;
   /** The position of the first token, for graphs that take positions. */
   readonly firstPosition: number;
 }
@@ -86,6 +91,7 @@ export async function readTextConfig(folder: string): Promise<TextConfig> {
   return {
     model,
     firstPosition: firstPositionOf(model),
+    lowerCases: sentence.do_lower_case ?? false,
     tokenizer: {
       vocabularySize: model.vocab_size ?? undefined,
       mask: tokenizer.mask_token ?? map.mask_token ?? undefined,

@@ -1,12 +1,13 @@
 /** Opens the folder of a text model: tokenizer, graph and what its outputs mean, ready to run. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { LehrError, type TextJobType } from '@lehr/shared';
+import { LehrError, type TextItem, type TextJobType } from '@lehr/shared';
 import { z } from 'zod';
 import type { GraphReport, InferenceRuntime, LoadOptions } from '../../runtime/runtime.ts';
 import type { Reading } from '../../text/answers.ts';
+import { prepareSentence } from '../../text/sentence-text.ts';
 import { TextGraph } from '../../text/text-graph.ts';
-import { TextTokenizer } from '../../text/tokenizer.ts';
+import { type EncodedText, TextTokenizer } from '../../text/tokenizer.ts';
 import { readConfigFile } from '../config-file.ts';
 import { reportOf } from '../graph-report.ts';
 import { openWhole } from '../open-whole.ts';
@@ -28,6 +29,8 @@ export interface TextModel {
   /** Numbers of an embedding; undefined when it makes none. */
   readonly dimensions: number | undefined;
   readonly graphs: readonly GraphReport[];
+  /** As `tokenizer.encode`; a text that is to be embedded is first treated as sentence-transformers would, for its folders. */
+  encode(item: TextItem, type: TextJobType, options: { readonly mayTruncate: boolean }): EncodedText;
   close(): Promise<void>;
 }
 
@@ -58,7 +61,8 @@ async function openParts(
     firstPosition: config.firstPosition,
   });
   const outputs = findOutputs(graph.outputs, config.model);
-  const sentence = await readSentenceConfig(folder, isPooled(outputs));
+  const { isPlain, ...sentence } = await readSentenceConfig(folder, isPooled(outputs));
+  const preparing = { strips: !isPlain, lowerCases: !isPlain && config.lowerCases };
   const names = [...new Set(Object.values(outputs))];
   // Two texts of different lengths: shows where the nodes run, and that batch and length are free.
   const texts = ['', 'a'].map((text) => tokenizer.encode(text, { mayTruncate: true }));
@@ -71,6 +75,10 @@ async function openParts(
     reading: { outputs, ...sentence, labels: labelsOf(config.model), function: functionOf(config.model) },
     types: Object.keys(outputs) as TextJobType[],
     dimensions: width && width * (isPooled(outputs) ? 1 : sentence.poolings.length),
+    encode: (item, type, limits) => {
+      const isSentence = type === 'text-embedding' && typeof item === 'string';
+      return tokenizer.encode(isSentence ? prepareSentence(item, preparing) : item, limits);
+    },
     graphs: [reportOf('encoder', session)],
   };
 }
