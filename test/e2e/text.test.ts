@@ -1,7 +1,8 @@
 /** The text tasks through API, queue, worker and engine, with the real exports of test/real/text. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Job } from '../../packages/shared/src/index.ts';
-import { startRedis, type TestRedis } from '../support/redis.ts';
+import { estimateTokens, type Job, type JobId, textCostMs } from '../../packages/shared/src/index.ts';
+import { keysOf } from '../../packages/shared/src/redis/index.ts';
+import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';
 import type { Stack } from '../support/stack.ts';
 import { expectedOf } from '../support/text-fixtures.ts';
 import { textStack } from '../support/text-stack.ts';
@@ -45,6 +46,17 @@ test('A job of each type is answered with what transformers computes, and its ti
     const { timings, total_ms: total } = metrics ?? { timings: {}, total_ms: -1 };
     expect(Object.values(timings).reduce((sum, part) => sum + part, 0)).toBe(total);
   }
+});
+
+test('A job is charged for the tokens that the model read, not for the length of the texts that it cut', async () => {
+  const stack = await textStack(server, ['bert-sentences']);
+  const texts = Array.from({ length: 10 }, () => 'circle '.repeat(9000));
+  const job = await run(stack, 'text-embedding', { texts, truncate: true });
+  expect(job).toMatchObject({ status: 'succeeded', output: { tokens: 480 } });
+  const record = keysOf(stack.namespace).record(job.id as JobId);
+  const cost = Number(await testRedis(server.url).hget(record, 'cost'));
+  expect(cost).toBeGreaterThan(0);
+  expect(cost).toBeLessThan(textCostMs(estimateTokens(texts)) / 10);
 });
 
 test('Two thousand texts come back in order, and a text that is too long fails its own job only', async () => {

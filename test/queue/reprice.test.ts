@@ -75,6 +75,16 @@ test('A job is refused when the other jobs of its key owe more than refills in a
   expect((await records.read(second.id))?.cost).toBe(10);
 });
 
+test('A job that is done is charged whatever its key owes, and the debt keeps its next jobs out', async () => {
+  const { repricer, records, start, owes, used } = await pricedWorld();
+  const [job, lease] = await start(10);
+  await owes(360_010);
+  expect((await repricer.reprice(job, lease, 5010)).code).toBe('refused');
+  expect(await repricer.reprice(job, lease, 5010, { isDone: true })).toEqual({ code: 'ok' });
+  expect(await used()).toBeGreaterThan(364_000);
+  expect((await records.read(job.id))?.cost).toBe(5010);
+});
+
 test('A job may cost more than its whole budget when its key owes less than refills in a minute', async () => {
   const { repricer, start, owes, used } = await pricedWorld();
   const [job, lease] = await start(10);

@@ -14,6 +14,7 @@ import { LaneSpeeds } from './fleet/speeds.ts';
 import { type LaneStatus, laneStatus } from './fleet/worker-status.ts';
 import { logModel, logUnavailable } from './log-model.ts';
 import { type ChargeAudio, chargeAudio } from './runs/charge-audio.ts';
+import { type ChargeTokens, chargeTokens } from './runs/charge-tokens.ts';
 import { Checkpoints } from './runs/checkpoints.ts';
 import type { JobRun } from './runs/job-run.ts';
 import type { JobRunner, JobRunnerListener } from './runs/job-runner.ts';
@@ -49,6 +50,7 @@ export class EngineSide implements JobRunner {
   readonly #speeds = new LaneSpeeds();
   readonly #silence: SilenceLimit;
   readonly #chargeAudio: ChargeAudio;
+  readonly #chargeTokens: ChargeTokens;
   #listener: JobRunnerListener | undefined;
   #hasAudio = false;
 
@@ -71,11 +73,9 @@ export class EngineSide implements JobRunner {
       checkEveryMs: times.followCheckEveryMs,
     });
     this.#partialText = new PartialTextWriter(parts.records, log);
-    this.#chargeAudio = chargeAudio({
-      repricer: parts.repricer,
-      clock,
-      lanes: () => this.lanes,
-    });
+    const charges = { repricer: parts.repricer, clock, lanes: () => this.lanes };
+    this.#chargeAudio = chargeAudio(charges);
+    this.#chargeTokens = chargeTokens(charges);
     this.#checkpoints = store && new Checkpoints({ store, clock, log, observe: parts.observe.checkpoint });
     this.#runs = new Runs({
       laneRows: this.#laneRows,
@@ -143,6 +143,7 @@ export class EngineSide implements JobRunner {
       models: this.#supervisor.openModels,
       entries: this.#entries,
       chargeAudio: this.#chargeAudio,
+      chargeTokens: this.#chargeTokens,
       fetchAudio: (audio, signal) => outputs.orStoreDown(fetchAudio(audio, signal)),
       fetchTexts: (texts, signal) => outputs.orStoreDown(fetchTexts(texts, signal)),
       readCheckpoints: async (of) => this.#checkpoints?.read(of) ?? new Map(),

@@ -78,6 +78,7 @@ export {
   toObjectKey,
   type WorkerId,
 } from './ids.ts';
+export { type LaneSpeed, laneSpeed } from './lane-speed.ts';
 export { createLog, type Log, type LogLevel, logUncaught, silentLog } from './log.ts';
 export { METRICS, type MetricApp } from './metric-lists/index.ts';
 export { createMetrics, type Metrics, type MetricsPage } from './metrics.ts';

@@ -1,4 +1,4 @@
-/** What a text job costs, for the API that admits it by its characters and the worker that knows its tokens. */
+/** What a text job costs, for the API that admits it by its characters and the worker that charges it for its tokens. */
 import type { TextItem } from './contracts/text.ts';
 
 /** Tokens per second of a small encoder (22 million weights, fp32) on two cores. */

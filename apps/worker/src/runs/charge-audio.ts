@@ -1,23 +1,13 @@
 /** Charges a speech job for its audio when it is decoded: the API has priced it by its bytes, which may hold hours of sound. */
-import { type Clock, LehrError, speechCostMs, type WorkerStatus } from '@lehr/shared';
-import type { Repriced, Repricer } from '@lehr/shared/queue';
-import { isRedisOutage } from '@lehr/shared/redis';
+import { LehrError, speechCostMs } from '@lehr/shared';
+import { type ChargeOptions, throughOutages } from './charge.ts';
 import type { JobRun } from './job-run.ts';
 
 /** Rejects with LehrError `rate-limited` when the key of the job owes more than its budget refills in a minute. */
 export type ChargeAudio = (run: JobRun, audioS: number) => Promise<void>;
 
-export interface ChargeAudioOptions {
-  readonly repricer: Pick<Repricer, 'reprice'>;
-  readonly clock: Pick<Clock, 'sleep'>;
-  /** The lanes of this worker, with their speeds. */
-  readonly lanes: () => WorkerStatus['lanes'];
-}
-
-const RETRY_MS = 500;
-
 export const chargeAudio =
-  ({ repricer, clock, lanes }: ChargeAudioOptions): ChargeAudio =>
+  ({ repricer, clock, lanes }: ChargeOptions): ChargeAudio =>
   async ({ record, lease, signal }, audioS) => {
     const costMs = speechCostMs(audioS, record.queue, lanes());
     // A stale attempt learns about its end elsewhere.
@@ -29,22 +19,6 @@ export const chargeAudio =
         `${seconds(record.payer?.budget_ms ?? 0)} per minute and owes ${seconds(repriced.owedMs)} for earlier jobs.`,
     );
   };
-
-/** A job must not fail because Redis is away: the charge is made once it is back. It may be repeated. */
-async function throughOutages(
-  charge: () => Promise<Repriced>,
-  clock: Pick<Clock, 'sleep'>,
-  signal: AbortSignal,
-): Promise<Repriced> {
-  for (;;) {
-    try {
-      return await charge();
-    } catch (error) {
-      if (signal.aborted || !isRedisOutage(error)) throw error;
-      await clock.sleep(RETRY_MS, signal);
-    }
-  }
-}
 
 /** To a tenth, so that the budget of a key is shown as it was set. */
 const seconds = (ms: number): number => Math.ceil(ms / 100) / 10;

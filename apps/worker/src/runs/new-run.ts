@@ -15,6 +15,7 @@ import type { AudioProcessor } from '../audio/audio-processor.ts';
 import type { OpenedModel } from '../engine/protocol.ts';
 import type { FetchAudio } from './audio-source.ts';
 import type { ChargeAudio } from './charge-audio.ts';
+import type { ChargeTokens } from './charge-tokens.ts';
 import type { JobRun } from './job-run.ts';
 import type { ModelEntries } from './model-entries.ts';
 import { type PictureParts, PictureRun } from './picture-run.ts';
@@ -29,6 +30,7 @@ export interface RunParts extends Omit<PictureParts, 'guidance'> {
   readonly fetchAudio: FetchAudio;
   readonly fetchTexts: FetchTexts;
   readonly chargeAudio: ChargeAudio;
+  readonly chargeTokens: ChargeTokens;
   readonly entries: Pick<ModelEntries, 'find'>;
   /** The models that this worker has open. */
   readonly models: readonly OpenedModel[];

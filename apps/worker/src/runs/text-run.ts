@@ -14,6 +14,7 @@ import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord, Move } from '@lehr/shared/records';
 import type { OutputStore } from '../delivery/output-store.ts';
 import type { AnsweredMessage, SampleId, TextAbilities, TextSample } from '../engine/protocol.ts';
+import type { ChargeTokens } from './charge-tokens.ts';
 import { JobRun, type SampleResult, type SampleRun } from './job-run.ts';
 import type { FetchTexts } from './text-source.ts';
 import { resultOf, type TextInput, workOf } from './text-work.ts';
@@ -22,6 +23,7 @@ export interface TextParts {
   readonly store: Pick<OutputStore, 'put'>;
   readonly clock: Clock;
   readonly fetchTexts: FetchTexts;
+  readonly chargeTokens: ChargeTokens;
   readonly abilities: TextAbilities;
 }
 
@@ -97,21 +99,25 @@ export class TextRun extends JobRun {
 
   async addResult(_sample: SampleRun, result: SampleResult): Promise<readonly SampleRun[]> {
     if (result.type !== 'answered') throw new Error(`Texts ended as ${result.type}. This is a bug in Lehr.`);
-    const { clock, store } = this.#parts;
-    const { tokens, truncated } = result;
-    const counts = { tokens, ...(truncated.length > 0 && { truncated: [...truncated] }) };
+    const { clock, chargeTokens } = this.#parts;
     this.#result = result;
-    const stored = resultOf(result.answers);
-    const json = JSON.stringify(stored);
-    if (json.length <= MAX_INLINE_TEXT_BYTES && Buffer.byteLength(json) <= MAX_INLINE_TEXT_BYTES) {
-      this.#output = { ...counts, result: stored };
-    } else {
-      const key = this.outputKey('result.json');
-      await store.put(this, key, Buffer.from(json), 'application/json');
-      this.#output = { ...counts, key };
-    }
+    const [output] = await Promise.all([this.#store(result), chargeTokens(this, result.tokens)]);
     this.#marks.stored = clock.monotonic();
+    this.#output = output;
     return [];
+  }
+
+  /** A short result is kept in the record, a long one as an object. */
+  async #store({ answers, tokens, truncated }: AnsweredMessage): Promise<StoredTextOutput> {
+    const counts = { tokens, ...(truncated.length > 0 && { truncated: [...truncated] }) };
+    const result = resultOf(answers);
+    const json = JSON.stringify(result);
+    if (json.length <= MAX_INLINE_TEXT_BYTES && Buffer.byteLength(json) <= MAX_INLINE_TEXT_BYTES) {
+      return { ...counts, result };
+    }
+    const key = this.outputKey('result.json');
+    await this.#parts.store.put(this, key, Buffer.from(json), 'application/json');
+    return { ...counts, key };
   }
 
   successFields(worker: string): Move['fields'] {

@@ -6,6 +6,7 @@
 -- KEYS[4]  <prefix>:budget:<key>           only when ARGV[5] is given
 -- ARGV[1]  lease of the attempt, ARGV[2] tenant, ARGV[3] class, ARGV[4] real cost, estimated engine ms
 -- ARGV[5]  engine ms of the key's budget per minute, '' for a key without one; ARGV[6] weight of the tenant
+-- ARGV[7]  1 when the job has done its work, which is charged whatever the key owes
 --
 -- Returns {code, ...}:
 --   {'ok'}           charged to the budget and to the tenant's share; the record has the real cost, so a later attempt is charged nothing
@@ -26,7 +27,7 @@ if ARGV[5] ~= '' then
   local full = tonumber(ARGV[5])
   local used = budget_used(KEYS[4], full, now)
   local owed = used - before - full
-  if more > 0 and owed > full then return { 'refused', math.ceil(owed) } end
+  if ARGV[7] ~= '1' and more > 0 and owed > full then return { 'refused', math.ceil(owed) } end
   set_budget(KEYS[4], math.max(0, used + more), full, now)
 end
 

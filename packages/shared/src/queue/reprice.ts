@@ -22,8 +22,11 @@ export class Repricer {
     this.#script = defineScript(redis, 'lehrReprice', REPRICE_LUA);
   }
 
-  /** One round trip. `cost` is in estimated engine ms. May be repeated: the same cost is charged once. */
-  async reprice(job: JobRecord, lease: LeaseToken, cost: number): Promise<Repriced> {
+  /**
+   * One round trip. `cost` is in estimated engine ms. May be repeated: the same cost is charged once. A job that `isDone` is not
+   * refused: its work cannot be saved any more.
+   */
+  async reprice(job: JobRecord, lease: LeaseToken, cost: number, { isDone = false } = {}): Promise<Repriced> {
     const { id, tenant, queue, priority, payer } = job;
     const reply = await this.#script.run(
       [
@@ -32,7 +35,7 @@ export class Repricer {
         this.#keys.fairTags(queue, priority),
         this.#keys.budget(payer?.key ?? 'none'),
       ],
-      [lease, tenant, priority, cost, payer?.budget_ms ?? '', payer?.weight ?? 1],
+      [lease, tenant, priority, cost, payer?.budget_ms ?? '', payer?.weight ?? 1, isDone ? 1 : 0],
     );
     const [code, owedMs] = reply as [Repriced['code'], number | undefined];
     return code === 'refused' ? { code, owedMs: owedMs ?? 0 } : { code };

@@ -1,0 +1,17 @@
+/** Charges a text job for the tokens that the model read: the API has priced it by its characters. */
+import { laneSpeed, textCostMs } from '@lehr/shared';
+import { type ChargeOptions, throughOutages } from './charge.ts';
+import type { JobRun } from './job-run.ts';
+
+/** Refuses nothing: the work is done, and what its key then owes delays the key's next jobs. */
+export type ChargeTokens = (run: JobRun, tokens: number) => Promise<void>;
+
+export const chargeTokens =
+  ({ repricer, clock, lanes }: ChargeOptions): ChargeTokens =>
+  async ({ record, lease, signal }, tokens) => {
+    const costMs = textCostMs(tokens, laneSpeed(record.queue, lanes()));
+    // The charge of a short text is often right, and a round trip counts for it.
+    if (costMs === record.cost) return;
+    // A stale attempt learns about its end elsewhere.
+    await throughOutages(() => repricer.reprice(record, lease, costMs, { isDone: true }), clock, signal);
+  };
