@@ -80,6 +80,22 @@ test('A diffusion folder gives its graphs with data of any name, and no other fo
   expect(targets([...DIFFUSION, ...rest])).toEqual([...DIFFUSION, ...data].sort());
 });
 
+test('A variant of a diffusion folder takes the data of its graphs alone, and every graph must have it', () => {
+  const graphs = ['text_encoder/model', 'unet/model', 'vae_decoder/model'];
+  const half = graphs.flatMap((graph) => [`${graph}.fp16.onnx`, `${graph}.fp16.onnx_data`]);
+  const all = [...DIFFUSION, 'unet/model.onnx_data', 'unet/model.onnx.data', ...half];
+  expect(targets(all, 'fp16').filter((path) => path.includes('onnx'))).toEqual(
+    graphs.flatMap((graph) => [`${graph}.fp16.onnx_data`, `${graph}.onnx`]),
+  );
+  expect(targets(all).filter((path) => path.startsWith('unet/'))).toEqual([
+    'unet/model.onnx',
+    'unet/model.onnx.data',
+    'unet/model.onnx_data',
+  ]);
+  const withoutOne = all.filter((path) => path !== 'vae_decoder/model.fp16.onnx');
+  expect(() => targets(withoutOne, 'fp16')).toThrow(/no vae_decoder\/model\.onnx in the variant "fp16"/);
+});
+
 test('A folder with a second text encoder gives both', () => {
   const second = ['text_encoder_2/model.onnx', 'tokenizer_2/vocab.json'];
   expect(targets([...DIFFUSION, ...second])).toEqual([...DIFFUSION, ...second].sort());

@@ -13,6 +13,11 @@ export async function checkGraphs(folder: string, graphs: readonly string[]): Pr
 }
 
 async function adviceFor(folder: string, missing: readonly string[]): Promise<string> {
+  const variant = await variantIn(join(folder, missing[0]));
+  if (variant !== undefined) {
+    const pull = `lehr models pull ${JSON.stringify(folder)} --variant ${variant}`;
+    return `It holds the variant "${variant}"; give its graphs the plain names: ${pull}.`;
+  }
   // torch's folders hold one VAE, which becomes two graphs.
   const sources = missing.map((graph) => (graph === 'vae_decoder' ? 'vae' : graph));
   const names = await Promise.all(sources.map((source) => readdir(join(folder, source)).catch(() => [])));
@@ -21,4 +26,12 @@ async function adviceFor(folder: string, missing: readonly string[]): Promise<st
   return isTorch
     ? `It holds weights for torch; export it first: ${command}.`
     : `Export the model again: ${command}.`;
+}
+
+/** Of a graph such as `model.fp16.onnx` or `model_fp16.onnx`, which `lehr models pull` saves under its plain name. */
+async function variantIn(graphFolder: string): Promise<string | undefined> {
+  const names = await readdir(graphFolder).catch(() => []);
+  return names
+    .map((name) => /^model[._]([\w-]+)\.onnx$/.exec(name)?.[1])
+    .find((variant) => variant !== undefined);
 }

@@ -1,9 +1,9 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TinyDiffusionOptions, writeTinyDiffusion } from '@lehr/demo-models';
 import { decode, EXTERNAL, encode, type ModelProto } from '@lehr/onnx-model';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { onnxRuntime } from '../../runtime/onnx.ts';
 import type { InferenceRuntime } from '../../runtime/runtime.ts';
 import { createSimulatedRuntime } from '../../runtime/simulated.ts';
@@ -121,6 +121,31 @@ test('A folder without configs beside the graphs opens too, as older exporters w
   expect(model.nativeSize).toBeUndefined();
 });
 
+test('A folder opens whose name has spaces, signs and letters of other scripts, with its weights in files beside the graphs', async () => {
+  const parent = folder;
+  onTestFinished(() => rmSync(parent, { recursive: true }));
+  folder = join(parent, 'Mödel #1 (50%20) ’模型’');
+  await writeTinyDiffusion(folder, { externalData: true });
+  const model = await open();
+  expect(model.batching).toEqual({ mode: 'rows' });
+  const [{ hidden }] = await model.textEncoder.encode(['']);
+  const row = { latent: new Float32Array(64).fill(0.5), promptEmbedding: hidden, timestep: 500 };
+  expect((await model.unet.predict([row], { height: 4, width: 4 })).badRows).toEqual([]);
+});
+
+test('Components that an index names and Lehr does not run may be there or missing', async () => {
+  await writeTinyDiffusion(folder);
+  editJson('model_index.json', (json) => {
+    json.safety_checker = ['stable_diffusion', 'StableDiffusionSafetyChecker'];
+    json.feature_extractor = ['transformers', 'CLIPImageProcessor'];
+    json.vae_encoder = ['diffusers', 'OnnxRuntimeModel'];
+  });
+  mkdirSync(join(folder, 'safety_checker'));
+  writeFileSync(join(folder, 'safety_checker/model.onnx'), 'not a graph');
+  const model = await open();
+  expect(model.graphs.map(({ graph }) => graph)).toEqual(['text_encoder', 'unet', 'vae_decoder']);
+});
+
 test('A graph that cannot be rewired runs aligned, with the reason', async () => {
   await writeTinyDiffusion(folder, { timestepType: 'float32' });
   editUnet(({ graph }) => {
@@ -205,6 +230,14 @@ const broken: readonly [string, () => void, string | RegExp][] = [
       writeFileSync(join(folder, 'unet/diffusion_pytorch_model.safetensors'), '');
     },
     'has no unet/model.onnx. It holds weights for torch; export it first: optimum-cli export onnx',
+  ],
+  [
+    'graphs with the name of a variant',
+    () => {
+      for (const graph of ['text_encoder', 'unet', 'vae_decoder'])
+        renameSync(join(folder, graph, 'model.onnx'), join(folder, graph, 'model.fp16.onnx'));
+    },
+    /It holds the variant "fp16"; give its graphs the plain names: lehr models pull ".*" --variant fp16\.$/,
   ],
   [
     'a wrong field',
