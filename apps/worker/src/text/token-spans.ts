@@ -6,6 +6,7 @@
 
 import { z } from 'zod';
 import { byteOfCharacter } from './byte-alphabet.ts';
+import { TextUnits, type UnitRules } from './text-units.ts';
 import type { Vocabulary } from './vocabulary.ts';
 
 export interface Span {
@@ -14,13 +15,6 @@ export interface Span {
   readonly end: number;
   /** Whether the token continues the word of the token before it. */
   readonly continues: boolean;
-}
-
-/** One unit that tokens use up, and the character of the text that it comes from. */
-interface Unit {
-  readonly value: string;
-  readonly start: number;
-  readonly end: number;
 }
 
 const ModelSchema = z.looseObject({
@@ -40,7 +34,7 @@ export class TokenSpans {
   readonly #isByteLevel: boolean;
   /** Whether a token has the blank before it. Elsewhere blanks belong to no token. */
   readonly #ownsBlanks: boolean;
-  readonly #joinsBlanks: boolean;
+  readonly #rules: UnitRules;
 
   constructor(tokenizer: Vocabulary, tokenizerJson: object, unknown: string | undefined) {
     const { model, pre_tokenizer } = ModelSchema.parse(tokenizerJson);
@@ -50,19 +44,28 @@ export class TokenSpans {
     this.#prefix = model.continuing_subword_prefix ?? '';
     this.#isByteLevel = has('ByteLevel');
     this.#ownsBlanks = has('Metaspace') && !has('WhitespaceSplit');
-    this.#joinsBlanks = tokenizer.normalizer?.normalize('a  b') === 'a b';
+    const joinsBlanks = tokenizer.normalizer?.normalize('a  b') === 'a b';
+    this.#rules = {
+      unitsOf: (character) => this.#unitsOfCharacter(character),
+      // A blank is put before the first word, and counts as its first character.
+      prefix: this.#ownsBlanks ? METASPACE : undefined,
+      joined: joinsBlanks ? METASPACE : undefined,
+    };
   }
 
-  /** `fromEnd`: the ids are those of the end of the text. */
+  /** `fromEnd`: the ids are those of the end of the text. Reads no more of the text than its tokens stand for, in linear time. */
   of(text: string, ids: readonly number[], fromEnd: boolean): Span[] {
     const characters = [...text];
-    const units = this.#units(text);
     const pieces = ids.map((id) => this.#unitsOfToken(id));
-    let at = fromEnd ? units.length - pieces.reduce((sum, piece) => sum + (piece?.length ?? 1), 0) : 0;
+    const count = pieces.reduce((sum, piece) => sum + (piece?.length ?? 1), 0);
+    const units = fromEnd
+      ? TextUnits.ofEnd(characters, this.#rules, count)
+      : new TextUnits(characters, this.#rules);
+    let at = fromEnd ? units.length - count : 0;
     let lastEnd = -1;
     return pieces.map((piece, i) => {
       const length = piece?.length ?? this.#unknownLength(units, at, pieces[i + 1]);
-      const [first, last] = [units[at], units[Math.min(at + length, units.length) - 1]];
+      const [first, last] = [units.at(at), units.atOrLast(at + length - 1)];
       const start = first?.start ?? lastEnd;
       const end = length === 0 ? start : (last?.end ?? start);
       at += length;
@@ -77,21 +80,6 @@ export class TokenSpans {
     const token = this.#tokenizer.id_to_token(id) ?? '';
     if (this.#prefix !== '') return token.startsWith(this.#prefix);
     return start > 0 && characters[start - 1] !== ' ' && characters[start] !== ' ';
-  }
-
-  #units(text: string): Unit[] {
-    const units: Unit[] = [];
-    let start = 0;
-    // A blank is put before the first word, and counts as its first character.
-    if (this.#ownsBlanks && !text.startsWith(' ')) units.push({ value: METASPACE, start: 0, end: 1 });
-    for (const character of text) {
-      for (const value of this.#unitsOfCharacter(character)) {
-        const isJoined = this.#joinsBlanks && value === METASPACE && units.at(-1)?.value === METASPACE;
-        if (!isJoined) units.push({ value, start, end: start + 1 });
-      }
-      start += 1;
-    }
-    return units;
   }
 
   #unitsOfCharacter(character: string): string[] {
@@ -116,23 +104,22 @@ export class TokenSpans {
   }
 
   /** Units of an unknown token: with marked word parts the rest of its word, elsewhere all before the next token. */
-  #unknownLength(units: readonly Unit[], from: number, next: readonly string[] | undefined): number {
+  #unknownLength(units: TextUnits, from: number, next: readonly string[] | undefined): number {
     if (this.#prefix !== '') return wordLength(units, from);
     if (!next) return units.length - from;
-    for (let at = from + 1; at + next.length <= units.length; at += 1) {
-      if (next.every((value, i) => units[at + i].value === value)) return at - from;
-    }
-    return 1;
+    return (units.find(next, from + 1) ?? from + 1) - from;
   }
 }
 
 /** Units from here to the end of the word: until the text has a gap. */
-function wordLength(units: readonly Unit[], from: number): number {
-  if (from >= units.length || isPunctuation(units[from].value)) return 1;
-  let to = from + 1;
-  while (to < units.length && units[to].start <= units[to - 1].end && !isPunctuation(units[to].value))
-    to += 1;
-  return to - from;
+function wordLength(units: TextUnits, from: number): number {
+  let last = units.at(from);
+  if (!last || isPunctuation(last.value)) return 1;
+  for (let to = from + 1; ; to += 1) {
+    const next = units.at(to);
+    if (!next || next.start > last.end || isPunctuation(next.value)) return to - from;
+    last = next;
+  }
 }
 
 const isPunctuation = (value: string): boolean => /^\p{P}$/u.test(value);
