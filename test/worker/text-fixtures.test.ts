@@ -274,9 +274,34 @@ test('A text that is too long fails its job alone, by number and length, or is c
     const [cut] = await engine.answer([{ texts: ['short', long], work, mayTruncate: true }]);
     expect(cut.truncated).toEqual([1]);
     await expect(engine.answer([{ texts: [[5, 99_999]], work }])).rejects.toThrow(
-      /input\.texts\[0\] has the token 99999, and the vocabulary has \d+\./,
+      /input\.texts\[0\] has the token 99999, and the ids of the vocabulary are below \d+\./,
     );
   });
+});
+
+test("A caller's ids may lie after a gap in the tokenizer's ids, up to the largest one that tokenizer and model have", async () => {
+  unpackTextFixture('bert-sentences', folder);
+  const tokenizerPath = join(folder, 'tokenizer.json');
+  const json = JSON.parse(readFileSync(tokenizerPath, 'utf8'));
+  const last = Math.max(...Object.values<number>(json.model.vocab)) + 100;
+  json.added_tokens.push({ ...json.added_tokens[0], id: last, content: '[LAST]' });
+  writeFileSync(tokenizerPath, JSON.stringify(json));
+  const configPath = join(folder, 'config.json');
+  const config = JSON.parse(readFileSync(configPath, 'utf8'));
+  const cases: readonly [size: number | undefined, end: number][] = [
+    [undefined, last + 1],
+    [last + 9, last + 1],
+    [last, last],
+  ];
+  for (const [size, end] of cases) {
+    writeFileSync(configPath, JSON.stringify({ ...config, vocab_size: size }));
+    await withModel(async ({ tokenizer }) => {
+      expect(tokenizer.encode([end - 1], { mayTruncate: false }).ids).toContain(end - 1);
+      expect(() => tokenizer.encode([end], { mayTruncate: false })).toThrow(
+        `has the token ${end}, and the ids of the vocabulary are below ${end}.`,
+      );
+    });
+  }
 });
 
 test('An id that the tokenizer knows and the model does not is refused by its text', async () => {
@@ -288,10 +313,10 @@ test('An id that the tokenizer knows and the model does not is refused by its te
     const known = tokenizer.encode([49], { mayTruncate: false });
     expect(known.ids).toContain(49);
     expect(() => tokenizer.encode([50], { mayTruncate: false })).toThrow(
-      'has the token 50, and the vocabulary has 50.',
+      'has the token 50, and the ids of the vocabulary are below 50.',
     );
     expect(() => tokenizer.encode('a red circle and a blue square', { mayTruncate: false })).toThrow(
-      /^has the token \d+, and the vocabulary has 50\.$/,
+      /^has the token \d+, and the ids of the vocabulary are below 50\.$/,
     );
   } finally {
     await close();

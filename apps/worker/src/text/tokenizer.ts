@@ -39,7 +39,8 @@ export class TextTokenizer {
   readonly #single: Template;
   readonly #pair: Template;
   readonly #spans: TokenSpans;
-  readonly #size: number;
+  /** After the largest id that a caller may send. Ids may have gaps, so their number says nothing. */
+  readonly #end: number;
   readonly #modelSize: number;
   readonly #unknown: number | undefined;
 
@@ -56,9 +57,8 @@ export class TextTokenizer {
     this.#single = readTemplate(tokenizer, false);
     this.#pair = readTemplate(tokenizer, true);
     this.#spans = new TokenSpans(tokenizer, tokenizerJson, unknown);
-    const { size } = tokenizer.get_vocab();
     this.#modelSize = options.vocabularySize ?? Number.POSITIVE_INFINITY;
-    this.#size = Math.min(size, this.#modelSize);
+    this.#end = Math.min(endOfIds(tokenizer), this.#modelSize);
     this.#unknown = unknown === undefined ? undefined : tokenizer.token_to_id(unknown);
   }
 
@@ -109,7 +109,6 @@ export class TextTokenizer {
   #idsOf(text: string | readonly number[], room: number): readonly number[] {
     if (typeof text !== 'string') return this.#known(text);
     const encode = (part: string) =>
-      // Ids of a tokenizer may have gaps, so their number is no limit here.
       this.#known(this.#tokenizer.encode(part, { add_special_tokens: false }).ids, this.#modelSize);
     const useful = room * CHARACTERS_PER_TOKEN;
     if (text.length > useful) {
@@ -125,10 +124,13 @@ export class TextTokenizer {
     return this.#truncate === 'end' ? ids.slice(0, count) : ids.slice(ids.length - count);
   }
 
-  #known(ids: readonly number[], size = this.#size): readonly number[] {
-    const unknown = ids.find((id) => id >= size);
+  #known(ids: readonly number[], end = this.#end): readonly number[] {
+    const unknown = ids.find((id) => id >= end);
     if (unknown === undefined) return ids;
-    throw new LehrError('invalid-input', `has the token ${unknown}, and the vocabulary has ${size}.`);
+    throw new LehrError(
+      'invalid-input',
+      `has the token ${unknown}, and the ids of the vocabulary are below ${end}.`,
+    );
   }
 
   #tooLong(length: number): LehrError {
@@ -137,6 +139,12 @@ export class TextTokenizer {
       `has ${length} tokens, and the model takes at most ${this.maxTokens}. Shorten it, or set truncate.`,
     );
   }
+}
+
+function endOfIds(tokenizer: Tokenizer): number {
+  let end = 0;
+  for (const id of tokenizer.get_vocab().values()) end = Math.max(end, id + 1);
+  return end;
 }
 
 /**
