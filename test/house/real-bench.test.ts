@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { loggedKinds } from '../real/clients/logged-kinds.ts';
 import { readResults, realPage } from '../real/page.ts';
 import { runSection } from '../real/run-section.ts';
 import type { Row, Section, SectionResults } from '../real/section.ts';
@@ -98,6 +99,26 @@ test('The page shows units, the spread, missed targets and their reason', () => 
   );
   expect(page).toContain('| memory |  |  | **812 MB** |  |  |');
   expect(page).toContain('Run on 2026-11-23 in 7 s on 2 cores; load 1 to 2.5.');
+});
+
+test('The errors that a server logged are counted by request, message and cause', () => {
+  const failed = (path: string) =>
+    JSON.stringify({
+      level: 'error',
+      requestId: `${Math.random()}`,
+      method: 'POST',
+      path,
+      msg: 'a request failed with an internal error',
+      error: { message: 'Unexpected token' },
+    });
+  const lines = [failed('/t2i'), failed('/fill-mask'), 'the API ended: SIGKILL', failed('/fill-mask')];
+  expect(loggedKinds(lines)).toBe(
+    [
+      '2 x POST /fill-mask: a request failed with an internal error: Unexpected token',
+      '1 x POST /t2i: a request failed with an internal error: Unexpected token',
+      '1 x the API ended: SIGKILL',
+    ].join('; '),
+  );
 });
 
 test('docs/real-models.md is the page that the committed results make', () => {

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { startTarget } from '../../fuzz/target.ts';
 import type { Bench, Row, Section } from '../section.ts';
 import { type DemoServer, startDemoServer } from './demo-server.ts';
+import { loggedKinds } from './logged-kinds.ts';
 
 const HERE = 'test/real/clients';
 const SAMPLES = fileURLToPath(new URL('../../golden/samples', import.meta.url));
@@ -174,6 +175,7 @@ async function attack(bench: Bench): Promise<readonly Row[]> {
         figure: logged,
         wanted: '0',
         met: logged === 0,
+        ...(logged > 0 && { note: loggedKinds(target.errors).slice(0, 600) }),
       });
     } finally {
       await target.close();
