@@ -117,6 +117,25 @@ test('A refusal names the field of the call, and the client of npm throws its me
   expect(cut).toHaveLength(4);
 });
 
+test('Null stands for an absent field of a call, and the OpenAPI document says so', async () => {
+  const world = await textWorld(server.url);
+  const absent = [{ parameters: null }, { options: null }, { options: { wait_for_model: null } }];
+  for (const fields of absent) {
+    const answer = await world.ask('POST', '/models/minilm', { inputs: 'a', ...fields });
+    expect(answer.status).toBe(200);
+  }
+  const document = await (await world.ask('GET', '/openapi.json')).json();
+  const orNull = (type: string) => expect.objectContaining({ type: [type, 'null'] });
+  expect(document).toHaveProperty('components.schemas.HuggingFaceRequest.properties', {
+    inputs: expect.anything(),
+    parameters: orNull('object'),
+    options: expect.objectContaining({
+      type: ['object', 'null'],
+      properties: { wait_for_model: orNull('boolean') },
+    }),
+  });
+});
+
 test('A caller that does not wait for the model is refused with 503 while no worker serves it, and others wait', async () => {
   const world = await textWorld(server.url, { holdMs: 200 }, false);
   const body = { inputs: 'a', options: { wait_for_model: false } };

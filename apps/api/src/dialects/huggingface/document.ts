@@ -18,16 +18,16 @@ const BodySchema = z
       description: 'A text or a list of texts; a prompt; or audio in base64.',
       example: 'a red [MASK] on a blue background',
     }),
-    parameters: z.record(z.string(), z.unknown()).optional().meta({
+    parameters: z.record(z.string(), z.unknown()).nullish().meta({
       description: 'Those of the task, as in `huggingface_hub`; unknown ones are ignored.',
     }),
     options: z
       .looseObject({
-        wait_for_model: z.boolean().optional().meta({
+        wait_for_model: z.boolean().nullish().meta({
           description: 'False: answer 503 when no worker has the model open. Default: true.',
         }),
       })
-      .optional(),
+      .nullish(),
   })
   .meta({ id: 'HuggingFaceRequest' });
 
