@@ -6,6 +6,8 @@ import { loggedKinds } from '../real/clients/logged-kinds.ts';
 import { readResults, realPage } from '../real/page.ts';
 import { runSection } from '../real/run-section.ts';
 import type { Row, Section, SectionResults } from '../real/section.ts';
+import { plainWaveform } from '../support/audio-golden.ts';
+import { wav } from '../support/speech-files.ts';
 import { tempFolder } from '../support/tiny-models.ts';
 import { readText } from './readme.ts';
 
@@ -119,6 +121,12 @@ test('The errors that a server logged are counted by request, message and cause'
       '1 x the API ended: SIGKILL',
     ].join('; '),
   );
+});
+
+test('The waveform that is compared has the samples of a WAV without its header, also when the WAV is a Buffer of Node', () => {
+  const samples = Int16Array.of(-0x8000, 0, 0x4000);
+  expect([...plainWaveform(wav(samples))]).toEqual([-1, 0, 0.5]);
+  expect([...plainWaveform(new Uint8Array(wav(samples)))]).toEqual([-1, 0, 0.5]);
 });
 
 test('docs/real-models.md is the page that the committed results make', () => {

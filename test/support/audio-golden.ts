@@ -30,5 +30,8 @@ export const sampleManifest: SampleManifest = JSON.parse(
 );
 
 /** The samples behind the 44 bytes that a plain 16-bit mono WAV begins with, read without Lehr's own reader. */
-export const plainWaveform = (wav: Uint8Array): Float32Array =>
-  Float32Array.from(new Int16Array(wav.slice(44).buffer), (value) => value / 0x8000);
+export function plainWaveform(wav: Uint8Array): Float32Array {
+  // A copy: `slice` of a Buffer is a view, whose `buffer` still begins with the header.
+  const { buffer } = new Uint8Array(wav.subarray(44));
+  return Float32Array.from(new Int16Array(buffer), (value) => value / 0x8000);
+}

@@ -1,5 +1,6 @@
 /** Whisper base with OpenAI's weights: results beside transformers, Optimum and openai-whisper. */
 import type { Section } from '../section.ts';
+import { formComparisons } from './export-forms.ts';
 import { ENVIRONMENT } from './models.ts';
 import { tokenComparisons } from './tokens.ts';
 import { wholeFileComparisons } from './whole-files.ts';
@@ -14,5 +15,5 @@ espeak-ng in many voices. Decoding is greedy.
 Tokens are compared window by window, with one call of openai-whisper's \`decode\`, whose rules Lehr follows, and one of transformers'
 \`generate\` with \`force_unique_generate_call\`.`,
   environments: [ENVIRONMENT],
-  comparisons: [...tokenComparisons, ...wholeFileComparisons],
+  comparisons: [...tokenComparisons, ...formComparisons, ...wholeFileComparisons],
 };

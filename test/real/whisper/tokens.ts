@@ -1,27 +1,26 @@
-/** Lehr's tokens beside those of transformers and of Optimum on the same files. */
-import { writeFile } from 'node:fs/promises';
+/** Lehr's tokens beside those of transformers and of openai-whisper on the same files. */
+import { createHash } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { logMelWindow } from '../../../apps/worker/src/audio/log-mel.ts';
-import { wordErrorRate } from '../../support/held-out-speech.ts';
 import { openWhisperEngine } from '../../support/whisper-engine.ts';
 import type { PythonProgram } from '../python.ts';
-import { atMostRow, equalRow } from '../rows.ts';
+import { equalRow } from '../rows.ts';
 import type { Bench, Comparison, Row } from '../section.ts';
-import { type Form, type Models, whisperModels } from './models.ts';
+import { KeptAnswers } from './kept-answers.ts';
+import { ENVIRONMENT, type Form, type Models, whisperModels } from './models.ts';
 import { cleanSpeech, espeakSpeech, type Spoken } from './speech.ts';
 
+const ROOT = new URL('../../../', import.meta.url).pathname;
 export const REFERENCE = 'test/real/whisper/reference.py';
-const WER_LIMIT = 3;
-/** Files for every form of the export. */
-const SHORT = ['jfk', 'en_lighthouse', 'es_circulo'];
 
-interface Written {
+export interface Written {
   readonly tokens: readonly number[];
   readonly language: string | null;
   readonly text: string;
 }
 
-interface Options {
+export interface Options {
   readonly timestamps: boolean;
   readonly task?: 'transcribe' | 'translate';
   /** Detect the language instead of passing it. */
@@ -29,7 +28,7 @@ interface Options {
 }
 
 /** All files at once, in shared batches, or one after the other. */
-async function byLehr(
+export async function byLehr(
   folder: string,
   files: readonly Spoken[],
   options: Options,
@@ -61,7 +60,7 @@ async function byLehr(
 type Reference = 'generate' | 'decode';
 
 /** `generate` is of transformers, `decode` of openai-whisper. */
-const request = (
+export const request = (
   reference: Reference,
   files: readonly Spoken[],
   { timestamps, task = 'transcribe', detect }: Options,
@@ -71,10 +70,10 @@ const request = (
   files: files.map(({ file, language }) => ({ file, task, ...(!detect && { language }) })),
 });
 
-const sameTokens = (ours: readonly Written[], theirs: readonly Written[]): boolean[] =>
+export const sameTokens = (ours: readonly Written[], theirs: readonly Written[]): boolean[] =>
   ours.map(({ tokens }, i) => tokens.join() === theirs[i].tokens.join());
 
-async function withReference<Result>(
+export async function withReference<Result>(
   bench: Bench,
   forms: readonly Form[],
   work: (parts: { models: Models; python: PythonProgram }) => Promise<Result>,
@@ -110,23 +109,28 @@ const weights: Comparison = {
 const onAll = (bench: Bench, name: string, files: readonly Spoken[], options: Options) =>
   withReference(bench, ['merged'], async ({ models, python }) => {
     const folder = models.folder('weights');
-    const ask = async (reference: Reference, spoken: Spoken) => {
-      const [answer] = await python.ask<Written[]>({ ...request(reference, [spoken], options), folder });
-      return answer;
+    const kept = await KeptAnswers.open<Written>(join(bench.cache, 'references.json'));
+    const versions = await readFile(join(ROOT, ENVIRONMENT.requirements), 'utf8');
+    const ask = (reference: Reference, spoken: Spoken): Promise<Written> => {
+      const { file: _, ...asked } = request(reference, [spoken], options).files[0];
+      const audio = createHash('sha256').update(spoken.waveform).digest('hex');
+      return kept.answer([reference, options.timestamps, asked, audio, versions], async () => {
+        const [answer] = await python.ask<Written[]>({ ...request(reference, [spoken], options), folder });
+        return answer;
+      });
     };
-    // One after the other, and kept for whoever looks for the reason of a difference.
     const references = async () => {
       const sides = { transformers: [] as Written[], openai: [] as Written[] };
       for (const spoken of files) {
         sides.transformers.push(await ask('generate', spoken));
         sides.openai.push(await ask('decode', spoken));
-        await writeFile(join(bench.cache, `${name}.json`), JSON.stringify({ names, ...sides }));
       }
       return sides;
     };
-    const names = files.map(({ name }) => name);
     const [theirs, lehr] = await Promise.all([references(), byLehr(models.folder('merged'), files, options)]);
     const sides = { ...theirs, lehr };
+    // For whoever looks for the reason of a difference.
+    const names = files.map(({ name }) => name);
     await writeFile(join(bench.cache, `${name}.json`), JSON.stringify({ names, ...sides }));
     return sides;
   });
@@ -178,80 +182,4 @@ const detected: Comparison = {
   },
 };
 
-const EXPORTS = ['merged', 'pair', 'words', 'fp16', 'fp16-pair', 'int8', 'int8-pair'] as const;
-
-const exports: Comparison = {
-  name: 'exports',
-  title: 'Exports of Optimum: merged decoder, pair of decoders, float16, int8',
-  run: (bench) =>
-    withReference(bench, EXPORTS, async ({ models, python }) => {
-      const files = (await cleanSpeech(bench.cache)).filter(({ name }) => SHORT.includes(name));
-      const options = { timestamps: true };
-      const folder = models.folder('weights');
-      const inTorch = await python.ask<Written[]>({ ...request('generate', files, options), folder });
-      const rows: Row[] = [];
-      for (const form of EXPORTS) {
-        const isExact = !form.startsWith('fp16') && !form.startsWith('int8');
-        // int8 graphs round by the largest value of a batch, so only a window alone can be equal.
-        const ours = await byLehr(models.folder(form), files, options, !form.startsWith('int8'));
-        const equal = sameTokens(ours, inTorch);
-        rows.push(
-          isExact
-            ? equalRow(`${form}: windows equal to PyTorch in float32`, equal)
-            : {
-                what: `${form}: windows equal to PyTorch in float32`,
-                figure: `${equal.filter(Boolean).length} of ${equal.length} equal`,
-              },
-        );
-        if (!isExact) rows.push(...(await besideOptimum(form, files, ours, models, python)));
-      }
-      return rows;
-    }),
-};
-
-/** The same files in Optimum's own runtime. */
-async function besideOptimum(
-  form: string,
-  files: readonly Spoken[],
-  ours: readonly Written[],
-  models: Models,
-  python: PythonProgram,
-): Promise<Row[]> {
-  const folder = models.folder(form);
-  const body = { ...request('generate', files, { timestamps: true }), folder, runtime: 'optimum' };
-  const theirs = await python.ask<Written[]>({ ...body, float16: form.startsWith('fp16') });
-  return [
-    equalRow(
-      `${form}: windows equal to the same graphs in Optimum's ORTModelForSpeechSeq2Seq`,
-      sameTokens(ours, theirs),
-    ),
-  ];
-}
-
-const WORD_FORMS = ['merged', 'fp16', 'int8'] as const;
-
-const words: Comparison = {
-  name: 'word-errors',
-  title: 'Word errors',
-  run: async (bench) => {
-    const models = await whisperModels(bench, WORD_FORMS);
-    const clean = (await cleanSpeech(bench.cache)).filter(({ language }) => language === 'en');
-    const rows: Row[] = [];
-    for (const form of WORD_FORMS) {
-      const written = await byLehr(models.folder(form), clean, { timestamps: true });
-      const rate =
-        100 * wordErrorRate(clean.map(({ text }, i) => ({ spoken: text, transcript: written[i].text })));
-      rows.push(atMostRow(`${form}: jfk and the five English samples`, rate, WER_LIMIT, '%'));
-    }
-    return rows;
-  },
-};
-
-export const tokenComparisons: readonly Comparison[] = [
-  weights,
-  tokens,
-  translated,
-  detected,
-  exports,
-  words,
-];
+export const tokenComparisons: readonly Comparison[] = [weights, tokens, translated, detected];
