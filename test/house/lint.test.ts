@@ -111,6 +111,11 @@ const DOORS: readonly Door[] = [
   },
   { source: 'pino', refused: ['apps/api/src/d.ts'], allowed: ['packages/shared/src/log.ts'] },
   { source: 'prom-client', refused: ['apps/worker/src/e.ts'], allowed: ['packages/shared/src/metrics.ts'] },
+  {
+    source: '@opentelemetry/api',
+    refused: ['apps/api/src/middleware/e.ts', 'packages/shared/src/tracing/tracing.ts'],
+    allowed: ['packages/shared/src/tracing/otlp.ts'],
+  },
   { source: 'ulid', refused: ['apps/api/src/jobs/f.ts'], allowed: ['packages/shared/src/ids.ts'] },
   {
     source: 'yaml',

@@ -74,5 +74,7 @@ export class SimulatedDevice implements JobRunner {
     run.stop(reason);
   }
 
+  ended(): void {}
+
   restartEngine(): void {}
 }

@@ -5,6 +5,7 @@ import type { ObjectStore } from '@lehr/shared/objects';
 import type { GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
 import type { RecordStore } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
+import type { Tracing } from '@lehr/shared/tracing';
 import type { AuditLog } from './audit/audit-log.ts';
 import type { Authenticator } from './auth/authenticator.ts';
 import type { KeyStore } from './auth/key-store.ts';
@@ -77,4 +78,6 @@ export interface ApiParts extends AdmissionParts {
   readonly metricsPage: MetricsPage;
   readonly clock: Clock;
   readonly log: Log;
+  /** Absent: nothing is traced. */
+  readonly tracing?: Tracing | undefined;
 }

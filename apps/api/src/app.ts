@@ -11,6 +11,7 @@ import { findCallerAddress } from './middleware/caller-address.ts';
 import { observe } from './middleware/observe.ts';
 import { ownHeaders } from './middleware/own-headers.ts';
 import { readBody } from './middleware/read-body.ts';
+import { traceRequests } from './middleware/trace.ts';
 import { refuseLate } from './middleware/turns.ts';
 import { refuseInvalid } from './middleware/validation.ts';
 import { auditRoute } from './routes/audit.ts';
@@ -99,6 +100,7 @@ function createBase(parts: ApiParts): Api {
   app.use(ownHeaders());
   app.use(findCallerAddress(parts.trustedProxies));
   app.use(observe(parts.metrics, parts.log));
+  if (parts.tracing) app.use(traceRequests(parts.tracing));
   app.use(refuseLate());
   app.use(methodNotAllowed({ app, onMethodNotAllowed: answerMethodNotAllowed }));
   return app;

@@ -1,5 +1,5 @@
 /** The configuration of the API: the variables it reads, and the rules that go beyond one variable. */
-import { envSchema, readSettings, type Settings } from '@lehr/shared';
+import { envSchema, readSettings, type Settings, TRACING_VARIABLES } from '@lehr/shared';
 import type { z } from 'zod';
 
 const API_ENV = envSchema(
@@ -42,6 +42,7 @@ const API_ENV = envSchema(
   'LEHR_S3_ENDPOINT',
   'LEHR_S3_PUBLIC_ENDPOINT',
   'LEHR_LOG_LEVEL',
+  ...TRACING_VARIABLES,
 );
 export type ApiConfig = z.output<typeof API_ENV>;
 

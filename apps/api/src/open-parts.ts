@@ -11,6 +11,7 @@ import { type ObjectStore, openObjectStore } from '@lehr/shared/objects';
 import { GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
 import { RecordStore } from '@lehr/shared/records';
 import { keysOf, type Redis } from '@lehr/shared/redis';
+import { openTracing } from '@lehr/shared/tracing';
 import type { ApiParts } from './api.ts';
 import { AuditLog } from './audit/audit-log.ts';
 import { anyOf } from './auth/authenticator.ts';
@@ -94,6 +95,7 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
     metrics,
     metricsPage: page,
     log,
+    tracing: await openTracing(config, 'lehr-api', log),
   };
 }
 

@@ -2,11 +2,13 @@
  * The engine side of a worker: the engine process, the jobs that run on it, and what is reported about them. Every message of
  * the engine is dispatched here. It knows nothing of queues and leases; it reports room to its listener.
  */
+import type { JobState } from '@lehr/shared';
 import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord, Outcome } from '@lehr/shared/records';
 import type { StopReason } from './delivery/attempt.ts';
 import type { OutputStore } from './delivery/output-store.ts';
 import type { ModelToOpen, OpenedModel, TextProgressMessage, UnavailableModel } from './engine/protocol.ts';
+import { JobSpans } from './fleet/job-spans.ts';
 import { PartialTextWriter } from './fleet/partial-text.ts';
 import { Previews } from './fleet/previews.ts';
 import { ProgressWriter } from './fleet/progress.ts';
@@ -51,6 +53,7 @@ export class EngineSide implements JobRunner {
   readonly #silence: SilenceLimit;
   readonly #chargeAudio: ChargeAudio;
   readonly #chargeTokens: ChargeTokens;
+  readonly #spans: JobSpans | undefined;
   #listener: JobRunnerListener | undefined;
   #hasAudio = false;
 
@@ -86,6 +89,14 @@ export class EngineSide implements JobRunner {
       log,
       send,
     });
+    this.#spans =
+      parts.tracing &&
+      new JobSpans({
+        ...parts,
+        tracing: parts.tracing,
+        worker: parts.id,
+        findSample: (id) => this.#runs.find(id),
+      });
   }
 
   get isUp(): boolean {
@@ -154,7 +165,12 @@ export class EngineSide implements JobRunner {
   run(run: JobRun, { followed, watched }: Pick<Outcome, 'followed' | 'watched'>): Promise<void> {
     this.#progress.follow(run, followed);
     this.#previews.follow(run, watched);
+    this.#spans?.started(run);
     return this.#runs.run(run);
+  }
+
+  ended(run: JobRun, end: JobState | undefined): void {
+    this.#spans?.ended(run, end);
   }
 
   stop(run: JobRun, reason: StopReason): void {
@@ -215,6 +231,7 @@ export class EngineSide implements JobRunner {
   }
 
   #dispatch(message: WorkEvent): void {
+    this.#spans?.received(message);
     switch (message.type) {
       case 'running':
         this.#runs.engineRuns(message.samples);

@@ -1,5 +1,12 @@
 /** The configuration of a worker: the variables it reads, and the rules that go beyond one variable. */
-import { envSchema, type ModelsFile, readSettings, type Settings, type Task } from '@lehr/shared';
+import {
+  envSchema,
+  type ModelsFile,
+  readSettings,
+  type Settings,
+  type Task,
+  TRACING_VARIABLES,
+} from '@lehr/shared';
 import type { z } from 'zod';
 
 const WORKER_ENV = envSchema(
@@ -9,6 +16,7 @@ const WORKER_ENV = envSchema(
   'LEHR_REDIS_SENTINEL_PASSWORD',
   'LEHR_NAMESPACE',
   'LEHR_LOG_LEVEL',
+  ...TRACING_VARIABLES,
   'LEHR_LOG_PROMPTS',
   'LEHR_MODELS',
   'LEHR_MODEL_CACHE',

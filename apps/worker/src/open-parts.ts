@@ -8,6 +8,7 @@ import { type ObjectStore, openObjectStore } from '@lehr/shared/objects';
 import { GroupQueues, Repricer } from '@lehr/shared/queue';
 import { CheckpointStore, RecordStore } from '@lehr/shared/records';
 import { assertNoEviction, keysOf, openRedis, redisAddress, redisReady } from '@lehr/shared/redis';
+import { openTracing } from '@lehr/shared/tracing';
 import { AudioProcessor } from './audio/audio-processor.ts';
 import type { CheckpointSettings } from './engine/protocol.ts';
 import { tasksOf, type WorkerConfig } from './env.ts';
@@ -92,6 +93,7 @@ export async function openParts(
       groupIdleMs: Math.ceil(config.LEHR_GROUP_IDLE_H * HOUR_MS),
     },
     observe,
+    tracing: await openTracing(config, 'lehr-worker', log),
   };
 }
 

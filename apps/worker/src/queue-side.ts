@@ -189,6 +189,7 @@ export class QueueSide {
     this.#leases.remove(run.claim);
     this.#deadlines.forget(run.lease);
     this.#parts.observe.ended(run, end);
+    this.#runner.ended(run, end);
     this.#judge(run);
     this.#jobEnded?.();
     this.#intake.look();

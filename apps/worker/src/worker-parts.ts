@@ -4,6 +4,7 @@ import type { ObjectStore } from '@lehr/shared/objects';
 import { GROUP_IDLE_MS, type GroupQueues, type Repricer } from '@lehr/shared/queue';
 import type { CheckpointStore, JobRecord, RecordStore } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
+import type { Tracing } from '@lehr/shared/tracing';
 import type { AudioProcessor, DecodeObserver } from './audio/audio-processor.ts';
 import type {
   DecoderProgressMessage,
@@ -39,6 +40,8 @@ export interface WorkerParts {
   readonly log: Log;
   readonly times: WorkerTimes;
   readonly observe: WorkerObserver;
+  /** Absent: nothing is traced. */
+  readonly tracing?: Tracing | undefined;
 }
 
 export interface WorkerTimes {

@@ -140,5 +140,6 @@ export class Worker {
     await this.#engineSide.close();
     await this.#queueSide.close();
     await this.#reporter.stop();
+    await this.#parts.tracing?.close();
   }
 }

@@ -96,6 +96,7 @@ export {
 } from './registry.ts';
 export { speechCostMs } from './speech-cost.ts';
 export { estimateTokens, textCostMs } from './text-cost.ts';
+export { TRACING_VARIABLES } from './tracing/settings.ts';
 export {
   type FormattedTranscript,
   formatTranscript,

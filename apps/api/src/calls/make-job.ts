@@ -60,7 +60,7 @@ export async function makeJob(c: Context<ApiEnv>, parts: CallParts, call: JobCal
   const { route, body, request, names, hook, cancelIfAbandoned, ...repeat } = call;
   const identity = identify(caller, route, body, repeat);
   const submission = await submitJob(
-    { ...parts, inlineAudio: c.var.inlineAudio },
+    { ...parts, inlineAudio: c.var.inlineAudio, span: c.var.span },
     caller,
     request,
     identity,

@@ -2,6 +2,7 @@
 import { type JobId, type JobRequest, LehrError, newJobId } from '@lehr/shared';
 import type { DuplicateRequest, GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
 import type { JobRecord, NewJob, RecordStore } from '@lehr/shared/records';
+import { inPart, type Span } from '@lehr/shared/tracing';
 import type { Caller } from '../auth/authenticator.ts';
 import type { FleetView } from '../fleet/fleet-view.ts';
 import type { Quota } from '../limits/quota.ts';
@@ -24,6 +25,8 @@ export interface SubmitParts extends AdmitParts, ResolveParts, AttachmentParts {
   /** Learns that a request took over the job of an unanswered one. */
   readonly unanswered: { markAdopted(duplicate: DuplicateRequest, id: JobId): Promise<void> };
   readonly webhooks: Pick<WebhookParts, 'egress'>;
+  /** Of the request, when it is traced. */
+  readonly span?: Span | undefined;
 }
 
 export interface Submission {
@@ -45,7 +48,7 @@ export async function submitJob(
   identity?: RequestIdentity,
   hook: Hook | undefined = request.webhook,
 ): Promise<Submission> {
-  const { workflows, queues, records, webhooks } = parts;
+  const { workflows, queues, records, webhooks, span } = parts;
   const id = newJobId();
   const priority = priorityOf(request.priority, caller.limits);
   const resolved = await resolve(parts, caller, id, request);
@@ -57,7 +60,7 @@ export async function submitJob(
   const groups = workflow ? workflow.nodes.map((node) => node.queue) : [queue];
   const priced = { id, queue, groups, model, priority, cost, deadlineMs, entries };
   await checkRoom(parts, caller, resolved.attachments, identity);
-  const { admission, quota } = await admitJob(parts, caller, priced, identity);
+  const { admission, quota } = await inPart(span, 'admit', () => admitJob(parts, caller, priced, identity));
   if (admission.code !== 'admitted') {
     const existing = await existingJob(parts, caller, admission, identity);
     return existing ?? submitJob(parts, caller, request, identity, hook);
@@ -80,6 +83,7 @@ export async function submitJob(
     score: admission.score,
     fair_tag: admission.startTag,
     admitted_at: admission.now,
+    trace: span?.traceparent,
     ...ownFields,
   };
   try {
@@ -89,9 +93,9 @@ export async function submitJob(
     await parts.quotas.refund(caller, cost);
     throw error;
   }
-  const created = workflow
-    ? await workflows.create(job)
-    : await records.create(job, () => queues.of(queue).add(job, admission.score));
+  const created = await inPart(span, 'store', () =>
+    workflow ? workflows.create(job) : records.create(job, () => queues.of(queue).add(job, admission.score)),
+  );
   const record = created.record ?? (await records.read(job.id));
   if (!record) throw new LehrError('internal', `Job ${job.id} was stored but cannot be read.`);
   // An existing record with the admission time of this request is its own: the create was repeated after a lost reply.

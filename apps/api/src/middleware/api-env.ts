@@ -1,5 +1,6 @@
 /** What Hono carries with each request: variables that middleware sets and handlers read. */
 import type { HttpBindings } from '@hono/node-server';
+import type { Span } from '@lehr/shared/tracing';
 import type { Caller } from '../auth/authenticator.ts';
 import type { InlineAudio } from '../bodies/inline-audio.ts';
 import type { ActiveRequest } from '../limits/active-request.ts';
@@ -19,6 +20,8 @@ export interface ApiEnv {
   Variables: {
     /** Set by `ownHeaders`. */
     requestId: string;
+    /** Set by `traceRequests` when the request is traced. */
+    span?: Span;
     /** Set by `findCallerAddress`; absent only in tests without a connection. */
     address?: string;
     /** Set by `answerJson`: the answer has all of its headers already. */

@@ -1,5 +1,6 @@
 import type { Log, Metrics } from '@lehr/shared';
-import type { MiddlewareHandler } from 'hono';
+import { traceIdOf } from '@lehr/shared/tracing';
+import type { Context, MiddlewareHandler } from 'hono';
 import { matchedRoutes } from 'hono/route';
 import type { ApiEnv } from './api-env.ts';
 
@@ -11,14 +12,26 @@ export function observe(metrics: Metrics<'api'>, log: Log): MiddlewareHandler<Ap
     const seconds = (performance.now() - startedAt) / 1000;
     const { status } = c.res;
     const { method } = c.req;
-    // The last match is the handler. If it is middleware (method ALL), no route matched.
-    const last = matchedRoutes(c).at(-1);
-    const route = last && last.method !== 'ALL' ? last.path : 'none';
+    const route = routeOf(c);
     metrics.httpRequests.inc({ method, route, status });
     metrics.httpRequestDuration.observe({ method, route }, seconds);
     log.debug(
-      { requestId: c.get('requestId'), method, route, status, ms: Math.round(seconds * 1000) },
+      {
+        requestId: c.get('requestId'),
+        trace: traceIdOf(c.get('span')?.traceparent),
+        method,
+        route,
+        status,
+        ms: Math.round(seconds * 1000),
+      },
       'answered',
     );
   };
+}
+
+/** The template of the route that answered; `none` when no route matched. */
+export function routeOf(c: Context<ApiEnv>): string {
+  // The last match is the handler. If it is middleware (method ALL), no route matched.
+  const last = matchedRoutes(c).at(-1);
+  return last && last.method !== 'ALL' ? last.path : 'none';
 }

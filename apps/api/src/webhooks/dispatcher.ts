@@ -128,7 +128,7 @@ export class Dispatcher {
 
   async #openDelivery(ref: DeliveryRef, record: JobRecord, renderer: Renderer): Promise<void> {
     const { deliveries } = this.#options;
-    const { webhook, tenant } = record;
+    const { webhook, tenant, trace } = record;
     if (!webhook) return;
     await deliveries.open(ref, {
       tenant,
@@ -136,6 +136,7 @@ export class Dispatcher {
       secret: webhook.secret,
       body: JSON.stringify(await renderer.render(recordAtEvent(record, ref.event), ref.event)),
       retried: renderer.retries(ref.event) ? '1' : '0',
+      ...(trace !== undefined && { trace }),
     });
   }
 }

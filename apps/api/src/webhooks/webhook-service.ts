@@ -5,6 +5,7 @@
 import type { Clock, Log, Metrics } from '@lehr/shared';
 import type { RecordStore } from '@lehr/shared/records';
 import type { Keys } from '@lehr/shared/redis';
+import type { Tracing } from '@lehr/shared/tracing';
 import type { Channels } from '../follow/channels.ts';
 import { Deliverer } from './attempts/deliverer.ts';
 import { RETRY_DELAYS_MS } from './attempts/verdict.ts';
@@ -22,6 +23,7 @@ export interface WebhookServiceOptions extends WebhookParts {
   readonly clock: Clock;
   readonly metrics: Metrics<'api'>;
   readonly log: Log;
+  readonly tracing?: Tracing | undefined;
   readonly times?: Partial<WebhookServiceTimes>;
 }
 

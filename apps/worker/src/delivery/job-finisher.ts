@@ -6,6 +6,7 @@
 import type { Clock, JobState, Log } from '@lehr/shared';
 import { firstScore, type GroupQueues, type WorkflowRunner } from '@lehr/shared/queue';
 import { type Move, type RecordStore, toStoredError } from '@lehr/shared/records';
+import { traceIdOf } from '@lehr/shared/tracing';
 import type { Attempt, StopReason } from './attempt.ts';
 import type { OutputStore } from './output-store.ts';
 
@@ -84,7 +85,13 @@ export class JobFinisher {
     const [outcome] = await this.#retryUntilWritten(() => records.apply([move]));
     const isOurs = outcome.code === 'ok' || outcome.code === 'same';
     log[isOurs ? 'info' : 'warn'](
-      { job: attempt.record.id, state: outcome.state, code: outcome.code, attempt: outcome.attempt },
+      {
+        job: attempt.record.id,
+        state: outcome.state,
+        code: outcome.code,
+        attempt: outcome.attempt,
+        trace: traceIdOf(attempt.record.trace),
+      },
       isOurs ? `job ${outcome.state}` : 'job had already ended or has another lease; this result is dropped',
     );
     if (!isOurs) await outputs.remove(attempt, (key) => key.includes(`/${attempt.lease}/`));

@@ -11,6 +11,7 @@ import {
 } from '@lehr/shared';
 import type { Claim, GroupQueues, Leases, WorkflowRunner } from '@lehr/shared/queue';
 import type { Outcome, RecordStore } from '@lehr/shared/records';
+import { traceIdOf } from '@lehr/shared/tracing';
 import { giveUp } from '../delivery/give-up.ts';
 import { setAside } from '../delivery/set-aside.ts';
 import type { JobRun } from '../runs/job-run.ts';
@@ -143,7 +144,8 @@ export class JobStarter {
       return undefined;
     }
     const { prompt } = record.input;
-    log.info({ job: record.id, queue: claim.queue, attempt: outcome.attempt, prompt }, 'job started');
+    const trace = traceIdOf(record.trace);
+    log.info({ job: record.id, queue: claim.queue, attempt: outcome.attempt, trace, prompt }, 'job started');
     if (record.parent) await workflows.begin(record.parent);
     this.#options.onStarted(run, outcome);
     if (this.#starting.get(record.id)) runner.stop(run, { kind: 'canceled' });

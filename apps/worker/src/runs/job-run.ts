@@ -11,6 +11,7 @@
 import { type LeaseToken, type ObjectKey, type Progress, toObjectKey } from '@lehr/shared';
 import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord, Move } from '@lehr/shared/records';
+import type { Span } from '@lehr/shared/tracing';
 import type { Attempt, StopReason } from '../delivery/attempt.ts';
 import type { EngineSample, FromEngine, SegmentMessage } from '../engine/protocol.ts';
 
@@ -35,6 +36,8 @@ export abstract class JobRun implements Attempt {
   readonly record: JobRecord;
   /** This process's monotonic clock, when the record became running. */
   readonly claimedAt: number;
+  /** Of this attempt; absent when its request is not traced. */
+  span: Span | undefined;
   readonly #abort = new AbortController();
   #stop: StopReason | undefined;
 

@@ -2,6 +2,7 @@
  * The interface between the two halves of a worker. The queue side claims jobs and writes their ends; the engine side, which
  * implements this, runs them.
  */
+import type { JobState } from '@lehr/shared';
 import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord, Outcome } from '@lehr/shared/records';
 import type { StopReason } from '../delivery/attempt.ts';
@@ -22,6 +23,8 @@ export interface JobRunner {
   run(run: JobRun, started: Pick<Outcome, 'followed' | 'watched'>): Promise<void>;
   /** Ends a job early; `run` resolves within a step. Does nothing when it has resolved already. */
   stop(run: JobRun, reason: StopReason): void;
+  /** The end of a job was written: `end`, or undefined when this worker wrote none. */
+  ended(run: JobRun, end: JobState | undefined): void;
   /** Starts another engine, unless the engine has work. */
   restartEngine(): void;
 }

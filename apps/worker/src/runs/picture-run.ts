@@ -11,6 +11,7 @@ import {
 } from '@lehr/shared';
 import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord, Move, StoredImage } from '@lehr/shared/records';
+import { inPart } from '@lehr/shared/tracing';
 import { encodeImage } from '../delivery/image-file.ts';
 import type { OutputStore } from '../delivery/output-store.ts';
 import type { DiffusionSample, SampleId } from '../engine/protocol.ts';
@@ -100,18 +101,14 @@ export class PictureRun extends JobRun {
     const index = this.samples.indexOf(sample as PictureSample);
     const { request, submittedAt } = this.samples[index];
     const { width, height, pixels, batchSize, timings } = result;
-    const file = await encodeImage({ data: pixels, width, height }, this.#input.output_format, {
-      job: this.record.id,
-      model: this.record.model,
-      seed: request.seed,
-      steps: request.steps,
-      sampler: request.sampler,
-      guidance: request.guidance,
-      ...(this.#input.embed_prompt && { prompt: request.prompt, negative_prompt: request.negativePrompt }),
-    });
+    const file = await inPart(this.span, 'encode file', () =>
+      encodeImage({ data: pixels, width, height }, this.#input.output_format, this.#embedded(request)),
+    );
     const encodedAt = this.#clock.monotonic();
     const key = this.outputKey(`${index}.${file.extension}`);
-    const { contentType, bytes, sha256 } = await this.#store.put(this, key, file.bytes, file.contentType);
+    const { contentType, bytes, sha256 } = await inPart(this.span, 'upload', () =>
+      this.#store.put(this, key, file.bytes, file.contentType),
+    );
     const uploadedAt = this.#clock.monotonic();
     this.samples[index].picture = {
       image: { key, content_type: contentType, width, height, bytes, sha256, seed: request.seed },
@@ -119,6 +116,13 @@ export class PictureRun extends JobRun {
       batchSize,
     };
     return [];
+  }
+
+  /** What the file says of its making. */
+  #embedded({ seed, steps, sampler, guidance, prompt, negativePrompt }: DiffusionSample) {
+    const { id: job, model } = this.record;
+    const prompts = this.#input.embed_prompt && { prompt, negative_prompt: negativePrompt };
+    return { job, model, seed, steps, sampler, guidance, ...prompts };
   }
 
   successFields(worker: string): Move['fields'] {

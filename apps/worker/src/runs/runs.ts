@@ -46,7 +46,7 @@ export type SampleEnd = Extract<
   { type: 'finished' | 'transcribed' | 'answered' | 'failed' | 'canceled' }
 >;
 
-interface SubmittedSample {
+export interface SubmittedSample {
   readonly run: JobRun;
   readonly sample: SampleRun;
 }
@@ -102,6 +102,11 @@ export class Runs {
 
   laneOf(sample: SampleId): string | undefined {
     return this.#samples.get(sample)?.sample.request.lane;
+  }
+
+  /** A sample that the engine has, and its run. */
+  find(id: SampleId): SubmittedSample | undefined {
+    return this.#samples.get(id);
   }
 
   /** The engine now works on these samples. */

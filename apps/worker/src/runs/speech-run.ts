@@ -15,6 +15,7 @@ import {
 } from '@lehr/shared';
 import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord, Move } from '@lehr/shared/records';
+import { inPart } from '@lehr/shared/tracing';
 import type { AudioProcessor, SampleRange } from '../audio/audio-processor.ts';
 import type { Waveform } from '../audio/waveform.ts';
 import type { OutputStore } from '../delivery/output-store.ts';
@@ -125,10 +126,11 @@ export class SpeechRun extends JobRun {
   async begin(): Promise<readonly SampleRun[]> {
     const { audio, chargeAudio, clock, fetchAudio, abilities, maxAudioS } = this.#parts;
     this.#checkAbilities();
-    const bytes = await fetchAudio(this.#input.audio, this.signal);
+    const bytes = await inPart(this.span, 'fetch audio', () => fetchAudio(this.#input.audio, this.signal));
     this.#marks.fetched = clock.monotonic();
     const limits = { maxDurationS: maxAudioS, timeoutMs: DECODE_TIMEOUT_MS };
-    const decoded = await audio.decode({ bytes, limits, owner: this.record.tenant, signal: this.signal });
+    const sound = { bytes, limits, owner: this.record.tenant, signal: this.signal };
+    const decoded = await inPart(this.span, 'decode audio', () => audio.decode(sound));
     this.#release = decoded.release;
     await chargeAudio(this, decoded.durationS);
     this.#marks.decoded = clock.monotonic();
@@ -276,7 +278,7 @@ export class SpeechRun extends JobRun {
       this.#output = { transcript };
     } else {
       const key = this.outputKey('transcript.json');
-      await store.put(this, key, bytes, 'application/json');
+      await inPart(this.span, 'upload', () => store.put(this, key, bytes, 'application/json'));
       const { segments, words, ...kept } = transcript;
       this.#output = { transcript: { ...kept, key } };
     }

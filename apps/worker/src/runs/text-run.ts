@@ -12,6 +12,7 @@ import {
 } from '@lehr/shared';
 import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord, Move } from '@lehr/shared/records';
+import { inPart } from '@lehr/shared/tracing';
 import type { OutputStore } from '../delivery/output-store.ts';
 import type { AnsweredMessage, SampleId, TextAbilities, TextSample } from '../engine/protocol.ts';
 import type { ChargeTokens } from './charge-tokens.ts';
@@ -116,7 +117,9 @@ export class TextRun extends JobRun {
       return { ...counts, result };
     }
     const key = this.outputKey('result.json');
-    await this.#parts.store.put(this, key, Buffer.from(json), 'application/json');
+    await inPart(this.span, 'upload', () =>
+      this.#parts.store.put(this, key, Buffer.from(json), 'application/json'),
+    );
     return { ...counts, key };
   }
 

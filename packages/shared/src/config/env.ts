@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { parseRange } from '../egress/addresses.ts';
 import { parseAllowList } from '../egress/allow-list.ts';
+import { TRACING_PROTOCOLS, TRACING_SAMPLERS } from '../tracing/settings.ts';
 
 /** Marks a variable whose value must never be printed. */
 const SECRET = { secret: true } as const;
@@ -72,6 +73,39 @@ export const ENV = {
     description:
       'Size above which models that models.yaml does not name are removed from this folder, the one used longest ago first. Not set: none is removed.',
   }),
+  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional().meta({
+    description:
+      'Base URL of an OTLP collector, such as http://127.0.0.1:4318. API and workers send their traces there; if it is not set, nothing is traced. Further variables of the same prefix (timeout, compression, certificates) are those of OpenTelemetry.',
+  }),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: httpUrl.optional().meta({
+    description: 'The whole URL for traces, in place of `/v1/traces` below that base.',
+  }),
+  OTEL_EXPORTER_OTLP_PROTOCOL: z
+    .enum(TRACING_PROTOCOLS)
+    .default('http/protobuf')
+    .meta({ description: 'How traces are encoded.' }),
+  OTEL_EXPORTER_OTLP_HEADERS: z
+    .string()
+    .optional()
+    .meta({ description: 'Headers for the collector: `name=value`, with commas.', ...SECRET }),
+  OTEL_TRACES_SAMPLER: z.enum(TRACING_SAMPLERS).default('parentbased_always_on').meta({
+    description:
+      'Which requests are traced. The samplers with `parentbased_` follow the `traceparent` of a caller that sends one.',
+  }),
+  OTEL_TRACES_SAMPLER_ARG: number
+    .min(0, 'must be 0 to 1')
+    .max(1, 'must be 0 to 1')
+    .default(1)
+    .meta({ description: 'The share of traces that the samplers with `traceidratio` take.' }),
+  OTEL_SERVICE_NAME: z
+    .string()
+    .optional()
+    .meta({ description: 'Name of the process in traces. Default: `lehr-api` and `lehr-worker`.' }),
+  OTEL_RESOURCE_ATTRIBUTES: z
+    .string()
+    .optional()
+    .meta({ description: 'Further attributes of the process in traces: `name=value`, with commas.' }),
+  OTEL_SDK_DISABLED: flag.default(false).meta({ description: 'Turns traces off.' }),
   HF_ENDPOINT: httpUrl.default('https://huggingface.co').meta({
     description: 'The hub that models are fetched from: the one of Hugging Face, or a mirror.',
   }),

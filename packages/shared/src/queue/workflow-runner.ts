@@ -175,6 +175,7 @@ export class WorkflowRunner {
       admitted_at: admitted?.now,
       parent: parent.id,
       node: node.id,
+      trace: parent.trace,
     };
     const link = { id: parent.id, queue: this.#queue };
     await records.create(job, () => queues.of(job.queue).add(job, scoreOf(job), link));

@@ -166,6 +166,8 @@ const base = {
   node: z.string().optional(),
   /** Present when checkpoints of it were stored (checkpoints.ts), until it ends. */
   checkpoint: z.string().optional(),
+  /** W3C traceparent of the request that made it; absent when that is not traced. */
+  trace: z.string().optional(),
   /** The job that this one repeats. */
   retried_from: id<JobId>().optional(),
   /** Rises with every change; the job's ETag and the id of its last event. */
@@ -226,4 +228,5 @@ export type NewJob = Pick<
   | 'parent'
   | 'node'
   | 'retried_from'
+  | 'trace'
 >;

@@ -5,6 +5,7 @@
  */
 import { setMaxListeners } from 'node:events';
 import { type Log, type Metrics, unreachable } from '@lehr/shared';
+import type { Span, Tracing } from '@lehr/shared/tracing';
 import type { Deliveries, StoredDelivery } from '../deliveries/deliveries.ts';
 import type { DeliverySchedule, LeasedDelivery } from '../deliveries/delivery-schedule.ts';
 import type { ReceiverGate } from '../receivers/receiver-gate.ts';
@@ -24,6 +25,8 @@ export interface DelivererOptions {
   readonly retryDelaysMs: readonly number[];
   /** A URL is closed when a delivery to it used up its attempts and none has succeeded for this long. */
   readonly closeAfterMs: number;
+  /** Absent: nothing is traced. */
+  readonly tracing?: Tracing | undefined;
 }
 
 export class Deliverer {
@@ -64,12 +67,32 @@ export class Deliverer {
   /** Undefined when it was aborted at shutdown. */
   async #attempt(delivery: StoredDelivery, now: number): Promise<Sent | undefined> {
     const { signal } = this.#stop;
+    const span = this.#spanOf(delivery);
     try {
-      return await this.#options.sender.send(delivery, now, signal);
+      const sent = await this.#options.sender.send(
+        { ...delivery, traceparent: span?.traceparent },
+        now,
+        signal,
+      );
+      const { status, error } = sent.attempt;
+      if (status !== null) span?.set({ 'http.response.status_code': status });
+      span?.end({ error: error === null ? undefined : outcomeOf(sent.reply) });
+      return sent;
     } catch (error) {
+      span?.end({ error: signal.aborted ? 'aborted' : 'not sent' });
       if (signal.aborted) return undefined;
       throw error;
     }
+  }
+
+  #spanOf({ job, event, tries, url, trace: parent }: StoredDelivery): Span | undefined {
+    if (parent === undefined) return undefined;
+    const attributes = {
+      'lehr.job.id': job,
+      'lehr.webhook.attempt': tries + 1,
+      'server.address': hostOf(url),
+    };
+    return this.#options.tracing?.start(`webhook ${event}`, { parent, kind: 'client', attributes });
   }
 
   #judge(delivery: StoredDelivery, reply: Reply, now: number): Verdict {

@@ -14,6 +14,8 @@ export interface Message {
   readonly secret: TenantId;
   /** Sent byte for byte. */
   readonly body: string;
+  /** Sent to the receiver, so that its own spans join the trace. */
+  readonly traceparent?: string | undefined;
 }
 
 export interface Sent {
@@ -41,7 +43,7 @@ export class Sender {
 
   /** `now` is Redis's clock, ms. Rejects only when no attempt could be made, or with the signal's reason. */
   async send(message: Message, now: number, signal?: AbortSignal): Promise<Sent> {
-    const { id, event, url } = message;
+    const { id, event, url, traceparent } = message;
     const body = Buffer.from(message.body);
     const secrets = await this.#secrets.signing(message.secret);
     const signed = signedHeaders(id, Math.floor(now / 1000), body, secrets);
@@ -50,7 +52,11 @@ export class Sender {
     const ms = (): number => Math.round(performance.now() - startedAt);
     try {
       const reply = await this.#egress.post(url, {
-        headers: { 'content-type': 'application/json', ...signed },
+        headers: {
+          'content-type': 'application/json',
+          ...signed,
+          ...(traceparent !== undefined && { traceparent }),
+        },
         body,
         timeoutMs: this.#timeoutMs,
         maxAnswerBytes: MAX_REPLY_BYTES,

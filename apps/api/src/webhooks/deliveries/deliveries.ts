@@ -47,6 +47,8 @@ const NewDeliverySchema = z.object({
   body: z.string(),
   /** `1` when a failed attempt is retried. */
   retried: z.enum(['0', '1']),
+  /** W3C traceparent of the request that made the job; absent when that is not traced. */
+  trace: z.string().optional(),
 });
 export type NewDelivery = z.output<typeof NewDeliverySchema>;
 

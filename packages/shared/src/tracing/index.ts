@@ -1,0 +1,12 @@
+/** Traces: spans that go to an OTLP collector. */
+export { openTracing, type TracingConfig } from './settings.ts';
+export {
+  type Attributes,
+  inPart,
+  type PastSpan,
+  type Span,
+  type SpanEnd,
+  type SpanOptions,
+  type Tracing,
+  traceIdOf,
+} from './tracing.ts';
