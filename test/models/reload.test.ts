@@ -21,6 +21,8 @@ afterAll(() => redis.stop());
 const WHOLE = { timeout: 240_000 };
 const PATIENT = { timeout: 60_000 };
 const CHANGED = 'models.yaml has changed';
+const WRITTEN =
+  'a file of an open model was written in place; the model gets no more jobs and is opened again when its jobs have ended';
 const REFUSED = 'models.yaml has changed and cannot be used; the earlier models stay';
 
 const entry = (name: string, version = 'path: tiny', steps = 2): string => `  - name: ${name}
@@ -146,6 +148,29 @@ test(
     await reload(entry('tiny', 'path: other'));
     await expect.poll(opened, PATIENT).toBe(before + 1);
     expect(await draw()).not.toBe(first);
+  },
+);
+
+test(
+  'A model of which a file is written in place is reported, and opened again with the new file',
+  WHOLE,
+  async () => {
+    const { post, over, folder, worker1 } = await world();
+    const opened = () => count(worker1, 'model opened');
+    const before = opened();
+    await expect
+      .poll(async () => {
+        // Again and again, because the worker may not have looked at the files before the first time.
+        await writeTinyDiffusion(join(folder, 'tiny'), { seed: 6, timestepType: 'float32' });
+        return count(worker1, WRITTEN);
+      }, PATIENT)
+      .toBeGreaterThan(0);
+    expect(await worker1.logged(WRITTEN)).toMatchObject({
+      model: 'tiny@1',
+      path: expect.stringContaining(join(folder, 'tiny')),
+    });
+    await expect.poll(opened, PATIENT).toBe(before + 1);
+    expect((await over((await post({ steps: 2 })).id)).status).toBe('succeeded');
   },
 );
 

@@ -30,6 +30,22 @@ export async function refuseChanged(folder: string, before: FilesState): Promise
   );
 }
 
+/**
+ * The path of a file that was written in place since `before`: the same file of the disk with another size or time. A file that was
+ * replaced by rename is another one, and whoever has opened the earlier one keeps it.
+ */
+export async function writtenInPlace(folder: string, before: FilesState): Promise<string | undefined> {
+  const now = await filesState(folder);
+  const name = [...before].find(([path, state]) => {
+    const current = now.get(path);
+    return current !== undefined && current !== state && fileOf(current) === fileOf(state);
+  })?.[0];
+  return name && join(folder, name);
+}
+
+/** Device and inode. */
+const fileOf = (state: string): string => state.split(' ', 2).join(' ');
+
 async function fileState(path: string): Promise<string> {
   const file = await stat(path, { bigint: true }).catch(() => undefined);
   if (!file) return 'missing';

@@ -4,12 +4,14 @@
  * memory that another process held). The others serve meanwhile.
  *
  * The wanted models change with models.yaml. A new one is opened like one that could not be opened before. One that is no longer
- * wanted, or wanted from another folder, is not served any more, and is closed when no job uses it.
+ * wanted, or wanted from another folder, is not served any more, and is closed when no job uses it. So is a model of which a file was
+ * written in place, because its runs may read the new weights; it is opened again afterwards.
  */
 import type { Clock } from '@lehr/shared';
 import type { ModelToOpen, OpenedModel, UnavailableModel } from '../engine/protocol.ts';
 import { filesState } from '../files-state.ts';
 import type { OpenResult } from './engine-process.ts';
+import { OpenFiles } from './open-files.ts';
 
 export interface EngineModelsOptions {
   readonly models: readonly ModelToOpen[];
@@ -18,6 +20,8 @@ export interface EngineModelsOptions {
   readonly open: (model: ModelToOpen) => void;
   /** Asks the engine to close a model (`name@version`). */
   readonly close: (ref: string) => void;
+  /** A file of an open model was written in place. */
+  readonly onWritten: (ref: string, path: string) => void;
 }
 
 /** A watch of the file system would miss changes on network file systems. */
@@ -34,6 +38,7 @@ export class EngineModels {
   readonly #folders = new Map<string, { state: string; tried?: string | undefined; checks: number }>();
   /** Models that the engine is trying to open, by ref. */
   readonly #opening = new Map<string, ModelToOpen>();
+  readonly #files = new OpenFiles();
   /** Models that were open and not wanted at the last check. */
   #leaving: ReadonlySet<string> = new Set();
 
@@ -77,6 +82,7 @@ export class EngineModels {
   reset(result: OpenResult = NONE, models: readonly ModelToOpen[] = []): void {
     this.#result = result;
     this.#openedFrom = new Map(models.map((model) => [model.ref, model]));
+    this.#files.clear();
     this.#folders.clear();
     this.#opening.clear();
     if (result !== NONE) this.#markMissing();
@@ -107,6 +113,7 @@ export class EngineModels {
     const { clock } = this.#options;
     while (!signal.aborted) {
       this.#closeUnwanted(isUsed);
+      await this.#checkOpenFiles();
       for (const { ref } of this.unavailable) await this.#check(ref);
       await clock.sleep(CHECK_EVERY_MS, signal);
     }
@@ -135,11 +142,22 @@ export class EngineModels {
       const { models, unavailable } = this.#result;
       this.#result = { models: models.filter((each) => each.ref !== ref), unavailable };
       this.#openedFrom.delete(ref);
+      this.#files.forget(ref);
       this.#folders.delete(ref);
       this.#options.close(ref);
     }
     this.#leaving = new Set(leaving);
     this.#markMissing();
+  }
+
+  /** A model without the place that it was opened from is not served. */
+  async #checkOpenFiles(): Promise<void> {
+    for (const [ref, { folder }] of [...this.#openedFrom]) {
+      const path = await this.#files.written(ref, folder);
+      if (path === undefined) continue;
+      this.#openedFrom.delete(ref);
+      this.#options.onWritten(ref, path);
+    }
   }
 
   async #check(ref: string): Promise<void> {

@@ -44,6 +44,9 @@ const MAX_PAUSE_MS = 30_000;
 /** An engine that ran this long was healthy; the restart after it is immediate. */
 const HEALTHY_MS = 60_000;
 
+const WRITTEN_IN_PLACE =
+  'a file of an open model was written in place; the model gets no more jobs and is opened again when its jobs have ended';
+
 export class EngineSupervisor {
   readonly #options: SupervisorOptions;
   readonly #stopping = new AbortController();
@@ -61,7 +64,9 @@ export class EngineSupervisor {
       this.send({ type: 'close-model', ref });
       options.log.info({ model: ref }, 'model closed');
     };
-    this.#models = new EngineModels({ models: engine.models, clock, open, close });
+    const onWritten = (model: string, path: string): void =>
+      options.log.error({ model, path }, WRITTEN_IN_PLACE);
+    this.#models = new EngineModels({ models: engine.models, clock, open, close, onWritten });
   }
 
   get isUp(): boolean {
