@@ -1,7 +1,9 @@
+import { readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { writeTinyDiffusion } from '@lehr/demo-models';
+import { decode, encode } from '@lehr/onnx-model';
 import { type SamplerName, systemClock } from '@lehr/shared';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { correlation, shrinkPixels } from '../../../../test/support/correlation.ts';
@@ -69,6 +71,7 @@ interface RunningEngine {
 async function engineOf(
   rowCap: number | 'auto' = 16,
   onPost: (message: FromEngine) => void = () => {},
+  from = folder,
 ): Promise<RunningEngine> {
   const posted: FromEngine[] = [];
   const ofType = <Type extends FromEngine['type']>(type: Type) =>
@@ -85,7 +88,7 @@ async function engineOf(
   const opened = await engine.open({
     ref: MODEL,
     task: 'diffusion',
-    folder,
+    folder: from,
     warmUp: { width: 64, height: 64 },
   });
   const running = engine.run();
@@ -100,6 +103,14 @@ async function engineOf(
       30_000,
     );
   return { engine, opened, posted, ofType, ended };
+}
+
+/** As an exporter does that was not asked for a dynamic height and width. */
+function fixLatentSize(path: string, height: number, width: number): void {
+  const model = decode('ModelProto', readFileSync(path));
+  const dims = model.graph?.input?.[0].type?.tensorType?.shape?.dim ?? [];
+  dims.splice(2, 2, { dimValue: height }, { dimValue: width });
+  writeFileSync(path, encode('ModelProto', model));
 }
 
 /** Runs samples through one lane on the real UNet and returns their final latents by seed. */
@@ -235,6 +246,31 @@ test('A sample with a step count that its sampler cannot make fails with the rea
     },
   ]);
   expect(ofType('finished')).toHaveLength(1);
+});
+
+test('A model whose graphs were exported for one picture size warms up at it, and refuses other sizes with the reason', async () => {
+  const fixed = await mkdtemp(join(tmpdir(), 'lehr-fixed-'));
+  onTestFinished(() => rm(fixed, { recursive: true, force: true }));
+  await writeTinyDiffusion(fixed, { seed: 5 });
+  fixLatentSize(join(fixed, 'unet/model.onnx'), 6, 4);
+  const { engine, ofType, ended } = await engineOf(16, () => {}, fixed);
+  engine.submit(request({ lane: 'fits', width: 32, height: 48 }));
+  const other = request({ lane: 'other', width: 64, height: 48 });
+  engine.submit(other);
+  await ended(2);
+  expect(ofType('finished')).toHaveLength(1);
+  expect(ofType('failed')).toMatchObject([
+    {
+      sample: other.id,
+      failure: {
+        code: 'invalid-input',
+        message: expect.stringMatching(
+          /^\/input\/width must be 32, .* exported for 32x48 alone; it is 64\.$/,
+        ),
+        problems: [{ pointer: '/input/width' }],
+      },
+    },
+  ]);
 });
 
 test('Opening a model reports where every graph runs and the duration of a step by its rows', async () => {

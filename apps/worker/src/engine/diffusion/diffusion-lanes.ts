@@ -3,6 +3,7 @@
 import { RecentlyUsed } from '@lehr/shared';
 import type { LatentRgb } from '../../diffusion/latent-rgb.ts';
 import { type DiffusionModel, openDiffusionModel } from '../../models/diffusion/diffusion-folder.ts';
+import { refuseOtherSize } from '../../models/diffusion/only-size.ts';
 import { orClose } from '../../models/open-whole.ts';
 import { weightsDigest } from '../../models/weights-digest.ts';
 import { type EngineParts, isNotOpen, openedModel } from '../engine-parts.ts';
@@ -58,18 +59,20 @@ export class DiffusionLanes {
   async open(spec: DiffusionToOpen): Promise<OpenedModel> {
     const { runtime, settings, clock } = this.#parts;
     const model = await openDiffusionModel(spec.folder, runtime, settings);
+    const warm = model.onlySize ?? spec.warmUp;
     const cap = new RowCap(settings.rowCap === 'auto' ? {} : { ceiling: settings.rowCap, fixed: true });
     const [latentRgb, weights] = await orClose(model, async () => [
-      await warmUp(model, spec.warmUp, cap, clock),
+      await warmUp(model, warm, cap, clock),
       settings.checkpoints ? await weightsDigest(spec.folder) : '',
     ]);
-    this.#models.set(spec.ref, { model, cap, latentRgb, weights, warm: spec.warmUp });
+    this.#models.set(spec.ref, { model, cap, latentRgb, weights, warm });
     return openedModel(spec.ref, model.batching, model.graphs, cap);
   }
 
-  /** Throws LehrError `invalid-input` for what the model's sampler cannot do. */
+  /** Throws LehrError `invalid-input` for what the model or its sampler cannot do. */
   submit({ checkpoint, ...request }: DiffusionSample): void {
     const { model } = this.#open(request.model);
+    refuseOtherSize(model.onlySize, request);
     const { width, height } = latentSize(model, request);
     const latentLength = model.unet.latentChannels * width * height;
     const arrivedAt = this.#parts.clock.monotonic();

@@ -19,6 +19,7 @@ import { openWhole } from '../open-whole.ts';
 import { checkGraphs } from './check-graphs.ts';
 import { type DiffusionConfig, readDiffusionConfig } from './diffusion-config.ts';
 import { loadUnet } from './load-unet.ts';
+import { onlySize } from './only-size.ts';
 import { openTextEncoders } from './open-text-encoders.ts';
 
 export interface DiffusionOptions extends LoadOptions {
@@ -40,6 +41,8 @@ export interface DiffusionModel {
   readonly unetProvider: RuntimeSession['provider'];
   /** The picture size the model was trained at; undefined when its config does not say. */
   readonly nativeSize: PictureSize | undefined;
+  /** The only picture size that its graphs can draw; undefined when they can draw others. */
+  readonly onlySize: PictureSize | undefined;
   close(): Promise<void>;
 }
 
@@ -84,6 +87,7 @@ async function openParts(
     batching: unet.batching,
     unetProvider: loaded.session.provider,
     nativeSize: nativeSize(config, vae),
+    onlySize: onlySize(folder, loaded.session, vaeSession, vae.scaleFactor),
     graphs: [...graphs, reportOf('unet', loaded.session), reportOf('vae_decoder', vaeSession)],
   };
 }
