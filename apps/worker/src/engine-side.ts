@@ -1,14 +1,15 @@
 /**
- * The engine side of a worker: the engine process, the jobs that run on it, and what is reported about them. Every message of
- * the engine is dispatched here. It knows nothing of queues and leases; it reports room to its listener.
+ * The engine side of a worker: the engine process, the jobs that run on it, and what is reported about them. It knows
+ * nothing of queues and leases; it reports room to its listener.
  */
 import type { JobState } from '@lehr/shared';
 import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord, Outcome } from '@lehr/shared/records';
 import type { StopReason } from './delivery/attempt.ts';
 import type { OutputStore } from './delivery/output-store.ts';
-import type { ModelToOpen, OpenedModel, TextProgressMessage, UnavailableModel } from './engine/protocol.ts';
-import { JobSpans } from './fleet/job-spans.ts';
+import type { ModelToOpen, OpenedModel, UnavailableModel } from './engine/protocol.ts';
+import { dispatch, type EngineMessageParts } from './engine-messages.ts';
+import { type JobSpans, jobSpans } from './fleet/job-spans.ts';
 import { PartialTextWriter } from './fleet/partial-text.ts';
 import { Previews } from './fleet/previews.ts';
 import { ProgressWriter } from './fleet/progress.ts';
@@ -27,7 +28,7 @@ import { Runs } from './runs/runs.ts';
 import { ServedModels } from './runs/served-models.ts';
 import { textSource } from './runs/text-source.ts';
 import type { EngineExit } from './supervisor/engine-process.ts';
-import { EngineSupervisor, type WorkEvent } from './supervisor/engine-supervisor.ts';
+import { EngineSupervisor } from './supervisor/engine-supervisor.ts';
 import { SilenceLimit } from './supervisor/silence-limit.ts';
 import type { WorkerParts } from './worker-parts.ts';
 
@@ -54,6 +55,7 @@ export class EngineSide implements JobRunner {
   readonly #chargeAudio: ChargeAudio;
   readonly #chargeTokens: ChargeTokens;
   readonly #spans: JobSpans | undefined;
+  readonly #messageParts: EngineMessageParts;
   #listener: JobRunnerListener | undefined;
   #hasAudio = false;
 
@@ -89,14 +91,15 @@ export class EngineSide implements JobRunner {
       log,
       send,
     });
-    this.#spans =
-      parts.tracing &&
-      new JobSpans({
-        ...parts,
-        tracing: parts.tracing,
-        worker: parts.id,
-        findSample: (id) => this.#runs.find(id),
-      });
+    this.#spans = jobSpans(parts, (id) => this.#runs.find(id));
+    this.#messageParts = {
+      runs: this.#runs,
+      laneRows: this.#laneRows,
+      speeds: this.#speeds,
+      silence: this.#silence,
+      observe: parts.observe,
+      spans: this.#spans,
+    };
   }
 
   get isUp(): boolean {
@@ -191,7 +194,7 @@ export class EngineSide implements JobRunner {
       isBusy: () => this.#runs.engineIsBusy,
       usesModel: (ref) => this.#runs.usesModel(ref),
       silenceMs: () => this.#silence.ms(this.#supervisor.isOpeningModel ? undefined : this.#runs.runningLane),
-      onMessage: (message) => this.#dispatch(message),
+      onMessage: (message) => dispatch(this.#messageParts, message),
       onDied: (exit) => this.#engineDied(exit),
       onRestarted: () => this.#engineRestarted(),
       onModelOpened: (model) => {
@@ -228,63 +231,6 @@ export class EngineSide implements JobRunner {
   async close(): Promise<void> {
     this.#progress.stop();
     await Promise.all([this.#supervisor.close(CLOSE_GRACE_MS), this.#parts.audio.close()]);
-  }
-
-  #dispatch(message: WorkEvent): void {
-    this.#spans?.received(message);
-    switch (message.type) {
-      case 'running':
-        this.#runs.engineRuns(message.samples);
-        return;
-      case 'row-cap':
-        this.#laneRows.setCap(message.lane, message.rows);
-        return;
-      case 'last-step':
-        this.#laneRows.release(message.sample);
-        return;
-      case 'stepped':
-        this.#speeds.stepped(message.lane, message.rows, message.ms);
-        this.#silence.stepped(message.lane, message.ms);
-        this.#parts.observe.stepped(message);
-        for (const { id, step } of message.samples) this.#runs.sampleStepped(id, step);
-        return;
-      case 'decoder-progress':
-        this.#parts.observe.decoderProgress(message);
-        return;
-      case 'checkpoints':
-      case 'resumed':
-      case 'checkpoint-ignored':
-        this.#runs.checkpointed(message);
-        return;
-      case 'preview':
-        this.#runs.publishPreview(message);
-        return;
-      case 'segment':
-        this.#runs.addSegment(message);
-        return;
-      case 'transcribed':
-        this.#speeds.transcribed(this.#runs.laneOf(message.sample), message);
-        this.#runs.endSample(message);
-        return;
-      case 'text-progress':
-        this.#textProgressed(message);
-        return;
-      case 'answered':
-      case 'finished':
-      case 'failed':
-      case 'canceled':
-        this.#runs.endSample(message);
-        return;
-    }
-  }
-
-  #textProgressed(message: TextProgressMessage): void {
-    const { lane, runs, tokens, ms, samples } = message;
-    // A row-step of text is a token; the prices of the API rely on it.
-    this.#speeds.stepped(lane, tokens, ms);
-    if (runs > 0) this.#silence.stepped(lane, ms / runs);
-    this.#parts.observe.textProgress(message);
-    for (const { id, answered } of samples) this.#runs.sampleStepped(id, answered);
   }
 
   #engineDied(exit: EngineExit): void {

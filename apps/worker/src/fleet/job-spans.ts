@@ -10,10 +10,12 @@ import type { JobRun, SampleRun } from '../runs/job-run.ts';
 
 export interface JobSpansOptions {
   readonly tracing: Tracing;
-  readonly worker: WorkerId;
+  /** Of this worker. */
+  readonly id: WorkerId;
   readonly clock: Clock;
-  readonly findSample: (id: SampleId) => { readonly run: JobRun; readonly sample: SampleRun } | undefined;
 }
+
+type FindSample = (id: SampleId) => { readonly run: JobRun; readonly sample: SampleRun } | undefined;
 
 type SteppedMessage = Extract<FromEngine, { type: 'stepped' }>;
 /** Parts of a sample by their names: when each began and ended, in ms since the sample was submitted. */
@@ -24,16 +26,18 @@ const MAX_LINKS = 16;
 
 export class JobSpans {
   readonly #options: JobSpansOptions;
+  readonly #findSample: FindSample;
   /** Of the traced jobs that run now. */
   readonly #spans = new Map<LeaseToken, Span>();
 
-  constructor(options: JobSpansOptions) {
+  constructor(options: JobSpansOptions, findSample: FindSample) {
     this.#options = options;
+    this.#findSample = findSample;
   }
 
   /** Gives the run its span, if its request is traced. */
   started(run: JobRun): void {
-    const { tracing, worker } = this.#options;
+    const { tracing, id: worker } = this.#options;
     const { record } = run;
     const { trace: parent } = record;
     if (parent === undefined) return;
@@ -103,7 +107,7 @@ export class JobSpans {
 
   #stepped({ lane, rows, ms, samples }: SteppedMessage): void {
     const traced = samples.flatMap((sample) => {
-      const span = this.#options.findSample(sample.id)?.run.span;
+      const span = this.#findSample(sample.id)?.run.span;
       return span ? [{ ...sample, span }] : [];
     });
     const endMs = this.#toUnix(this.#options.clock.monotonic());
@@ -125,7 +129,7 @@ export class JobSpans {
   }
 
   #addParts(id: SampleId, parts: Parts): void {
-    const submitted = this.#options.findSample(id);
+    const submitted = this.#findSample(id);
     const span = submitted?.run.span;
     if (!span) return;
     const submittedAt = this.#toUnix(submitted.sample.submittedAt);
@@ -141,3 +145,9 @@ export class JobSpans {
     return clock.now() - clock.monotonic() + monotonicMs;
   }
 }
+
+/** Undefined when nothing is traced. */
+export const jobSpans = (
+  { tracing, ...parts }: Omit<JobSpansOptions, 'tracing'> & { readonly tracing?: Tracing | undefined },
+  findSample: FindSample,
+): JobSpans | undefined => tracing && new JobSpans({ ...parts, tracing }, findSample);
