@@ -1,7 +1,9 @@
 /** The text tasks through API, queue, worker and engine, with the real exports of test/real/text. */
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { estimateTokens, type Job, type JobId, textCostMs } from '../../packages/shared/src/index.ts';
 import { keysOf } from '../../packages/shared/src/redis/index.ts';
+import { readEvents } from '../support/event-stream.ts';
 import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';
 import type { Stack } from '../support/stack.ts';
 import { expectedOf } from '../support/text-fixtures.ts';
@@ -78,3 +80,35 @@ test('Two thousand texts come back in order, and a text that is too long fails i
   expect(bad.error?.detail).toMatch(/^input\.texts\[1\] has \d+ tokens, and the model takes at most 48/);
   expect(good).toMatchObject({ status: 'succeeded', output: { truncated: [1] } });
 });
+
+/** The process in which the graphs of a worker run. */
+function engineOf(worker: number): number {
+  const children = readFileSync(`/proc/${worker}/task/${worker}/children`, 'utf8').trim().split(' ');
+  const engine = children.find((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('engine'));
+  return Number(engine);
+}
+
+test.runIf(process.platform === 'linux')(
+  'After a kill -9 of the engine in the middle of a job of texts, the job is run again in the same attempt',
+  async () => {
+    const stack = await textStack(server, ['bert-sentences']);
+    const texts = Array.from({ length: 2000 }, (_, i) => `${'circle '.repeat(40)}number ${i}`);
+    const engine = engineOf(stack.serving.pid);
+    const response = await stack.ask('POST', '/v1/jobs', {
+      type: 'text-embedding',
+      input: { texts, truncate: true },
+    });
+    const { id } = (await response.json()) as Job;
+    // The engine reports its progress once it has run a part of the texts.
+    for await (const { event } of readEvents(await stack.ask('GET', `/v1/jobs/${id}/events`))) {
+      if (event === 'job.progress') break;
+    }
+    process.kill(engine, 'SIGKILL');
+    expect((await stack.serving.logged('engine died')).running).toBe(1);
+    const job = await stack.over(id);
+    expect(job).toMatchObject({ status: 'succeeded', attempt: 1 });
+    expect(job.output?.dimensions).toBe(32);
+    const again = await run(stack, 'text-embedding', { texts: [texts[1999]], truncate: true });
+    expect(again.status).toBe('succeeded');
+  },
+);

@@ -1,6 +1,7 @@
 /** All of Lehr as real processes with the real text models of test/real/text. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { LehrProcess } from './lehr-process.ts';
 import type { TestRedis } from './redis.ts';
 import { type Stack, startStack } from './stack.ts';
 import { unpackTextFixture } from './text-fixtures.ts';
@@ -13,8 +14,15 @@ const MODELS = {
   'bert-entities': 'token-classification',
 } as const;
 
+export interface TextStack extends Stack {
+  readonly serving: LehrProcess;
+}
+
 /** A stack with one worker, which serves these models. */
-export async function textStack(server: TestRedis, names: readonly (keyof typeof MODELS)[]): Promise<Stack> {
+export async function textStack(
+  server: TestRedis,
+  names: readonly (keyof typeof MODELS)[],
+): Promise<TextStack> {
   const folder = await tempFolder('text-models');
   for (const name of names) unpackTextFixture(name, join(folder, name), 'onnx');
   const entries = names.map(
@@ -24,6 +32,5 @@ export async function textStack(server: TestRedis, names: readonly (keyof typeof
   const models = join(folder, 'models.yaml');
   writeFileSync(models, `models:\n${entries.join('\n')}\n`);
   const stack = await startStack(server, { LEHR_MODELS: models, LEHR_TASKS: 'text' });
-  await stack.worker();
-  return stack;
+  return { ...stack, serving: await stack.worker() };
 }
