@@ -21,6 +21,7 @@ import { EventFeeds } from '../../apps/api/src/follow/event-feed.ts';
 import { EventLinks } from '../../apps/api/src/follow/event-links.ts';
 import { JobWaits } from '../../apps/api/src/follow/wait.ts';
 import { admissionParts } from '../../apps/api/src/jobs/admission-parts.ts';
+import { LargeAnswers } from '../../apps/api/src/jobs/large-answers.ts';
 import { Presenter } from '../../apps/api/src/jobs/present.ts';
 import { ActiveRequests } from '../../apps/api/src/limits/active-requests.ts';
 import { CallerLines } from '../../apps/api/src/limits/caller-lines.ts';
@@ -88,7 +89,7 @@ export interface ApiWorld {
 }
 
 export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Promise<ApiWorld> {
-  const { clock = systemClock } = changes;
+  const { clock = systemClock, publicUrl = PUBLIC_URL } = changes;
   const keys = changes.keys ?? freshKeys();
   const redis = testRedis(url, 'api');
   const channels = new Channels(testRedis(url, 'subscriber'));
@@ -99,7 +100,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
   const store = await openObjectStore({
     kind: 'folder',
     root,
-    publicUrl: PUBLIC_URL,
+    publicUrl,
     linkSecret: LINK_SECRET,
     fsync: false,
   });
@@ -145,6 +146,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     storage,
     files: new Files({ redis, keys, store, storage, clock, ttlMs: 60_000, maxBytes: 1_000_000 }),
     largeBodies: largeBodies(),
+    largeAnswers: largeAnswers(),
     bodyReads: new BodyReads(clock),
     maxUploadBytes: 1_000_000,
     linkSecret: LINK_SECRET,
@@ -222,6 +224,13 @@ function largeBodies(): LargeBodies {
   const bodies = new LargeBodies(new URL('../../apps/api/dist/bodies/large-body-thread.js', import.meta.url));
   onTestFinished(() => bodies.close());
   return bodies;
+}
+
+function largeAnswers(): LargeAnswers {
+  const entry = new URL('../../apps/api/dist/dialects/large-answer-thread.js', import.meta.url);
+  const answers = new LargeAnswers(entry, []);
+  onTestFinished(() => answers.close());
+  return answers;
 }
 
 /** On paths that OpenAI's clients also call, the answer has OpenAI's error too. */

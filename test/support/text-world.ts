@@ -49,12 +49,27 @@ export async function textWorld(
   changes: Partial<ApiParts> = {},
   serves = true,
 ): Promise<TextWorld> {
-  const world = await apiWorld(redisUrl, { registry: parseRegistry(TEXT_MODELS), ...changes });
   const listener = await listen('127.0.0.1', 0);
   onTestFinished(() => listener.close(0));
+  const publicUrl = `http://127.0.0.1:${listener.port}`;
+  const world = await apiWorld(redisUrl, { registry: parseRegistry(TEXT_MODELS), publicUrl, ...changes });
   listener.serve(world.app.fetch);
   if (serves) serveTexts(world);
-  return { ...world, url: `http://127.0.0.1:${listener.port}` };
+  return { ...world, url: publicUrl };
+}
+
+/** Answers the next job of the group with this result, stored as an object. Of a world without a worker. */
+export async function answerStored(
+  { worker, parts }: TextWorld,
+  group: string,
+  result: StoredTextResult | string,
+  tokens = 1,
+): Promise<void> {
+  const claim = await worker.next(group);
+  const key = `out/default/${claim.jobId}/${claim.token}/result.json`;
+  const bytes = Buffer.from(typeof result === 'string' ? result : JSON.stringify(result));
+  await parts.store.put(toObjectKey(key), bytes, { contentType: 'application/json' });
+  await worker.succeedWith(claim, { tokens, key });
 }
 
 /** Answers text jobs until the connections of the test are closed. */

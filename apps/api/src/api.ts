@@ -19,6 +19,7 @@ import type { EventFeeds } from './follow/event-feed.ts';
 import type { EventLinks } from './follow/event-links.ts';
 import type { JobWaits } from './follow/wait.ts';
 import type { AdmissionParts } from './jobs/admission-parts.ts';
+import type { LargeAnswers } from './jobs/large-answers.ts';
 import type { Presenter } from './jobs/present.ts';
 import type { ActiveRequests } from './limits/active-requests.ts';
 import type { CallerLines } from './limits/caller-lines.ts';
@@ -50,6 +51,7 @@ export interface ApiParts extends AdmissionParts {
   readonly files: Files;
   readonly storage: StorageQuota;
   readonly largeBodies: LargeBodies;
+  readonly largeAnswers: LargeAnswers;
   readonly bodyReads: BodyReads;
   /** The largest file that is taken, uploaded or in a request. */
   readonly maxUploadBytes: number;

@@ -30,6 +30,7 @@ import { EventFeeds } from './follow/event-feed.ts';
 import { EventLinks } from './follow/event-links.ts';
 import { JobWaits } from './follow/wait.ts';
 import { admissionParts } from './jobs/admission-parts.ts';
+import { LargeAnswers } from './jobs/large-answers.ts';
 import { Presenter } from './jobs/present.ts';
 import { ActiveRequests } from './limits/active-requests.ts';
 import { CallerLines } from './limits/caller-lines.ts';
@@ -121,6 +122,7 @@ async function openStores({ config, redis, publicUrl }: OpenOptions, linkSecret:
     files: new Files({ redis, keys, store, storage, clock, ttlMs: outputTtlMs, maxBytes: maxUploadBytes }),
     bodyReads: new BodyReads(clock),
     largeBodies: new LargeBodies(new URL('./bodies/large-body-thread.js', import.meta.url)),
+    largeAnswers: new LargeAnswers(new URL('./dialects/large-answer-thread.js', import.meta.url)),
     maxUploadBytes,
     outputTtlMs,
   };

@@ -89,7 +89,7 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
         stopDeletingLeftovers(),
         webhooks?.stop(CLOSE_GRACE_MS),
       ]);
-      await Promise.all([parts.largeBodies.close(), parts.tracing?.close()]);
+      await Promise.all([parts.largeBodies.close(), parts.largeAnswers.close(), parts.tracing?.close()]);
       disconnect();
     };
     return { url, port, stop };

@@ -1,19 +1,15 @@
 /** The thread that parses large bodies: JSON text in; the same JSON without its inline audio, and the audio, out. */
-import { getPriority, setPriority } from 'node:os';
 import { parentPort } from 'node:worker_threads';
 import { LehrError } from '@lehr/shared';
+import { runsInSpareTime } from '../spare-time.ts';
 import { decodeDataUri, type InlineAudio, isDataUri, referenceTo } from './inline-audio.ts';
 import { checkJsonShape } from './json-shape.ts';
 import type { LargeBodyAnswer, LargeBodyTask } from './large-bodies.ts';
 
 /** Shorter strings are left in the body. */
 const MIN_AUDIO_LENGTH = 16 * 1024;
-/** How much lower the priority of this thread is than that of the event loop, in steps of nice(2). */
-const NICER_BY = 10;
-const NICEST = 19;
 
-// On Linux a priority belongs to a thread, elsewhere to the whole process. Parsing gets the time that other requests leave.
-if (process.platform === 'linux') setPriority(Math.min(NICEST, getPriority() + NICER_BY));
+runsInSpareTime();
 
 parentPort?.on('message', ({ id, body, maxRestLength }: LargeBodyTask) => {
   const answer = parse(id, body, maxRestLength);

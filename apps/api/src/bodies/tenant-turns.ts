@@ -1,5 +1,5 @@
 /**
- * One large body of a tenant is read and parsed at a time. The others of this tenant wait unread, in their connections, so they cost
+ * One large body of a tenant is read and parsed at a time, and one of its large results is written at a time (jobs/large-answers.ts). The others of this tenant wait unread, in their connections, so they cost
  * no memory and no time, and a tenant with many of them does not keep another tenant's body waiting.
  */
 import { LehrError, type TenantId } from '@lehr/shared';
@@ -13,12 +13,17 @@ interface Line {
 }
 
 export class TenantTurns {
+  readonly #max: number;
   readonly #lines = new Map<TenantId, Line>();
+
+  constructor(max = MAX_BODIES) {
+    this.#max = max;
+  }
 
   /** Rejects with `overloaded` when too many bodies of the tenant wait, and as `task` does. */
   async run<T>(tenant: TenantId, task: () => Promise<T>): Promise<T> {
     const line = this.#lines.get(tenant) ?? { length: 0, last: Promise.resolve() };
-    if (line.length >= MAX_BODIES) {
+    if (line.length >= this.#max) {
       throw new LehrError('overloaded', 'Too many large bodies of this tenant are being read.', {
         retryAfterS: 1,
       });

@@ -1,6 +1,12 @@
 /** The result of a text job for dialects that answer with it. */
-import { LehrError, type StoredTextResult, StoredTextResultSchema, toObjectKey } from '@lehr/shared';
-import type { ObjectStore } from '@lehr/shared/objects';
+import {
+  LehrError,
+  MAX_SHOWN_RESULT_BYTES,
+  type StoredTextResult,
+  StoredTextResultSchema,
+  toObjectKey,
+} from '@lehr/shared';
+import type { ObjectStore, StoredObject } from '@lehr/shared/objects';
 import type { JobRecord } from '@lehr/shared/records';
 import { vectorsOf } from './present-text.ts';
 
@@ -8,18 +14,43 @@ const FLOAT_BYTES = 4;
 
 export type TextResult = StoredTextResult & { readonly tokens: number };
 
-/** Throws `gone` when a large result has been deleted. */
+/** A result whose JSON is more than MAX_SHOWN_RESULT_BYTES. */
+export interface LargeResult {
+  readonly key: string;
+  readonly tokens: number;
+}
+
+/** Throws `gone` when a stored result has been deleted. */
 export async function textResultOf(
   store: ObjectStore,
   record: Extract<JobRecord, { state: 'succeeded' }>,
-): Promise<TextResult> {
+): Promise<{ readonly small: TextResult } | { readonly large: LargeResult }> {
   const { text } = record.output;
   if (!text) throw new Error(`Job ${record.id} succeeded without a text result. This is a bug in Lehr.`);
   const { tokens, key, result = {} } = text;
-  if (key === undefined) return { ...result, tokens };
+  if (key === undefined) return { small: { ...result, tokens } };
+  const object = await storedResult(store, key);
+  if (object.bytes > MAX_SHOWN_RESULT_BYTES) {
+    await object.body.cancel();
+    return { large: { key, tokens } };
+  }
+  const json = await new Response(object.body).json();
+  return { small: { ...StoredTextResultSchema.parse(json), tokens } };
+}
+
+/** JSON of a StoredTextResult, in UTF-8. Throws `gone` when it has been deleted. */
+export async function readLargeResult(
+  store: ObjectStore,
+  { key }: LargeResult,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const { body } = await storedResult(store, key);
+  return new Uint8Array(await new Response(body).arrayBuffer());
+}
+
+async function storedResult(store: ObjectStore, key: string): Promise<StoredObject> {
   const object = await store.get(toObjectKey(key));
   if (!object) throw new LehrError('gone', 'The result has been deleted.');
-  return { ...StoredTextResultSchema.parse(await new Response(object.body).json()), tokens };
+  return object;
 }
 
 /** The embeddings of a result, as numbers or as base64 of 32-bit floats, little-endian. */

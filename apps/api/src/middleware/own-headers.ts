@@ -50,6 +50,18 @@ export function answerJson<Value, Status extends ContentfulStatusCode>(
   status: Status,
   headers: Readonly<Record<string, string>>,
 ): Response & TypedResponse<JSONParsed<Value>, Status, 'json'> {
+  return answerWritten(c, JSON.stringify(value), status, headers) as ReturnType<
+    typeof answerJson<Value, Status>
+  >;
+}
+
+/** As `answerJson`, for JSON that is written already, as text or in UTF-8. */
+export function answerWritten(
+  c: Context<ApiEnv>,
+  json: string | Uint8Array<ArrayBuffer>,
+  status: ContentfulStatusCode,
+  headers: Readonly<Record<string, string>>,
+): Response {
   c.set('isComplete', true);
   const all = {
     'content-type': 'application/json',
@@ -57,7 +69,5 @@ export function answerJson<Value, Status extends ContentfulStatusCode>(
     ...SECURITY_HEADERS,
     ...headers,
   };
-  return new Response(JSON.stringify(value), { status, headers: all }) as ReturnType<
-    typeof answerJson<Value, Status>
-  >;
+  return new Response(json, { status, headers: all });
 }

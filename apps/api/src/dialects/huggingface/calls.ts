@@ -10,22 +10,22 @@ import type { InlineAudio } from '../../bodies/inline-audio.ts';
 import { holdUntilDone, type SucceededRecord } from '../../calls/hold.ts';
 import { makeJob } from '../../calls/make-job.ts';
 import type { Names } from '../../calls/names.ts';
-import { textResultOf } from '../../jobs/text-result.ts';
 import type { ApiEnv } from '../../middleware/api-env.ts';
 import { authenticate, requires } from '../../middleware/auth.ts';
 import { countRefusals } from '../../middleware/count-refusals.ts';
 import { guardQuota } from '../../middleware/guard-quota.ts';
-import { answerJson } from '../../middleware/own-headers.ts';
+import { answerJson, answerWritten } from '../../middleware/own-headers.ts';
 import { readBody } from '../../middleware/read-body.ts';
 import { inactive } from '../../middleware/turns.ts';
 import { readImage } from '../read-image.ts';
+import { textAnswer } from '../text-answer.ts';
 import { checkLoaded } from './check-loaded.ts';
 import { FILL_MASK_PATH, MODEL_PATHS, registerPaths } from './document.ts';
 import { type Body, bodyOf } from './fields.ts';
 import { PICTURE_NAMES, pictureRequest } from './picture-call.ts';
 import { rawBody } from './raw-body.ts';
 import { audioOf, SPEECH_NAMES, speechAnswer, speechRequest } from './speech-call.ts';
-import { NAMES, textAnswer, textRequest } from './text-call.ts';
+import { NAMES, shapeOf, textRequest } from './text-call.ts';
 import { type Wanted, wantedBy } from './wanted.ts';
 
 export function huggingFaceRoutes(app: Api, parts: ApiParts): void {
@@ -67,7 +67,11 @@ async function answerCall(
   });
   const record = await holdUntilDone(c, parts, made, parts.holdMs);
   if (wanted.type === 'text-to-image') return answerPicture(c, parts, record, made.headers);
-  return answerJson(c, await resultOf(parts, wanted, body, record), 200, made.headers);
+  if (wanted.type === 'speech-to-text') {
+    return answerJson(c, await transcriptOf(parts, body, record), 200, made.headers);
+  }
+  const json = await textAnswer(c, parts, record, shapeOf(wanted.type, body));
+  return answerWritten(c, json, 200, made.headers);
 }
 
 interface Received {
@@ -128,15 +132,7 @@ function requestOf(
   return { request: textRequest(type, model, body), names: NAMES };
 }
 
-async function resultOf(
-  parts: ApiParts,
-  { type }: Wanted,
-  body: Body,
-  record: SucceededRecord,
-): Promise<unknown> {
-  if (type !== 'speech-to-text' && type !== 'text-to-image') {
-    return textAnswer(type, body, await textResultOf(parts.store, record));
-  }
+async function transcriptOf(parts: ApiParts, body: Body, record: SucceededRecord): Promise<unknown> {
   const transcript = TranscriptSchema.safeParse((await parts.presenter.job(record)).output);
   if (transcript.success) return speechAnswer(body, transcript.data);
   throw new LehrError('gone', 'The transcript has been deleted.', { cause: transcript.error });

@@ -1,8 +1,8 @@
-/** Calls of the text tasks: the native request of a call, and the answer in the shape of transformers' pipelines. */
-import type { Entity, JobRequest, TextItem, TextJobType } from '@lehr/shared';
+/** Calls of the text tasks: the native request of a call, and the shape of its answer. */
+import type { JobRequest, TextItem, TextJobType } from '@lehr/shared';
 import { type Names, nativeRequest } from '../../calls/names.ts';
-import { embeddingsIn, type TextResult } from '../../jobs/text-result.ts';
 import { type Body, inputsOf, parametersOf } from './fields.ts';
+import type { PipelineShape } from './pipeline-answer.ts';
 
 const RENAMED: Readonly<Record<string, string>> = {
   '/input/function': '/parameters/function_to_apply',
@@ -45,30 +45,16 @@ function optionsOf(type: TextJobType, body: Body): Record<string, unknown> {
   }
 }
 
-/** The answer to one text has no list around it, but for text classification, where the clients expect one. */
-export function textAnswer(type: TextJobType, body: Body, result: TextResult): unknown {
-  const isOne = !Array.isArray(body.inputs);
-  const each = resultsOf(type, body, result);
-  return isOne && type !== 'text-classification' ? each[0] : each;
+/** Throws `invalid-input`. */
+export function shapeOf(type: TextJobType, body: Body): PipelineShape {
+  const isEmbedding = type === 'text-embedding';
+  const isTokens = type === 'token-classification';
+  return {
+    dialect: 'huggingface',
+    type,
+    isOne: !Array.isArray(body.inputs),
+    format: (isEmbedding && parametersOf(type, body).encoding_format) || 'float',
+    labelField:
+      isTokens && parametersOf(type, body).aggregation_strategy === 'none' ? 'entity' : 'entity_group',
+  };
 }
-
-function resultsOf(type: TextJobType, body: Body, result: TextResult): readonly unknown[] {
-  switch (type) {
-    case 'text-embedding':
-      return embeddingsIn(result, parametersOf(type, body).encoding_format ?? 'float');
-    case 'text-classification':
-      return result.labels ?? [];
-    case 'fill-mask':
-      // A text with one mask has its tokens without a list of masks.
-      return (result.fills ?? []).map((masks) => (masks.length === 1 ? masks[0] : masks));
-    case 'token-classification': {
-      const name = parametersOf(type, body).aggregation_strategy === 'none' ? 'entity' : 'entity_group';
-      return (result.entities ?? []).map((entities) => entities.map((entity) => renamed(entity, name)));
-    }
-  }
-}
-
-const renamed = ({ label, ...entity }: Entity, name: 'entity' | 'entity_group'): Record<string, unknown> => ({
-  [name]: label,
-  ...entity,
-});

@@ -4,14 +4,14 @@ import type { Api, ApiParts } from '../../api.ts';
 import { holdUntilDone } from '../../calls/hold.ts';
 import { makeJob } from '../../calls/make-job.ts';
 import { atTheTop, type Names, nativeRequest } from '../../calls/names.ts';
-import { embeddingsIn, textResultOf } from '../../jobs/text-result.ts';
 import { requires } from '../../middleware/auth.ts';
 import { countRefusals } from '../../middleware/count-refusals.ts';
 import { guardQuota } from '../../middleware/guard-quota.ts';
-import { answerJson } from '../../middleware/own-headers.ts';
+import { answerWritten } from '../../middleware/own-headers.ts';
 import { BEARER } from '../../responses.ts';
+import { textAnswer } from '../text-answer.ts';
 import { CALL_HEADERS, holdMsOf, repeatOf } from './call-headers.ts';
-import { EmbeddingRequestSchema, type Embeddings, EmbeddingsSchema, textsOf } from './embedding-contract.ts';
+import { EmbeddingRequestSchema, EmbeddingsSchema, textsOf } from './embedding-contract.ts';
 import { callErrors } from './errors.ts';
 
 const PATH = '/v1/embeddings';
@@ -65,14 +65,12 @@ export function embeddingRoutes(app: Api, parts: ApiParts): void {
       ...repeatOf(headers),
     });
     const record = await holdUntilDone(c, parts, made, holdMsOf(parts, headers));
-    const result = await textResultOf(parts.store, record);
-    const embeddings = embeddingsIn(result, body.encoding_format ?? 'float');
-    const answer: Embeddings = {
-      object: 'list',
-      data: embeddings.map((embedding, index) => ({ object: 'embedding', index, embedding })),
+    const shape = {
+      dialect: 'openai',
+      format: body.encoding_format ?? 'float',
       model: record.model,
-      usage: { prompt_tokens: result.tokens, total_tokens: result.tokens },
-    };
-    return answerJson(c, answer, 200, made.headers);
+    } as const;
+    // Its type is not checked against the schema, because large answers come as text.
+    return answerWritten(c, await textAnswer(c, parts, record, shape), 200, made.headers) as never;
   });
 }
