@@ -1,9 +1,10 @@
 /** Texts with the client of Lehr and the command `lehr`. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Lehr } from '../../packages/client/src/index.ts';
+import { type JobId, toObjectKey } from '../../packages/shared/src/index.ts';
 import { API_KEY } from '../support/api-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
-import { embeddingOf, type TextWorld, textWorld } from '../support/text-world.ts';
+import { answerStored, embeddingOf, type TextWorld, textWorld } from '../support/text-world.ts';
 import { lehrFor } from './lehr-command.ts';
 
 let server: TestRedis;
@@ -71,4 +72,54 @@ test('lehr classify writes the best label of each text', async () => {
   expect(stdout).toBe('LABEL  SCORE   TEXT\none    0.7500  a red circle\none    0.7500  two circles\n');
   const all = await lehr(['classify', 'a', '--top-k', '2', '--json']);
   expect(JSON.parse(all.stdout).output.labels[0]).toHaveLength(2);
+});
+
+const DIMENSIONS = 1024;
+/** 96 embeddings, which are too large for a job. */
+const LARGE = Float32Array.from({ length: 96 * DIMENSIONS }, (_, i) => Math.fround(i / 10));
+const texts = Array.from({ length: 96 }, (_, i) => `text ${i}`);
+const rows = texts.map((_, i) => [...LARGE.subarray(i * DIMENSIONS, (i + 1) * DIMENSIONS)]);
+const answerLarge = (world: TextWorld): Promise<void> =>
+  answerStored(world, 'text.minilm@1', {
+    embeddings: Buffer.from(LARGE.buffer).toString('base64'),
+    dimensions: DIMENSIONS,
+  });
+
+test('The client follows the link to a result that is too large for its job', async () => {
+  const world = await textWorld(server.url, {}, false);
+  const lehr = new Lehr({ url: world.url, apiKey: API_KEY });
+  const [job] = await Promise.all([
+    lehr.run({ type: 'text-embedding', input: { texts } }),
+    answerLarge(world),
+  ]);
+  expect(job.output).toEqual({ embeddings: rows, dimensions: DIMENSIONS, tokens: 1 });
+  const linked = await lehr.get(job.id);
+  expect(linked.output).toMatchObject({ tokens: 1, result_url: expect.stringMatching(/^http/) });
+  expect(await lehr.outputs(linked)).toEqual(job.output);
+  const record = await world.parts.records.read(job.id as JobId);
+  const key = record?.state === 'succeeded' && record.output.text?.key;
+  await world.parts.store.delete(toObjectKey(String(key)));
+  await expect(lehr.outputs(linked)).rejects.toMatchObject({ code: 'not-found', status: 404 });
+});
+
+test('The outputs of a job that has not succeeded are refused with the reason', async () => {
+  const world = await textWorld(server.url, {}, false);
+  const lehr = new Lehr({ url: world.url, apiKey: API_KEY });
+  const job = await lehr.submit({ type: 'text-embedding', input: { texts: ['a'] } });
+  await expect(lehr.outputs(job)).rejects.toMatchObject({ code: 'invalid-request', jobId: job.id });
+  await expect(lehr.outputs(await lehr.cancel(job.id))).rejects.toMatchObject({ code: 'job-canceled' });
+});
+
+test('lehr embed and lehr classify write results that are too large for their job', async () => {
+  const world = await textWorld(server.url, {}, false);
+  const lehr = commandFor(world);
+  const [embedded] = await Promise.all([lehr(['embed', ...texts]), answerLarge(world)]);
+  expect(embedded).toMatchObject({ code: 0, stdout: rows.map((row) => `${JSON.stringify(row)}\n`).join('') });
+  const label = 'x'.repeat(5000);
+  const labels = texts.map(() => [{ label, score: 0.5 }]);
+  const [classified] = await Promise.all([
+    lehr(['classify', ...texts]),
+    answerStored(world, 'text.words@1', { labels }),
+  ]);
+  expect(classified.stdout).toContain(`${label}  0.5000  text 95\n`);
 });

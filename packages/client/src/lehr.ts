@@ -1,5 +1,7 @@
 /** The client: creates, follows and cancels jobs; lists models, queues, keys and the audit log. */
+import { Deadline } from './deadline.ts';
 import { type FollowedEvent, type FollowOptions, followJob } from './follow.ts';
+import { withResult } from './large-result.ts';
 import { LehrError } from './lehr-error.ts';
 import type {
   AuditOptions,
@@ -19,6 +21,7 @@ import type {
   Image,
   Job,
   JobList,
+  JobOutputs,
   JobRequest,
   Key,
   KeyRequest,
@@ -29,8 +32,6 @@ import type {
 } from './wire.ts';
 
 const TIMEOUT_MS = 30_000;
-/** The hold of one answer: below the 60 s after which many proxies end a request. */
-const HOLD_S = 30;
 const MIN_HOLD_MS = 250;
 
 export class Lehr {
@@ -65,9 +66,29 @@ export class Lehr {
     return wait && !isOver(job) ? this.#waitForEnd(job.id, deadline, signal) : job;
   }
 
-  /** Creates a job and waits until it has succeeded. Throws LehrError with the job's code when it ends in another state. */
+  /**
+   * Creates a job and waits until it has succeeded. A result that is too large for the job is fetched (`outputs`). Throws LehrError with
+   * the job's code when it ends in another state.
+   */
   async run(request: JobRequest, options: Omit<SubmitOptions, 'wait'> = {}): Promise<SucceededJob> {
-    return succeeded(await this.submit(request, { ...options, wait: true }));
+    const job = succeeded(await this.submit(request, { ...options, wait: true }));
+    return { ...job, output: await this.outputs(job, options) };
+  }
+
+  /**
+   * Returns the outputs of a job that has succeeded, with the result of texts that is too large for the job and is only linked there.
+   * The link is signed, so the key is not sent. Throws LehrError `gone` when it has expired: get the job again for a new one.
+   */
+  async outputs(job: Job, { signal }: CallOptions = {}): Promise<JobOutputs> {
+    const { output } = succeeded(job);
+    if (output.result_url === undefined) return output;
+    const json = await this.#transport.fetch(
+      output.result_url,
+      () => ({ redirect: 'follow' }),
+      { idempotent: true, signal },
+      (response) => response.text(),
+    );
+    return withResult(output, json);
   }
 
   get(id: string, { signal }: CallOptions = {}): Promise<Job> {
@@ -238,23 +259,6 @@ function baseOf(url: string): string {
   );
 }
 
-/** The end of the caller's longest wait. */
-class Deadline {
-  readonly #until: number;
-
-  constructor({ timeoutMs = Number.POSITIVE_INFINITY }: WaitOptions) {
-    this.#until = performance.now() + timeoutMs;
-  }
-
-  get holdS(): number {
-    return Math.min(Math.max((this.#until - performance.now()) / 1000, 0), HOLD_S);
-  }
-
-  get isOver(): boolean {
-    return performance.now() >= this.#until;
-  }
-}
-
 /** Whether a job has ended: succeeded, failed, canceled or expired. */
 export const isOver = ({ status }: Pick<Job, 'status'>): boolean =>
   status !== 'queued' && status !== 'running';
@@ -266,6 +270,9 @@ function succeeded(job: Job): SucceededJob {
   if (error) {
     const { code, title, retryable } = error;
     throw new LehrError(code, error.detail, { title, retryable, jobId: id });
+  }
+  if (!isOver(job)) {
+    throw new LehrError('invalid-request', `${id} is still ${status}: wait for its end.`, { jobId: id });
   }
   const code = status === 'expired' ? 'deadline-exceeded' : 'job-canceled';
   throw new LehrError(code, `${id} ended as ${status}.`, { jobId: id });

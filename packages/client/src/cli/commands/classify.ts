@@ -29,7 +29,8 @@ export const classify = defineCommand({
     if (json) terminal.out(`${JSON.stringify(job)}\n`);
     else if (job.status !== 'succeeded') terminal.err(jobText(job));
     else {
-      const rows = (job.output?.labels ?? []).flatMap((labels, i) =>
+      const { labels: results = [] } = await lehr.outputs(job, { signal: terminal.signal });
+      const rows = results.flatMap((labels, i) =>
         labels.map(({ label, score }) => [
           label,
           score.toFixed(SCORE_DIGITS),

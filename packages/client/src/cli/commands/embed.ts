@@ -4,7 +4,6 @@ import { jobText } from '../job-text.ts';
 import { REQUEST_OPTIONS, requestFields } from '../request-options.ts';
 import { submitJob } from '../submit-job.ts';
 import { TEXT_OPTIONS, textsOf } from '../text-input.ts';
-import { embeddingsOf } from '../text-result.ts';
 
 export const embed = defineCommand({
   name: 'embed',
@@ -30,7 +29,10 @@ export const embed = defineCommand({
     const job = await submitJob(lehr, request, call, { wait: true });
     if (json) terminal.out(`${JSON.stringify(job)}\n`);
     else if (job.status !== 'succeeded') terminal.err(jobText(job));
-    else for await (const embedding of embeddingsOf(job)) terminal.out(`${JSON.stringify(embedding)}\n`);
+    else {
+      const { embeddings = [] } = await lehr.outputs(job, { signal: terminal.signal });
+      for (const embedding of embeddings) terminal.out(`${JSON.stringify(embedding)}\n`);
+    }
     return exitCodeOfJob(job);
   },
 });
