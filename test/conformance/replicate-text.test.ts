@@ -1,10 +1,12 @@
 /** Text models with Replicate's client, and text jobs over the native channels. */
 import Replicate from 'replicate';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { replicateRenderer } from '../../apps/api/src/dialects/replicate/replicate-renderer.ts';
 import { Lehr } from '../../packages/client/src/index.ts';
+import type { JobId } from '../../packages/shared/src/index.ts';
 import { API_KEY, jobOf } from '../support/api-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
-import { embeddingOf, textWorld } from '../support/text-world.ts';
+import { answerStored, embeddingOf, textWorld } from '../support/text-world.ts';
 
 let server: TestRedis;
 beforeAll(async () => {
@@ -28,6 +30,47 @@ test("Replicate's client runs the first task of a text model, and its schema nam
   expect(required).toEqual(['texts']);
   const refused = replicate.run('lehr/minilm', { input: { texts: ['a'], top_k: 1 } });
   await expect(refused).rejects.toThrow(/top_k is not a known field/);
+});
+
+/** A stored result with so many embeddings. */
+const embeddings = (texts: number) => ({
+  embeddings: Buffer.from(new Float32Array(texts * 1024).fill(0.5).buffer).toString('base64'),
+  dimensions: 1024,
+});
+
+test("Replicate's client gets a link in the place of a result that is too large for a prediction", async () => {
+  const world = await textWorld(server.url, {}, false);
+  const replicate = new Replicate({ baseUrl: `${world.url}/v1`, auth: API_KEY });
+  const stored = embeddings(96);
+  const [output] = await Promise.all([
+    replicate.run('lehr/minilm', { input: { texts: ['a'] } }),
+    answerStored(world, 'text.minilm@1', stored, 7),
+  ]);
+  const { tokens, result_url: link } = output as { tokens: number; result_url: string };
+  expect(tokens).toBe(7);
+  expect(await (await fetch(link)).json()).toEqual(stored);
+});
+
+test('A webhook of a prediction has a link to the result of its texts when the result is too large for it', async () => {
+  const world = await textWorld(server.url, {}, false);
+  const body = { version: 'lehr/minilm', input: { texts: ['a'] } };
+  const created = await world.ask('POST', '/v1/predictions', body);
+  await answerStored(world, 'text.minilm@1', embeddings(16), 7);
+  const { id } = (await created.json()) as { id: string };
+  const record = await world.parts.records.read(`job_${id}` as JobId);
+  if (!record) throw new Error('The prediction has no record.');
+  const { output } = (await replicateRenderer(world.parts).render(record, 'job.succeeded')) as {
+    output: unknown;
+  };
+  expect(output).toEqual({
+    tokens: 7,
+    result_url: expect.stringMatching(/^http/),
+    result_expires_at: expect.any(String),
+  });
+  const whole = (await (await world.ask('GET', `/v1/predictions/${id}`)).json()) as {
+    output: { embeddings: number[][] };
+  };
+  expect(whole.output.embeddings).toHaveLength(16);
 });
 
 test('A text job is answered by a held post, by polling, and by its events', async () => {

@@ -11,17 +11,23 @@ export function replicateRenderer(options: PredictionsViewOptions): Renderer {
   const view = new PredictionsView(options);
   return {
     retries: isEnd,
-    render: async (record) => fitted(await view.of(record)),
+    render: async (record) => {
+      const whole = await view.of(record);
+      return fits(whole) ? whole : fitted(await view.of(record, { brief: true }));
+    },
   };
 }
 
+const fits = (prediction: Prediction): boolean =>
+  Buffer.byteLength(JSON.stringify(prediction)) <= MAX_BODY_BYTES;
+
 function fitted(prediction: Prediction): Prediction {
   let { input, output } = prediction;
-  const fits = () => Buffer.byteLength(JSON.stringify({ ...prediction, input, output })) <= MAX_BODY_BYTES;
-  if (!fits() && typeof output === 'object' && output !== null && 'segments' in output) {
+  const isSmall = () => fits({ ...prediction, input, output });
+  if (!isSmall() && typeof output === 'object' && output !== null && 'segments' in output) {
     output = { ...output, segments: undefined };
   }
-  if (!fits()) input = {};
-  if (!fits()) output = null;
+  if (!isSmall()) input = {};
+  if (!isSmall()) output = null;
   return { ...prediction, input, output };
 }
