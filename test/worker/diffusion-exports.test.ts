@@ -1,7 +1,8 @@
 /**
- * UNets of one pipeline as torch's TorchScript exporter writes them: with whole timesteps, with a timestep of size [1] and other names,
- * and in float16; and as ONNX Runtime's converter makes float16 of an export, with its weights in a file beside it. Each draws
- * the pictures of the same UNet in torch.
+ * Graphs of one pipeline as torch's exporters write them. TorchScript: with whole timesteps, with a timestep of size [1] and other
+ * names, and in float16. Dynamo, in two opsets and with weights in a file beside each graph: with a scalar timestep, one of size
+ * [1] and fixed latents, and the conditions of SDXL and of a latent consistency model. And a UNet in float16 of ONNX
+ * Runtime's converter. Each draws the pictures of the same pipeline in torch.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -29,8 +30,11 @@ test.each([
   ['sd15-torchscript-17', 1e-3],
   ['sd15-fp16', HALF],
   ['sd15-fp16-converted', HALF],
+  ['sd15-dynamo-18', 1e-3],
+  ['sd15-dynamo-21-one', 1e-3],
+  ['sdxl-lcm-dynamo-21', 1e-3],
 ])(
-  '%s has a timestep for each row and draws the pictures of torch',
+  '%s has a timestep for each row and draws the pictures of torch, in a batch as alone',
   async (name, tolerance) => {
     const folder = await mkdtemp(join(tmpdir(), 'lehr-export-'));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -46,6 +50,9 @@ test.each([
       const { latent } = await expectedPicture(name, each);
       expect(relativeDistance(samples[i].latent, latent)).toBeLessThanOrEqual(tolerance);
     }
+    const alone = await sampleOf(model, cases[0]);
+    await denoise(model, [alone]);
+    expect(relativeDistance(samples[0].latent, alone.latent)).toBeLessThanOrEqual(1e-5);
   },
   OPENING_MS,
 );

@@ -21,6 +21,7 @@ from diffusers import DDIMScheduler, DPMSolverMultistepScheduler, EulerAncestral
 from diffusers import UniPCMultistepScheduler
 from optimum.exporters.onnx import main_export
 
+import dynamo_exports
 import pipelines
 import torch_exports
 
@@ -165,8 +166,14 @@ def make_torch(work):
     torch_exports.make(pipelines.sd15(work), OUT, compress)
 
 
+def make_dynamo(work):
+    makers = {"sd15": pipelines.sd15, "sdxl-lcm": pipelines.sdxl_lcm}
+    dynamo_exports.make(lambda base: makers[base](work / base), OUT, compress)
+
+
 FIXTURES = {
     "sd15": make_sd15, "sd21": make_sd21, "lcm": make_lcm, "sdxl": make_sdxl, "sdxl-lcm": make_sdxl_lcm, "torch": make_torch,
+    "dynamo": make_dynamo,
 }
 
 if __name__ == "__main__":
