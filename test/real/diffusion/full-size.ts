@@ -41,7 +41,7 @@ async function once(result: string, text: string, request: object, bench: Bench)
 }
 
 /** Opens a pipeline in Python. */
-async function openEngine(bench: Bench, folder: string, engine: Engine): Promise<PythonProgram> {
+export async function openEngine(bench: Bench, folder: string, engine: Engine): Promise<PythonProgram> {
   const program = await bench.openPython(SCRIPT);
   await program.ask({ do: 'open', folder, engine });
   return program;

@@ -1,11 +1,15 @@
-"""Stable Diffusion 1.5 at its full size, with seeded random weights: makes, exports and draws them, for test/real/diffusion.
+"""Pipelines with all blocks and layers of the published ones and seeded random weights: makes, exports and draws them.
+
+Stable Diffusion 1.5 has its full width. Stable Diffusion 2.1 and SDXL have the depth, the options and the picture sizes of
+the published models, and smaller widths, which this file says.
 
 One process does one thing, because each holds gigabytes. Requests, one line of JSON each:
 
-    {"do": "make", "name": "sd15", "folder": F}      F/torch: the pipeline as diffusers saves it
+    {"do": "make", "name": "sd15", "folder": F}      F/torch: the pipeline as diffusers saves it; or sd21, sdxl
     {"do": "export", "folder": F}                    F/onnx: as `optimum-cli export onnx` writes it
     {"do": "open", "folder": F, "engine": E}         E: torch (diffusers) or onnx (Optimum's pipeline)
     {"do": "draw", "case": C, "out": D}              D/NAME.latent.f32, D/NAME.png; answers the seconds, and those of the CPU
+    {"do": "steps", "case": C}                       begins a picture and answers; each {"do": "step"} then makes a step of it
 """
 
 import json
@@ -26,33 +30,33 @@ from serve import serve  # noqa: E402
 THREADS = 1
 
 
-def text_encoder(width: int, layers: int, heads: int, act: str):
-    from transformers import CLIPTextConfig, CLIPTextModel
+def text_encoder(width: int, layers: int, heads: int, act: str, projection=512, pooled=False):
+    from transformers import CLIPTextConfig, CLIPTextModel, CLIPTextModelWithProjection
 
-    return CLIPTextModel(CLIPTextConfig(
+    return (CLIPTextModelWithProjection if pooled else CLIPTextModel)(CLIPTextConfig(
         vocab_size=49408, hidden_size=width, intermediate_size=4 * width, num_hidden_layers=layers, num_attention_heads=heads,
-        hidden_act=act, projection_dim=512, max_position_embeddings=77, bos_token_id=0, eos_token_id=2, pad_token_id=1,
+        hidden_act=act, projection_dim=projection, max_position_embeddings=77, bos_token_id=0, eos_token_id=2, pad_token_id=1,
     ))
 
 
-def vae(scaling: float):
+def vae(scaling: float, widths=(128, 256, 512, 512), sample=512):
     from diffusers import AutoencoderKL
 
     return AutoencoderKL(
-        in_channels=3, out_channels=3, latent_channels=4, layers_per_block=2, norm_num_groups=32, sample_size=512,
+        in_channels=3, out_channels=3, latent_channels=4, layers_per_block=2, norm_num_groups=32, sample_size=sample,
         down_block_types=("DownEncoderBlock2D",) * 4, up_block_types=("UpDecoderBlock2D",) * 4,
-        block_out_channels=(128, 256, 512, 512), scaling_factor=scaling, force_upcast=False,
+        block_out_channels=widths, scaling_factor=scaling, force_upcast=False,
     )
 
 
-def unet(cross: int, sample: int):
+def unet(cross: int, sample: int, widths=(320, 640, 1280, 1280), heads=8, **more):
     from diffusers import UNet2DConditionModel
 
     return UNet2DConditionModel(
         sample_size=sample, in_channels=4, out_channels=4, layers_per_block=2, cross_attention_dim=cross,
         down_block_types=("CrossAttnDownBlock2D",) * 3 + ("DownBlock2D",),
         up_block_types=("UpBlock2D",) + ("CrossAttnUpBlock2D",) * 3,
-        block_out_channels=(320, 640, 1280, 1280), attention_head_dim=8,
+        block_out_channels=widths, attention_head_dim=heads, **more,
     )
 
 
@@ -67,7 +71,47 @@ def sd15(work: Path):
     )
 
 
-MAKERS = {"sd15": sd15}
+def sd21(work: Path):
+    """Half of the published width: 216 million parameters in the UNet."""
+    from diffusers import DDIMScheduler, StableDiffusionPipeline
+
+    return StableDiffusionPipeline(
+        vae=vae(0.18215, (64, 128, 256, 256), 768), text_encoder=text_encoder(512, 23, 8, "gelu"),
+        tokenizer=pipelines.tokenizer(work / "tokenizer", "!"),
+        unet=unet(512, 96, (160, 320, 640, 640), (5, 10, 20, 20), use_linear_projection=True),
+        scheduler=DDIMScheduler(
+            **pipelines.BETAS, prediction_type="v_prediction", set_alpha_to_one=False, steps_offset=1, clip_sample=False,
+        ),
+        safety_checker=None, feature_extractor=None, requires_safety_checker=False,
+    )
+
+
+def sdxl(work: Path):
+    """Three tenths of the published width, with its 70 transformer blocks."""
+    from diffusers import EulerDiscreteScheduler, StableDiffusionXLPipeline, UNet2DConditionModel
+
+    pooled, time = 320, 256
+    return StableDiffusionXLPipeline(
+        vae=vae(0.13025, (64, 128, 256, 256), 1024), text_encoder=text_encoder(192, 12, 3, "quick_gelu", 192),
+        text_encoder_2=text_encoder(pooled, 32, 5, "gelu", pooled, pooled=True),
+        tokenizer=pipelines.tokenizer(work / "tokenizer", "<|endoftext|>"),
+        tokenizer_2=pipelines.tokenizer(work / "tokenizer_2", "!"),
+        unet=UNet2DConditionModel(
+            sample_size=128, in_channels=4, out_channels=4, layers_per_block=2,
+            down_block_types=("DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"),
+            up_block_types=("CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"),
+            block_out_channels=(96, 192, 384), attention_head_dim=(3, 6, 12), cross_attention_dim=192 + pooled,
+            transformer_layers_per_block=(1, 2, 10), use_linear_projection=True, addition_embed_type="text_time",
+            addition_time_embed_dim=time, projection_class_embeddings_input_dim=pooled + 6 * time,
+        ),
+        scheduler=EulerDiscreteScheduler(
+            **pipelines.BETAS, prediction_type="epsilon", timestep_spacing="leading", steps_offset=1,
+        ),
+        force_zeros_for_empty_prompt=True, add_watermarker=False,
+    )
+
+
+MAKERS = {"sd15": sd15, "sd21": sd21, "sdxl": sdxl}
 
 
 def make(name: str, folder: Path) -> None:
@@ -76,8 +120,13 @@ def make(name: str, folder: Path) -> None:
     pipeline.unet.eval()
     with torch.no_grad():
         # Untrained UNets predict almost nothing: the last layer is scaled to predictions of unit variance.
-        cross = pipeline.unet.config.cross_attention_dim
-        prediction = pipeline.unet(torch.randn(1, 4, 16, 16), 500, torch.randn(1, 77, cross)).sample
+        config = pipeline.unet.config
+        conditions = {}
+        if config.addition_embed_type == "text_time":
+            pooled = torch.randn(1, pipeline.text_encoder_2.config.projection_dim)
+            conditions["added_cond_kwargs"] = {"text_embeds": pooled, "time_ids": torch.full((1, 6), 256.0)}
+        latent, text = torch.randn(1, 4, 16, 16), torch.randn(1, 77, config.cross_attention_dim)
+        prediction = pipeline.unet(latent, 500, text, **conditions).sample
         pipeline.unet.conv_out.weight.mul_(1 / prediction.std())
     pipeline.save_pretrained(folder / "torch")
     shutil.rmtree(folder / "work")
@@ -93,11 +142,13 @@ def export(folder: Path) -> None:
 def open_pipeline(folder: Path, engine: str):
     if engine == "onnx":
         import onnxruntime
-        from optimum.onnxruntime import ORTStableDiffusionPipeline
+        from optimum.onnxruntime import ORTStableDiffusionPipeline, ORTStableDiffusionXLPipeline
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = THREADS
-        return ORTStableDiffusionPipeline.from_pretrained(folder / "onnx", session_options=options)
+        is_xl = (folder / "onnx/text_encoder_2").exists()
+        pipeline = ORTStableDiffusionXLPipeline if is_xl else ORTStableDiffusionPipeline
+        return pipeline.from_pretrained(folder / "onnx", session_options=options)
     from diffusers import DiffusionPipeline
 
     return DiffusionPipeline.from_pretrained(folder / "torch", torch_dtype=torch.float32)
@@ -142,6 +193,32 @@ class Engine:
                     step_seconds=(steps[-1][0] - steps[0][0]) / made, step_cpu_seconds=(steps[-1][1] - steps[0][1]) / made)
 
 
+    def steps(self, case: dict):
+        """Makes the steps of a picture, each when it is asked for, and answers how long it took. Holds no VAE and no text encoder."""
+        pipeline = self.pipeline
+        with torch.no_grad():
+            text, _ = pipeline.encode_prompt(case["prompt"], "cpu", 1, False)
+        for part in (pipeline.text_encoder, pipeline.vae_decoder):
+            part.session = None
+        began = []
+
+        def wait(*_):
+            if began:
+                print(json.dumps({"answer": dict(seconds=time.monotonic() - began[0], cpu_seconds=time.process_time() - began[1])}),
+                      flush=True)
+            sys.stdin.readline()
+            began[:] = [time.monotonic(), time.process_time()]
+            return {}
+
+        print(json.dumps({"answer": {}}), flush=True)
+        wait()
+        with torch.no_grad():
+            pipeline(prompt_embeds=text, height=case["height"], width=case["width"], num_inference_steps=case["steps"],
+                     guidance_scale=1, generator=torch.Generator().manual_seed(case["seed"]), output_type="latent",
+                     callback_on_step_end=wait)
+        return {}
+
+
 opened: dict[str, Engine] = {}
 
 
@@ -154,6 +231,8 @@ def answer(request: dict):
         export(folder)
     elif do == "open":
         opened["engine"] = Engine(folder, request["engine"])
+    elif do == "steps":
+        opened["engine"].steps(request["case"])
     elif do == "draw":
         result = opened["engine"].draw(request["case"], Path(request["out"]))
     else:

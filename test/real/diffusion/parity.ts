@@ -8,18 +8,18 @@ import type { Bench, Row } from '../section.ts';
 import { aloneOf, drawWithLehr } from './draw-lehr.ts';
 import { type Drawn, drawWith, type Engine, fullSize } from './full-size.ts';
 
-/** Small, because a step of 512x512 takes ten seconds of two cores. The weights and the graphs are those of the full size. */
-const SIZE = { width: 128, height: 128 };
-const CASES: readonly DiffusersCase[] = [
+/** Sides of 128 and 256, because a step of 512x512 takes ten seconds of two cores. The weights and the graphs are those of any size. */
+const casesOf = (side: number, guidance: number): readonly DiffusersCase[] => [
   {
     name: 'guided',
     prompt: 'a red circle',
     negative_prompt: 'blue, blurred',
     sampler: 'euler',
     steps: 4,
-    guidance: 7.5,
+    guidance,
     seed: 1,
-    ...SIZE,
+    width: side,
+    height: side,
   },
   {
     name: 'unguided',
@@ -29,10 +29,10 @@ const CASES: readonly DiffusersCase[] = [
     steps: 4,
     guidance: 1,
     seed: 3,
-    ...SIZE,
+    width: side,
+    height: side,
   },
 ];
-const LAST = CASES[CASES.length - 1];
 const OTHERS: readonly (readonly [Engine, string])[] = [
   ['torch', 'diffusers in torch'],
   ['onnx', "Optimum's pipeline"],
@@ -40,21 +40,30 @@ const OTHERS: readonly (readonly [Engine, string])[] = [
 const LATENT = 1e-3;
 const PIXEL = 2;
 
-export async function parity(bench: Bench): Promise<readonly Row[]> {
-  const folder = await fullSize(bench, 'sd15');
+export const parity = (bench: Bench) => compare(bench, 'sd15', casesOf(128, 7.5));
+export const parityOfVelocity = (bench: Bench) => compare(bench, 'sd21', casesOf(256, 7.5));
+export const parityOfXl = (bench: Bench) => compare(bench, 'sdxl', casesOf(256, 5));
+
+async function compare(
+  bench: Bench,
+  pipeline: string,
+  cases: readonly DiffusersCase[],
+): Promise<readonly Row[]> {
+  const last = cases[cases.length - 1];
+  const folder = await fullSize(bench, pipeline);
   bench.say('Lehr draws all in one batch, and one alone');
-  const lehr = await drawWithLehr(folder, CASES);
+  const lehr = await drawWithLehr(folder, cases);
   const rows: Row[] = [];
   for (const [engine, name] of OTHERS) {
-    const drawnOf = await drawWith(bench, folder, engine, CASES);
-    for (const each of CASES)
+    const drawnOf = await drawWith(bench, folder, engine, cases);
+    for (const each of cases)
       rows.push(...differences(`${titleOf(each)}, ${name}`, await lehr(each), await drawnOf(each)));
     // torch has other kernels; Optimum's pipeline runs the same graphs with the same runtime.
-    if (engine === 'onnx') rows.push(stepTime(name, await lehr(aloneOf(LAST)), await drawnOf(LAST)));
+    if (engine === 'onnx') rows.push(stepTime(last, name, await lehr(aloneOf(last)), await drawnOf(last)));
   }
-  const distance = relativeDistance((await lehr(LAST)).latent, (await lehr(aloneOf(LAST))).latent);
+  const distance = relativeDistance((await lehr(last)).latent, (await lehr(aloneOf(last))).latent);
   rows.push({
-    what: `${titleOf(LAST)}: final latent from the batch and alone`,
+    what: `${titleOf(last)}: final latent from the batch and alone`,
     figure: distance.toExponential(1),
     wanted: '<= 1e-5',
     met: distance <= 1e-5,
@@ -62,13 +71,13 @@ export async function parity(bench: Bench): Promise<readonly Row[]> {
   return rows;
 }
 
-const stepTime = (name: string, ours: Drawn, theirs: Drawn): Row => ({
-  what: `${titleOf(LAST)}, ${name}: CPU time of a step with one thread`,
+const stepTime = (last: DiffusersCase, name: string, ours: Drawn, theirs: Drawn): Row => ({
+  what: `${titleOf(last)}, ${name}: CPU time of a step with one thread`,
   lehr: ours.step_cpu_seconds,
   other: theirs.step_cpu_seconds,
   unit: 's',
   figure: ours.step_cpu_seconds / theirs.step_cpu_seconds,
-  note: `${LAST.steps} steps each, one program after the other`,
+  note: `${last.steps} steps each, one program after the other`,
 });
 
 const titleOf = ({ sampler, steps, guidance, width, height }: DiffusersCase): string =>

@@ -1,13 +1,15 @@
 /** Diffusion at full size: pipelines with random weights, exported by Optimum, in Lehr and in the programs that they came from. */
 import type { Section } from '../section.ts';
 import { opening } from './opening.ts';
-import { parity } from './parity.ts';
+import { parity, parityOfVelocity, parityOfXl } from './parity.ts';
+import { stepTime } from './step-time.ts';
 
 export const section: Section = {
   title: 'Diffusion at full size',
   about: `The pipeline of Stable Diffusion 1.5 as its published configuration describes it (860 million parameters in the UNet), with seeded
 random weights, because no weights can be downloaded here. Optimum exports it in float32 from a local folder. Equal pictures show that the
-graphs, samplers, guidance and seeds are equal; they show nothing about the pictures' quality.`,
+graphs, samplers, guidance and seeds are equal; they show nothing about the pictures' quality. Stable Diffusion 2.1 has half of its
+published width and SDXL three tenths, with all of their blocks and layers, because the machine has 23 GB of memory for several users.`,
   environments: [
     {
       name: 'diffusion',
@@ -18,5 +20,12 @@ graphs, samplers, guidance and seeds are equal; they show nothing about the pict
   comparisons: [
     { name: 'opening', title: 'Opening Stable Diffusion 1.5', run: opening },
     { name: 'parity', title: 'The same pictures from the same weights', run: parity },
+    { name: 'step', title: "A step of 512x512 beside Optimum's pipeline", run: stepTime },
+    {
+      name: 'velocity',
+      title: 'Stable Diffusion 2.1, which predicts velocity, at half width',
+      run: parityOfVelocity,
+    },
+    { name: 'xl', title: 'SDXL at three tenths of its width', run: parityOfXl },
   ],
 };
