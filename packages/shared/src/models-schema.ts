@@ -11,7 +11,7 @@ const slug = z.string().regex(SLUG, 'must match [a-z0-9][a-z0-9._-]{0,63}');
 const VersionSchema = z
   .strictObject({
     version: z.coerce.string().pipe(slug),
-    /** Folder of the version, relative to models.yaml. */
+    /** Folder of the version, absolute or relative to that of models.yaml. */
     path: z.string().min(1).optional(),
     /** In place of a path: from where workers fetch the folder. */
     source: z.string().min(1).optional(),

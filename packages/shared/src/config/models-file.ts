@@ -1,6 +1,7 @@
 /** Reads models.yaml. */
 import { readFile, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
+import { fromModelsFile } from '../model-cache/version-folder.ts';
 import { parseRegistry, type Registry } from '../registry.ts';
 import { readFamily } from './read-family.ts';
 
@@ -24,6 +25,6 @@ export async function readModelsText(path: string): Promise<{ text: string; chan
   return { text, changedAtS: Math.floor(mtimeMs / 1000) };
 }
 
-/** Folders in the text are relative to `path`. */
+/** Relative folders in the text start from the folder of `path`. */
 export const parseModels = (path: string, text: string, changedAtS: number): Registry =>
-  parseRegistry(text, (folder) => readFamily(join(dirname(path), folder)), changedAtS);
+  parseRegistry(text, (folder) => readFamily(fromModelsFile(dirname(path), folder)), changedAtS);

@@ -1,10 +1,10 @@
-import { join } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 import type { ModelVersion, Registry } from '../registry.ts';
 import { cachedFolder } from './fetch-model.ts';
 import { parseSource, type SourceFields, sourceFolder } from './source.ts';
 
 export interface ModelPlaces {
-  /** The folder of models.yaml, which paths are relative to. */
+  /** The folder of models.yaml, which relative paths start from. */
   readonly models: string;
   /** The folder of fetched models. */
   readonly cache: string;
@@ -18,8 +18,12 @@ export const sourceOf = ({ source, revision, variant }: ModelVersion): SourceFie
 export function versionFolder(version: ModelVersion, { models, cache }: ModelPlaces): string {
   const fields = sourceOf(version);
   // The registry refuses a version with neither.
-  return fields ? cachedFolder(cache, fields) : join(models, version.path ?? '');
+  return fields ? cachedFolder(cache, fields) : fromModelsFile(models, version.path ?? '');
 }
+
+/** A `path` of models.yaml: absolute, or relative to the file's folder. */
+export const fromModelsFile = (models: string, path: string): string =>
+  isAbsolute(path) ? path : join(models, path);
 
 /** The names in the cache of all models that models.yaml names. */
 export const namesInCache = ({ models }: Registry): ReadonlySet<string> =>
