@@ -1,7 +1,7 @@
 /** All of Lehr (API, worker, Redis, store) with one Whisper model, in two threads on the CPU. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import type { Transcript } from '../../packages/shared/src/index.ts';
 import { startWholeLehr } from '../bench/whole-lehr.ts';
 
@@ -24,7 +24,7 @@ export async function startSpeechLehr(folder: string): Promise<SpeechLehr> {
     `models:
   - name: whisper
     task: whisper
-    versions: [{ version: "1", path: ${folder} }]
+    versions: [{ version: "1", path: ${relative(home, folder)} }]
     limits: { max_audio_s: 3600 }
 `,
   );

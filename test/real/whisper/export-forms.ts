@@ -17,11 +17,11 @@ const exports: Comparison = {
   name: 'exports',
   title: 'Exports of Optimum: merged decoder, pair of decoders, float16, int8',
   run: (bench) =>
-    withReference(bench, EXPORTS, async ({ models, python }) => {
+    withReference(bench, EXPORTS, async ({ models, ask }) => {
       const files = (await cleanSpeech(bench.cache)).filter(({ name }) => SHORT.includes(name));
       const options = { timestamps: true };
       const folder = models.folder('weights');
-      const inTorch = await python.ask<Written[]>({ ...request('generate', files, options), folder });
+      const inTorch = await ask<Written[]>({ ...request('generate', files, options), folder });
       const rows: Row[] = [];
       for (const form of EXPORTS) {
         const isExact = !form.startsWith('fp16') && !form.startsWith('int8');
@@ -36,7 +36,7 @@ const exports: Comparison = {
                 figure: `${equal.filter(Boolean).length} of ${equal.length} equal`,
               },
         );
-        if (!isExact) rows.push(...(await besideOptimum(form, files, ours, models, python)));
+        if (!isExact) rows.push(...(await besideOptimum(form, files, ours, models, ask)));
       }
       return rows;
     }),
@@ -48,11 +48,11 @@ async function besideOptimum(
   files: readonly Spoken[],
   ours: readonly Written[],
   models: Models,
-  python: PythonProgram,
+  ask: PythonProgram['ask'],
 ): Promise<Row[]> {
   const folder = models.folder(form);
   const body = { ...request('generate', files, { timestamps: true }), folder, runtime: 'optimum' };
-  const theirs = await python.ask<Written[]>({ ...body, float16: form.startsWith('fp16') });
+  const theirs = await ask<Written[]>({ ...body, float16: form.startsWith('fp16') });
   return [
     equalRow(
       `${form}: windows equal to the same graphs in Optimum's ORTModelForSpeechSeq2Seq`,

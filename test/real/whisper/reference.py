@@ -14,7 +14,8 @@ from transformers import WhisperForConditionalGeneration, WhisperProcessor
 
 from serve import serve
 
-torch.set_num_threads(2)
+# Only results matter here, and one thread is the least affected by other load.
+torch.set_num_threads(1)
 # Half of the decoder's positions, where openai-whisper and Lehr end a text; transformers goes on to the last position.
 MAX_TOKENS = 224
 

@@ -73,17 +73,22 @@ export const request = (
 export const sameTokens = (ours: readonly Written[], theirs: readonly Written[]): boolean[] =>
   ours.map(({ tokens }, i) => tokens.join() === theirs[i].tokens.join());
 
+/** Opens the forms, and the reference program at its first request: it takes long to start. */
 export async function withReference<Result>(
   bench: Bench,
   forms: readonly Form[],
-  work: (parts: { models: Models; python: PythonProgram }) => Promise<Result>,
+  work: (parts: { models: Models; ask: PythonProgram['ask'] }) => Promise<Result>,
 ): Promise<Result> {
   const models = await whisperModels(bench, forms);
-  const python = await bench.openPython(REFERENCE);
+  let opened: Promise<PythonProgram> | undefined;
+  const ask: PythonProgram['ask'] = async (asked) => {
+    opened ??= bench.openPython(REFERENCE);
+    return (await opened).ask(asked);
+  };
   try {
-    return await work({ models, python });
+    return await work({ models, ask });
   } finally {
-    await python.close();
+    await (await opened)?.close();
   }
 }
 
@@ -107,23 +112,23 @@ const weights: Comparison = {
 
 /** What Lehr and the two references write for the same files, each window once. */
 const onAll = (bench: Bench, name: string, files: readonly Spoken[], options: Options) =>
-  withReference(bench, ['merged'], async ({ models, python }) => {
+  withReference(bench, ['merged'], async ({ models, ask }) => {
     const folder = models.folder('weights');
     const kept = await KeptAnswers.open<Written>(join(bench.cache, 'references.json'));
     const versions = await readFile(join(ROOT, ENVIRONMENT.requirements), 'utf8');
-    const ask = (reference: Reference, spoken: Spoken): Promise<Written> => {
+    const written = (reference: Reference, spoken: Spoken): Promise<Written> => {
       const { file: _, ...asked } = request(reference, [spoken], options).files[0];
       const audio = createHash('sha256').update(spoken.waveform).digest('hex');
       return kept.answer([reference, options.timestamps, asked, audio, versions], async () => {
-        const [answer] = await python.ask<Written[]>({ ...request(reference, [spoken], options), folder });
+        const [answer] = await ask<Written[]>({ ...request(reference, [spoken], options), folder });
         return answer;
       });
     };
     const references = async () => {
       const sides = { transformers: [] as Written[], openai: [] as Written[] };
       for (const spoken of files) {
-        sides.transformers.push(await ask('generate', spoken));
-        sides.openai.push(await ask('decode', spoken));
+        sides.transformers.push(await written('generate', spoken));
+        sides.openai.push(await written('decode', spoken));
       }
       return sides;
     };
