@@ -16,6 +16,7 @@ const NEED_REDIS: readonly [method: string, path: string, body?: object][] = [
   ['POST', `/v1/jobs/${ID}/cancel`],
   ['DELETE', `/v1/jobs/${ID}`],
   ['GET', '/v1/queues'],
+  ['GET', '/v1/activity'],
   ['GET', '/readyz'],
   ['GET', '/admin/queues/api/queues'],
 ];

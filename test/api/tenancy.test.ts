@@ -69,6 +69,7 @@ const WITHOUT_PARAMETER: Readonly<Record<string, 'own' | 'administered' | 'publi
   drawPicture: 'own',
   listModels: 'own',
   listQueues: 'own',
+  getActivity: 'own',
   listWebhookSecrets: 'own',
   showWebhookSecret: 'own',
   rotateWebhookSecret: 'own',

@@ -72,6 +72,7 @@ async function useEverything(stack: Stack, worker: Record<string, string>): Prom
   for (const path of [
     '/v1/jobs',
     '/v1/queues',
+    '/v1/activity',
     '/v1/keys',
     '/v1/models',
     '/v1/webhooks/secret',

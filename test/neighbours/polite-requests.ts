@@ -98,6 +98,7 @@ const REST: readonly PoliteRequest[] = [
   { operation: 'deleteFile', method: 'DELETE', path: '/v1/files/__new_file__', statuses: [204] },
   get('getObject', '__object_link__'),
   get('listQueues', '/v1/queues'),
+  get('getActivity', '/v1/activity'),
   get('getHealth', '/healthz'),
   get('getReadiness', '/readyz'),
   // A secret is shown only once, and a tenant may not rotate it often.

@@ -111,6 +111,7 @@ const reporterOf = (parts: QueueSideParts): FleetReporter =>
       models: [{ ref: 'simulated@1', batching: 'step', providers: { unet: 'cpu' } }],
       lanes: [],
     }),
+    running: () => ({ samples: [], calls: [] }),
   });
 
 const start: (() => void)[] = [];

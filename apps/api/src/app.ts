@@ -14,6 +14,7 @@ import { readBody } from './middleware/read-body.ts';
 import { traceRequests } from './middleware/trace.ts';
 import { refuseLate } from './middleware/turns.ts';
 import { refuseInvalid } from './middleware/validation.ts';
+import { activityRoute } from './routes/activity.ts';
 import { auditRoute } from './routes/audit.ts';
 import { docsRoutes } from './routes/docs.ts';
 import { fileRoutes } from './routes/files.ts';
@@ -56,6 +57,7 @@ export function createApp(parts: ApiParts, hasOperationsApp = false): Api {
   fileRoutes(app, parts);
   dialectRoutes(app, parts);
   queuesRoute(app, parts);
+  activityRoute(app, parts);
   keyRoutes(app, parts);
   auditRoute(app, parts);
   webhookRoutes(app, parts);

@@ -1,6 +1,7 @@
 /** Passes each message of the engine on to the parts of the engine side that it concerns. */
 import type { TextProgressMessage } from './engine/protocol.ts';
 import type { JobSpans } from './fleet/job-spans.ts';
+import type { LaneCalls } from './fleet/running.ts';
 import type { LaneSpeeds } from './fleet/speeds.ts';
 import type { LaneRows } from './runs/lane-rows.ts';
 import type { Runs } from './runs/runs.ts';
@@ -12,6 +13,7 @@ export interface EngineMessageParts {
   readonly runs: Runs;
   readonly laneRows: LaneRows;
   readonly speeds: LaneSpeeds;
+  readonly calls: LaneCalls;
   readonly silence: SilenceLimit;
   readonly observe: WorkerObserver;
   /** Absent: nothing is traced. */
@@ -20,6 +22,7 @@ export interface EngineMessageParts {
 
 export function dispatch(parts: EngineMessageParts, message: WorkEvent): void {
   const { runs, laneRows, speeds, silence, observe, spans } = parts;
+  parts.calls.count(message);
   spans?.received(message);
   switch (message.type) {
     case 'running':

@@ -2,7 +2,7 @@
  * The engine side of a worker: the engine process, the jobs that run on it, and what is reported about them. It knows
  * nothing of queues and leases; it reports room to its listener.
  */
-import type { JobState } from '@lehr/shared';
+import type { JobState, RunningReport, WorkerStatus } from '@lehr/shared';
 import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord, Outcome } from '@lehr/shared/records';
 import type { StopReason } from './delivery/attempt.ts';
@@ -13,6 +13,7 @@ import { type JobSpans, jobSpans } from './fleet/job-spans.ts';
 import { PartialTextWriter } from './fleet/partial-text.ts';
 import { Previews } from './fleet/previews.ts';
 import { ProgressWriter } from './fleet/progress.ts';
+import { LaneCalls, runningReport } from './fleet/running.ts';
 import { LaneSpeeds } from './fleet/speeds.ts';
 import { type LaneStatus, laneStatus } from './fleet/worker-status.ts';
 import { logModel, logUnavailable } from './log-model.ts';
@@ -51,6 +52,7 @@ export class EngineSide implements JobRunner {
   readonly #checkpoints: Checkpoints | undefined;
   readonly #runs: Runs;
   readonly #speeds = new LaneSpeeds();
+  readonly #calls: LaneCalls;
   readonly #silence: SilenceLimit;
   readonly #chargeAudio: ChargeAudio;
   readonly #chargeTokens: ChargeTokens;
@@ -58,6 +60,7 @@ export class EngineSide implements JobRunner {
   readonly #messageParts: EngineMessageParts;
   #listener: JobRunnerListener | undefined;
   #hasAudio = false;
+  #lastError: WorkerStatus['last_error'];
 
   constructor(parts: EngineSideParts) {
     const { clock, log, times, checkpoints: store } = parts;
@@ -65,6 +68,7 @@ export class EngineSide implements JobRunner {
     const send = supervisor.send.bind(supervisor);
     this.#parts = parts;
     this.#supervisor = supervisor;
+    this.#calls = new LaneCalls(clock);
     this.#silence = new SilenceLimit(parts.engine.silenceMs);
     this.#entries = new ModelEntries(parts.registry, () => supervisor.openModels);
     this.#served = new ServedModels(() => supervisor.models, this.#entries, parts.tasks);
@@ -96,6 +100,7 @@ export class EngineSide implements JobRunner {
       runs: this.#runs,
       laneRows: this.#laneRows,
       speeds: this.#speeds,
+      calls: this.#calls,
       silence: this.#silence,
       observe: parts.observe,
       spans: this.#spans,
@@ -130,6 +135,16 @@ export class EngineSide implements JobRunner {
 
   get lanes(): LaneStatus[] {
     return laneStatus(this.#laneRows, this.#speeds);
+  }
+
+  /** The calls are those since this was read before. */
+  takeRunning(): RunningReport {
+    return runningReport(this.#runs.submitted, this.#calls.take());
+  }
+
+  /** The last death of the engine; undefined while it has not died. */
+  get lastError(): WorkerStatus['last_error'] {
+    return this.#lastError;
   }
 
   serves(group: string): boolean {
@@ -235,6 +250,8 @@ export class EngineSide implements JobRunner {
 
   #engineDied(exit: EngineExit): void {
     this.#parts.observe.engineDied(exit);
+    const how = exit.hung ? 'hung' : `died (${exit.signal ?? `code ${exit.code}`})`;
+    this.#lastError = { at: this.#parts.clock.now(), message: `The engine ${how}.` };
     this.#runs.engineDied(exit);
   }
 

@@ -51,10 +51,12 @@ export class Worker {
         draining: this.#draining,
         ...(this.quarantineReason !== undefined && { quarantined: this.quarantineReason }),
         ...(parts.audio.decoderProblem !== undefined && { audio_problem: parts.audio.decoderProblem }),
+        ...(engineSide.lastError && { last_error: engineSide.lastError }),
         models: modelStatus(engineSide.models),
         unavailable: unavailableStatus(engineSide.unavailable, parts.whyNotFetched),
         lanes: engineSide.lanes,
       }),
+      running: () => engineSide.takeRunning(),
     });
   }
 

@@ -15,6 +15,7 @@ export type {
 export type { CallOptions } from './transport.ts';
 export { verifyWebhook } from './webhook.ts';
 export type {
+  Activity,
   AuditEntry,
   Entity,
   File as UploadedFile,

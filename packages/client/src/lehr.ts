@@ -17,6 +17,7 @@ import type {
 import { pause, RETRY_POLICY } from './retry.ts';
 import { type CallOptions, Transport } from './transport.ts';
 import type {
+  Activity,
   AuditEntry,
   Image,
   Job,
@@ -164,6 +165,11 @@ export class Lehr {
   /** Returns the length of each queue and the number of workers that serve it. */
   queues({ signal }: CallOptions = {}): Promise<QueueList> {
     return this.#transport.call('get', '/v1/queues', {}, { idempotent: true, signal });
+  }
+
+  /** Returns what Lehr is doing now: workers, running batches and who waits. It changes at most once a second. */
+  activity({ signal }: CallOptions = {}): Promise<Activity> {
+    return this.#transport.call('get', '/v1/activity', {}, { idempotent: true, signal });
   }
 
   /**

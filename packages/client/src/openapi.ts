@@ -224,6 +224,26 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/v1/activity": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Show what Lehr is doing now
+         * @description The workers, the running batches with every sample and its step, and who waits. Samples and waiting jobs of other tenants are shown without their ids and owners. It is read at most once a second, so a request per second is enough.
+         */
+        readonly get: operations["getActivity"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/v1/keys": {
         readonly parameters: {
             readonly query?: never;
@@ -1294,6 +1314,90 @@ export interface components {
                 readonly row_cap: number;
                 readonly row_steps_per_s: number;
             }[];
+        };
+        readonly Activity: {
+            /** @enum {string} */
+            readonly object: "activity";
+            /** @description When it was read; one reading serves all callers for a second. */
+            readonly at: string;
+            readonly workers: readonly {
+                readonly id: string;
+                /** @enum {string} */
+                readonly state: "serving" | "draining" | "quarantined";
+                /** @description Providers of ONNX Runtime. */
+                readonly devices: readonly string[];
+                readonly models: readonly string[];
+                /** @description Models that it should serve and cannot open. */
+                readonly unavailable: readonly string[];
+                /** @description Why it cannot run all of its jobs. */
+                readonly problem: string | null;
+                /** @description The last death of its engine. */
+                readonly last_error: {
+                    readonly at: string;
+                    readonly message: string;
+                } | null;
+            }[];
+            /** @description The lanes that have samples or ran recently. */
+            readonly lanes: readonly {
+                readonly worker: string;
+                readonly queue: string;
+                /** @enum {string} */
+                readonly task: "diffusion" | "whisper" | "text";
+                /** @description `name@version`. */
+                readonly model: string;
+                /** @description Of pictures. */
+                readonly size: {
+                    readonly width: number;
+                    readonly height: number;
+                } | null;
+                /** @description A picture with guidance has two rows. */
+                readonly rows: number;
+                readonly row_cap: number;
+                /** @description At most 128 of a worker. They follow a second or two after the first request. */
+                readonly samples: readonly {
+                    /** @description Stays the same while the sample runs. It names no job. */
+                    readonly id: string;
+                    /** @description Steps of a picture, seconds of audio, or texts that are done. */
+                    readonly step: number;
+                    readonly steps: number;
+                    /** @description Null for a sample of another tenant. */
+                    readonly job: string | null;
+                }[];
+                /** @description Samples that `samples` does not have. */
+                readonly more_samples: number;
+                /** @description Mean rows that shared a call of the model in the last second; null without calls. */
+                readonly rows_per_call: number | null;
+                readonly calls_per_s: number;
+            }[];
+            readonly waiting: {
+                /** @description Estimated engine time of all waiting jobs. */
+                readonly ms: number;
+                /** @description The part of your tenant. */
+                readonly own_ms: number;
+                /** @description The 32 with the most engine time. */
+                readonly queues: readonly {
+                    readonly queue: string;
+                    /** @enum {string} */
+                    readonly task: "diffusion" | "whisper" | "text";
+                    readonly model: string;
+                    readonly size: {
+                        readonly width: number;
+                        readonly height: number;
+                    } | null;
+                    readonly jobs: {
+                        readonly interactive?: number | undefined;
+                        readonly standard?: number | undefined;
+                        readonly bulk?: number | undefined;
+                    };
+                    /** @description The first 32 in line, in the order in which they are claimed. */
+                    readonly next: readonly {
+                        /** @enum {string} */
+                        readonly priority: "interactive" | "standard" | "bulk";
+                        readonly own: boolean;
+                    }[];
+                }[];
+                readonly more_queues: number;
+            };
         };
         readonly NewKey: {
             readonly id: string;
@@ -2730,6 +2834,62 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": components["schemas"]["QueueList"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly getActivity: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The state of the last second. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Activity"];
                 };
             };
             /** @description Not authenticated (`unauthenticated`) */

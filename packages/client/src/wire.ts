@@ -3,6 +3,7 @@ import type { components, operations } from './openapi.ts';
 
 type Schemas = components['schemas'];
 
+export type Activity = Schemas['Activity'];
 export type AuditEntry = Schemas['AuditEntry'];
 export type Entity = Schemas['Entity'];
 export type File = Schemas['File'];

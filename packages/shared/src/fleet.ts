@@ -9,7 +9,7 @@ import { reasonOf, SCHEMA_VERSION, type Unreadable, UnreadableList } from './rec
 import type { Keys, Redis } from './redis/index.ts';
 
 /** Items that do not fit are left out: a worker of a newer version may report tasks and models of kinds that are unknown here. */
-const known = <Item extends z.ZodType>(item: Item) =>
+export const known = <Item extends z.ZodType>(item: Item) =>
   z.array(z.unknown()).transform((items): z.output<Item>[] =>
     items.flatMap((each) => {
       const { success, data } = item.safeParse(each);
@@ -35,6 +35,8 @@ export const WorkerStatusSchema = z.object({
       providers: z.record(z.string(), z.string()),
     }),
   ),
+  /** The last death of its engine, in a sentence; absent while it has not died. `at` in ms since the epoch. */
+  last_error: z.object({ at: z.number(), message: z.string() }).optional(),
   /** Models that it should serve and cannot open, with the reason in a sentence. */
   unavailable: known(z.object({ ref: z.string(), reason: z.string() })).optional(),
   lanes: known(
@@ -55,16 +57,19 @@ const PARSED_AT_ONCE = 50;
 /** A worker that has not reported for this long counts as gone. */
 export const WORKER_TTL_MS = 10_000;
 
-export async function reportWorker(redis: Redis, keys: Keys, status: WorkerStatus): Promise<void> {
-  await redis
+/** Returns whether somebody watches what the workers run: then they report it too (running.ts). */
+export async function reportWorker(redis: Redis, keys: Keys, status: WorkerStatus): Promise<boolean> {
+  const replies = await redis
     .pipeline()
     .set(keys.worker(status.id), JSON.stringify({ v: SCHEMA_VERSION, ...status }), 'PX', WORKER_TTL_MS)
     .sadd(keys.workers, status.id)
+    .exists(keys.runningWatched)
     .exec();
+  return replies?.at(-1)?.[1] === 1;
 }
 
 export async function forgetWorker(redis: Redis, keys: Keys, id: WorkerId): Promise<void> {
-  await redis.pipeline().del(keys.worker(id)).srem(keys.workers, id).exec();
+  await redis.pipeline().del(keys.worker(id), keys.runningOn(id)).srem(keys.workers, id).exec();
 }
 
 /** How many workers reported within WORKER_TTL_MS. */

@@ -6,6 +6,7 @@ export { ModelsWatch, type ModelsWatchOptions, reloadOnHangUp } from './config/m
 export { readConfig } from './config/read-config.ts';
 export { readFamily } from './config/read-family.ts';
 export { readSettings, type Settings, storeFaults } from './config/settings.ts';
+export * from './contracts/activity.ts';
 export * from './contracts/api-key.ts';
 export * from './contracts/audit.ts';
 export * from './contracts/job.ts';
@@ -94,6 +95,13 @@ export {
   type TextModelEntry,
   type WhisperModelEntry,
 } from './registry.ts';
+export {
+  MAX_RUNNING_REPORTED,
+  type RunningReport,
+  readRunning,
+  reportRunning,
+  WATCHED_EVERY_MS,
+} from './running.ts';
 export { speechCostMs } from './speech-cost.ts';
 export { estimateTokens, textCostMs } from './text-cost.ts';
 export { TRACING_VARIABLES } from './tracing/settings.ts';

@@ -15,6 +15,7 @@ import {
 import { type GroupDepth, readDepths } from '@lehr/shared/queue';
 import type { Api, ApiParts } from '../api.ts';
 import { serving } from '../fleet/fleet-view.ts';
+import { forTenants } from '../fleet/for-tenants.ts';
 import { requires } from '../middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../responses.ts';
 
@@ -58,13 +59,6 @@ export function queuesRoute(app: Api, parts: ApiParts): void {
     return c.json({ object: 'list' as const, data, models, quarantined }, 200);
   });
 }
-
-/** The id of a worker starts with the name of its host, which tenants do not need to know. */
-const forTenants = (worker: WorkerStatus): WorkerStatus => ({
-  ...worker,
-  unavailable: worker.unavailable?.map(({ ref }) => ({ ref, reason: 'A worker cannot open this model.' })),
-  id: worker.id.replace(/^.*(?=-)/, 'worker') as WorkerStatus['id'],
-});
 
 function present(
   depth: GroupDepth,

@@ -1,5 +1,16 @@
-/** Reports this worker's models, lanes and load to Redis every few seconds; the API reads the reports of all workers. */
-import { forgetWorker, type Log, reportWorker, type WorkerStatus } from '@lehr/shared';
+/**
+ * Reports this worker's models, lanes and load to Redis every few seconds; the API reads the reports of all workers. While somebody
+ * watches what the workers run, it reports every second, and its samples too.
+ */
+import {
+  forgetWorker,
+  type Log,
+  type RunningReport,
+  reportRunning,
+  reportWorker,
+  WATCHED_EVERY_MS,
+  type WorkerStatus,
+} from '@lehr/shared';
 import type { Keys, Redis } from '@lehr/shared/redis';
 
 export interface FleetReporterOptions {
@@ -8,11 +19,15 @@ export interface FleetReporterOptions {
   readonly log: Log;
   readonly everyMs: number;
   readonly status: () => WorkerStatus;
+  /** Called only while somebody watches. */
+  readonly running: () => RunningReport;
 }
 
 export class FleetReporter {
   readonly #options: FleetReporterOptions;
   #timer: NodeJS.Timeout | undefined;
+  #isWatched = false;
+  #isStopped = false;
 
   constructor(options: FleetReporterOptions) {
     this.#options = options;
@@ -20,14 +35,16 @@ export class FleetReporter {
 
   async start(): Promise<void> {
     await this.report();
-    this.#timer = setInterval(() => void this.report(), this.#options.everyMs);
+    this.#reportLater();
   }
 
   /** Never rejects: the next report replaces one that failed. */
   async report(): Promise<void> {
-    const { commands, keys, log, status } = this.#options;
+    const { commands, keys, log, status, running } = this.#options;
     try {
-      await reportWorker(commands, keys, status());
+      const now = status();
+      this.#isWatched = await reportWorker(commands, keys, now);
+      if (this.#isWatched) await reportRunning(commands, keys, now.id, running());
     } catch (error) {
       log.debug({ error }, 'report could not be written');
     }
@@ -35,8 +52,16 @@ export class FleetReporter {
 
   /** Removes this worker from the fleet. */
   async stop(): Promise<void> {
-    clearInterval(this.#timer);
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
     const { commands, keys, status } = this.#options;
     await forgetWorker(commands, keys, status().id).catch(() => {});
+  }
+
+  #reportLater(): void {
+    if (this.#isStopped) return;
+    const { everyMs } = this.#options;
+    const delayMs = this.#isWatched ? Math.min(everyMs, WATCHED_EVERY_MS) : everyMs;
+    this.#timer = setTimeout(() => void this.report().then(() => this.#reportLater()), delayMs);
   }
 }

@@ -69,6 +69,11 @@ export class Runs {
     return this.#samples.size > 0;
   }
 
+  /** The samples that the engine has, in the order in which it got them. */
+  get submitted(): readonly SubmittedSample[] {
+    return [...this.#samples.values()];
+  }
+
   /** Whether an active run is of this model (`name@version`). */
   usesModel(ref: string): boolean {
     return [...this.#runs.keys()].some(({ record }) => record.model === ref);

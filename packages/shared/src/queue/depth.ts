@@ -2,6 +2,7 @@
 import { PRIORITY_CLASSES, type PriorityClass } from '../contracts/job.ts';
 import type { JobId } from '../ids.ts';
 import type { Keys, Redis } from '../redis/index.ts';
+import { repliesOf } from '../redis/replies.ts';
 import type { GroupQueue } from './group-queue.ts';
 import type { GroupQueues } from './group-queues.ts';
 import { CLASS_SPAN, firstScore } from './score.ts';
@@ -104,12 +105,4 @@ async function waitedMs(redis: Redis, keys: Keys, ids: readonly JobId[]): Promis
     if (at !== null) ages.set(ids[i], Math.max(0, now - Number(at)));
   }
   return ages;
-}
-
-/** The replies of a pipeline; throws the first error among them. */
-function repliesOf(results: readonly [Error | null, unknown][] | null): unknown[] {
-  return (results ?? []).map(([error, reply]) => {
-    if (error) throw error;
-    return reply;
-  });
 }

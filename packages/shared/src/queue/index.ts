@@ -20,4 +20,11 @@ export { GROUP_IDLE_MS, retireIdleGroups } from './retire.ts';
 export { reviewUnreadable } from './review-unreadable.ts';
 export { bullPriority, CLASS_SPAN, classOfScore, firstScore } from './score.ts';
 export { recoverStalled } from './stalled.ts';
+export {
+  type LinesRead,
+  readOwnWaiting,
+  readWaitingLines,
+  type WaitingLine,
+  type WaitingLines,
+} from './waiting-lines.ts';
 export { WORKFLOW_QUEUE, WorkflowRunner, type WorkflowRunnerOptions } from './workflow-runner.ts';

@@ -118,6 +118,10 @@ export interface Keys {
   /** A worker's private marker: adding to it ends the worker's blocking wait. */
   wake(worker: WorkerId): string;
   worker(id: WorkerId): string;
+  /** What a worker runs, sample by sample; written while `runningWatched` exists. */
+  runningOn(id: WorkerId): string;
+  /** Exists while somebody watches what the workers run. */
+  readonly runningWatched: string;
   /** Ids of workers that have reported. */
   readonly workers: string;
   /** Exists after a sweep of old outputs until the next one is due. */
@@ -180,6 +184,8 @@ export function keysOf(namespace: string): Keys {
     cancel: (worker) => `${prefix}:cancel:${worker}`,
     wake: (worker) => `${prefix}:wake:${worker}`,
     worker: (id) => `${prefix}:worker:${id}`,
+    runningOn: (id) => `${prefix}:worker:${id}:running`,
+    runningWatched: `${prefix}:watched:running`,
     workers: `${prefix}:workers`,
     sweep: `${prefix}:sweep`,
     janitor: `${prefix}:janitor`,

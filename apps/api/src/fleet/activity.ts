@@ -1,0 +1,113 @@
+/**
+ * What Lehr is doing now, as one tenant may see it: the samples and waiting jobs of others have no ids and no owners. Everything is
+ * read once a second for all callers of this process, and a tenant's part once for all of its callers.
+ */
+import {
+  type Activity,
+  type Clock,
+  parseGroupQueueName,
+  type RunningReport,
+  readFleet,
+  readRunning,
+  type TenantId,
+  type WorkerStatus,
+} from '@lehr/shared';
+import { type GroupQueues, readOwnWaiting, readWaitingLines, type WaitingLines } from '@lehr/shared/queue';
+import type { Keys, Redis } from '@lehr/shared/redis';
+import { Recent } from '../recent.ts';
+import { activityLanes, groupFacts } from './activity-lanes.ts';
+import { forTenants } from './for-tenants.ts';
+
+const TTL_MS = 1_000;
+const MAX_LINES = 32;
+const MAX_NEXT = 32;
+
+export interface Viewer {
+  readonly tenant: TenantId;
+  readonly isAdmin: boolean;
+}
+
+interface Reading {
+  readonly at: number;
+  readonly workers: readonly { readonly status: WorkerStatus; readonly running: RunningReport | undefined }[];
+  readonly waiting: WaitingLines;
+  /** Answers already made from it, by viewer. */
+  readonly answers: Map<string, Promise<Activity>>;
+}
+
+export class ActivityView {
+  readonly #redis: Redis;
+  readonly #keys: Keys;
+  readonly #queues: GroupQueues;
+  readonly #clock: Clock;
+  readonly #recent: Recent<Reading>;
+
+  constructor(redis: Redis, keys: Keys, queues: GroupQueues, clock: Clock) {
+    this.#redis = redis;
+    this.#keys = keys;
+    this.#queues = queues;
+    this.#clock = clock;
+    this.#recent = new Recent(() => this.#read(), TTL_MS, clock);
+  }
+
+  async for(viewer: Viewer): Promise<Activity> {
+    const reading = await this.#recent.get();
+    const name = `${viewer.isAdmin} ${viewer.tenant}`;
+    const answer = reading.answers.get(name) ?? this.#present(reading, viewer);
+    reading.answers.set(name, answer);
+    return answer;
+  }
+
+  async #read(): Promise<Reading> {
+    const [fleet, waiting] = await Promise.all([
+      readFleet(this.#redis, this.#keys),
+      readWaitingLines(this.#redis, this.#keys, this.#queues, { maxLines: MAX_LINES, maxNext: MAX_NEXT }),
+    ]);
+    const ids = fleet.map(({ id }) => id);
+    const running = await readRunning(this.#redis, this.#keys, ids);
+    const workers = fleet
+      .map((status, i) => ({ status, running: running[i] }))
+      .sort((a, b) => (a.status.id < b.status.id ? -1 : 1));
+    return { at: this.#clock.now(), workers, waiting, answers: new Map() };
+  }
+
+  async #present({ at, workers, waiting }: Reading, { tenant, isAdmin }: Viewer): Promise<Activity> {
+    const heads = waiting.lines.flatMap(({ next }) => next.map(({ id }) => id));
+    const own = await readOwnWaiting(this.#redis, this.#keys, tenant, heads);
+    const shown = workers.map((worker) =>
+      isAdmin ? worker : { ...worker, status: forTenants(worker.status) },
+    );
+    return {
+      object: 'activity',
+      at: new Date(at).toISOString(),
+      workers: shown.map(({ status }) => presentWorker(status)),
+      lanes: shown.flatMap(({ status, running }) => activityLanes(status, running, tenant)),
+      waiting: {
+        ms: waiting.ms,
+        own_ms: Math.min(own.ms, waiting.ms),
+        queues: waiting.lines.flatMap(({ queue, jobs, next }) => {
+          const facts = groupFacts(parseGroupQueueName(queue));
+          const line = next.map(({ id, priority }) => ({ priority, own: own.ids.has(id) }));
+          return facts ? [{ queue, ...facts, jobs, next: line }] : [];
+        }),
+        more_queues: waiting.more,
+      },
+    };
+  }
+}
+
+function presentWorker(status: WorkerStatus): Activity['workers'][number] {
+  const { id, draining, quarantined, audio_problem, last_error, models, unavailable = [] } = status;
+  const serving = quarantined === undefined ? 'serving' : 'quarantined';
+  return {
+    id,
+    state: draining ? 'draining' : serving,
+    devices: [...new Set(models.flatMap(({ providers }) => Object.values(providers)))].sort(),
+    models: models.map(({ ref }) => ref),
+    unavailable: unavailable.map(({ ref }) => ref),
+    problem: quarantined ?? audio_problem ?? unavailable[0]?.reason ?? null,
+    last_error: last_error
+      ? { at: new Date(last_error.at).toISOString(), message: last_error.message }
+      : null,
+  };
+}
