@@ -20,6 +20,7 @@ const LONG = [
   'test/conformance/openai-audio.test.ts',
   'test/studio/studio.test.ts',
   'test/studio/looks.test.ts',
+  'test/studio/belt.test.ts',
   'test/studio/interruptions.test.ts',
   'test/client/cli.test.ts',
   'test/client/models.test.ts',

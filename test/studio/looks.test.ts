@@ -1,57 +1,26 @@
 /** Every view in both themes: what axe finds, what the browser complains about, whether it fits a phone, and how much it loads. */
 import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { gzipSync } from 'node:zlib';
-import type { AxeResults } from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { chromiumPath } from '../support/browser.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import type { Stack } from '../support/stack.ts';
-import { saveScreenshot } from './screenshots.ts';
+import { DESK, faultsOf, lookAt } from './look-at.ts';
 import { demoStack, enter, finished, launchStudioBrowser, make, openStudio } from './studio-world.ts';
 
 const MAX_SCRIPT_BYTES = 120 * 1024;
-const PHONE = { width: 390, height: 844 };
-const DESK = { width: 1280, height: 840 };
-const SERIOUS = ['serious', 'critical'];
 
 let redis: TestRedis;
 let browser: Browser;
-let axe: string;
 beforeAll(async () => {
   redis = await startRedis();
-  axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
   if (chromiumPath) browser = await launchStudioBrowser();
 });
 afterAll(async () => {
   await browser?.close();
   await redis.stop();
 });
-
-/** The serious faults of the page as it is, each with the place of its first element. */
-async function faultsOf(page: Page): Promise<string[]> {
-  // Inside a function of the page: its content security policy allows no other script.
-  await page.evaluate(`(() => { const module = undefined, define = undefined; ${axe} })()`);
-  const { violations } = (await page.evaluate('axe.run()')) as AxeResults;
-  return violations
-    .filter(({ impact }) => SERIOUS.includes(impact ?? ''))
-    .map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(' ')).join(', ')}`);
-}
-
-async function lookAt(page: Page, name: string): Promise<void> {
-  // Pictures and texts fade in; axe would measure the contrast half way.
-  await page.waitForFunction(
-    'document.getAnimations().every((each) => each.effect.getTiming().iterations === Infinity)',
-  );
-  expect(await faultsOf(page), name).toEqual([]);
-  await saveScreenshot(page, name);
-  await page.setViewportSize(PHONE);
-  const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
-  expect(overflow, `${name} on a phone`).toBeLessThanOrEqual(0);
-  if (name.startsWith('make-')) await saveScreenshot(page, name.replace('make-', 'make-phone-'));
-  await page.setViewportSize(DESK);
-}
 
 async function speak(page: Page, stack: Stack): Promise<void> {
   await page.goto(`${stack.url}/studio/speak`);
@@ -85,7 +54,7 @@ describe.skipIf(!chromiumPath)('the looks of the studio', () => {
       expect(await faultsOf(page)).toEqual([]);
       await make(page, 'two green stars above a yellow square');
       await finished(page);
-      await lookAt(page, `make-${colorScheme}`);
+      await lookAt(page, `make-${colorScheme}`, `make-phone-${colorScheme}`);
       await page.getByRole('link', { name: 'Job page' }).click();
       await page.locator('.phases').waitFor();
       await lookAt(page, `job-${colorScheme}`);

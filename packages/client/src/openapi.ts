@@ -1385,9 +1385,9 @@ export interface components {
                         readonly height: number;
                     } | null;
                     readonly jobs: {
-                        readonly interactive?: number | undefined;
-                        readonly standard?: number | undefined;
-                        readonly bulk?: number | undefined;
+                        readonly interactive: number;
+                        readonly standard: number;
+                        readonly bulk: number;
                     };
                     /** @description The first 32 in line, in the order in which they are claimed. */
                     readonly next: readonly {

@@ -63,7 +63,14 @@ export function studioRoutes(app: Api, { publicUrl, storeOrigins }: ApiParts): v
     if (!file) throw new LehrError('not-found', 'There is nothing at this path.');
     return send(c, file, FOR_EVER);
   });
-  for (const path of ['/studio', '/studio/sign-in', '/studio/speak', '/studio/gallery', '/studio/jobs/:id']) {
+  for (const path of [
+    '/studio',
+    '/studio/sign-in',
+    '/studio/speak',
+    '/studio/gallery',
+    '/studio/belt',
+    '/studio/jobs/:id',
+  ]) {
     app.get(path, headers, page);
   }
 }

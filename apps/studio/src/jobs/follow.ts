@@ -5,6 +5,7 @@
 import { isOver, type Job, type JobEvent, LehrError, type Progress } from '@lehr/client';
 import { type Signal, signal } from '@preact/signals';
 import { lehr, lehrOnce } from '../wire/lehr.ts';
+import { pause } from '../wire/pause.ts';
 import { Pace } from './pace.ts';
 
 export interface LoggedEvent {
@@ -140,16 +141,4 @@ function noteOf(event: JobEvent): string {
 function mayRecover(error: unknown): boolean {
   if (!(error instanceof LehrError)) return error instanceof TypeError;
   return error.retryable || error.code === 'connection-failed' || error.code === 'timed-out';
-}
-
-function pause(ms: number, stopped: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = (): void => {
-      clearTimeout(timer);
-      stopped.removeEventListener('abort', end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    stopped.addEventListener('abort', end);
-  });
 }

@@ -1,5 +1,6 @@
 /** The frame of every view. */
 import { useEffect, useRef } from 'preact/hooks';
+import { BeltView } from '../belt/belt.tsx';
 import { Gallery } from '../gallery/gallery.tsx';
 import { JobPage } from '../job/job-page.tsx';
 import { Make } from '../make/make.tsx';
@@ -45,6 +46,8 @@ function Current() {
       return <Speak />;
     case 'gallery':
       return <Gallery />;
+    case 'belt':
+      return <BeltView />;
     case 'job':
       return <JobPage key={shown.id} id={shown.id} />;
     default:
@@ -71,6 +74,7 @@ function titleOf(): string {
     'sign-in': texts.signIn.title,
     speak: texts.speak.title,
     gallery: texts.gallery.title,
+    belt: texts.belt.title,
     job: texts.job.title,
     unknown: texts.notFound.title,
   }[shown.name];

@@ -2,11 +2,17 @@
 import { signal } from '@preact/signals';
 
 export type Place =
-  | { readonly name: 'make' | 'speak' | 'gallery' | 'sign-in' }
+  | { readonly name: 'make' | 'speak' | 'gallery' | 'belt' | 'sign-in' }
   | { readonly name: 'job'; readonly id: string };
 export type View = Place | { readonly name: 'unknown' };
 
-const PATHS = { make: '/', speak: '/studio/speak', gallery: '/studio/gallery', 'sign-in': '/studio/sign-in' };
+const PATHS = {
+  make: '/',
+  speak: '/studio/speak',
+  gallery: '/studio/gallery',
+  belt: '/studio/belt',
+  'sign-in': '/studio/sign-in',
+};
 
 export const pathOf = (view: Place): string =>
   view.name === 'job' ? `/studio/jobs/${view.id}` : PATHS[view.name];

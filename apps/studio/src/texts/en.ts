@@ -1,4 +1,5 @@
 /** Every sentence and label of the studio, in English. */
+import { belt } from './belt.ts';
 
 const seconds = (value: number): string => {
   if (value < 1) return 'less than a second';
@@ -8,7 +9,14 @@ const seconds = (value: number): string => {
 
 export const en = {
   name: 'Lehr',
-  nav: { label: 'Views', make: 'Make', speak: 'Speak', gallery: 'Gallery', api: 'API reference' },
+  nav: {
+    label: 'Views',
+    make: 'Make',
+    speak: 'Speak',
+    gallery: 'Gallery',
+    belt: 'Belt',
+    api: 'API reference',
+  },
   theme: { label: 'Theme', auto: 'System', light: 'Light', dark: 'Dark' },
   account: {
     label: 'Account',
@@ -170,6 +178,7 @@ export const en = {
     expired: 'Expired',
     more: (count: number) => `+${count}`,
   },
+  belt,
   textJob: {
     results: 'Results',
     score: (share: number) => `${Math.round(share * 100)} %`,

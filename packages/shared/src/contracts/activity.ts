@@ -23,12 +23,9 @@ const ActivityLaneSchema = z.object({
     .array(RunningSampleSchema)
     .meta({ description: 'At most 128 of a worker. They follow a second or two after the first request.' }),
   more_samples: count.meta({ description: 'Samples that `samples` does not have.' }),
-  rows_per_call: z
-    .number()
-    .nullable()
-    .meta({
-      description: 'Mean rows that shared a call of the model in the last second; null without calls.',
-    }),
+  rows_per_call: z.number().nullable().meta({
+    description: 'Mean rows that shared a call of the model in the last second; null without calls.',
+  }),
   calls_per_s: z.number().nonnegative(),
 });
 
@@ -50,7 +47,7 @@ const WaitingQueueSchema = z.object({
   task: z.enum(['diffusion', 'whisper', 'text']),
   model: z.string(),
   size: z.object({ width: count, height: count }).nullable(),
-  jobs: z.record(z.enum(PRIORITY_CLASSES), count),
+  jobs: z.object({ interactive: count, standard: count, bulk: count }),
   next: z
     .array(z.object({ priority: z.enum(PRIORITY_CLASSES), own: z.boolean() }))
     .meta({ description: 'The first 32 in line, in the order in which they are claimed.' }),

@@ -1,0 +1,61 @@
+/** The sentences and labels of the belt. */
+const round = (value: number): string => (value < 10 ? value.toFixed(1) : String(Math.round(value)));
+
+export const belt = {
+  title: 'The belt',
+  lead: 'Every call of the model moves all tiles of a belt one step at once. A new tile joins at the next step, and each leaves when its own steps are done: none waits for a batch to fill or to end.',
+  legend: {
+    label: 'Legend',
+    own: 'yours',
+    other: 'of other tenants',
+    waiting: 'waiting',
+    row: 'a row in use; a picture with guidance takes two',
+  },
+  summary: {
+    workers: (count: number) => (count === 1 ? 'worker' : 'workers'),
+    running: 'running',
+    waiting: 'waiting',
+    share: 'of the waiting work is yours',
+  },
+  classes: { interactive: 'Interactive', standard: 'Standard', bulk: 'Bulk' },
+  more: (count: number) => `+${count}`,
+  waitingIn: (name: string, count: number) => `${name}: ${count} waiting`,
+  nameOf: (model: string, width?: number, height?: number) =>
+    width === undefined ? model : `${model}, ${width} × ${height}`,
+  tasks: { diffusion: 'Pictures', whisper: 'Speech', text: 'Texts' },
+  noneWaits: 'Nothing waits',
+  noLane: 'Waits for a turn on a worker',
+  idle: 'Nothing runs here now',
+  rows: (rows: number, cap: number) => `${rows} of ${cap} rows in use`,
+  perCall: 'rows per call',
+  perCallValue: (value: number) => (value === 0 ? '–' : round(value)),
+  calls: (perSecond: number) => `${round(perSecond)} calls/s`,
+  lastMinute: 'last minute',
+  moreSamples: (count: number) => `${count} more that are not shown one by one`,
+  ownTile: (step: number, steps: number) => `Your job, step ${step} of ${steps}`,
+  otherTile: (step: number, steps: number) => `Another tenant's job, step ${step} of ${steps}`,
+  moreQueues: (count: number) => `${count} more queues have waiting jobs.`,
+  workers: {
+    title: 'Workers',
+    worker: 'Worker',
+    device: 'Device',
+    models: 'Models',
+    state: 'State',
+    lastError: 'Last error',
+    none: 'none',
+    states: { serving: 'Serving', draining: 'Draining', quarantined: 'In quarantine' },
+    cannotOpen: (models: string) => `cannot open ${models}`,
+    errorAt: (time: string, message: string) => `${time}: ${message}`,
+  },
+  lost: 'Connection lost; this is the state before. Reconnecting …',
+  loading: 'Looking …',
+  noWorkers: {
+    title: 'No worker is running',
+    text: 'Jobs wait until one starts. On this machine, npm start runs one.',
+  },
+  quiet: {
+    title: 'Nothing is running',
+    text: 'Make a picture and watch it ride.',
+    action: 'Make a picture',
+  },
+} as const;
