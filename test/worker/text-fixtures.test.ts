@@ -8,6 +8,7 @@ import { TextLane } from '../../apps/worker/src/engine/text/text-lane.ts';
 import { TokenBudget } from '../../apps/worker/src/engine/text/token-budget.ts';
 import { openTextModel, type TextModel } from '../../apps/worker/src/models/text/text-folder.ts';
 import { onnxRuntime } from '../../apps/worker/src/runtime/onnx.ts';
+import type { InferenceRuntime, LoadOptions } from '../../apps/worker/src/runtime/runtime.ts';
 import { answer, type TextAnswer, type TextWork } from '../../apps/worker/src/text/answers.ts';
 import { POOLINGS, type Pooling, pool } from '../../apps/worker/src/text/pooling.ts';
 import { systemClock, type TextItem } from '../../packages/shared/src/index.ts';
@@ -76,6 +77,20 @@ test.each(TEXT_FIXTURES)('The tokenizer of %s gives the ids of transformers', as
       expect(encoded.wasTruncated).toBe(truncated);
     }
   });
+});
+
+test('Between its runs a text model leaves the cores to the other processes of the machine', async () => {
+  unpackTextFixture('bert-sentences', folder);
+  const loaded: LoadOptions[] = [];
+  const runtime: InferenceRuntime = {
+    load: (graph, options) => {
+      loaded.push(options);
+      return onnxRuntime.load(graph, options);
+    },
+  };
+  const model = await openTextModel(folder, runtime, { providers: ['cpu'], threads: 2 });
+  await model.close();
+  expect(loaded).toMatchObject([{ spin: false, threads: 2 }]);
 });
 
 interface FillCase {

@@ -63,11 +63,12 @@ async function open(
     logSeverityLevel: FATAL_ONLY,
     ...(options.threads === undefined ? {} : { intraOpNumThreads: options.threads }),
     ...(profile ? { enableProfiling: true, profileFilePrefix: profile.filePrefix } : {}),
+    extra: { session: { ...(graph.bytes && dataBeside(graph.path)), ...spinning(options) } },
   };
   try {
-    const session = graph.bytes
-      ? await InferenceSession.create(graph.bytes, { ...sessionOptions, extra: dataBeside(graph.path) })
-      : await InferenceSession.create(graph.path, sessionOptions);
+    const session = await (graph.bytes
+      ? InferenceSession.create(graph.bytes, sessionOptions)
+      : InferenceSession.create(graph.path, sessionOptions));
     return new OnnxSession(graph.path, session, { provider, refusals, profile });
   } catch (error) {
     profile?.remove();
@@ -76,9 +77,9 @@ async function open(
 }
 
 /** The folder of the external weights, for a session that is loaded from bytes. */
-const dataBeside = (path: string) => ({
-  session: { model_external_initializers_file_folder_path: dirname(path) },
-});
+const dataBeside = (path: string) => ({ model_external_initializers_file_folder_path: dirname(path) });
+
+const spinning = ({ spin = true }: LoadOptions) => ({ intra_op: { allow_spinning: spin ? '1' : '0' } });
 
 interface SessionOrigin {
   readonly provider: Provider;

@@ -26,6 +26,11 @@ export interface LoadOptions {
   readonly providers: readonly Provider[];
   /** Threads of one graph run on the CPU provider; as many as cores when absent. */
   readonly threads?: number;
+  /**
+   * Whether these threads keep their cores busy for a while after each piece of work, in case more comes (default true). Without it a
+   * short run leaves the cores to the other processes of the machine; on an idle machine it takes a few percent longer.
+   */
+  readonly spin?: boolean;
   /** Profile the first run to see where each node ran. Default: true on every provider but cpu. */
   readonly reportPlacement?: boolean;
 }

@@ -54,7 +54,11 @@ async function openParts(
 ): Promise<Omit<TextModel, 'close'>> {
   const config = await readTextConfig(folder);
   const tokenizer = await openTokenizer(folder, config);
-  const session = await runtime.load({ path: graphPath(folder, options.variant ?? '') }, options);
+  // Runs are short, and between two of them the API, Redis and the worker may need the cores.
+  const session = await runtime.load(
+    { path: graphPath(folder, options.variant ?? '') },
+    { spin: false, ...options },
+  );
   const graph = new TextGraph(session, {
     padId: config.model.pad_token_id ?? tokenizer.padId,
     tokenTypes: config.model.type_vocab_size ?? 1,
