@@ -6,6 +6,7 @@ import { ROOT } from './command.mjs';
 import { ensureFfmpeg } from './ffmpeg.mjs';
 import { greeting } from './greeting.mjs';
 import { say, signal, startService, stopAndExit } from './lifecycle.mjs';
+import { logWriter } from './log-files.mjs';
 import { readableLine } from './log-line.mjs';
 import { defaultModels } from './models.mjs';
 import { ownPrometheus } from './own-prometheus.mjs';
@@ -146,7 +147,13 @@ async function checkOnce({ path, ...check }) {
 function app(name, env, stopMs) {
   const program = join(ROOT, `apps/${name}/dist/main.js`);
   const command = [process.execPath, join(ROOT, 'infra/local/child.mjs'), program];
-  return new Service(name, { command, env, ipc: true, stopMs, ...events(name), onLine: printer(name) });
+  const print = printer(name);
+  const keep = logWriter({ home: env.LEHR_HOME, name, say });
+  const onLine = (line) => {
+    print(line);
+    keep(line);
+  };
+  return new Service(name, { command, env, ipc: true, stopMs, ...events(name), onLine });
 }
 
 function events(name) {

@@ -1,7 +1,7 @@
 /** The programs and commands of docs/client.md, docs/cli.md and docs/events.md run as they are written. */
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -103,7 +103,7 @@ describe('docs/cli.md', () => {
     const home = await tempFolder('home');
     const models = await speechModels();
     const stack = await startStack(server, { LEHR_HOME: home, LEHR_MODELS: models });
-    await stack.worker();
+    const worker = await stack.worker();
     const cwd = await tempFolder('shell');
     symlinkSync(LEHR, join(cwd, 'lehr'));
     const env = {
@@ -115,8 +115,8 @@ describe('docs/cli.md', () => {
       LEHR_REDIS_URL: server.url,
       RECORDING,
     };
-    const shell = async (label: string): Promise<string> =>
-      (await run('sh', ['-eu', '-c', blockOf(CLI, 'sh', label)], { env, cwd })).stdout;
+    const shell = async (label: string, more: object = {}): Promise<string> =>
+      (await run('sh', ['-eu', '-c', blockOf(CLI, 'sh', label)], { env: { ...env, ...more }, cwd })).stdout;
     expect(await shell('picture')).toContain('circle.png');
     expect((await readFile(join(cwd, 'circle.png'))).subarray(1, 4).toString()).toBe('PNG');
     expect(await shell('later')).toMatch(/succeeded in [\s\S]*JOB +TYPE/);
@@ -129,9 +129,27 @@ describe('docs/cli.md', () => {
     expect(JSON.parse(await readFile(join(cwd, 'job.json'), 'utf8'))).toMatchObject({ status: 'succeeded' });
     expect(await shell('keys')).toMatch(/acme +render farm +submit,read[\s\S]* is revoked\n$/);
     expect(await shell('audit')).toMatch(/key\.revoked .*\n.*key\.created /);
+    // As npm start does, which is not what runs here.
+    await mkdir(join(home, 'logs'));
+    await writeFile(
+      join(home, 'logs/worker.log'),
+      worker.lines.map((line) => `${JSON.stringify(line)}\n`).join(''),
+    );
+    const { job: JOB } = await worker.logged('job started');
+    expect(await shell('logs', { JOB })).toMatch(/worker {2}info {3}job started .*\n.*job succeeded/);
     expect(await shell('doctor')).toMatch(/^ok +API/);
     const labels = blocksOf(CLI).flatMap(({ language, label }) => (language === 'sh' ? [label] : []));
-    expect(labels).toEqual(['picture', 'later', 'file', 'speech', 'script', 'keys', 'audit', 'doctor']);
+    expect(labels).toEqual([
+      'picture',
+      'later',
+      'file',
+      'speech',
+      'script',
+      'keys',
+      'audit',
+      'logs',
+      'doctor',
+    ]);
   });
 
   test('The table of exit codes in docs/cli.md is complete', () => {

@@ -104,6 +104,10 @@ test('A crashed API, worker and Redis come back with all jobs, and Ctrl-C leaves
   // The engine of the killed worker went with it.
   expect(lehr.marked().filter(({ command }) => command.includes('engine/process.js'))).toHaveLength(1);
   await endsCleanly(lehr, () => lehr.interrupt());
+
+  const env = { ...process.env, LEHR_HOME: home };
+  const logs = await promisify(execFile)('npx', ['lehr', 'logs', id], { cwd: clone.path, env });
+  expect(logs.stdout).toMatch(/worker +info +job started .*\n.*job succeeded/);
 });
 
 test('A later start names the file of the key, can have a port for operations and a Prometheus, and checks nothing again', {

@@ -145,7 +145,9 @@ export class JobStarter {
     }
     const { prompt } = record.input;
     const trace = traceIdOf(record.trace);
-    log.info({ job: record.id, queue: claim.queue, attempt: outcome.attempt, trace, prompt }, 'job started');
+    const { id: job, parent: workflow } = record;
+    const facts = { job, workflow, queue: claim.queue, attempt: outcome.attempt, trace };
+    log.info({ ...facts, prompt }, 'job started');
     if (record.parent) await workflows.begin(record.parent);
     this.#options.onStarted(run, outcome);
     if (this.#starting.get(record.id)) runner.stop(run, { kind: 'canceled' });

@@ -6,6 +6,7 @@ import { doctor } from './doctor.ts';
 import { embed } from './embed.ts';
 import { jobs } from './jobs.ts';
 import { createKey, listKeys, revokeKeys } from './keys.ts';
+import { logs } from './logs.ts';
 import { checkModel } from './models/check.ts';
 import { listModels } from './models/list.ts';
 import { models } from './models/offered.ts';
@@ -38,5 +39,6 @@ export const COMMANDS: readonly Command[] = [
   listKeys,
   revokeKeys,
   audit,
+  logs,
   doctor,
 ];
