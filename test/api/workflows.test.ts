@@ -14,6 +14,7 @@ import type { JobRecord } from '../../packages/shared/src/records/index.ts';
 import { type ApiWorld, apiWorld, jobOf, MODELS, problemOf } from '../support/api-world.ts';
 import { keyHolder } from '../support/key-holder.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
+import { textWorld } from '../support/text-world.ts';
 
 let server: TestRedis;
 beforeAll(async () => {
@@ -194,4 +195,60 @@ test('A list of predictions does not read the segments of long transcripts from 
   expect(reads).not.toHaveBeenCalled();
   const one = await ask('GET', `/v1/predictions/${id.slice('job_'.length)}`);
   expect(await one.json()).toMatchObject({ output: { text: 'hello', segments: [{ text: ' hello' }] } });
+});
+
+const hear = { id: 'hear', ...listening('https://x.example/a.wav') };
+
+test('A transcript goes to a text model, whose result is shown with its node', async () => {
+  const { ask, worker, parts } = await textWorld(server.url, {}, false);
+  const texts = ['{{hear.text}}', { text: '{{ hear.text }}', pair: 'It is about shapes.' }];
+  const nodes = [hear, { id: 'topic', type: 'text-classification', input: { texts, top_k: 1 } }];
+  const posted = await jobOf(await ask('POST', '/v1/jobs', { type: 'workflow', nodes }));
+  const id = posted.id as JobId;
+  expect(posted.nodes?.map(({ status }) => status)).toEqual(['queued', 'waiting']);
+  const transcript = {
+    text: ' a red circle',
+    language: 'en',
+    duration: 1,
+    task: 'transcribe',
+    segments: [],
+  };
+  await worker.end(await worker.next(EARS), { transcript });
+  await parts.workflows.advance(id);
+  const claim = await worker.next('text.words@1');
+  const filled = ['a red circle', { text: 'a red circle', pair: 'It is about shapes.' }];
+  expect((await parts.records.read(claim.jobId))?.input).toMatchObject({ texts: filled, top_k: 1 });
+  const labels = [[{ label: 'one', score: 0.75 }], [{ label: 'pair', score: 0.75 }]];
+  await worker.succeedWith(claim, { tokens: 15, result: { labels } });
+  await parts.workflows.advance(id);
+  const job = await jobOf(await ask('GET', `/v1/jobs/${id}`));
+  expect(job).toMatchObject({
+    status: 'succeeded',
+    model: 'ears@1+words@1',
+    output: { text: ' a red circle' },
+  });
+  expect(job.nodes?.[1].output).toEqual({ labels, tokens: 15 });
+  const node = await jobOf(await ask('GET', `/v1/jobs/${claim.jobId}`));
+  expect(node).toMatchObject({ type: 'text-classification', input: { texts: filled } });
+});
+
+test.each<[string, object, string]>([
+  ['a reference to no node', { texts: ['a', '{{ghost.text}}'] }, '/nodes/1/input/texts/1'],
+  ['references in too many texts', { texts: Array(9).fill('{{hear.text}}') }, '/nodes/1/input/texts'],
+  ['more texts than its model takes', { texts: Array(101).fill('a') }, '/nodes/1/input/texts'],
+  ['a wrong field', { texts: ['a'], top_k: 0 }, '/nodes/1/input/top_k'],
+])('A workflow with a text node with %s is refused, and names the field', async (_, input, pointer) => {
+  const { ask } = await textWorld(server.url, {}, false);
+  const nodes = [hear, { id: 'topic', type: 'text-classification', input }];
+  const refused = await ask('POST', '/v1/jobs', { type: 'workflow', nodes });
+  expect(refused.status).toBe(422);
+  expect((await problemOf(refused)).errors).toMatchObject([{ pointer }]);
+});
+
+test('A text node whose model does not run its type is refused, with the place of the node', async () => {
+  const { ask } = await textWorld(server.url, {}, false);
+  const nodes = [{ id: 'a', type: 'fill-mask', model: 'minilm', input: { texts: ['a [MASK]'] } }];
+  const refused = await ask('POST', '/v1/jobs', { type: 'workflow', nodes });
+  expect(refused.status).toBe(404);
+  expect((await problemOf(refused)).detail).toMatch(/^nodes\.0: .*Offered: words/);
 });

@@ -1017,6 +1017,34 @@ export interface components {
             /** @enum {string} */
             readonly type: "speech-to-text";
             readonly input: components["schemas"]["SpeechToTextInput"];
+        } | {
+            /** @description Other nodes refer to it by this name. */
+            readonly id: string;
+            readonly model?: string | undefined;
+            /** @enum {string} */
+            readonly type: "text-embedding";
+            readonly input: components["schemas"]["TextEmbeddingInput"];
+        } | {
+            /** @description Other nodes refer to it by this name. */
+            readonly id: string;
+            readonly model?: string | undefined;
+            /** @enum {string} */
+            readonly type: "text-classification";
+            readonly input: components["schemas"]["TextClassificationInput"];
+        } | {
+            /** @description Other nodes refer to it by this name. */
+            readonly id: string;
+            readonly model?: string | undefined;
+            /** @enum {string} */
+            readonly type: "fill-mask";
+            readonly input: components["schemas"]["FillMaskInput"];
+        } | {
+            /** @description Other nodes refer to it by this name. */
+            readonly id: string;
+            readonly model?: string | undefined;
+            /** @enum {string} */
+            readonly type: "token-classification";
+            readonly input: components["schemas"]["TokenClassificationInput"];
         };
         readonly JobList: {
             readonly data: readonly components["schemas"]["Job"][];

@@ -70,7 +70,7 @@ export const TextOutputSchema = z
   .partial();
 export type TextOutput = z.output<typeof TextOutputSchema>;
 
-/** Larger stored results are a link in a job: parsing and writing one would hold up the API. About 65,536 numbers of embeddings. */
+/** Larger stored results are a link in a job: parsing and writing one would hold up the API. About 73,700 numbers of embeddings. */
 export const MAX_SHOWN_RESULT_BYTES = 384 * 1024;
 
 /** Embeddings are kept as base64 of 32-bit floats, little-endian, one text after the other. */

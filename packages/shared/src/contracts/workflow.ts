@@ -1,6 +1,12 @@
 /** A workflow: a DAG of nodes. Each node is a job on a worker that serves its model, and can use the results of earlier nodes. */
 import { z } from 'zod';
 import { SpeechToTextRequestSchema, transcriptionOptions } from './speech-to-text.ts';
+import {
+  FillMaskRequestSchema,
+  TextClassificationRequestSchema,
+  TextEmbeddingRequestSchema,
+  TokenClassificationRequestSchema,
+} from './text.ts';
 import { TextToImageRequestSchema } from './text-to-image.ts';
 
 export const MAX_NODES = 16;
@@ -13,11 +19,18 @@ const node = {
   model: z.string().min(1).max(200).optional(),
 };
 
+const work = <Type extends string, Input extends z.ZodType>(type: Type, input: Input) =>
+  z.strictObject({ ...node, type: z.literal(type), input });
+
 /** Strings of a node's input may contain `{{node.field}}`, which is filled in when that node has succeeded. */
 export const WorkflowNodeSchema = z
   .discriminatedUnion('type', [
-    z.strictObject({ ...node, type: z.literal('text-to-image'), input: TextToImageRequestSchema }),
-    z.strictObject({ ...node, type: z.literal('speech-to-text'), input: SpeechToTextRequestSchema }),
+    work('text-to-image', TextToImageRequestSchema),
+    work('speech-to-text', SpeechToTextRequestSchema),
+    work('text-embedding', TextEmbeddingRequestSchema),
+    work('text-classification', TextClassificationRequestSchema),
+    work('fill-mask', FillMaskRequestSchema),
+    work('token-classification', TokenClassificationRequestSchema),
   ])
   .meta({ id: 'WorkflowNode' });
 export type WorkflowNode = z.output<typeof WorkflowNodeSchema>;

@@ -1,5 +1,7 @@
 /** What a workflow does next: a pure choice over the states of its nodes. */
 import type { JobError } from '../contracts/job.ts';
+import { isTextJobType, MAX_TEXT_LENGTH } from '../contracts/text.ts';
+import { MAX_PROMPT_LENGTH } from '../contracts/text-to-image.ts';
 import { ERROR_CODES } from '../errors.ts';
 import type { JobRecord, WorkflowState } from '../records/record.ts';
 import { fillReferences } from './references.ts';
@@ -28,7 +30,11 @@ export function nextMove(workflow: WorkflowState, records: readonly (JobRecord |
   const ready = workflow.nodes.filter(({ after }, i) => records[i] === undefined && after.every(isDone));
   const start = ready.map((node) => ({
     ...node,
-    input: fillReferences(node.input, (id, field) => fieldOf(outputs.get(id), field)),
+    input: fillReferences(
+      node.input,
+      (id, field) => fieldOf(outputs.get(id), field),
+      isTextJobType(node.type) ? MAX_TEXT_LENGTH : MAX_PROMPT_LENGTH,
+    ),
   }));
   return { kind: 'continue', start };
 }

@@ -71,6 +71,41 @@ test('A reference is refused in the audio field, so a transcript is never fetche
   expect(planWorkflow(nodes).problems).toMatchObject([{ pointer: '/nodes/1/input/audio' }]);
 });
 
+const label = (texts: readonly (string | { text: string; pair: string })[]): WorkflowNode => ({
+  id: 'label',
+  type: 'text-classification',
+  input: { texts: [...texts] },
+});
+
+test('A text node may refer to a transcript in its texts and pairs, and offers nothing itself', () => {
+  const pair = { text: '{{a.text}}', pair: 'It is about music.' };
+  expect(planWorkflow([label(['{{a.text}}', pair]), listen('a')])).toMatchObject({
+    nodes: [{ node: { id: 'a' } }, { node: { id: 'label' }, after: ['a'] }],
+    problems: [],
+  });
+  expect(planWorkflow([label(['a']), draw('d', '{{label.labels}}')]).problems).toEqual([
+    {
+      pointer: '/nodes/1/input/prompt',
+      detail: 'refers to label.labels; a text-classification node offers nothing to refer to',
+    },
+  ]);
+});
+
+test('A text node with too many filled texts, or with so many that they leave the record, is refused', () => {
+  const problemsOf = (texts: string[]) => planWorkflow([listen('a'), label(texts)]).problems;
+  const filled = Array.from({ length: 8 }, () => '{{a.text}} {{a.language}}');
+  const long = 'x'.repeat(40_000);
+  expect(problemsOf(filled)).toEqual([]);
+  expect(problemsOf([long])).toEqual([]);
+  const pointer = '/nodes/1/input/texts';
+  expect(problemsOf([...filled, '{{a.text}}'])).toEqual([
+    { pointer, detail: 'refer to other nodes in 9 texts; at most 8 may' },
+  ]);
+  expect(problemsOf(['{{a.text}}', long])).toEqual([
+    { pointer, detail: 'refer to other nodes, so they may have at most 32768 bytes of JSON' },
+  ]);
+});
+
 test('References are filled in at any depth, and the inserted text is not searched again', () => {
   const input = {
     prompt: 'draw {{a.text}}',

@@ -1,7 +1,12 @@
 /** Checks that a list of nodes can run as a workflow: every reference names a field of another node, without cycles. */
+import { isTextJobType } from '../contracts/text.ts';
+import { MAX_INLINE_TEXT_BYTES } from '../contracts/text-input.ts';
 import type { WorkflowNode } from '../contracts/workflow.ts';
 import type { FieldProblem } from '../errors.ts';
 import { findReferences, OFFERED_FIELDS } from './references.ts';
+
+/** Texts of one node that may refer to other nodes. */
+const MAX_FILLED_TEXTS = 8;
 
 export interface PlannedNode {
   readonly node: WorkflowNode;
@@ -24,6 +29,7 @@ export function planWorkflow(nodes: readonly WorkflowNode[]): Plan {
   }));
   const problems = [
     ...repeatedIds(nodes),
+    ...nodes.flatMap(textProblems),
     ...nodes.flatMap((node, i) =>
       findReferences(node.input).flatMap((reference): FieldProblem[] => {
         const wrong =
@@ -36,6 +42,21 @@ export function planWorkflow(nodes: readonly WorkflowNode[]): Plan {
   ];
   if (problems.length > 0) return { nodes: planned, problems };
   return inOrder(planned);
+}
+
+/** Filled texts stay in the record, so a node with references has few of them and keeps no texts in the object store. */
+function textProblems({ type, input }: WorkflowNode, i: number): FieldProblem[] {
+  if (!isTextJobType(type) || !('texts' in input)) return [];
+  const { size } = new Set(findReferences(input).map(({ pointer }) => pointer));
+  const at = { pointer: `/nodes/${i}/input/texts` };
+  if (size > MAX_FILLED_TEXTS) {
+    return [{ ...at, detail: `refer to other nodes in ${size} texts; at most ${MAX_FILLED_TEXTS} may` }];
+  }
+  if (size > 0 && Buffer.byteLength(JSON.stringify(input.texts)) > MAX_INLINE_TEXT_BYTES) {
+    const most = `${MAX_INLINE_TEXT_BYTES} bytes of JSON`;
+    return [{ ...at, detail: `refer to other nodes, so they may have at most ${most}` }];
+  }
+  return [];
 }
 
 function repeatedIds(nodes: readonly WorkflowNode[]): FieldProblem[] {

@@ -5,6 +5,10 @@ import { MAX_PROMPT_LENGTH } from '../contracts/text-to-image.ts';
 export const OFFERED_FIELDS = {
   'speech-to-text': ['text', 'language'],
   'text-to-image': [],
+  'text-embedding': [],
+  'text-classification': [],
+  'fill-mask': [],
+  'token-classification': [],
 } as const satisfies Record<string, readonly string[]>;
 
 export interface Reference {
@@ -27,19 +31,26 @@ export function findReferences(input: unknown, pointer = ''): Reference[] {
 
 /**
  * The input with every reference replaced by the result of `lookUp`. Inserted text is not searched again, and is cut where
- * the string would become longer than the longest allowed prompt.
+ * the string would become longer than `maxLength`.
  */
-export function fillReferences<Input>(input: Input, lookUp: (node: string, field: string) => string): Input {
-  if (typeof input === 'string') return fillText(input, lookUp) as Input;
+export function fillReferences<Input>(
+  input: Input,
+  lookUp: (node: string, field: string) => string,
+  maxLength = MAX_PROMPT_LENGTH,
+): Input {
+  if (typeof input === 'string') return fillText(input, lookUp, maxLength) as Input;
   if (typeof input !== 'object' || input === null) return input;
-  if (Array.isArray(input)) return input.map((each) => fillReferences(each, lookUp)) as Input;
-  const filled = Object.entries(input).map(([name, value]) => [name, fillReferences(value, lookUp)]);
+  if (Array.isArray(input)) return input.map((each) => fillReferences(each, lookUp, maxLength)) as Input;
+  const filled = Object.entries(input).map(([name, value]) => [
+    name,
+    fillReferences(value, lookUp, maxLength),
+  ]);
   return Object.fromEntries(filled) as Input;
 }
 
 /** The limit matters: one prompt can refer thousands of times to the transcript of a talk of hours. */
-function fillText(text: string, lookUp: (node: string, field: string) => string): string {
-  let room = Math.max(0, MAX_PROMPT_LENGTH - text.replace(PATTERN, '').length);
+function fillText(text: string, lookUp: (node: string, field: string) => string, maxLength: number): string {
+  let room = Math.max(0, maxLength - text.replace(PATTERN, '').length);
   return text.replace(PATTERN, (_, node: string, field: string) => {
     const filled = lookUp(node, field).slice(0, room);
     room -= filled.length;
