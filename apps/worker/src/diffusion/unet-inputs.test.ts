@@ -55,3 +55,10 @@ test('An input that Lehr has no value for is named, and so is a missing one', ()
     'has no input "encoder_hidden_states" (of rank 3; it has sample, timestep)',
   );
 });
+
+test('A timestep that the exporter took for a constant is missing, and the message says how to export it', () => {
+  expect(() => unetInputNames(inputs({ sample: 4, encoder_hidden_states: 3 }))).toThrow(
+    'no input "timestep" (of rank 0 or 1; it has sample, encoder_hidden_states). Exporters leave out an argument that is a number and ' +
+      'not a tensor, or that is not used: export with a tensor for each of sample, timestep, encoder_hidden_states.',
+  );
+});

@@ -8,6 +8,9 @@ import { LehrError } from '@lehr/shared';
 export const CONDITION_NAMES = ['text_embeds', 'time_ids', 'timestep_cond'] as const;
 export type ConditionName = (typeof CONDITION_NAMES)[number];
 
+/** What every UNet takes; the names of diffusers. */
+const REQUIRED = ['sample', 'timestep', 'encoder_hidden_states'] as const;
+
 /** An input of a graph; `rank` is undefined when the graph does not say. */
 export interface GraphInput {
   readonly name: string;
@@ -36,7 +39,7 @@ export function unetInputNames(inputs: readonly GraphInput[]): UnetInputNames {
   const used = new Set([sample, timestep, text, ...conditions.values()]);
   const extra = inputs.find(({ name }) => !used.has(name));
   if (extra) {
-    const known = ['sample', 'timestep', 'encoder_hidden_states', ...CONDITION_NAMES].join(', ');
+    const known = [...REQUIRED, ...CONDITION_NAMES].join(', ');
     throw unusable(
       `The unet graph wants an input "${extra.name}" that Lehr does not know. Export it with these inputs alone: ${known}.`,
     );
@@ -56,7 +59,10 @@ function required(
   const alike = inputs.filter(({ rank }) => rank !== undefined && isRank(rank));
   if (alike.length === 1) return alike[0].name;
   const names = inputs.map((input) => input.name).join(', ');
-  throw unusable(`The unet graph has no input "${name}" (${wanted}; it has ${names}).`);
+  throw unusable(
+    `The unet graph has no input "${name}" (${wanted}; it has ${names}). Exporters leave out an argument that is a number and ` +
+      `not a tensor, or that is not used: export with a tensor for each of ${REQUIRED.join(', ')}.`,
+  );
 }
 
 const named = (inputs: readonly GraphInput[], name: string): GraphInput | undefined =>
