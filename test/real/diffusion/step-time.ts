@@ -21,10 +21,10 @@ interface Step {
   readonly cpu_seconds: number;
 }
 
-/** Both sides hold no text encoder and no VAE while they make steps: two whole pipelines would need 11 GB. */
+/** Both sides hold no text encoder and no VAE while they make steps; they were seen to need 12 GB of memory together all the same. */
 export async function stepTime(bench: Bench): Promise<readonly Row[]> {
   const folder = await fullSize(bench, 'sd15');
-  bench.say("opening Optimum's pipeline and Lehr's UNet");
+  bench.say("opening Optimum's pipeline and Lehr's UNet; they need 12 GB of memory together");
   const theirs = await optimumSteps(bench, folder);
   const ours = await lehrSteps(join(folder, 'onnx'));
   const steps = new Map<string, Step[]>([
