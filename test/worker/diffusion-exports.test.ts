@@ -1,8 +1,8 @@
 /**
  * Graphs of one pipeline as torch's exporters write them. TorchScript: with whole timesteps, with a timestep of size [1] and other
  * names, and in float16. Dynamo, in two opsets and with weights in a file beside each graph: with a scalar timestep, one of size
- * [1] and fixed latents, and the conditions of SDXL and of a latent consistency model. And a UNet in float16 of ONNX
- * Runtime's converter. Each draws the pictures of the same pipeline in torch.
+ * [1] and fixed latents, one for each row, and the conditions of SDXL and of a latent consistency model. And a UNet in float16 of
+ * ONNX Runtime's converter. Each draws the pictures of the same pipeline in torch.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -32,6 +32,7 @@ test.each([
   ['sd15-fp16-converted', HALF],
   ['sd15-dynamo-18', 1e-3],
   ['sd15-dynamo-21-one', 1e-3],
+  ['sd15-dynamo-21-rows', 1e-3],
   ['sdxl-lcm-dynamo-21', 1e-3],
 ])(
   '%s has a timestep for each row and draws the pictures of torch, in a batch as alone',
