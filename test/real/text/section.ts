@@ -1,13 +1,24 @@
 /** Text models with real weights, in Lehr and in the programs that they came from. */
 import type { Section } from '../section.ts';
 import { minilm } from './minilm.ts';
+import { manyCallers, oneText } from './speed.ts';
+import { CALLERS } from './speed-sides.ts';
 
 export const section: Section = {
   title: 'Texts',
   about: `all-MiniLM-L6-v2 with its real weights, which a Python package carries. Optimum exports it in float32; sentence-transformers computes the
-same texts in torch.`,
+same texts in torch.
+
+For the times, every program runs the same graph in two threads. Lehr is all of Lehr (API, Redis, worker and engine), and its calls are
+held until the job has ended. The pipeline server is Starlette with one queue that batches what waits; both are called by HTTP, a text a
+call. transformers.js and sentence-transformers have no server: they are called in their own process, with ${CALLERS} texts at once where
+the others have ${CALLERS} callers.`,
   environments: [
     { name: 'text/venv', requirements: 'test/real/text/requirements.txt', size: '3 GB, 7 GB on the disk' },
   ],
-  comparisons: [{ name: 'minilm', title: 'The same embeddings from the same weights', run: minilm }],
+  comparisons: [
+    { name: 'minilm', title: 'The same embeddings from the same weights', run: minilm },
+    { name: 'one-text', title: 'One text after the other: median milliseconds of a text', run: oneText },
+    { name: 'many-callers', title: `${CALLERS} callers: texts per second`, run: manyCallers },
+  ],
 };
