@@ -21,6 +21,7 @@ const LONG = [
   'test/studio/studio.test.ts',
   'test/studio/looks.test.ts',
   'test/studio/belt.test.ts',
+  'test/studio/compare.test.ts',
   'test/studio/interruptions.test.ts',
   'test/client/cli.test.ts',
   'test/client/models.test.ts',

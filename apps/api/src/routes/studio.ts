@@ -67,6 +67,7 @@ export function studioRoutes(app: Api, { publicUrl, storeOrigins }: ApiParts): v
     '/studio',
     '/studio/sign-in',
     '/studio/speak',
+    '/studio/compare',
     '/studio/gallery',
     '/studio/belt',
     '/studio/jobs/:id',

@@ -18,6 +18,8 @@ export const fault = signal<Fault | undefined>(undefined);
 
 /** Returns the function that stops it. */
 export function watch(): () => void {
+  fault.value = undefined;
+  isLost.value = false;
   let running = new AbortController();
   const restart = (): void => {
     running.abort();

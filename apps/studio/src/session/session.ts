@@ -23,8 +23,9 @@ const PATH = '/studio/session';
 
 /** Takes the code of a sign-in link out of the address, and asks who is signed in. */
 export async function startSession(): Promise<void> {
-  const code = view.value.name === 'sign-in' ? location.hash.slice(1) : '';
-  if (location.hash !== '') history.replaceState(null, '', location.pathname);
+  const isSignIn = view.value.name === 'sign-in';
+  const code = isSignIn ? location.hash.slice(1) : '';
+  if (isSignIn && location.hash !== '') history.replaceState(null, '', location.pathname);
   try {
     // First, so that the link is used up also where a session exists. The new session replaces it.
     if (code !== '') await signIn({ code });

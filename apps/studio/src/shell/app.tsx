@@ -1,6 +1,7 @@
 /** The frame of every view. */
 import { useEffect, useRef } from 'preact/hooks';
 import { BeltView } from '../belt/belt.tsx';
+import { Compare } from '../compare/compare.tsx';
 import { Gallery } from '../gallery/gallery.tsx';
 import { JobPage } from '../job/job-page.tsx';
 import { Make } from '../make/make.tsx';
@@ -46,6 +47,8 @@ function Current() {
       return <Speak />;
     case 'gallery':
       return <Gallery />;
+    case 'compare':
+      return <Compare />;
     case 'belt':
       return <BeltView />;
     case 'job':
@@ -74,6 +77,7 @@ function titleOf(): string {
     'sign-in': texts.signIn.title,
     speak: texts.speak.title,
     gallery: texts.gallery.title,
+    compare: texts.compare.title,
     belt: texts.belt.title,
     job: texts.job.title,
     unknown: texts.notFound.title,

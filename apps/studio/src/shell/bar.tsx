@@ -6,7 +6,7 @@ import { texts } from '../texts/index.ts';
 import { view } from './router.ts';
 import { chooseTheme, THEMES, theme } from './theme.ts';
 
-const VIEWS = ['make', 'speak', 'gallery', 'belt'] as const;
+const VIEWS = ['make', 'speak', 'compare', 'gallery', 'belt'] as const;
 
 export function Bar() {
   return (

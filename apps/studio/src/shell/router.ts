@@ -2,13 +2,14 @@
 import { signal } from '@preact/signals';
 
 export type Place =
-  | { readonly name: 'make' | 'speak' | 'gallery' | 'belt' | 'sign-in' }
+  | { readonly name: 'make' | 'speak' | 'compare' | 'gallery' | 'belt' | 'sign-in' }
   | { readonly name: 'job'; readonly id: string };
 export type View = Place | { readonly name: 'unknown' };
 
 const PATHS = {
   make: '/',
   speak: '/studio/speak',
+  compare: '/studio/compare',
   gallery: '/studio/gallery',
   belt: '/studio/belt',
   'sign-in': '/studio/sign-in',

@@ -1,5 +1,6 @@
 /** Every sentence and label of the studio, in English. */
 import { belt } from './belt.ts';
+import { compare } from './compare.ts';
 
 const seconds = (value: number): string => {
   if (value < 1) return 'less than a second';
@@ -13,6 +14,7 @@ export const en = {
     label: 'Views',
     make: 'Make',
     speak: 'Speak',
+    compare: 'Compare',
     gallery: 'Gallery',
     belt: 'Belt',
     api: 'API reference',
@@ -179,6 +181,7 @@ export const en = {
     more: (count: number) => `+${count}`,
   },
   belt,
+  compare,
   textJob: {
     results: 'Results',
     score: (share: number) => `${Math.round(share * 100)} %`,

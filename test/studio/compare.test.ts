@@ -1,0 +1,124 @@
+/** The comparison: a grid of one prompt over two settings. */
+import { readFile } from 'node:fs/promises';
+import type { Browser, Page } from 'playwright-core';
+import sharp from 'sharp';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Job, JobListSchema } from '../../packages/shared/src/index.ts';
+import { chromiumPath } from '../support/browser.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+import type { Stack } from '../support/stack.ts';
+import { DESK, lookAt } from './look-at.ts';
+import { demoStack, enter, launchStudioBrowser, openStudio, PROMPT } from './studio-world.ts';
+
+let redis: TestRedis;
+let browser: Browser;
+beforeAll(async () => {
+  redis = await startRedis();
+  if (chromiumPath) browser = await launchStudioBrowser();
+});
+afterAll(async () => {
+  await browser?.close();
+  await redis.stop();
+});
+
+/** Many pictures and a browser, on a machine that runs other tests as well. */
+const LONG = { timeout: 240_000 };
+const SIDE = 64;
+
+async function jobsOf(stack: Stack): Promise<readonly Job[]> {
+  return JobListSchema.parse(await (await stack.ask('GET', '/v1/jobs?limit=100')).json()).data;
+}
+
+async function openCompare(stack: Stack, options: Parameters<Browser['newContext']>[0] = {}) {
+  const studio = await openStudio(browser, { viewport: DESK, ...options });
+  await enter(studio.page, stack);
+  await studio.page.getByRole('link', { name: 'Compare' }).click();
+  await studio.page.getByRole('spinbutton', { name: 'Width' }).fill(`${SIDE}`);
+  await studio.page.getByRole('spinbutton', { name: 'Height' }).fill(`${SIDE}`);
+  await studio.page.getByRole('spinbutton', { name: 'Seed' }).fill('7');
+  return studio;
+}
+
+async function write(page: Page, across: string, down: string): Promise<void> {
+  await page.locator('#compare-prompt').fill(PROMPT);
+  await page.getByRole('textbox', { name: 'Values across' }).fill(across);
+  await page.getByRole('textbox', { name: 'Values down' }).fill(down);
+}
+
+const pictures = (page: Page) => page.locator('.compare-grid .picture[data-loaded="true"]');
+
+describe.skipIf(!chromiumPath)('the comparison', () => {
+  test.each(['light', 'dark'] as const)(
+    'A prompt over two settings fills a grid, with errors in their cells, and is saved as one picture: %s',
+    LONG,
+    async (colorScheme) => {
+      const stack = await demoStack(redis);
+      await stack.worker();
+      const { page, complaints } = await openCompare(stack, { colorScheme, reducedMotion: 'reduce' });
+      await page.getByRole('combobox', { name: /^Across/ }).selectOption('Steps');
+      await page.getByRole('combobox', { name: /^Down/ }).selectOption('Sampler');
+      await write(page, '2, 6, 20', 'ddim, euler, nothing');
+      await page.getByRole('button', { name: 'Make 9 pictures' }).click();
+      await expect.poll(() => pictures(page).count()).toBe(6);
+      await page.getByText('9 of 9 done').waitFor();
+      const notes = page.locator('.grid-note[data-bad="true"]');
+      expect(await notes.count()).toBe(3);
+      expect(await notes.first().textContent()).toContain('sampler');
+      const made = (await jobsOf(stack)).map(({ input }) => `${input.steps} ${input.sampler} ${input.seed}`);
+      expect(made.sort()).toEqual(
+        ['2 ddim 7', '2 euler 7', '6 ddim 7', '6 euler 7', '20 ddim 7', '20 euler 7'].sort(),
+      );
+
+      const download = page.waitForEvent('download');
+      await page.getByRole('button', { name: 'Save as one picture' }).click();
+      const saved = await download;
+      expect(saved.suggestedFilename()).toBe('lehr-comparison.png');
+      const { format, width = 0, height = 0 } = await sharp(await readFile(await saved.path())).metadata();
+      expect(format).toBe('png');
+      expect(width).toBeGreaterThan(3 * SIDE);
+      expect(height).toBeGreaterThan(3 * SIDE);
+
+      // The refused requests are errors in the console of every browser.
+      expect(complaints.filter((each) => !each.includes('422'))).toEqual([]);
+      // The size at which the demo model draws shapes.
+      for (const side of ['Width', 'Height']) await page.getByRole('spinbutton', { name: side }).fill('256');
+      await page.getByRole('combobox', { name: /^Down/ }).selectOption('Seed');
+      await write(page, '2, 4, 12', '1, 2, 3');
+      await page.getByRole('button', { name: 'Make 9 pictures' }).click();
+      await page.getByText('9 of 9 done').waitFor();
+      await expect.poll(() => pictures(page).count()).toBe(9);
+      await page.evaluate('scrollTo(0, 0)');
+      await lookAt(page, `compare-${colorScheme}`);
+    },
+  );
+
+  test('The address keeps the comparison; it is never sent to the server', LONG, async () => {
+    const stack = await demoStack(redis);
+    const { page } = await openCompare(stack);
+    await write(page, '3, 4', '1, 2, 5');
+    await page.getByRole('button', { name: 'Make 6 pictures' }).waitFor();
+    const address = page.url();
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(request.url()));
+    await page.reload();
+    await page.getByRole('button', { name: 'Make 6 pictures' }).waitFor();
+    expect(page.url()).toBe(address);
+    expect(await page.locator('#compare-prompt').inputValue()).toBe(PROMPT);
+    expect(asked.join(' ')).not.toContain('red');
+  });
+
+  test('Cancel all ends what waits, and more pictures than the limit cannot be made', LONG, async () => {
+    const stack = await demoStack(redis);
+    const { page, complaints } = await openCompare(stack);
+    await write(page, '1, 2, 3, 4, 5, 6, 7', '1, 2, 3, 4, 5, 6');
+    await page.getByText('42 pictures are too many: at most 36.').waitFor();
+    expect(await page.getByRole('button', { name: 'Make 42 pictures' }).isDisabled()).toBe(true);
+    await write(page, '3, 4, 5', '1, 2');
+    await page.getByRole('button', { name: 'Make 6 pictures' }).click();
+    await expect.poll(async () => (await jobsOf(stack)).length).toBe(6);
+    await page.getByRole('button', { name: 'Cancel all' }).click();
+    await page.getByText('6 of 6 done').waitFor();
+    expect((await jobsOf(stack)).map(({ status }) => status)).toEqual(Array(6).fill('canceled'));
+    expect(complaints).toEqual([]);
+  });
+});
