@@ -21,6 +21,8 @@ export interface RateOptions {
   readonly jobs?: number;
   /** Requests, or adds, in progress at the same time. */
   readonly connections?: number;
+  /** Further variables of the API. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 export interface Rate {
@@ -46,7 +48,11 @@ const BODY = JSON.stringify({
   input: { prompt: 'a red circle on a blue background', width: 512, height: 512, steps: 20, seed: 7 },
 });
 
-export async function openPostRate({ jobs = 2000, connections = 32 }: RateOptions = {}): Promise<PostRate> {
+export async function openPostRate({
+  jobs = 2000,
+  connections = 32,
+  env = {},
+}: RateOptions = {}): Promise<PostRate> {
   const home = await mkdtemp(join(tmpdir(), 'lehr-bench-'));
   const models = join(home, 'models.yaml');
   await writeFile(models, MODELS);
@@ -58,6 +64,7 @@ export async function openPostRate({ jobs = 2000, connections = 32 }: RateOption
     LEHR_API_KEY: KEY,
     // No worker runs, so no wait may be too long.
     LEHR_MAX_WAIT_S: '1e9',
+    ...env,
   };
   const api = await startApi(await readApiSettings(source, models), silentLog);
   const load = fork(fileURLToPath(new URL('./post-load.ts', import.meta.url)), {
