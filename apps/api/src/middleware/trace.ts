@@ -15,19 +15,20 @@ export function traceRequests(tracing: Tracing): MiddlewareHandler<ApiEnv> {
     const { method, path } = c.req;
     if (PROBES.has(path)) return next();
     const parent = c.req.header('traceparent');
-    const attributes = {
-      'http.request.method': method,
-      'url.path': path,
-      'lehr.request.id': c.get('requestId'),
-    };
-    const span = tracing.start(method, { parent, kind: 'server', attributes });
+    const span = tracing.start(method, { parent, kind: 'server' });
     if (!span) return next();
     c.set('span', span);
     await next();
     const { status } = c.res;
     const route = routeOf(c);
     span.rename(`${method} ${route}`);
-    span.set({ 'http.route': route, 'http.response.status_code': status });
+    span.set({
+      'http.request.method': method,
+      'url.path': path,
+      'http.route': route,
+      'http.response.status_code': status,
+      'lehr.request.id': c.get('requestId'),
+    });
     span.end({ error: status >= 500 ? String(status) : undefined });
   };
 }
