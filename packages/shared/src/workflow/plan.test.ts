@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { MAX_TEXT_LENGTH } from '../contracts/text.ts';
+import { MAX_INLINE_TEXT_BYTES } from '../contracts/text-input.ts';
 import { MAX_PROMPT_LENGTH } from '../contracts/text-to-image.ts';
 import { speechToImageNodes, type WorkflowNode } from '../contracts/workflow.ts';
 import { planWorkflow } from './plan.ts';
@@ -135,4 +137,23 @@ test('Inserted text is cut so that a string stays within the longest allowed pro
   expect(prompt).toHaveLength(MAX_PROMPT_LENGTH);
   expect(prompt.endsWith(' | ')).toBe(true);
   expect(fillReferences({ prompt: '{{a.text}} | {{b.text}}' }, (node) => node)).toEqual({ prompt: 'a | b' });
+});
+
+test('What is filled in leaves the JSON of a whole node below 32 kB, in whatever script and however many strings', () => {
+  const transcript = '"\n語😀x'.repeat(20_000);
+  for (const texts of [['{{a.text}}'], Array.from({ length: 8 }, (_, i) => `${i} {{a.text}} {{a.text}}`)]) {
+    const filled = fillReferences({ texts, truncate: true }, () => transcript, MAX_TEXT_LENGTH);
+    const bytes = Buffer.byteLength(JSON.stringify(filled));
+    expect(bytes).toBeLessThanOrEqual(MAX_INLINE_TEXT_BYTES);
+    expect(bytes).toBeGreaterThan(MAX_INLINE_TEXT_BYTES - 16);
+    // Half of a surrogate pair would become another character.
+    expect(Buffer.from(filled.texts.join()).toString()).toBe(filled.texts.join());
+    const lengths = filled.texts.map((text) => text.length);
+    expect(Math.min(...lengths)).toBeGreaterThan(0.9 * Math.max(...lengths));
+  }
+});
+
+test('A posted text that is longer than what may be filled stays whole, and nothing is filled into its node', () => {
+  const posted = '語'.repeat(20_000);
+  expect(fillReferences({ prompt: `${posted}{{a.text}}` }, () => 'a talk')).toEqual({ prompt: posted });
 });
