@@ -109,6 +109,14 @@ test('Without log files the command says where it looked and what to do', async 
   expect(missing).toMatchObject({ code: 66, stderr: expect.stringContaining('gone.log cannot be read') });
 });
 
+test('Standard input cannot be followed, and the command says so at once', async () => {
+  const { code, stderr } = await startLehrCommand(['logs', '--file', '-', '--follow']).ended;
+  expect({ code, stderr }).toMatchObject({
+    code: 64,
+    stderr: expect.stringContaining('--follow cannot wait'),
+  });
+});
+
 test('Control characters in a line do not reach the terminal', async () => {
   const stdin = line(1, 'worker', 'job started', { job: 'job_\u001b[2J' });
   const { stdout } = await startLehrCommand(['logs', '--file', '-'], { stdin }).ended;

@@ -24,7 +24,6 @@ export function traceRequests(tracing: Tracing): MiddlewareHandler<ApiEnv> {
     span.rename(`${method} ${route}`);
     span.set({
       'http.request.method': method,
-      'url.path': path,
       'http.route': route,
       'http.response.status_code': status,
       'lehr.request.id': c.get('requestId'),

@@ -28,6 +28,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
+import { systemClock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { TracingProtocol, TracingSampler } from './settings.ts';
 import type { PastSpan, Span, SpanEnd, SpanOptions, Tracing } from './tracing.ts';
@@ -41,6 +42,9 @@ export interface OtlpOptions {
   readonly ratio: number;
   readonly log: Log;
 }
+
+/** A process that stops does not wait for a collector that is down, which would take ten seconds. */
+const CLOSE_MS = 1_000;
 
 const KINDS = {
   internal: SpanKind.INTERNAL,
@@ -77,7 +81,7 @@ export function openOtlpTracing({ service, protocol, sampler, ratio, log }: Otlp
   return {
     start: (name, options = {}) => startSpan(tracer, name, options),
     close: () =>
-      provider.shutdown().catch((error) => {
+      Promise.race([provider.shutdown(), systemClock.sleep(CLOSE_MS)]).catch((error) => {
         log.warn({ error }, 'traces could not be sent');
       }),
   };

@@ -1,4 +1,7 @@
-/** Tracing as the environment wants it: off, unless it names a collector. */
+/**
+ * Tracing as the environment wants it: off, unless it names a collector. These variables are OpenTelemetry's, and clusters often set them
+ * for all their programs. As its specification asks, a value that cannot be used is reported and stops nothing.
+ */
 import type { Log } from '../log.ts';
 import type { Tracing } from './tracing.ts';
 
@@ -6,21 +9,23 @@ export const TRACING_PROTOCOLS = ['http/protobuf', 'http/json'] as const;
 export type TracingProtocol = (typeof TRACING_PROTOCOLS)[number];
 
 export const TRACING_SAMPLERS = [
-  'always_on',
-  'always_off',
-  'traceidratio',
   'parentbased_always_on',
   'parentbased_always_off',
   'parentbased_traceidratio',
+  'always_on',
+  'always_off',
+  'traceidratio',
 ] as const;
 export type TracingSampler = (typeof TRACING_SAMPLERS)[number];
 
 /** The variables that a process with traces reads. */
 export const TRACING_VARIABLES = [
   'OTEL_SDK_DISABLED',
+  'OTEL_TRACES_EXPORTER',
   'OTEL_EXPORTER_OTLP_ENDPOINT',
   'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
   'OTEL_EXPORTER_OTLP_PROTOCOL',
+  'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL',
   'OTEL_EXPORTER_OTLP_HEADERS',
   'OTEL_TRACES_SAMPLER',
   'OTEL_TRACES_SAMPLER_ARG',
@@ -28,14 +33,7 @@ export const TRACING_VARIABLES = [
   'OTEL_RESOURCE_ATTRIBUTES',
 ] as const;
 
-export interface TracingConfig {
-  readonly OTEL_SDK_DISABLED: boolean;
-  readonly OTEL_EXPORTER_OTLP_ENDPOINT?: string | undefined;
-  readonly OTEL_EXPORTER_OTLP_TRACES_ENDPOINT?: string | undefined;
-  readonly OTEL_EXPORTER_OTLP_PROTOCOL: TracingProtocol;
-  readonly OTEL_TRACES_SAMPLER: TracingSampler;
-  readonly OTEL_TRACES_SAMPLER_ARG: number;
-}
+export type TracingConfig = { readonly [Name in (typeof TRACING_VARIABLES)[number]]?: string | undefined };
 
 /** Undefined when tracing is off; OpenTelemetry's SDK is then not loaded. */
 export async function openTracing(
@@ -44,13 +42,43 @@ export async function openTracing(
   log: Log,
 ): Promise<Tracing | undefined> {
   const endpoint = config.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? config.OTEL_EXPORTER_OTLP_ENDPOINT;
-  if (config.OTEL_SDK_DISABLED || endpoint === undefined) return undefined;
+  if (endpoint === undefined || isOff(config)) return undefined;
+  const refuse = (name: string, used: string): void =>
+    log.warn({ variable: name, used }, 'a variable of OpenTelemetry cannot be used');
+  if (!/^https?:$/.test(URL.canParse(endpoint) ? new URL(endpoint).protocol : '')) {
+    refuse('OTEL_EXPORTER_OTLP_ENDPOINT', 'no traces');
+    return undefined;
+  }
+  const protocol = config.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? config.OTEL_EXPORTER_OTLP_PROTOCOL;
   const { openOtlpTracing } = await import('./otlp.ts');
   return openOtlpTracing({
     service,
     log,
-    protocol: config.OTEL_EXPORTER_OTLP_PROTOCOL,
-    sampler: config.OTEL_TRACES_SAMPLER,
-    ratio: config.OTEL_TRACES_SAMPLER_ARG,
+    protocol: oneOf(TRACING_PROTOCOLS, protocol, (used) => refuse('OTEL_EXPORTER_OTLP_PROTOCOL', used)),
+    sampler: oneOf(TRACING_SAMPLERS, config.OTEL_TRACES_SAMPLER, (used) =>
+      refuse('OTEL_TRACES_SAMPLER', used),
+    ),
+    ratio: shareOf(config.OTEL_TRACES_SAMPLER_ARG, (used) => refuse('OTEL_TRACES_SAMPLER_ARG', used)),
   });
+}
+
+const isOff = ({ OTEL_SDK_DISABLED, OTEL_TRACES_EXPORTER }: TracingConfig): boolean =>
+  OTEL_SDK_DISABLED?.toLowerCase() === 'true' || OTEL_TRACES_EXPORTER === 'none';
+
+/** The first one is the default. */
+function oneOf<Value extends string>(
+  allowed: readonly [Value, ...Value[]],
+  value: string | undefined,
+  onRefused: (used: string) => void,
+): Value {
+  const found = allowed.find((each) => each === value);
+  if (found === undefined && value !== undefined) onRefused(allowed[0]);
+  return found ?? allowed[0];
+}
+
+function shareOf(value: string | undefined, onRefused: (used: string) => void): number {
+  const share = Number(value ?? 1);
+  if (share >= 0 && share <= 1) return share;
+  onRefused('1');
+  return 1;
 }

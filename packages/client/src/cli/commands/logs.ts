@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { type Call, defineCommand } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
+import { EXIT, usageError } from '../exit-codes.ts';
 import { followFiles, logFilesIn, type Place, readLines } from '../logs/log-files.ts';
 import { JobLines, type LogLine, parseLogLine, readableLine } from '../logs/log-line.ts';
 import { homeOf } from '../settings.ts';
@@ -26,6 +26,9 @@ export const logs = defineCommand({
   ],
   options: OPTIONS,
   run: async ({ values, positionals: [job], terminal, json }: Call<typeof OPTIONS>) => {
+    if (values.follow && values.file?.includes('-')) {
+      throw usageError('--follow cannot wait for standard input: name files, or leave one of the two out');
+    }
     const { lines, places } = await readAll(values.file, terminal);
     const ofJob = job === undefined ? undefined : new JobLines(job);
     const show = (text: string, line: LogLine): void => {

@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
+import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CliError, EXIT } from '../exit-codes.ts';
 
@@ -54,7 +54,9 @@ export async function followFiles(
       const found = await stat(path).catch(() => undefined);
       if (!found || (found.ino === place.inode && found.size === place.end)) continue;
       const isSame = found.ino === place.inode && found.size > place.end;
-      const { lines, end } = await linesFrom(path, isSame ? place.end : 0);
+      const added = await linesFrom(path, isSame ? place.end : 0).catch(() => undefined);
+      if (!added) continue;
+      const { lines, end } = added;
       for (const line of lines) onLine(line);
       places.set(path, { inode: found.ino, end });
     }
@@ -62,16 +64,10 @@ export async function followFiles(
   }
 }
 
+/** The complete lines from a place on, and where the last of them ends: a line that is still being written has no end yet. */
 async function linesFrom(path: string, start: number): Promise<{ lines: string[]; end: number }> {
-  const lines: string[] = [];
-  let end = start;
-  const stream = createReadStream(path, { start, encoding: 'utf8' });
-  for await (const line of createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY })) {
-    lines.push(line);
-    end += Buffer.byteLength(line) + 1;
-  }
-  const total = start + stream.bytesRead;
-  // The last line is still being written: it has no end yet.
-  if (end > total) end -= Buffer.byteLength(lines.pop() ?? '') + 1;
-  return { lines, end };
+  const bytes = await buffer(createReadStream(path, { start }));
+  const length = bytes.lastIndexOf('\n') + 1;
+  const lines = bytes.subarray(0, length).toString('utf8').split('\n').slice(0, -1);
+  return { lines, end: start + length };
 }
