@@ -84,7 +84,7 @@ export class EngineSide implements JobRunner {
     this.#partialText = new PartialTextWriter(parts.records, log);
     const charges = { repricer: parts.repricer, clock, lanes: () => this.lanes };
     this.#chargeAudio = chargeAudio(charges);
-    this.#chargeTokens = chargeTokens(charges);
+    this.#chargeTokens = chargeTokens({ ...charges, log });
     this.#checkpoints = store && new Checkpoints({ store, clock, log, observe: parts.observe.checkpoint });
     this.#runs = new Runs({
       laneRows: this.#laneRows,

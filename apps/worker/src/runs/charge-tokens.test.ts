@@ -1,4 +1,4 @@
-import { newLeaseToken, newWorkerId, systemClock } from '@lehr/shared';
+import { newLeaseToken, newWorkerId, silentLog, systemClock } from '@lehr/shared';
 import type { Repriced } from '@lehr/shared/queue';
 import { expect, test } from 'vitest';
 import { chargeTokens } from './charge-tokens.ts';
@@ -24,7 +24,10 @@ function charging(...answers: (Repriced | Error)[]) {
     return answer;
   };
   const clock = { sleep: () => systemClock.sleep(1) };
-  return { charge: chargeTokens({ repricer: { reprice }, clock, lanes: () => [LANE] }), charged };
+  return {
+    charge: chargeTokens({ repricer: { reprice }, clock, lanes: () => [LANE], log: silentLog }),
+    charged,
+  };
 }
 
 test('A text job is charged the tokens that the model read at the speed of its lane, whatever its key owes', async () => {
@@ -48,4 +51,10 @@ test('The charge of a text job is made again until Redis is back', async () => {
 test('A text job that another attempt has ended is not charged, and its run goes on to learn that', async () => {
   const { charge } = charging({ code: 'stale' });
   await expect(charge(run(7), 5000)).resolves.toBeUndefined();
+});
+
+test('A text job whose charge Redis rejects goes on, because its work is done', async () => {
+  const { charge, charged } = charging(new Error('ERR user_script: bad argument'), { code: 'ok' });
+  await expect(charge(run(7), 5000)).resolves.toBeUndefined();
+  expect(charged).toHaveLength(1);
 });
