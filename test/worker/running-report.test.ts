@@ -31,5 +31,7 @@ test('A worker reports its samples and the rows of its calls while somebody watc
   await expect.poll(async () => (await read())?.calls[0]?.rows_per_call, SLOW_MACHINE).toBeGreaterThan(1);
   const report = await read();
   expect(report?.samples.map(({ steps }) => steps).sort()).toEqual([400, 500]);
+  // Whoever watches again after a pause must not see the samples of before.
+  expect(await world.redis.pttl(world.keys.runningOn(id))).toBeLessThanOrEqual(3_000);
   for (const sample of report?.samples ?? []) expect(sample.id).not.toContain('job_');
 });

@@ -1393,7 +1393,7 @@ export interface components {
                 }[];
                 /** @description Samples that `samples` does not have. */
                 readonly more_samples: number;
-                /** @description Mean rows that shared a call of the model in the last second; null without calls. */
+                /** @description Mean rows that shared a call of the model in the last second, or up to three seconds before the first answer; null without calls. */
                 readonly rows_per_call: number | null;
                 readonly calls_per_s: number;
             }[];

@@ -3,7 +3,7 @@
  * an API process says so with a key that expires. It is apart from the reports, which every API process reads every second.
  */
 import { z } from 'zod';
-import { known, WORKER_TTL_MS } from './fleet.ts';
+import { known } from './fleet.ts';
 import type { TenantId, WorkerId } from './ids.ts';
 import { SCHEMA_VERSION } from './records/unreadable.ts';
 import type { Keys, Redis } from './redis/index.ts';
@@ -14,6 +14,8 @@ export const MAX_RUNNING_REPORTED = 128;
 export const WATCHED_EVERY_MS = 1_000;
 /** Workers keep reporting for this long after the last reading. */
 const WATCH_MS = 5_000;
+/** Two reports may be late. Longer, and whoever watches again after a pause would first see samples that have ended. */
+const RUNNING_TTL_MS = 3_000;
 
 export const RunningReportSchema = z.object({
   /** SCHEMA_VERSION of the worker. */
@@ -42,6 +44,7 @@ export const RunningReportSchema = z.object({
 });
 export type RunningReport = z.output<typeof RunningReportSchema>;
 
+/** The report is read for 3 s: a worker that is watched replaces it every second. */
 export async function reportRunning(
   redis: Redis,
   keys: Keys,
@@ -49,7 +52,7 @@ export async function reportRunning(
   report: RunningReport,
 ): Promise<void> {
   const text = JSON.stringify({ ...report, v: SCHEMA_VERSION });
-  await redis.set(keys.runningOn(id), text, 'PX', WORKER_TTL_MS);
+  await redis.set(keys.runningOn(id), text, 'PX', RUNNING_TTL_MS);
 }
 
 /**

@@ -4,7 +4,7 @@ import { type Clock, MAX_RUNNING_REPORTED, type RunningReport } from '@lehr/shar
 import type { JobRun, SampleRun } from '../runs/job-run.ts';
 import type { WorkEvent } from '../supervisor/engine-supervisor.ts';
 
-/** Older counts are dropped, so that the first report to a watcher shows the present and not the mean of an hour. */
+/** Counts that began earlier are dropped, so that the first report to a watcher shows the present and not the mean of an hour. */
 const MAX_AGE_MS = 3_000;
 
 type Calls = RunningReport['calls'];
@@ -15,7 +15,7 @@ interface LaneSum {
   rows: number;
 }
 
-/** Counts the calls of each lane's model since the last report. */
+/** Counts the calls of each lane's model since the last report, and over MAX_AGE_MS at most. */
 export class LaneCalls {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #sums = new Map<string, LaneSum>();
@@ -33,8 +33,9 @@ export class LaneCalls {
     else if (message.type === 'text-progress') this.#add(message.lane, message.runs, message.texts);
   }
 
-  /** Since the last `take`, or since MAX_AGE_MS. */
+  /** Of the lanes with calls since the last `take`. Without one in the last MAX_AGE_MS, of a time that is not longer than that. */
   take(): Calls {
+    this.#dropOld();
     const seconds = Math.max(1, this.#clock.monotonic() - this.#since) / 1000;
     const calls = [...this.#sums].map(([queue, sum]) => ({
       queue,
@@ -48,9 +49,13 @@ export class LaneCalls {
   /** `rows` of all of these calls together. */
   #add(lane: string, calls: number, rows: number): void {
     if (calls === 0) return;
-    if (this.#clock.monotonic() - this.#since > MAX_AGE_MS) this.#restart();
+    this.#dropOld();
     const sum = this.#sums.get(lane) ?? { calls: 0, rows: 0 };
     this.#sums.set(lane, { calls: sum.calls + calls, rows: sum.rows + rows });
+  }
+
+  #dropOld(): void {
+    if (this.#clock.monotonic() - this.#since > MAX_AGE_MS) this.#restart();
   }
 
   #restart(): void {

@@ -24,7 +24,8 @@ const ActivityLaneSchema = z.object({
     .meta({ description: 'At most 128 of a worker. They follow a second or two after the first request.' }),
   more_samples: count.meta({ description: 'Samples that `samples` does not have.' }),
   rows_per_call: z.number().nullable().meta({
-    description: 'Mean rows that shared a call of the model in the last second; null without calls.',
+    description:
+      'Mean rows that shared a call of the model in the last second, or up to three seconds before the first answer; null without calls.',
   }),
   calls_per_s: z.number().nonnegative(),
 });
