@@ -54,6 +54,24 @@ describe.skipIf(!chromiumPath)('a studio that is interrupted', () => {
     expect(await page.content()).not.toContain('secret');
   });
 
+  test('Whoever signs in after a session that ended does not get its comparison', async () => {
+    const stack = await demoStack(redis);
+    const { page } = await openStudio(browser);
+    const [ada, bob] = [await newKey(stack, 'ada'), await newKey(stack, 'bob')];
+    await page.goto(stack.url);
+    await signIn(page, ada.key);
+    await page.getByRole('link', { name: 'Compare' }).click();
+    await page.locator('#compare-prompt').fill('a secret red circle');
+    await expect.poll(() => page.url()).toContain('secret');
+    await stack.ask('DELETE', `/v1/keys/${ada.id}`);
+    await page.getByRole('button', { name: /^Make/ }).click();
+    await page.getByText('Your session has ended').waitFor();
+    expect(new URL(page.url()).hash).toBe('');
+    await signIn(page, bob.key);
+    expect(await page.locator('#compare-prompt').inputValue()).toBe('');
+    expect(page.url()).not.toContain('secret');
+  });
+
   test('A job whose record is gone is given up: the page says so, asks no more, and makes the next', async () => {
     const stack = await demoStack(redis);
     const proxy = await tcpProxy(Number(new URL(stack.url).port));

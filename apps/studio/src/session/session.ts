@@ -70,6 +70,8 @@ export async function signOut(everywhere: boolean): Promise<void> {
 /** The server no longer knows the session: it expired, or its key was revoked. */
 export function sessionEnded(): void {
   if (!session.value) return;
+  // It may hold the prompt of a comparison, which the next person would get with the new page.
+  history.replaceState(null, '', location.pathname);
   session.value = null;
   hasEnded = true;
   notice.value = texts.signIn.ended;
