@@ -1,11 +1,12 @@
 /**
- * One large body of a tenant is read and parsed at a time, and one of its large results is written at a time (jobs/large-answers.ts). The others of this tenant wait unread, in their connections, so they cost
- * no memory and no time, and a tenant with many of them does not keep another tenant's body waiting.
+ * One task of a tenant runs at a time: a large body is read and parsed (middleware/read-body.ts), or a large result is read and written
+ * (jobs/large-answers.ts). The tenant's other tasks wait and hold no memory: a body waits unread in its connection, a result in the object
+ * store. A tenant with many of them does not keep another tenant waiting.
  */
 import { LehrError, type TenantId } from '@lehr/shared';
 
-/** Bodies of one tenant: the one that is read, and those that wait for it. */
-const MAX_BODIES = 16;
+/** Tasks of one tenant: the one that runs, and those that wait for it. */
+const MAX_TASKS = 16;
 
 interface Line {
   length: number;
@@ -16,17 +17,21 @@ export class TenantTurns {
   readonly #max: number;
   readonly #lines = new Map<TenantId, Line>();
 
-  constructor(max = MAX_BODIES) {
+  constructor(max = MAX_TASKS) {
     this.#max = max;
   }
 
-  /** Rejects with `overloaded` when too many bodies of the tenant wait, and as `task` does. */
+  /** Rejects with `overloaded` when too many tasks of the tenant wait, and as `task` does. */
   async run<T>(tenant: TenantId, task: () => Promise<T>): Promise<T> {
     const line = this.#lines.get(tenant) ?? { length: 0, last: Promise.resolve() };
     if (line.length >= this.#max) {
-      throw new LehrError('overloaded', 'Too many large bodies of this tenant are being read.', {
-        retryAfterS: 1,
-      });
+      throw new LehrError(
+        'overloaded',
+        'Too many large bodies or results of this tenant wait for their turn.',
+        {
+          retryAfterS: 1,
+        },
+      );
     }
     this.#lines.set(tenant, line);
     line.length += 1;
