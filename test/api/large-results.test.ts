@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { nativeRenderer } from '../../apps/api/src/dialects/native/native-renderer.ts';
 import { LargeAnswers } from '../../apps/api/src/jobs/large-answers.ts';
 import type { Job, JobId, ObjectKey } from '../../packages/shared/src/index.ts';
+import { API_KEY } from '../support/api-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { answerStored, type TextWorld, textWorld } from '../support/text-world.ts';
 
@@ -131,6 +132,20 @@ test('Other requests are answered while a large answer is written', async () => 
   channel.postMessage('write');
   expect(await (await call).text()).toBe('["written"]');
   channel.close();
+  await largeAnswers.close();
+});
+
+test('A large answer counts as unsent until its caller has read it, and not longer', async () => {
+  const entry = new URL('../../apps/api/dist/dialects/large-answer-thread.js', import.meta.url);
+  const largeAnswers = new LargeAnswers(entry, [], { ofTenant: 1, total: 1 });
+  const world = await textWorld(server.url, { largeAnswers }, false);
+  const body = JSON.stringify({ inputs: Array.from({ length: 96 }, () => 'a') });
+  const headers = { authorization: `Bearer ${API_KEY}`, 'content-type': 'application/json' };
+  for (let i = 0; i < 2; i++) {
+    const call = fetch(`${world.url}/models/minilm`, { method: 'POST', headers, body });
+    const [response] = await Promise.all([call, answer(world, 96)]);
+    expect([response.status, ((await response.json()) as unknown[]).length]).toEqual([200, 96]);
+  }
   await largeAnswers.close();
 });
 

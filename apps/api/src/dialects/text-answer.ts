@@ -2,25 +2,31 @@
 import type { Context } from 'hono';
 import type { ApiParts } from '../api.ts';
 import type { SucceededRecord } from '../calls/hold.ts';
+import { onClosedAnswer } from '../calls/lost-answer.ts';
 import { readLargeResult, textResultOf } from '../jobs/text-result.ts';
 import type { ApiEnv } from '../middleware/api-env.ts';
 import { inactive } from '../middleware/turns.ts';
 import { shapedAnswer, type TextShape } from './text-shape.ts';
 
+type Parts = Pick<ApiParts, 'store' | 'largeAnswers'>;
+type Written = string | Uint8Array<ArrayBuffer>;
+
 /** The JSON of the answer. Rejects with `gone` when a large result has been deleted. */
 export async function textAnswer(
   c: Context<ApiEnv>,
-  { store, largeAnswers }: Pick<ApiParts, 'store' | 'largeAnswers'>,
+  { store, largeAnswers }: Parts,
   record: SucceededRecord,
   shape: TextShape,
-): Promise<string | Uint8Array<ArrayBuffer>> {
+): Promise<Written> {
   const result = await textResultOf(store, record);
   if ('small' in result) return JSON.stringify(shapedAnswer(result.small, shape));
   const { large } = result;
-  const written = largeAnswers.write(record.tenant, {
+  const answer = largeAnswers.write(record.tenant, {
     read: () => readLargeResult(store, large),
+    signal: c.req.raw.signal,
+    onClosed: (release) => onClosedAnswer(c, release),
     tokens: large.tokens,
     shape,
   });
-  return inactive(c, written);
+  return inactive(c, answer);
 }

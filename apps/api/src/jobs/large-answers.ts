@@ -1,10 +1,12 @@
 /**
  * Writes answers with large results in a thread, so that none of them holds the event loop: two million numbers take half a second to
  * write. One at a time: large answers wait for each other and for nothing else, and each tenant has one of them in this line.
+ * Written answers stay in memory until their callers have read them, so their bytes are bounded (unsent-answers.ts).
  */
 import { LehrError, type TenantId } from '@lehr/shared';
 import { TenantTurns } from '../bodies/tenant-turns.ts';
 import { ThreadCalls } from '../thread-calls.ts';
+import { UNSENT_LIMITS, UnsentAnswers } from './unsent-answers.ts';
 
 export interface LargeAnswerTask {
   readonly id: number;
@@ -20,15 +22,26 @@ export type LargeAnswer =
   | { readonly type: 'written'; readonly id: number; readonly json: Uint8Array<ArrayBuffer> }
   | { readonly type: 'failed'; readonly id: number; readonly error: Error };
 
+export interface LargeAnswerCall extends Pick<LargeAnswerTask, 'tokens' | 'shape'> {
+  /** Gets the stored result when it is the turn of the tenant. */
+  readonly read: () => Promise<Uint8Array<ArrayBuffer>>;
+  /** Aborted when the caller hangs up: a result whose turn comes later is not read. */
+  readonly signal: AbortSignal;
+  /** Calls the function once when the answer has been sent or its connection has closed; until then its bytes count as unsent. */
+  readonly onClosed: (release: () => void) => void;
+}
+
 /** The thread's own JavaScript heap: the stored text, its parsed form and the answer. */
 const HEAP_MB = 768;
 
 export class LargeAnswers {
   readonly #thread: ThreadCalls<Omit<LargeAnswerTask, 'id'>, LargeAnswer>;
   readonly #turns = new TenantTurns(Number.POSITIVE_INFINITY);
+  readonly #unsent: UnsentAnswers;
 
   /** `entry` is large-answer-thread.js. */
-  constructor(entry: URL, execArgv?: string[]) {
+  constructor(entry: URL, execArgv?: string[], limits = UNSENT_LIMITS) {
+    this.#unsent = new UnsentAnswers(limits);
     this.#thread = new ThreadCalls(entry, {
       heapMb: HEAP_MB,
       exitError: () =>
@@ -38,20 +51,21 @@ export class LargeAnswers {
   }
 
   /**
-   * JSON in UTF-8. `read` gets the stored result when it is the turn of the tenant. Rejects as `read` does, and with `unavailable` when
-   * the thread ends.
+   * JSON in UTF-8. Rejects as `read` does, with `overloaded` when too much waits unsent, and with `unavailable` when the thread ends or
+   * the caller has hung up.
    */
   write(
     tenant: TenantId,
-    {
-      read,
-      ...task
-    }: Pick<LargeAnswerTask, 'tokens' | 'shape'> & { readonly read: () => Promise<Uint8Array<ArrayBuffer>> },
+    { read, signal, onClosed, ...task }: LargeAnswerCall,
   ): Promise<Uint8Array<ArrayBuffer>> {
     return this.#turns.run(tenant, async () => {
+      if (signal.aborted)
+        throw new LehrError('unavailable', 'The caller hung up before its answer was written.');
+      this.#unsent.check(tenant);
       const stored = await read();
       const answer = await this.#thread.call({ stored, ...task }, [stored.buffer]);
       if (answer.type === 'failed') throw answer.error;
+      onClosed(this.#unsent.add(tenant, answer.json.byteLength));
       return answer.json;
     });
   }
