@@ -135,6 +135,21 @@ test('Other requests are answered while a large answer is written', async () => 
   await largeAnswers.close();
 });
 
+test('A call whose large answer could not be written gets the finished job when it is sent again', async () => {
+  const ending = `import { parentPort } from 'node:worker_threads'; parentPort.on('message', () => process.exit(1));`;
+  const largeAnswers = new LargeAnswers(new URL(`data:text/javascript,${encodeURIComponent(ending)}`), []);
+  const broken = await textWorld(server.url, { largeAnswers }, false);
+  const ask = { input: Array.from({ length: 96 }, () => 'a') };
+  const [refused] = await Promise.all([broken.ask('POST', '/v1/embeddings', ask), answer(broken, 96)]);
+  expect(refused.status).toBe(503);
+  const { keys, store } = broken.parts;
+  const sound = await textWorld(server.url, { keys, store }, false);
+  // No worker answers this call.
+  const again = await sound.ask('POST', '/v1/embeddings', ask);
+  expect(again.status).toBe(200);
+  expect(((await again.json()) as { data: unknown[] }).data).toHaveLength(96);
+});
+
 test('A large answer counts as unsent until its caller has read it, and not longer', async () => {
   const entry = new URL('../../apps/api/dist/dialects/large-answer-thread.js', import.meta.url);
   const largeAnswers = new LargeAnswers(entry, [], { ofTenant: 1, total: 1 });

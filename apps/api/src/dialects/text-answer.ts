@@ -1,8 +1,10 @@
 /** Answers a call with the result of its text job. */
+import { LehrError } from '@lehr/shared';
 import type { Context } from 'hono';
 import type { ApiParts } from '../api.ts';
 import type { SucceededRecord } from '../calls/hold.ts';
 import { onClosedAnswer } from '../calls/lost-answer.ts';
+import type { MadeJob } from '../calls/make-job.ts';
 import { readLargeResult, textResultOf } from '../jobs/text-result.ts';
 import type { ApiEnv } from '../middleware/api-env.ts';
 import { inactive } from '../middleware/turns.ts';
@@ -11,8 +13,28 @@ import { shapedAnswer, type TextShape } from './text-shape.ts';
 type Parts = Pick<ApiParts, 'store' | 'largeAnswers'>;
 type Written = string | Uint8Array<ArrayBuffer>;
 
-/** The JSON of the answer. Rejects with `gone` when a large result has been deleted. */
+/**
+ * The JSON of the answer. Rejects with `gone` when a large result has been deleted. When the result could be had later, the call counts
+ * as unanswered, so that a repeat gets this job and does not make and pay a second one.
+ */
 export async function textAnswer(
+  c: Context<ApiEnv>,
+  parts: Parts,
+  made: Pick<MadeJob, 'markUnanswered'>,
+  record: SucceededRecord,
+  shape: TextShape,
+): Promise<Written> {
+  try {
+    return await written(c, parts, record, shape);
+  } catch (error) {
+    // A repeat would find a result that is gone or damaged (`internal`) as it is now. A caller that hung up is marked by makeJob.
+    const mayRepeat = error instanceof LehrError && error.status === 503 && !c.req.raw.signal.aborted;
+    if (mayRepeat) await made.markUnanswered();
+    throw error;
+  }
+}
+
+async function written(
   c: Context<ApiEnv>,
   { store, largeAnswers }: Parts,
   record: SucceededRecord,

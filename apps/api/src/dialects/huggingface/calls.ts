@@ -70,7 +70,7 @@ async function answerCall(
   if (wanted.type === 'speech-to-text') {
     return answerJson(c, await transcriptOf(parts, body, record), 200, made.headers);
   }
-  const json = await textAnswer(c, parts, record, shapeOf(wanted.type, body));
+  const json = await textAnswer(c, parts, made, record, shapeOf(wanted.type, body));
   return answerWritten(c, json, 200, made.headers);
 }
 

@@ -71,6 +71,6 @@ export function embeddingRoutes(app: Api, parts: ApiParts): void {
       model: record.model,
     } as const;
     // Its type is not checked against the schema, because large answers come as text.
-    return answerWritten(c, await textAnswer(c, parts, record, shape), 200, made.headers) as never;
+    return answerWritten(c, await textAnswer(c, parts, made, record, shape), 200, made.headers) as never;
   });
 }
