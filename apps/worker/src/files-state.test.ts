@@ -1,4 +1,4 @@
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -25,4 +25,20 @@ test('A file that is replaced by rename, removed or added was not written in pla
   await rm(join(folder, 'config.json'));
   await writeFile(join(folder, 'another'), 'three');
   expect(await writtenInPlace(folder, before)).toBeUndefined();
+});
+
+test('Files that no model is opened from do not count, and weights of any name beside a graph do', async () => {
+  const others = ['README.md', 'README', 'train.log', '.git/index', 'notes.txt', 'runs/data'];
+  const own = ['unet/onnx__MatMul_12', 'unet/model.onnx_data', 'vocab.txt', 'spiece.model'];
+  for (const name of ['.git', 'runs', 'unet']) await mkdir(join(folder, name));
+  for (const name of ['unet/model.onnx', ...others, ...own]) await writeFile(join(folder, name), 'one');
+  const before = await filesState(folder);
+  for (const name of others) await writeFile(join(folder, name), 'longer');
+  expect(await writtenInPlace(folder, before)).toBeUndefined();
+  expect(await filesState(folder)).toEqual(before);
+  for (const name of own) {
+    const written = await filesState(folder);
+    await writeFile(join(folder, name), 'longer');
+    expect(await writtenInPlace(folder, written)).toBe(join(folder, name));
+  }
 });

@@ -1,22 +1,39 @@
 /** Shows whether the files of a model folder were written or replaced. */
 import { readdir, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { LehrError } from '@lehr/shared';
 
 /** Of a fetched folder (@lehr/shared/model-cache). Its times change while the model is used. */
 const MANIFEST = 'lehr-model.json';
+/** Graphs, the usual names of their weights, configurations and tokenizers. */
+const OF_A_MODEL =
+  /(?:\.(?:onnx|onnx_data(?:_\d+)?|data|pb|weights|bin|json|model)|(?:^|\/)(?:vocab|merges)\.txt)$/i;
+/** Texts, logs, files that are not complete, and weights of other programs: no graph has its weights in them. */
+const NOT_OF_A_GRAPH =
+  /(?:^|\/)(?:readme|license|notice)[^/]*$|\.tfevents\.|\.(?:md|txt|log|out|err|lock|tmp|part|py|csv|html|ya?ml|xml|png|jpe?g|safetensors|msgpack|h5|ckpt|pth?|gguf)$/i;
 
 /** Device, inode, size in bytes and time of the last write of each file in a folder, by its path below the folder. */
 export type FilesState = ReadonlyMap<string, string>;
 
-/** Of a link, the state of the file that it leads to. Empty when there is no folder. */
+/**
+ * Of the files that a model may be opened from, so that a log or a README in the folder is not taken for a part of the model. A
+ * file counts when its name is that of a graph, weights, a configuration or a tokenizer. Beside a graph each other file counts too,
+ * because a graph can have weights in files of any name, except those that NOT_OF_A_GRAPH names. Hidden files and folders never count.
+ * Of a link, the state of the file that it leads to. Empty when there is no folder.
+ */
 export async function filesState(folder: string): Promise<FilesState> {
   const names = await readdir(folder, { recursive: true }).catch(() => []);
+  const graphFolders = new Set(names.filter((name) => name.endsWith('.onnx')).map((name) => dirname(name)));
   const states = names
-    .filter((name) => name !== MANIFEST)
+    .filter((name) => isOfModel(name, graphFolders))
     .sort()
     .map(async (name) => [name, await fileState(join(folder, name))] as const);
   return new Map(await Promise.all(states));
+}
+
+function isOfModel(name: string, graphFolders: ReadonlySet<string>): boolean {
+  if (name === MANIFEST || name.split('/').some((part) => part.startsWith('.'))) return false;
+  return OF_A_MODEL.test(name) || (graphFolders.has(dirname(name)) && !NOT_OF_A_GRAPH.test(name));
 }
 
 /** Throws LehrError `model-unavailable` when a file that was there `before` is not the same any more. */
@@ -31,8 +48,9 @@ export async function refuseChanged(folder: string, before: FilesState): Promise
 }
 
 /**
- * The path of a file that was written in place since `before`: the same file of the disk with another size or time. A file that was
- * replaced by rename is another one, and whoever has opened the earlier one keeps it.
+ * The path of a file that was written in place since `before`: the same file of the disk with another size or time. Equal
+ * sizes are not enough, because an overwrite often keeps the size; so a `touch` looks like a write. A file that was replaced by rename
+ * is another one, and whoever has opened the earlier one keeps it.
  */
 export async function writtenInPlace(folder: string, before: FilesState): Promise<string | undefined> {
   const now = await filesState(folder);

@@ -5,13 +5,12 @@
  *
  * The wanted models change with models.yaml. A new one is opened like one that could not be opened before. One that is no longer
  * wanted, or wanted from another folder, is not served any more, and is closed when no job uses it. So is a model of which a file was
- * written in place, because its runs may read the new weights; it is opened again afterwards.
+ * written in place, because its runs may read what was written; it is opened again afterwards.
  */
 import type { Clock } from '@lehr/shared';
 import type { ModelToOpen, OpenedModel, UnavailableModel } from '../engine/protocol.ts';
-import { filesState } from '../files-state.ts';
+import { type FilesState, filesState, writtenInPlace } from '../files-state.ts';
 import type { OpenResult } from './engine-process.ts';
-import { OpenFiles } from './open-files.ts';
 
 export interface EngineModelsOptions {
   readonly models: readonly ModelToOpen[];
@@ -24,6 +23,12 @@ export interface EngineModelsOptions {
   readonly onWritten: (ref: string, path: string) => void;
 }
 
+/** A model, and its files before the engine began to open it. */
+export interface Opening {
+  readonly model: ModelToOpen;
+  readonly files: FilesState;
+}
+
 /** A watch of the file system would miss changes on network file systems. */
 const CHECK_EVERY_MS = 5_000;
 const CHECKS_PER_RETRY = 60;
@@ -34,11 +39,10 @@ export class EngineModels {
   #wanted: readonly ModelToOpen[];
   #result = NONE;
   /** What each open model was opened from, by ref. */
-  #openedFrom = new Map<string, ModelToOpen>();
+  #openedFrom = new Map<string, Opening>();
   readonly #folders = new Map<string, { state: string; tried?: string | undefined; checks: number }>();
   /** Models that the engine is trying to open, by ref. */
-  readonly #opening = new Map<string, ModelToOpen>();
-  readonly #files = new OpenFiles();
+  readonly #opening = new Map<string, Opening>();
   /** Models that were open and not wanted at the last check. */
   #leaving: ReadonlySet<string> = new Set();
 
@@ -78,11 +82,16 @@ export class EngineModels {
     this.#markMissing();
   }
 
+  /** The wanted models, for a new engine that will open them. */
+  prepare(): Promise<Opening[]> {
+    return Promise.all(this.#wanted.map(async (model) => ({ model, files: await filesState(model.folder) })));
+  }
+
   /** A new engine has tried these models. */
-  reset(result: OpenResult = NONE, models: readonly ModelToOpen[] = []): void {
+  reset(result: OpenResult = NONE, tried: readonly Opening[] = []): void {
+    const isOpen = ({ model }: Opening): boolean => result.models.some(({ ref }) => ref === model.ref);
     this.#result = result;
-    this.#openedFrom = new Map(models.map((model) => [model.ref, model]));
-    this.#files.clear();
+    this.#openedFrom = new Map(tried.filter(isOpen).map((each) => [each.model.ref, each]));
     this.#folders.clear();
     this.#opening.clear();
     if (result !== NONE) this.#markMissing();
@@ -121,7 +130,7 @@ export class EngineModels {
 
   #isServed(ref: string): boolean {
     const from = this.#openedFrom.get(ref);
-    return this.#wanted.some((model) => from !== undefined && isSameModel(model, from));
+    return this.#wanted.some((model) => from !== undefined && isSameModel(model, from.model));
   }
 
   /** Wanted models that are not open are unavailable, and no others are. */
@@ -142,7 +151,6 @@ export class EngineModels {
       const { models, unavailable } = this.#result;
       this.#result = { models: models.filter((each) => each.ref !== ref), unavailable };
       this.#openedFrom.delete(ref);
-      this.#files.forget(ref);
       this.#folders.delete(ref);
       this.#options.close(ref);
     }
@@ -152,9 +160,10 @@ export class EngineModels {
 
   /** A model without the place that it was opened from is not served. */
   async #checkOpenFiles(): Promise<void> {
-    for (const [ref, { folder }] of [...this.#openedFrom]) {
-      const path = await this.#files.written(ref, folder);
-      if (path === undefined) continue;
+    for (const [ref, from] of [...this.#openedFrom]) {
+      const path = await writtenInPlace(from.model.folder, from.files);
+      // Meanwhile a new engine may have opened the model again, or it may be closed.
+      if (path === undefined || this.#openedFrom.get(ref) !== from) continue;
       this.#openedFrom.delete(ref);
       this.#options.onWritten(ref, path);
     }
@@ -163,7 +172,10 @@ export class EngineModels {
   async #check(ref: string): Promise<void> {
     const model = this.#wanted.find((each) => each.ref === ref);
     if (!model) return;
-    const state = [...(await filesState(model.folder))].join('\n');
+    const files = await filesState(model.folder);
+    // A new engine may have opened it meanwhile.
+    if (!this.unavailable.some((each) => each.ref === ref)) return;
+    const state = [...files].join('\n');
     const known = this.#folders.get(ref);
     const folder = { state, tried: known?.tried, checks: (known?.checks ?? 0) + 1 };
     this.#folders.set(ref, folder);
@@ -171,7 +183,7 @@ export class EngineModels {
     const isDue = folder.tried !== state || folder.checks >= CHECKS_PER_RETRY;
     if (known?.state !== state || !isDue || this.#opening.has(ref)) return;
     this.#folders.set(ref, { state, tried: state, checks: 0 });
-    this.#opening.set(ref, model);
+    this.#opening.set(ref, { model, files });
     this.#options.open(model);
   }
 }

@@ -114,7 +114,8 @@ export class EngineSupervisor {
 
   async #start(listener: SupervisorListener): Promise<void> {
     const { engine, clock } = this.#options;
-    const models = this.#models.wanted;
+    const prepared = await this.#models.prepare();
+    const models = prepared.map(({ model }) => model);
     this.#engine = await startEngine(
       { ...engine, models },
       {
@@ -124,7 +125,7 @@ export class EngineSupervisor {
         onExit: (exit) => void this.#restart(exit, listener),
       },
     );
-    this.#models.reset(this.#engine.opened, models);
+    this.#models.reset(this.#engine.opened, prepared);
     this.#startedAt = clock.monotonic();
   }
 

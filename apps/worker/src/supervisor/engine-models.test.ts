@@ -1,0 +1,73 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { ModelToOpen, OpenedModel } from '../engine/protocol.ts';
+import { EngineModels } from './engine-models.ts';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'lehr-models-'));
+  await writeFile(join(folder, 'model.onnx'), 'one');
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const REF = 'tiny@1';
+
+/** `checked` resolves when all files have been looked at once. */
+async function openModels() {
+  const model: ModelToOpen = { ref: REF, folder, task: 'text' };
+  const written: string[] = [];
+  let sleeps = (): void => {};
+  const asleep = new Promise<void>((resolve) => {
+    sleeps = resolve;
+  });
+  const models = new EngineModels({
+    models: [model],
+    clock: {
+      now: () => 0,
+      monotonic: () => 0,
+      sleep: async () => {
+        stop.abort();
+        sleeps();
+      },
+    },
+    open: () => {},
+    close: () => {},
+    onWritten: (ref) => written.push(ref),
+  });
+  const stop = new AbortController();
+  const result = { models: [{ ref: REF } as OpenedModel], unavailable: [] };
+  const open = async () => {
+    const prepared = await models.prepare();
+    return () => models.reset(result, prepared);
+  };
+  const check = () => {
+    void models.watch(stop.signal, () => true);
+    return asleep;
+  };
+  return { models, open, check, written };
+}
+
+test('A file that is written while a model is opened, or soon after, takes the model out of service', async () => {
+  const { models, open, check, written } = await openModels();
+  const opened = await open();
+  await writeFile(join(folder, 'model.onnx'), 'two');
+  opened();
+  await check();
+  expect(written).toEqual([REF]);
+  expect(models.served).toEqual([]);
+});
+
+test('A model that a new engine has opened while its files were read stays in service', async () => {
+  const { models, open, check, written } = await openModels();
+  (await open())();
+  await writeFile(join(folder, 'model.onnx'), 'two');
+  const openedAgain = await open();
+  const checked = check();
+  models.reset();
+  openedAgain();
+  await checked;
+  expect(written).toEqual([]);
+  expect(models.served).toMatchObject([{ ref: REF }]);
+});
