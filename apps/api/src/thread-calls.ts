@@ -50,8 +50,12 @@ export class ThreadCalls<Task extends object, Answer extends { readonly id: numb
   }
 
   #start(): Worker {
-    const { heapMb, execArgv = process.execArgv } = this.#options;
-    const thread = new Worker(this.#entry, { execArgv, resourceLimits: { maxOldGenerationSizeMb: heapMb } });
+    const { heapMb, execArgv } = this.#options;
+    const thread = new Worker(this.#entry, {
+      resourceLimits: { maxOldGenerationSizeMb: heapMb },
+      // Node refuses flags such as --expose-gc when they are given to a thread; those that a thread inherits it leaves out.
+      ...(execArgv && { execArgv }),
+    });
     // A thread without work does not keep the process alive.
     thread.unref();
     thread.on('message', (answer: Answer) => {
