@@ -1,5 +1,6 @@
 /** Text models with real weights, in Lehr and in the programs that they came from. */
 import type { Section } from '../section.ts';
+import { bertBase } from './bert-base.ts';
 import { minilm } from './minilm.ts';
 import { manyCallers, oneText } from './speed.ts';
 import { CALLERS } from './speed-sides.ts';
@@ -7,7 +8,7 @@ import { CALLERS } from './speed-sides.ts';
 export const section: Section = {
   title: 'Texts',
   about: `all-MiniLM-L6-v2 with its real weights, which a Python package carries. Optimum exports it in float32; sentence-transformers computes the
-same texts in torch.
+same texts in torch. BERT-base has its full size and seeded random weights; transformers' pipelines compute the same in torch.
 
 For the times, every program runs the same graph in two threads. Lehr is all of Lehr (API, Redis, worker and engine), and its calls are
 held until the job has ended. The pipeline server is Starlette with one queue that batches what waits; both are called by HTTP, a text a
@@ -18,6 +19,7 @@ the others have ${CALLERS} callers.`,
   ],
   comparisons: [
     { name: 'minilm', title: 'The same embeddings from the same weights', run: minilm },
+    { name: 'bert-base', title: 'BERT-base at full size, random weights', run: bertBase },
     { name: 'one-text', title: 'One text after the other: median milliseconds of a text', run: oneText },
     { name: 'many-callers', title: `${CALLERS} callers: texts per second`, run: manyCallers },
   ],
