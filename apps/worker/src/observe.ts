@@ -1,7 +1,7 @@
 /** The worker's metrics, made from its events. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Metrics, MetricsPage } from '@lehr/shared';
-import { ERROR_CODES, type ErrorCode, type JobState, parseGroupQueueName } from '@lehr/shared';
+import { ERROR_CODES, type ErrorCode, type JobState, parseGroupQueueName, systemClock } from '@lehr/shared';
 import type { JobRun } from './runs/job-run.ts';
 import { PictureRun } from './runs/picture-run.ts';
 import { SpeechRun } from './runs/speech-run.ts';
@@ -122,8 +122,7 @@ export function readGaugesOf(
   device: string,
   id: string,
 ): void {
-  const delay = monitorEventLoopDelay({ resolution: EVENT_LOOP_RESOLUTION_MS });
-  delay.enable();
+  showEventLoopDelay(metrics, page);
   metrics.workerInfo.set({ worker: id, device }, 1);
   page.beforeScrape(async () => {
     metrics.leases.set(worker.leases);
@@ -137,8 +136,21 @@ export function readGaugesOf(
       metrics.modelAvailable.set({ model, version }, isOpen ? 1 : 0);
     }
     metrics.waveformBytes.set(worker.waveformBytes);
+  });
+}
+
+/** Each scrape shows the delays since the one before. */
+export function showEventLoopDelay(
+  { eventLoopDelay }: Pick<Metrics<'worker'>, 'eventLoopDelay'>,
+  page: MetricsPage,
+): void {
+  const delay = monitorEventLoopDelay({ resolution: EVENT_LOOP_RESOLUTION_MS });
+  delay.enable();
+  page.beforeScrape(async () => {
+    // A scrape that waited through a pause is answered before the timer of the monitor has seen it, and the reset would drop it.
+    await systemClock.sleep(2 * EVENT_LOOP_RESOLUTION_MS);
     for (const quantile of [0.5, 0.99, 1]) {
-      metrics.eventLoopDelay.set({ quantile: String(quantile) }, delay.percentile(quantile * 100) / 1e9);
+      eventLoopDelay.set({ quantile: String(quantile) }, delay.percentile(quantile * 100) / 1e9);
     }
     delay.reset();
   });
