@@ -104,7 +104,7 @@ export {
 } from './running.ts';
 export { speechCostMs } from './speech-cost.ts';
 export { estimateTokens, textCostMs } from './text-cost.ts';
-export { TRACING_VARIABLES } from './tracing/settings.ts';
+export { TRACING_VARIABLES } from './tracing/variables.ts';
 export {
   type FormattedTranscript,
   formatTranscript,

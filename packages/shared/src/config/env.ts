@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { parseRange } from '../egress/addresses.ts';
 import { parseAllowList } from '../egress/allow-list.ts';
+import { TRACING_ENV } from '../tracing/variables.ts';
 
 /** Marks a variable whose value must never be printed. */
 const SECRET = { secret: true } as const;
@@ -17,12 +18,6 @@ const flag = z.stringbool({ error: 'must be true or false' });
 /** A contact of security.txt. */
 const CONTACT = /^(?:mailto:[^\s@]+@[^\s@]+|https:\/\/\S+)$/;
 const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http:// or https:// URL' });
-/** A variable of another project's specification, which other programs may read too: a value that Lehr cannot use is no fault. */
-const standard = (description: string, more: object = {}) =>
-  z
-    .string()
-    .optional()
-    .meta({ description, ...more });
 
 export const ENV = {
   LEHR_HOME: z
@@ -78,29 +73,7 @@ export const ENV = {
     description:
       'Size above which models that models.yaml does not name are removed from this folder, the one used longest ago first. Not set: none is removed.',
   }),
-  OTEL_EXPORTER_OTLP_ENDPOINT: standard(
-    'Base URL of an OTLP collector that is reached over HTTP, such as http://127.0.0.1:4318. API and workers send their traces there; if it is not set, nothing is traced. Further variables of the same prefix (timeout, compression, certificates) are those of OpenTelemetry.',
-  ),
-  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: standard(
-    'The whole URL for traces, in place of `/v1/traces` below that base.',
-  ),
-  OTEL_EXPORTER_OTLP_PROTOCOL: standard(
-    'How traces are encoded: `http/protobuf`, which is the default, or `http/json`.',
-  ),
-  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: standard('The same, for programs that send more than traces.'),
-  OTEL_EXPORTER_OTLP_HEADERS: standard('Headers for the collector: `name=value`, with commas.', SECRET),
-  OTEL_TRACES_SAMPLER: standard(
-    'Which requests are traced: `always_on`, `always_off` or `traceidratio`, or one of these after `parentbased_`, which follows the `traceparent` of a caller that sends one. Default: `parentbased_always_on`.',
-  ),
-  OTEL_TRACES_SAMPLER_ARG: standard(
-    'The share of traces that the samplers with `traceidratio` take, 0 to 1. Default: 1.',
-  ),
-  OTEL_TRACES_EXPORTER: standard('`none` turns traces off.'),
-  OTEL_SERVICE_NAME: standard('Name of the process in traces. Default: `lehr-api` and `lehr-worker`.'),
-  OTEL_RESOURCE_ATTRIBUTES: standard(
-    'Further attributes of the process in traces: `name=value`, with commas.',
-  ),
-  OTEL_SDK_DISABLED: standard('`true` turns traces off.'),
+  ...TRACING_ENV,
   HF_ENDPOINT: httpUrl.default('https://huggingface.co').meta({
     description: 'The hub that models are fetched from: the one of Hugging Face, or a mirror.',
   }),

@@ -1,5 +1,5 @@
 /** Traces: spans that go to an OTLP collector. */
-export { openTracing, type TracingConfig } from './settings.ts';
+export { openTracing } from './settings.ts';
 export {
   type Attributes,
   inPart,

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { type Log, silentLog } from '../log.ts';
-import { openTracing, type TracingConfig } from './settings.ts';
+import { openTracing } from './settings.ts';
+import type { TracingConfig } from './variables.ts';
 
 async function opened(config: TracingConfig): Promise<{ isOpen: boolean; refused: unknown[] }> {
   const refused: unknown[] = [];

@@ -1,14 +1,15 @@
 /**
- * Tracing as the environment wants it: off, unless it names a collector. These variables are OpenTelemetry's, and clusters often set them
- * for all their programs. As its specification asks, a value that cannot be used is reported and stops nothing.
+ * Tracing as the environment wants it: off, unless it names a collector. As OpenTelemetry's specification asks, a value that cannot be
+ * used is reported and stops nothing.
  */
 import type { Log } from '../log.ts';
 import type { Tracing } from './tracing.ts';
+import type { TracingConfig } from './variables.ts';
 
-export const TRACING_PROTOCOLS = ['http/protobuf', 'http/json'] as const;
+const TRACING_PROTOCOLS = ['http/protobuf', 'http/json'] as const;
 export type TracingProtocol = (typeof TRACING_PROTOCOLS)[number];
 
-export const TRACING_SAMPLERS = [
+const TRACING_SAMPLERS = [
   'parentbased_always_on',
   'parentbased_always_off',
   'parentbased_traceidratio',
@@ -17,23 +18,6 @@ export const TRACING_SAMPLERS = [
   'traceidratio',
 ] as const;
 export type TracingSampler = (typeof TRACING_SAMPLERS)[number];
-
-/** The variables that a process with traces reads. */
-export const TRACING_VARIABLES = [
-  'OTEL_SDK_DISABLED',
-  'OTEL_TRACES_EXPORTER',
-  'OTEL_EXPORTER_OTLP_ENDPOINT',
-  'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
-  'OTEL_EXPORTER_OTLP_PROTOCOL',
-  'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL',
-  'OTEL_EXPORTER_OTLP_HEADERS',
-  'OTEL_TRACES_SAMPLER',
-  'OTEL_TRACES_SAMPLER_ARG',
-  'OTEL_SERVICE_NAME',
-  'OTEL_RESOURCE_ATTRIBUTES',
-] as const;
-
-export type TracingConfig = { readonly [Name in (typeof TRACING_VARIABLES)[number]]?: string | undefined };
 
 /** Undefined when tracing is off; OpenTelemetry's SDK is then not loaded. */
 export async function openTracing(
