@@ -3,8 +3,8 @@
  * the engine does for it becomes children of the attempt. Steps that samples of several jobs shared are linked with each other. A
  * worker that is killed leaves the span of its attempt unsent.
  */
-import type { Clock, JobState, LeaseToken, WorkerId } from '@lehr/shared';
-import type { Span, Tracing } from '@lehr/shared/tracing';
+import type { Clock, JobState, WorkerId } from '@lehr/shared';
+import type { Tracing } from '@lehr/shared/tracing';
 import type { FromEngine, SampleId } from '../engine/protocol.ts';
 import type { JobRun, SampleRun } from '../runs/job-run.ts';
 
@@ -27,8 +27,8 @@ const MAX_LINKS = 16;
 export class JobSpans {
   readonly #options: JobSpansOptions;
   readonly #findSample: FindSample;
-  /** Of the traced jobs that run now. */
-  readonly #spans = new Map<LeaseToken, Span>();
+  /** How many of the jobs that run now are traced. */
+  #traced = 0;
 
   constructor(options: JobSpansOptions, findSample: FindSample) {
     this.#options = options;
@@ -58,12 +58,12 @@ export class JobSpans {
     });
     if (!span) return;
     run.span = span;
-    this.#spans.set(run.lease, span);
+    this.#traced += 1;
   }
 
   /** Must see a message before the sample it ends is forgotten. */
   received(message: FromEngine): void {
-    if (this.#spans.size === 0) return;
+    if (this.#traced === 0) return;
     switch (message.type) {
       case 'stepped':
         this.#stepped(message);
@@ -96,11 +96,9 @@ export class JobSpans {
   }
 
   /** `end` is the end that this worker wrote; undefined when it wrote none. */
-  ended(run: JobRun, end: JobState | undefined): void {
-    const span = this.#spans.get(run.lease);
+  ended({ span, stopReason }: JobRun, end: JobState | undefined): void {
     if (!span) return;
-    this.#spans.delete(run.lease);
-    const { stopReason } = run;
+    this.#traced -= 1;
     span.set({ 'lehr.job.outcome': end ?? stopReason?.kind ?? 'lost' });
     span.end({ error: stopReason?.kind === 'failed' ? stopReason.code : undefined });
   }
