@@ -1,7 +1,9 @@
 /** Traces of jobs, as a collector receives them from API and workers. */
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { Job } from '../../packages/shared/src/index.ts';
 import { type OtlpReceiver, otlpReceiver, type ReceivedSpan } from '../support/otlp-receiver.ts';
 import { freePort } from '../support/ports.ts';
@@ -192,4 +194,23 @@ test('A collector that is down changes nothing for jobs, and the log names the p
   expect(await stack.api.line(({ msg }) => msg === 'traces could not be sent')).toMatchObject({
     level: 'warn',
   });
+});
+
+test('A process that stops does not wait for a collector that never answers', async () => {
+  const collector = createServer();
+  await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    collector.closeAllConnections();
+    collector.close();
+  });
+  const stack = await startStack(server, {
+    ...tracedTo({ url: `http://127.0.0.1:${(collector.address() as AddressInfo).port}` }),
+    // Longer than this test may take.
+    OTEL_EXPORTER_OTLP_TIMEOUT: '3600000',
+  });
+  const worker = await stack.worker();
+  const { id } = await submit(stack, picture({ steps: 2 }), caller().headers);
+  expect(await stack.over(id)).toMatchObject({ status: 'succeeded' });
+  await Promise.all([stack.api, worker].map((process) => process.stop()));
+  expect(await Promise.all([stack.api, worker].map((process) => process.exited()))).toEqual([0, 0]);
 });

@@ -29,7 +29,11 @@ function stopOnSignals(api: RunningApi, log: Log): void {
     stopping = true;
     log.info({ signal }, 'stopping');
     api.stop().then(
-      () => log.info({}, 'stopped'),
+      () => {
+        log.info({}, 'stopped');
+        // Traces that a collector does not take would keep the process for seconds.
+        process.exit(0);
+      },
       (error) => {
         log.error({ error }, 'could not stop in order');
         process.exit(1);

@@ -80,10 +80,15 @@ export function openOtlpTracing({ service, protocol, sampler, ratio, log }: Otlp
   const tracer = provider.getTracer('lehr');
   return {
     start: (name, options = {}) => startSpan(tracer, name, options),
-    close: () =>
-      Promise.race([provider.shutdown(), systemClock.sleep(CLOSE_MS)]).catch((error) => {
-        log.warn({ error }, 'traces could not be sent');
-      }),
+    close: async () => {
+      const waiting = new AbortController();
+      await Promise.race([provider.shutdown(), systemClock.sleep(CLOSE_MS, waiting.signal)]).catch(
+        (error) => {
+          log.warn({ error }, 'traces could not be sent');
+        },
+      );
+      waiting.abort();
+    },
   };
 }
 
