@@ -1,5 +1,5 @@
 /** The worker's metrics, made from its events. */
-import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Metrics, MetricsPage } from '@lehr/shared';
 import { ERROR_CODES, type ErrorCode, type JobState, parseGroupQueueName, systemClock } from '@lehr/shared';
 import type { JobRun } from './runs/job-run.ts';
@@ -122,7 +122,7 @@ export function readGaugesOf(
   device: string,
   id: string,
 ): void {
-  showEventLoopDelay(metrics, page);
+  showEventLoopDelay(metrics, page, startEventLoopMonitor());
   metrics.workerInfo.set({ worker: id, device }, 1);
   page.beforeScrape(async () => {
     metrics.leases.set(worker.leases);
@@ -139,13 +139,19 @@ export function readGaugesOf(
   });
 }
 
+/** It measures from its first tick on. */
+export function startEventLoopMonitor(): IntervalHistogram {
+  const monitor = monitorEventLoopDelay({ resolution: EVENT_LOOP_RESOLUTION_MS });
+  monitor.enable();
+  return monitor;
+}
+
 /** Each scrape shows the delays since the one before. */
 export function showEventLoopDelay(
   { eventLoopDelay }: Pick<Metrics<'worker'>, 'eventLoopDelay'>,
   page: MetricsPage,
+  delay: IntervalHistogram,
 ): void {
-  const delay = monitorEventLoopDelay({ resolution: EVENT_LOOP_RESOLUTION_MS });
-  delay.enable();
   page.beforeScrape(async () => {
     // A scrape that waited through a pause is answered before the timer of the monitor has seen it, and the reset would drop it.
     await systemClock.sleep(2 * EVENT_LOOP_RESOLUTION_MS);
