@@ -50,7 +50,7 @@ export async function refuseChanged(folder: string, before: FilesState): Promise
 /**
  * The path of a file that was written in place since `before`: the same file of the disk with another size or time. Equal
  * sizes are not enough, because an overwrite often keeps the size; so a `touch` looks like a write. A file that was replaced by rename
- * is another one, and whoever has opened the earlier one keeps it.
+ * is another one, and a process that has opened the earlier one keeps that.
  */
 export async function writtenInPlace(folder: string, before: FilesState): Promise<string | undefined> {
   const now = await filesState(folder);

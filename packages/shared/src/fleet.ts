@@ -57,7 +57,7 @@ const PARSED_AT_ONCE = 50;
 /** A worker that has not reported for this long counts as gone. */
 export const WORKER_TTL_MS = 10_000;
 
-/** Returns whether somebody watches what the workers run: then they report it too (running.ts). */
+/** Returns whether an API process asks for running samples: then the worker reports them too (running.ts). */
 export async function reportWorker(redis: Redis, keys: Keys, status: WorkerStatus): Promise<boolean> {
   const replies = await redis
     .pipeline()

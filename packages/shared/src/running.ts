@@ -1,6 +1,6 @@
 /**
- * What each worker runs at this moment, sample by sample. The workers write it with their reports, and only while somebody watches:
- * an API process says so with a key that expires. It is apart from the reports, which every API process reads every second.
+ * What each worker runs at this moment, sample by sample. The workers write it with their reports, and only while an API
+ * process asks for it with a key that expires. It is apart from the reports, which every API process reads every second.
  */
 import { z } from 'zod';
 import { known } from './fleet.ts';
@@ -14,7 +14,7 @@ export const MAX_RUNNING_REPORTED = 128;
 export const WATCHED_EVERY_MS = 1_000;
 /** Workers keep reporting for this long after the last reading. */
 const WATCH_MS = 5_000;
-/** Two reports may be late. Longer, and whoever watches again after a pause would first see samples that have ended. */
+/** Two reports may be late. With a longer life, a viewer who returns after a pause would first see samples that have ended. */
 const RUNNING_TTL_MS = 3_000;
 
 export const RunningReportSchema = z.object({

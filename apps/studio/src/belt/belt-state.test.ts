@@ -43,7 +43,7 @@ test('A sample that leaves near its end rides to the end; one that leaves far be
   expect(tilesOf(advance(belts, reading({})))).toEqual({});
 });
 
-test('A queue that waits without a lane has a belt of its own', () => {
+test('A queue that waits without a lane has a separate belt', () => {
   const other = {
     ...QUEUE,
     queue: 'diffusion.a@1.96x96',

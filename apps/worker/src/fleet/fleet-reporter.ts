@@ -1,6 +1,6 @@
 /**
- * Reports this worker's models, lanes and load to Redis every few seconds; the API reads the reports of all workers. While somebody
- * watches what the workers run, it reports every second, and its samples too.
+ * Reports this worker's models, lanes and load to Redis every few seconds; the API reads the reports of all workers. While an
+ * API process asks for running samples (GET /v1/activity), it reports every second, and its samples too.
  */
 import {
   forgetWorker,
@@ -19,7 +19,7 @@ export interface FleetReporterOptions {
   readonly log: Log;
   readonly everyMs: number;
   readonly status: () => WorkerStatus;
-  /** Called only while somebody watches. */
+  /** Called only while running samples are asked for. */
   readonly running: () => RunningReport;
 }
 

@@ -120,7 +120,7 @@ export interface Keys {
   worker(id: WorkerId): string;
   /** What a worker runs, sample by sample; written while `runningWatched` exists. */
   runningOn(id: WorkerId): string;
-  /** Exists while somebody watches what the workers run. */
+  /** Exists while an API process asks for the running samples of all workers. */
   readonly runningWatched: string;
   /** Ids of workers that have reported. */
   readonly workers: string;

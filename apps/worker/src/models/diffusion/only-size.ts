@@ -1,4 +1,4 @@
-/** Graphs that were exported for one picture size: dynamo exports leave out the sizes that nobody declared to be free. */
+/** Graphs that were exported for one picture size: a dynamo export fixes every size that was not declared as dynamic. */
 import { LehrError } from '@lehr/shared';
 import type { PictureSize } from '../../diffusion/vae.ts';
 import type { RuntimeSession } from '../../runtime/runtime.ts';
