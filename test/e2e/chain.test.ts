@@ -1,6 +1,7 @@
 /** Workflows over workers that each serve one task. */
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { demoModelsFile } from '../../packages/demo-models/src/index.ts';
 import type { Job, NodeState } from '../../packages/shared/src/index.ts';
 import { wordErrorRate } from '../support/held-out-speech.ts';
 import type { LehrProcess } from '../support/lehr-process.ts';
@@ -163,6 +164,34 @@ test('A workflow uses one transcript for several pictures, and a cancel ends all
     ['photo', 'canceled'],
     ['sketch', 'canceled'],
   ]);
+});
+
+test('Spoken words are sorted and embedded by text nodes on a worker for texts', async () => {
+  const stack = await startStack(server, { LEHR_MODELS: demoModelsFile() });
+  await startSpeechWorker(stack);
+  const textWorker = await stack.worker({ LEHR_TASKS: 'text' });
+  const { id } = await submit(stack, {
+    type: 'workflow',
+    nodes: [
+      { id: 'hear', type: 'speech-to-text', input: { audio: await dataUri('en_stars.wav') } },
+      {
+        id: 'sort',
+        type: 'text-classification',
+        input: { texts: ['{{hear.text}}', 'a red circle on a blue background'] },
+      },
+      { id: 'embed', type: 'text-embedding', input: { texts: ['{{hear.text}}'] } },
+    ],
+  });
+  const job = await stack.over(id);
+  expect(job.status).toBe('succeeded');
+  const sorted = nodeOf(job, 'sort');
+  expect(sorted.metrics?.worker).toBe(await idOf(textWorker));
+  expect(sorted.output?.labels?.map(([best]) => best.label)).toEqual(['several objects', 'one object']);
+  expect(nodeOf(job, 'embed').output?.embeddings).toHaveLength(1);
+  const read = await stack.ask('GET', `/v1/jobs/${sorted.job}`);
+  expect(await read.json()).toMatchObject({
+    input: { texts: ['two green stars above a yellow square', 'a red circle on a blue background'] },
+  });
 });
 
 test('A failed node fails its workflow with its reason, and the states of all nodes can be read', async () => {
