@@ -1,24 +1,14 @@
 /** The belt: what Lehr is doing now, drawn from the running system. */
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { JobSchema, NewApiKeySchema } from '../../packages/shared/src/index.ts';
 import { chromiumPath } from '../support/browser.ts';
-import { startRedis, type TestRedis } from '../support/redis.ts';
 import type { Stack } from '../support/stack.ts';
 import { tcpProxy } from '../support/tcp-proxy.ts';
 import { DESK, faultsOf, lookAt } from './look-at.ts';
-import { demoStack, enter, launchStudioBrowser, openStudio } from './studio-world.ts';
+import { demoStack, enter, openStudio, studioWorld } from './studio-world.ts';
 
-let redis: TestRedis;
-let browser: Browser;
-beforeAll(async () => {
-  redis = await startRedis();
-  if (chromiumPath) browser = await launchStudioBrowser();
-});
-afterAll(async () => {
-  await browser?.close();
-  await redis.stop();
-});
+const world = studioWorld();
 
 /** Many jobs and a browser, on a machine that runs other tests as well. */
 const LONG = { timeout: 240_000 };
@@ -63,7 +53,7 @@ async function postMixed(stack: Stack, jobs = JOBS): Promise<Posted> {
 }
 
 async function openBelt(stack: Stack, options: Parameters<Browser['newContext']>[0] = {}) {
-  const studio = await openStudio(browser, { viewport: DESK, ...options });
+  const studio = await openStudio(world.browser, { viewport: DESK, ...options });
   await enter(studio.page, stack);
   await studio.page.getByRole('link', { name: 'Belt' }).click();
   return studio;
@@ -93,7 +83,7 @@ describe.skipIf(!chromiumPath)('the belt', () => {
     '24 mixed jobs wait, join, ride by their own steps and leave; those of others are blank',
     LONG,
     async () => {
-      const stack = await demoStack(redis);
+      const stack = await demoStack(world.redis);
       const { page, complaints } = await openBelt(stack);
       await page.getByText('No worker is running').waitFor();
       const { own, others } = await postMixed(stack);
@@ -129,7 +119,7 @@ describe.skipIf(!chromiumPath)('the belt', () => {
     'A full belt is accessible and fits a phone: %s',
     LONG,
     async (colorScheme) => {
-      const stack = await demoStack(redis);
+      const stack = await demoStack(world.redis);
       const { page, complaints } = await openBelt(stack, { colorScheme, reducedMotion: 'reduce' });
       await page.getByText('No worker is running').waitFor();
       expect(await faultsOf(page)).toEqual([]);
@@ -150,10 +140,10 @@ describe.skipIf(!chromiumPath)('the belt', () => {
     'The belt reads nothing while the page is hidden, and goes on when the connection is back',
     LONG,
     async () => {
-      const stack = await demoStack(redis);
+      const stack = await demoStack(world.redis);
       await stack.worker();
       const proxy = await tcpProxy(Number(new URL(stack.url).port));
-      const { page } = await openStudio(browser);
+      const { page } = await openStudio(world.browser);
       await page.goto(`http://127.0.0.1:${proxy.port}/studio/belt`);
       await page.getByLabel('API key').fill(stack.key);
       await page.keyboard.press('Enter');

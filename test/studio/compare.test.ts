@@ -2,24 +2,14 @@
 import { readFile } from 'node:fs/promises';
 import type { Browser, Page } from 'playwright-core';
 import sharp from 'sharp';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type Job, JobListSchema } from '../../packages/shared/src/index.ts';
 import { chromiumPath } from '../support/browser.ts';
-import { startRedis, type TestRedis } from '../support/redis.ts';
 import type { Stack } from '../support/stack.ts';
 import { DESK, lookAt } from './look-at.ts';
-import { demoStack, enter, launchStudioBrowser, openStudio, PROMPT } from './studio-world.ts';
+import { demoStack, enter, openStudio, PROMPT, studioWorld } from './studio-world.ts';
 
-let redis: TestRedis;
-let browser: Browser;
-beforeAll(async () => {
-  redis = await startRedis();
-  if (chromiumPath) browser = await launchStudioBrowser();
-});
-afterAll(async () => {
-  await browser?.close();
-  await redis.stop();
-});
+const world = studioWorld();
 
 /** Many pictures and a browser, on a machine that runs other tests as well. */
 const LONG = { timeout: 240_000 };
@@ -30,7 +20,7 @@ async function jobsOf(stack: Stack): Promise<readonly Job[]> {
 }
 
 async function openCompare(stack: Stack, options: Parameters<Browser['newContext']>[0] = {}) {
-  const studio = await openStudio(browser, { viewport: DESK, ...options });
+  const studio = await openStudio(world.browser, { viewport: DESK, ...options });
   await enter(studio.page, stack);
   await studio.page.getByRole('link', { name: 'Compare' }).click();
   await studio.page.getByRole('spinbutton', { name: 'Width' }).fill(`${SIDE}`);
@@ -52,7 +42,7 @@ describe.skipIf(!chromiumPath)('the comparison', () => {
     'A prompt over two settings fills a grid, with errors in their cells, and is saved as one picture: %s',
     LONG,
     async (colorScheme) => {
-      const stack = await demoStack(redis);
+      const stack = await demoStack(world.redis);
       await stack.worker();
       const { page, complaints } = await openCompare(stack, { colorScheme, reducedMotion: 'reduce' });
       await page.getByRole('combobox', { name: /^Across/ }).selectOption('Steps');
@@ -93,7 +83,7 @@ describe.skipIf(!chromiumPath)('the comparison', () => {
   );
 
   test('The address keeps the comparison; it is never sent to the server', LONG, async () => {
-    const stack = await demoStack(redis);
+    const stack = await demoStack(world.redis);
     const { page } = await openCompare(stack);
     await write(page, '3, 4', '1, 2, 5');
     await page.getByRole('button', { name: 'Make 6 pictures' }).waitFor();
@@ -108,7 +98,7 @@ describe.skipIf(!chromiumPath)('the comparison', () => {
   });
 
   test('Cancel all ends what waits, and more pictures than the limit cannot be made', LONG, async () => {
-    const stack = await demoStack(redis);
+    const stack = await demoStack(world.redis);
     const { page, complaints } = await openCompare(stack);
     await write(page, '1, 2, 3, 4, 5, 6, 7', '1, 2, 3, 4, 5, 6');
     await page.getByText('42 pictures are too many: at most 36.').waitFor();

@@ -1,24 +1,15 @@
 /** What the studio does when something ends under it: a session, a job's record, the API, or the attention of the person. */
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
 import { type JobId, JobListSchema, NewApiKeySchema } from '../../packages/shared/src/index.ts';
 import { keysOf } from '../../packages/shared/src/redis/index.ts';
 import { chromiumPath } from '../support/browser.ts';
-import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';
+import { testRedis } from '../support/redis.ts';
 import type { Stack } from '../support/stack.ts';
 import { tcpProxy } from '../support/tcp-proxy.ts';
-import { demoStack, enter, finished, launchStudioBrowser, make, openStudio, PROMPT } from './studio-world.ts';
+import { demoStack, enter, finished, make, openStudio, PROMPT, studioWorld } from './studio-world.ts';
 
-let redis: TestRedis;
-let browser: Browser;
-beforeAll(async () => {
-  redis = await startRedis();
-  if (chromiumPath) browser = await launchStudioBrowser();
-});
-afterAll(async () => {
-  await browser?.close();
-  await redis.stop();
-});
+const world = studioWorld();
 
 /** The id of the newest job. */
 async function newestJob(stack: Stack): Promise<string> {
@@ -39,8 +30,8 @@ async function signIn(page: Page, key: string): Promise<void> {
 
 describe.skipIf(!chromiumPath)('a studio that is interrupted', () => {
   test('Whoever signs in after a session that ended sees nothing of the person before', async () => {
-    const stack = await demoStack(redis);
-    const { page } = await openStudio(browser);
+    const stack = await demoStack(world.redis);
+    const { page } = await openStudio(world.browser);
     const [ada, bob] = [await newKey(stack, 'ada'), await newKey(stack, 'bob')];
     await page.goto(stack.url);
     await signIn(page, ada.key);
@@ -55,8 +46,8 @@ describe.skipIf(!chromiumPath)('a studio that is interrupted', () => {
   });
 
   test('Whoever signs in after a session that ended does not get its comparison', async () => {
-    const stack = await demoStack(redis);
-    const { page } = await openStudio(browser);
+    const stack = await demoStack(world.redis);
+    const { page } = await openStudio(world.browser);
     const [ada, bob] = [await newKey(stack, 'ada'), await newKey(stack, 'bob')];
     await page.goto(stack.url);
     await signIn(page, ada.key);
@@ -73,16 +64,16 @@ describe.skipIf(!chromiumPath)('a studio that is interrupted', () => {
   });
 
   test('A job whose record is gone is given up: the page says so, asks no more, and makes the next', async () => {
-    const stack = await demoStack(redis);
+    const stack = await demoStack(world.redis);
     const proxy = await tcpProxy(Number(new URL(stack.url).port));
-    const { page } = await openStudio(browser);
+    const { page } = await openStudio(world.browser);
     await page.clock.install();
     await page.goto(`http://127.0.0.1:${proxy.port}/`);
     await signIn(page, stack.key);
     await make(page);
     await page.getByText('Next in line').waitFor();
     const id = await newestJob(stack);
-    await testRedis(redis.url).del(keysOf(stack.namespace).record(id as JobId));
+    await testRedis(world.redis.url).del(keysOf(stack.namespace).record(id as JobId));
     proxy.reset();
     await page.clock.runFor(5_000);
     await page.getByText('This job can no longer be followed').waitFor();
@@ -95,8 +86,8 @@ describe.skipIf(!chromiumPath)('a studio that is interrupted', () => {
   });
 
   test('A job that is followed while the API is killed and started again ends on the page', async () => {
-    const stack = await demoStack(redis);
-    const { page } = await openStudio(browser);
+    const stack = await demoStack(world.redis);
+    const { page } = await openStudio(world.browser);
     await enter(page, stack);
     await make(page);
     await page.getByText('Next in line').waitFor();
@@ -160,8 +151,8 @@ async function recordingPage({ hasClock = false } = {}): Promise<{
   readonly page: Page;
   readonly stack: Stack;
 }> {
-  const stack = await demoStack(redis);
-  const { page } = await openStudio(browser);
+  const stack = await demoStack(world.redis);
+  const { page } = await openStudio(world.browser);
   if (hasClock) await page.clock.install();
   await enter(page, stack);
   await page.getByRole('link', { name: 'Speak' }).click();

@@ -1,26 +1,16 @@
 /** Every view in both themes: what axe finds, what the browser complains about, whether it fits a phone, and how much it loads. */
 import { readFile } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
 import { chromiumPath } from '../support/browser.ts';
-import { startRedis, type TestRedis } from '../support/redis.ts';
 import type { Stack } from '../support/stack.ts';
 import { DESK, faultsOf, lookAt } from './look-at.ts';
-import { demoStack, enter, finished, launchStudioBrowser, make, openStudio } from './studio-world.ts';
+import { demoStack, enter, finished, make, openStudio, studioWorld } from './studio-world.ts';
 
 const MAX_SCRIPT_BYTES = 120 * 1024;
 
-let redis: TestRedis;
-let browser: Browser;
-beforeAll(async () => {
-  redis = await startRedis();
-  if (chromiumPath) browser = await launchStudioBrowser();
-});
-afterAll(async () => {
-  await browser?.close();
-  await redis.stop();
-});
+const world = studioWorld();
 
 async function speak(page: Page, stack: Stack): Promise<void> {
   await page.goto(`${stack.url}/studio/speak`);
@@ -40,9 +30,9 @@ describe.skipIf(!chromiumPath)('the looks of the studio', () => {
       timeout: 240_000,
     },
     async (colorScheme) => {
-      const stack = await demoStack(redis);
+      const stack = await demoStack(world.redis);
       await stack.worker();
-      const { page, complaints } = await openStudio(browser, {
+      const { page, complaints } = await openStudio(world.browser, {
         colorScheme,
         viewport: DESK,
         reducedMotion: 'reduce',
@@ -72,8 +62,8 @@ describe.skipIf(!chromiumPath)('the looks of the studio', () => {
   );
 
   test('The first load has at most 120 kB of compressed script, and asks no other server', async () => {
-    const stack = await demoStack(redis);
-    const { page } = await openStudio(browser);
+    const stack = await demoStack(world.redis);
+    const { page } = await openStudio(world.browser);
     const asked: string[] = [];
     const scripts: Promise<Buffer>[] = [];
     page.on('response', (response) => {

@@ -1,9 +1,9 @@
 /** The studio in a real browser, over API, worker and Redis as real processes with the demo models. */
 import { join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
-import { expect, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import { chromiumPath } from '../support/browser.ts';
-import type { TestRedis } from '../support/redis.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
 import { type Stack, startStack } from '../support/stack.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -11,8 +11,22 @@ const SPOKEN = join(ROOT, 'test/golden/samples/speech/en_circle.wav');
 
 export const PROMPT = 'a red circle on a blue background';
 
+/** What all tests of a file share: a Redis, and a browser where Chromium is installed. Elsewhere the file skips its tests. */
+export function studioWorld(): { readonly redis: TestRedis; readonly browser: Browser } {
+  const world = {} as { redis: TestRedis; browser: Browser };
+  beforeAll(async () => {
+    world.redis = await startRedis();
+    if (chromiumPath) world.browser = await launchStudioBrowser();
+  });
+  afterAll(async () => {
+    await world.browser?.close();
+    await world.redis.stop();
+  });
+  return world;
+}
+
 /** Chromium with a microphone that hears a recorded sentence. */
-export function launchStudioBrowser(): Promise<Browser> {
+function launchStudioBrowser(): Promise<Browser> {
   return chromium.launch({
     executablePath: chromiumPath,
     args: [

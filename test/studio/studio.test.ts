@@ -1,23 +1,12 @@
 /** What people do in the studio: pictures, words, the gallery, and what happens when something fails. */
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type Job, JobListSchema } from '../../packages/shared/src/index.ts';
 import { chromiumPath } from '../support/browser.ts';
-import { startRedis, type TestRedis } from '../support/redis.ts';
 import type { Stack } from '../support/stack.ts';
 import { tcpProxy } from '../support/tcp-proxy.ts';
-import { demoStack, enter, finished, launchStudioBrowser, make, openStudio, PROMPT } from './studio-world.ts';
+import { demoStack, enter, finished, make, openStudio, PROMPT, studioWorld } from './studio-world.ts';
 
-let redis: TestRedis;
-let browser: Browser;
-beforeAll(async () => {
-  redis = await startRedis();
-  if (chromiumPath) browser = await launchStudioBrowser();
-});
-afterAll(async () => {
-  await browser?.close();
-  await redis.stop();
-});
+const world = studioWorld();
 
 /** Newest first. */
 async function jobsOf(stack: Stack): Promise<readonly Job[]> {
@@ -32,9 +21,9 @@ describe.skipIf(!chromiumPath)('the studio', () => {
     'A prompt becomes a picture, which is seen before it is finished and is found again in the gallery',
     LONG,
     async () => {
-      const stack = await demoStack(redis);
+      const stack = await demoStack(world.redis);
       await stack.worker();
-      const { page, complaints } = await openStudio(browser);
+      const { page, complaints } = await openStudio(world.browser);
       await enter(page, stack);
       await make(page);
       await page.locator('.pane-preview').waitFor();
@@ -68,8 +57,8 @@ describe.skipIf(!chromiumPath)('the studio', () => {
   );
 
   test('Escape cancels a waiting job, and the page says so', async () => {
-    const stack = await demoStack(redis);
-    const { page, complaints } = await openStudio(browser);
+    const stack = await demoStack(world.redis);
+    const { page, complaints } = await openStudio(world.browser);
     await enter(page, stack);
     await make(page);
     await page.getByText('Next in line').waitFor();
@@ -80,9 +69,9 @@ describe.skipIf(!chromiumPath)('the studio', () => {
   });
 
   test('Words that are spoken into the microphone are written, and become a picture', LONG, async () => {
-    const stack = await demoStack(redis);
+    const stack = await demoStack(world.redis);
     await stack.worker();
-    const { page, complaints } = await openStudio(browser);
+    const { page, complaints } = await openStudio(world.browser);
     await enter(page, stack);
     await page.getByRole('link', { name: 'Speak' }).click();
     const button = page.getByRole('button', { name: 'Hold to talk' });
@@ -111,8 +100,8 @@ describe.skipIf(!chromiumPath)('the studio', () => {
   });
 
   test('A field that the API refuses is named beside its control', async () => {
-    const stack = await demoStack(redis);
-    const { page } = await openStudio(browser);
+    const stack = await demoStack(world.redis);
+    const { page } = await openStudio(world.browser);
     await enter(page, stack);
     await page.getByRole('spinbutton', { name: 'Guidance' }).fill('99');
     await make(page);
@@ -120,9 +109,9 @@ describe.skipIf(!chromiumPath)('the studio', () => {
   });
 
   test('A cut event stream is opened again, and the picture is finished', LONG, async () => {
-    const stack = await demoStack(redis);
+    const stack = await demoStack(world.redis);
     const proxy = await tcpProxy(Number(new URL(stack.url).port));
-    const { page } = await openStudio(browser);
+    const { page } = await openStudio(world.browser);
     await page.goto(`http://127.0.0.1:${proxy.port}/`);
     await page.getByLabel('API key').fill(stack.key);
     await page.keyboard.press('Enter');
@@ -138,8 +127,8 @@ describe.skipIf(!chromiumPath)('the studio', () => {
   });
 
   test('A link that is followed is used up, also in a browser that is signed in', async () => {
-    const stack = await demoStack(redis);
-    const { page } = await openStudio(browser);
+    const stack = await demoStack(world.redis);
+    const { page } = await openStudio(world.browser);
     await enter(page, stack);
     const made = await stack.ask('POST', '/studio/links');
     const { url } = (await made.json()) as { url: string };
@@ -155,8 +144,8 @@ describe.skipIf(!chromiumPath)('the studio', () => {
   });
 
   test('The page asks for the key again when the session has ended, and signing out ends it', async () => {
-    const stack = await demoStack(redis, { LEHR_SESSION_H: '0.002' });
-    const { page } = await openStudio(browser);
+    const stack = await demoStack(world.redis, { LEHR_SESSION_H: '0.002' });
+    const { page } = await openStudio(world.browser);
     await enter(page, stack);
     await page.locator('#prompt').fill(PROMPT);
     await expect

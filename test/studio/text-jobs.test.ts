@@ -1,26 +1,15 @@
 /** Text jobs, which programs make, in the gallery and on their page. */
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { JobSchema } from '../../packages/shared/src/index.ts';
 import { chromiumPath } from '../support/browser.ts';
-import { startRedis, type TestRedis } from '../support/redis.ts';
 import { textStack } from '../support/text-stack.ts';
-import { launchStudioBrowser, openStudio } from './studio-world.ts';
+import { openStudio, studioWorld } from './studio-world.ts';
 
-let redis: TestRedis;
-let browser: Browser;
-beforeAll(async () => {
-  redis = await startRedis();
-  if (chromiumPath) browser = await launchStudioBrowser();
-});
-afterAll(async () => {
-  await browser?.close();
-  await redis.stop();
-});
+const world = studioWorld();
 
 describe.skipIf(!chromiumPath)('text jobs in the studio', () => {
   test('The gallery lists text jobs as their texts and results, and their page has a line for each text', async () => {
-    const stack = await textStack(redis, ['bert-classes', 'bert-sentences']);
+    const stack = await textStack(world.redis, ['bert-classes', 'bert-sentences']);
     const run = async (type: string, texts: readonly string[]) => {
       const made = await stack.ask('POST', '/v1/jobs', { type, input: { texts } });
       return stack.over(JobSchema.parse(await made.json()).id);
@@ -29,7 +18,7 @@ describe.skipIf(!chromiumPath)('text jobs in the studio', () => {
     await run('text-embedding', ['a red circle']);
     const [best] = classified.output?.labels?.[0] ?? [];
 
-    const { page, complaints } = await openStudio(browser);
+    const { page, complaints } = await openStudio(world.browser);
     const made = await stack.ask('POST', '/studio/links');
     await page.goto(((await made.json()) as { url: string }).url);
     await page.getByRole('link', { name: 'Gallery' }).click();
