@@ -1,7 +1,6 @@
 /** An S3 server that keeps objects in memory and answers as a test scripts it: errors, silence, cut connections, slowness. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { onTestFinished } from 'vitest';
+import { served } from '../support/served.ts';
 
 /** `hang` reads nothing and never answers; `cut` closes the connection in the middle of the body; `slow` reads 1 kB/s. */
 export type S3Fault = { readonly status: number; readonly code: string } | 'hang' | 'cut' | 'slow';
@@ -49,12 +48,7 @@ export async function scriptedS3(): Promise<ScriptedS3> {
     answer(objects, key, searchParams, request, response);
   });
   server.keepAliveTimeout = 60_000;
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const endpoint = await served(server);
   return {
     endpoint,
     bucket: BUCKET,

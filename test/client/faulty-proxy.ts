@@ -1,7 +1,6 @@
 /** A proxy between a client and the API that injects faults: lost answers, cut streams, refused connections. */
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { onTestFinished } from 'vitest';
+import { served } from '../support/served.ts';
 
 /**
  * What happens to one request. `lose-answer` closes the connection after the API has answered in full; `refuse` closes it before the
@@ -43,13 +42,9 @@ export async function faultyProxy(target: string): Promise<FaultyProxy> {
     for (const check of waiting) check();
     handle(faults.shift() ?? 'pass', target, incoming, outgoing);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
+  const url = await served(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     requests,
     inject: (...next) => {
       faults.push(...next);

@@ -2,12 +2,12 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Job } from '../../packages/shared/src/index.ts';
 import { type OtlpReceiver, otlpReceiver, type ReceivedSpan } from '../support/otlp-receiver.ts';
 import { freePort } from '../support/ports.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
+import { served } from '../support/served.ts';
 import { SAMPLES } from '../support/speech-files.ts';
 import { speechModels } from '../support/speech-models.ts';
 import { type Stack, startStack } from '../support/stack.ts';
@@ -197,14 +197,9 @@ test('A collector that is down changes nothing for jobs, and the log names the p
 });
 
 test('A process that stops does not wait for a collector that never answers', async () => {
-  const collector = createServer();
-  await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    collector.closeAllConnections();
-    collector.close();
-  });
+  const url = await served(createServer());
   const stack = await startStack(server, {
-    ...tracedTo({ url: `http://127.0.0.1:${(collector.address() as AddressInfo).port}` }),
+    ...tracedTo({ url }),
     // Longer than this test may take.
     OTEL_EXPORTER_OTLP_TIMEOUT: '3600000',
   });

@@ -4,8 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { onTestFinished } from 'vitest';
+import { served } from './served.ts';
 
 export interface HubFile {
   readonly bytes: Buffer;
@@ -175,10 +174,5 @@ function json(response: ServerResponse, value: unknown): void {
 /** Returns its origin. It closes at the end of the test. */
 export async function listen(answer: RequestListener): Promise<string> {
   const server = createServer(answer);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return served(server);
 }

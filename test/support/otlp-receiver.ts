@@ -1,8 +1,8 @@
 /** A receiver of traces: keeps the spans that OTLP exporters send as JSON, and the bytes of every request. */
 import { createServer, type IncomingHttpHeaders } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { onTestFinished, vi } from 'vitest';
+import { vi } from 'vitest';
 import { z } from 'zod';
+import { served } from './served.ts';
 
 const ValueSchema = z
   .object({
@@ -65,13 +65,9 @@ export async function otlpReceiver(): Promise<OtlpReceiver> {
     if (request.headers['content-type'] === 'application/json') spans.push(...spansOf(body));
     response.setHeader('content-type', 'application/json').end('{}');
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
+  const url = await served(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     spans,
     requests,
     trace: (traceId, isComplete) =>

@@ -1,9 +1,9 @@
 /** A webhook receiver that replies as scripted, keeps what it received, and verifies it as real receivers do. */
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { validateWebhook } from 'replicate';
 import { Webhook } from 'standardwebhooks';
-import { onTestFinished, vi } from 'vitest';
+import { vi } from 'vitest';
+import { served } from './served.ts';
 
 /** One reply. `hang` never replies; `drip` sends status 200 and then one byte at a time; `cut` closes the connection. */
 export type Answer =
@@ -74,14 +74,9 @@ export async function webhookReceiver(otherwise: Answer = 204, path = '/hook'): 
       open -= 1;
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
+  const url = await served(server);
   return {
-    url: `http://127.0.0.1:${port}${path}`,
+    url: `${url}${path}`,
     received,
     get open() {
       return open;
