@@ -89,6 +89,7 @@ const API_ONLY = [
     'keyPeppers',
     'leftovers',
     'probe',
+    'scale',
     'secretKeys',
     'sessions',
     'signIn',

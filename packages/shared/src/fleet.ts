@@ -39,6 +39,8 @@ export const WorkerStatusSchema = z.object({
   last_error: z.object({ at: z.number(), message: z.string() }).optional(),
   /** Models that it should serve and cannot open, with the reason in a sentence. */
   unavailable: known(z.object({ ref: z.string(), reason: z.string() })).optional(),
+  /** Jobs that it has claimed and not ended; absent in reports of earlier versions. */
+  jobs: z.int().nonnegative().optional(),
   lanes: known(
     z.object({
       queue: z.string(),

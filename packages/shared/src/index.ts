@@ -15,6 +15,7 @@ export * from './contracts/job-request.ts';
 export * from './contracts/model.ts';
 export * from './contracts/problem.ts';
 export * from './contracts/queue.ts';
+export * from './contracts/scale.ts';
 export * from './contracts/speech-to-text.ts';
 export * from './contracts/text.ts';
 export * from './contracts/text-input.ts';
@@ -102,7 +103,17 @@ export {
   reportRunning,
   WATCHED_EVERY_MS,
 } from './running.ts';
+export * from './scaling/index.ts';
 export { speechCostMs } from './speech-cost.ts';
+export {
+  type ColdStart,
+  endStarting,
+  readStarts,
+  reportStarting,
+  START_STAGES,
+  type StartingWorker,
+  type Starts,
+} from './starting.ts';
 export { estimateTokens, textCostMs } from './text-cost.ts';
 export { TRACING_VARIABLES } from './tracing/variables.ts';
 export {

@@ -65,6 +65,10 @@ export const ENV = {
     description:
       'Path of models.yaml. Default: `models.yaml` in LEHR_HOME if it exists, else the demo models that ship with Lehr.',
   }),
+  LEHR_POOLS: z.string().optional().meta({
+    description:
+      'Path of pools.yaml: the pools of workers, and how each is scaled ([Scaling](docs/scaling.md)). Not set: one pool of all models.',
+  }),
   LEHR_MODEL_CACHE: z
     .string()
     .optional()

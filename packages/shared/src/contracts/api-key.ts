@@ -2,8 +2,11 @@
 import { z } from 'zod';
 import { PRIORITY_CLASSES } from './job.ts';
 
-/** What a key may do. `admin` covers the whole installation: keys of any tenant, and the admin pages. */
-export const SCOPES = ['submit', 'read', 'cancel', 'admin'] as const;
+/**
+ * What a key may do. `admin` covers the whole installation: keys of any tenant, and the admin pages. `scale` is for what starts and
+ * stops workers: it reads how many there should be.
+ */
+export const SCOPES = ['submit', 'read', 'cancel', 'scale', 'admin'] as const;
 export type Scope = (typeof SCOPES)[number];
 
 /** The name of a tenant is a part of Redis keys and object keys. */

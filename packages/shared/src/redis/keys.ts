@@ -124,6 +124,13 @@ export interface Keys {
   readonly runningWatched: string;
   /** Ids of workers that have reported. */
   readonly workers: string;
+  /** Ids of workers that are starting; of each, what it will serve and since when it starts. */
+  readonly starting: string;
+  startingWorker(id: WorkerId): string;
+  /** How long the last start of a worker took, by model (`name@version`). */
+  readonly coldStarts: string;
+  /** What the next decision on the size of a pool of workers needs of the earlier ones. */
+  scale(pool: string): string;
   /** Exists after a sweep of old outputs until the next one is due. */
   readonly sweep: string;
   /** Held by the one process that runs the janitor. */
@@ -187,6 +194,10 @@ export function keysOf(namespace: string): Keys {
     runningOn: (id) => `${prefix}:worker:${id}:running`,
     runningWatched: `${prefix}:watched:running`,
     workers: `${prefix}:workers`,
+    starting: `${prefix}:starting`,
+    startingWorker: (id) => `${prefix}:starting:${id}`,
+    coldStarts: `${prefix}:cold-starts`,
+    scale: (pool) => `${prefix}:scale:${pool}`,
     sweep: `${prefix}:sweep`,
     janitor: `${prefix}:janitor`,
     reconciled: `${prefix}:reconciled`,

@@ -1,0 +1,56 @@
+/** The sentence of a scaling decision. */
+import type { Need, PoolState, ScaleReason } from './decision.ts';
+import type { ScalePolicy, WorkerLimits } from './policy.ts';
+
+export interface Explained {
+  readonly desired: number;
+  readonly reason: ScaleReason;
+  readonly need: Need;
+  readonly held: { readonly workers: number; readonly untilMs: number } | undefined;
+  readonly limits: WorkerLimits;
+  readonly policy: ScalePolicy;
+  readonly state: PoolState;
+}
+
+export function explain(explained: Explained): string {
+  const { desired, reason, limits } = explained;
+  const why = whyOf(explained);
+  switch (reason) {
+    case 'min':
+      return `${desired}: ${why}; the pool always has at least ${limits.min}`;
+    case 'max':
+      return `${desired}: ${why}; the pool has at most ${limits.max}`;
+    case 'budget':
+      return `${desired}: ${why}; the budget allows ${limits.max}`;
+    case 'schedule':
+      return `${desired}: ${why}; the schedule now asks for ${desired === limits.min ? 'at least' : 'at most'} ${desired}`;
+    default:
+      return `${desired}: ${why}`;
+  }
+}
+
+function whyOf({ need, held, policy, state }: Explained): string {
+  if (held) {
+    const seconds = Math.max(1, Math.ceil((held.untilMs - state.atMs) / 1000));
+    return `${held.workers === 1 ? '1 was' : `${held.workers} were`} needed a short time ago, kept for ${seconds} s more`;
+  }
+  switch (need.reason) {
+    case 'idle':
+      return 'no work';
+    case 'running':
+      return state.running === 1 ? '1 job runs' : `${state.running} jobs run`;
+    case 'arriving':
+      return `work for ${need.load.arriving.toFixed(1)} workers arrives`;
+    case 'waiting': {
+      const { priority = 'standard', waitingMs = 0, thenMs = 0 } = need;
+      const kind = priority === 'standard' ? 'work' : `${priority} work`;
+      const then = inSeconds(thenMs);
+      const [now, target] = [inSeconds(waitingMs), inSeconds(policy.target_wait_s[priority] * 1000)];
+      const later = then === now ? '' : ` (${then} when a new worker serves)`;
+      return `${now} of ${kind} waits${later}, target ${target}`;
+    }
+  }
+}
+
+const inSeconds = (ms: number): string =>
+  `${ms < 10_000 ? Number((ms / 1000).toFixed(1)) : Math.round(ms / 1000)} s`;
