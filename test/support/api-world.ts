@@ -16,6 +16,7 @@ import { UnansweredRequests } from '../../apps/api/src/calls/unanswered-requests
 import { OpenAiErrorSchema } from '../../apps/api/src/dialects/openai/errors.ts';
 import { Files } from '../../apps/api/src/files/files.ts';
 import { FleetView } from '../../apps/api/src/fleet/fleet-view.ts';
+import { PoolScaler } from '../../apps/api/src/fleet/pool-scaler.ts';
 import { Channels } from '../../apps/api/src/follow/channels.ts';
 import { EventFeeds } from '../../apps/api/src/follow/event-feed.ts';
 import { EventLinks } from '../../apps/api/src/follow/event-links.ts';
@@ -31,6 +32,7 @@ import { openWebhooks } from '../../apps/api/src/webhooks/parts.ts';
 import { createEgress } from '../../packages/shared/src/egress/index.ts';
 import {
   createMetrics,
+  DEFAULT_POOLS,
   type Job,
   JobSchema,
   newWorkerId,
@@ -125,8 +127,21 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     ...changes,
   });
   const storage = new StorageQuota({ redis, keys, ttlMs: 60_000 });
+  const registry = changes.registry ?? parseRegistry(MODELS, undefined, 1_790_000_000);
+  const admission = admissionParts({
+    redis,
+    keys,
+    queues,
+    fleet,
+    clock,
+    maxWaitMs: 600_000,
+    maxGroups: 256,
+    groupIdleMs: GROUP_IDLE_MS,
+    ...changes,
+  });
+  const { backlog } = admission;
   const parts: ApiParts = {
-    registry: parseRegistry(MODELS, undefined, 1_790_000_000),
+    registry,
     modelsProblem: () => undefined,
     redis,
     keys,
@@ -150,17 +165,8 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     bodyReads: new BodyReads(clock),
     maxUploadBytes: 1_000_000,
     linkSecret: LINK_SECRET,
-    ...admissionParts({
-      redis,
-      keys,
-      queues,
-      fleet,
-      clock,
-      maxWaitMs: 600_000,
-      maxGroups: 256,
-      groupIdleMs: GROUP_IDLE_MS,
-      ...changes,
-    }),
+    ...admission,
+    scaler: new PoolScaler({ redis, keys, pools: DEFAULT_POOLS, registry, fleet, backlog, clock }),
     keyStore,
     audit,
     webhooks: openWebhooks(redis, {

@@ -14,6 +14,7 @@ import type { LargeBodies } from './bodies/large-bodies.ts';
 import type { UnansweredRequests } from './calls/unanswered-requests.ts';
 import type { Files } from './files/files.ts';
 import type { FleetView } from './fleet/fleet-view.ts';
+import type { PoolScaler } from './fleet/pool-scaler.ts';
 import type { Channels } from './follow/channels.ts';
 import type { EventFeeds } from './follow/event-feed.ts';
 import type { EventLinks } from './follow/event-links.ts';
@@ -41,6 +42,7 @@ export interface ApiParts extends AdmissionParts {
   readonly queues: GroupQueues;
   readonly workflows: WorkflowRunner;
   readonly fleet: FleetView;
+  readonly scaler: PoolScaler;
   readonly channels: Channels;
   readonly unanswered: UnansweredRequests;
   readonly waits: JobWaits;

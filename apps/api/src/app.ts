@@ -31,6 +31,7 @@ import { metricsRoute } from './routes/metrics.ts';
 import { modelRoute } from './routes/models.ts';
 import { objectsRoute } from './routes/objects.ts';
 import { queuesRoute } from './routes/queues.ts';
+import { scaleRoute } from './routes/scale.ts';
 import { securityTxtRoute } from './routes/security-txt.ts';
 import { studioRoutes } from './routes/studio.ts';
 import { studioSessionRoutes } from './routes/studio-session.ts';
@@ -58,6 +59,7 @@ export function createApp(parts: ApiParts, hasOperationsApp = false): Api {
   dialectRoutes(app, parts);
   queuesRoute(app, parts);
   activityRoute(app, parts);
+  scaleRoute(app, parts);
   keyRoutes(app, parts);
   auditRoute(app, parts);
   webhookRoutes(app, parts);

@@ -1,5 +1,16 @@
 /** The configuration of the API: the variables it reads, and the rules that go beyond one variable. */
-import { envSchema, readSettings, type Settings, TRACING_VARIABLES } from '@lehr/shared';
+import { readFileSync } from 'node:fs';
+import {
+  DEFAULT_POOLS,
+  envSchema,
+  type ModelsFile,
+  type Pool,
+  parsePools,
+  type Registry,
+  readSettings,
+  type Settings,
+  TRACING_VARIABLES,
+} from '@lehr/shared';
 import type { z } from 'zod';
 
 const API_ENV = envSchema(
@@ -24,6 +35,7 @@ const API_ENV = envSchema(
   'LEHR_REDIS_SENTINEL_PASSWORD',
   'LEHR_NAMESPACE',
   'LEHR_MODELS',
+  'LEHR_POOLS',
   'LEHR_ROLES',
   'LEHR_SECRET_KEY',
   'LEHR_SECRET_KEY_OTHER',
@@ -50,7 +62,29 @@ export type ApiConfig = z.output<typeof API_ENV>;
 export const readApiSettings = (
   source: Readonly<Record<string, string | undefined>>,
   defaultModels: string,
-): Promise<Settings<ApiConfig>> => readSettings(API_ENV, source, { defaultModels, check: openHostFaults });
+): Promise<Settings<ApiConfig>> =>
+  readSettings(API_ENV, source, {
+    defaultModels,
+    check: (config, models) => [...openHostFaults(config), ...poolFaults(config, models)],
+  });
+
+/** The pools of LEHR_POOLS. Throws when the file cannot be used. */
+export const readPools = (
+  { LEHR_POOLS: path }: Pick<ApiConfig, 'LEHR_POOLS'>,
+  registry: Registry,
+): readonly Pool[] => (path === undefined ? DEFAULT_POOLS : parsePools(readFileSync(path, 'utf8'), registry));
+
+function poolFaults({ LEHR_POOLS }: Partial<ApiConfig>, models: ModelsFile | undefined): readonly string[] {
+  if (!models) return [];
+  try {
+    readPools({ LEHR_POOLS }, models.registry);
+    return [];
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const why = code === 'ENOENT' ? 'it does not exist' : message;
+    return [`LEHR_POOLS is ${JSON.stringify(LEHR_POOLS)}: ${why}`];
+  }
+}
 
 /** A key that is generated on the first start must not protect an API that other machines can reach. */
 export function openHostFaults({ LEHR_HOST: host, ...config }: Partial<ApiConfig>): readonly string[] {

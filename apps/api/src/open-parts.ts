@@ -21,10 +21,11 @@ import { StoredKeys } from './auth/stored-keys.ts';
 import { BodyReads } from './bodies/body-reads.ts';
 import { LargeBodies } from './bodies/large-bodies.ts';
 import { UnansweredRequests } from './calls/unanswered-requests.ts';
-import type { ApiConfig } from './env.ts';
+import { type ApiConfig, readPools } from './env.ts';
 import { Files } from './files/files.ts';
 import { fingerprint } from './fingerprints.ts';
 import { FleetView } from './fleet/fleet-view.ts';
+import { PoolScaler } from './fleet/pool-scaler.ts';
 import { Channels } from './follow/channels.ts';
 import { EventFeeds } from './follow/event-feed.ts';
 import { EventLinks } from './follow/event-links.ts';
@@ -65,22 +66,26 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
     retentionMs: Math.round(config.LEHR_AUDIT_DAYS * DAY_MS),
     onAppended: (action) => metrics.auditEntries.inc({ action }),
   });
+  const { registry } = models;
+  const admission = admissionParts({
+    redis,
+    keys,
+    queues,
+    fleet,
+    clock,
+    maxWaitMs: config.LEHR_MAX_WAIT_S * 1000,
+    maxGroups: config.LEHR_MAX_GROUPS,
+    groupIdleMs: Math.ceil(config.LEHR_GROUP_IDLE_H * HOUR_MS),
+  });
+  const pools = readPools(config, registry);
   return {
     ...stores,
     ...openViews(options, stores, linkSecret),
     ...(await openAuth(options, stores, audit)),
     audit,
-    ...admissionParts({
-      redis,
-      keys,
-      queues,
-      fleet,
-      clock,
-      maxWaitMs: config.LEHR_MAX_WAIT_S * 1000,
-      maxGroups: config.LEHR_MAX_GROUPS,
-      groupIdleMs: Math.ceil(config.LEHR_GROUP_IDLE_H * HOUR_MS),
-    }),
-    registry: models.registry,
+    ...admission,
+    scaler: new PoolScaler({ redis, keys, pools, registry, fleet, backlog: admission.backlog, clock }),
+    registry,
     modelsProblem: options.modelsProblem,
     redis,
     linkSecret: config.LEHR_STORE === 'folder' ? linkSecret : undefined,

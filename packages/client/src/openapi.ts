@@ -244,6 +244,26 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/v1/scale/{pool}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Say how many workers a pool should have
+         * @description For what starts and stops workers, such as KEDA (scaler `metrics-api`, valueLocation `desired_workers`, targetValue 1) or `lehr fleet`. It is computed at most once a second. Without LEHR_POOLS there is one pool, `all`. Needs the scope `scale` or `admin`.
+         */
+        readonly get: operations["getScale"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/v1/keys": {
         readonly parameters: {
             readonly query?: never;
@@ -1427,6 +1447,46 @@ export interface components {
                 readonly more_queues: number;
             };
         };
+        readonly Scale: {
+            /** @enum {string} */
+            readonly object: "scale";
+            readonly pool: string;
+            /** @description How many workers the pool should have now. */
+            readonly desired_workers: number;
+            /**
+             * @description Why: work `waiting` above its target, work `arriving`, work `running`, `holding` what was needed a short time ago, `idle` (no work), or the limit that decided: `min`, `max`, `budget`, `schedule`.
+             * @enum {string}
+             */
+            readonly reason: "idle" | "waiting" | "arriving" | "running" | "holding" | "min" | "max" | "budget" | "schedule";
+            readonly explanation: string;
+            /** @description Of the models of the pool. */
+            readonly workers: {
+                /** @description Workers that take jobs. */
+                readonly live: number;
+                /** @description Workers whose process runs and that do not serve yet. */
+                readonly starting: number;
+                /** @description Workers that end their jobs and take no more. */
+                readonly draining: number;
+            };
+            /** @description Jobs that live workers have in hand. */
+            readonly running_jobs: number;
+            /** @description Estimated engine seconds of the waiting jobs of each class. */
+            readonly waiting_s: {
+                readonly interactive: number;
+                readonly standard: number;
+                readonly bulk: number;
+            };
+            /** @description How long a worker takes until it serves: as measured, until then as configured. */
+            readonly start_s: number;
+            /** @description Which worker has no jobs, and so should be stopped first. */
+            readonly members: readonly {
+                readonly id: string;
+                /** @enum {string} */
+                readonly state: "starting" | "live" | "draining" | "quarantined";
+                /** @description Jobs that it has in hand. */
+                readonly jobs: number;
+            }[];
+        };
         readonly NewKey: {
             readonly id: string;
             /** @enum {string} */
@@ -1435,7 +1495,7 @@ export interface components {
             readonly name: string;
             /** @description How the key begins. */
             readonly prefix: string;
-            readonly scopes: readonly ("submit" | "read" | "cancel" | "admin")[];
+            readonly scopes: readonly ("submit" | "read" | "cancel" | "scale" | "admin")[];
             readonly limits: components["schemas"]["KeyLimits"];
             readonly usage: components["schemas"]["StorageUsage"];
             /** @description False when this API has no pepper (LEHR_KEY_PEPPER) that the key was made with: it is refused. Revoke it and create another one. */
@@ -1504,7 +1564,7 @@ export interface components {
              *       "cancel"
              *     ]
              */
-            readonly scopes?: readonly ("submit" | "read" | "cancel" | "admin")[] | undefined;
+            readonly scopes?: readonly ("submit" | "read" | "cancel" | "scale" | "admin")[] | undefined;
             /**
              * Format: date-time
              * @description When the key expires.
@@ -1551,7 +1611,7 @@ export interface components {
             readonly name: string;
             /** @description How the key begins. */
             readonly prefix: string;
-            readonly scopes: readonly ("submit" | "read" | "cancel" | "admin")[];
+            readonly scopes: readonly ("submit" | "read" | "cancel" | "scale" | "admin")[];
             readonly limits: components["schemas"]["KeyLimits"];
             readonly usage: components["schemas"]["StorageUsage"];
             /** @description False when this API has no pepper (LEHR_KEY_PEPPER) that the key was made with: it is refused. Revoke it and create another one. */
@@ -1569,7 +1629,7 @@ export interface components {
         readonly KeyChange: {
             /** @description A label for people. */
             readonly name?: string | undefined;
-            readonly scopes?: readonly ("submit" | "read" | "cancel" | "admin")[] | undefined;
+            readonly scopes?: readonly ("submit" | "read" | "cancel" | "scale" | "admin")[] | undefined;
             /**
              * Format: date-time
              * @description When the key expires.
@@ -2931,6 +2991,73 @@ export interface operations {
             };
             /** @description Not allowed (`forbidden`) */
             readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly getScale: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                readonly pool: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The number, why it is this number, and what it was computed from. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Scale"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found (`not-found`) */
+            readonly 404: {
                 headers: {
                     readonly [name: string]: unknown;
                 };

@@ -46,6 +46,11 @@ export class Backlog {
     return ahead;
   }
 
+  /** The loads of all groups. */
+  loads(): Promise<GroupLoads> {
+    return this.#loads.get();
+  }
+
   /** Estimated ms that a new job of each class would wait in this group; as with one worker when no worker serves it. */
   async waits(queue: string, model: string): Promise<Record<PriorityClass, number>> {
     const [loads, fleet] = await Promise.all([this.#loads.get(), this.#fleet.workers()]);

@@ -21,12 +21,14 @@ export function metricsRoute(app: Api, parts: ApiParts): void {
 async function refresh(parts: ApiParts): Promise<void> {
   const { redis, keys, queues, fleet, metrics, registry, webhooks, log } = parts;
   const { queueJobs, queueOldestJobAge, workers, webhooksPending, redisMemory, unreadable } = metrics;
+  const { scaleDesired, scaleWorkers, scaleWaiting, scaleStart } = metrics;
   metrics.heldRequests.set(parts.waits.size);
   metrics.waitingRequests.set(parts.activeRequests.waiting);
   metrics.eventStreams.set(parts.feeds.size);
   metrics.modelsFileProblem.set(parts.modelsProblem() === undefined ? 0 : 1);
   for (const gauge of [queueJobs, queueOldestJobAge, workers, webhooksPending, redisMemory, unreadable])
     gauge.reset();
+  for (const gauge of [scaleDesired, scaleWorkers, scaleWaiting, scaleStart]) gauge.reset();
   try {
     const [depths, reports, { outbox, undelivered }, memory, listed] = await Promise.all([
       readDepths(redis, keys, queues),
@@ -44,6 +46,7 @@ async function refresh(parts: ApiParts): Promise<void> {
       workers.set({ model, version, draining: 'false' }, taking);
       workers.set({ model, version, draining: 'true' }, all.length - taking);
     }
+    await showScales(parts);
     webhooksPending.set({ stage: 'outbox' }, outbox);
     webhooksPending.set({ stage: 'delivery' }, undelivered);
     unreadable.set(listed);
@@ -52,6 +55,22 @@ async function refresh(parts: ApiParts): Promise<void> {
   } catch (error) {
     log.warn({ error }, 'queue metrics could not be read');
     metrics.redisUp.set(0);
+  }
+}
+
+async function showScales({ scaler, metrics }: ApiParts): Promise<void> {
+  for (const pool of scaler.names) {
+    const scale = await scaler.of(pool, { isAsked: false });
+    if (!scale) continue;
+    metrics.scaleDesired.set({ pool }, scale.desired_workers);
+    metrics.scaleStart.set({ pool }, scale.start_s);
+    for (const state of ['starting', 'live', 'draining', 'quarantined'] as const) {
+      const count = scale.members.filter((each) => each.state === state).length;
+      metrics.scaleWorkers.set({ pool, state }, count);
+    }
+    for (const [name, seconds] of Object.entries(scale.waiting_s)) {
+      metrics.scaleWaiting.set({ pool, class: name }, seconds);
+    }
   }
 }
 

@@ -1,0 +1,100 @@
+/** What is seen of a pool of workers at a moment. Pure. */
+import {
+  covers,
+  formatModelRef,
+  type ModelRef,
+  type Pool,
+  type PoolState,
+  parseGroupQueueName,
+  type Registry,
+  type Scale,
+  type Starts,
+  type WorkerStatus,
+} from '@lehr/shared';
+import type { GroupLoads } from '@lehr/shared/queue';
+
+export interface PoolReading {
+  readonly registry: Pick<Registry, 'models'>;
+  readonly loads: GroupLoads;
+  readonly fleet: readonly WorkerStatus[];
+  readonly starts: Starts;
+  /** Ms since the epoch. */
+  readonly atMs: number;
+}
+
+export interface SeenPool {
+  readonly state: PoolState;
+  readonly members: Scale['members'];
+}
+
+export function seePool(pool: Pool, { registry, loads, fleet, starts, atMs }: PoolReading): SeenPool {
+  const inPool = modelsIn(pool, registry);
+  const workers = fleet.filter(({ models }) => models.some(({ ref }) => inPool(ref)));
+  const live = workers.filter((each) => stateOf(each) === 'live');
+  const starting = starts.starting.filter(({ models }) => models.some(inPool));
+  return {
+    state: {
+      atMs,
+      waitingMs: waitingIn(pool, loads),
+      running: live.reduce((sum, each) => sum + jobsOf(each), 0),
+      busy: live.reduce((sum, each) => sum + busyShare(each), 0),
+      live: live.length,
+      startMs: lastStartMs(pool, registry, starts),
+    },
+    members: [
+      ...workers.map((each) => ({ id: each.id as string, state: stateOf(each), jobs: jobsOf(each) })),
+      ...starting.map(({ id }) => ({ id: id as string, state: 'starting' as const, jobs: 0 })),
+    ],
+  };
+}
+
+/** The slowest of the last starts of the models of the pool; undefined while none was measured. */
+export function lastStartMs(
+  pool: Pool,
+  registry: Pick<Registry, 'models'>,
+  { coldStarts }: Starts,
+): number | undefined {
+  const inPool = modelsIn(pool, registry);
+  const times = [...coldStarts].flatMap(([model, { total_ms }]) => (inPool(model) ? [total_ms] : []));
+  return times.length > 0 ? Math.max(...times) : undefined;
+}
+
+/** Whether the pool has the model `name@version`. */
+export function modelsIn(pool: Pool, registry: Pick<Registry, 'models'>): (ref: string) => boolean {
+  const refs = registry.models.flatMap(({ name, task, versions }) =>
+    versions.flatMap(({ version }) => {
+      const model: ModelRef = { name, version };
+      return covers(pool, { task, model }) ? [formatModelRef(model)] : [];
+    }),
+  );
+  const all = new Set(refs);
+  return (ref) => all.has(ref);
+}
+
+function waitingIn(pool: Pool, loads: GroupLoads): PoolState['waitingMs'] {
+  const sum = { interactive: 0, standard: 0, bulk: 0 };
+  for (const [queue, load] of loads) {
+    const group = parseGroupQueueName(queue);
+    if (!group || !covers(pool, group)) continue;
+    sum.interactive += load.interactive;
+    sum.standard += load.standard;
+    sum.bulk += load.bulk;
+  }
+  return sum;
+}
+
+function stateOf({ draining, quarantined }: WorkerStatus): Scale['members'][number]['state'] {
+  if (draining) return 'draining';
+  return quarantined === undefined ? 'live' : 'quarantined';
+}
+
+/** Workers of earlier versions report no jobs, but their samples. */
+const jobsOf = ({ jobs, lanes }: WorkerStatus): number =>
+  jobs ?? lanes.reduce((sum, { samples }) => sum + samples, 0);
+
+/** The rows in use of those that fit, over all lanes: they share one device. */
+const busyShare = ({ lanes }: WorkerStatus): number =>
+  Math.min(
+    1,
+    lanes.reduce((sum, { rows, row_cap }) => sum + rows / row_cap, 0),
+  );
