@@ -9,6 +9,7 @@ import sharp from 'sharp';
 import { LaneSample } from '../../apps/worker/src/engine/diffusion/lane-sample.ts';
 import type { DiffusionSample, SampleId } from '../../apps/worker/src/engine/protocol.ts';
 import type { DiffusionModel } from '../../apps/worker/src/models/diffusion/diffusion-folder.ts';
+import { encoderOf } from '../../apps/worker/src/models/diffusion/open-picture-input.ts';
 import type { SamplerName } from '../../packages/shared/src/index.ts';
 
 const FIXTURES = new URL('../real/diffusion/fixtures/', import.meta.url).pathname;
@@ -30,6 +31,9 @@ export interface DiffusersCase {
   readonly original_size?: Pair;
   readonly crops_coords_top_left?: Pair;
   readonly target_size?: Pair;
+  /** The file of the fixture that it begins at, and the share of its steps that are made. */
+  readonly image?: string;
+  readonly strength?: number;
 }
 
 export interface ExpectedPicture {
@@ -78,12 +82,20 @@ export async function expectedPicture(name: string, { name: each }: DiffusersCas
   const owner = base !== null && shared.length > 0 ? base : name;
   const path = join(FIXTURES, owner, 'expected', each);
   const bytes = new Uint8Array(readFileSync(`${path}.latent.f32`));
-  const pixels = new Uint8Array(await sharp(`${path}.png`).removeAlpha().raw().toBuffer());
-  return { latent: new Float32Array(bytes.buffer), pixels };
+  return { latent: new Float32Array(bytes.buffer), pixels: await pixelsOf(`${path}.png`) };
 }
 
+const pixelsOf = async (path: string): Promise<Uint8Array> =>
+  new Uint8Array(await sharp(path).removeAlpha().raw().toBuffer());
+
 /** A sample of a case, ready for its first step. */
-export async function sampleOf(model: DiffusionModel, each: DiffusersCase): Promise<LaneSample> {
+/** `folder` is needed for cases that begin at a picture. */
+export async function sampleOf(
+  model: DiffusionModel,
+  { image: file, ...each }: DiffusersCase,
+  folder = '',
+): Promise<LaneSample> {
+  const image = file === undefined ? undefined : await pixelsOf(join(folder, file));
   const request: DiffusionSample = {
     ...each,
     id: each.name as SampleId,
@@ -95,10 +107,12 @@ export async function sampleOf(model: DiffusionModel, each: DiffusersCase): Prom
     cropsTopLeft: each.crops_coords_top_left,
     targetSize: each.target_size,
     maxBatchMates: Number.MAX_SAFE_INTEGER,
+    ...(image && { image }),
   };
   const { height, width } = latentSize(model, each);
   const length = model.unet.latentChannels * height * width;
   const sample = new LaneSample(request, model.schedulerConfig, length, 0, model.conditioning);
+  if (image) sample.beginAt(await encoderOf(request.model, model.pictureInput, each).encode(image, each));
   sample.setEmbeddings(await model.textEncoder.encode(sample.prompts));
   return sample;
 }

@@ -23,7 +23,14 @@ import {
 } from '../support/diffusion-fixtures.ts';
 
 /** Fixtures with graphs, and those that differ from them in their configs alone. */
-const FIXTURES = [['sd15'], ['sd21', 'sd-turbo'], ['lcm'], ['sdxl', 'sdxl-turbo'], ['sdxl-lcm']];
+const FIXTURES = [
+  ['sd15'],
+  ['sd15-image'],
+  ['sd21', 'sd-turbo'],
+  ['lcm'],
+  ['sdxl', 'sdxl-turbo'],
+  ['sdxl-lcm'],
+];
 
 /** The graph of SDXL has 13,000 nodes, which take 8 s of CPU time to load; the machine may be busy. */
 const OPENING_MS = 900_000;
@@ -53,7 +60,7 @@ describe.each(FIXTURES)('%s', (base, ...derived) => {
       // The graphs are those of the base, which is open: opening them again would take most of the time.
       unpackFixture(name, folder);
       model = { ...opened, schedulerConfig: (await readDiffusionConfig(folder)).scheduler };
-      together = await Promise.all(cases.map((each) => sampleOf(model, each)));
+      together = await Promise.all(cases.map((each) => sampleOf(model, each, folder)));
       await denoise(model, together);
     }, OPENING_MS);
 
@@ -70,7 +77,7 @@ describe.each(FIXTURES)('%s', (base, ...derived) => {
     );
 
     test('A picture that is drawn alone equals the one from the batch', async () => {
-      const alone = await sampleOf(model, cases[0]);
+      const alone = await sampleOf(model, cases[0], folder);
       await denoise(model, [alone]);
       expect(relativeDistance(together[0].latent, alone.latent)).toBeLessThanOrEqual(1e-5);
     });

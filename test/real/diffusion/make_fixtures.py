@@ -6,7 +6,7 @@
 
 A fixture is a folder: the exported files (graphs compressed with gzip), and `expected/` with the final latent (float32) and the
 picture (PNG) of each case in `cases.json`. `base` in cases.json names a fixture whose files this one has too; `same_as_base` names
-the cases of the base whose pictures this fixture must draw too.
+the cases of the base whose pictures this fixture must draw too. A case with an `image` begins at that file of the fixture.
 """
 
 import gzip
@@ -16,9 +16,11 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy
 import torch
 from diffusers import DDIMScheduler, DPMSolverMultistepScheduler, EulerAncestralDiscreteScheduler, EulerDiscreteScheduler
-from diffusers import UniPCMultistepScheduler
+from diffusers import StableDiffusionImg2ImgPipeline, UniPCMultistepScheduler
+from PIL import Image
 from optimum.exporters.onnx import main_export
 
 import dynamo_exports
@@ -63,6 +65,30 @@ SDXL = [
     case("unguided", "ddim", 3, 1.0, 3),
     case("cropped", "unipc", 4, 5.0, 4, original_size=[32, 48], crops_coords_top_left=[8, 16], target_size=[128, 64]),
 ]
+# diffusers makes `steps * strength` steps of these.
+IMAGE_TO_IMAGE = [
+    case("guided", None, 6, 7.5, 1, image="input.png", strength=0.7),
+    case("negative", "euler", 5, 4.0, 2, negative="blue, blurred", image="input.png", strength=0.4),
+    case("unguided", "ddim", 4, 1.0, 3, image="input.png", strength=0.5),
+    case("ancestral", "euler_a", 4, 5.0, 4, prompt="a cat", image="input.png", strength=1.0),
+]
+REFINER = [
+    case("guided", None, 10, 5.0, 1, image="input.png", strength=0.3),
+    case("negative", "ddim", 6, 7.0, 2, negative="blue, blurred", image="input.png", strength=0.5),
+    case("unguided", "euler_a", 5, 1.0, 3, image="input.png", strength=0.8),
+    case("cropped", "unipc", 6, 5.0, 4, image="input.png", strength=0.5, original_size=[32, 48],
+         crops_coords_top_left=[8, 16]),
+]
+
+
+def write_input(path: Path) -> None:
+    """A picture with gradients and noise, so that no two parts of it are equal."""
+    random = numpy.random.default_rng(7)
+    y, x = numpy.mgrid[0:SIDE, 0:SIDE] / SIDE
+    planes = numpy.stack([x, y, 0.5 + 0.5 * numpy.sin(9 * x * y)], axis=-1)
+    noisy = numpy.clip(planes + 0.1 * random.standard_normal(planes.shape), 0, 1)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray((255 * noisy).astype("uint8")).save(path)
 
 
 def record(pipeline, cases, folder: Path) -> None:
@@ -74,8 +100,11 @@ def record(pipeline, cases, folder: Path) -> None:
         pipeline.scheduler = SAMPLERS[each["sampler"]](config) if each["sampler"] in SAMPLERS else own
         size = {key: tuple(each[key]) for key in ("original_size", "crops_coords_top_left", "target_size") if key in each}
         negative = {} if each["negative_prompt"] is None else {"negative_prompt": each["negative_prompt"]}
-        arguments = dict(prompt=each["prompt"], height=SIDE, width=SIDE, num_inference_steps=each["steps"],
-                         guidance_scale=each["guidance"], **negative, **size)
+        # An image-to-image pipeline draws the size of its picture.
+        start = (dict(image=Image.open(folder / each["image"]), strength=each["strength"]) if "image" in each
+                 else dict(height=SIDE, width=SIDE))
+        arguments = dict(prompt=each["prompt"], num_inference_steps=each["steps"], guidance_scale=each["guidance"], **start,
+                         **negative, **size)
         with torch.no_grad():
             latent = pipeline(**arguments, generator=torch.Generator().manual_seed(each["seed"]), output_type="latent").images
             picture = pipeline(**arguments, generator=torch.Generator().manual_seed(each["seed"])).images[0]
@@ -85,13 +114,15 @@ def record(pipeline, cases, folder: Path) -> None:
     pipeline.scheduler = own
 
 
-def optimum_export(pipeline, folder: Path) -> None:
+def optimum_export(pipeline, folder: Path, task="text-to-image") -> None:
     """What `optimum-cli export onnx --model <folder> <out>` does."""
     with tempfile.TemporaryDirectory() as work:
         pipeline.save_pretrained(f"{work}/torch")
-        main_export(f"{work}/torch", output=f"{work}/onnx", task="text-to-image", do_validation=False)
-        shutil.rmtree(f"{work}/onnx/vae_encoder", ignore_errors=True)
-        shutil.copytree(f"{work}/onnx", folder)
+        main_export(f"{work}/torch", output=f"{work}/onnx", task=task, do_validation=False)
+        if task == "text-to-image":
+            # Not used by the cases of these fixtures.
+            shutil.rmtree(f"{work}/onnx/vae_encoder", ignore_errors=True)
+        shutil.copytree(f"{work}/onnx", folder, dirs_exist_ok=True)
         for file in folder.rglob("*tokenizer*/tokenizer.json"):
             file.unlink()
 
@@ -108,10 +139,22 @@ def compress(folder: Path) -> None:
         file.unlink()
 
 
+def encoder_export(pipeline, folder: Path) -> None:
+    """The VAE encoder alone, for a fixture whose base has the other graphs."""
+    with tempfile.TemporaryDirectory() as work:
+        optimum_export(pipeline, Path(work) / "all", task="image-to-image")
+        shutil.copytree(f"{work}/all/vae_encoder", folder / "vae_encoder")
+
+
 def save(name, pipeline, cases, sampler, base=None, export=optimum_export) -> None:
     folder = OUT / name
     shutil.rmtree(folder, ignore_errors=True)
-    if base:
+    if any("image" in each for each in cases):
+        write_input(folder / "input.png")
+    if base and export is not optimum_export:
+        export(pipeline, folder)
+        shutil.copytree(OUT / base / "scheduler", folder / "scheduler")
+    elif base:
         # Only the files that differ from those of the base.
         for part in ("scheduler", "model_index.json"):
             with tempfile.TemporaryDirectory() as work:
@@ -125,6 +168,8 @@ def save(name, pipeline, cases, sampler, base=None, export=optimum_export) -> No
     record(pipeline, cases, folder)
     named = [{**each, "sampler": each["sampler"] or sampler} for each in cases]
     (folder / "cases.json").write_text(json.dumps({"base": base, "cases": named}, indent=1) + "\n")
+    if base and export is not optimum_export:
+        shutil.rmtree(folder / "scheduler")
     compress(folder)
 
 
@@ -140,6 +185,18 @@ def main(wanted) -> None:
 def make_sd15(work):
     pipeline = pipelines.sd15(work)
     save("sd15", pipeline, PLAIN, "pndm")
+
+
+def make_image_to_image(work):
+    components = pipelines.sd15(work).components
+    pipeline = StableDiffusionImg2ImgPipeline(**components, requires_safety_checker=False)
+    pipeline.set_progress_bar_config(disable=True)
+    save("sd15-image", pipeline, IMAGE_TO_IMAGE, "pndm", base="sd15", export=encoder_export)
+
+
+def make_refiner(work):
+    export = lambda pipeline, folder: optimum_export(pipeline, folder, task="image-to-image")
+    save("sdxl-refiner", pipelines.sdxl_refiner(work), REFINER, "euler", export=export)
 
 
 def make_sd21(work):
@@ -173,7 +230,7 @@ def make_dynamo(work):
 
 FIXTURES = {
     "sd15": make_sd15, "sd21": make_sd21, "lcm": make_lcm, "sdxl": make_sdxl, "sdxl-lcm": make_sdxl_lcm, "torch": make_torch,
-    "dynamo": make_dynamo,
+    "dynamo": make_dynamo, "image": make_image_to_image, "refiner": make_refiner,
 }
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from diffusers import (
     PNDMScheduler,
     DDIMScheduler,
     StableDiffusionPipeline,
+    StableDiffusionXLImg2ImgPipeline,
     StableDiffusionXLPipeline,
     UNet2DConditionModel,
 )
@@ -62,14 +63,14 @@ def sd_unet(cross: int, **more) -> UNet2DConditionModel:
     )
 
 
-def sdxl_unet(cross: int, pooled: int, depths, **more) -> UNet2DConditionModel:
+def sdxl_unet(cross: int, pooled: int, depths, time_ids=6, **more) -> UNet2DConditionModel:
     return UNet2DConditionModel(
         sample_size=8, in_channels=4, out_channels=4, layers_per_block=2, norm_num_groups=4,
         down_block_types=("DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"),
         up_block_types=("CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"),
         block_out_channels=(8, 16, 16), attention_head_dim=(1, 2, 4), cross_attention_dim=cross,
         transformer_layers_per_block=depths, use_linear_projection=True, addition_embed_type="text_time",
-        addition_time_embed_dim=8, projection_class_embeddings_input_dim=pooled + 6 * 8, **more,
+        addition_time_embed_dim=8, projection_class_embeddings_input_dim=pooled + time_ids * 8, **more,
     )
 
 
@@ -165,6 +166,27 @@ def sdxl_lcm(work: Path) -> StableDiffusionXLPipeline:
     """One transformer block where SDXL has two and ten: the depth is that of the fixture sdxl."""
     scheduler = LCMScheduler(**BETAS, original_inference_steps=50, set_alpha_to_one=True, clip_sample=False)
     return sdxl(work, 11, (1, 1, 1), scheduler, time_cond_proj_dim=16)
+
+
+def sdxl_refiner(work: Path) -> StableDiffusionXLImg2ImgPipeline:
+    """The second text encoder alone, five time ids, and a UNet with four levels, of which the outer two have no attention."""
+    torch.manual_seed(12)
+    conditions = {"added_cond_kwargs": {"text_embeds": torch.randn(2, 16), "time_ids": torch.full((2, 5), 64.0)}}
+    unet = UNet2DConditionModel(
+        sample_size=8, in_channels=4, out_channels=4, layers_per_block=2, norm_num_groups=4,
+        down_block_types=("DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D", "DownBlock2D"),
+        up_block_types=("UpBlock2D", "CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"),
+        block_out_channels=(8, 16, 16, 16), attention_head_dim=(1, 2, 4, 4), cross_attention_dim=16,
+        transformer_layers_per_block=4, use_linear_projection=True, addition_embed_type="text_time",
+        addition_time_embed_dim=8, projection_class_embeddings_input_dim=16 + 5 * 8,
+    )
+    scheduler = EulerDiscreteScheduler(**BETAS, prediction_type="epsilon", timestep_spacing="leading", steps_offset=1)
+    return whole(StableDiffusionXLImg2ImgPipeline(
+        vae=vae(0.13025, 64, True), text_encoder=None, tokenizer=None,
+        text_encoder_2=CLIPTextModelWithProjection(text_config(16, 32, "gelu", 16)),
+        tokenizer_2=tokenizer(work / "tokenizer_2", "!"), unet=unet, scheduler=scheduler,
+        force_zeros_for_empty_prompt=False, requires_aesthetics_score=True, add_watermarker=False,
+    ), **conditions)
 
 
 def whole(pipeline, **conditions):

@@ -26,6 +26,10 @@ export interface DiffusionSample extends SampleBase {
   readonly guidance: number;
   readonly seed: number;
   readonly sampler: SamplerName;
+  /** The picture that it begins at: RGB, 8 bits, row-major, height x width x 3. */
+  readonly image?: Uint8Array;
+  /** With `image`: the share of the steps that are made, above 0 and at most 1. */
+  readonly strength?: number;
   /** The newest checkpoint of this picture, made by this engine or another one: it continues there. */
   readonly checkpoint?: Uint8Array;
   /** Whether a checkpoint is made after its last step too: other pictures of its job still run. */

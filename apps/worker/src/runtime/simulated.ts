@@ -75,7 +75,7 @@ class SimulatedSession implements RuntimeSession {
     this.inputs = (graph.input ?? []).map(toValueInfo);
     this.outputs = (graph.output ?? []).map(toValueInfo);
     this.#path = source.path;
-    this.#kind = kindOf(this.inputs, source.path);
+    this.#kind = kindOf(this.inputs, this.outputs, source.path);
     this.#latency = latency;
     this.#pause = pause;
   }
@@ -109,10 +109,10 @@ function blockThread(durationMs: number): void {
   if (durationMs > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, durationMs);
 }
 
-function kindOf(inputs: readonly ValueInfo[], path: string): GraphKind {
+function kindOf(inputs: readonly ValueInfo[], outputs: readonly ValueInfo[], path: string): GraphKind {
   switch (inputs[0]?.name) {
     case 'sample':
-      return unetKind;
+      return outputs[0]?.name === 'latent_parameters' ? vaeEncoderKind(path) : unetKind;
     case 'input_ids':
       return textEncoderKind;
     case 'latent_sample':
@@ -165,9 +165,35 @@ const textEncoderKind: GraphKind = {
 /** Pictures are `2 ** (block_out_channels.length - 1)` times their latents in height and width. */
 const VaeConfigSchema = z.object({ block_out_channels: z.array(z.number()).min(1) });
 
-function vaeDecoderKind(path: string): GraphKind {
+function vaeScale(path: string): number {
   const config = VaeConfigSchema.parse(JSON.parse(readFileSync(join(dirname(path), 'config.json'), 'utf8')));
-  const scale = 2 ** (config.block_out_channels.length - 1);
+  return 2 ** (config.block_out_channels.length - 1);
+}
+
+/** One pixel of each square becomes a mean; no variance. */
+function vaeEncoderKind(path: string): GraphKind {
+  const scale = vaeScale(path);
+  return {
+    durationMs: (rows, latency) => latency.pictureMs * rows,
+    run({ sample }, output) {
+      const [rows, channels, height, width] = sample.dims;
+      const dims = [rows, Number(output.dims[1]), height / scale, width / scale];
+      const pixels = floatValues(sample);
+      const plane = dims[2] * dims[3];
+      const values = Float32Array.from({ length: elementCount(dims) }, (_, i) => {
+        const channel = Math.floor(i / plane) % dims[1];
+        if (channel >= dims[1] / 2) return -30;
+        const [y, x] = [Math.floor((i % plane) / dims[3]), i % dims[3]];
+        const row = Math.floor(i / (plane * dims[1]));
+        return pixels[((row * channels + (channel % channels)) * height + y * scale) * width + x * scale];
+      });
+      return { values, dims };
+    },
+  };
+}
+
+function vaeDecoderKind(path: string): GraphKind {
+  const scale = vaeScale(path);
   return {
     durationMs: (rows, latency) => latency.pictureMs * rows,
     run: ({ latent_sample: latent }) => enlarge(floatValues(latent), latent.dims, scale),

@@ -130,6 +130,20 @@ export type TextToImageInput = z.output<typeof TextToImageInputSchema>;
 export const rowsPerSample = (guidance: number, kind: GuidanceKind = 'rows'): 1 | 2 =>
   kind === 'rows' && guidance > 1 ? 2 : 1;
 
+/**
+ * The steps that a picture takes. One that begins at another picture makes the last `strength` of its steps, rounded down as in
+ * diffusers; a latent consistency model spreads all of them over that part of the schedule.
+ */
+export const stepsMade = ({
+  steps,
+  sampler,
+  strength,
+}: {
+  readonly steps: number;
+  readonly sampler: SamplerName;
+  readonly strength?: number | undefined;
+}): number => (strength === undefined || sampler === 'lcm' ? steps : Math.trunc(steps * strength));
+
 export type GuidanceKind = 'rows' | 'embedded';
 
 /** The seed of picture `index` of a job, staying inside the generator's range. */

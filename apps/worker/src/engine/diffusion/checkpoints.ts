@@ -95,9 +95,9 @@ export class Checkpoints {
 
 /** Digest of everything that the latents of a sample depend on. */
 function identityOf(request: DiffusionSample, weights: string): string {
-  const { id, lane, maxBatchMates, checkpoint, checkpointAtEnd, ...input } = request;
+  const { id, lane, maxBatchMates, checkpoint, checkpointAtEnd, image, ...input } = request;
   const sorted = Object.entries(input).sort(([a], [b]) => (a < b ? -1 : 1));
-  return createHash('sha256')
-    .update(JSON.stringify([weights, sorted]))
-    .digest('hex');
+  const hash = createHash('sha256').update(JSON.stringify([weights, sorted]));
+  if (image) hash.update(image);
+  return hash.digest('hex');
 }

@@ -2,8 +2,10 @@
 
 import { RecentlyUsed } from '@lehr/shared';
 import type { LatentRgb } from '../../diffusion/latent-rgb.ts';
+import type { VaeEncoder } from '../../diffusion/vae-encoder.ts';
 import { type DiffusionModel, openDiffusionModel } from '../../models/diffusion/diffusion-folder.ts';
 import { refuseOtherSize } from '../../models/diffusion/only-size.ts';
+import { encoderOf } from '../../models/diffusion/open-picture-input.ts';
 import { orClose } from '../../models/open-whole.ts';
 import { weightsDigest } from '../../models/weights-digest.ts';
 import { type EngineParts, isNotOpen, openedModel } from '../engine-parts.ts';
@@ -12,6 +14,7 @@ import { ladderFor, RowCap } from '../row-cap.ts';
 import type { TurnTaker } from '../turns.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { DecodeQueue } from './decode-queue.ts';
+import { EncodeQueue } from './encode-queue.ts';
 import { Lane } from './lane.ts';
 import { LaneSample } from './lane-sample.ts';
 import { PromptQueue } from './prompt-queue.ts';
@@ -36,6 +39,7 @@ export class DiffusionLanes {
   readonly #lanes = new RecentlyUsed<string, Lane>(MAX_LANES_KEPT, (lane) => lane.hasWork);
   /** The model of each lane. */
   readonly #laneModels = new WeakMap<Lane, string>();
+  readonly #encodes: EncodeQueue;
   readonly #prompts: PromptQueue;
   readonly #decodes: DecodeQueue;
   readonly #checkpoints: Checkpoints | undefined;
@@ -48,6 +52,11 @@ export class DiffusionLanes {
       post,
       encoderOf: (ref) => this.#open(ref).model.textEncoder,
       onEncoded: (sample) => this.#lane(sample.request).submit(sample),
+    });
+    this.#encodes = new EncodeQueue({
+      post,
+      encoderOf: (request) => this.#encoder(request),
+      onEncoded: (sample) => this.#prompts.submit(sample),
     });
     this.#decodes = new DecodeQueue({ clock, post, vaeOf: (ref) => this.#open(ref).model.vae });
     const weightsOf = (ref: string): string => this.#open(ref).weights;
@@ -73,6 +82,7 @@ export class DiffusionLanes {
   submit({ checkpoint, ...request }: DiffusionSample): void {
     const { model } = this.#open(request.model);
     refuseOtherSize(model.onlySize, request);
+    if (request.image) this.#encoder(request);
     const { width, height } = latentSize(model, request);
     const latentLength = model.unet.latentChannels * width * height;
     const arrivedAt = this.#parts.clock.monotonic();
@@ -84,7 +94,9 @@ export class DiffusionLanes {
       model.conditioning,
     );
     if (checkpoint) this.#checkpoints?.resume(sample, checkpoint);
-    if (sample.callsLeft > 0) {
+    if (sample.needsPicture) {
+      this.#encodes.submit(sample);
+    } else if (sample.callsLeft > 0) {
       this.#prompts.submit(sample);
     } else {
       sample.startedAt = arrivedAt;
@@ -102,7 +114,8 @@ export class DiffusionLanes {
 
   /** Removes a sample, which takes no further step; returns false when there is no such sample. */
   cancel(id: SampleId): boolean {
-    return [this.#prompts, ...this.#lanes.values(), this.#decodes].some((place) => place.cancel(id));
+    const places = [this.#encodes, this.#prompts, ...this.#lanes.values(), this.#decodes];
+    return places.some((place) => place.cancel(id));
   }
 
   /** How many lanes it remembers. */
@@ -115,9 +128,9 @@ export class DiffusionLanes {
     for (const lane of this.#lanes.values()) if (lane.preview(id)) return;
   }
 
-  /** Prompts come first, because Turns prefers the first among equals: a new sample can then join the next step. */
+  /** Pictures and prompts come first, because Turns prefers the first among equals: a new sample can then join the next step. */
   turnTakers(): TurnTaker[] {
-    return [this.#prompts, ...this.#lanes.values(), this.#decodes];
+    return [this.#encodes, this.#prompts, ...this.#lanes.values(), this.#decodes];
   }
 
   /** Closes a model that has no sample left. */
@@ -139,6 +152,11 @@ export class DiffusionLanes {
     const open = this.#models.get(ref);
     if (!open) throw isNotOpen(ref);
     return open;
+  }
+
+  /** Throws LehrError `invalid-input` when the model takes no picture of this size. */
+  #encoder(request: DiffusionSample): VaeEncoder {
+    return encoderOf(request.model, this.#open(request.model).model.pictureInput, request);
   }
 
   #lane(request: DiffusionSample): Lane {

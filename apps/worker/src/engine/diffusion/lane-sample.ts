@@ -1,5 +1,5 @@
 /** One picture in the engine: its latent, its sampler's state and its prompt embeddings. It shares nothing with other samples. */
-import { rowsPerSample } from '@lehr/shared';
+import { rowsPerSample, stepsMade } from '@lehr/shared';
 import { decodeCheckpoint, encodeCheckpoint, UnusableCheckpoint } from '../../diffusion/checkpoint.ts';
 import {
   type Conditioning,
@@ -15,6 +15,7 @@ import { createSamplerRun } from '../../diffusion/samplers/index.ts';
 import type { SamplerRun } from '../../diffusion/samplers/sampler.ts';
 import type { SchedulerConfig } from '../../diffusion/scheduler-config.ts';
 import type { UnetRow } from '../../diffusion/unet.ts';
+import { drawLatent, type EncodedPicture } from '../../diffusion/vae-encoder.ts';
 import type { LaneMember } from '../admit.ts';
 import type { DiffusionSample } from '../protocol.ts';
 
@@ -26,6 +27,8 @@ interface PromptRow {
 
 export class LaneSample implements LaneMember {
   readonly request: DiffusionSample;
+  /** Steps that it makes, as the caller counts them. */
+  readonly steps: number;
   /** This and the other times are on the engine's monotonic clock. */
   readonly arrivedAt: number;
   textMs = 0;
@@ -60,9 +63,17 @@ export class LaneSample implements LaneMember {
     this.#conditioning = conditioning;
     this.arrivedAt = arrivedAt;
     this.#config = config;
-    this.#run = createSamplerRun({ name: request.sampler, config, steps: request.steps, latentLength });
+    const { sampler: name, steps, strength } = request;
+    this.steps = stepsMade(request);
+    this.#run = createSamplerRun({
+      name,
+      config,
+      steps,
+      latentLength,
+      ...(strength !== undefined && { strength }),
+    });
     this.#noise = new SeededNoise(request.seed);
-    this.latent = this.#noise.draw(latentLength);
+    this.latent = request.image ? new Float32Array(latentLength) : this.#noise.draw(latentLength);
     for (let i = 0; i < latentLength; i++) this.latent[i] *= this.#run.initNoiseSigma;
     this.#input = new Float32Array(latentLength);
   }
@@ -72,7 +83,7 @@ export class LaneSample implements LaneMember {
   }
 
   get stepsLeft(): number {
-    return this.request.steps - this.step;
+    return this.steps - this.step;
   }
 
   get maxBatchMates(): number {
@@ -81,7 +92,18 @@ export class LaneSample implements LaneMember {
 
   /** Steps made, as the caller counts them: a sampler may make one more model call than steps. */
   get step(): number {
-    return Math.min(this.#run.call, this.request.steps);
+    return Math.min(this.#run.call, this.steps);
+  }
+
+  /** Whether its latent is still to be made from a picture. */
+  get needsPicture(): boolean {
+    return this.request.image !== undefined && this.#run.call === 0;
+  }
+
+  /** Begins at a picture. Noise is drawn in the order of diffusers: for the encoder, then for the first step. */
+  beginAt(picture: EncodedPicture): void {
+    drawLatent(picture, this.latent, this.#noise.draw);
+    this.#run.addNoise(this.latent, this.#noise.draw(this.latent.length));
   }
 
   get callsLeft(): number {

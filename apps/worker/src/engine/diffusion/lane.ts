@@ -104,7 +104,7 @@ export class Lane implements TurnTaker {
       lane: this.#options.name,
       rows,
       ms,
-      samples: samples.map(({ request, step }) => ({ id: request.id, step, steps: request.steps })),
+      samples: samples.map(({ request, step, steps }) => ({ id: request.id, step, steps })),
     });
     this.#options.onStepped?.(this.#running);
     this.#postPreviews();
@@ -206,17 +206,17 @@ export class Lane implements TurnTaker {
 }
 
 /**
- * Equal steps and sampler mean equal timesteps at every step, from the same call on: a resumed sample begins at a later one. Equal
+ * Equal steps, sampler and strength mean equal timesteps at every step, from the same call on: a resumed sample begins at a later one. Equal
  * guidance means equal rows per sample.
  */
 function canShareTimesteps(sample: LaneSample, other: LaneSample): boolean {
   const [a, b] = [sample.request, other.request];
   const isAligned = a.steps === b.steps && a.sampler === b.sampler && sample.call === other.call;
-  return isAligned && a.guidance === b.guidance;
+  return isAligned && a.guidance === b.guidance && (a.strength ?? 1) === (b.strength ?? 1);
 }
 
 const notANumber = (sample: LaneSample): LehrError =>
   new LehrError(
     'numeric-error',
-    `The model's prediction at step ${sample.step + 1} of ${sample.request.steps} is not finite.`,
+    `The model's prediction at step ${sample.step + 1} of ${sample.steps} is not finite.`,
   );

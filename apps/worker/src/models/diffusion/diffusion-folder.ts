@@ -20,6 +20,7 @@ import { checkGraphs } from './check-graphs.ts';
 import { type DiffusionConfig, readDiffusionConfig } from './diffusion-config.ts';
 import { loadUnet } from './load-unet.ts';
 import { onlySize } from './only-size.ts';
+import { openPictureInput, type PictureInput } from './open-picture-input.ts';
 import { openTextEncoders } from './open-text-encoders.ts';
 
 export interface DiffusionOptions extends LoadOptions {
@@ -32,6 +33,7 @@ export interface DiffusionModel {
   readonly textEncoder: PromptEncoder;
   readonly unet: Unet;
   readonly vae: Vae;
+  readonly pictureInput: PictureInput;
   readonly schedulerConfig: SchedulerConfig;
   /** The conditions of the UNet beside the prompt. */
   readonly conditioning: Conditioning;
@@ -75,6 +77,7 @@ async function openParts(
 
   const vaeSession = await runtime.load({ path: join(folder, 'vae_decoder/model.onnx') }, options);
   const vae = await openVae(vaeSession, vaeConfig(config));
+  const pictureInput = await openPictureInput(folder, vaeConfig(config), vae, runtime, options);
 
   checkFit(folder, textEncoder, unet, vae);
   return {
@@ -82,13 +85,19 @@ async function openParts(
     textEncoder,
     unet,
     vae,
+    pictureInput,
     schedulerConfig: config.scheduler,
     conditioning: conditioningOf(config, unet),
     batching: unet.batching,
     unetProvider: loaded.session.provider,
     nativeSize: nativeSize(config, vae),
     onlySize: onlySize(folder, loaded.session, vaeSession, vae.scaleFactor),
-    graphs: [...graphs, reportOf('unet', loaded.session), reportOf('vae_decoder', vaeSession)],
+    graphs: [
+      ...graphs,
+      reportOf('unet', loaded.session),
+      reportOf('vae_decoder', vaeSession),
+      ...(pictureInput.encoder ? [pictureInput.graph] : []),
+    ],
   };
 }
 
