@@ -1,11 +1,11 @@
 /** Workflows, and audio that comes with its request, over HTTP. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import {
-  AudioSourceSchema,
   DEFAULT_TENANT,
   type JobId,
   type JobList,
   LehrError,
+  MediaSourceSchema,
   parseRegistry,
   type TenantId,
   toObjectKey,
@@ -32,7 +32,7 @@ const SPEECH = `${MODELS}
 const listening = (audio: string) => ({ type: 'speech-to-text', input: { audio } });
 
 const keysOf = (record: JobRecord | undefined): string[] => {
-  const audio = AudioSourceSchema.safeParse(record?.input.audio).data;
+  const audio = MediaSourceSchema.safeParse(record?.input.audio).data;
   return audio?.kind === 'object' ? [audio.key] : [];
 };
 

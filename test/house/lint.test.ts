@@ -180,7 +180,7 @@ const DOORS: readonly Door[] = [
   {
     source: 'sharp',
     refused: ['apps/worker/src/diffusion/n.ts'],
-    allowed: ['apps/worker/src/delivery/image-file.ts'],
+    allowed: ['apps/worker/src/delivery/image-file.ts', 'apps/worker/src/runs/picture-input.ts'],
   },
   {
     source: '@huggingface/tokenizers',

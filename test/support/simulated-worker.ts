@@ -4,9 +4,11 @@ import { dirname, join } from 'node:path';
 import { AudioProcessor } from '../../apps/worker/src/audio/audio-processor.ts';
 import type { CheckpointSettings } from '../../apps/worker/src/engine/protocol.ts';
 import { modelsToOpen } from '../../apps/worker/src/models-to-open.ts';
+import { mediaSource } from '../../apps/worker/src/runs/media-source.ts';
 import type { LatencyModel } from '../../apps/worker/src/runtime/simulated.ts';
 import { Worker } from '../../apps/worker/src/worker.ts';
 import { WORKER_TIMES, type WorkerTimes } from '../../apps/worker/src/worker-parts.ts';
+import { createEgress } from '../../packages/shared/src/egress/index.ts';
 import { createLog, newWorkerId, parseRegistry, systemClock } from '../../packages/shared/src/index.ts';
 import { openObjectStore } from '../../packages/shared/src/objects/index.ts';
 import { GroupQueues, Repricer } from '../../packages/shared/src/queue/index.ts';
@@ -103,7 +105,7 @@ const worker = new Worker({
     waveformBytes: 100e6,
     entry: new URL('../../apps/worker/dist/audio/audio-thread.js', import.meta.url),
   }),
-  fetchAudio: () => Promise.reject(new Error('A simulated worker fetches no audio.')),
+  fetchMedia: mediaSource({ store, egress: createEgress({}), maxBytes: { audio: 1e7, picture: 1e7 } }),
   clock: systemClock,
   log,
   times: { ...WORKER_TIMES, ...settings.times },

@@ -1,9 +1,11 @@
 /** Pictures that a worker leaves unfinished, because it is killed or drained, continue on another one. */
 import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import sharp from 'sharp';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { writeTinyDiffusion } from '../../packages/demo-models/src/index.ts';
-import type { JobId } from '../../packages/shared/src/index.ts';
+import { type JobId, toObjectKey } from '../../packages/shared/src/index.ts';
+import { openObjectStore } from '../../packages/shared/src/objects/index.ts';
 import type { LehrProcess, LogLine } from '../support/lehr-process.ts';
 import { pixelData } from '../support/picture-file.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
@@ -102,6 +104,35 @@ test('After a kill -9 of its worker, a picture continues at its last checkpoint 
   expect(step).toBeGreaterThanOrEqual(stored);
   await eventually(() => expect(stepsOf(rescuer, job)).toEqual(upTo(100, step)));
   expect(await world.redis.exists(world.keys.checkpoints(job))).toBe(0);
+  expect(await picturesOf(world, await world.draw(input))).toEqual([pixels]);
+});
+
+test('After a kill -9 of its worker, a picture that began at another one continues at its last checkpoint', async () => {
+  const world = await workerWorld(server.url, await tinyModels({ vaeEncoder: true }));
+  const store = await openObjectStore({
+    kind: 'folder',
+    root: join(world.home, 'objects'),
+    publicUrl: 'http://127.0.0.1',
+    linkSecret: 'x'.repeat(32),
+  });
+  const background = { r: 200, g: 40, b: 90 };
+  const file = await sharp({ create: { width: 90, height: 50, channels: 3, background } })
+    .png()
+    .toBuffer();
+  await store.put(toObjectKey('in/tenant/file'), file, { contentType: 'image/png' });
+  const image = { kind: 'object', key: 'in/tenant/file' } as const;
+  const input = { steps: 200, strength: 0.5, sampler: 'dpmpp_2m_sde_karras', image } as const;
+  const killed = await world.simulated({ ...SLOW, ...SHORT_LEASES });
+  const job = await world.draw(input);
+  await hasStored(world, job, 10);
+  killed.signal('SIGKILL');
+  await killed.exited();
+
+  const rescuer = await world.simulated(RESCUER);
+  const [pixels] = await picturesOf(world, job);
+  const { step } = (await rescuer.line(isResumed(job))) as LogLine & Stepped;
+  expect(step).toBeGreaterThanOrEqual(10);
+  await eventually(() => expect(stepsOf(rescuer, job)).toEqual(upTo(100, step)));
   expect(await picturesOf(world, await world.draw(input))).toEqual([pixels]);
 });
 

@@ -69,7 +69,7 @@ async function intakeWorld(): Promise<IntakeWorld> {
   });
   const parts: Partial<SpeechParts> = {
     clock: systemClock,
-    fetchAudio: () => new Promise(() => {}),
+    fetchMedia: () => new Promise(() => {}),
     abilities: { languages: null } as WhisperAbilities,
   };
   const intake = new Intake({

@@ -164,7 +164,7 @@ export class EngineSide implements JobRunner {
   }
 
   newRun(claim: Claim, record: JobRecord, claimedAt: number): JobRun {
-    const { outputs, fetchAudio, store } = this.#parts;
+    const { outputs, fetchMedia, store } = this.#parts;
     const fetchTexts = textSource(store);
     return newRun(claim, record, claimedAt, {
       ...this.#parts,
@@ -173,7 +173,7 @@ export class EngineSide implements JobRunner {
       entries: this.#entries,
       chargeAudio: this.#chargeAudio,
       chargeTokens: this.#chargeTokens,
-      fetchAudio: (audio, signal) => outputs.orStoreDown(fetchAudio(audio, signal)),
+      fetchMedia: (...media) => outputs.orStoreDown(fetchMedia(...media)),
       fetchTexts: (texts, signal) => outputs.orStoreDown(fetchTexts(texts, signal)),
       readCheckpoints: async (of) => this.#checkpoints?.read(of) ?? new Map(),
       onText: (run, part) => this.#partialText.write(run, part),

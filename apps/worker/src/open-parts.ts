@@ -14,7 +14,7 @@ import type { CheckpointSettings } from './engine/protocol.ts';
 import { tasksOf, type WorkerConfig } from './env.ts';
 import { modelsToOpen } from './models-to-open.ts';
 import { providersOf } from './providers.ts';
-import { audioSource } from './runs/audio-source.ts';
+import { mediaSource } from './runs/media-source.ts';
 import { WORKER_TIMES, type WorkerObserver, type WorkerParts } from './worker-parts.ts';
 
 /** A busy engine that sends no message for this long hangs inside a graph run. */
@@ -25,6 +25,8 @@ const AUDIO_THREADS = 2;
 const DECODINGS = 2;
 const KB = 1_000;
 const MB = 1_000_000;
+/** A PNG of the largest picture that is read (runs/picture-input.ts) is seldom larger. */
+const MAX_PICTURE_BYTES = 32 * MB;
 const HOUR_MS = 3_600_000;
 /** Renewals per lease: several may fail before a lease is lost. */
 const RENEWALS_PER_LEASE = 6;
@@ -67,7 +69,7 @@ export async function openParts(
       observe,
       entry: new URL('./audio/audio-thread.js', import.meta.url),
     }),
-    fetchAudio: fetchAudioFrom(store, config),
+    fetchMedia: fetchMediaFrom(store, config),
     registry: models.registry,
     engine: {
       entry: new URL('./engine/process.js', import.meta.url),
@@ -103,14 +105,17 @@ const checkpointSettings = (config: WorkerConfig): CheckpointSettings => ({
   bytesPerS: config.LEHR_CHECKPOINT_MB_PER_S * MB,
 });
 
-const fetchAudioFrom = (store: ObjectStore, config: WorkerConfig) =>
-  audioSource({
+const fetchMediaFrom = (store: ObjectStore, config: WorkerConfig) =>
+  mediaSource({
     store,
     egress: createEgress({
       allow: parseAllowList(config.LEHR_EGRESS_ALLOW ?? ''),
       allowPrivate: config.LEHR_WEBHOOK_ALLOW_PRIVATE,
     }),
-    maxBytes: config.LEHR_MAX_UPLOAD_MB * MB,
+    maxBytes: {
+      audio: config.LEHR_MAX_UPLOAD_MB * MB,
+      picture: Math.min(config.LEHR_MAX_UPLOAD_MB * MB, MAX_PICTURE_BYTES),
+    },
   });
 
 async function openStore(config: WorkerConfig): Promise<ObjectStore> {

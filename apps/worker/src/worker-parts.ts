@@ -12,9 +12,9 @@ import type {
   OpenedModel,
   TextProgressMessage,
 } from './engine/protocol.ts';
-import type { FetchAudio } from './runs/audio-source.ts';
 import type { CheckpointOutcome } from './runs/checkpoints.ts';
 import type { JobRun } from './runs/job-run.ts';
+import type { FetchMedia } from './runs/media-source.ts';
 import type { EngineExit, EngineOptions } from './supervisor/engine-process.ts';
 
 export interface WorkerParts {
@@ -35,7 +35,7 @@ export interface WorkerParts {
   readonly whyNotFetched?: (ref: string) => string | undefined;
   readonly engine: EngineOptions;
   readonly audio: AudioProcessor;
-  readonly fetchAudio: FetchAudio;
+  readonly fetchMedia: FetchMedia;
   readonly clock: Clock;
   readonly log: Log;
   readonly times: WorkerTimes;

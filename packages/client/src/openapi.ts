@@ -888,6 +888,10 @@ export interface components {
                 number,
                 number
             ] | undefined;
+            /** @description The picture to begin at, stretched to the width and height of the job: PNG, JPEG or WebP as an http(s) URL, a `data:` URI, or the id or link of an uploaded file. In a workflow also `{{node.image}}`, the first picture of that node. Needs a model with a VAE encoder. */
+            readonly image?: string | undefined;
+            /** @description With `image`: how far the result may differ from it. `steps` times `strength` steps are made, at least one; 1 keeps almost nothing. */
+            readonly strength?: number | undefined;
             /** @description How many pictures, each with its own seed. */
             readonly n?: number | undefined;
             /** @enum {string} */
@@ -1007,6 +1011,10 @@ export interface components {
                 number,
                 number
             ] | undefined;
+            /** @description The picture to begin at, stretched to the width and height of the job: PNG, JPEG or WebP as an http(s) URL, a `data:` URI, or the id or link of an uploaded file. In a workflow also `{{node.image}}`, the first picture of that node. Needs a model with a VAE encoder. */
+            readonly image?: string | undefined;
+            /** @description With `image`: how far the result may differ from it. `steps` times `strength` steps are made, at least one; 1 keeps almost nothing. */
+            readonly strength?: number | undefined;
             /** @description How many pictures, each with its own seed. */
             readonly n?: number | undefined;
             /** @enum {string} */

@@ -22,12 +22,17 @@ export interface FamilyTraits {
   readonly guidance: GuidanceKind;
   /** Whether sizes are conditions of it: `original_size`, `crops_coords_top_left`, `target_size`. */
   readonly takesSizes: boolean;
+  /** Default of `strength` of a picture that begins at another one; those of diffusers. */
+  readonly strength: number;
   /** Cost of a pixel of a UNet row, in those of Stable Diffusion 1.5. */
   readonly costPerPixel: number;
 }
 
 /** Turbo models were distilled on steps of these, with trailing spacing. */
 const TURBO_SAMPLERS: readonly SamplerName[] = ['euler', 'euler_a', 'ddim'];
+
+/** One of two steps. */
+const TURBO_STRENGTH = 0.5;
 
 const SD: FamilyTraits = {
   defaults: { width: 512, height: 512, steps: 20, guidance: 7.5, sampler: 'euler' },
@@ -36,6 +41,7 @@ const SD: FamilyTraits = {
   samplers: undefined,
   guidance: 'rows',
   takesSizes: false,
+  strength: 0.8,
   costPerPixel: 1,
 };
 
@@ -48,6 +54,7 @@ const SDXL: FamilyTraits = {
   // The longest side of the shapes that it was trained on; their pixels are those of 1024x1024.
   maxSide: 2048,
   takesSizes: true,
+  strength: 0.3,
   costPerPixel: XL_COST,
 };
 
@@ -64,6 +71,7 @@ export const FAMILY_TRAITS: Readonly<Record<DiffusionFamily, FamilyTraits>> = {
   'sd-turbo': {
     ...SD,
     defaults: { ...SD.defaults, steps: 1, guidance: 0, sampler: 'euler' },
+    strength: TURBO_STRENGTH,
     samplers: TURBO_SAMPLERS,
   },
   lcm: lcm(SD),
@@ -71,6 +79,7 @@ export const FAMILY_TRAITS: Readonly<Record<DiffusionFamily, FamilyTraits>> = {
   'sdxl-turbo': {
     ...SDXL,
     defaults: { width: 512, height: 512, steps: 1, guidance: 0, sampler: 'euler_a' },
+    strength: TURBO_STRENGTH,
     samplers: TURBO_SAMPLERS,
   },
   'sdxl-lcm': lcm(SDXL),
@@ -83,6 +92,8 @@ export interface DetectedFamily {
   readonly guidance: GuidanceKind;
   /** Width and height that it was trained at, in pixels. */
   readonly side: number | undefined;
+  /** Whether it has a VAE encoder, so that a picture can begin at another one. */
+  readonly takesPictures: boolean;
 }
 
 /** The contents of the folder's JSON files, of which only what is here is read. */
@@ -96,12 +107,13 @@ export interface FamilyConfigs {
   };
   readonly unet: { readonly time_cond_proj_dim?: unknown; readonly sample_size?: unknown };
   readonly vae: { readonly block_out_channels?: unknown };
+  readonly hasVaeEncoder: boolean;
 }
 
 /** The VAE halves a picture between its blocks; all published ones have four. */
 const USUAL_BLOCKS = 4;
 
-export function detectFamily({ index, scheduler, unet, vae }: FamilyConfigs): DetectedFamily {
+export function detectFamily({ index, scheduler, unet, vae, hasVaeEncoder }: FamilyConfigs): DetectedFamily {
   const isXl = Array.isArray(index.text_encoder_2) && index.text_encoder_2.some((part) => part !== null);
   const embedsGuidance = typeof unet.time_cond_proj_dim === 'number';
   const isLcm = embedsGuidance || scheduler._class_name === 'LCMScheduler';
@@ -115,6 +127,7 @@ export function detectFamily({ index, scheduler, unet, vae }: FamilyConfigs): De
       : `${isXl ? 'sdxl' : 'sd'}${isTurbo(scheduler) ? '-turbo' : ''}`,
     guidance: embedsGuidance ? 'embedded' : 'rows',
     side: typeof size === 'number' && Number.isInteger(size) ? size * 2 ** (blocks - 1) : undefined,
+    takesPictures: hasVaeEncoder,
   };
 }
 

@@ -12,6 +12,7 @@ export * from './contracts/audit.ts';
 export * from './contracts/job.ts';
 export * from './contracts/job-event.ts';
 export * from './contracts/job-request.ts';
+export * from './contracts/media-source.ts';
 export * from './contracts/model.ts';
 export * from './contracts/problem.ts';
 export * from './contracts/queue.ts';
@@ -124,4 +125,4 @@ export {
 } from './transcripts/formats.ts';
 export { LANGUAGE_NAMES } from './transcripts/language-names.ts';
 export { type Plan, type PlannedNode, planWorkflow } from './workflow/plan.ts';
-export { fillReferences, findReferences } from './workflow/references.ts';
+export { fillReferences, findReferences, pictureReference } from './workflow/references.ts';

@@ -21,6 +21,8 @@ export type { ModelVersion, TextModelEntry, WhisperModelEntry };
 export interface DiffusionModelEntry extends Omit<DiffusionModelText, 'defaults' | 'limits'> {
   readonly family: DiffusionFamily;
   readonly guidance: GuidanceKind;
+  /** Whether a picture can begin at another one; undefined where the folder cannot be read here. */
+  readonly takesPictures: boolean | undefined;
   readonly defaults: Required<DiffusionModelText['defaults']>;
   readonly limits: Required<DiffusionModelText['limits']>;
   readonly samplers: SamplerName[];
@@ -148,6 +150,7 @@ function complete(model: DiffusionModelText, readFamily: ReadFamily): DiffusionM
     ...model,
     family,
     guidance,
+    takesPictures: detected?.takesPictures,
     samplers: [...samplers],
     defaults: { ...traits.defaults, ...side, sampler, ...(isUnguided && { guidance: 1 }), ...model.defaults },
     // Two of the largest pictures with the most steps, or eight of a quarter of their size.

@@ -1,5 +1,5 @@
 /** Cancels a job, and deletes one that is over. */
-import { AudioSourceSchema, LehrError, toObjectKey } from '@lehr/shared';
+import { LehrError, MediaSourceSchema, toObjectKey } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
 import type { GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
 import { isTerminal, type JobRecord, type RecordStore } from '@lehr/shared/records';
@@ -80,9 +80,11 @@ function outputKeys(record: JobRecord): string[] {
   return [...images.map(({ key }) => key), ...(transcript?.key ? [transcript.key] : [])];
 }
 
-/** Audio that was sent inside the request; uploaded files have other keys. */
-function attachedKeys({ id, parent, input }: JobRecord): string[] {
-  const audio = AudioSourceSchema.safeParse(input.audio).data;
-  const isOurs = audio?.kind === 'object' && audio.key.includes(`/${parent ?? id}/`);
-  return isOurs ? [audio.key] : [];
+/** Audio and pictures that were sent inside the request; uploaded files and outputs of other nodes have other keys. */
+function attachedKeys({ id, parent, tenant, input }: JobRecord): string[] {
+  const own = `in/${tenant}/${parent ?? id}/`;
+  return [input.audio, input.image].flatMap((value) => {
+    const media = MediaSourceSchema.safeParse(value).data;
+    return media?.kind === 'object' && media.key.startsWith(own) ? [media.key] : [];
+  });
 }

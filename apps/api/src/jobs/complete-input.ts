@@ -6,6 +6,7 @@ import {
   type FieldProblem,
   MAX_SEED,
   SIZE_FIELDS,
+  stepsMade,
   type TextToImageInput,
   type TextToImageRequest,
 } from '@lehr/shared';
@@ -13,12 +14,13 @@ import { refusal } from '../field-problems.ts';
 
 /** Throws `invalid-input` with every field that the model refuses, and what it allows. */
 export function completeInput(request: TextToImageRequest, model: DiffusionModelEntry): TextToImageInput {
+  const strength = strengthOf(request, model);
   const input: TextToImageInput = {
     prompt: request.prompt,
     negative_prompt: request.negative_prompt ?? '',
     width: request.width ?? model.defaults.width,
     height: request.height ?? model.defaults.height,
-    steps: request.steps ?? model.defaults.steps,
+    steps: request.steps ?? defaultSteps(model, strength),
     guidance: roundGuidance(request.guidance ?? model.defaults.guidance),
     // Chosen here and not by the worker, so that the record is enough to draw the same picture again.
     seed: request.seed ?? randomInt(MAX_SEED + 1),
@@ -27,11 +29,13 @@ export function completeInput(request: TextToImageRequest, model: DiffusionModel
     output_format: request.output_format ?? 'png',
     embed_prompt: request.embed_prompt ?? false,
     ...sizesOf(request),
+    ...(strength !== undefined && { strength }),
   };
   let problems = [
     ...sizeProblems(input, model),
     ...runProblems(input, model),
     ...conditionProblems(input, model),
+    ...pictureProblems(request, input, model),
   ];
   if (problems.length === 0) problems = workProblems(input, model);
   if (problems.length > 0) throw refusal('invalid-input', problems);
@@ -44,6 +48,36 @@ const sizesOf = ({ original_size, crops_coords_top_left, target_size }: TextToIm
   ...(crops_coords_top_left && { crops_coords_top_left }),
   ...(target_size && { target_size }),
 });
+
+/** Undefined for a picture that begins at noise. */
+function strengthOf(
+  { image, strength }: TextToImageRequest,
+  { family }: DiffusionModelEntry,
+): number | undefined {
+  return image === undefined ? undefined : (strength ?? FAMILY_TRAITS[family].strength);
+}
+
+/** Those of the model, and for a small strength as many as make one step: a Turbo model draws in one, of which nothing would be left. */
+const defaultSteps = ({ defaults, limits }: DiffusionModelEntry, strength = 1): number =>
+  Math.min(Math.max(defaults.steps, strength > 0 ? Math.ceil(1 / strength) : 1), limits.max_steps);
+
+function pictureProblems(
+  { image, strength }: TextToImageRequest,
+  input: TextToImageInput,
+  { name, takesPictures }: DiffusionModelEntry,
+): FieldProblem[] {
+  if (image === undefined) {
+    return strength === undefined ? [] : [{ pointer: '/input/strength', detail: 'needs an image' }];
+  }
+  if (takesPictures === false) {
+    return [
+      { pointer: '/input/image', detail: `cannot be used with ${name}, whose folder has no VAE encoder` },
+    ];
+  }
+  if (stepsMade(input) > 0) return [];
+  const detail = `must leave at least one step: ${input.steps} steps times strength must be at least 1; it is ${input.strength}`;
+  return [{ pointer: '/input/strength', detail }];
+}
 
 function conditionProblems(input: TextToImageInput, { name, family }: DiffusionModelEntry): FieldProblem[] {
   if (FAMILY_TRAITS[family].takesSizes) return [];
@@ -73,10 +107,9 @@ const fits = (side: number, { min_size, max_size, size_step }: DiffusionModelEnt
   side >= min_size && side <= max_size && side % size_step === 0;
 
 /** Fields within their own limits can still be too much work together. */
-function workProblems(
-  { width, height, n, steps }: TextToImageInput,
-  { limits }: DiffusionModelEntry,
-): FieldProblem[] {
+function workProblems(input: TextToImageInput, { limits }: DiffusionModelEntry): FieldProblem[] {
+  const { width, height, n } = input;
+  const steps = stepsMade(input);
   const work = width * height * n * steps;
   if (work <= limits.max_work) return [];
   const detail = `makes ${width}x${height} pixels x ${n} pictures x ${steps} steps = ${work}, at most ${limits.max_work} are allowed`;

@@ -46,12 +46,13 @@ export function progressOf(nodes: readonly NodeState[]): Progress {
   return { fraction, stage: 'nodes', step: ended, steps: nodes.length };
 }
 
-/** The input as posted, but audio sent inside the request is shown as `data:` alone, and stored texts as their number. `url` makes links to uploaded files. */
+/** The input as posted, but audio and pictures sent inside the request are shown as `data:` alone, and stored texts as their number. `url` makes links to uploaded files. */
 export function presentInput(input: Job['input'], url: (path: string) => string): Job['input'] {
-  const { audio, nodes, texts } = input;
+  const { audio, image, nodes, texts } = input;
   return {
     ...input,
-    ...(isSource(audio) && { audio: presentAudio(audio, url) }),
+    ...(isSource(audio) && { audio: presentMedia(audio, url) }),
+    ...(isSource(image) && { image: presentMedia(image, url) }),
     ...(isStoredTexts(texts) && { texts: { count: texts.count } }),
     ...(Array.isArray(nodes) && {
       nodes: nodes.map((node) => ({ ...node, input: presentInput(node.input, url) })),
@@ -60,19 +61,24 @@ export function presentInput(input: Job['input'], url: (path: string) => string)
 }
 
 interface Source {
-  readonly kind: 'object' | 'url';
+  readonly kind: 'object' | 'url' | 'node';
   readonly key?: string;
   readonly url?: string;
+  readonly node?: string;
 }
 
-const isSource = (audio: unknown): audio is Source =>
-  typeof audio === 'object' && audio !== null && 'kind' in audio;
+const isSource = (value: unknown): value is Source =>
+  typeof value === 'object' && value !== null && 'kind' in value;
 
 const isStoredTexts = (texts: unknown): texts is { readonly count: number } =>
   isSource(texts) && 'count' in texts;
 
-function presentAudio({ kind, key = '', url: address = '' }: Source, url: (path: string) => string): string {
+function presentMedia(
+  { kind, key = '', url: address = '', node }: Source,
+  url: (path: string) => string,
+): string {
   if (kind === 'url') return address;
+  if (kind === 'node') return `{{${node}.image}}`;
   const name = key.split('/').at(-1) ?? '';
   return name.startsWith('file_') ? url(`/v1/files/${name}`) : 'data:';
 }

@@ -11,6 +11,7 @@ import {
   groupQueueName,
   rowsPerSample,
   speechCostMs,
+  stepsMade,
   type TextToImageInput,
   type WorkerStatus,
 } from '@lehr/shared';
@@ -20,9 +21,9 @@ import { fleetIndex } from '../fleet/fleet-index.ts';
 export const DEFAULT_PIXEL_STEPS_PER_S = (512 * 512) / 0.0619;
 
 export const rowStepsOf = (
-  input: Pick<TextToImageInput, 'n' | 'guidance' | 'steps'>,
+  input: Pick<TextToImageInput, 'n' | 'guidance' | 'steps' | 'sampler' | 'strength'>,
   guidance: GuidanceKind = 'rows',
-): number => input.n * rowsPerSample(input.guidance, guidance) * input.steps;
+): number => input.n * rowsPerSample(input.guidance, guidance) * stepsMade(input);
 
 /** Estimated engine ms of the job, at least 1. */
 export function priceOf(

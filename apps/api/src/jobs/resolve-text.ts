@@ -14,7 +14,7 @@ import {
 } from '@lehr/shared';
 import { refusal } from '../field-problems.ts';
 import { fleetIndex } from '../fleet/fleet-index.ts';
-import type { Attachment } from './audio-input.ts';
+import type { Attachment } from './media-input.ts';
 import type { ResolveContext, ResolvedWork, WorkRequest } from './resolve.ts';
 import type { TextRequest } from './text-request.ts';
 

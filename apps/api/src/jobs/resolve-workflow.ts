@@ -12,7 +12,7 @@ import { WORKFLOW_QUEUE } from '@lehr/shared/queue';
 import type { WorkflowState } from '@lehr/shared/records';
 import { refusal } from '../field-problems.ts';
 import type { Entry } from './admit.ts';
-import type { Attachment } from './audio-input.ts';
+import type { Attachment } from './media-input.ts';
 import { type ResolveContext, type ResolvedWork, type ResolveParts, resolveWork } from './resolve.ts';
 
 export interface ResolvedWorkflow extends Omit<ResolvedWork, 'attached'> {
@@ -38,7 +38,7 @@ export async function resolveWorkflow(
   const resolved = await Promise.all(
     plan.nodes.map(async ({ node, after }) => {
       const at = request.type === 'workflow' ? `/nodes/${nodes.indexOf(node)}` : '';
-      const work = await within(at, resolveWork(parts, { ...context, name: node.id }, node));
+      const work = await within(at, resolveWork(parts, { ...context, name: node.id, isNode: true }, node));
       return { node, after, work };
     }),
   );
@@ -63,7 +63,7 @@ export async function resolveWorkflow(
   };
 }
 
-/** The input for the record: as posted, with the audio's location in place of its bytes. */
+/** The input for the record: as posted, with the places of audio and pictures instead of their bytes. */
 function shownInput(
   request: WorkflowRequest,
   nodes: readonly WorkflowNode[],

@@ -8,6 +8,7 @@ import {
 } from '@lehr/shared';
 import { expect, test } from 'vitest';
 import { completeInput } from './complete-input.ts';
+import { priceOf } from './price.ts';
 import { fractionOf, groupOf } from './resolve.ts';
 
 const input = { width: 64, height: 96, steps: 8, sampler: 'euler', guidance: 4 } as Parameters<
@@ -94,4 +95,43 @@ test('A distilled model draws with the few steps and the sampler of its family',
       problems: [{ pointer: '/input/sampler', detail: 'is euler, must be one of: lcm' }],
     }),
   );
+});
+
+const PICTURE = { prompt: 'x', image: 'https://x.example/a.png' };
+const problemsOf = (request: TextToImageRequest, family = 'sd'): readonly unknown[] => {
+  try {
+    completeInput(request, entryOf(family));
+    return [];
+  } catch (error) {
+    return (error as { problems: readonly unknown[] }).problems;
+  }
+};
+
+test('A picture that begins at another one has the strength of its family, and steps of which at least one is made', () => {
+  expect(completeInput(PICTURE, entryOf('sd'))).toMatchObject({ strength: 0.8, steps: 20 });
+  expect(completeInput(PICTURE, entryOf('sdxl'))).toMatchObject({ strength: 0.3, steps: 30 });
+  expect(completeInput(PICTURE, entryOf('sd-turbo'))).toMatchObject({ strength: 0.5, steps: 2 });
+  expect(completeInput({ ...PICTURE, strength: 0.02 }, entryOf('sd'))).toMatchObject({ steps: 50 });
+  expect(completeInput({ prompt: 'x' }, entryOf('sd'))).not.toHaveProperty('strength');
+});
+
+test('A strength that leaves no step, or has no picture, is refused and named', () => {
+  const pointer = '/input/strength';
+  const atLeast = (steps: number, strength: number) =>
+    `must leave at least one step: ${steps} steps times strength must be at least 1; it is ${strength}`;
+  expect(problemsOf({ prompt: 'x', strength: 0.5 })).toEqual([{ pointer, detail: 'needs an image' }]);
+  expect(problemsOf({ ...PICTURE, steps: 4, strength: 0.2 })).toEqual([{ pointer, detail: atLeast(4, 0.2) }]);
+  expect(problemsOf({ ...PICTURE, strength: 0 })).toEqual([{ pointer, detail: atLeast(20, 0) }]);
+});
+
+test('A picture is priced by the steps that it makes', () => {
+  const price = (request: TextToImageRequest, family = 'sd'): number => {
+    const entry = entryOf(family);
+    const input = completeInput(request, entry);
+    return priceOf(input, groupOf(input, model, []), [], entry);
+  };
+  const half = { ...PICTURE, steps: 20, strength: 0.5 };
+  expect(price(half) / price({ prompt: 'x', steps: 20 })).toBeCloseTo(0.5, 2);
+  // A latent consistency model makes all of them.
+  expect(price({ ...PICTURE, steps: 4, strength: 0.5 }, 'lcm')).toBe(price({ prompt: 'x', steps: 4 }, 'lcm'));
 });

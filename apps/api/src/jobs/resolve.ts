@@ -7,7 +7,10 @@ import {
   type JobId,
   type JobRequest,
   LANGUAGE_NAMES,
+  type MediaSource,
   type ModelRef,
+  type NodePicture,
+  pictureReference,
   type Registry,
   type SpeechToTextInput,
   type SpeechToTextRequest,
@@ -19,13 +22,13 @@ import {
 import type { NewJob } from '@lehr/shared/records';
 import { refusal } from '../field-problems.ts';
 import { fleetIndex } from '../fleet/fleet-index.ts';
-import { type Attachment, type AudioParts, locateAudio } from './audio-input.ts';
 import { completeInput } from './complete-input.ts';
+import { type Attachment, type LocatedMedia, locateMedia, type MediaParts } from './media-input.ts';
 import { priceOf, priceOfSpeech } from './price.ts';
 import { isTextRequest, resolveText } from './resolve-text.ts';
 import type { TextRequest } from './text-request.ts';
 
-export interface ResolveParts extends AudioParts {
+export interface ResolveParts extends MediaParts {
   readonly registry: Registry;
 }
 
@@ -40,6 +43,8 @@ export interface ResolveContext {
   readonly job: JobId;
   /** Distinguishes the nodes of one job. */
   readonly name: string;
+  /** Whether it is a node of a workflow, so that its picture may be that of another node. */
+  readonly isNode?: boolean;
   readonly fleet: readonly WorkerStatus[];
 }
 
@@ -75,35 +80,50 @@ export async function resolveWork(
     : resolveSpeech(parts, context, request);
 }
 
-function resolvePicture(
-  { registry }: ResolveParts,
-  { job, fleet }: ResolveContext,
+async function resolvePicture(
+  parts: ResolveParts,
+  context: ResolveContext,
   request: Extract<WorkRequest, { type: 'text-to-image' }>,
-): ResolvedWork {
-  const { model, ref } = registry.resolve('diffusion', request.model, fractionOf(job));
+): Promise<ResolvedWork> {
+  const { job, fleet } = context;
+  const { model, ref } = parts.registry.resolve('diffusion', request.model, fractionOf(job));
   const input = completeInput(request.input, model);
+  const image = await locatePicture(parts, context, request.input.image);
   const group = groupOf(input, ref, fleet);
   return {
     type: 'text-to-image',
     model: formatModelRef(ref),
     queue: groupQueueName(group),
     cost: priceOf(input, group, fleet, model),
-    input,
+    input: image ? { ...input, image: image.source } : input,
+    attached: image?.attached,
   };
+}
+
+async function locatePicture(
+  parts: ResolveParts,
+  context: ResolveContext,
+  image: string | undefined,
+): Promise<(Omit<LocatedMedia, 'source'> & { readonly source: MediaSource | NodePicture }) | undefined> {
+  if (image === undefined) return undefined;
+  const node = context.isNode ? pictureReference(image) : undefined;
+  if (node !== undefined) return { source: { kind: 'node', node } };
+  return locateMedia(parts, context, { field: 'image', value: image });
 }
 
 async function resolveSpeech(
   parts: ResolveParts,
-  { tenant, job, name, fleet }: ResolveContext,
+  context: ResolveContext,
   request: Extract<WorkRequest, { type: 'speech-to-text' }>,
 ): Promise<ResolvedWork> {
+  const { job, fleet } = context;
   const { ref } = parts.registry.resolve('whisper', request.model, fractionOf(job));
   const { language, task, prompt, temperature, timestamps, mode } = request.input;
   if (language !== undefined && !(language in LANGUAGE_NAMES)) {
     const known = Object.keys(LANGUAGE_NAMES).join(', ');
     throw refusal('invalid-input', [{ pointer: '/input/language', detail: `must be one of: ${known}` }]);
   }
-  const audio = await locateAudio(parts, tenant, job, name, request.input.audio);
+  const audio = await locateMedia(parts, context, { field: 'audio', value: request.input.audio });
   const input: SpeechToTextInput = {
     audio: audio.source,
     language: language ?? null,

@@ -4,8 +4,8 @@ import type { Admitter } from '@lehr/shared/queue';
 import type { Caller } from '../auth/authenticator.ts';
 import { QuotaError } from '../limits/quota.ts';
 import type { StorageQuota } from '../limits/storage-quota.ts';
-import type { Attachment } from './audio-input.ts';
 import type { RequestIdentity } from './identity.ts';
+import type { Attachment } from './media-input.ts';
 
 export interface AttachmentParts {
   readonly admitter: Admitter;

@@ -16,6 +16,8 @@ export interface Provenance {
   readonly steps: number;
   readonly sampler: string;
   readonly guidance: number;
+  /** Of a picture that began at another one. */
+  readonly strength?: number;
   readonly prompt?: string;
   readonly negative_prompt?: string;
 }

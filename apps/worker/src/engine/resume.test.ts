@@ -12,7 +12,7 @@ import type { CheckpointSettings, DiffusionSample, FromEngine, SampleId } from '
 let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'lehr-resume-'));
-  await writeTinyDiffusion(folder, { seed: 5, timestepType: 'float32' });
+  await writeTinyDiffusion(folder, { seed: 5, timestepType: 'float32', vaeEncoder: true });
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -104,6 +104,59 @@ test.each(SAMPLER_NAMES)(
     expect(second.ofType('resumed').map(({ step }) => step)).toEqual([3, 6, 8]);
   },
 );
+
+/** Pixels of a picture of 64x64. */
+const picture = (factor: number): Uint8Array =>
+  Uint8Array.from({ length: 64 * 64 * 3 }, (_, i) => (i * factor) % 256);
+
+test.each(['euler_a', 'ddim', 'pndm', 'dpmpp_2m_sde_karras'] as const)(
+  'A picture of %s that begins at another one makes its part of the steps, and continues from a checkpoint the same',
+  async (sampler) => {
+    const begun = { sampler, image: picture(7), steps: 10, strength: 0.6 };
+    const first = await open();
+    const [pixels, other] = await first.draw(request(begun), request({ ...begun, image: picture(5) }));
+    expect(pixels).not.toEqual(other);
+    const last = first.ofType('stepped').at(-1)?.samples[0];
+    expect(last).toMatchObject({ step: 6, steps: 6 });
+    const [{ step, bytes }] = checkpointsOf(first);
+    expect(step).toBe(3);
+
+    const second = await open();
+    expect(await second.draw(request({ ...begun, checkpoint: bytes }))).toEqual([pixels]);
+    expect(second.ofType('resumed')).toMatchObject([{ step }]);
+    // The checkpoint belongs to the picture that it began at.
+    const third = await open();
+    expect(await third.draw(request({ ...begun, image: picture(5), checkpoint: bytes }))).toEqual([other]);
+    expect(third.ofType('checkpoint-ignored')).toHaveLength(1);
+  },
+);
+
+test('A picture drawn from another one in a batch with ordinary ones equals the one drawn alone', async () => {
+  const begun = { image: picture(7), steps: 10, strength: 0.5 };
+  const [alone] = await (await open({}, { rowCap: 8 })).draw(request(begun));
+  const mixed = await open({}, { rowCap: 8 });
+  const [together] = await mixed.draw(request(begun), request({ seed: 2 }), request({ seed: 3, steps: 12 }));
+  expect(together).toEqual(alone);
+  expect(Math.max(...mixed.ofType('stepped').map(({ samples }) => samples.length))).toBe(3);
+});
+
+test('A picture to begin at is refused by a model without a VAE encoder, and the field is named', async () => {
+  const from = await mkdtemp(join(tmpdir(), 'lehr-resume-'));
+  onTestFinished(() => rm(from, { recursive: true, force: true }));
+  await writeTinyDiffusion(from, { seed: 5, timestepType: 'float32' });
+  const { engine, ofType } = await open({}, { from });
+  engine.submit(request({ image: picture(7), strength: 0.5 }));
+  expect(ofType('failed')).toMatchObject([
+    {
+      failure: {
+        code: 'invalid-input',
+        message: expect.stringContaining(
+          '/input/image cannot be used with tiny@1: it has no vae_encoder/model.onnx',
+        ),
+      },
+    },
+  ]);
+});
 
 test('A suspended picture leaves with a checkpoint of its last step', async () => {
   const sample = request({ steps: 20, sampler: 'dpmpp_2m_sde_karras' });

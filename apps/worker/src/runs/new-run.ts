@@ -13,10 +13,10 @@ import type { JobRecord } from '@lehr/shared/records';
 import type { z } from 'zod';
 import type { AudioProcessor } from '../audio/audio-processor.ts';
 import type { OpenedModel } from '../engine/protocol.ts';
-import type { FetchAudio } from './audio-source.ts';
 import type { ChargeAudio } from './charge-audio.ts';
 import type { ChargeTokens } from './charge-tokens.ts';
 import type { JobRun } from './job-run.ts';
+import type { FetchMedia } from './media-source.ts';
 import type { ModelEntries } from './model-entries.ts';
 import { type PictureParts, PictureRun } from './picture-run.ts';
 import { SpeechRun } from './speech-run.ts';
@@ -27,7 +27,7 @@ import type { TextPart } from './transcript-builder.ts';
 
 export interface RunParts extends Omit<PictureParts, 'guidance'> {
   readonly audio: AudioProcessor;
-  readonly fetchAudio: FetchAudio;
+  readonly fetchMedia: FetchMedia;
   readonly fetchTexts: FetchTexts;
   readonly chargeAudio: ChargeAudio;
   readonly chargeTokens: ChargeTokens;

@@ -7,6 +7,7 @@ import {
   type Progress,
   rowsPerSample,
   seedOfSample,
+  stepsMade,
   type TextToImageInput,
 } from '@lehr/shared';
 import type { Claim } from '@lehr/shared/queue';
@@ -16,6 +17,8 @@ import { encodeImage } from '../delivery/image-file.ts';
 import type { OutputStore } from '../delivery/output-store.ts';
 import type { DiffusionSample, SampleId } from '../engine/protocol.ts';
 import { JobRun, type SampleResult, type SampleRun } from './job-run.ts';
+import type { FetchMedia } from './media-source.ts';
+import { readPicture } from './picture-input.ts';
 import { type PictureTimes, timingsOf, totalOf } from './timeline.ts';
 
 interface Picture {
@@ -25,12 +28,13 @@ interface Picture {
 }
 
 interface PictureSample extends SampleRun {
-  readonly request: DiffusionSample;
+  request: DiffusionSample;
   picture?: Picture;
 }
 
 export interface PictureParts {
   readonly store: OutputStore;
+  readonly fetchMedia: FetchMedia;
   readonly clock: Clock;
   /** How its model takes the guidance scale. */
   readonly guidance: GuidanceKind;
@@ -43,6 +47,7 @@ export class PictureRun extends JobRun {
   readonly #input: TextToImageInput;
   readonly #store: OutputStore;
   readonly #clock: Clock;
+  readonly #fetchMedia: FetchMedia;
   readonly #readCheckpoints: PictureParts['readCheckpoints'];
 
   constructor(
@@ -56,6 +61,7 @@ export class PictureRun extends JobRun {
     this.#input = input;
     this.#store = parts.store;
     this.#clock = parts.clock;
+    this.#fetchMedia = parts.fetchMedia;
     this.#readCheckpoints = parts.readCheckpoints;
     this.samples = Array.from({ length: input.n }, (_, index) => ({
       request: sampleOf(record, input, index),
@@ -76,7 +82,7 @@ export class PictureRun extends JobRun {
 
   get progress(): Progress {
     const step = this.samples.reduce((sum, sample) => sum + sample.step, 0);
-    const steps = this.samples.length * this.#input.steps;
+    const steps = this.samples.length * stepsMade(this.#input);
     const fraction = Math.round((step / steps) * 1000) / 1000;
     return { fraction, stage: step < steps ? 'denoise' : 'decode', step, steps };
   }
@@ -87,12 +93,24 @@ export class PictureRun extends JobRun {
   }
 
   async begin(): Promise<readonly SampleRun[]> {
+    const image = await this.#readImage();
+    if (image) for (const sample of this.samples) sample.request = { ...sample.request, image };
     const checkpoints = await this.#readCheckpoints(this.record);
     for (const [index, sample] of this.samples.entries()) {
       const checkpoint = checkpoints.get(index);
       if (checkpoint) sample.checkpoint = checkpoint;
     }
     return this.samples;
+  }
+
+  /** The pixels of the picture that the job begins at. */
+  async #readImage(): Promise<Uint8Array | undefined> {
+    const { image } = this.#input;
+    if (!image) return undefined;
+    const file = await inPart(this.span, 'fetch picture', () =>
+      this.#fetchMedia('picture', image, this.signal),
+    );
+    return inPart(this.span, 'decode picture', () => readPicture(file, this.#input));
   }
 
   async addResult(sample: SampleRun, result: SampleResult): Promise<readonly SampleRun[]> {
@@ -119,10 +137,19 @@ export class PictureRun extends JobRun {
   }
 
   /** What the file says of its making. */
-  #embedded({ seed, steps, sampler, guidance, prompt, negativePrompt }: DiffusionSample) {
+  #embedded({ seed, steps, sampler, guidance, strength, prompt, negativePrompt }: DiffusionSample) {
     const { id: job, model } = this.record;
     const prompts = this.#input.embed_prompt && { prompt, negative_prompt: negativePrompt };
-    return { job, model, seed, steps, sampler, guidance, ...prompts };
+    return {
+      job,
+      model,
+      seed,
+      steps,
+      sampler,
+      guidance,
+      ...(strength !== undefined && { strength }),
+      ...prompts,
+    };
   }
 
   successFields(worker: string): Move['fields'] {
@@ -162,6 +189,7 @@ const sampleOf = (record: JobRecord, input: TextToImageInput, index: number): Di
   originalSize: input.original_size,
   cropsTopLeft: input.crops_coords_top_left,
   targetSize: input.target_size,
+  ...(input.strength !== undefined && { strength: input.strength }),
   maxBatchMates: Number.MAX_SAFE_INTEGER,
   // A picture that is done need not be computed again for the others.
   ...(input.n > 1 && { checkpointAtEnd: true }),

@@ -26,16 +26,16 @@ import type {
   WhisperAbilities,
   WhisperSample,
 } from '../engine/protocol.ts';
-import type { FetchAudio } from './audio-source.ts';
 import type { ChargeAudio } from './charge-audio.ts';
 import { JobRun, type SampleResult, type SampleRun } from './job-run.ts';
+import type { FetchMedia } from './media-source.ts';
 import { type TextPart, TranscriptBuilder } from './transcript-builder.ts';
 
 export interface SpeechParts {
   readonly store: OutputStore;
   readonly clock: Clock;
   readonly audio: AudioProcessor;
-  readonly fetchAudio: FetchAudio;
+  readonly fetchMedia: FetchMedia;
   readonly chargeAudio: ChargeAudio;
   readonly abilities: WhisperAbilities;
   /** The longest audio that the model takes, in seconds. */
@@ -124,9 +124,11 @@ export class SpeechRun extends JobRun {
   }
 
   async begin(): Promise<readonly SampleRun[]> {
-    const { audio, chargeAudio, clock, fetchAudio, abilities, maxAudioS } = this.#parts;
+    const { audio, chargeAudio, clock, fetchMedia, abilities, maxAudioS } = this.#parts;
     this.#checkAbilities();
-    const bytes = await inPart(this.span, 'fetch audio', () => fetchAudio(this.#input.audio, this.signal));
+    const bytes = await inPart(this.span, 'fetch audio', () =>
+      fetchMedia('audio', this.#input.audio, this.signal),
+    );
     this.#marks.fetched = clock.monotonic();
     const limits = { maxDurationS: maxAudioS, timeoutMs: DECODE_TIMEOUT_MS };
     const sound = { bytes, limits, owner: this.record.tenant, signal: this.signal };

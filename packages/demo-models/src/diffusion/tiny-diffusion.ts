@@ -10,6 +10,7 @@ import { buildTextEncoder } from './text-encoder-graph.ts';
 import { clipVocabulary, tinyMerges } from './tiny-tokenizer.ts';
 import { buildUnet } from './unet-graph.ts';
 import { buildVaeDecoder, VAE_CHANNELS } from './vae-decoder-graph.ts';
+import { buildVaeEncoder } from './vae-encoder-graph.ts';
 
 export interface TinyDiffusionOptions {
   /** Seed of the weights; default 0. */
@@ -28,6 +29,8 @@ export interface TinyDiffusionOptions {
   readonly externalData?: boolean;
   /** 11 to 17; below 13 the axes of Unsqueeze are an attribute. Default 14, as in Optimum. */
   readonly opset?: number;
+  /** Writes a VAE encoder too, for image to image. */
+  readonly vaeEncoder?: boolean;
   readonly predictionType?: 'epsilon' | 'v_prediction';
 }
 
@@ -40,6 +43,9 @@ export async function writeTinyDiffusion(folder: string, options: TinyDiffusionO
   await writeGraph(join(folder, 'text_encoder'), buildTextEncoder(plan), textEncoderConfig(plan));
   await writeGraph(join(folder, 'unet'), buildUnet(plan), unetConfig(plan));
   await writeGraph(join(folder, 'vae_decoder'), buildVaeDecoder(plan), vaeConfig(plan));
+  if (options.vaeEncoder) {
+    await writeGraph(join(folder, 'vae_encoder'), buildVaeEncoder(plan), vaeConfig(plan));
+  }
   await writeTokenizer(join(folder, 'tokenizer'), vocabulary, merges, plan);
   await writeJson(
     join(folder, 'scheduler'),

@@ -1,5 +1,5 @@
 /** Reads the family of a model from the configs in its folder, where this process can see the folder: an API may run without. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type DetectedFamily, detectFamily } from '../diffusion-family.ts';
 
@@ -12,6 +12,7 @@ export function readFamily(folder: string): DetectedFamily | undefined {
     scheduler: readJson(join(folder, 'scheduler/scheduler_config.json')) ?? {},
     unet: readJson(join(folder, 'unet/config.json')) ?? {},
     vae: readJson(join(folder, 'vae_decoder/config.json')) ?? {},
+    hasVaeEncoder: existsSync(join(folder, 'vae_encoder/model.onnx')),
   });
 }
 

@@ -1,10 +1,9 @@
 /** The request of a speech-to-text job, the complete input that the worker gets, and the transcript. */
 import { z } from 'zod';
+import { MAX_MEDIA_REFERENCE, MediaSourceSchema } from './media-source.ts';
 
 /** Far more characters than fit into half of Whisper's context; the model uses the end of the prompt. */
 const MAX_PROMPT_LENGTH = 4_000;
-/** A data URI of this length holds about 10 MB of audio; larger files must be uploaded or linked. */
-const MAX_AUDIO_REFERENCE = 14_000_000;
 
 export const TIMESTAMPS = ['segment', 'word'] as const;
 export const LONG_FORM_MODES = ['sequential', 'fast'] as const;
@@ -37,7 +36,7 @@ export const transcriptionOptions = {
 
 export const SpeechToTextRequestSchema = z
   .strictObject({
-    audio: z.string().min(1).max(MAX_AUDIO_REFERENCE).meta({
+    audio: z.string().min(1).max(MAX_MEDIA_REFERENCE).meta({
       description: 'An http(s) URL, a `data:` URI, or the link of an uploaded file.',
       example: 'https://app.example/memo.wav',
     }),
@@ -46,16 +45,9 @@ export const SpeechToTextRequestSchema = z
   .meta({ id: 'SpeechToTextInput' });
 export type SpeechToTextRequest = z.output<typeof SpeechToTextRequestSchema>;
 
-/** Where the audio is: in the object store, or at a URL that the worker fetches through the egress guard. */
-export const AudioSourceSchema = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('object'), key: z.string() }),
-  z.strictObject({ kind: z.literal('url'), url: z.string() }),
-]);
-export type AudioSource = z.output<typeof AudioSourceSchema>;
-
 /** The input with every default filled in. */
 export const SpeechToTextInputSchema = z.strictObject({
-  audio: AudioSourceSchema,
+  audio: MediaSourceSchema,
   language: z.string().nullable(),
   task: z.enum(['transcribe', 'translate']),
   prompt: z.string(),

@@ -1,5 +1,6 @@
 /** The request of a text-to-image job, and the input that the worker gets: the same fields with all defaults filled in. */
 import { z } from 'zod';
+import { MAX_MEDIA_REFERENCE, MediaSourceSchema } from './media-source.ts';
 
 /** All samplers of Lehr. The registry says which of them a model offers. */
 export const SAMPLER_NAMES = [
@@ -91,6 +92,22 @@ export const TextToImageRequestSchema = z
     }),
     sampler: SamplerNameSchema.optional(),
     ...sizeFields,
+    image: z
+      .string()
+      .min(1)
+      .max(MAX_MEDIA_REFERENCE)
+      .optional()
+      .meta({
+        description:
+          'The picture to begin at, stretched to the width and height of the job: PNG, JPEG or WebP as an http(s) URL, a `data:` URI, or the ' +
+          'id or link of an uploaded file. In a workflow also `{{node.image}}`, the first picture of that node. Needs a model with a VAE encoder.',
+        example: 'https://app.example/sketch.png',
+      }),
+    strength: z.number().min(0).max(1).optional().meta({
+      description:
+        'With `image`: how far the result may differ from it. `steps` times `strength` steps are made, at least one; 1 keeps almost nothing.',
+      example: 0.6,
+    }),
     n: z
       .int()
       .min(1)
@@ -120,6 +137,8 @@ export const TextToImageInputSchema = z.strictObject({
   output_format: z.enum(IMAGE_FORMATS),
   embed_prompt: z.boolean(),
   ...sizeFields,
+  image: MediaSourceSchema.optional(),
+  strength: z.number().positive().max(1).optional(),
 });
 export type TextToImageInput = z.output<typeof TextToImageInputSchema>;
 

@@ -74,7 +74,6 @@ test('A diffusion folder gives its graphs with data of any name, and no other fo
     'unet/.gitattributes',
     'unet/openvino_model.bin',
     'unet/model.safetensors',
-    'vae_encoder/model.onnx',
     'safety_checker/model.onnx',
   ];
   expect(targets([...DIFFUSION, ...rest])).toEqual([...DIFFUSION, ...data].sort());
@@ -131,4 +130,11 @@ test('Of a text folder, one graph with its data, the tokenizer and the modules o
 
 test('A text folder without a graph is refused with the command that makes it', () => {
   expect(() => targets([...TEXT, 'model.safetensors'])).toThrow(/no model\.onnx.*--task feature-extraction/);
+});
+
+test('A VAE encoder is taken where there is one in the variant, and not missed where there is none', () => {
+  const encoder = ['vae_encoder/config.json', 'vae_encoder/model.onnx', 'vae_encoder/model.onnx_data'];
+  expect(targets([...DIFFUSION, ...encoder])).toEqual([...DIFFUSION, ...encoder].sort());
+  const half = DIFFUSION.map((path) => path.replace('model.onnx', 'model_fp16.onnx'));
+  expect(targets([...half, ...encoder], 'fp16')).toEqual([...DIFFUSION].sort());
 });

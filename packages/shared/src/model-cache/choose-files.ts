@@ -16,9 +16,10 @@ export interface Choice {
   readonly files: readonly ChosenFile[];
 }
 
-/** Folders of a diffusion pipeline that hold a graph; the last two are of two-encoder families. */
+/** Folders of a diffusion pipeline that hold a graph. */
 const COMPONENTS = ['text_encoder', 'unet', 'vae_decoder'] as const;
-const OPTIONAL_COMPONENTS = ['text_encoder_2'] as const;
+const SECOND_ENCODER = 'text_encoder_2';
+const PICTURE_ENCODER = 'vae_encoder';
 const TOKENIZERS = /^tokenizer(?:_2)?\/[^/]+\.(?:json|txt)$/;
 const SCHEDULER = 'scheduler/scheduler_config.json';
 /** Of a Whisper folder: the configs, and a tokenizer in both of its forms. */
@@ -80,10 +81,15 @@ const withoutRepeats = (files: readonly ChosenFile[]): ChosenFile[] => [
 ];
 
 function diffusionFiles(files: Files, variant: string | undefined): ChosenFile[] {
-  const present = OPTIONAL_COMPONENTS.filter((name) =>
-    [...files.keys()].some((path) => path.startsWith(`${name}/`)),
-  );
-  const graphs = [...COMPONENTS, ...present].map((name) => `${name}/model`);
+  const isTwoEncoder = [...files.keys()].some((path) => path.startsWith(`${SECOND_ENCODER}/`));
+  // Only image to image needs it: a source that has none in this variant is no worse for prompts.
+  const takesPictures = graphFile(files, `${PICTURE_ENCODER}/model`, variant) !== undefined;
+  const present = [
+    ...COMPONENTS,
+    ...(isTwoEncoder ? [SECOND_ENCODER] : []),
+    ...(takesPictures ? [PICTURE_ENCODER] : []),
+  ];
+  const graphs = present.map((name) => `${name}/model`);
   const tokenizers = [...files.keys()].filter((path) => TOKENIZERS.test(path));
   const missing = [
     ...(files.has(SCHEDULER) ? [] : [SCHEDULER]),
@@ -93,7 +99,7 @@ function diffusionFiles(files: Files, variant: string | undefined): ChosenFile[]
       .map((graph) => `${graph}.onnx`),
   ];
   if (missing.length > 0) throw lacks(files, missing, variant, 'text-to-image');
-  const configs = [...COMPONENTS, ...present].map((name) => `${name}/config.json`);
+  const configs = present.map((name) => `${name}/config.json`);
   return [
     ...plain(files, ['model_index.json', SCHEDULER, ...tokenizers, ...configs]),
     ...graphs.flatMap((graph) => withData(files, graph, variant)),

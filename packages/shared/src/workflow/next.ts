@@ -1,5 +1,6 @@
 /** What a workflow does next: a pure choice over the states of its nodes. */
 import type { JobError } from '../contracts/job.ts';
+import { type MediaSource, NodePictureSchema } from '../contracts/media-source.ts';
 import { isTextJobType, MAX_TEXT_LENGTH } from '../contracts/text.ts';
 import { MAX_PROMPT_LENGTH } from '../contracts/text-to-image.ts';
 import { ERROR_CODES } from '../errors.ts';
@@ -30,13 +31,28 @@ export function nextMove(workflow: WorkflowState, records: readonly (JobRecord |
   const ready = workflow.nodes.filter(({ after }, i) => records[i] === undefined && after.every(isDone));
   const start = ready.map((node) => ({
     ...node,
-    input: fillReferences(
-      node.input,
-      (id, field) => fieldOf(outputs.get(id), field),
-      isTextJobType(node.type) ? MAX_TEXT_LENGTH : MAX_PROMPT_LENGTH,
+    input: fillPicture(
+      fillReferences(
+        node.input,
+        (id, field) => fieldOf(outputs.get(id), field),
+        isTextJobType(node.type) ? MAX_TEXT_LENGTH : MAX_PROMPT_LENGTH,
+      ),
+      outputs,
     ),
   }));
   return { kind: 'continue', start };
+}
+
+/** Puts the first picture of another node in place of the reference to it. */
+function fillPicture(
+  input: WorkflowNodeState['input'],
+  outputs: ReadonlyMap<string, JobRecord | undefined>,
+): WorkflowNodeState['input'] {
+  const wanted = NodePictureSchema.safeParse(input.image).data;
+  const record = wanted && outputs.get(wanted.node);
+  if (record?.state !== 'succeeded') return input;
+  const image: MediaSource = { kind: 'object', key: record.output.images[0].key };
+  return { ...input, image };
 }
 
 /** A field of OFFERED_FIELDS as text; empty when the node has no such output. */

@@ -157,3 +157,33 @@ test('A posted text that is longer than what may be filled stays whole, and noth
   const posted = '語'.repeat(20_000);
   expect(fillReferences({ prompt: `${posted}{{a.text}}` }, () => 'a talk')).toEqual({ prompt: posted });
 });
+
+const redraw = (id: string, image: string, prompt = 'x'): WorkflowNode => ({
+  id,
+  type: 'text-to-image',
+  input: { prompt, image },
+});
+
+test('A picture node may begin at the picture of another node, which then runs first', () => {
+  expect(planWorkflow([redraw('fine', ' {{ base.image }} '), draw('base', 'a circle')])).toMatchObject({
+    nodes: [{ node: { id: 'base' } }, { node: { id: 'fine' }, after: ['base'] }],
+    problems: [],
+  });
+  expect(planWorkflow([redraw('a', '{{a.image}}')]).problems).toHaveLength(1);
+});
+
+test.each([
+  ['a text', '{{ears.text}}'],
+  ['a picture and more', '{{base.image}}?x'],
+  ['two pictures', '{{base.image}}{{base.image}}'],
+])('A reference to %s is refused in the field for a picture', (_, image) => {
+  const { problems } = planWorkflow([draw('base', 'x'), listen('ears'), redraw('fine', image)]);
+  for (const { pointer } of problems) expect(pointer).toBe('/nodes/2/input/image');
+  expect(problems.length).toBeGreaterThan(0);
+});
+
+test('A picture is refused where a text is wanted', () => {
+  expect(planWorkflow([draw('base', 'x'), draw('d', '{{base.image}}')]).problems).toEqual([
+    { pointer: '/nodes/1/input/prompt', detail: 'refers to a picture, which only the field image takes' },
+  ]);
+});

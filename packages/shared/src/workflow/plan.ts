@@ -3,7 +3,7 @@ import { isTextJobType } from '../contracts/text.ts';
 import { MAX_INLINE_TEXT_BYTES } from '../contracts/text-input.ts';
 import type { WorkflowNode } from '../contracts/workflow.ts';
 import type { FieldProblem } from '../errors.ts';
-import { findReferences, OFFERED_FIELDS } from './references.ts';
+import { findReferences, OFFERED_FIELDS, pictureReference, type Reference } from './references.ts';
 
 /** Texts of one node that may refer to other nodes. */
 const MAX_FILLED_TEXTS = 8;
@@ -32,10 +32,7 @@ export function planWorkflow(nodes: readonly WorkflowNode[]): Plan {
     ...nodes.flatMap(textProblems),
     ...nodes.flatMap((node, i) =>
       findReferences(node.input).flatMap((reference): FieldProblem[] => {
-        const wrong =
-          reference.pointer === '/audio'
-            ? 'must name the audio itself and not refer to another node'
-            : wrongReference(reference.node, reference.field, byId);
+        const wrong = problemOf(reference, node, byId);
         return wrong ? [{ pointer: `/nodes/${i}/input${reference.pointer}`, detail: wrong }] : [];
       }),
     ),
@@ -65,6 +62,22 @@ function repeatedIds(nodes: readonly WorkflowNode[]): FieldProblem[] {
       ? [{ pointer: `/nodes/${i}/id`, detail: `${id} is the id of another node too` }]
       : [],
   );
+}
+
+function problemOf(
+  { node: id, field, pointer }: Reference,
+  { input }: WorkflowNode,
+  byId: ReadonlyMap<string, WorkflowNode>,
+): string | undefined {
+  if (pointer === '/audio') return 'must name the audio itself and not refer to another node';
+  const wrong = wrongReference(id, field, byId);
+  if (wrong) return wrong;
+  const takesPicture = pointer === '/image';
+  if (takesPicture && !('image' in input && pictureReference(input.image ?? '') === id)) {
+    return 'must be one reference to a picture, such as {{node.image}}, and nothing else';
+  }
+  if (!takesPicture && field === 'image') return 'refers to a picture, which only the field image takes';
+  return undefined;
 }
 
 function wrongReference(

@@ -2,15 +2,23 @@
 import { MAX_INLINE_TEXT_BYTES } from '../contracts/text-input.ts';
 import { MAX_PROMPT_LENGTH } from '../contracts/text-to-image.ts';
 
-/** The fields of a finished node that later nodes may refer to, by its type. Texts only: a reference is part of a string. */
+/** The fields of a finished node that later nodes may refer to, by its type: texts as parts of a string, a picture as the whole field `image`. */
 export const OFFERED_FIELDS = {
   'speech-to-text': ['text', 'language'],
-  'text-to-image': [],
+  'text-to-image': ['image'],
   'text-embedding': [],
   'text-classification': [],
   'fill-mask': [],
   'token-classification': [],
 } as const satisfies Record<string, readonly string[]>;
+
+const PATTERN = /\{\{\s*([a-z][a-z0-9_-]*)\.([a-z_]+)\s*\}\}/g;
+
+/** The node of an input's field that is one reference and nothing else, to a picture; undefined for any other text. */
+export function pictureReference(text: string): string | undefined {
+  const [, node, field] = new RegExp(`^${PATTERN.source}$`).exec(text.trim()) ?? [];
+  return field === 'image' ? node : undefined;
+}
 
 export interface Reference {
   readonly node: string;
@@ -18,8 +26,6 @@ export interface Reference {
   /** JSON pointer to the string that contains it, from the node's input. */
   readonly pointer: string;
 }
-
-const PATTERN = /\{\{\s*([a-z][a-z0-9_-]*)\.([a-z_]+)\s*\}\}/g;
 
 /** Every reference in an input, at any depth. */
 export function findReferences(input: unknown, pointer = ''): Reference[] {

@@ -15,6 +15,8 @@ const PICTURE = {
   guidance_scale: 'guidance',
   seed: 'seed',
   output_format: 'output_format',
+  image: 'image',
+  prompt_strength: 'strength',
 };
 const SPEECH = {
   audio: 'audio',

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { createEgress } from '@lehr/shared/egress';
 import type { ObjectStore } from '@lehr/shared/objects';
 import { expect, onTestFinished, test } from 'vitest';
-import { audioSource } from './audio-source.ts';
+import { mediaSource } from './media-source.ts';
 
 test('The connection to a URL that answers without audio is closed, however long its answer is', async () => {
   const server = createServer((_, response) => {
@@ -21,11 +21,14 @@ test('The connection to a URL that answers without audio is closed, however long
     server.once('connection', (socket) => socket.once('close', resolve)),
   );
   const store = {} as ObjectStore;
-  const fetchAudio = audioSource({ store, egress: createEgress({ allowPrivate: true }), maxBytes: 1000 });
+  const maxBytes = { audio: 1000, picture: 1000 };
+  const fetchMedia = mediaSource({ store, egress: createEgress({ allowPrivate: true }), maxBytes });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/a.wav`;
-  await expect(fetchAudio({ kind: 'url', url }, new AbortController().signal)).rejects.toMatchObject({
-    code: 'invalid-input',
-    message: expect.stringContaining('404'),
-  });
+  await expect(fetchMedia('audio', { kind: 'url', url }, new AbortController().signal)).rejects.toMatchObject(
+    {
+      code: 'invalid-input',
+      message: expect.stringContaining('404'),
+    },
+  );
   await closed;
 }, 10_000);

@@ -1,0 +1,110 @@
+/** Where the audio or the picture of a job is: at a URL, in the request as a data: URI, or in an uploaded file. */
+import {
+  type FieldProblem,
+  isFileId,
+  type JobId,
+  LehrError,
+  type MediaSource,
+  type ObjectKey,
+  type TenantId,
+  toObjectKey,
+} from '@lehr/shared';
+import { type Egress, EgressError } from '@lehr/shared/egress';
+import { decodeDataUri, type InlineAudio, isDataUri, referenceIn } from '../bodies/inline-audio.ts';
+import { refusal } from '../field-problems.ts';
+import { type Files, fileKey, storableType } from '../files/files.ts';
+
+export interface MediaParts {
+  readonly files: Files;
+  readonly webhooks: { readonly egress: Pick<Egress, 'check'> };
+  /** Links that start with it lead to this API. */
+  readonly publicUrl: string;
+  /** The largest file. */
+  readonly maxUploadBytes: number;
+  /** Files that were taken out of the request's body, by the numbers of their references. */
+  readonly inlineAudio?: readonly InlineAudio[] | undefined;
+}
+
+export interface LocatedMedia {
+  readonly source: MediaSource;
+  /** Sent inside the request, to be stored before the job is. */
+  readonly attached?: Attachment;
+  /** Undefined for a URL, which only the worker fetches. */
+  readonly bytes?: number;
+}
+
+export interface Attachment {
+  readonly key: ObjectKey;
+  readonly bytes: Uint8Array;
+  readonly contentType: string;
+}
+
+/** The field of the request that names the file. */
+export interface MediaField {
+  readonly field: 'audio' | 'image';
+  readonly value: string;
+}
+
+const NAMES = { audio: 'audio', image: 'picture' };
+const EXAMPLES = { audio: 'audio/wav', image: 'image/png' };
+
+/** `name` distinguishes the files of one job. Throws `invalid-input` and `too-large` with a pointer to the field. */
+export async function locateMedia(
+  parts: MediaParts,
+  { tenant, job, name }: { readonly tenant: TenantId; readonly job: JobId; readonly name: string },
+  media: MediaField,
+): Promise<LocatedMedia> {
+  const { field, value } = media;
+  const invalid = (detail: string): LehrError => refusal('invalid-input', [problem(field, detail)]);
+  if (isDataUri(value)) return inline(parts, toObjectKey(`in/${tenant}/${job}/${name}`), media);
+  const id = fileIdOf(value, parts.publicUrl);
+  if (id !== undefined) {
+    const file = await parts.files.find(tenant, id).catch((error) => {
+      throw error instanceof LehrError && error.code === 'not-found'
+        ? invalid('does not name a file of yours; it may have been deleted')
+        : error;
+    });
+    return { source: { kind: 'object', key: fileKey(tenant, file.id) }, bytes: file.bytes };
+  }
+  if (!/^https?:\/\//i.test(value)) {
+    throw invalid('must be an http(s) URL, a data: URI, or the id or link of an uploaded file');
+  }
+  try {
+    parts.webhooks.egress.check(value);
+  } catch (error) {
+    throw error instanceof EgressError ? invalid('is a URL that Lehr does not connect to') : error;
+  }
+  return { source: { kind: 'url', url: value } };
+}
+
+function inline(
+  { maxUploadBytes, inlineAudio = [] }: MediaParts,
+  key: ObjectKey,
+  { field, value }: MediaField,
+): LocatedMedia {
+  const invalid = (detail: string): LehrError => refusal('invalid-input', [problem(field, detail)]);
+  const reference = referenceIn(value);
+  const media = reference === undefined ? decodeDataUri(value) : inlineAudio[reference];
+  if (!media) throw invalid(`must be a data: URI in base64, such as data:${EXAMPLES[field]};base64,...`);
+  const { bytes } = media;
+  if (bytes.byteLength === 0) throw invalid('is empty');
+  if (bytes.byteLength > maxUploadBytes) {
+    throw new LehrError('too-large', `The ${NAMES[field]} may have at most ${maxUploadBytes} bytes.`, {
+      problems: [problem(field, `may have at most ${maxUploadBytes} bytes`)],
+    });
+  }
+  const contentType = storableType(media.contentType);
+  return { source: { kind: 'object', key }, attached: { key, bytes, contentType }, bytes: bytes.byteLength };
+}
+
+/** The file id, given bare or in a link to this API. */
+function fileIdOf(text: string, publicUrl: string): string | undefined {
+  if (isFileId(text)) return text;
+  const base = `${publicUrl.replace(/\/+$/, '')}/v1/files/`;
+  return text.startsWith(base) ? text.slice(base.length) : undefined;
+}
+
+const problem = (field: MediaField['field'], detail: string): FieldProblem => ({
+  pointer: `/input/${field}`,
+  detail,
+});

@@ -1,0 +1,86 @@
+/** Fetches the bytes of a job's audio or picture: from the store, or from the caller's URL through the egress guard. */
+import { LehrError, type MediaSource, toObjectKey } from '@lehr/shared';
+import { type Egress, EgressError } from '@lehr/shared/egress';
+import type { ObjectStore } from '@lehr/shared/objects';
+
+export type MediaKind = 'audio' | 'picture';
+
+/** Rejects with a LehrError: `invalid-input`, `too-large` or `storage-failed`. */
+export type FetchMedia = (kind: MediaKind, source: MediaSource, signal: AbortSignal) => Promise<Uint8Array>;
+
+export interface MediaSourceOptions {
+  readonly store: ObjectStore;
+  readonly egress: Egress;
+  /** The largest file of each kind. */
+  readonly maxBytes: Readonly<Record<MediaKind, number>>;
+}
+
+const FETCH_TIMEOUT_MS = 60_000;
+
+export const mediaSource =
+  ({ store, egress, maxBytes }: MediaSourceOptions): FetchMedia =>
+  async (kind, source, signal) => {
+    const limit: Limit = { kind, maxBytes: maxBytes[kind] };
+    if (source.kind === 'url') return fetchUrl(egress, source.url, limit, signal);
+    const object = await store.get(toObjectKey(source.key));
+    if (!object) throw unfetched(kind, 'the file has been deleted');
+    return collect(object.body, limit, signal);
+  };
+
+interface Limit {
+  readonly kind: MediaKind;
+  readonly maxBytes: number;
+}
+
+async function fetchUrl(egress: Egress, url: string, limit: Limit, signal: AbortSignal): Promise<Uint8Array> {
+  const { kind, maxBytes } = limit;
+  // The connection of a body that is not read would stay open until the timeout.
+  const closing = new AbortController();
+  try {
+    const answer = await egress.get(url, {
+      timeoutMs: FETCH_TIMEOUT_MS,
+      maxBytes,
+      signal: AbortSignal.any([signal, closing.signal]),
+    });
+    if (answer.status === 200) return await collect(answer.body, limit, signal);
+    const isRedirect = answer.status >= 300 && answer.status < 400;
+    throw unfetched(
+      kind,
+      `its URL answered ${answer.status}${isRedirect ? '; redirects are not followed' : ''}`,
+    );
+  } catch (error) {
+    if (!(error instanceof EgressError)) throw error;
+    if (error.fault !== 'too-large') throw unfetched(kind, error.message, error);
+    throw tooLarge(limit, error);
+  } finally {
+    closing.abort();
+  }
+}
+
+async function collect(
+  body: AsyncIterable<Uint8Array>,
+  limit: Limit,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let total = 0;
+  for await (const chunk of body) {
+    signal.throwIfAborted();
+    chunks.push(chunk);
+    total += chunk.byteLength;
+    if (total > limit.maxBytes) throw tooLarge(limit);
+  }
+  const bytes = new Uint8Array(total);
+  let offset = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, offset);
+    offset += chunk.byteLength;
+  }
+  return bytes;
+}
+
+const tooLarge = ({ kind, maxBytes }: Limit, cause?: unknown): LehrError =>
+  new LehrError('too-large', `The ${kind} has more than the ${maxBytes} bytes allowed.`, { cause });
+
+const unfetched = (kind: MediaKind, why: string, cause?: unknown): LehrError =>
+  new LehrError('invalid-input', `The ${kind} could not be fetched: ${why}.`, { cause });

@@ -1,0 +1,172 @@
+/** Pictures that begin at other pictures, through all of Lehr: real processes and small models. */
+import sharp from 'sharp';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Job } from '../../packages/shared/src/index.ts';
+import { pictureFile, pixelData } from '../support/picture-file.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+import { type Stack, startStack } from '../support/stack.ts';
+import { tinyModels } from '../support/tiny-models.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const newStack = async (): Promise<Stack> =>
+  startStack(server, { LEHR_MODELS: await tinyModels({ vaeEncoder: true }) });
+
+const plain = (background: string, width = 96, height = 48) =>
+  sharp({ create: { width, height, channels: 3, background } });
+const png = (background: string): Promise<Buffer> => plain(background).png().toBuffer();
+const dataUri = (bytes: Buffer, type = 'image/png'): string =>
+  `data:${type};base64,${bytes.toString('base64')}`;
+
+async function pixelsOf(stack: Stack, id: string): Promise<string> {
+  const { output, error } = await stack.over(id);
+  expect(error).toBeNull();
+  const answer = await fetch(output?.images?.[0].url ?? '');
+  return pixelData(new Uint8Array(await answer.arrayBuffer()));
+}
+
+const failureOf = async (stack: Stack, image: string): Promise<Job['error']> => {
+  const { id } = await stack.post({ image, strength: 0.5 });
+  return (await stack.over(id)).error;
+};
+
+test('An uploaded file, its id, its data: URI and its link give the same picture, and another file another one', async () => {
+  const stack = await newStack();
+  const worker = stack.worker({ LEHR_WEBHOOK_ALLOW_PRIVATE: 'true' });
+  const bytes = await png('#c83264');
+  const link = await stack.upload('start.png', bytes);
+  const fields = { strength: 0.5, seed: 3, n: 2 };
+  const jobs = await Promise.all(
+    [link, link.split('/').at(-1) as string, dataUri(bytes), dataUri(await png('#1e90ff'))].map((image) =>
+      stack.post({ ...fields, image }),
+    ),
+  );
+  expect(jobs[0].input).toMatchObject({ image: link, strength: 0.5 });
+  expect(jobs[2].input).toMatchObject({ image: 'data:' });
+  const ordinary = await stack.post({ seed: 3 });
+  await worker;
+  const [byLink, byId, inline, other, alone] = await Promise.all(
+    [...jobs, ordinary].map(({ id }) => pixelsOf(stack, id)),
+  );
+  expect(byId).toBe(byLink);
+  expect(inline).toBe(byLink);
+  expect(new Set([byLink, other, alone]).size).toBe(3);
+
+  const done = await stack.over(jobs[0].id);
+  const [first, second] = done.output?.images ?? [];
+  expect([first.seed, second.seed]).toEqual([3, 4]);
+  const file = Buffer.from(await (await fetch(first.url)).arrayBuffer());
+  expect(pictureFile(file)).toEqual({ format: 'png', size: '64x64' });
+  expect(file.toString('latin1')).toContain('"strength":0.5');
+  // The same job again, with the others of its batch gone.
+  const again = await stack.ask('POST', `/v1/jobs/${jobs[2].id}/retry`, {});
+  expect(await pixelsOf(stack, ((await again.json()) as Job).id)).toBe(byLink);
+});
+
+test('The steps that are made are the strength of those asked for', async () => {
+  const stack = await newStack();
+  const image = dataUri(await png('#c83264'));
+  const { id } = await stack.post({ image, strength: 0.35, steps: 20 });
+  const events = await stack.ask('GET', `/v1/jobs/${id}/events`);
+  await stack.worker();
+  expect((await stack.over(id)).status).toBe('succeeded');
+  const steps = [...(await events.text()).matchAll(/"step":(\d+),"steps":(\d+)/g)].map(([, , all]) => all);
+  expect(new Set(steps)).toEqual(new Set(['7']));
+});
+
+test('A workflow refines the picture of an earlier node, and is deleted with both', async () => {
+  const stack = await newStack();
+  await Promise.all([stack.worker(), stack.worker()]);
+  const base = { id: 'base', type: 'text-to-image', input: { prompt: 'a red circle', seed: 1 } };
+  const refine = {
+    id: 'refine',
+    type: 'text-to-image',
+    input: { prompt: 'a red circle', seed: 1, image: '{{base.image}}', strength: 0.25 },
+  };
+  const posted = await stack.ask('POST', '/v1/jobs', { type: 'workflow', nodes: [refine, base] });
+  expect(posted.status).toBe(202);
+  const { id, input } = (await posted.json()) as Job;
+  expect(input).toMatchObject({
+    nodes: [{ id: 'refine', input: { image: '{{base.image}}' } }, { id: 'base' }],
+  });
+  const job = await stack.over(id);
+  expect(job).toMatchObject({ status: 'succeeded' });
+  const outputs = new Map(job.nodes?.map((node) => [node.id, node.output?.images?.[0].url ?? '']));
+  const bytes = async (node: string) =>
+    Buffer.from(await (await fetch(outputs.get(node) ?? '')).arrayBuffer());
+  const [drawn, refined] = [await bytes('base'), await bytes('refine')];
+  expect(pixelData(refined)).not.toBe(pixelData(drawn));
+  // The same as a job that is given the picture itself.
+  const { id: alone } = await stack.post({ ...refine.input, image: dataUri(drawn) });
+  expect(await pixelsOf(stack, alone)).toBe(pixelData(refined));
+
+  expect((await stack.ask('DELETE', `/v1/jobs/${id}`)).status).toBe(204);
+  for (const node of ['base', 'refine']) expect((await fetch(outputs.get(node) ?? '')).status).toBe(404);
+  expect((await stack.over(alone)).status).toBe('succeeded');
+});
+
+test('Files that are no picture, too many pixels and addresses that cannot be fetched fail their job with the reason', async () => {
+  const stack = await newStack();
+  const worker = await stack.worker();
+  const svg = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>');
+  const huge = await plain('#fff', 9000, 9000).png({ compressionLevel: 9 }).toBuffer();
+  const [drawing, bomb, unknown] = await Promise.all([
+    failureOf(stack, dataUri(svg, 'image/svg+xml')),
+    failureOf(stack, dataUri(huge)),
+    failureOf(stack, 'https://no-such-host.invalid/a.png'),
+  ]);
+  expect(drawing).toMatchObject({
+    code: 'invalid-input',
+    detail: expect.stringContaining('PNG, JPEG or WebP'),
+  });
+  expect(bomb).toMatchObject({ code: 'invalid-input', detail: expect.stringContaining('64000000 pixels') });
+  expect(unknown).toMatchObject({
+    code: 'invalid-input',
+    retryable: false,
+    detail: expect.stringContaining('The picture could not be fetched'),
+  });
+  // The worker goes on.
+  expect((await stack.over((await stack.post()).id)).status).toBe('succeeded');
+  expect(worker.lines.filter(({ msg }) => msg === 'engine died')).toEqual([]);
+});
+
+test('A request with an unusable picture or strength is refused, its field is named, and no job is stored', async () => {
+  const stack = await newStack();
+  const image = dataUri(await png('#fff'));
+  const wrong: [pointer: string, input: object][] = [
+    ['/input/image', { image: 'ftp://example.com/a.png' }],
+    ['/input/image', { image: 'http://169.254.169.254/latest' }],
+    ['/input/image', { image: 'http://127.0.0.1:6379/' }],
+    ['/input/image', { image: 'file_01jd3v9s6w0000000000000000' }],
+    ['/input/image', { image: 'data:image/png;base64,' }],
+    ['/input/image', { image: '{{base.image}}' }],
+    ['/input/strength', { image, strength: 0 }],
+    ['/input/strength', { image, strength: 1.5 }],
+    ['/input/strength', { image, strength: 0.1, steps: 5 }],
+    ['/input/strength', { strength: 0.5 }],
+  ];
+  for (const [pointer, input] of wrong) {
+    const body = { type: 'text-to-image', input: { prompt: 'x', ...input } };
+    const response = await stack.ask('POST', '/v1/jobs', body);
+    expect(response.status, JSON.stringify(input).slice(0, 80)).toBe(422);
+    expect(await response.json()).toMatchObject({ errors: [{ pointer }] });
+  }
+  const { data } = (await (await stack.ask('GET', '/v1/jobs')).json()) as { data: Job[] };
+  expect(data).toEqual([]);
+});
+
+test('A model without a VAE encoder refuses a picture at once, where the API sees its folder', async () => {
+  const stack = await startStack(server, { LEHR_MODELS: await tinyModels() });
+  const input = { prompt: 'x', image: dataUri(await png('#fff')) };
+  const response = await stack.ask('POST', '/v1/jobs', { type: 'text-to-image', input });
+  expect(response.status).toBe(422);
+  expect(await response.json()).toMatchObject({
+    errors: [
+      { pointer: '/input/image', detail: 'cannot be used with tiny, whose folder has no VAE encoder' },
+    ],
+  });
+});
