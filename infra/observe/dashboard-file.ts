@@ -13,6 +13,7 @@ import {
   DatasourceVariableBuilder,
   QueryVariableBuilder,
   RowBuilder,
+  TextBoxVariableBuilder,
   ThresholdsConfigBuilder,
   ThresholdsMode,
 } from '@grafana/grafana-foundation-sdk/dashboard';
@@ -42,6 +43,11 @@ export function dashboardOf(facts: DashboardFacts): Dashboard {
     .time({ from: 'now-3h', to: 'now' })
     .withVariable(new DatasourceVariableBuilder('datasource').label('Prometheus').type('prometheus'));
   if (facts.choosesModel) builder.withVariable(modelVariable());
+  if (facts.asksPrice) {
+    builder.withVariable(
+      new TextBoxVariableBuilder('price').label('Price of an engine hour').defaultValue('1'),
+    );
+  }
   for (const { title, panels } of facts.sections) {
     builder.withRow(new RowBuilder(title));
     for (const panel of panels) builder.withPanel(panelOf(panel));

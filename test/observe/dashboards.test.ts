@@ -25,7 +25,8 @@ const PANELS = DASHBOARDS.flatMap(({ id, sections }) =>
 );
 
 /** A query as Grafana sends it. */
-const asSent = (expr: string): string => expr.replaceAll('$__rate_interval', '1m').replaceAll('$model', '.*');
+const asSent = (expr: string): string =>
+  expr.replaceAll('$__rate_interval', '1m').replaceAll('$model', '.*').replaceAll('$price', '1');
 
 /** Serves files in Prometheus's format, in the place of an exporter that needs a card or containers. */
 async function exporter(file: string): Promise<number> {
@@ -66,6 +67,7 @@ test('Every panel of the dashboards is answered by Prometheus after a picture an
   const stack = await startStack(server, {
     LEHR_MODELS: await speechModels(),
     LEHR_WEBHOOK_ALLOW_PRIVATE: 'true',
+    LEHR_METRICS_TENANTS: '5',
   });
   await stack.worker({ LEHR_WORKER_PORT: `${workerPort}` });
   const prometheus = await startPrometheus({

@@ -27,6 +27,7 @@ import { Presenter } from '../../apps/api/src/jobs/present.ts';
 import { ActiveRequests } from '../../apps/api/src/limits/active-requests.ts';
 import { CallerLines } from '../../apps/api/src/limits/caller-lines.ts';
 import { StorageQuota } from '../../apps/api/src/limits/storage-quota.ts';
+import { TenantUsage } from '../../apps/api/src/limits/tenant-usage.ts';
 import { SessionStore } from '../../apps/api/src/session/session-store.ts';
 import { openWebhooks } from '../../apps/api/src/webhooks/parts.ts';
 import { createEgress } from '../../packages/shared/src/egress/index.ts';
@@ -194,6 +195,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     trustedProxies: [],
     securityContacts: [],
     metrics,
+    tenantUsage: new TenantUsage({ metrics, clock, maxNamed: 0 }),
     metricsPage: page,
     clock,
     log: silentLog,

@@ -25,6 +25,7 @@ import type { Presenter } from './jobs/present.ts';
 import type { ActiveRequests } from './limits/active-requests.ts';
 import type { CallerLines } from './limits/caller-lines.ts';
 import type { StorageQuota } from './limits/storage-quota.ts';
+import type { TenantUsage } from './limits/tenant-usage.ts';
 import type { ApiEnv } from './middleware/api-env.ts';
 import type { SessionStore } from './session/session-store.ts';
 import type { WebhookParts } from './webhooks/parts.ts';
@@ -79,6 +80,7 @@ export interface ApiParts extends AdmissionParts {
   readonly outputTtlMs: number;
   readonly linkTtlS: number;
   readonly metrics: Metrics<'api'>;
+  readonly tenantUsage: TenantUsage;
   readonly metricsPage: MetricsPage;
   readonly clock: Clock;
   readonly log: Log;

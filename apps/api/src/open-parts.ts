@@ -36,6 +36,7 @@ import { Presenter } from './jobs/present.ts';
 import { ActiveRequests } from './limits/active-requests.ts';
 import { CallerLines } from './limits/caller-lines.ts';
 import { StorageQuota } from './limits/storage-quota.ts';
+import { TenantUsage } from './limits/tenant-usage.ts';
 import { SessionStore } from './session/session-store.ts';
 import { webhookOptions } from './start-webhooks.ts';
 import { openWebhooks } from './webhooks/parts.ts';
@@ -99,6 +100,7 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
     trustedProxies: config.LEHR_TRUSTED_PROXIES,
     securityContacts: config.LEHR_SECURITY_CONTACT,
     metrics,
+    tenantUsage: new TenantUsage({ metrics, clock, maxNamed: config.LEHR_METRICS_TENANTS }),
     metricsPage: page,
     log,
     tracing: await openTracing(config, 'lehr-api', log),

@@ -7,6 +7,7 @@ import { LATENCY } from './latency.ts';
 import { MODELS } from './models.ts';
 import type { DashboardFacts } from './panel.ts';
 import { REDIS } from './redis.ts';
+import { TENANTS } from './tenants.ts';
 import { WEBHOOKS } from './webhooks.ts';
 
 export const DASHBOARDS: readonly DashboardFacts[] = [
@@ -14,6 +15,7 @@ export const DASHBOARDS: readonly DashboardFacts[] = [
   LATENCY,
   API,
   MODELS,
+  TENANTS,
   WEBHOOKS,
   REDIS,
   CARDS,

@@ -21,7 +21,7 @@ export interface Panel {
 }
 
 export interface Query {
-  /** PromQL. `$__rate_interval` is Grafana's window for rates; `$model` is the choice of the reader, a regular expression. */
+  /** PromQL. `$__rate_interval` is Grafana's window for rates; `$model` is the choice of the reader, a regular expression; `$price` a number. */
   readonly expr: string;
   /** Name of the line, with labels in braces: `{{model}}`. */
   readonly legend: string;
@@ -38,6 +38,8 @@ export interface DashboardFacts {
   readonly title: string;
   /** Whether the reader can choose models. */
   readonly choosesModel?: boolean;
+  /** Whether the reader can enter what an hour of an engine costs. */
+  readonly asksPrice?: boolean;
   readonly sections: readonly Section[];
 }
 

@@ -8,6 +8,7 @@ import { metricLabels } from '../jobs/metric-labels.ts';
 import type { RetryRequest } from '../jobs/retry.ts';
 import { type Submission, type SubmitParts, submitJob } from '../jobs/submit.ts';
 import { quotaHeaders } from '../limits/quota.ts';
+import type { TenantUsage } from '../limits/tenant-usage.ts';
 import type { ApiEnv } from '../middleware/api-env.ts';
 import type { Hook } from '../webhooks/hook.ts';
 import { onLostAnswer } from './lost-answer.ts';
@@ -17,6 +18,7 @@ import type { UnansweredRequests } from './unanswered-requests.ts';
 export interface CallParts extends SubmitParts {
   readonly unanswered: UnansweredRequests;
   readonly metrics: Pick<Metrics<'api'>, 'jobsAccepted'>;
+  readonly tenantUsage: TenantUsage;
   readonly log: Log;
 }
 
@@ -69,7 +71,10 @@ export async function makeJob(c: Context<ApiEnv>, parts: CallParts, call: JobCal
     throw names ? inNames(error, names) : error;
   });
   const { record, how } = submission;
-  if (how === 'new') parts.metrics.jobsAccepted.inc(metricLabels(record));
+  if (how === 'new') {
+    parts.metrics.jobsAccepted.inc(metricLabels(record));
+    parts.tenantUsage.count(record);
+  }
   return {
     record,
     isNew: how === 'new',

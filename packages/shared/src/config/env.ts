@@ -213,6 +213,10 @@ export const ENV = {
     description:
       'For tests and development: webhooks and inputs by URL may reach any private address, over plain http.',
   }),
+  LEHR_METRICS_TENANTS: whole.min(0, 'must be 0 to 100').max(100, 'must be 0 to 100').default(0).meta({
+    description:
+      'Tenants that `/metrics` shows by name with what their jobs cost: those with the most cost lately; all others are one series. 0 names none, because `/metrics` needs no key.',
+  }),
   LEHR_RECORD_TTL_H: positive
     .default(24)
     .meta({ description: 'Hours that the record of a finished job is kept.' }),

@@ -58,6 +58,20 @@ export const JOB_METRICS = {
     apps: ['api'],
     labels: ['model', 'version'],
   },
+  tenantCost: {
+    name: 'lehr_tenant_cost_seconds_total',
+    kind: 'counter',
+    help: 'Estimated engine time of accepted jobs, by tenant: the LEHR_METRICS_TENANTS with the most lately; _others is all others.',
+    apps: ['api'],
+    labels: ['tenant'],
+  },
+  tenantJobs: {
+    name: 'lehr_tenant_jobs_total',
+    kind: 'counter',
+    help: 'Accepted jobs of these tenants.',
+    apps: ['api'],
+    labels: ['tenant'],
+  },
   requests: {
     name: 'lehr_requests_total',
     kind: 'counter',
