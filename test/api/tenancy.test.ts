@@ -71,6 +71,7 @@ const WITHOUT_PARAMETER: Readonly<Record<string, 'own' | 'administered' | 'publi
   listModels: 'own',
   listQueues: 'own',
   getActivity: 'own',
+  getCharts: 'administered',
   listWebhookSecrets: 'own',
   showWebhookSecret: 'own',
   rotateWebhookSecret: 'own',

@@ -113,6 +113,7 @@ const REST: readonly PoliteRequest[] = [
 const KEYS: readonly PoliteRequest[] = [
   { ...get('listAuditEntries', '/v1/audit'), isAdmin: true },
   { ...get('getScale', '/v1/scale/all'), isAdmin: true },
+  { ...get('getCharts', '/v1/charts'), isAdmin: true },
   post('createKey', '/v1/keys', [201], { body: { tenant: 'spare' }, keeps: 'new_key', isAdmin: true }),
   { ...get('listKeys', '/v1/keys'), isAdmin: true },
   {

@@ -1,8 +1,10 @@
 /** The dashboards of infra/observe, over a real Prometheus that scrapes real processes. */
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import { METRICS } from '@lehr/shared';
+import { METRICS, systemClock } from '@lehr/shared';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { ChartsView } from '../../apps/api/src/charts/charts.ts';
+import { CHARTS } from '../../apps/api/src/charts/queries.ts';
 import { DASHBOARDS } from '../../infra/observe/dashboards/index.ts';
 import type { Panel } from '../../infra/observe/dashboards/panel.ts';
 import { freePort } from '../support/ports.ts';
@@ -62,7 +64,15 @@ async function unanswered(prometheus: TestPrometheus, panels: readonly Panel[]):
   return open;
 }
 
-test('Every panel of the dashboards is answered by Prometheus after a picture and a transcript', async () => {
+/** The studio's charts without data. */
+async function emptyCharts({ url }: TestPrometheus): Promise<string[]> {
+  const { data } = await new ChartsView(url, systemClock).get('15m');
+  return data.flatMap(({ name, series, problem }) =>
+    series.length === 0 ? [problem === null ? name : `${name}: ${problem}`] : [],
+  );
+}
+
+test('Every panel of the dashboards and every chart of the studio has data after a picture and a transcript', async () => {
   const workerPort = await freePort();
   const stack = await startStack(server, {
     LEHR_MODELS: await speechModels(),
@@ -82,6 +92,7 @@ test('Every panel of the dashboards is answered by Prometheus after a picture an
       // Again and again: a rate needs an increase between two scrapes.
       await runJobs(stack);
       expect(await unanswered(prometheus, usual)).toEqual([]);
+      expect(await emptyCharts(prometheus)).toEqual(['failures']);
     },
     { timeout: 100_000, interval: 1_000 },
   );
@@ -98,5 +109,9 @@ test('Every panel has a question as its title, a unit, and only metrics that Leh
       const unknown = metricsOf(expr).filter((name) => name.startsWith('lehr_') && !known.has(name));
       expect({ question, unknown }).toEqual({ question, unknown: [] });
     }
+  }
+  for (const [name, { queries }] of Object.entries(CHARTS)) {
+    const unknown = queries.flatMap(({ expr }) => metricsOf(expr)).filter((each) => !known.has(each));
+    expect({ name, unknown }).toEqual({ name, unknown: [] });
   }
 });

@@ -1,6 +1,8 @@
 /** A real Prometheus that scrapes processes of a test. */
+import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { vi } from 'vitest';
 import { stringify } from 'yaml';
 import { ROOT } from '../house/readme.ts';
@@ -14,12 +16,21 @@ export interface Sample {
 }
 
 export interface TestPrometheus {
+  readonly url: string;
   /** The present result of a query; rejects when Prometheus refuses it. */
   query(expr: string): Promise<readonly Sample[]>;
 }
 
+export interface PrometheusOptions {
+  /** Values of earlier times that it has, as OpenMetrics text. */
+  readonly history?: string;
+}
+
 /** `targets` are ports by the name of their scrape job. The rules of infra/observe are evaluated. Stopped at the end of the test. */
-export async function startPrometheus(targets: Readonly<Record<string, number>>): Promise<TestPrometheus> {
+export async function startPrometheus(
+  targets: Readonly<Record<string, number>>,
+  { history }: PrometheusOptions = {},
+): Promise<TestPrometheus> {
   const folder = await tempFolder('prometheus');
   const file = join(folder, 'prometheus.yaml');
   const jobs = Object.entries(targets).map(([name, port]) => ({
@@ -32,6 +43,11 @@ export async function startPrometheus(targets: Readonly<Record<string, number>>)
     scrape_configs: jobs,
   };
   await writeFile(file, stringify(config));
+  if (history !== undefined) {
+    await writeFile(join(folder, 'history'), history);
+    const words = ['tsdb', 'create-blocks-from', 'openmetrics', join(folder, 'history'), `${folder}/data`];
+    await promisify(execFile)('promtool', words);
+  }
   const port = await freePort();
   startCommand(
     'prometheus',
@@ -43,6 +59,7 @@ export async function startPrometheus(targets: Readonly<Record<string, number>>)
     if (!(await fetch(`${url}/-/ready`)).ok) throw new Error('Prometheus is not ready');
   }, 60_000);
   return {
+    url,
     query: async (expr) => {
       const response = await fetch(`${url}/api/v1/query?${new URLSearchParams({ query: expr })}`);
       const answer = (await response.json()) as { error?: string; data: { result: readonly Sample[] } };

@@ -197,6 +197,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     metrics,
     tenantUsage: new TenantUsage({ metrics, clock, maxNamed: 0 }),
     metricsPage: page,
+    prometheusUrl: undefined,
     clock,
     log: silentLog,
     ...changes,

@@ -25,7 +25,7 @@ export interface Stack {
 }
 
 export async function startStack(redis: TestRedis, env: Record<string, string> = {}): Promise<Stack> {
-  const port = await freePort();
+  const port = env.LEHR_PORT ?? (await freePort());
   const url = `http://127.0.0.1:${port}`;
   const key = `lehr_test_${randomBytes(24).toString('hex')}`;
   const namespace = `stack-${randomBytes(4).toString('hex')}`;

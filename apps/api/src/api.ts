@@ -82,6 +82,8 @@ export interface ApiParts extends AdmissionParts {
   readonly metrics: Metrics<'api'>;
   readonly tenantUsage: TenantUsage;
   readonly metricsPage: MetricsPage;
+  /** Of a Prometheus that scrapes this installation. */
+  readonly prometheusUrl: string | undefined;
   readonly clock: Clock;
   readonly log: Log;
   /** Absent: nothing is traced. */

@@ -16,6 +16,7 @@ import { refuseLate } from './middleware/turns.ts';
 import { refuseInvalid } from './middleware/validation.ts';
 import { activityRoute } from './routes/activity.ts';
 import { auditRoute } from './routes/audit.ts';
+import { chartsRoute } from './routes/charts.ts';
 import { docsRoutes } from './routes/docs.ts';
 import { fileRoutes } from './routes/files.ts';
 import { healthRoute, readyRoute } from './routes/health.ts';
@@ -60,6 +61,7 @@ export function createApp(parts: ApiParts, hasOperationsApp = false): Api {
   queuesRoute(app, parts);
   activityRoute(app, parts);
   scaleRoute(app, parts);
+  chartsRoute(app, parts);
   keyRoutes(app, parts);
   auditRoute(app, parts);
   webhookRoutes(app, parts);

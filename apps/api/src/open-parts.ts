@@ -102,6 +102,7 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
     metrics,
     tenantUsage: new TenantUsage({ metrics, clock, maxNamed: config.LEHR_METRICS_TENANTS }),
     metricsPage: page,
+    prometheusUrl: config.LEHR_PROMETHEUS_URL,
     log,
     tracing: await openTracing(config, 'lehr-api', log),
   };

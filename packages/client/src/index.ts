@@ -3,6 +3,7 @@ export { isOver, Lehr } from './lehr.ts';
 export { type FieldProblem, LehrError, type LehrErrorCode } from './lehr-error.ts';
 export type {
   AuditOptions,
+  ChartOptions,
   LehrOptions,
   ListOptions,
   PageOptions,
@@ -17,6 +18,8 @@ export { verifyWebhook } from './webhook.ts';
 export type {
   Activity,
   AuditEntry,
+  Chart,
+  ChartList,
   Entity,
   File as UploadedFile,
   Fill,

@@ -1,7 +1,7 @@
 /** The options of the client and of its calls. */
 import type { LehrError } from './lehr-error.ts';
 import type { CallOptions } from './transport.ts';
-import type { AuditFilter, Job, JobFilter, JobOutputs } from './wire.ts';
+import type { AuditFilter, ChartFilter, Job, JobFilter, JobOutputs } from './wire.ts';
 
 export interface LehrOptions {
   /** The address of Lehr, such as `https://lehr.example`. */
@@ -26,6 +26,9 @@ export interface SubmitOptions extends CallOptions {
   /** A second request with the same key and body returns the same job, also from another process. Default: a random key. */
   readonly idempotencyKey?: string | undefined;
 }
+
+/** `range`: how far back. */
+export interface ChartOptions extends CallOptions, ChartFilter {}
 
 export interface RetryOptions extends CallOptions {
   /** A second retry of the job with the same key returns the same new job. Default: a random key. */

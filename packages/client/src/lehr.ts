@@ -5,6 +5,7 @@ import { withResult } from './large-result.ts';
 import { LehrError } from './lehr-error.ts';
 import type {
   AuditOptions,
+  ChartOptions,
   LehrOptions,
   ListOptions,
   PageOptions,
@@ -19,6 +20,7 @@ import { type CallOptions, Transport } from './transport.ts';
 import type {
   Activity,
   AuditEntry,
+  ChartList,
   Image,
   Job,
   JobList,
@@ -170,6 +172,11 @@ export class Lehr {
   /** Returns what Lehr is doing now: workers, running batches and who waits. It changes at most once a second. */
   activity({ signal }: CallOptions = {}): Promise<Activity> {
     return this.#transport.call('get', '/v1/activity', {}, { idempotent: true, signal });
+  }
+
+  /** Returns the main metrics over time, with a key of the scope `admin`. They change at most every five seconds. */
+  charts({ signal, range }: ChartOptions = {}): Promise<ChartList> {
+    return this.#transport.call('get', '/v1/charts', { query: { range } }, { idempotent: true, signal });
   }
 
   /**

@@ -264,6 +264,26 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/v1/charts": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Show the main metrics over time
+         * @description Ten charts of the whole installation, read from the Prometheus at LEHR_PROMETHEUS_URL at most every five seconds. Needs a key of the scope `admin`. A chart that could not be read has a `problem`.
+         */
+        readonly get: operations["getCharts"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/v1/keys": {
         readonly parameters: {
             readonly query?: never;
@@ -1494,6 +1514,44 @@ export interface components {
                 /** @description Jobs that it has in hand. */
                 readonly jobs: number;
             }[];
+        };
+        readonly ChartList: {
+            /** @enum {string} */
+            readonly object: "charts";
+            /**
+             * @description Where the values come from; null when LEHR_PROMETHEUS_URL is not set, and `data` is then empty.
+             * @enum {string|null}
+             */
+            readonly source: "prometheus" | null;
+            /** @enum {string} */
+            readonly range: "15m" | "1h" | "6h" | "24h" | "7d";
+            /**
+             * Format: date-time
+             * @description The time of the first value.
+             */
+            readonly from: string;
+            /** @description Seconds between two values. */
+            readonly step_s: number;
+            /** @description Values of each line. */
+            readonly points: number;
+            readonly data: readonly components["schemas"]["Chart"][];
+        };
+        readonly Chart: {
+            /** @enum {string} */
+            readonly name: "jobs" | "start" | "duration" | "outcomes" | "failures" | "rows" | "call" | "workers" | "redis" | "tenants";
+            /** @enum {string} */
+            readonly unit: "count" | "seconds" | "per_minute" | "ratio";
+            /** @description The lines with the largest last values, at most 10. */
+            readonly series: readonly {
+                /** @description What this line is, such as a state or a model. */
+                readonly name: string;
+                /** @description One value for each point in time; null where there is none. */
+                readonly values: readonly (number | null)[];
+            }[];
+            /** @description Lines that are left out. */
+            readonly more_series: number;
+            /** @description Why the chart could not be read; null when it was. */
+            readonly problem: string | null;
         };
         readonly NewKey: {
             readonly id: string;
@@ -3066,6 +3124,74 @@ export interface operations {
             };
             /** @description Not found (`not-found`) */
             readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly getCharts: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description How far back. */
+                readonly range?: "15m" | "1h" | "6h" | "24h" | "7d";
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The charts; none when no Prometheus is configured. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ChartList"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
                 headers: {
                     readonly [name: string]: unknown;
                 };

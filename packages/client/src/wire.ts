@@ -5,6 +5,8 @@ type Schemas = components['schemas'];
 
 export type Activity = Schemas['Activity'];
 export type AuditEntry = Schemas['AuditEntry'];
+export type Chart = Schemas['Chart'];
+export type ChartList = Schemas['ChartList'];
 export type Entity = Schemas['Entity'];
 export type File = Schemas['File'];
 export type Fill = Schemas['Fill'];
@@ -46,6 +48,9 @@ export type Progress = NonNullable<Schemas['Progress']>;
 type ListQuery = NonNullable<operations['listJobs']['parameters']['query']>;
 /** Callers that compile with exactOptionalPropertyTypes may pass undefined. */
 export type JobFilter = { readonly [Name in keyof ListQuery]?: ListQuery[Name] | undefined };
+
+type ChartQuery = NonNullable<operations['getCharts']['parameters']['query']>;
+export type ChartFilter = { readonly [Name in keyof ChartQuery]?: ChartQuery[Name] | undefined };
 
 type AuditQuery = NonNullable<operations['listAuditEntries']['parameters']['query']>;
 export type AuditFilter = { readonly [Name in keyof AuditQuery]?: AuditQuery[Name] | undefined };

@@ -9,6 +9,7 @@ export { readSettings, type Settings, storeFaults } from './config/settings.ts';
 export * from './contracts/activity.ts';
 export * from './contracts/api-key.ts';
 export * from './contracts/audit.ts';
+export * from './contracts/charts.ts';
 export * from './contracts/job.ts';
 export * from './contracts/job-event.ts';
 export * from './contracts/job-request.ts';

@@ -19,7 +19,7 @@ export interface AuthParts {
  * The native routes that the studio uses. A session opens no others: it makes no keys and calls no other API. Replicate's routes are
  * below /v1/models/{owner}/.
  */
-const OF_STUDIO = /^\/v1\/(?:(?:jobs|files|queues|activity)(?:\/|$)|models(?:\/[^/]+)?$)/;
+const OF_STUDIO = /^\/v1\/(?:(?:jobs|files|queues|activity|charts)(?:\/|$)|models(?:\/[^/]+)?$)/;
 
 /** Requires a valid bearer key, or for the routes of the studio a session, and sets the caller. Runs before the body is read. */
 export function authenticate(parts: AuthParts): MiddlewareHandler<ApiEnv> {

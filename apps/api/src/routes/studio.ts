@@ -70,6 +70,7 @@ export function studioRoutes(app: Api, { publicUrl, storeOrigins }: ApiParts): v
     '/studio/compare',
     '/studio/gallery',
     '/studio/belt',
+    '/studio/charts',
     '/studio/jobs/:id',
   ]) {
     app.get(path, headers, page);

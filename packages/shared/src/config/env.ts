@@ -213,6 +213,11 @@ export const ENV = {
     description:
       'For tests and development: webhooks and inputs by URL may reach any private address, over plain http.',
   }),
+  LEHR_PROMETHEUS_URL: httpUrl.optional().meta({
+    description:
+      'Base address of a Prometheus that scrapes this installation; the charts of the studio are read from it; it may have a name and a password. Not set: there are none. `npm start -- --observe` runs one.',
+    ...SECRET,
+  }),
   LEHR_METRICS_TENANTS: whole.min(0, 'must be 0 to 100').max(100, 'must be 0 to 100').default(0).meta({
     description:
       'Tenants that `/metrics` shows by name with what their jobs cost: those with the most cost lately; all others are one series. 0 names none, because `/metrics` needs no key.',
