@@ -31,7 +31,9 @@ export function greeting(options) {
     `  docs     ${url}/docs`,
     `  admin    ${operationsUrl}/admin/queues  (user admin, the key is the password)`,
     `  metrics  ${operationsUrl}/metrics and ${workerUrl}/metrics`,
-    ...(prometheus ? [`  charts   ${prometheus}  (Prometheus; its alerts under /alerts)`] : []),
+    ...(prometheus
+      ? [`  charts   ${url}/studio/charts, from Prometheus at ${prometheus}  (its alerts under /alerts)`]
+      : []),
     `  key      ${key.isNew ? `${key.value}  (shown this once; kept ${keyPlace})` : keyPlace}`,
     `  data     ${home}, Redis at ${redis}`,
     '',

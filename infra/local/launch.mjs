@@ -19,6 +19,8 @@ import { Service } from './service.mjs';
 const API_STOP_MS = 10_000;
 /** Time to stop a worker, in addition to the time of its drain. */
 const WORKER_SPARE_MS = 5_000;
+/** Named in the metrics of an observed local Lehr, whose metrics only this machine reads. */
+const OBSERVED_TENANTS = '20';
 
 /** `startedAt` is the time on the performance clock at which the user started the launcher; `observe`: run a Prometheus as well. */
 export async function launch(startedAt, { observe }) {
@@ -49,14 +51,15 @@ export async function launch(startedAt, { observe }) {
     ...(operations && { LEHR_OPERATIONS_PORT: `${operations.port}` }),
     LEHR_MODELS: process.env.LEHR_MODELS || (await defaultModels({ home, say })),
   };
-  startService(app('api', env, API_STOP_MS));
-  startService(app('worker', env, settings.drainMs + WORKER_SPARE_MS));
-
   const url = urlOf(host, port);
   const workerUrl = urlOf(host, workerPort);
   const operationsUrl = operations ? urlOf(operations.host, operations.port) : url;
-  const onSlow = (where, complaint) => say(`Still waiting for ${where}: ${complaint}`);
   const prometheus = observe ? await startPrometheus(home, { operationsUrl, workerUrl }) : undefined;
+  if (prometheus) Object.assign(env, observedEnv(prometheus));
+  startService(app('api', env, API_STOP_MS));
+  startService(app('worker', env, settings.drainMs + WORKER_SPARE_MS));
+
+  const onSlow = (where, complaint) => say(`Still waiting for ${where}: ${complaint}`);
   await allReady([`${operationsUrl}/readyz`, `${workerUrl}/readyz`], { signal, onSlow });
   await checkOnce({ url, key: key.value, path: join(home, 'first-picture.png') });
   const studioUrl = await signInLink({ url, key: key.value });
@@ -102,6 +105,12 @@ async function readSettings() {
     throw error;
   }
 }
+
+/** What the API needs to draw its charts; the user's own settings go before. */
+const observedEnv = (prometheus) => ({
+  LEHR_PROMETHEUS_URL: process.env.LEHR_PROMETHEUS_URL || prometheus,
+  LEHR_METRICS_TENANTS: process.env.LEHR_METRICS_TENANTS || OBSERVED_TENANTS,
+});
 
 /** Returns its address. */
 async function startPrometheus(home, { operationsUrl, workerUrl }) {

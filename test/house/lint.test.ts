@@ -165,6 +165,11 @@ const DOORS: readonly Door[] = [
     refused: ['packages/client/src/follow.ts', 'apps/api/src/follow/ad.ts'],
     allowed: ['packages/client/src/server-sent-events.ts'],
   },
+  {
+    source: 'uplot',
+    refused: ['apps/studio/src/belt/up.ts', 'apps/studio/src/charts/charts.ts'],
+    allowed: ['apps/studio/src/charts/plot.ts'],
+  },
   { source: 'preact', refused: ['apps/api/src/pr.ts'], allowed: ['apps/studio/src/make/pr.ts'] },
   { source: '@bull-board/api', refused: ['apps/api/src/k.ts'], allowed: ['apps/api/src/admin/k.ts'] },
   {

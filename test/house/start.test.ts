@@ -118,6 +118,7 @@ test('A later start names the file of the key, can have a port for operations an
   await first.ready();
   await endsCleanly(first, () => first.terminate());
 
+  const key = readFileSync(join(home, 'api-key'), 'utf8').trim();
   const second = start({ LEHR_OPERATIONS_PORT: '0' }, '--observe');
   await second.ready();
   const [, operations] = /metrics +(http:\S+)\/metrics/.exec(second.output) ?? [];
@@ -125,10 +126,12 @@ test('A later start names the file of the key, can have a port for operations an
   expect((await fetch(`${operations}/readyz`)).status).toBe(200);
   expect((await fetch(`${url}/readyz`)).status).toBe(404);
   expect(second.output).toContain('.lehr-later/api-key');
-  expect(second.output).not.toContain(readFileSync(join(home, 'api-key'), 'utf8').trim());
+  expect(second.output).not.toContain(key);
   expect(second.output).not.toContain('Self-check');
   expect(second.output).not.toContain('Installing');
-  const [, prometheus] = /charts +(http:\S+) /.exec(second.output) ?? [];
+  expect(second.output).toContain(`charts   ${url}/studio/charts`);
+  expect(await get(`${url}/v1/charts`, key)).toMatchObject({ source: 'prometheus' });
+  const [, prometheus] = /Prometheus at (http:\S+) /.exec(second.output) ?? [];
   await vi.waitFor(async () => {
     const answer = await fetch(`${prometheus}/api/v1/query?query=up`);
     const { data } = (await answer.json()) as {

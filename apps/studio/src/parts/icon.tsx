@@ -5,6 +5,7 @@ const PATHS = {
   gallery: 'M4 5h16v14H4zM4 16l5-5 4 4 3-3 4 4M15 9h.01',
   compare: 'M4 4h6v6H4zM14 4h6v6h-6zM4 14h6v6H4zM14 14h6v6h-6z',
   belt: 'M3 16h18M6 20h.01M12 20h.01M18 20h.01M4 8h4v5H4zM11 5h4v8h-4zM18 9h2.5v4H18z',
+  charts: 'M4 4v16h16M7.5 15.5l4-5 3.5 3 4.5-7',
   account: 'M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM5 20a7 7 0 0 1 14 0',
   dice: 'M5 4h14a1 1 0 0 1 1 1v14a1 1 0 0 1-1 1H5a1 1 0 0 1-1-1V5a1 1 0 0 1 1-1zM8.5 8.5h.01M15.5 8.5h.01M12 12h.01M8.5 15.5h.01M15.5 15.5h.01',
   lock: 'M6 11h12v9H6zM9 11V8a3 3 0 0 1 6 0v3',

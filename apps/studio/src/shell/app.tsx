@@ -12,7 +12,10 @@ import { SignIn } from '../session/sign-in.tsx';
 import { Speak } from '../speak/speak.tsx';
 import { texts } from '../texts/index.ts';
 import { Bar } from './bar.tsx';
+import { later } from './later.tsx';
 import { view } from './router.ts';
+
+const ChartsView = later(async () => (await import('../charts/charts.tsx')).ChartsView);
 
 export function App() {
   const main = useRef<HTMLElement>(null);
@@ -51,6 +54,8 @@ function Current() {
       return <Compare />;
     case 'belt':
       return <BeltView />;
+    case 'charts':
+      return <ChartsView />;
     case 'job':
       return <JobPage key={shown.id} id={shown.id} />;
     default:
@@ -79,6 +84,7 @@ function titleOf(): string {
     gallery: texts.gallery.title,
     compare: texts.compare.title,
     belt: texts.belt.title,
+    charts: texts.charts.title,
     job: texts.job.title,
     unknown: texts.notFound.title,
   }[shown.name];

@@ -7,8 +7,11 @@ import { view } from './router.ts';
 import { chooseTheme, THEMES, theme } from './theme.ts';
 
 const VIEWS = ['make', 'speak', 'compare', 'gallery', 'belt'] as const;
+/** Of the whole installation. */
+const ADMIN_VIEWS = ['charts'] as const;
 
 export function Bar() {
+  const isAdmin = session.value?.scopes.includes('admin') ?? false;
   return (
     <header class="bar">
       <Link to={{ name: 'make' }} class="wordmark">
@@ -16,7 +19,7 @@ export function Bar() {
         <span>{texts.name}</span>
       </Link>
       <nav class="views" aria-label={texts.nav.label}>
-        {VIEWS.map((name) => (
+        {[...VIEWS, ...(isAdmin ? ADMIN_VIEWS : [])].map((name) => (
           <Link key={name} to={{ name }} class="view-link" current={view.value.name === name}>
             <Icon name={name satisfies IconName} />
             <span>{texts.nav[name]}</span>

@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals';
 
 export type Place =
-  | { readonly name: 'make' | 'speak' | 'compare' | 'gallery' | 'belt' | 'sign-in' }
+  | { readonly name: 'make' | 'speak' | 'compare' | 'gallery' | 'belt' | 'charts' | 'sign-in' }
   | { readonly name: 'job'; readonly id: string };
 export type View = Place | { readonly name: 'unknown' };
 
@@ -12,6 +12,7 @@ const PATHS = {
   compare: '/studio/compare',
   gallery: '/studio/gallery',
   belt: '/studio/belt',
+  charts: '/studio/charts',
   'sign-in': '/studio/sign-in',
 };
 

@@ -1,5 +1,6 @@
 /** Every sentence and label of the studio, in English. */
 import { belt } from './belt.ts';
+import { charts } from './charts.ts';
 import { compare } from './compare.ts';
 
 const seconds = (value: number): string => {
@@ -17,6 +18,7 @@ export const en = {
     compare: 'Compare',
     gallery: 'Gallery',
     belt: 'Belt',
+    charts: 'Charts',
     api: 'API reference',
   },
   theme: { label: 'Theme', auto: 'System', light: 'Light', dark: 'Dark' },
@@ -182,6 +184,7 @@ export const en = {
   },
   belt,
   compare,
+  charts,
   textJob: {
     results: 'Results',
     score: (share: number) => `${Math.round(share * 100)} %`,

@@ -1,0 +1,80 @@
+/** The sentences and labels of the charts. */
+const OVER_MINUTE = 'on average over a minute or more';
+
+export const charts = {
+  title: 'Charts',
+  lead: 'How this installation did over time. Point at a chart to read all of them at that moment.',
+  range: 'How far back',
+  ranges: { '15m': '15 min', '1h': '1 h', '6h': '6 h', '24h': '24 h', '7d': '7 days' },
+  perMinute: (value: string) => `${value} a minute`,
+  table: { line: 'Line', now: 'Now', highest: 'Highest', none: '–' },
+  more: (count: number) => `${count} more that are not shown`,
+  empty: 'No values in this time.',
+  lines: {
+    queued: 'waiting',
+    running: 'running',
+    interactive: 'interactive',
+    standard: 'standard',
+    bulk: 'bulk',
+    half: 'half of the jobs are faster',
+    most: '95 of 100 jobs are faster',
+    succeeded: 'succeeded',
+    failed: 'failed',
+    canceled: 'canceled',
+    expired: 'expired',
+    refused: 'refused',
+    used: 'in use',
+    _others: 'all other tenants',
+  },
+  of: {
+    jobs: { question: 'How many jobs wait and run?', unit: 'jobs' },
+    start: {
+      question: 'How long do jobs wait for a worker?',
+      unit: 'time; 95 of 100 jobs start sooner',
+      empty: 'No job was started in this time.',
+    },
+    duration: {
+      question: 'How long does a job take?',
+      unit: 'time, from request to end',
+      empty: 'No job succeeded in this time.',
+    },
+    outcomes: { question: 'How do jobs end?', unit: 'jobs a minute', empty: 'No job ended in this time.' },
+    failures: {
+      question: 'What fails?',
+      unit: 'failed jobs a minute, by error code',
+      empty: 'Nothing failed in this time.',
+    },
+    rows: {
+      question: 'How full are the batches?',
+      unit: 'rows in a call; a picture with guidance has two',
+      empty: 'No picture was made in this time.',
+    },
+    call: {
+      question: 'How long does one call of a model take?',
+      unit: 'time; 95 of 100 calls are faster',
+      empty: 'No model ran in this time.',
+    },
+    workers: { question: 'How many workers serve each model?', unit: 'workers that take jobs' },
+    redis: {
+      question: 'How full is Redis?',
+      unit: 'share of its memory limit; from 80 % on no job is accepted',
+      empty: 'This Redis has no memory limit, so there is no share to show.',
+    },
+    tenants: {
+      question: 'Who uses the engines?',
+      unit: `engines kept busy, ${OVER_MINUTE}`,
+      empty: 'No job was accepted in this time.',
+    },
+  },
+  young: 'Prometheus has no values of Lehr yet. After its start it needs about a minute.',
+  lost: 'Connection lost; these are the charts from before. Reconnecting …',
+  loading: 'Reading …',
+  off: {
+    title: 'Charts need a memory',
+    text: 'Lehr knows its metrics of now. Prometheus keeps them over time, and these charts are read from it.',
+    local: 'On this machine',
+    command: 'npm start -- --observe',
+    elsewhere: 'With a Prometheus that scrapes Lehr',
+    variable: 'LEHR_PROMETHEUS_URL=http://prometheus:9090',
+  },
+} as const;
