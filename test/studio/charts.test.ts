@@ -7,7 +7,6 @@ import { startPrometheus } from '../observe/prometheus.ts';
 import { chromiumPath } from '../support/browser.ts';
 import { freePort } from '../support/ports.ts';
 import type { Stack } from '../support/stack.ts';
-import { tcpProxy } from '../support/tcp-proxy.ts';
 import { historyUntil } from './charts-history.ts';
 import { DESK, faultsOf, lookAt } from './look-at.ts';
 import { demoStack, enter, openStudio, studioWorld } from './studio-world.ts';
@@ -98,17 +97,18 @@ describe.skipIf(!chromiumPath)('the charts', () => {
     LONG,
     async () => {
       const stack = await demoStack(world.redis);
-      const proxy = await tcpProxy(Number(new URL(stack.url).port));
       const { page } = await openStudio(world.browser);
-      await page.goto(`http://127.0.0.1:${proxy.port}/studio/charts`);
+      await page.goto(`${stack.url}/studio/charts`);
       await page.getByLabel('API key').fill(stack.key);
       await page.keyboard.press('Enter');
       await page.getByText('npm start -- --observe').waitFor();
       expect(await faultsOf(page)).toEqual([]);
-      proxy.hold();
-      proxy.reset();
+      stack.api.signal('SIGKILL');
+      await stack.api.exited();
+      // A page that is seen again reads at once.
+      await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
       await page.getByText('Connection lost').waitFor();
-      proxy.release();
+      await stack.restartApi();
       await page.getByText('Connection lost').waitFor({ state: 'detached' });
     },
   );
