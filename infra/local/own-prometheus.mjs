@@ -27,6 +27,8 @@ export async function ownPrometheus({ home, targets, say, signal, ...events }) {
     `--storage.tsdb.path=${join(folder, 'data')}`,
     `--storage.tsdb.retention.time=${RETENTION}`,
     `--web.listen-address=${HOST}:${port}`,
+    // The traces of observed values, when there are any.
+    '--enable-feature=exemplar-storage',
   ];
   const service = new Service('Prometheus', { command, env: process.env, stopMs: STOP_MS, ...events });
   return { service, url: urlOf(HOST, port) };

@@ -19,6 +19,8 @@ export interface TestPrometheus {
   readonly url: string;
   /** The present result of a query; rejects when Prometheus refuses it. */
   query(expr: string): Promise<readonly Sample[]>;
+  /** The ids of the traces that the values of a series name. */
+  traceIdsOf(series: string): Promise<readonly string[]>;
 }
 
 export interface PrometheusOptions {
@@ -51,7 +53,12 @@ export async function startPrometheus(
   const port = await freePort();
   startCommand(
     'prometheus',
-    [`--config.file=${file}`, `--storage.tsdb.path=${folder}/data`, `--web.listen-address=127.0.0.1:${port}`],
+    [
+      `--config.file=${file}`,
+      `--storage.tsdb.path=${folder}/data`,
+      `--web.listen-address=127.0.0.1:${port}`,
+      '--enable-feature=exemplar-storage',
+    ],
     {},
   );
   const url = `http://127.0.0.1:${port}`;
@@ -60,6 +67,15 @@ export async function startPrometheus(
   }, 60_000);
   return {
     url,
+    traceIdsOf: async (series) => {
+      const end = Date.now() / 1000 + 60;
+      const span = new URLSearchParams({ query: series, start: `${end - 3600}`, end: `${end}` });
+      const response = await fetch(`${url}/api/v1/query_exemplars?${span}`);
+      const { data } = (await response.json()) as {
+        data: readonly { exemplars: readonly { labels: { trace_id: string } }[] }[];
+      };
+      return data.flatMap(({ exemplars }) => exemplars.map(({ labels }) => labels.trace_id));
+    },
     query: async (expr) => {
       const response = await fetch(`${url}/api/v1/query?${new URLSearchParams({ query: expr })}`);
       const answer = (await response.json()) as { error?: string; data: { result: readonly Sample[] } };

@@ -63,6 +63,8 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
   const stores = await openStores(options, linkSecret);
   const { keys, queues, fleet } = stores;
   const { metrics, page } = createMetrics('api', { processMetrics: true });
+  const tracing = await openTracing(config, 'lehr-api', log);
+  if (tracing) page.showExemplars();
   const audit = new AuditLog(redis, keys, {
     retentionMs: Math.round(config.LEHR_AUDIT_DAYS * DAY_MS),
     onAppended: (action) => metrics.auditEntries.inc({ action }),
@@ -104,7 +106,7 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
     metricsPage: page,
     prometheusUrl: config.LEHR_PROMETHEUS_URL,
     log,
-    tracing: await openTracing(config, 'lehr-api', log),
+    tracing,
   };
 }
 

@@ -6,7 +6,10 @@ export interface HealthOptions {
   readonly unreadyReason: () => Promise<string | undefined>;
   /** What a ready worker has to say besides; undefined when nothing. */
   readonly hint?: () => string | undefined;
-  readonly metrics: () => Promise<{ readonly contentType: string; readonly text: string }>;
+  /** In the format that the `Accept` header of the request prefers. */
+  readonly metrics: (
+    accept: string | undefined,
+  ) => Promise<{ readonly contentType: string; readonly text: string }>;
 }
 
 /** Resolves when it listens; port 0 means any free port. */
@@ -29,7 +32,7 @@ export async function serveHealth(port: number, host: string, options: HealthOpt
         );
         return;
       case '/metrics':
-        options.metrics().then(
+        options.metrics(request.headers.accept).then(
           ({ text, contentType }) => respond(200, text, contentType),
           () => respond(500, 'metrics could not be read\n'),
         );

@@ -44,6 +44,7 @@ async function main(): Promise<void> {
   logUncaught(log);
   const { metrics, page } = createMetrics('worker', { processMetrics: true });
   const opened = await openParts(settings, log, observeWorker(metrics), engineEnvironment(process.env));
+  if (opened.tracing) page.showExemplars();
   const fetcher = new ModelFetcher({
     registry: settings.models.registry,
     tasks: opened.tasks,
@@ -145,7 +146,7 @@ async function openHealthPort(
   try {
     const server = await serveHealth(port, host, {
       ...readiness,
-      metrics: async () => ({ contentType: page.contentType, text: await page.render() }),
+      metrics: (accept) => page.answer(accept),
     });
     return (server.address() as AddressInfo).port;
   } catch (error) {

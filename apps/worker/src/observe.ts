@@ -39,7 +39,7 @@ export function observeWorker(metrics: Metrics<'worker'>): WorkerObserver {
       metrics.textsPerRun.observe(labels, texts / runs);
       metrics.inferenceCompute.observe({ ...labels, stage: 'encode' }, ms / runs / 1000);
     },
-    decoded: (ms) => metrics.audioDecode.observe(ms / 1000),
+    decoded: (ms) => metrics.audioDecode.observe({}, ms / 1000),
     decodeRefused: (code) => metrics.audioRefused.inc({ code }),
     ended: (run, end) => {
       if (end) countEnd(metrics, run, end);
@@ -67,13 +67,17 @@ export function observeWorker(metrics: Metrics<'worker'>): WorkerObserver {
 function countEnd(metrics: Metrics<'worker'>, run: JobRun, end: JobState): void {
   const labels = labelsOfQueue(run.record.queue);
   metrics.requests.inc({ ...labels, outcome: end });
-  metrics.queueTime.observe({ ...labels, class: run.record.priority }, run.queuedMs / 1000);
+  metrics.queueTime.observe({ ...labels, class: run.record.priority }, run.queuedMs / 1000, run.record.trace);
   if (run.stopReason?.kind === 'failed') countFailure(metrics, run.record.queue, run.stopReason.code);
   if (end !== 'succeeded') return;
   if (run instanceof PictureRun) countPictures(metrics, run, labels);
   if (run instanceof SpeechRun) countSpeech(metrics, run, labels);
   if (run instanceof TextRun) {
-    metrics.requestDuration.observe({ ...labels, outcome: end }, (run.queuedMs + run.runMs) / 1000);
+    metrics.requestDuration.observe(
+      { ...labels, outcome: end },
+      (run.queuedMs + run.runMs) / 1000,
+      run.record.trace,
+    );
   }
 }
 
@@ -90,7 +94,11 @@ function countSpeech(
   const { audioSeconds, runMs } = run;
   metrics.audioSeconds.inc(labels, audioSeconds);
   if (audioSeconds > 0) metrics.realTimeFactor.observe(labels, runMs / 1000 / audioSeconds);
-  metrics.requestDuration.observe({ ...labels, outcome: 'succeeded' }, (run.queuedMs + runMs) / 1000);
+  metrics.requestDuration.observe(
+    { ...labels, outcome: 'succeeded' },
+    (run.queuedMs + runMs) / 1000,
+    run.record.trace,
+  );
 }
 
 function countPictures(
@@ -111,7 +119,7 @@ function countPictures(
   }
   const lastUpload = Math.max(...run.pictures.map(({ times }) => times.uploadedAt));
   const totalMs = run.queuedMs + lastUpload - run.claimedAt;
-  metrics.requestDuration.observe({ ...labels, outcome: 'succeeded' }, totalMs / 1000);
+  metrics.requestDuration.observe({ ...labels, outcome: 'succeeded' }, totalMs / 1000, run.record.trace);
 }
 
 /** Sets the gauges whose values are read at each scrape. */

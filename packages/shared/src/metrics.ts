@@ -1,13 +1,23 @@
 /** Instruments for the metrics of the list, and the page they are scraped from. The only importer of prom-client. */
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import {
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  Histogram,
+  type LabelValues,
+  type Metric,
+  type OpenMetricsContentType,
+  Registry,
+} from 'prom-client';
 import { METRICS, type MetricApp, type MetricFacts } from './metric-lists/index.ts';
+import { traceIdOf } from './tracing/tracing.ts';
 
 type List = typeof METRICS;
 type Label<Facts extends MetricFacts> = Facts['labels'][number];
 type Instrument<Facts extends MetricFacts> = {
   counter: Counter<Label<Facts>>;
   gauge: Gauge<Label<Facts>>;
-  histogram: Histogram<Label<Facts>>;
+  histogram: Distribution<Label<Facts>>;
 }[Facts['kind']];
 
 /** The instruments of one app, by their key in METRICS. */
@@ -16,31 +26,66 @@ export type Metrics<App extends MetricApp> = {
 };
 
 export interface MetricsPage {
-  readonly contentType: string;
   /** Runs before every scrape, to set gauges from the current state. Must not reject. */
   beforeScrape(refresh: () => Promise<void>): void;
   /** The page in Prometheus's text format. */
   render(): Promise<string>;
+  /** From now on scrapes that accept OpenMetrics get it, with the traces of observed values; all others get the text format. */
+  showExemplars(): void;
+  /** The page in the format for the `Accept` header of a scrape. */
+  answer(accept: string | undefined): Promise<{ readonly text: string; readonly contentType: string }>;
 }
 
-/** Instruments in a new registry. `processMetrics` adds Node's (memory, CPU, event loop, handles). */
+export interface MetricsOptions {
+  /** Adds Node's (memory, CPU, event loop, handles). */
+  readonly processMetrics?: boolean;
+}
+
+/** A histogram whose values can name the trace that they were observed in. */
+export class Distribution<Name extends string = string> {
+  readonly #histogram: Histogram<Name>;
+
+  constructor(histogram: Histogram<Name>) {
+    this.#histogram = histogram;
+  }
+
+  /** `traceparent`: of the span whose time this is; the last one of each bucket is kept as its exemplar. */
+  observe(labels: LabelValues<Name>, value: number, traceparent?: string): void {
+    const traceId = traceIdOf(traceparent);
+    // The library types the labels of exemplars as those of the metric, and its check of them needs no such thing.
+    const exemplarLabels = (traceId === undefined ? {} : { trace_id: traceId }) as LabelValues<Name>;
+    this.#histogram.observe({ labels, value, exemplarLabels });
+  }
+}
+
+/** Instruments in a new registry. */
 export function createMetrics<App extends MetricApp>(
   app: App,
-  options: { readonly processMetrics?: boolean } = {},
+  options: MetricsOptions = {},
 ): { metrics: Metrics<App>; page: MetricsPage } {
   const registry = new Registry();
   if (options.processMetrics) collectDefaultMetrics({ register: registry });
   const facts = Object.entries<MetricFacts>(METRICS).filter(([, { apps }]) => apps.includes(app));
   const instruments = Object.fromEntries(facts.map(([key, each]) => [key, instrument(each, registry)]));
   const refreshers: (() => Promise<void>)[] = [];
+  const refresh = (): Promise<unknown> => Promise.all(refreshers.map((each) => each()));
+  let hasExemplars = false;
   const page: MetricsPage = {
-    contentType: registry.contentType,
-    beforeScrape: (refresh) => {
-      refreshers.push(refresh);
+    beforeScrape: (next) => {
+      refreshers.push(next);
     },
     render: async () => {
-      await Promise.all(refreshers.map((refresh) => refresh()));
+      await refresh();
       return registry.metrics();
+    },
+    showExemplars: () => {
+      hasExemplars = true;
+    },
+    answer: async (accept = '') => {
+      const isOpen = hasExemplars && accept.includes('application/openmetrics-text');
+      await refresh();
+      const shown = isOpen ? openMetricsOf(registry) : registry;
+      return { text: await shown.metrics(), contentType: shown.contentType };
     },
   };
   return { metrics: instruments as Metrics<App>, page };
@@ -50,5 +95,35 @@ function instrument({ kind, name, help, labels, buckets }: MetricFacts, registry
   const options = { name, help, labelNames: [...labels], registers: [registry] };
   if (kind === 'counter') return new Counter(options);
   if (kind === 'gauge') return new Gauge(options);
-  return new Histogram({ ...options, ...(buckets && { buckets: [...buckets] }) });
+  const more = { enableExemplars: true, ...(buckets && { buckets: [...buckets] }) };
+  // The constructor would refuse this registry, because only OpenMetrics has exemplars.
+  const histogram = new Histogram({ ...options, ...more, registers: [] });
+  registry.registerMetric(histogram);
+  return new Distribution(histogram);
+}
+
+/**
+ * The same instruments in OpenMetrics. That format has the name of a counter without `_total`, and the library would rename the
+ * counters for good when it writes it, so it gets copies.
+ */
+function openMetricsOf(registry: Registry): Registry<OpenMetricsContentType> {
+  const open = new Registry<OpenMetricsContentType>();
+  open.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
+  for (const metric of registry.getMetricsAsArray() as unknown as Readable[]) {
+    const name = metric.type === 'counter' ? metric.name.replace(/_total$/, '') : metric.name;
+    const read = async (): Promise<object> => ({
+      ...(await (metric.getForPromString ?? metric.get).call(metric)),
+      name,
+    });
+    open.registerMetric({ type: metric.type, name, get: read } as unknown as Metric);
+  }
+  return open;
+}
+
+/** What the library reads of an instrument; its types hide some of it. */
+interface Readable {
+  readonly name: string;
+  readonly type: string;
+  get(): Promise<object>;
+  getForPromString?(): Promise<object>;
 }

@@ -14,11 +14,12 @@ export function observe(metrics: Metrics<'api'>, log: Log): MiddlewareHandler<Ap
     const { method } = c.req;
     const route = routeOf(c);
     metrics.httpRequests.inc({ method, route, status });
-    metrics.httpRequestDuration.observe({ method, route }, seconds);
+    const traceparent = c.get('span')?.traceparent;
+    metrics.httpRequestDuration.observe({ method, route }, seconds, traceparent);
     log.debug(
       {
         requestId: c.get('requestId'),
-        trace: traceIdOf(c.get('span')?.traceparent),
+        trace: traceIdOf(traceparent),
         method,
         route,
         status,

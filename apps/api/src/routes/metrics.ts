@@ -12,8 +12,8 @@ import { serving } from '../fleet/fleet-view.ts';
 export function metricsRoute(app: Api, parts: ApiParts): void {
   parts.metricsPage.beforeScrape(() => refresh(parts));
   app.get('/metrics', async (c) => {
-    const page = await parts.metricsPage.render();
-    return c.body(page, 200, { 'content-type': parts.metricsPage.contentType });
+    const { text, contentType } = await parts.metricsPage.answer(c.req.header('accept'));
+    return c.body(text, 200, { 'content-type': contentType });
   });
 }
 

@@ -112,7 +112,7 @@ export class Deliverer {
     const { deliveries, metrics, log } = this.#options;
     const { status, ms } = attempt;
     metrics.webhookAttempts.inc({ outcome: outcomeOf(reply) });
-    metrics.webhookAttemptDuration.observe(ms / 1000);
+    metrics.webhookAttemptDuration.observe({}, ms / 1000, delivery.trace);
     await this.#updateReceiver(delivery, verdict);
     const settled = await deliveries.settle(delivery, verdict, attempt);
     log.debug({ ...factsOf(delivery), status, ms, error }, 'webhook attempt');
