@@ -117,6 +117,25 @@ export const FLEET: DashboardFacts = {
           ],
         },
         {
+          question: 'How many workers should there be?',
+          help: 'Per pool, as docs/scaling.md defines it, beside those that there are.',
+          unit: 'short',
+          kind: 'lines',
+          queries: [
+            { expr: 'max by (pool) (lehr_scale_desired_workers)', legend: '{{pool}}: wanted' },
+            { expr: 'max by (pool, state) (lehr_scale_workers)', legend: '{{pool}}: {{state}}' },
+          ],
+        },
+        {
+          question: 'How much work waits?',
+          help: 'Estimated engine seconds of the waiting jobs of each pool, by class.',
+          unit: 's',
+          kind: 'stacked',
+          queries: [
+            { expr: 'max by (pool, class) (lehr_scale_waiting_seconds)', legend: '{{pool}}, {{class}}' },
+          ],
+        },
+        {
           question: 'How many pictures does each model make per second?',
           unit: 'short',
           kind: 'stacked',
