@@ -8,11 +8,11 @@ import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { ALERT_GROUPS } from '../../infra/observe/alerts.ts';
 import { observeFiles } from '../../infra/observe/files.ts';
+import { metricsOf } from '../../infra/observe/metrics-of.ts';
 import { objectiveAlerts } from '../../infra/observe/objectives.ts';
 import { ROOT } from '../house/readme.ts';
 import { tempFolder } from '../support/tiny-models.ts';
 import { ALERT_CASES } from './alert-cases.ts';
-import { metricsOf } from './metrics-of.ts';
 
 const RULES = join(ROOT, 'infra/observe/alerts.yaml');
 const ALERTS = [...objectiveAlerts(), ...ALERT_GROUPS.flatMap(({ alerts }) => alerts)];

@@ -7,13 +7,13 @@ import { ChartsView } from '../../apps/api/src/charts/charts.ts';
 import { CHARTS } from '../../apps/api/src/charts/queries.ts';
 import { DASHBOARDS } from '../../infra/observe/dashboards/index.ts';
 import type { Panel } from '../../infra/observe/dashboards/panel.ts';
+import { metricsOf } from '../../infra/observe/metrics-of.ts';
 import { freePort } from '../support/ports.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { SAMPLES } from '../support/speech-files.ts';
 import { speechModels } from '../support/speech-models.ts';
 import { type Stack, startStack } from '../support/stack.ts';
 import { webhookReceiver } from '../support/webhook-receiver.ts';
-import { metricsOf } from './metrics-of.ts';
 import { startPrometheus, type TestPrometheus } from './prometheus.ts';
 
 let server: TestRedis;
