@@ -165,7 +165,7 @@ describe.skipIf(!chromiumPath)('board in a browser', () => {
   });
   afterAll(() => browser.close());
 
-  test('The queue board works in a browser, and its content security policy blocks only an external font', async () => {
+  test('The queue board works in a browser, and asks no other server for anything', async () => {
     const world = await apiWorld(server.url);
     const { id } = await world.post();
     const listener = await listen('127.0.0.1', 0);
@@ -179,7 +179,6 @@ describe.skipIf(!chromiumPath)('board in a browser', () => {
     await page.getByText(GROUP).first().waitFor();
     await page.goto(`${board}/queue/${encodeURIComponent(GROUP)}?status=prioritized`);
     await page.getByText(id).first().waitFor();
-    expect(complaints.filter((text) => !text.includes('fonts.googleapis.com'))).toEqual([]);
-    expect(complaints.length).toBeGreaterThan(0);
+    expect(complaints).toEqual([]);
   });
 });

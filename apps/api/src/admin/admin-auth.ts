@@ -1,5 +1,5 @@
 import { LehrError } from '@lehr/shared';
-import type { MiddlewareHandler } from 'hono';
+import type { Context, MiddlewareHandler } from 'hono';
 import { auth } from 'hono/utils/basic-auth';
 import type { Refusals } from '../audit/refusals.ts';
 import type { Authenticator, Caller } from '../auth/authenticator.ts';
@@ -7,18 +7,31 @@ import { bearerKey } from '../auth/bearer-key.ts';
 import type { FailedLogins } from '../limits/failed-logins.ts';
 import { actorOf } from '../middleware/actor.ts';
 import type { ApiEnv } from '../middleware/api-env.ts';
+import { findSession } from '../middleware/session.ts';
+import { sessionCookie } from '../middleware/session-cookie.ts';
+import { isUnsafe } from '../session/csrf.ts';
+import type { SessionStore } from '../session/session-store.ts';
 
 const USER = 'admin';
 
+export interface AdminAuthParts {
+  readonly authenticator: Authenticator;
+  readonly sessions: SessionStore;
+  readonly publicUrl: string;
+  readonly refusals: Refusals;
+  readonly failedLogins: FailedLogins;
+}
+
 /**
- * Requires a key with the scope `admin`: as a bearer token, or as the password of the user `admin` in a browser. Other keys are
- * noted in the audit log; a request without a key, such as the first one of a browser, is not.
+ * Requires a key with the scope `admin`: as a bearer token, as the password of the user `admin` in a browser, or as the one that
+ * signed in to the studio. Other keys are noted in the audit log; a request without a key, such as the first one of a browser, is not.
  */
-export function requireAdmin(
-  authenticator: Authenticator,
-  refusals: Refusals,
-  failedLogins: FailedLogins,
-): MiddlewareHandler<ApiEnv> {
+export function requireAdmin(parts: AdminAuthParts): MiddlewareHandler<ApiEnv> {
+  const { authenticator, sessions, refusals, failedLogins } = parts;
+  const cookie = sessionCookie(parts.publicUrl);
+  /** Requests that change something carry no token of the session here: the board is read-only, and checks the origin. */
+  const callerOfSession = async (c: Context<ApiEnv>): Promise<Caller | undefined> =>
+    isUnsafe(c.req.method) ? undefined : (await findSession(c, sessions, cookie))?.caller;
   const authenticated = async (key: string, address: string): Promise<Caller | undefined> => {
     try {
       return await authenticator.authenticate(key);
@@ -33,13 +46,13 @@ export function requireAdmin(
     const basic = auth(c.req.raw);
     const key = basic?.username === USER ? basic.password : bearerKey(c.req.header('authorization'));
     if (key !== undefined) failedLogins.attempt(address);
-    const caller = key === undefined ? undefined : await authenticated(key, address);
+    const caller = key === undefined ? await callerOfSession(c) : await authenticated(key, address);
     if (!caller) {
       if (key !== undefined || basic) refusals.note(actorOf(c), null);
       c.header('www-authenticate', 'Basic realm="Lehr", charset="UTF-8"');
       throw new LehrError('unauthenticated', `Sign in as "${USER}" with an API key as the password.`);
     }
-    failedLogins.succeeded(address);
+    if (key !== undefined) failedLogins.succeeded(address);
     if (!caller.scopes.has('admin')) {
       refusals.note({ ...actorOf(c), keyId: caller.keyId }, caller.tenant);
       throw new LehrError('forbidden', 'This key does not have the right to administer.');

@@ -8,7 +8,7 @@ import { HonoAdapter } from '@bull-board/hono';
 import { serveStatic } from '@hono/node-server/serve-static';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import { Queue } from 'bullmq';
-import type { Hono } from 'hono';
+import type { Context, Hono, Next } from 'hono';
 import { csrf } from 'hono/csrf';
 import { secureHeaders } from 'hono/secure-headers';
 import type { Api, ApiParts } from '../api.ts';
@@ -21,7 +21,7 @@ import { requireAdmin } from './admin-auth.ts';
 const PATH = '/admin/queues';
 
 export function mountBoard(app: Api, parts: ApiParts): void {
-  const { redis, keys, authenticator, audit, clock, presenter, publicUrl, log } = parts;
+  const { redis, keys, audit, clock, presenter, publicUrl, log } = parts;
   const adapter = new HonoAdapter(serveStatic).setBasePath(PATH);
   const board = createBullBoard({
     queues: [],
@@ -49,10 +49,16 @@ export function mountBoard(app: Api, parts: ApiParts): void {
         frameAncestors: ["'none'"],
       },
     }),
-    requireAdmin(authenticator, new Refusals(audit, clock, log), new FailedLogins(clock)),
+    requireAdmin({
+      ...parts,
+      refusals: new Refusals(audit, clock, log),
+      failedLogins: new FailedLogins(clock),
+    }),
     // Behind a proxy the origin of the page is the public URL.
     csrf({ origin: (origin, c) => [new URL(c.req.url).origin, new URL(publicUrl).origin].includes(origin) }),
   );
+  app.use(PATH, withoutOutsideLinks);
+  app.use(`${PATH}/*`, withoutOutsideLinks);
   app.get(`${PATH}/`, (c) => c.redirect(PATH, 308));
   app.use(`${PATH}/api/*`, async function refreshGroups(_, next) {
     const groups = new Set(await redis.smembers(keys.groups));
@@ -75,6 +81,20 @@ export function mountBoard(app: Api, parts: ApiParts): void {
   const plugin = adapter.registerPlugin() as unknown as Hono<ApiEnv>;
   plugin.onError(answerErrors(log));
   app.route(PATH, plugin);
+}
+
+/** A link of the page's head to another server, such as the one of a font. */
+const OUTSIDE_LINK = /<link\b[^>]*\bhref="https?:\/\/[^>]*>/g;
+
+/** The policy of the page forbids such links, and the browser would report an error for each. */
+async function withoutOutsideLinks(c: Context<ApiEnv>, next: Next): Promise<void> {
+  await next();
+  if (c.res.headers.get('content-type')?.startsWith('text/html') !== true) return;
+  const page = (await c.res.text()).replace(OUTSIDE_LINK, '');
+  const { status, headers } = c.res;
+  const kept = new Headers(headers);
+  kept.delete('content-length');
+  c.res = new Response(page, { status, headers: kept });
 }
 
 /** Only reads: it writes no metadata, and a failing connection does not end it. */
