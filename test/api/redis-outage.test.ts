@@ -17,6 +17,9 @@ const NEED_REDIS: readonly [method: string, path: string, body?: object][] = [
   ['DELETE', `/v1/jobs/${ID}`],
   ['GET', '/v1/queues'],
   ['GET', '/v1/activity'],
+  ['GET', '/v1/usage'],
+  ['GET', '/v1/dead-letters'],
+  ['GET', '/v1/traffic'],
   ['GET', '/readyz'],
   ['GET', '/admin/queues/api/queues'],
 ];

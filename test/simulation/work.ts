@@ -112,6 +112,7 @@ const reporterOf = (parts: QueueSideParts): FleetReporter =>
       lanes: [],
     }),
     running: () => ({ samples: [], calls: [] }),
+    counts: async () => ({}),
   });
 
 const start: (() => void)[] = [];

@@ -67,7 +67,7 @@ test('A key signs in, and the cookie is one that scripts and other sites cannot 
   expect(await actionsOf(world)).toEqual(['session.created']);
 });
 
-test('A session makes, lists and cancels jobs of its key, and opens neither keys nor other dialects', async () => {
+test('A session makes, lists and cancels jobs of its key, and opens neither other dialects nor what administrators see', async () => {
   const world = await apiWorld(server.url);
   const { key } = await holder(world);
   const { ask } = await signIn(world, { key: key.key });
@@ -78,9 +78,48 @@ test('A session makes, lists and cancels jobs of its key, and opens neither keys
   expect((await ask('GET', '/v1/models')).status).toBe(200);
   expect((await ask('POST', `/v1/jobs/${id}/cancel`)).status).toBe(200);
   expect((await world.ask('GET', `/v1/jobs/${id}`)).status).toBe(404);
-  for (const path of ['/v1/keys', '/v1/audit', '/v1/predictions']) {
-    expect((await ask('GET', path)).status, path).toBe(401);
+  expect((await ask('GET', '/v1/predictions')).status).toBe(401);
+  for (const path of [
+    '/v1/keys',
+    '/v1/audit',
+    '/v1/settings',
+    '/v1/usage',
+    '/v1/dead-letters',
+    '/v1/traffic',
+  ]) {
+    expect((await ask('GET', path)).status, path).toBe(403);
   }
+});
+
+test('A session of an administrator reads and revokes keys, and neither makes nor changes one', async () => {
+  const world = await apiWorld(server.url);
+  const { key } = await holder(world);
+  const { ask } = await signIn(world, { key: API_KEY });
+  for (const path of [
+    '/v1/keys',
+    '/v1/audit',
+    '/v1/settings',
+    '/v1/usage',
+    '/v1/dead-letters',
+    '/v1/traffic',
+  ]) {
+    expect((await ask('GET', path)).status, path).toBe(200);
+  }
+  expect((await ask('POST', '/v1/keys', { tenant: 'spare' })).status).toBe(401);
+  expect((await ask('PATCH', `/v1/keys/${key.id}`, { name: 'x' })).status).toBe(401);
+  expect((await ask('DELETE', `/v1/keys/${key.id}`)).status).toBe(204);
+});
+
+test('A session opens the queue board for an administrator, for reading only, and for no other key', async () => {
+  const world = await apiWorld(server.url);
+  const { key } = await holder(world);
+  const admin = await signIn(world, { key: API_KEY });
+  expect((await admin.ask('GET', '/admin/queues')).status).toBe(200);
+  expect((await admin.ask('GET', '/admin/queues/api/queues')).status).toBe(200);
+  expect((await admin.ask('PUT', '/admin/queues/api/queues/x/pause')).status).toBe(401);
+  const other = await signIn(world, { key: key.key });
+  expect((await other.ask('GET', '/admin/queues')).status).toBe(403);
+  expect(await actionsOf(world)).toContain('admin.refused');
 });
 
 test('A session does not open the routes of Replicate below /v1/models', async () => {

@@ -28,6 +28,7 @@ import { ActiveRequests } from '../../apps/api/src/limits/active-requests.ts';
 import { CallerLines } from '../../apps/api/src/limits/caller-lines.ts';
 import { StorageQuota } from '../../apps/api/src/limits/storage-quota.ts';
 import { TenantUsage } from '../../apps/api/src/limits/tenant-usage.ts';
+import { settingsOf } from '../../apps/api/src/operations/settings.ts';
 import { SessionStore } from '../../apps/api/src/session/session-store.ts';
 import { openWebhooks } from '../../apps/api/src/webhooks/parts.ts';
 import { createEgress } from '../../packages/shared/src/egress/index.ts';
@@ -190,6 +191,8 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
       lifetimeMs: 3_600_000,
       rootProof: 'test',
     }),
+    instance: 'api-of-test',
+    settings: settingsOf({ LEHR_MAX_WAIT_S: 600, LEHR_API_KEY: API_KEY }),
     publicUrl: PUBLIC_URL,
     storeOrigins: [],
     trustedProxies: [],

@@ -1,6 +1,6 @@
 /** The type of the Hono app, and the parts that its routes are built over. */
 import type { OpenAPIHono } from '@hono/zod-openapi';
-import type { Clock, Log, Metrics, MetricsPage, Registry } from '@lehr/shared';
+import type { Clock, Log, Metrics, MetricsPage, Registry, Setting } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
 import type { GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
 import type { RecordStore } from '@lehr/shared/records';
@@ -67,6 +67,10 @@ export interface ApiParts extends AdmissionParts {
   readonly sessions: SessionStore;
   readonly audit: AuditLog;
   readonly webhooks: WebhookParts;
+  /** The name of this process among those of the installation. */
+  readonly instance: string;
+  /** Without the values of secrets. */
+  readonly settings: readonly Setting[];
   readonly publicUrl: string;
   /** Where links to outputs may lead besides `publicUrl`. */
   readonly storeOrigins: readonly string[];

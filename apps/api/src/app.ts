@@ -31,6 +31,7 @@ import { keyRoutes } from './routes/keys.ts';
 import { metricsRoute } from './routes/metrics.ts';
 import { modelRoute } from './routes/models.ts';
 import { objectsRoute } from './routes/objects.ts';
+import { operationsApiRoutes } from './routes/operations.ts';
 import { queuesRoute } from './routes/queues.ts';
 import { scaleRoute } from './routes/scale.ts';
 import { securityTxtRoute } from './routes/security-txt.ts';
@@ -64,6 +65,7 @@ export function createApp(parts: ApiParts, hasOperationsApp = false): Api {
   chartsRoute(app, parts);
   keyRoutes(app, parts);
   auditRoute(app, parts);
+  operationsApiRoutes(app, parts);
   webhookRoutes(app, parts);
   objectsRoute(app, parts);
   healthRoute(app);

@@ -1,10 +1,12 @@
 /** Builds the parts of the API from its configuration. */
+import { hostname } from 'node:os';
 import {
   systemClock as clock,
   createMetrics,
   homeSecret,
   type Log,
   type ModelsFile,
+  newWorkerId,
   objectsFolder,
 } from '@lehr/shared';
 import { type ObjectStore, openObjectStore } from '@lehr/shared/objects';
@@ -37,6 +39,7 @@ import { ActiveRequests } from './limits/active-requests.ts';
 import { CallerLines } from './limits/caller-lines.ts';
 import { StorageQuota } from './limits/storage-quota.ts';
 import { TenantUsage } from './limits/tenant-usage.ts';
+import { settingsOf } from './operations/settings.ts';
 import { SessionStore } from './session/session-store.ts';
 import { webhookOptions } from './start-webhooks.ts';
 import { openWebhooks } from './webhooks/parts.ts';
@@ -97,6 +100,9 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
     unanswered: new UnansweredRequests(redis, keys),
     webhooks: openWebhooks(redis, await webhookOptions(config, keys, audit)),
     holdMs: config.LEHR_HOLD_S * 1000,
+    // Of the same form as the ids of workers.
+    instance: newWorkerId(hostname()),
+    settings: settingsOf(config),
     publicUrl,
     storeOrigins: storeOrigins(config),
     trustedProxies: config.LEHR_TRUSTED_PROXIES,

@@ -14,6 +14,7 @@ import { deleteLeftovers } from './jobs/leftovers.ts';
 import { keepRecordsBounded } from './limits/bound-records.ts';
 import { type Listeners, openListeners } from './listeners.ts';
 import { openParts } from './open-parts.ts';
+import { reportCounts } from './operations/report-counts.ts';
 import { StartError } from './start-error.ts';
 import { type RunningWebhooks, startWebhooks } from './start-webhooks.ts';
 
@@ -69,11 +70,14 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
     janitor.start();
     watch.start();
     reloadOnHangUp(watch);
-    const stopAbandonedSweep = sweepAbandoned(parts);
-    const stopOutputSweep = sweepOutputs(parts, parts.outputTtlMs);
-    const stopRevokedCheck = endRevokedStreams(parts);
-    const stopBoundingRecords = keepRecordsBounded(parts);
-    const stopDeletingLeftovers = deleteLeftovers(parts);
+    const stops = [
+      sweepAbandoned(parts),
+      sweepOutputs(parts, parts.outputTtlMs),
+      endRevokedStreams(parts),
+      keepRecordsBounded(parts),
+      deleteLeftovers(parts),
+      reportCounts(parts),
+    ];
     log.info({ url, port, operationsPort, docs: `${url}/docs`, roles }, 'API is listening');
     const stop = async (): Promise<void> => {
       parts.waits.stop();
@@ -82,11 +86,7 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
       await Promise.all([
         listeners.close(CLOSE_GRACE_MS),
         janitor.stop(),
-        stopAbandonedSweep(),
-        stopOutputSweep(),
-        stopRevokedCheck(),
-        stopBoundingRecords(),
-        stopDeletingLeftovers(),
+        ...stops.map((end) => end()),
         webhooks?.stop(CLOSE_GRACE_MS),
       ]);
       await Promise.all([parts.largeBodies.close(), parts.largeAnswers.close(), parts.tracing?.close()]);

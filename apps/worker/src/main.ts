@@ -22,6 +22,7 @@ import {
 } from '@lehr/shared';
 import { cacheSettings } from '@lehr/shared/model-cache';
 import { readWorkerSettings, tasksOf, type WorkerConfig } from './env.ts';
+import { workerCounts } from './fleet/worker-counts.ts';
 import { type HealthOptions, serveHealth } from './health.ts';
 import { ModelFetcher } from './model-fetcher.ts';
 import { modelsToOpen } from './models-to-open.ts';
@@ -52,7 +53,8 @@ async function main(): Promise<void> {
     clock: systemClock,
     log,
   });
-  const parts = { ...opened, whyNotFetched: (ref: string) => fetcher.problemOf(ref) };
+  const whyNotFetched = (ref: string) => fetcher.problemOf(ref);
+  const parts = { ...opened, whyNotFetched, counts: () => workerCounts(metrics) };
   const worker = new Worker(parts);
   const watch = watchModels(settings, { worker, fetcher, log });
   readGaugesOf(worker, metrics, page, LEHR_DEVICE, parts.id);

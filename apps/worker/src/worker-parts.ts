@@ -1,5 +1,5 @@
 /** The parts that a worker is built from. */
-import type { Clock, ErrorCode, JobState, Log, Registry, Task, WorkerId } from '@lehr/shared';
+import type { Clock, Counts, ErrorCode, JobState, Log, Registry, Task, WorkerId } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
 import { GROUP_IDLE_MS, type GroupQueues, type Repricer } from '@lehr/shared/queue';
 import type { CheckpointStore, JobRecord, RecordStore } from '@lehr/shared/records';
@@ -40,6 +40,8 @@ export interface WorkerParts {
   readonly log: Log;
   readonly times: WorkerTimes;
   readonly observe: WorkerObserver;
+  /** What it has counted since its start; absent: it reports no counters. */
+  readonly counts?: () => Promise<Counts>;
   /** Absent: nothing is traced. */
   readonly tracing?: Tracing | undefined;
 }

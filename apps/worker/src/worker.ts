@@ -57,6 +57,7 @@ export class Worker {
         lanes: engineSide.lanes,
       }),
       running: () => engineSide.takeRunning(),
+      counts: parts.counts ?? (async () => ({})),
     });
   }
 

@@ -21,6 +21,9 @@ import type {
   Activity,
   AuditEntry,
   ChartList,
+  DeadLetters,
+  Delivery,
+  DeliveryLog,
   Image,
   Job,
   JobList,
@@ -31,7 +34,10 @@ import type {
   Model,
   NewKey,
   QueueList,
+  Setting,
+  Traffic,
   File as UploadedFile,
+  Usage,
 } from './wire.ts';
 
 const TIMEOUT_MS = 30_000;
@@ -145,6 +151,26 @@ export class Lehr {
     );
   }
 
+  /** Returns the webhook events of a job and the attempts to deliver them. Both lists are empty for a job without a webhook. */
+  deliveries(id: string, { signal }: CallOptions = {}): Promise<DeliveryLog> {
+    return this.#transport.call(
+      'get',
+      '/v1/jobs/{id}/webhook',
+      { path: { id } },
+      { idempotent: true, signal },
+    );
+  }
+
+  /** Sends the last webhook event of a job again, with the same id and bytes. A job without an event is a `conflict`. */
+  redeliver(id: string, { signal }: CallOptions = {}): Promise<Delivery> {
+    return this.#transport.call(
+      'post',
+      '/v1/jobs/{id}/webhook/redeliver',
+      { path: { id } },
+      { idempotent: true, signal },
+    );
+  }
+
   /** Yields your jobs, newest first, and requests pages as they are needed. `limit` is the size of a page. */
   async *list(options: ListOptions = {}): AsyncGenerator<Job, undefined> {
     let cursor: string | undefined;
@@ -231,6 +257,25 @@ export class Lehr {
         { idempotent: true, notFoundIsSuccess: true, signal },
       );
     },
+  };
+
+  /** What operators read of the whole installation. Needs a key with the scope `admin`. */
+  readonly operations = {
+    /** The settings in force, without secrets. */
+    settings: async ({ signal }: CallOptions = {}): Promise<readonly Setting[]> =>
+      (await this.#transport.call('get', '/v1/settings', {}, { idempotent: true, signal })).data,
+
+    /** What each tenant uses: its jobs by hour, and what waits, runs and is stored now. */
+    usage: ({ signal }: CallOptions = {}): Promise<Usage> =>
+      this.#transport.call('get', '/v1/usage', {}, { idempotent: true, signal }),
+
+    /** Failed jobs of all tenants, and what no process could read. */
+    deadLetters: ({ signal }: CallOptions = {}): Promise<DeadLetters> =>
+      this.#transport.call('get', '/v1/dead-letters', {}, { idempotent: true, signal }),
+
+    /** Rates, errors and waits between API, queues, workers and receivers. It changes at most once a second. */
+    traffic: ({ signal }: CallOptions = {}): Promise<Traffic> =>
+      this.#transport.call('get', '/v1/traffic', {}, { idempotent: true, signal }),
   };
 
   /** Yields the audit log, newest first, and requests pages as they are needed. Needs a key with the scope `admin`. */

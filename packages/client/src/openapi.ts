@@ -129,6 +129,46 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/v1/jobs/{id}/webhook": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Get the webhook log of a job
+         * @description All events that were sent or will be sent, and all attempts with the replies of the receiver.
+         */
+        readonly get: operations["getWebhookLog"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/jobs/{id}/webhook/redeliver": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Redeliver the last webhook event of a job
+         * @description Sends it at once with the same id and bytes and counts its attempts from zero, also to a receiver that was closed. Takes no body.
+         */
+        readonly post: operations["redeliverWebhook"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/v1/models/{id}": {
         readonly parameters: {
             readonly query?: never;
@@ -346,6 +386,150 @@ export interface paths {
         readonly get: operations["listAuditEntries"];
         readonly put?: never;
         readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/settings": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * List the settings in force
+         * @description The environment variables of the API process that answers, with defaults. Secrets show only whether they are set.
+         */
+        readonly get: operations["listSettings"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/usage": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Show what each tenant uses
+         * @description The jobs of the last 24 hours by hour, and what waits, runs and is stored now. It is read at most once in five seconds.
+         */
+        readonly get: operations["getUsage"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/dead-letters": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * List failed jobs of all tenants
+         * @description Jobs that failed for good, without their inputs, and jobs and workers whose stored form could not be read. It is read at most once in five seconds.
+         */
+        readonly get: operations["listDeadLetters"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/traffic": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Show the traffic between callers, API, queues, workers, store and receivers
+         * @description Rates, errors and waits of the last ten seconds. It is read at most once a second, so a request per second is enough. Processes report their counters only while it is read: the first answers have no rates.
+         */
+        readonly get: operations["getTraffic"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/webhooks/secret": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * List your webhook secrets
+         * @description Without their values. The first one is current; a previous one signs for a day after a rotation.
+         */
+        readonly get: operations["listWebhookSecrets"];
+        readonly put?: never;
+        /**
+         * Get your webhook secret
+         * @description It is shown only once. A receiver verifies the signature of a webhook with it. Takes no body.
+         */
+        readonly post: operations["showWebhookSecret"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/webhooks/secret/rotate": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Rotate your webhook secret
+         * @description The new secret signs from now on; the old one signs as well for a day. At most four sign at once; a fifth is a 409 until the oldest one stops. Takes no body.
+         */
+        readonly post: operations["rotateWebhookSecret"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/webhooks/test": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Test a webhook receiver
+         * @description Sends one signed `webhook.test` event at once and returns the reply. It is not retried.
+         */
+        readonly post: operations["testWebhook"];
         readonly delete?: never;
         readonly options?: never;
         readonly head?: never;
@@ -1187,6 +1371,42 @@ export interface components {
             /** @description An image of at most 64 x 64 pixels. */
             readonly data: string;
         };
+        readonly DeliveryLog: {
+            /** @description Oldest first. */
+            readonly deliveries: readonly components["schemas"]["Delivery"][];
+            /** @description Oldest first; the last 100. */
+            readonly attempts: readonly components["schemas"]["DeliveryAttempt"][];
+        };
+        readonly Delivery: {
+            /** @description The same on every attempt and redelivery. */
+            readonly webhook_id: string;
+            readonly event: string;
+            readonly url: string;
+            /**
+             * @description `failed`: every attempt was used; `gone`: the receiver answered 410 and gets no more deliveries.
+             * @enum {string}
+             */
+            readonly state: "pending" | "delivered" | "failed" | "gone";
+            /** Format: date-time */
+            readonly created_at: string;
+            /** @description Attempts since the delivery was created or sent again. */
+            readonly attempts: number;
+            /** Format: date-time */
+            readonly next_attempt_at: string | null;
+        };
+        readonly DeliveryAttempt: {
+            readonly webhook_id: string;
+            readonly event: string;
+            /** Format: date-time */
+            readonly at: string;
+            /** @description HTTP status of the answer; null when there was none. */
+            readonly status: number | null;
+            readonly ms: number;
+            /** @description The first 1 kB of the body. */
+            readonly answer: string;
+            /** @description Why there was no answer. */
+            readonly error: string | null;
+        };
         readonly Model: {
             readonly id: string;
             /** @enum {string} */
@@ -1755,6 +1975,161 @@ export interface components {
             readonly object: "audit_entry";
             /** Format: date-time */
             readonly at: string;
+        };
+        readonly SettingList: {
+            /** @enum {string} */
+            readonly object: "list";
+            readonly data: readonly {
+                readonly name: string;
+                /** @description Null for a secret, and for what is not set. */
+                readonly value: string | null;
+                /** @description Also of secrets. A default counts as set. */
+                readonly is_set: boolean;
+                readonly is_secret: boolean;
+                readonly description: string;
+            }[];
+        };
+        readonly Usage: {
+            /** @enum {string} */
+            readonly object: "usage";
+            /**
+             * Format: date-time
+             * @description When it was read; the last hour ends here.
+             */
+            readonly at: string;
+            /** @description At most 50, those with the most jobs first. */
+            readonly tenants: readonly {
+                readonly tenant: string;
+                /** @description Jobs made in each of the last 24 hours, oldest first, of those whose records still exist. */
+                readonly jobs_by_hour: readonly number[];
+                readonly waiting: number;
+                readonly running: number;
+                /** @description Estimated engine time of its waiting jobs. */
+                readonly waiting_ms: number;
+                /** @description Its stored uploads. */
+                readonly stored_mb: number;
+            }[];
+            readonly more_tenants: number;
+        };
+        readonly DeadLetters: {
+            /** @enum {string} */
+            readonly object: "dead-letters";
+            /** @description At most 100 failed jobs, newest first, among the newest 100 jobs of each of 50 tenants. Without their inputs and results. */
+            readonly failed: readonly {
+                readonly job: string;
+                readonly tenant: string;
+                /** @enum {string} */
+                readonly type: "text-to-image" | "speech-to-text" | "speech-to-image" | "text-embedding" | "text-classification" | "fill-mask" | "token-classification" | "workflow";
+                readonly model: string;
+                /** @enum {string} */
+                readonly code: "invalid-request" | "unauthenticated" | "forbidden" | "not-found" | "model-not-found" | "method-not-allowed" | "too-slow" | "conflict" | "gone" | "too-large" | "unsupported-media" | "invalid-input" | "idempotency-mismatch" | "rate-limited" | "overloaded" | "unavailable" | "hold-expired" | "internal" | "engine-crashed" | "engine-failed" | "numeric-error" | "out-of-memory" | "model-unavailable" | "storage-failed" | "attempts-exhausted" | "run-too-long" | "deadline-exceeded" | "invalid-audio" | "node-failed";
+                readonly title: string;
+                readonly attempts: number;
+                /** Format: date-time */
+                readonly failed_at: string;
+            }[];
+            /** @description At most 100 jobs and workers that a process could not read. */
+            readonly unreadable: readonly {
+                readonly id: string;
+                readonly at: string;
+                readonly reason: string;
+            }[];
+        };
+        readonly Traffic: {
+            /** @enum {string} */
+            readonly object: "traffic";
+            /**
+             * Format: date-time
+             * @description When it was read; one reading serves all callers for a second.
+             */
+            readonly at: string;
+            /** @description Seconds over which rates are measured, at most 10. Null until two readings exist: rates are null then. */
+            readonly window_s: number | null;
+            /** @description At most 32 API processes. */
+            readonly apis: readonly {
+                readonly id: string;
+                readonly requests_per_s: number | null;
+                /** @description Answers 4xx. */
+                readonly refused_per_s: number | null;
+                /** @description Answers 5xx. */
+                readonly errors_per_s: number | null;
+                /** @description Mean time to answer, with the time that a request is held. */
+                readonly mean_ms: number | null;
+            }[];
+            /** @description At most 64. */
+            readonly models: readonly {
+                /** @description `name@version`. */
+                readonly model: string;
+                readonly waiting: number;
+                readonly running: number;
+                /** @description Age of the oldest waiting job; 0 when none waits. */
+                readonly oldest_ms: number;
+                readonly accepted_per_s: number | null;
+                readonly refused_per_s: number | null;
+            }[];
+            /** @description At most 64. */
+            readonly workers: readonly {
+                readonly id: string;
+                /** @enum {string} */
+                readonly state: "serving" | "draining" | "quarantined";
+                readonly models: readonly {
+                    readonly model: string;
+                    readonly claimed_per_s: number | null;
+                    /** @description Mean time from the request for a job until it was claimed. */
+                    readonly wait_ms: number | null;
+                    readonly ended_per_s: number | null;
+                    readonly failed_per_s: number | null;
+                }[];
+                /** @description Outputs written to the store. */
+                readonly stored_per_s: number | null;
+                /** @description Mean time of one, retries included. */
+                readonly store_ms: number | null;
+            }[];
+            readonly more_workers: number;
+            readonly receivers: {
+                /** @description Webhook deliveries that are not finished. */
+                readonly pending: number;
+                readonly attempts_per_s: number | null;
+                /** @description Attempts without a 2xx. */
+                readonly failed_per_s: number | null;
+                readonly mean_ms: number | null;
+            };
+        };
+        readonly WebhookSecret: {
+            /** Format: date-time */
+            readonly created_at: string;
+            /**
+             * Format: date-time
+             * @description When the secret stops signing; null for the current one.
+             */
+            readonly expires_at: string | null;
+        };
+        readonly ShownWebhookSecret: {
+            readonly key: string;
+            /** Format: date-time */
+            readonly created_at: string;
+        };
+        readonly WebhookTestResult: {
+            readonly webhook_id: string;
+            readonly event: string;
+            /** Format: date-time */
+            readonly at: string;
+            /** @description HTTP status of the answer; null when there was none. */
+            readonly status: number | null;
+            readonly ms: number;
+            /** @description The first 1 kB of the body. */
+            readonly answer: string;
+            /** @description Why there was no answer. */
+            readonly error: string | null;
+            /** @description The answer was a 2xx. */
+            readonly delivered: boolean;
+        };
+        readonly WebhookTestRequest: {
+            /**
+             * Format: uri
+             * @description An https URL that the public Internet can reach, on port 443, without a user name.
+             */
+            readonly url: string;
         };
     };
     responses: never;
@@ -2559,6 +2934,160 @@ export interface operations {
             };
             /** @description Too many requests (`rate-limited`) */
             readonly 429: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly getWebhookLog: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The id of the job. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Both lists are empty for a job without a webhook. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["DeliveryLog"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found (`not-found`) */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly redeliverWebhook: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The id of the job. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The delivery is scheduled. */
+            readonly 202: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Delivery"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found (`not-found`) */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict (`conflict`) */
+            readonly 409: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too large (`too-large`) */
+            readonly 413: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
@@ -3634,6 +4163,552 @@ export interface operations {
                 };
             };
             /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly listSettings: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description All settings, by name. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["SettingList"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly getUsage: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The use of the tenants. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Usage"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly listDeadLetters: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The newest failures. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["DeadLetters"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly getTraffic: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The traffic of the last seconds. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Traffic"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly listWebhookSecrets: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description All secrets that sign now. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @enum {string} */
+                        readonly object: "list";
+                        readonly data: readonly components["schemas"]["WebhookSecret"][];
+                    };
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly showWebhookSecret: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The secret. */
+            readonly 201: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ShownWebhookSecret"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict (`conflict`) */
+            readonly 409: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too large (`too-large`) */
+            readonly 413: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly rotateWebhookSecret: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The new secret. It is shown only here. */
+            readonly 201: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ShownWebhookSecret"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict (`conflict`) */
+            readonly 409: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too large (`too-large`) */
+            readonly 413: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly testWebhook: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["WebhookTestRequest"];
+            };
+        };
+        readonly responses: {
+            /** @description The reply of the receiver, or why there was none. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["WebhookTestResult"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Upload too slow (`too-slow`) */
+            readonly 408: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too large (`too-large`) */
+            readonly 413: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type (`unsupported-media`) */
+            readonly 415: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid input (`invalid-input`) */
+            readonly 422: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests (`rate-limited`) */
+            readonly 429: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Overloaded (`overloaded`), Temporarily unavailable (`unavailable`) */
             readonly 503: {
                 headers: {
                     readonly [name: string]: unknown;

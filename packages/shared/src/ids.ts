@@ -1,6 +1,6 @@
 /** Branded ids: a string of one kind cannot be passed where another is wanted. */
 import { randomInt } from 'node:crypto';
-import { decodeTime, monotonicFactory, ulid } from 'ulid';
+import { decodeTime, encodeTime, monotonicFactory, ulid } from 'ulid';
 import { z } from 'zod';
 
 declare const brand: unique symbol;
@@ -40,6 +40,9 @@ export const JobIdSchema = z.custom<JobId>(
 );
 
 export const DEFAULT_TENANT = 'default' as TenantId;
+
+/** Less than the id of every job that was made at `ms` (Unix) or later. It is no id. */
+export const firstJobIdAt = (ms: number): string => `job_${encodeTime(ms).toLowerCase()}`;
 
 /** When the id of a job or file was made, Unix ms. */
 export const timeOfId = (id: string): number => decodeTime(id.slice(id.indexOf('_') + 1).toUpperCase());

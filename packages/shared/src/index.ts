@@ -15,6 +15,7 @@ export * from './contracts/job-event.ts';
 export * from './contracts/job-request.ts';
 export * from './contracts/media-source.ts';
 export * from './contracts/model.ts';
+export * from './contracts/operations.ts';
 export * from './contracts/problem.ts';
 export * from './contracts/queue.ts';
 export * from './contracts/scale.ts';
@@ -26,6 +27,7 @@ export * from './contracts/text-to-image.ts';
 export * from './contracts/webhook-request.ts';
 export * from './contracts/webhooks.ts';
 export * from './contracts/workflow.ts';
+export { addCounter, addHistogram, type Counts, CountsSchema, modelSuffix } from './counts.ts';
 export {
   DIFFUSION_FAMILIES,
   type DiffusionFamily,
@@ -68,6 +70,7 @@ export { homeModelsFile, homeSecret, objectsFolder, PRIVATE_UMASK } from './home
 export {
   DEFAULT_TENANT,
   type FileId,
+  firstJobIdAt,
   isFileId,
   isJobId,
   type JobId,

@@ -3,6 +3,7 @@
  * process asks for it with a key that expires. It is apart from the reports, which every API process reads every second.
  */
 import { z } from 'zod';
+import { CountsSchema } from './counts.ts';
 import { known } from './fleet.ts';
 import type { TenantId, WorkerId } from './ids.ts';
 import { SCHEMA_VERSION } from './records/unreadable.ts';
@@ -41,6 +42,8 @@ export const RunningReportSchema = z.object({
       calls_per_s: z.number().nonnegative(),
     }),
   ),
+  /** Since the start of the worker; absent in reports of older versions. */
+  counts: CountsSchema.optional(),
 });
 export type RunningReport = z.output<typeof RunningReportSchema>;
 

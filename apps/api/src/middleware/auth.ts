@@ -16,17 +16,24 @@ export interface AuthParts {
 }
 
 /**
- * The native routes that the studio uses. A session opens no others: it makes no keys and calls no other API. Replicate's routes are
- * below /v1/models/{owner}/.
+ * The native routes that the studio uses. A session opens no others: it makes no keys, changes none, and calls no other API.
+ * Replicate's routes are below /v1/models/{owner}/.
  */
 const OF_STUDIO = /^\/v1\/(?:(?:jobs|files|queues|activity|charts)(?:\/|$)|models(?:\/[^/]+)?$)/;
+/** What the admin view reads. A stolen session can revoke a key and make none that would outlive it. */
+const OF_ADMIN: Readonly<Record<string, RegExp>> = {
+  GET: /^\/v1\/(?:keys|audit|settings|usage|dead-letters|traffic)$/,
+  DELETE: /^\/v1\/keys\/[^/]+$/,
+};
+const isOfStudio = (method: string, path: string): boolean =>
+  OF_STUDIO.test(path) || OF_ADMIN[method]?.test(path) === true;
 
 /** Requires a valid bearer key, or for the routes of the studio a session, and sets the caller. Runs before the body is read. */
 export function authenticate(parts: AuthParts): MiddlewareHandler<ApiEnv> {
   const { authenticator, callerLines } = parts;
   const cookie = sessionCookie(parts.publicUrl);
   const callerOfSession = async (c: Context<ApiEnv>): Promise<Caller | undefined> => {
-    if (!OF_STUDIO.test(c.req.path)) return undefined;
+    if (!isOfStudio(c.req.method, c.req.path)) return undefined;
     const session = await findSession(c, parts.sessions, cookie);
     if (session) refuseForeignPage(c, session);
     return session?.caller;

@@ -3,6 +3,7 @@
  * API process asks for running samples (GET /v1/activity), it reports every second, and its samples too.
  */
 import {
+  type Counts,
   forgetWorker,
   type Log,
   type RunningReport,
@@ -21,6 +22,8 @@ export interface FleetReporterOptions {
   readonly status: () => WorkerStatus;
   /** Called only while running samples are asked for. */
   readonly running: () => RunningReport;
+  /** As `running`. */
+  readonly counts: () => Promise<Counts>;
 }
 
 export class FleetReporter {
@@ -40,11 +43,12 @@ export class FleetReporter {
 
   /** Never rejects: the next report replaces one that failed. */
   async report(): Promise<void> {
-    const { commands, keys, log, status, running } = this.#options;
+    const { commands, keys, log, status, running, counts } = this.#options;
     try {
       const now = status();
       this.#isWatched = await reportWorker(commands, keys, now);
-      if (this.#isWatched) await reportRunning(commands, keys, now.id, running());
+      if (!this.#isWatched) return;
+      await reportRunning(commands, keys, now.id, { ...running(), counts: await counts() });
     } catch (error) {
       log.debug({ error }, 'report could not be written');
     }

@@ -50,6 +50,15 @@ export class UnreadableList {
     return this.#redis.hkeys(this.#key);
   }
 
+  /** In no order. */
+  async list(max: number): Promise<{ id: string; at: string; reason: string }[]> {
+    const all = Object.entries(await this.#redis.hgetall(this.#key)).slice(0, max);
+    return all.map(([id, text]) => {
+      const { at, reason } = JSON.parse(text) as { at: string; reason: string };
+      return { id, at, reason };
+    });
+  }
+
   count(): Promise<number> {
     return this.#redis.hlen(this.#key);
   }

@@ -122,6 +122,8 @@ export interface Keys {
   runningOn(id: WorkerId): string;
   /** Exists while an API process asks for the running samples of all workers. */
   readonly runningWatched: string;
+  /** What API processes have counted, by process: a hash. Written while `runningWatched` exists. */
+  readonly apiCounts: string;
   /** Ids of workers that have reported. */
   readonly workers: string;
   /** Ids of workers that are starting; of each, what it will serve and since when it starts. */
@@ -193,6 +195,7 @@ export function keysOf(namespace: string): Keys {
     worker: (id) => `${prefix}:worker:${id}`,
     runningOn: (id) => `${prefix}:worker:${id}:running`,
     runningWatched: `${prefix}:watched:running`,
+    apiCounts: `${prefix}:api-counts`,
     workers: `${prefix}:workers`,
     starting: `${prefix}:starting`,
     startingWorker: (id) => `${prefix}:starting:${id}`,

@@ -1,0 +1,140 @@
+/**
+ * The traffic of the installation: API processes, queues by model, workers, and receivers of webhooks, with rates, errors and waits.
+ * One reading a second serves all callers of this process.
+ */
+import {
+  type Clock,
+  type Counts,
+  formatModelRef,
+  parseGroupQueueName,
+  type Registry,
+  readFleet,
+  readRunning,
+  type Traffic,
+  type WorkerStatus,
+} from '@lehr/shared';
+import { type GroupDepth, type GroupQueues, readDepths } from '@lehr/shared/queue';
+import type { Keys, Redis } from '@lehr/shared/redis';
+import { Recent } from '../recent.ts';
+import type { Deliveries } from '../webhooks/deliveries/deliveries.ts';
+import { readApiCounts } from './api-counts.ts';
+import { type Rates, RateWindow } from './rates.ts';
+
+const TTL_MS = 1_000;
+const MAX_MODELS = 64;
+const MAX_WORKERS = 64;
+
+export interface TrafficParts {
+  readonly redis: Redis;
+  readonly keys: Keys;
+  readonly queues: GroupQueues;
+  readonly registry: Registry;
+  readonly webhooks: { readonly deliveries: Pick<Deliveries, 'counts'> };
+  readonly clock: Clock;
+}
+
+export class TrafficView {
+  readonly #parts: TrafficParts;
+  readonly #recent: Recent<Traffic>;
+  readonly #window = new RateWindow();
+
+  constructor(parts: TrafficParts) {
+    this.#parts = parts;
+    this.#recent = new Recent(() => this.#read(), TTL_MS, parts.clock);
+  }
+
+  get(): Promise<Traffic> {
+    return this.#recent.get();
+  }
+
+  async #read(): Promise<Traffic> {
+    const { redis, keys, queues, registry, webhooks, clock } = this.#parts;
+    const [fleet, depths, apis, { outbox, undelivered }] = await Promise.all([
+      readFleet(redis, keys),
+      readDepths(redis, keys, queues),
+      readApiCounts(redis, keys, clock),
+      webhooks.deliveries.counts(),
+    ]);
+    fleet.sort((a, b) => (a.id < b.id ? -1 : 1));
+    const shown = fleet.slice(0, MAX_WORKERS);
+    const reports = await readRunning(
+      redis,
+      keys,
+      shown.map(({ id }) => id),
+    );
+    const at = clock.now();
+    const counts = new Map<string, Counts>(apis.map(({ id, counts }) => [id, counts]));
+    for (const [i, { id }] of shown.entries()) {
+      const own = reports[i]?.counts;
+      if (own) counts.set(id, own);
+    }
+    const rates = this.#window.add({ at, counts });
+    return {
+      object: 'traffic',
+      at: new Date(at).toISOString(),
+      window_s: rates.windowS,
+      apis: apis.map(({ id }) => presentApi(id, rates)),
+      models: presentModels(registry, depths, rates),
+      workers: shown.map((status) => presentWorker(status, rates)),
+      more_workers: fleet.length - shown.length,
+      receivers: {
+        pending: outbox + undelivered,
+        attempts_per_s: rates.sum('attempts'),
+        failed_per_s: rates.sum('failed_attempts'),
+        mean_ms: rates.meanMsOfAll('attempts'),
+      },
+    };
+  }
+}
+
+const presentApi = (id: string, rates: Rates): Traffic['apis'][number] => ({
+  id,
+  requests_per_s: rates.of(id, 'requests'),
+  refused_per_s: rates.of(id, 'refused'),
+  errors_per_s: rates.of(id, 'errors'),
+  mean_ms: rates.meanMs(id, 'requests'),
+});
+
+/** Every version of the registry, so that one without jobs is seen too. */
+function presentModels(registry: Registry, depths: readonly GroupDepth[], rates: Rates): Traffic['models'] {
+  const sums = new Map<string, { waiting: number; running: number; oldest_ms: number }>();
+  for (const { name, versions } of registry.models) {
+    for (const { version } of versions) {
+      sums.set(formatModelRef({ name, version }), { waiting: 0, running: 0, oldest_ms: 0 });
+    }
+  }
+  for (const { queue, waiting, running, oldestAgeMs = 0 } of depths) {
+    const group = parseGroupQueueName(queue);
+    const sum = group && sums.get(formatModelRef(group.model));
+    if (!sum) continue;
+    sum.waiting += waiting;
+    sum.running += running;
+    sum.oldest_ms = Math.max(sum.oldest_ms, Math.round(oldestAgeMs));
+  }
+  return [...sums].slice(0, MAX_MODELS).map(([model, sum]) => ({
+    model,
+    ...sum,
+    accepted_per_s: rates.sum(`accepted ${model}`),
+    refused_per_s: rates.sum(`refused ${model}`),
+  }));
+}
+
+function presentWorker(
+  { id, draining, quarantined, models }: WorkerStatus,
+  rates: Rates,
+): Traffic['workers'][number] {
+  const working = quarantined === undefined ? 'serving' : 'quarantined';
+  return {
+    id,
+    state: draining ? 'draining' : working,
+    models: models.slice(0, MAX_MODELS).map(({ ref }) => ({
+      model: ref,
+      claimed_per_s: rates.of(id, `claimed ${ref}`),
+      wait_ms: rates.meanMs(id, 'claimed', ` ${ref}`),
+      ended_per_s: rates.of(id, `ended ${ref}`),
+      failed_per_s: rates.of(id, `failed ${ref}`),
+    })),
+    stored_per_s: rates.of(id, 'stored'),
+    store_ms: rates.meanMs(id, 'stored'),
+  };
+}

@@ -1,0 +1,96 @@
+/** What operators read of the whole installation; requires the scope `admin`. */
+import { createRoute, type z } from '@hono/zod-openapi';
+import { DeadLettersSchema, SettingListSchema, TrafficSchema, UsageSchema } from '@lehr/shared';
+import type { Api, ApiParts } from '../api.ts';
+import { requires } from '../middleware/auth.ts';
+import { DeadLetterView } from '../operations/dead-letters.ts';
+import { TenantUseView } from '../operations/tenant-use.ts';
+import { TrafficView } from '../operations/traffic.ts';
+import { BEARER, problemsWithKey } from '../responses.ts';
+
+function routeOf<const Path extends string, Schema extends z.ZodType>(route: {
+  readonly path: Path;
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly answer: string;
+  readonly schema: Schema;
+}) {
+  const { path, operationId, summary, description, answer, schema } = route;
+  return createRoute({
+    method: 'get',
+    path,
+    operationId,
+    tags: ['operations'],
+    summary,
+    description,
+    security: BEARER,
+    middleware: requires('admin'),
+    responses: {
+      200: { description: answer, content: { 'application/json': { schema } } },
+      ...problemsWithKey(),
+    },
+  });
+}
+
+const settingsRoute = routeOf({
+  path: '/v1/settings',
+  operationId: 'listSettings',
+  summary: 'List the settings in force',
+  description:
+    'The environment variables of the API process that answers, with defaults. Secrets show only whether they are set.',
+  answer: 'All settings, by name.',
+  schema: SettingListSchema,
+});
+const usageRoute = routeOf({
+  path: '/v1/usage',
+  operationId: 'getUsage',
+  summary: 'Show what each tenant uses',
+  description:
+    'The jobs of the last 24 hours by hour, and what waits, runs and is stored now. It is read at most once in five seconds.',
+  answer: 'The use of the tenants.',
+  schema: UsageSchema,
+});
+const deadLettersRoute = routeOf({
+  path: '/v1/dead-letters',
+  operationId: 'listDeadLetters',
+  summary: 'List failed jobs of all tenants',
+  description:
+    'Jobs that failed for good, without their inputs, and jobs and workers whose stored form could not be read. It is read at most ' +
+    'once in five seconds.',
+  answer: 'The newest failures.',
+  schema: DeadLettersSchema,
+});
+const trafficRoute = routeOf({
+  path: '/v1/traffic',
+  operationId: 'getTraffic',
+  summary: 'Show the traffic between callers, API, queues, workers, store and receivers',
+  description:
+    'Rates, errors and waits of the last ten seconds. It is read at most once a second, so a request per second is enough. Processes ' +
+    'report their counters only while it is read: the first answers have no rates.',
+  answer: 'The traffic of the last seconds.',
+  schema: TrafficSchema,
+});
+
+export function operationsApiRoutes(app: Api, parts: ApiParts): void {
+  const usage = new TenantUseView(parts);
+  const deadLetters = new DeadLetterView(parts);
+  const traffic = new TrafficView(parts);
+
+  app.openapi(settingsRoute, (c) => {
+    c.header('cache-control', 'no-store');
+    return c.json({ object: 'list' as const, data: [...parts.settings] }, 200);
+  });
+  app.openapi(usageRoute, async (c) => {
+    c.header('cache-control', 'no-store');
+    return c.json(await usage.get(), 200);
+  });
+  app.openapi(deadLettersRoute, async (c) => {
+    c.header('cache-control', 'no-store');
+    return c.json(await deadLetters.get(), 200);
+  });
+  app.openapi(trafficRoute, async (c) => {
+    c.header('cache-control', 'no-store');
+    return c.json(await traffic.get(), 200);
+  });
+}
