@@ -33,7 +33,8 @@ export function studioRoutes(app: Api, { publicUrl, storeOrigins }: ApiParts): v
       defaultSrc: ["'none'"],
       scriptSrc: ["'self'"],
       styleSrc: ["'self'"],
-      connectSrc: ["'self'"],
+      // Outputs are read from the store for the zip file of the gallery.
+      connectSrc: ["'self'", new URL(publicUrl).origin, ...storeOrigins],
       imgSrc: ["'self'", 'data:', 'blob:', new URL(publicUrl).origin, ...storeOrigins],
       mediaSrc: ["'self'", 'blob:'],
       baseUri: ["'none'"],
@@ -71,6 +72,8 @@ export function studioRoutes(app: Api, { publicUrl, storeOrigins }: ApiParts): v
     '/studio/gallery',
     '/studio/belt',
     '/studio/charts',
+    '/studio/admin',
+    '/studio/admin/:tab',
     '/studio/jobs/:id',
   ]) {
     app.get(path, headers, page);

@@ -4,25 +4,26 @@ import { useEffect, useRef } from 'preact/hooks';
 import { texts } from '../texts/index.ts';
 import { remove, titleOf } from './shelf.ts';
 
-/** Asks before a job is deleted with its outputs. */
-export function DeleteDialog({ doomed }: { readonly doomed: Signal<Job | undefined> }) {
+/** Asks before jobs are deleted with their outputs. */
+export function DeleteDialog({ doomed }: { readonly doomed: Signal<readonly Job[]> }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  const job = doomed.value;
+  const jobs = doomed.value;
   useEffect(() => {
-    if (job) dialog.current?.showModal();
+    if (jobs.length > 0) dialog.current?.showModal();
     else dialog.current?.close();
-  }, [job]);
+  }, [jobs]);
   const close = (): void => {
-    doomed.value = undefined;
+    if (doomed.value.length > 0) doomed.value = [];
   };
   const confirm = (): void => {
-    if (job) void remove(job.id);
+    void remove(jobs.map(({ id }) => id));
     close();
   };
+  const [first] = jobs;
   return (
     <dialog ref={dialog} class="dialog" onClose={close} aria-labelledby="delete-title">
-      <h2 id="delete-title">{texts.gallery.deleteAsk}</h2>
-      <p>{job && titleOf(job)}</p>
+      <h2 id="delete-title">{texts.gallery.deleteAsk(jobs.length)}</h2>
+      <p>{first && titleOf(first)}</p>
       <div class="actions">
         <button type="button" class="button" onClick={close}>
           {texts.gallery.deleteNo}

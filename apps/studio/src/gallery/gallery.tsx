@@ -1,18 +1,35 @@
 /** All own jobs as tiles. */
 import type { Job } from '@lehr/client';
-import { useSignal } from '@preact/signals';
+import { type Signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { Icon } from '../parts/icon.tsx';
 import { Link } from '../parts/link.tsx';
 import { texts } from '../texts/index.ts';
 import { DeleteDialog } from './delete-dialog.tsx';
-import { choose, fault, filter, found, isAtEnd, isLoading, jobs, loadMore, reload, search } from './shelf.ts';
+import { useShownTiles } from './rows.ts';
+import { selectNone } from './selection.ts';
+import { SelectionBar } from './selection-bar.tsx';
+import {
+  choose,
+  fault,
+  filter,
+  found,
+  hasFailed,
+  isAtEnd,
+  isLoading,
+  jobs,
+  loadMore,
+  reload,
+  search,
+  tryAgain,
+} from './shelf.ts';
 import { Tile } from './tile.tsx';
 
 export function Gallery() {
-  const doomed = useSignal<Job | undefined>(undefined);
+  const doomed = useSignal<readonly Job[]>([]);
   useEffect(() => {
     void reload();
+    return selectNone;
   }, []);
   return (
     <div class="gallery">
@@ -23,19 +40,41 @@ export function Gallery() {
       <p class="fault" role="alert">
         {fault.value?.message}
       </p>
-      <ul class="tiles">
-        {found.value.map((job) => (
+      <Tiles doomed={doomed} />
+      <Foot />
+      <SelectionBar doomed={doomed} />
+      <DeleteDialog doomed={doomed} />
+    </div>
+  );
+}
+
+/** The next page is read when so few tiles are left. */
+const AHEAD = 24;
+
+/** Of thousands of jobs only those that are seen are in the page. */
+function Tiles({ doomed }: { readonly doomed: Signal<readonly Job[]> }) {
+  const list = useRef<HTMLUListElement>(null);
+  const all = found.value;
+  const { from, to, before, after } = useShownTiles(list, all.length);
+  useEffect(() => {
+    if (to + AHEAD >= all.length) void loadMore();
+    // Again when a page has come: it may have brought few matches.
+  }, [to, all.length, jobs.value.length, isLoading.value]);
+  return (
+    <div style={{ paddingTop: `${before}px`, paddingBottom: `${after}px` }}>
+      <ul ref={list} class="tiles">
+        {all.slice(from, to).map((job, i) => (
           <Tile
             key={job.id}
             job={job}
+            place={from + i + 1}
+            of={isAtEnd.value ? all.length : -1}
             onDelete={() => {
-              doomed.value = job;
+              doomed.value = [job];
             }}
           />
         ))}
       </ul>
-      <Foot />
-      <DeleteDialog doomed={doomed} />
     </div>
   );
 }
@@ -106,22 +145,17 @@ function Choice<Value extends string>({ name, values, labels, chosen, onChoose }
 }
 
 function Foot() {
-  const edge = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    if (!edge.current) return;
-    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && void loadMore(), {
-      rootMargin: '600px',
-    });
-    observer.observe(edge.current);
-    return () => observer.disconnect();
-    // After each page, because an edge that stays in view is not reported again.
-  }, [jobs.value.length]);
   const isEmpty = isAtEnd.value && found.value.length === 0;
   return (
-    <div class="gallery-foot" ref={edge} role="status">
+    <div class="gallery-foot" role="status">
       {isLoading.value && texts.gallery.loading}
       {isEmpty && jobs.value.length > 0 && texts.gallery.noMatch(jobs.value.length)}
       {isEmpty && jobs.value.length === 0 && <Nothing />}
+      {hasFailed.value && (
+        <button type="button" class="button button-small" onClick={tryAgain}>
+          {texts.gallery.tryAgain}
+        </button>
+      )}
       {!isEmpty && !isLoading.value && texts.gallery.searched(found.value.length, jobs.value.length)}
     </div>
   );

@@ -13,16 +13,20 @@ export interface Filter {
   readonly type: Job['type'] | '';
 }
 
-const PAGE = 40;
+const PAGE = 100;
 /** Matches to find before reading stops, and the most pages for one look. */
 const ENOUGH = 24;
 const MAX_PAGES = 8;
+/** Deletions under way at once. */
+const DELETED_AT_ONCE = 4;
 
 export const filter = signal<Filter>({ status: '', type: '' });
 export const search = signal('');
 export const jobs = signal<readonly Job[]>([]);
 export const isLoading = signal(false);
 export const isAtEnd = signal(false);
+/** Whether the last page could not be read. */
+export const hasFailed = signal(false);
 export const fault = signal<Fault | undefined>(undefined);
 let cursor: string | undefined;
 /** Counts the filters, so that the answer to an older one is not shown. */
@@ -47,11 +51,13 @@ export function reload(): Promise<void> {
   jobs.value = [];
   isAtEnd.value = false;
   isLoading.value = false;
+  hasFailed.value = false;
   return loadMore();
 }
 
+/** Does nothing after a failure: `tryAgain` goes on. */
 export async function loadMore(): Promise<void> {
-  if (isLoading.value || isAtEnd.value) return;
+  if (isLoading.value || isAtEnd.value || hasFailed.value) return;
   const own = generation;
   const enough = found.value.length + ENOUGH;
   isLoading.value = true;
@@ -73,22 +79,45 @@ export async function loadMore(): Promise<void> {
       isAtEnd.value = cursor === undefined;
     }
   } catch (error) {
+    if (own !== generation) return;
     fault.value = faultOf(error);
-    isAtEnd.value = true;
+    hasFailed.value = true;
   } finally {
     if (own === generation) isLoading.value = false;
   }
 }
 
-export async function remove(id: string): Promise<void> {
+export function tryAgain(): Promise<void> {
+  hasFailed.value = false;
+  return loadMore();
+}
+
+/** Deletes jobs; those that have not ended are canceled instead, and stay. Stops at the first failure. */
+export async function remove(ids: readonly string[]): Promise<void> {
+  const left = [...ids];
+  const gone = new Set<string>();
+  const kept = new Map<string, Job>();
+  const removeNext = async (): Promise<void> => {
+    for (let id = left.shift(); id !== undefined; id = left.shift()) {
+      const job = await lehr.delete(id);
+      // It had not ended and is being canceled: it can be deleted afterwards.
+      if (job) kept.set(id, job);
+      else gone.add(id);
+    }
+  };
   try {
-    const left = await lehr.delete(id);
-    // It had not ended and is being canceled: it can be deleted afterwards.
-    if (left) jobs.value = jobs.value.map((job) => (job.id === id ? left : job));
-    else jobs.value = jobs.value.filter((job) => job.id !== id);
+    await Promise.all(Array.from({ length: DELETED_AT_ONCE }, removeNext));
   } catch (error) {
+    left.length = 0;
     fault.value = faultOf(error);
   }
+  jobs.value = jobs.value.filter(({ id }) => !gone.has(id)).map((job) => kept.get(job.id) ?? job);
+}
+
+/** Reads a job again whose links have expired. */
+export async function refresh(id: string): Promise<void> {
+  const now = await lehr.get(id).catch(() => undefined);
+  if (now) jobs.value = jobs.value.map((job) => (job.id === id ? now : job));
 }
 
 /** What a job is recognised by: its prompt or its words. */

@@ -5,19 +5,37 @@ import { Link } from '../parts/link.tsx';
 import { Picture } from '../parts/picture.tsx';
 import { Status } from '../parts/status.tsx';
 import { texts } from '../texts/index.ts';
-import { titleOf } from './shelf.ts';
+import { isSelected, toggle } from './selection.ts';
+import { refresh, titleOf } from './shelf.ts';
 import { textResults } from './text-results.ts';
 
 interface TileProps {
   readonly job: Job;
+  /** Its number in the gallery, from 1, and of how many; -1 while that is not known. */
+  readonly place: number;
+  readonly of: number;
   readonly onDelete: () => void;
 }
 
-export function Tile({ job, onDelete }: TileProps) {
+export function Tile({ job, place, of, onDelete }: TileProps) {
   const title = titleOf(job);
   const images = job.output?.images ?? [];
   return (
-    <li class="tile" data-status={job.status}>
+    <li
+      class="tile"
+      data-status={job.status}
+      data-selected={isSelected(job.id)}
+      aria-posinset={place}
+      aria-setsize={of}
+    >
+      <label class="tile-select">
+        <input
+          type="checkbox"
+          checked={isSelected(job.id)}
+          onClick={(event) => toggle(job.id, event.shiftKey)}
+        />
+        <span class="hidden">{texts.gallery.select(title)}</span>
+      </label>
       <Link to={{ name: 'job', id: job.id }} class="tile-link">
         <div class="tile-face">
           <Face job={job} title={title} />
@@ -41,7 +59,8 @@ export function Tile({ job, onDelete }: TileProps) {
 
 function Face({ job, title }: { readonly job: Job; readonly title: string }) {
   const [image] = job.output?.images ?? [];
-  if (image) return <Picture image={image} alt={texts.make.pictureOf(title)} lazy />;
+  if (image)
+    return <Picture image={image} alt={texts.make.pictureOf(title)} lazy onStale={() => refresh(job.id)} />;
   const words = job.output?.text?.trim() || textResults(job)[0];
   if (words) return <blockquote class="tile-words">{words}</blockquote>;
   return (

@@ -10,11 +10,13 @@ import { Link } from '../parts/link.tsx';
 import { Status } from '../parts/status.tsx';
 import { texts } from '../texts/index.ts';
 import { lehr } from '../wire/lehr.ts';
+import { Deliveries } from './deliveries.tsx';
 import { Events } from './events.tsx';
 import { Facts } from './facts.tsx';
 import { Outputs } from './outputs.tsx';
 import { PhaseBar } from './phase-bar.tsx';
 import { Snippets } from './snippet-card.tsx';
+import { WorkflowPicture } from './workflow-picture.tsx';
 
 export function JobPage({ id }: { readonly id: string }) {
   const followed = useSignal<FollowedJob | undefined>(undefined);
@@ -70,8 +72,10 @@ function Found({ followed }: { readonly followed: FollowedJob }) {
         <div class="job-main">
           {!isOver(job) && <ProgressLine followed={followed} />}
           <Fault job={job} />
+          <WorkflowPicture job={job} />
           <Outputs followed={followed} />
           {job.metrics && <PhaseBar metrics={job.metrics} />}
+          <Deliveries job={job} />
           <Snippets job={job} />
         </div>
         <aside class="job-side">

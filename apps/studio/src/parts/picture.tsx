@@ -1,19 +1,36 @@
 /** A stored picture. Its link expires and its file is deleted after a while: then it says so. */
 import type { Image } from '@lehr/client';
 import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
 import { texts } from '../texts/index.ts';
 
 interface PictureProps {
-  readonly image: Pick<Image, 'url' | 'width' | 'height'>;
+  readonly image: Pick<Image, 'url' | 'width' | 'height' | 'expires_at'>;
   readonly alt: string;
   /** Shown until the picture has loaded. */
   readonly underlay?: string | undefined;
   readonly lazy?: boolean;
+  /** Called when only the link has expired, so that the job can be read again for a new one. */
+  readonly onStale?: () => void;
 }
 
-export function Picture({ image, alt, underlay, lazy }: PictureProps) {
-  const isGone = useSignal(false);
+/** Links that lead to nothing: a tile that is shown again does not ask for them again. */
+const gone = new Set<string>();
+
+export function Picture({ image, alt, underlay, lazy, onStale }: PictureProps) {
+  const isGone = useSignal(gone.has(image.url));
   const isLoaded = useSignal(false);
+  useEffect(() => {
+    isGone.value = gone.has(image.url);
+  }, [image.url]);
+  const lost = (): void => {
+    if (onStale && Date.parse(image.expires_at) < Date.now()) {
+      onStale();
+      return;
+    }
+    gone.add(image.url);
+    isGone.value = true;
+  };
   if (isGone.value) return <p class="gone">{texts.make.gone}</p>;
   return (
     <>
@@ -29,9 +46,7 @@ export function Picture({ image, alt, underlay, lazy }: PictureProps) {
         onLoad={() => {
           isLoaded.value = true;
         }}
-        onError={() => {
-          isGone.value = true;
-        }}
+        onError={lost}
       />
     </>
   );

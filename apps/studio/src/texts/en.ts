@@ -2,6 +2,7 @@
 import { belt } from './belt.ts';
 import { charts } from './charts.ts';
 import { compare } from './compare.ts';
+import { job } from './job.ts';
 
 const seconds = (value: number): string => {
   if (value < 1) return 'less than a second';
@@ -174,9 +175,26 @@ export const en = {
     noMatch: (read: number) => `None of your ${read} jobs matches.`,
     searched: (found: number, read: number) => `${found} of ${read} jobs`,
     loading: 'Loading …',
+    tryAgain: 'Try again',
     end: 'That is all.',
     delete: 'Delete',
-    deleteAsk: 'Delete this job and its outputs?',
+    deleteAsk: (count: number) =>
+      count === 1 ? 'Delete this job and its outputs?' : `Delete ${count} jobs and their outputs?`,
+    select: (title: string) => `Select: ${title}`,
+    selection: 'Selected jobs',
+    selected: (count: number) => (count === 1 ? '1 job selected' : `${count} jobs selected`),
+    selectAll: (count: number) => `Select all ${count}`,
+    selectNone: 'Clear',
+    zip: {
+      action: 'Download as zip',
+      name: 'lehr.zip',
+      list: 'jobs.json',
+      progress: (done: number, of: number) => `Packing job ${done + 1} of ${of} …`,
+      missing: (count: number) =>
+        count === 1
+          ? '1 output has expired and is left out.'
+          : `${count} outputs have expired and are left out.`,
+    },
     deleteYes: 'Delete',
     deleteNo: 'Keep',
     expired: 'Expired',
@@ -194,49 +212,5 @@ export const en = {
     nothing: 'Nothing found',
     more: (count: number) => `and ${count} more`,
   },
-  job: {
-    title: 'Job',
-    back: 'Gallery',
-    created: 'Created',
-    model: 'Model',
-    worker: 'Worker',
-    attempts: 'Attempts',
-    batch: 'Shared its graph runs with',
-    batchOf: (size: number) => (size <= 1 ? 'no other job' : `${(size - 1).toFixed(1)} others on average`),
-    timings: 'Where the time went',
-    total: (ms: number) => `${formatMs(ms)} in total`,
-    phases: {
-      queued: 'Waiting',
-      admitted: 'Joining the batch',
-      text: 'Reading the prompt',
-      denoise: 'Drawing',
-      decode: 'Pixels',
-      encode: 'Encoding',
-      upload: 'Saving',
-      fetch: 'Fetching',
-      transcribe: 'Listening',
-      store: 'Saving',
-      nodes: 'Nodes',
-      tokenize: 'Reading the texts',
-      wait: 'Waiting for the batch',
-      run: 'Running the model',
-    },
-    ms: (ms: number) => formatMs(ms),
-    events: 'Events',
-    input: 'Input',
-    error: 'Error',
-    retryable: 'The same job may succeed when it is made again.',
-    final: 'Making the same job again will not help.',
-    snippets: 'Make this job again',
-    copy: 'Copy',
-    copyId: 'Copy id',
-    missing: 'There is no such job. It may have been deleted, or its record has expired.',
-    tableHead: { phase: 'Phase', time: 'Time', share: 'Share' },
-  },
+  job,
 } as const;
-
-function formatMs(ms: number): string {
-  if (ms < 1) return `${ms.toFixed(2)} ms`;
-  if (ms < 1000) return `${Math.round(ms)} ms`;
-  return `${(ms / 1000).toFixed(2)} s`;
-}
