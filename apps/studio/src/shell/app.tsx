@@ -13,9 +13,12 @@ import { Speak } from '../speak/speak.tsx';
 import { texts } from '../texts/index.ts';
 import { Bar } from './bar.tsx';
 import { later } from './later.tsx';
-import { view } from './router.ts';
+import { type AdminTab, view } from './router.ts';
 
 const ChartsView = later(async () => (await import('../charts/charts.tsx')).ChartsView);
+const AdminView = later<{ readonly tab: AdminTab }>(
+  async () => (await import('../admin/admin.tsx')).Admin,
+);
 
 export function App() {
   const main = useRef<HTMLElement>(null);
@@ -56,6 +59,8 @@ function Current() {
       return <BeltView />;
     case 'charts':
       return <ChartsView />;
+    case 'admin':
+      return <AdminView tab={shown.tab} />;
     case 'job':
       return <JobPage key={shown.id} id={shown.id} />;
     default:
@@ -85,6 +90,7 @@ function titleOf(): string {
     compare: texts.compare.title,
     belt: texts.belt.title,
     charts: texts.charts.title,
+    admin: texts.admin.title,
     job: texts.job.title,
     unknown: texts.notFound.title,
   }[shown.name];

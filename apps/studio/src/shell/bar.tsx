@@ -25,6 +25,16 @@ export function Bar() {
             <span>{texts.nav[name]}</span>
           </Link>
         ))}
+        {session.value?.scopes.includes('admin') && (
+          <Link
+            to={{ name: 'admin', tab: 'traffic' }}
+            class="view-link"
+            current={view.value.name === 'admin'}
+          >
+            <Icon name="admin" />
+            <span>{texts.nav.admin}</span>
+          </Link>
+        )}
       </nav>
       <Account />
     </header>

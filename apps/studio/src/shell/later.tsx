@@ -4,9 +4,11 @@ import { useEffect, useState } from 'preact/hooks';
 import { texts } from '../texts/index.ts';
 
 /** `load` is called once, when it is first shown; after a failure again when it is shown again. */
-export function later(load: () => Promise<ComponentType>): ComponentType {
-  let loaded: ComponentType | undefined;
-  return function Later() {
+export function later<Props extends object>(
+  load: () => Promise<ComponentType<Props>>,
+): ComponentType<Props> {
+  let loaded: ComponentType<Props> | undefined;
+  return function Later(props: Props) {
     const [hasFailed, setFailed] = useState(false);
     const [, setLoaded] = useState(loaded !== undefined);
     useEffect(() => {
@@ -21,7 +23,7 @@ export function later(load: () => Promise<ComponentType>): ComponentType {
     }, []);
     if (loaded) {
       const View = loaded;
-      return <View />;
+      return <View {...props} />;
     }
     if (hasFailed) {
       return (

@@ -1,8 +1,20 @@
 /** The views and their addresses. */
 import { signal } from '@preact/signals';
 
+export const ADMIN_TABS = [
+  'traffic',
+  'fleet',
+  'models',
+  'tenants',
+  'keys',
+  'dead-letters',
+  'settings',
+] as const;
+export type AdminTab = (typeof ADMIN_TABS)[number];
+
 export type Place =
   | { readonly name: 'make' | 'speak' | 'compare' | 'gallery' | 'belt' | 'charts' | 'sign-in' }
+  | { readonly name: 'admin'; readonly tab: AdminTab }
   | { readonly name: 'job'; readonly id: string };
 export type View = Place | { readonly name: 'unknown' };
 
@@ -16,12 +28,17 @@ const PATHS = {
   'sign-in': '/studio/sign-in',
 };
 
-export const pathOf = (view: Place): string =>
-  view.name === 'job' ? `/studio/jobs/${view.id}` : PATHS[view.name];
+export function pathOf(view: Place): string {
+  if (view.name === 'job') return `/studio/jobs/${view.id}`;
+  return view.name === 'admin' ? `/studio/admin/${view.tab}` : PATHS[view.name];
+}
 
 export function viewOf(path: string): View {
   const [, id] = /^\/studio\/jobs\/([\w-]+)$/.exec(path) ?? [];
   if (id !== undefined) return { name: 'job', id };
+  if (path === '/studio/admin') return { name: 'admin', tab: 'traffic' };
+  const tab = ADMIN_TABS.find((each) => path === `/studio/admin/${each}`);
+  if (tab) return { name: 'admin', tab };
   if (path === '/studio' || path === '/studio/') return { name: 'make' };
   const name = (Object.keys(PATHS) as (keyof typeof PATHS)[]).find((each) => PATHS[each] === path);
   return { name: name ?? 'unknown' };

@@ -1,4 +1,5 @@
 /** Every sentence and label of the studio, in English. */
+import { admin } from './admin.ts';
 import { belt } from './belt.ts';
 import { charts } from './charts.ts';
 import { compare } from './compare.ts';
@@ -20,6 +21,7 @@ export const en = {
     gallery: 'Gallery',
     belt: 'Belt',
     charts: 'Charts',
+    admin: 'Admin',
     api: 'API reference',
   },
   theme: { label: 'Theme', auto: 'System', light: 'Light', dark: 'Dark' },
@@ -200,6 +202,7 @@ export const en = {
     expired: 'Expired',
     more: (count: number) => `+${count}`,
   },
+  admin,
   belt,
   compare,
   charts,

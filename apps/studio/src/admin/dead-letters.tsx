@@ -1,0 +1,61 @@
+/** Jobs of all tenants that failed for good, and what no process could read. Their inputs are not shown. */
+import type { DeadLetters } from '@lehr/client';
+import { texts } from '../texts/index.ts';
+import { lehrOnce } from '../wire/lehr.ts';
+import { Panel } from './panel.tsx';
+import { useReading } from './reading.ts';
+import { type Column, Table } from './table.tsx';
+
+type Failed = DeadLetters['failed'][number];
+type Unreadable = DeadLetters['unreadable'][number];
+
+const EVERY_MS = 5_000;
+const words = texts.admin.deadLetters;
+const timeOf = (iso: string): string => new Date(iso).toLocaleString();
+
+const FAILED: readonly Column<Failed>[] = [
+  { name: words.job, cell: ({ job }) => <code>{job}</code> },
+  { name: words.tenant, cell: ({ tenant }) => tenant },
+  { name: words.model, cell: ({ model }) => model },
+  {
+    name: words.reason,
+    cell: ({ title, code }) => (
+      <>
+        {title} <code>{code}</code>
+      </>
+    ),
+  },
+  { name: words.attempts, cell: ({ attempts }) => attempts, isNumber: true },
+  { name: words.at, cell: ({ failed_at: at }) => timeOf(at) },
+];
+
+const UNREADABLE: readonly Column<Unreadable>[] = [
+  { name: words.unreadable, cell: ({ id }) => <code>{id}</code> },
+  { name: words.reason, cell: ({ reason }) => reason },
+  { name: words.at, cell: ({ at }) => timeOf(at) },
+];
+
+export function DeadLettersPanel() {
+  const reading = useReading(lehrOnce.operations.deadLetters, EVERY_MS);
+  return (
+    <Panel lead={words.lead} reading={reading}>
+      {({ failed, unreadable }) => (
+        <>
+          {failed.length === 0 ? (
+            <p class="blank">{words.none}</p>
+          ) : (
+            <Table
+              caption={texts.admin.tabs['dead-letters']}
+              rows={failed}
+              idOf={({ job }) => job}
+              columns={FAILED}
+            />
+          )}
+          {unreadable.length > 0 && (
+            <Table caption={words.unreadable} rows={unreadable} idOf={({ id }) => id} columns={UNREADABLE} />
+          )}
+        </>
+      )}
+    </Panel>
+  );
+}

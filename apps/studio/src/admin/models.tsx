@@ -1,0 +1,49 @@
+/** Models and versions: who serves them, what waits for them, and whether they take jobs. */
+import type { QueueList } from '@lehr/client';
+import { texts } from '../texts/index.ts';
+import { lehrOnce } from '../wire/lehr.ts';
+import { Panel } from './panel.tsx';
+import { useReading } from './reading.ts';
+import { type Column, Table } from './table.tsx';
+
+type Row = QueueList['models'][number] & { readonly waiting: number; readonly running: number };
+
+const EVERY_MS = 2_000;
+const read = lehrOnce.queues.bind(lehrOnce);
+const words = texts.admin.models;
+
+const COLUMNS: readonly Column<Row>[] = [
+  { name: words.model, cell: ({ model }) => model },
+  { name: words.workers, cell: ({ workers }) => workers, isNumber: true },
+  { name: words.waiting, cell: ({ waiting }) => waiting, isNumber: true },
+  { name: words.running, cell: ({ running }) => running, isNumber: true },
+  { name: words.accepts, cell: ({ breaker }) => words.breakers[breaker] },
+  {
+    name: words.problem,
+    cell: ({ problem }) => (problem === null ? texts.admin.none : <span class="fault">{problem}</span>),
+  },
+];
+
+export function Models() {
+  const reading = useReading(read, EVERY_MS);
+  return (
+    <Panel lead={words.lead} reading={reading}>
+      {(list) => (
+        <Table
+          caption={texts.admin.tabs.models}
+          rows={rowsOf(list)}
+          idOf={({ model }) => model}
+          columns={COLUMNS}
+        />
+      )}
+    </Panel>
+  );
+}
+
+function rowsOf({ models, data }: QueueList): Row[] {
+  return models.map((each) => {
+    const own = data.filter(({ model }) => model === each.model);
+    const sum = (of: 'waiting' | 'running'): number => own.reduce((total, queue) => total + queue[of], 0);
+    return { ...each, waiting: sum('waiting'), running: sum('running') };
+  });
+}

@@ -1,0 +1,25 @@
+/** The frame of one part of the admin view: what it shows, or why it cannot. */
+import type { ComponentChildren } from 'preact';
+import { texts } from '../texts/index.ts';
+import type { Reading } from './reading.ts';
+
+interface PanelProps<Value> {
+  readonly lead: string;
+  readonly reading: Reading<Value>;
+  readonly children: (value: Value) => ComponentChildren;
+}
+
+export function Panel<Value>({ lead, reading: { value, fault, isLost }, children }: PanelProps<Value>) {
+  return (
+    <div class="admin-panel" data-lost={isLost.value}>
+      <p class="belt-lead">{lead}</p>
+      <p class="lost" role="status">
+        {isLost.value && texts.admin.lost}
+      </p>
+      <p class="fault" role="alert">
+        {fault.value?.message}
+      </p>
+      {value.value === undefined ? !fault.value && <p>{texts.admin.loading}</p> : children(value.value)}
+    </div>
+  );
+}

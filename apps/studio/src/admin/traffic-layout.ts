@@ -1,0 +1,160 @@
+/**
+ * The picture of the traffic: nodes in five columns, and lines between them with their rates. Pure: from one answer of GET /v1/traffic
+ * to numbers that are drawn.
+ */
+import type { Traffic } from '@lehr/client';
+
+export interface TrafficNode {
+  readonly id: string;
+  readonly kind: 'callers' | 'api' | 'model' | 'worker' | 'store' | 'receivers';
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+export interface TrafficEdge {
+  readonly from: string;
+  readonly to: string;
+  /** Per second; null while it is not known. */
+  readonly rate: number | null;
+  /** Per second, of what failed or was refused. */
+  readonly bad: number;
+  /** Mean time of one, ms; null when none was timed. */
+  readonly ms: number | null;
+  /** SVG path, and where its label stands. */
+  readonly path: string;
+  readonly label: { readonly x: number; readonly y: number };
+}
+
+export interface TrafficPicture {
+  readonly width: number;
+  readonly height: number;
+  readonly nodes: readonly TrafficNode[];
+  readonly edges: readonly TrafficEdge[];
+}
+
+const WIDTH = 1180;
+const HEIGHT = 58;
+const GAP = 26;
+const TOP = 8;
+const COLUMNS = {
+  callers: { x: 0, width: 100 },
+  api: { x: 218, width: 168 },
+  model: { x: 486, width: 196 },
+  worker: { x: 800, width: 186 },
+  end: { x: 1076, width: 104 },
+} as const;
+/** Room below the columns, where the line to the receivers runs. */
+const BELOW = 96;
+
+export function trafficPicture(traffic: Traffic): TrafficPicture {
+  const { apis, models, workers } = traffic;
+  const rows = Math.max(1, apis.length, models.length, workers.length);
+  const tall = rows * (HEIGHT + GAP) - GAP;
+  const stack = (kind: 'api' | 'model' | 'worker', ids: readonly string[]): TrafficNode[] => {
+    const top = TOP + (tall - (ids.length * (HEIGHT + GAP) - GAP)) / 2;
+    return ids.map((id, i) => ({
+      id: `${kind} ${id}`,
+      kind,
+      ...COLUMNS[kind],
+      y: top + i * (HEIGHT + GAP),
+      height: HEIGHT,
+    }));
+  };
+  const middle = TOP + (tall - HEIGHT) / 2;
+  const nodes: TrafficNode[] = [
+    { id: 'callers', kind: 'callers', ...COLUMNS.callers, y: middle, height: HEIGHT },
+    ...stack(
+      'api',
+      apis.map(({ id }) => id),
+    ),
+    ...stack(
+      'model',
+      models.map(({ model }) => model),
+    ),
+    ...stack(
+      'worker',
+      workers.map(({ id }) => id),
+    ),
+    { id: 'store', kind: 'store', ...COLUMNS.end, y: middle, height: HEIGHT },
+    { id: 'receivers', kind: 'receivers', ...COLUMNS.end, y: TOP + tall + BELOW - HEIGHT, height: HEIGHT },
+  ];
+  const places = new Map(nodes.map((node) => [node.id, node]));
+  const edges = edgesOf(traffic).flatMap((edge) => {
+    const [from, to] = [places.get(edge.from), places.get(edge.to)];
+    return from && to ? [{ ...edge, ...lineOf(from, to) }] : [];
+  });
+  return { width: WIDTH, height: TOP + tall + BELOW + TOP, nodes, edges };
+}
+
+type PlainEdge = Omit<TrafficEdge, 'path' | 'label'>;
+
+function edgesOf({ apis, models, workers, receivers }: Traffic): PlainEdge[] {
+  const [first] = apis;
+  const toApis = apis.map(({ id, requests_per_s, refused_per_s, errors_per_s, mean_ms }) => ({
+    from: 'callers',
+    to: `api ${id}`,
+    rate: requests_per_s,
+    bad: (refused_per_s ?? 0) + (errors_per_s ?? 0),
+    ms: mean_ms,
+  }));
+  // What each process accepted of each model is not known apart: the line of a model begins at the middle one of them.
+  const middle = apis[Math.floor((apis.length - 1) / 2)];
+  const toModels = models.map(({ model, accepted_per_s, refused_per_s }) => ({
+    from: `api ${middle?.id}`,
+    to: `model ${model}`,
+    rate: accepted_per_s,
+    bad: refused_per_s ?? 0,
+    ms: null,
+  }));
+  const toWorkers = workers.flatMap(({ id, models: own }) =>
+    own.map(({ model, claimed_per_s, failed_per_s, wait_ms }) => ({
+      from: `model ${model}`,
+      to: `worker ${id}`,
+      rate: claimed_per_s,
+      bad: failed_per_s ?? 0,
+      ms: wait_ms,
+    })),
+  );
+  const toStore = workers.map(({ id, stored_per_s, store_ms }) => ({
+    from: `worker ${id}`,
+    to: 'store',
+    rate: stored_per_s,
+    bad: 0,
+    ms: store_ms,
+  }));
+  const toReceivers = first && {
+    from: `api ${apis.at(-1)?.id}`,
+    to: 'receivers',
+    rate: receivers.attempts_per_s,
+    bad: receivers.failed_per_s ?? 0,
+    ms: receivers.mean_ms,
+  };
+  return [...toApis, ...toModels, ...toWorkers, ...toStore, ...(toReceivers ? [toReceivers] : [])];
+}
+
+/** Deliveries leave an API process at its lower edge and run below the other columns. */
+function lineOf(from: TrafficNode, to: TrafficNode): Pick<TrafficEdge, 'path' | 'label'> {
+  const [x2, y2] = [to.x, to.y + to.height / 2];
+  if (to.kind === 'receivers') {
+    const [x1, y1] = [from.x + from.width / 2, from.y + from.height];
+    const path = `M${x1} ${y1}C${x1} ${y2} ${x1 + 40} ${y2} ${x1 + 120} ${y2}L${x2} ${y2}`;
+    return { path, label: { x: (x1 + x2) / 2, y: y2 } };
+  }
+  const [x1, y1] = [from.x + from.width, from.y + from.height / 2];
+  const bend = (x2 - x1) / 2;
+  const path = `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`;
+  // Lines fan out, so labels stand nearer to the node that has fewer of them.
+  return { path, label: { x: x1 + bend, y: (y1 + y2) / 2 } };
+}
+
+/** Pixels: grows with the logarithm, so that one request a second is seen beside a thousand. */
+export const thicknessOf = (rate: number | null): number =>
+  rate === null || rate === 0 ? 1.25 : Math.min(12, 2 + 1.6 * Math.log2(1 + rate));
+
+export function paceOf(rate: number | null): 'still' | 'slow' | 'quick' | 'fast' {
+  if (rate === null || rate === 0) return 'still';
+  if (rate < 1) return 'slow';
+  return rate < 20 ? 'quick' : 'fast';
+}
