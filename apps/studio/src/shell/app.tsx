@@ -16,9 +16,7 @@ import { later } from './later.tsx';
 import { type AdminTab, view } from './router.ts';
 
 const ChartsView = later(async () => (await import('../charts/charts.tsx')).ChartsView);
-const AdminView = later<{ readonly tab: AdminTab }>(
-  async () => (await import('../admin/admin.tsx')).Admin,
-);
+const AdminView = later<{ readonly tab: AdminTab }>(async () => (await import('../admin/admin.tsx')).Admin);
 
 export function App() {
   const main = useRef<HTMLElement>(null);

@@ -25,7 +25,7 @@ export function Bar() {
             <span>{texts.nav[name]}</span>
           </Link>
         ))}
-        {session.value?.scopes.includes('admin') && (
+        {isAdmin && (
           <Link
             to={{ name: 'admin', tab: 'traffic' }}
             class="view-link"

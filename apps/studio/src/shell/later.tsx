@@ -4,9 +4,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { texts } from '../texts/index.ts';
 
 /** `load` is called once, when it is first shown; after a failure again when it is shown again. */
-export function later<Props extends object>(
-  load: () => Promise<ComponentType<Props>>,
-): ComponentType<Props> {
+export function later<Props extends object>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> {
   let loaded: ComponentType<Props> | undefined;
   return function Later(props: Props) {
     const [hasFailed, setFailed] = useState(false);

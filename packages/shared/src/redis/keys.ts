@@ -192,11 +192,7 @@ export function keysOf(namespace: string): Keys {
     preview: (id) => `${prefix}:preview:${id}`,
     cancel: (worker) => `${prefix}:cancel:${worker}`,
     wake: (worker) => `${prefix}:wake:${worker}`,
-    worker: (id) => `${prefix}:worker:${id}`,
-    runningOn: (id) => `${prefix}:worker:${id}:running`,
-    runningWatched: `${prefix}:watched:running`,
-    apiCounts: `${prefix}:api-counts`,
-    workers: `${prefix}:workers`,
+    ...reportKeys(prefix),
     starting: `${prefix}:starting`,
     startingWorker: (id) => `${prefix}:starting:${id}`,
     coldStarts: `${prefix}:cold-starts`,
@@ -207,6 +203,17 @@ export function keysOf(namespace: string): Keys {
     probe: `${prefix}:probe`,
   };
 }
+
+/** What processes report of themselves. */
+const reportKeys = (
+  prefix: string,
+): Pick<Keys, 'worker' | 'runningOn' | 'runningWatched' | 'apiCounts' | 'workers'> => ({
+  worker: (id) => `${prefix}:worker:${id}`,
+  runningOn: (id) => `${prefix}:worker:${id}:running`,
+  runningWatched: `${prefix}:watched:running`,
+  apiCounts: `${prefix}:api-counts`,
+  workers: `${prefix}:workers`,
+});
 
 type WebhookKeys = Pick<
   Keys,
