@@ -81,7 +81,17 @@ test.each(Object.values(GROUPS))('API and worker may use the keys of the queues 
 const CHANNELS = ['changed', 'cancel', 'retiredGroups'];
 /** Names in keysOf() of what no worker reads or writes. A new key belongs here, or into the list of the worker in users.acl. */
 const API_ONLY = [
-  ...['abandoned', 'apiCounts', 'apiKey', 'apiKeys', 'attempts', 'audit', 'boundingRecords', 'deferred', 'deferredOf'],
+  ...[
+    'abandoned',
+    'apiCounts',
+    'apiKey',
+    'apiKeys',
+    'attempts',
+    'audit',
+    'boundingRecords',
+    'deferred',
+    'deferredOf',
+  ],
   ...['delivery', 'file'],
   ...['hookGone', 'hookPause'],
   ...[
