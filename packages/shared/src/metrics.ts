@@ -56,6 +56,11 @@ export class Distribution<Name extends string = string> {
     const exemplarLabels = (traceId === undefined ? {} : { trace_id: traceId }) as LabelValues<Name>;
     this.#histogram.observe({ labels, value, exemplarLabels });
   }
+
+  /** Its buckets, sums and counts so far (counts.ts). */
+  get(): ReturnType<Histogram<Name>['get']> {
+    return this.#histogram.get();
+  }
 }
 
 /** Instruments in a new registry. */
