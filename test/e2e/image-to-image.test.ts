@@ -1,7 +1,10 @@
 /** Pictures that begin at other pictures, through all of Lehr: real processes and small models. */
+import { appendFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Job } from '../../packages/shared/src/index.ts';
+import { unpackFixture } from '../support/diffusion-fixtures.ts';
 import { pictureFile, pixelData } from '../support/picture-file.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { type Stack, startStack } from '../support/stack.ts';
@@ -34,7 +37,7 @@ const failureOf = async (stack: Stack, image: string): Promise<Job['error']> => 
   return (await stack.over(id)).error;
 };
 
-test('An uploaded file, its id, its data: URI and its link give the same picture, and another file another one', async () => {
+test('An uploaded file by its link, by its id and inline gives the same picture, with the strength of the steps', async () => {
   const stack = await newStack();
   const worker = stack.worker({ LEHR_WEBHOOK_ALLOW_PRIVATE: 'true' });
   const bytes = await png('#c83264');
@@ -48,6 +51,8 @@ test('An uploaded file, its id, its data: URI and its link give the same picture
   expect(jobs[0].input).toMatchObject({ image: link, strength: 0.5 });
   expect(jobs[2].input).toMatchObject({ image: 'data:' });
   const ordinary = await stack.post({ seed: 3 });
+  const followed = await stack.post({ ...fields, n: 1, image: link, strength: 0.35, steps: 20 });
+  const events = await stack.ask('GET', `/v1/jobs/${followed.id}/events`);
   await worker;
   const [byLink, byId, inline, other, alone] = await Promise.all(
     [...jobs, ordinary].map(({ id }) => pixelsOf(stack, id)),
@@ -62,20 +67,11 @@ test('An uploaded file, its id, its data: URI and its link give the same picture
   const file = Buffer.from(await (await fetch(first.url)).arrayBuffer());
   expect(pictureFile(file)).toEqual({ format: 'png', size: '64x64' });
   expect(file.toString('latin1')).toContain('"strength":0.5');
+  const counted = [...(await events.text()).matchAll(/"step":\d+,"steps":(\d+)/g)].map(([, steps]) => steps);
+  expect(new Set(counted)).toEqual(new Set(['7']));
   // The same job again, with the others of its batch gone.
   const again = await stack.ask('POST', `/v1/jobs/${jobs[2].id}/retry`, {});
   expect(await pixelsOf(stack, ((await again.json()) as Job).id)).toBe(byLink);
-});
-
-test('The steps that are made are the strength of those asked for', async () => {
-  const stack = await newStack();
-  const image = dataUri(await png('#c83264'));
-  const { id } = await stack.post({ image, strength: 0.35, steps: 20 });
-  const events = await stack.ask('GET', `/v1/jobs/${id}/events`);
-  await stack.worker();
-  expect((await stack.over(id)).status).toBe('succeeded');
-  const steps = [...(await events.text()).matchAll(/"step":(\d+),"steps":(\d+)/g)].map(([, , all]) => all);
-  expect(new Set(steps)).toEqual(new Set(['7']));
 });
 
 test('A workflow refines the picture of an earlier node, and is deleted with both', async () => {
@@ -109,8 +105,49 @@ test('A workflow refines the picture of an earlier node, and is deleted with bot
   expect((await stack.over(alone)).status).toBe('succeeded');
 });
 
-test('Files that are no picture, too many pixels and addresses that cannot be fetched fail their job with the reason', async () => {
+test('The refiner of SDXL improves the picture of a base model on another worker, and refuses to draw without one', async () => {
+  const models = await tinyModels();
+  unpackFixture('sdxl-refiner', join(dirname(models), 'refiner'));
+  const limits = 'limits: { min_size: 64, max_size: 128, size_step: 8 }';
+  await appendFile(
+    models,
+    `  - { name: refiner, task: diffusion, ${limits}, versions: [{ version: "1", path: refiner }] }\n`,
+  );
+  const stack = await startStack(server, { LEHR_MODELS: models });
+  await Promise.all([stack.worker(), stack.worker()]);
+  const prompt = 'a red circle';
+  const base = { id: 'base', type: 'text-to-image', model: 'tiny', input: { prompt, seed: 1 } };
+  const refined = { prompt, seed: 1, image: '{{base.image}}', steps: 10 };
+  const refine = { id: 'refine', type: 'text-to-image', model: 'refiner', input: refined };
+  const posted = await stack.ask('POST', '/v1/jobs', { type: 'workflow', nodes: [base, refine] });
+  const { id } = (await posted.json()) as Job;
+  const job = await stack.over(id);
+  expect(job.error).toBeNull();
+  expect(job.nodes).toMatchObject([
+    { id: 'base', model: 'tiny@1', output: { images: [{ width: 64 }] } },
+    { id: 'refine', model: 'refiner@1', output: { images: [{ width: 64, height: 64 }] } },
+  ]);
+  const record = await stack.ask('GET', `/v1/jobs/${job.nodes?.[1].job}`);
+  // diffusers makes three tenths of the steps.
+  expect(await record.json()).toMatchObject({ input: { strength: 0.3, steps: 10, guidance: 5 } });
+
+  // The API sees that the folder of the base has no VAE encoder.
+  const image = dataUri(await png('#fff'));
+  const toBase = { type: 'text-to-image', model: 'tiny', input: { prompt, image } };
+  expect(await (await stack.ask('POST', '/v1/jobs', toBase)).json()).toMatchObject({
+    status: 422,
+    errors: [
+      { pointer: '/input/image', detail: 'cannot be used with tiny, whose folder has no VAE encoder' },
+    ],
+  });
+  const without = { type: 'text-to-image', model: 'refiner', input: { prompt } };
+  const refused = await stack.ask('POST', '/v1/jobs', without);
+  expect(await refused.json()).toMatchObject({ status: 422, errors: [{ pointer: '/input/image' }] });
+}, 120_000);
+
+test('An unusable picture is refused with the field named, or fails its job with the reason', async () => {
   const stack = await newStack();
+  await expectRefusals(stack);
   const worker = await stack.worker();
   const svg = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>');
   const huge = await plain('#fff', 9000, 9000).png({ compressionLevel: 9 }).toBuffer();
@@ -134,8 +171,8 @@ test('Files that are no picture, too many pixels and addresses that cannot be fe
   expect(worker.lines.filter(({ msg }) => msg === 'engine died')).toEqual([]);
 });
 
-test('A request with an unusable picture or strength is refused, its field is named, and no job is stored', async () => {
-  const stack = await newStack();
+/** Requests with an unusable picture or strength are refused with the field named, and no job is stored. */
+async function expectRefusals(stack: Stack): Promise<void> {
   const image = dataUri(await png('#fff'));
   const wrong: [pointer: string, input: object][] = [
     ['/input/image', { image: 'ftp://example.com/a.png' }],
@@ -157,16 +194,4 @@ test('A request with an unusable picture or strength is refused, its field is na
   }
   const { data } = (await (await stack.ask('GET', '/v1/jobs')).json()) as { data: Job[] };
   expect(data).toEqual([]);
-});
-
-test('A model without a VAE encoder refuses a picture at once, where the API sees its folder', async () => {
-  const stack = await startStack(server, { LEHR_MODELS: await tinyModels() });
-  const input = { prompt: 'x', image: dataUri(await png('#fff')) };
-  const response = await stack.ask('POST', '/v1/jobs', { type: 'text-to-image', input });
-  expect(response.status).toBe(422);
-  expect(await response.json()).toMatchObject({
-    errors: [
-      { pointer: '/input/image', detail: 'cannot be used with tiny, whose folder has no VAE encoder' },
-    ],
-  });
-});
+}

@@ -30,6 +30,7 @@ const FIXTURES = [
   ['lcm'],
   ['sdxl', 'sdxl-turbo'],
   ['sdxl-lcm'],
+  ['sdxl-refiner'],
 ];
 
 /** The graph of SDXL has 13,000 nodes, which take 8 s of CPU time to load; the machine may be busy. */

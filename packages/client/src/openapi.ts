@@ -1428,7 +1428,7 @@ export interface components {
              * @description Stable Diffusion 1.x and 2.x, XL, and their Turbo and LCM forms, which draw in a few steps.
              * @enum {string}
              */
-            readonly family: "sd" | "sd-turbo" | "lcm" | "sdxl" | "sdxl-turbo" | "sdxl-lcm";
+            readonly family: "sd" | "sd-turbo" | "lcm" | "sdxl" | "sdxl-turbo" | "sdxl-lcm" | "sdxl-refiner";
             readonly defaults: {
                 readonly width: number;
                 readonly height: number;

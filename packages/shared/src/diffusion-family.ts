@@ -2,9 +2,17 @@
  * The families of diffusion models, and the defaults of each. A distilled model (Turbo, LCM) draws in one
  * to eight steps, and only with few or with its own sampler; the defaults of Stable Diffusion would give noise.
  */
-import type { GuidanceKind, SamplerName } from './contracts/text-to-image.ts';
+import { type GuidanceKind, type SamplerName, SIZE_FIELDS } from './contracts/text-to-image.ts';
 
-export const DIFFUSION_FAMILIES = ['sd', 'sd-turbo', 'lcm', 'sdxl', 'sdxl-turbo', 'sdxl-lcm'] as const;
+export const DIFFUSION_FAMILIES = [
+  'sd',
+  'sd-turbo',
+  'lcm',
+  'sdxl',
+  'sdxl-turbo',
+  'sdxl-lcm',
+  'sdxl-refiner',
+] as const;
 export type DiffusionFamily = (typeof DIFFUSION_FAMILIES)[number];
 
 export interface FamilyTraits {
@@ -20,8 +28,10 @@ export interface FamilyTraits {
   /** Undefined for every sampler. */
   readonly samplers: readonly SamplerName[] | undefined;
   readonly guidance: GuidanceKind;
-  /** Whether sizes are conditions of it: `original_size`, `crops_coords_top_left`, `target_size`. */
-  readonly takesSizes: boolean;
+  /** The sizes that are conditions of it. */
+  readonly sizes: readonly (typeof SIZE_FIELDS)[number][];
+  /** Whether every picture begins at another one. */
+  readonly needsPicture: boolean;
   /** Default of `strength` of a picture that begins at another one; those of diffusers. */
   readonly strength: number;
   /** Cost of a pixel of a UNet row, in those of Stable Diffusion 1.5. */
@@ -40,7 +50,8 @@ const SD: FamilyTraits = {
   maxSteps: 100,
   samplers: undefined,
   guidance: 'rows',
-  takesSizes: false,
+  sizes: [],
+  needsPicture: false,
   strength: 0.8,
   costPerPixel: 1,
 };
@@ -53,7 +64,7 @@ const SDXL: FamilyTraits = {
   defaults: { width: 1024, height: 1024, steps: 30, guidance: 5, sampler: 'euler' },
   // The longest side of the shapes that it was trained on; their pixels are those of 1024x1024.
   maxSide: 2048,
-  takesSizes: true,
+  sizes: SIZE_FIELDS,
   strength: 0.3,
   costPerPixel: XL_COST,
 };
@@ -83,6 +94,8 @@ export const FAMILY_TRAITS: Readonly<Record<DiffusionFamily, FamilyTraits>> = {
     samplers: TURBO_SAMPLERS,
   },
   'sdxl-lcm': lcm(SDXL),
+  // An aesthetic score takes the place of the target size.
+  'sdxl-refiner': { ...SDXL, sizes: ['original_size', 'crops_coords_top_left'], needsPicture: true },
 };
 
 /** What a folder's configs say of it. */
@@ -98,7 +111,11 @@ export interface DetectedFamily {
 
 /** The contents of the folder's JSON files, of which only what is here is read. */
 export interface FamilyConfigs {
-  readonly index: { readonly text_encoder_2?: unknown };
+  readonly index: {
+    readonly text_encoder?: unknown;
+    readonly text_encoder_2?: unknown;
+    readonly requires_aesthetics_score?: unknown;
+  };
   readonly scheduler: {
     readonly _class_name?: unknown;
     readonly timestep_spacing?: unknown;
@@ -114,22 +131,38 @@ export interface FamilyConfigs {
 const USUAL_BLOCKS = 4;
 
 export function detectFamily({ index, scheduler, unet, vae, hasVaeEncoder }: FamilyConfigs): DetectedFamily {
-  const isXl = Array.isArray(index.text_encoder_2) && index.text_encoder_2.some((part) => part !== null);
+  const isXl = isPresent(index.text_encoder_2);
   const embedsGuidance = typeof unet.time_cond_proj_dim === 'number';
   const isLcm = embedsGuidance || scheduler._class_name === 'LCMScheduler';
   const { sample_size: size } = unet;
   const blocks = Array.isArray(vae.block_out_channels) ? vae.block_out_channels.length : USUAL_BLOCKS;
   return {
-    family: isLcm
-      ? isXl
-        ? 'sdxl-lcm'
-        : 'lcm'
-      : `${isXl ? 'sdxl' : 'sd'}${isTurbo(scheduler) ? '-turbo' : ''}`,
+    family: familyOf(index, isXl, isLcm, scheduler),
     guidance: embedsGuidance ? 'embedded' : 'rows',
     side: typeof size === 'number' && Number.isInteger(size) ? size * 2 ** (blocks - 1) : undefined,
     takesPictures: hasVaeEncoder,
   };
 }
+
+function familyOf(
+  index: FamilyConfigs['index'],
+  isXl: boolean,
+  isLcm: boolean,
+  scheduler: FamilyConfigs['scheduler'],
+): DiffusionFamily {
+  if (isRefiner(index)) return 'sdxl-refiner';
+  if (isLcm) return isXl ? 'sdxl-lcm' : 'lcm';
+  return `${isXl ? 'sdxl' : 'sd'}${isTurbo(scheduler) ? '-turbo' : ''}`;
+}
+
+/** The refiner of SDXL is an image-to-image pipeline with the second text encoder alone, and was trained with aesthetic scores. */
+export const isRefiner = (index: FamilyConfigs['index']): boolean =>
+  index.requires_aesthetics_score === true ||
+  (isPresent(index.text_encoder_2) && Array.isArray(index.text_encoder) && !isPresent(index.text_encoder));
+
+/** A component of model_index.json is a pair of library and class, both null when the pipeline does without. */
+const isPresent = (component: unknown): boolean =>
+  Array.isArray(component) && component.some((part) => part !== null);
 
 /** Both Turbo models are published with an Euler scheduler in trailing spacing, which no other model of noise predictions is. */
 function isTurbo({

@@ -33,6 +33,7 @@ export {
   type DiffusionFamily,
   detectFamily,
   FAMILY_TRAITS,
+  isRefiner,
 } from './diffusion-family.ts';
 export {
   ERROR_CODES,

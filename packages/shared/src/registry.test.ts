@@ -25,6 +25,7 @@ function folderOf(files: Record<string, object>): string {
 
 const SD = { _class_name: 'StableDiffusionPipeline' };
 const XL = { ...SD, text_encoder_2: ['transformers', 'CLIPTextModelWithProjection'] };
+const REFINER = { ...XL, text_encoder: [null, null], requires_aesthetics_score: true };
 const TRAILING = { timestep_spacing: 'trailing', prediction_type: 'epsilon' };
 const EULER = { _class_name: 'EulerDiscreteScheduler', ...TRAILING };
 const ANCESTRAL = { _class_name: 'EulerAncestralDiscreteScheduler', ...TRAILING };
@@ -39,6 +40,14 @@ test.each([
   ['a merged LCM LoRA', SD, LCM, { sample_size: 64, time_cond_proj_dim: null }, 'lcm', '512 4 1 lcm'],
   ['SDXL', XL, { ...EULER, timestep_spacing: 'leading' }, { sample_size: 128 }, 'sdxl', '1024 30 5 euler'],
   ['SDXL Turbo', XL, ANCESTRAL, { sample_size: 64 }, 'sdxl-turbo', '512 1 0 euler_a'],
+  [
+    'the refiner',
+    REFINER,
+    { ...EULER, timestep_spacing: 'leading' },
+    { sample_size: 128 },
+    'sdxl-refiner',
+    '1024 30 5 euler',
+  ],
   ['LCM SDXL', XL, LCM, { sample_size: 128, time_cond_proj_dim: 256 }, 'sdxl-lcm', '1024 4 8.5 lcm'],
 ])(
   'The folder of %s says its family, and with it the defaults',

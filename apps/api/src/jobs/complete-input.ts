@@ -64,8 +64,13 @@ const defaultSteps = ({ defaults, limits }: DiffusionModelEntry, strength = 1): 
 function pictureProblems(
   { image, strength }: TextToImageRequest,
   input: TextToImageInput,
-  { name, takesPictures }: DiffusionModelEntry,
+  { name, family, takesPictures }: DiffusionModelEntry,
 ): FieldProblem[] {
+  if (image === undefined && FAMILY_TRAITS[family].needsPicture) {
+    return [
+      { pointer: '/input/image', detail: `is missing: ${name} is a refiner, which improves a picture` },
+    ];
+  }
   if (image === undefined) {
     return strength === undefined ? [] : [{ pointer: '/input/strength', detail: 'needs an image' }];
   }
@@ -80,8 +85,8 @@ function pictureProblems(
 }
 
 function conditionProblems(input: TextToImageInput, { name, family }: DiffusionModelEntry): FieldProblem[] {
-  if (FAMILY_TRAITS[family].takesSizes) return [];
-  return SIZE_FIELDS.filter((field) => input[field]).map((field) => ({
+  const { sizes } = FAMILY_TRAITS[family];
+  return SIZE_FIELDS.filter((field) => input[field] && !sizes.includes(field)).map((field) => ({
     pointer: `/input/${field}`,
     detail: `is for SDXL models, and ${name} is of the family ${family}`,
   }));

@@ -135,3 +135,13 @@ test('A picture is priced by the steps that it makes', () => {
   // A latent consistency model makes all of them.
   expect(price({ ...PICTURE, steps: 4, strength: 0.5 }, 'lcm')).toBe(price({ prompt: 'x', steps: 4 }, 'lcm'));
 });
+
+test('A refiner needs a picture, and takes no target size', () => {
+  expect(problemsOf({ prompt: 'x' }, 'sdxl-refiner')).toEqual([
+    { pointer: '/input/image', detail: 'is missing: m is a refiner, which improves a picture' },
+  ]);
+  expect(problemsOf({ ...PICTURE, original_size: [512, 512] }, 'sdxl-refiner')).toEqual([]);
+  expect(problemsOf({ ...PICTURE, target_size: [512, 512] }, 'sdxl-refiner')).toMatchObject([
+    { pointer: '/input/target_size' },
+  ]);
+});

@@ -19,5 +19,8 @@ export function loadModels(): Promise<void> {
 
 async function load(): Promise<void> {
   const all = await lehr.models();
-  models.value = all.filter((model): model is PictureModel => model.task === 'text-to-image');
+  // A refiner draws nothing from a prompt alone, and the form has no field for a picture.
+  models.value = all.filter(
+    (model): model is PictureModel => model.task === 'text-to-image' && model.family !== 'sdxl-refiner',
+  );
 }

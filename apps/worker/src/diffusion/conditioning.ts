@@ -44,19 +44,28 @@ interface ConditionedPicture extends SizeConditions {
   readonly guidance: number;
 }
 
-/** The conditions of all rows of a picture, without the pooled embedding, which differs from row to row. */
+export type RowKind = 'prompt' | 'negative';
+
+/** The refiner of SDXL was trained with the scores that people gave its pictures, 1 to 10. The defaults of diffusers. */
+const AESTHETIC_SCORES: Readonly<Record<RowKind, number>> = { prompt: 6, negative: 2.5 };
+/** Original size, crop and score; SDXL has the target size in place of the score, and so six. */
+const TIME_IDS_WITH_SCORE = 5;
+
+/** The conditions of a row of a picture, without the pooled embedding of its prompt. */
 export function pictureConditions(
   { lengths }: Conditioning,
   { width, height, guidance, originalSize, cropsTopLeft, targetSize }: ConditionedPicture,
+  row: RowKind,
 ): Conditions {
   const conditions: Conditions = {};
-  if (lengths.has('time_ids')) {
+  const timeIds = lengths.get('time_ids');
+  if (timeIds !== undefined) {
     const size = [height, width];
-    conditions.time_ids = Float32Array.from([
-      ...(originalSize ?? size),
-      ...(cropsTopLeft ?? [0, 0]),
-      ...(targetSize ?? size),
-    ]);
+    const isScored = timeIds === TIME_IDS_WITH_SCORE;
+    // diffusers gives the crop to the refiner's prompt alone.
+    const crop = isScored && row === 'negative' ? [0, 0] : (cropsTopLeft ?? [0, 0]);
+    const last = isScored ? [AESTHETIC_SCORES[row]] : (targetSize ?? size);
+    conditions.time_ids = Float32Array.from([...(originalSize ?? size), ...crop, ...last]);
   }
   const guidanceLength = lengths.get('timestep_cond');
   if (guidanceLength !== undefined) conditions.timestep_cond = embedGuidance(guidance, guidanceLength);

@@ -138,3 +138,12 @@ test('A VAE encoder is taken where there is one in the variant, and not missed w
   const half = DIFFUSION.map((path) => path.replace('model.onnx', 'model_fp16.onnx'));
   expect(targets([...half, ...encoder], 'fp16')).toEqual([...DIFFUSION].sort());
 });
+
+test('Of a refiner, the second text encoder is taken, and a source without its VAE encoder is refused', () => {
+  const refiner = DIFFUSION.map((path) =>
+    path.replace('tokenizer/', 'tokenizer_2/').replace('text_encoder/', 'text_encoder_2/'),
+  );
+  const encoder = 'vae_encoder/model.onnx';
+  expect(targets([...refiner, encoder])).toEqual([...refiner, encoder].sort());
+  expect(() => targets(refiner)).toThrow('has no vae_encoder/model.onnx');
+});

@@ -17,7 +17,8 @@ export interface Choice {
 }
 
 /** Folders of a diffusion pipeline that hold a graph. */
-const COMPONENTS = ['text_encoder', 'unet', 'vae_decoder'] as const;
+const COMPONENTS = ['unet', 'vae_decoder'] as const;
+const FIRST_ENCODER = 'text_encoder';
 const SECOND_ENCODER = 'text_encoder_2';
 const PICTURE_ENCODER = 'vae_encoder';
 const TOKENIZERS = /^tokenizer(?:_2)?\/[^/]+\.(?:json|txt)$/;
@@ -81,12 +82,16 @@ const withoutRepeats = (files: readonly ChosenFile[]): ChosenFile[] => [
 ];
 
 function diffusionFiles(files: Files, variant: string | undefined): ChosenFile[] {
-  const isTwoEncoder = [...files.keys()].some((path) => path.startsWith(`${SECOND_ENCODER}/`));
+  const has = (folder: string): boolean => [...files.keys()].some((path) => path.startsWith(`${folder}/`));
+  const hasSecond = has(SECOND_ENCODER);
+  // A refiner has the second text encoder alone, and does nothing without a picture.
+  const isRefiner = hasSecond && !has(FIRST_ENCODER);
   // Only image to image needs it: a source that has none in this variant is no worse for prompts.
-  const takesPictures = graphFile(files, `${PICTURE_ENCODER}/model`, variant) !== undefined;
+  const takesPictures = isRefiner || graphFile(files, `${PICTURE_ENCODER}/model`, variant) !== undefined;
   const present = [
+    ...(isRefiner ? [] : [FIRST_ENCODER]),
     ...COMPONENTS,
-    ...(isTwoEncoder ? [SECOND_ENCODER] : []),
+    ...(hasSecond ? [SECOND_ENCODER] : []),
     ...(takesPictures ? [PICTURE_ENCODER] : []),
   ];
   const graphs = present.map((name) => `${name}/model`);

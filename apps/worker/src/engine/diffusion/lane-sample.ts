@@ -7,6 +7,7 @@ import {
   PROMPT_ALONE,
   type PromptEmbedding,
   pictureConditions,
+  type RowKind,
 } from '../../diffusion/conditioning.ts';
 import { applyGuidance } from '../../diffusion/guidance.ts';
 import { SeededNoise } from '../../diffusion/noise.ts';
@@ -162,13 +163,13 @@ export class LaneSample implements LaneMember {
 
   /** Takes the embeddings of `prompts`, in order. */
   setEmbeddings([prompt, encoded]: readonly PromptEmbedding[]): void {
-    const shared = pictureConditions(this.#conditioning, this.request);
-    const rowOf = ({ hidden, pooled }: PromptEmbedding): PromptRow => ({
-      promptEmbedding: hidden,
-      conditions: pooled ? { ...shared, text_embeds: pooled } : shared,
-    });
+    const rowOf = ({ hidden, pooled }: PromptEmbedding, kind: RowKind): PromptRow => {
+      const shared = pictureConditions(this.#conditioning, this.request, kind);
+      return { promptEmbedding: hidden, conditions: pooled ? { ...shared, text_embeds: pooled } : shared };
+    };
     const negative = this.#hasZeroNegative ? zerosLike(prompt) : encoded;
-    this.#promptRows = this.rows === 2 ? [rowOf(negative), rowOf(prompt)] : [rowOf(prompt)];
+    const positive = rowOf(prompt, 'prompt');
+    this.#promptRows = this.rows === 2 ? [rowOf(negative, 'negative'), positive] : [positive];
   }
 
   /** This sample's rows of the next batch: with guidance, the negative prompt's row and then the prompt's. */

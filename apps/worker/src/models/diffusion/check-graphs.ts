@@ -19,7 +19,7 @@ async function adviceFor(folder: string, missing: readonly string[]): Promise<st
     return `It holds the variant "${variant}"; give its graphs the plain names: ${pull}.`;
   }
   // torch's folders hold one VAE, which becomes two graphs.
-  const sources = missing.map((graph) => (graph === 'vae_decoder' ? 'vae' : graph));
+  const sources = missing.map((graph) => (graph.startsWith('vae_') ? 'vae' : graph));
   const names = await Promise.all(sources.map((source) => readdir(join(folder, source)).catch(() => [])));
   const isTorch = names.flat().some((name) => /\.(safetensors|bin)$/.test(name));
   const command = 'optimum-cli export onnx --model <folder or name> <new folder>';

@@ -1,6 +1,6 @@
 /** The JSON files of a diffusers folder, for what the graphs do not say themselves. */
 import { join } from 'node:path';
-import { LehrError } from '@lehr/shared';
+import { isRefiner, LehrError } from '@lehr/shared';
 import { z } from 'zod';
 import { parseSchedulerConfig, type SchedulerConfig } from '../../diffusion/scheduler-config.ts';
 import { readConfigFile, readModelText, readOptionalConfig } from '../config-file.ts';
@@ -12,11 +12,12 @@ const UNSUPPORTED_COMPONENTS: Readonly<Record<string, string>> = {
   transformer: 'it denoises with a transformer (as SD3, Flux and PixArt do) and not with a UNet',
   text_encoder_3: 'it has three text encoders, as SD3',
   prior: 'it draws in two stages',
-  controlnet: 'it needs a picture as input; export the model without the ControlNet',
-  image_encoder: 'it needs a picture as input; export the model without the image encoder',
+  controlnet: 'it needs a second picture as input; export the model without the ControlNet',
+  image_encoder: 'it needs a second picture as input; export the model without the image encoder',
 };
 
-const SUPPORTED = 'Lehr runs Stable Diffusion 1.x, 2.x and XL, and their Turbo and LCM forms';
+const SUPPORTED =
+  'Lehr runs Stable Diffusion 1.x, 2.x and XL, their Turbo and LCM forms, and the refiner of XL';
 
 /** A component is a pair of library and class, both null when the pipeline does without. */
 const IndexSchema = z.looseObject({
@@ -53,8 +54,9 @@ const VaeSchema = z.looseObject({
 
 export interface DiffusionConfig {
   readonly unet: z.output<typeof UnetSchema>;
-  readonly textEncoder: z.output<typeof TextEncoderSchema>;
-  /** Only of SDXL. */
+  /** Undefined for a refiner. */
+  readonly textEncoder: z.output<typeof TextEncoderSchema> | undefined;
+  /** Only of SDXL and its refiner. */
   readonly textEncoder2: z.output<typeof TextEncoderSchema> | undefined;
   readonly vae: z.output<typeof VaeSchema>;
   readonly scheduler: SchedulerConfig;
@@ -72,7 +74,9 @@ export async function readDiffusionConfig(folder: string): Promise<DiffusionConf
   const isXl = hasComponent(index, 'text_encoder_2');
   return {
     unet: await readOptionalConfig(join(folder, 'unet/config.json'), UnetSchema),
-    textEncoder: await readOptionalConfig(join(folder, 'text_encoder/config.json'), TextEncoderSchema),
+    textEncoder: isRefiner(index)
+      ? undefined
+      : await readOptionalConfig(join(folder, 'text_encoder/config.json'), TextEncoderSchema),
     textEncoder2: isXl
       ? await readOptionalConfig(join(folder, 'text_encoder_2/config.json'), TextEncoderSchema)
       : undefined,
@@ -93,13 +97,4 @@ function checkComponents(path: string, index: ModelIndex): void {
     const kind = `${index._class_name} with a "${component}"`;
     throw new LehrError('model-unavailable', `${path} is a ${kind}: ${problem}. ${SUPPORTED}.`);
   }
-  const isRefiner =
-    index.requires_aesthetics_score === true ||
-    (hasComponent(index, 'text_encoder_2') && !hasComponent(index, 'text_encoder'));
-  if (!isRefiner) return;
-  throw new LehrError(
-    'model-unavailable',
-    `${path} is a ${index._class_name} without a first text encoder, an SDXL refiner: it improves pictures of the base ` +
-      'model, which is no job of Lehr. Serve the base model alone.',
-  );
 }

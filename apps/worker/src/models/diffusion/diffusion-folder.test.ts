@@ -221,7 +221,7 @@ const broken: readonly [string, () => void, string | RegExp][] = [
         json.text_encoder = [null, null];
         json.text_encoder_2 = ['transformers', 'CLIPTextModelWithProjection'];
       }),
-    'an SDXL refiner: it improves pictures of the base model',
+    'has no text_encoder_2/model.onnx, vae_encoder/model.onnx',
   ],
   [
     'half of an SDXL model',

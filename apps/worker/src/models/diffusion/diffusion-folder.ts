@@ -67,8 +67,7 @@ async function openParts(
   options: DiffusionOptions,
 ): Promise<Omit<DiffusionModel, 'close'>> {
   const config = await readDiffusionConfig(folder);
-  const encoders = config.textEncoder2 ? ['text_encoder', 'text_encoder_2'] : ['text_encoder'];
-  await checkGraphs(folder, [...encoders, 'unet', 'vae_decoder']);
+  await checkGraphs(folder, graphsOf(config));
   const { tokenizer, textEncoder, graphs } = await openTextEncoders(folder, config, runtime, options);
 
   const plan = { ...unetSizes(config), probe: probeSize(config), tokens: tokenizer.maxTokens };
@@ -78,6 +77,12 @@ async function openParts(
   const vaeSession = await runtime.load({ path: join(folder, 'vae_decoder/model.onnx') }, options);
   const vae = await openVae(vaeSession, vaeConfig(config));
   const pictureInput = await openPictureInput(folder, vaeConfig(config), vae, runtime, options);
+  if (isRefinerConfig(config) && !pictureInput.encoder) {
+    throw new LehrError(
+      'model-unavailable',
+      `${folder} is a refiner, which needs pictures: ${pictureInput.reason}.`,
+    );
+  }
 
   checkFit(folder, textEncoder, unet, vae);
   return {
@@ -101,7 +106,15 @@ async function openParts(
   };
 }
 
-function unetSizes({ unet, textEncoder2 }: DiffusionConfig) {
+const isRefinerConfig = ({ textEncoder }: DiffusionConfig): boolean => textEncoder === undefined;
+
+function graphsOf(config: DiffusionConfig): string[] {
+  if (isRefinerConfig(config)) return ['text_encoder_2', 'unet', 'vae_decoder', 'vae_encoder'];
+  const second = config.textEncoder2 ? ['text_encoder_2'] : [];
+  return ['text_encoder', ...second, 'unet', 'vae_decoder'];
+}
+
+function unetSizes({ unet, textEncoder, textEncoder2 }: DiffusionConfig) {
   const width = unet.cross_attention_dim;
   return {
     latentChannels: unet.in_channels ?? undefined,
@@ -109,7 +122,7 @@ function unetSizes({ unet, textEncoder2 }: DiffusionConfig) {
     embeddingDim: (Array.isArray(width) ? width[0] : width) ?? undefined,
     conditions: {
       text_embeds: textEncoder2?.projection_dim ?? undefined,
-      time_ids: TIME_IDS,
+      time_ids: textEncoder ? TIME_IDS : REFINER_TIME_IDS,
       timestep_cond: unet.time_cond_proj_dim ?? undefined,
     },
   };
@@ -117,6 +130,8 @@ function unetSizes({ unet, textEncoder2 }: DiffusionConfig) {
 
 /** Three pairs: original size, crop, target size. */
 const TIME_IDS = 6;
+/** Original size, crop, and an aesthetic score. */
+const REFINER_TIME_IDS = 5;
 
 function conditioningOf({ unet: config, zeroesEmptyNegative }: DiffusionConfig, unet: Unet): Conditioning {
   // A model that was distilled with guidance takes no second row, also where its export left out the scale.

@@ -1,4 +1,4 @@
-/** Opens the text encoder of a Stable Diffusion folder, or the two of an SDXL folder, each with its tokenizer. */
+/** Opens the text encoder of a Stable Diffusion folder, the two of an SDXL folder, or the second alone of a refiner, each with its tokenizer. */
 import { join } from 'node:path';
 import { LehrError } from '@lehr/shared';
 import { PairedTextEncoder } from '../../diffusion/paired-text-encoder.ts';
@@ -10,7 +10,7 @@ import { openClipTokenizer } from './clip-tokenizer.ts';
 import type { DiffusionConfig } from './diffusion-config.ts';
 
 export interface TextEncoders {
-  /** The first one's. */
+  /** Of the first one that there is. */
   readonly tokenizer: ClipTokenizer;
   readonly textEncoder: PromptEncoder;
   readonly graphs: readonly GraphReport[];
@@ -35,14 +35,16 @@ export async function openTextEncoders(
   const cacheBytes = options.embeddingCacheBytes ?? CACHE_BYTES;
   const open = (name: string, own: Config, more: TextEncoderOptions) =>
     openOne(folder, name, own, runtime, options, more);
-  if (!config.textEncoder2) {
-    const { tokenizer, encoder, graph } = await open('text_encoder', config.textEncoder, { cacheBytes });
+  const { textEncoder, textEncoder2 } = config;
+  if (!textEncoder || !textEncoder2) {
+    const { tokenizer, encoder, graph } = textEncoder2
+      ? await open('text_encoder_2', textEncoder2, { ...asInXl(textEncoder2), cacheBytes })
+      : await open('text_encoder', textEncoder ?? {}, { cacheBytes });
     return { tokenizer, textEncoder: encoder, graphs: [graph] };
   }
   const shared = { layer: 'penultimate', cacheBytes: Math.floor(cacheBytes * CACHE_SHARE) } as const;
-  const first = await open('text_encoder', config.textEncoder, shared);
-  const pooled = { dim: config.textEncoder2.projection_dim ?? undefined };
-  const second = await open('text_encoder_2', config.textEncoder2, { ...shared, pooled });
+  const first = await open('text_encoder', textEncoder, shared);
+  const second = await open('text_encoder_2', textEncoder2, { ...shared, ...asInXl(textEncoder2) });
   if (first.tokenizer.maxTokens !== second.tokenizer.maxTokens) {
     const tokens = `${first.tokenizer.maxTokens} and ${second.tokenizer.maxTokens} tokens`;
     throw new LehrError(
@@ -57,7 +59,11 @@ export async function openTextEncoders(
   };
 }
 
-type Config = DiffusionConfig['textEncoder'];
+type Config = NonNullable<DiffusionConfig['textEncoder']>;
+
+/** How SDXL and its refiner read their second text encoder. */
+const asInXl = ({ projection_dim }: Config) =>
+  ({ layer: 'penultimate', pooled: { dim: projection_dim ?? undefined } }) as const;
 
 async function openOne(
   folder: string,
