@@ -25,7 +25,7 @@ const WHOLE = { timeout: 120_000 };
 
 describe('lehr submit', () => {
   test('lehr submit ends when the job is stored, or waits and saves the pictures', WHOLE, async () => {
-    const stack = await startStack(server);
+    const stack = await startStack(server, { LEHR_MODELS: await tinyModels({ vaeEncoder: true }) });
     const lehr = lehrFor(stack);
     const stored = await lehr(['submit', PROMPT, '--steps', '4', '--metadata', 'order=81']);
     expect(stored).toMatchObject({ code: 0, stderr: '' });
@@ -55,6 +55,11 @@ describe('lehr submit', () => {
     }
     const json = await lehr(['submit', PROMPT, '-o', join(folder, 'a.webp'), '--format', 'webp', '--json']);
     expect(JSON.parse(json.stdout)).toMatchObject({ status: 'succeeded', files: [join(folder, 'a.webp')] });
+    const begun = ['--image', join(folder, `${done}.png`), '--strength', '0.5', '--wait', '--json'];
+    expect(JSON.parse((await lehr(['submit', PROMPT, ...begun])).stdout)).toMatchObject({
+      status: 'succeeded',
+      input: { image: 'data:', strength: 0.5 },
+    });
     const request = {
       type: 'text-to-image',
       input: { prompt: PROMPT, steps: 4 },

@@ -1,10 +1,10 @@
 /** Creates a job: a picture from a prompt or a recording, or the request in a file. */
 import type { Lehr } from '../../lehr.ts';
 import type { Job, JobRequest, TextToImageInput } from '../../wire.ts';
-import { audioOf } from '../audio.ts';
 import { type Call, defineCommand, numberOf, type Options, type Values } from '../command.ts';
 import { EXIT, type ExitCode, exitCodeOfJob, usageError } from '../exit-codes.ts';
 import { jobText, stateText } from '../job-text.ts';
+import { mediaOf } from '../media.ts';
 import { readInput } from '../read-input.ts';
 import { REQUEST_OPTIONS, requestFields } from '../request-options.ts';
 import { savePictures } from '../save.ts';
@@ -18,6 +18,7 @@ const PICTURE_OPTIONS = {
   guidance: { type: 'string', value: 'N', help: 'Guidance scale.' },
   seed: { type: 'string', value: 'N', help: 'Seed of the first picture.' },
   sampler: { type: 'string', value: 'NAME', help: 'Sampler, such as euler.' },
+  strength: { type: 'string', value: 'N', help: 'With --image: how far to differ from it, 0 to 1.' },
   count: { type: 'string', short: 'n', value: 'N', help: 'Number of pictures.' },
   format: { type: 'string', value: 'NAME', help: 'png, webp or jpeg. Default: png.' },
 } as const satisfies Options;
@@ -25,6 +26,7 @@ const PICTURE_OPTIONS = {
 const SUBMIT_OPTIONS = {
   ...PICTURE_OPTIONS,
   ...REQUEST_OPTIONS,
+  image: { type: 'string', short: 'i', value: 'FILE|URL', help: 'A picture to begin at.' },
   audio: { type: 'string', short: 'a', value: 'FILE|URL', help: 'A recording whose words are the prompt.' },
   file: { type: 'string', short: 'f', value: 'PATH', help: 'A whole request in JSON; - is standard input.' },
   wait: { type: 'boolean', short: 'w', help: 'Wait until the job has ended.' },
@@ -82,13 +84,19 @@ function requestOf(call: SubmitCall): (lehr: Lehr) => Promise<JobRequest> {
     throw usageError('give one of PROMPT, --audio and --file');
   }
   if (file !== undefined) return () => requestFrom(file, terminal);
-  const [input, fields] = [pictureInput(values), requestFields(values)];
+  const [options, fields] = [pictureInput(values), requestFields(values)];
+  const { image } = values;
+  const inputOf = async (lehr: Lehr) =>
+    image === undefined ? options : { ...options, image: await mediaOf(image, lehr, terminal.signal) };
   if (audio === undefined) {
-    return async () => ({ type: 'text-to-image', input: { ...input, prompt: prompt ?? '' }, ...fields });
+    return async (lehr) => {
+      const input = { ...(await inputOf(lehr)), prompt: prompt ?? '' };
+      return { type: 'text-to-image', input, ...fields };
+    };
   }
   return async (lehr) => {
-    const link = await audioOf(audio, lehr, terminal.signal);
-    return { type: 'speech-to-image', input: { ...input, audio: link }, ...fields };
+    const link = await mediaOf(audio, lehr, terminal.signal);
+    return { type: 'speech-to-image', input: { ...(await inputOf(lehr)), audio: link }, ...fields };
   };
 }
 
@@ -106,6 +114,7 @@ function pictureInput(values: Values<typeof PICTURE_OPTIONS>): Omit<TextToImageI
     guidance: numberOf('guidance', values.guidance),
     seed: numberOf('seed', values.seed),
     sampler: sampler as TextToImageInput['sampler'],
+    strength: numberOf('strength', values.strength),
     n: numberOf('count', values.count),
     output_format: format as TextToImageInput['output_format'],
   };

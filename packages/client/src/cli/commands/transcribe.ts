@@ -1,9 +1,9 @@
 import { extname } from 'node:path';
 import type { Job, SpeechToTextInput } from '../../wire.ts';
-import { audioOf } from '../audio.ts';
 import { defineCommand, numberOf, type Options, type Values } from '../command.ts';
 import { exitCodeOfJob, usageError } from '../exit-codes.ts';
 import { jobText } from '../job-text.ts';
+import { mediaOf } from '../media.ts';
 import { REQUEST_OPTIONS, requestFields } from '../request-options.ts';
 import { writeOutput } from '../save.ts';
 import { submitJob } from '../submit-job.ts';
@@ -57,7 +57,7 @@ export const transcribe = defineCommand({
     const write = formatOf(values.format, values.output);
     const options = inputOf(values);
     const lehr = await call.client();
-    const input = { ...options, audio: await audioOf(source, lehr, terminal.signal) };
+    const input = { ...options, audio: await mediaOf(source, lehr, terminal.signal) };
     const job = await submitJob(lehr, { type: 'speech-to-text', input, ...requestFields(values) }, call, {
       wait: true,
     });

@@ -6,10 +6,10 @@ import { readInput } from './read-input.ts';
 const MAX_INLINE_BYTES = 10_000_000;
 
 /**
- * Returns the value of a job's `audio`. Lehr itself fetches a link. A file becomes a data URI inside the request, so that the same
+ * Returns the value of a job's `audio` or `image`. Lehr itself fetches a link. A file becomes a data URI inside the request, so that the same
  * command sends the same request and its idempotency key matches. A file that is too large for that is uploaded first.
  */
-export async function audioOf(source: string, lehr: Lehr, signal: AbortSignal): Promise<string> {
+export async function mediaOf(source: string, lehr: Lehr, signal: AbortSignal): Promise<string> {
   if (/^(?:https?|data):/.test(source)) return source;
   const bytes = await readInput(source);
   if (bytes.byteLength <= MAX_INLINE_BYTES) {
