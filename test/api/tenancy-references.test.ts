@@ -21,13 +21,19 @@ const PROMPT = 'a circle';
 const PICTURE = { type: 'text-to-image', input: { prompt: PROMPT } };
 
 /** Requests that name a file, in every dialect that can. */
-const WITH_FILE: readonly (readonly [what: string, path: string, body: (audio: string) => unknown])[] = [
+const WITH_FILE: readonly (readonly [what: string, path: string, body: (file: string) => unknown])[] = [
   ['a speech job', '/v1/jobs', (audio) => ({ type: 'speech-to-text', input: { audio } })],
+  ['a picture job', '/v1/jobs', (image) => ({ type: 'text-to-image', input: { prompt: PROMPT, image } })],
   ['a speech-to-image job', '/v1/jobs', (audio) => ({ type: 'speech-to-image', input: { audio } })],
   [
     'a node of a workflow',
     '/v1/jobs',
     (audio) => ({ type: 'workflow', nodes: [{ id: 'a', type: 'speech-to-text', input: { audio } }] }),
+  ],
+  [
+    'a prediction of a picture',
+    '/v1/predictions',
+    (image) => ({ version: 'lehr/tiny', input: { prompt: PROMPT, image } }),
   ],
   ['a prediction', '/v1/predictions', (audio) => ({ version: 'lehr/ears', input: { audio } })],
   ['a prediction of a model', '/v1/models/lehr/ears/predictions', (audio) => ({ input: { audio } })],

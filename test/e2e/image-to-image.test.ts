@@ -50,6 +50,12 @@ test('An uploaded file by its link, by its id and inline gives the same picture,
   );
   expect(jobs[0].input).toMatchObject({ image: link, strength: 0.5 });
   expect(jobs[2].input).toMatchObject({ image: 'data:' });
+  const prediction = await stack.ask('POST', '/v1/predictions', {
+    version: 'lehr/tiny',
+    input: { prompt: 'a red circle', image: link, prompt_strength: 0.5, seed: 3, num_outputs: 2 },
+  });
+  const predicted = (await prediction.json()) as { id: string; input: object };
+  expect(predicted.input).toMatchObject({ image: link, prompt_strength: 0.5 });
   const ordinary = await stack.post({ seed: 3 });
   const followed = await stack.post({ ...fields, n: 1, image: link, strength: 0.35, steps: 20 });
   const events = await stack.ask('GET', `/v1/jobs/${followed.id}/events`);
@@ -58,6 +64,7 @@ test('An uploaded file by its link, by its id and inline gives the same picture,
     [...jobs, ordinary].map(({ id }) => pixelsOf(stack, id)),
   );
   expect(byId).toBe(byLink);
+  expect(await pixelsOf(stack, `job_${predicted.id}`)).toBe(byLink);
   expect(inline).toBe(byLink);
   expect(new Set([byLink, other, alone]).size).toBe(3);
 
