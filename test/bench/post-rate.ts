@@ -34,6 +34,8 @@ export interface Rate {
 export interface PostRate {
   post(): Promise<Rate>;
   add(): Promise<Rate>;
+  /** Ms of CPU of this process for one scrape of its metrics. */
+  scrape(): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -96,6 +98,12 @@ export async function openPostRate({
         await Promise.all(Array.from({ length: connections }, worker));
         return performance.now() - startedAt;
       }),
+    scrape: async () => {
+      const cpu = process.cpuUsage();
+      await (await fetch(`http://127.0.0.1:${api.port}/metrics`)).text();
+      const { user, system } = process.cpuUsage(cpu);
+      return (user + system) / 1000;
+    },
     close: async () => {
       load.disconnect();
       await api.stop();
