@@ -22,13 +22,12 @@ import {
   unpackFixture,
 } from '../support/diffusion-fixtures.ts';
 
-/** Fixtures with graphs, and those that differ from them in their configs alone. */
+/** Fixtures with graphs, and those that differ from them in their configs, or have a VAE encoder more. */
 const FIXTURES = [
-  ['sd15'],
-  ['sd15-image'],
+  ['sd15', 'sd15-image'],
   ['sd21', 'sd-turbo'],
-  ['lcm'],
-  ['sdxl', 'sdxl-turbo'],
+  ['lcm', 'lcm-image'],
+  ['sdxl', 'sdxl-turbo', 'sdxl-image'],
   ['sdxl-lcm'],
   ['sdxl-refiner'],
 ];
@@ -41,7 +40,8 @@ describe.each(FIXTURES)('%s', (base, ...derived) => {
   let opened: DiffusionModel;
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'lehr-fixture-'));
-    unpackFixture(base, folder);
+    // The base last: its configs are those to open.
+    for (const name of [...derived, base]) unpackFixture(name, folder);
     opened = await openDiffusionModel(folder, onnxRuntime, { providers: ['cpu'], threads: 1 });
   }, OPENING_MS);
   afterAll(async () => {

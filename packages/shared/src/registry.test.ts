@@ -92,3 +92,22 @@ test('Without the folder, as an API may run, a model is of the family that model
 test('The default sampler is one that models.yaml offers', () => {
   expect(entryOf('samplers: [ddim, pndm]').defaults.sampler).toBe('ddim');
 });
+
+test('A model takes pictures when one of its versions has a VAE encoder; what cannot be read here is left open', () => {
+  const folder = folderOf({ 'model_index.json': SD });
+  const encoder = join(folder, 'with/vae_encoder/model.onnx');
+  mkdirSync(dirname(encoder), { recursive: true });
+  writeFileSync(encoder, '');
+  writeFileSync(join(folder, 'with/model_index.json'), JSON.stringify(SD));
+  const takes = (...paths: readonly string[]): boolean | undefined => {
+    const versions = paths.map((path, i) => `{ version: "${i}", path: ${path} }`);
+    return parseRegistry(
+      `models: [{ name: m, task: diffusion, versions: [${versions.join(', ')}] }]`,
+      (path) => readFamily(join(folder, path)),
+    ).resolve('diffusion', 'm', 0).model.takesPictures;
+  };
+  expect(takes('m')).toBe(false);
+  expect(takes('m', 'with')).toBe(true);
+  expect(takes('elsewhere')).toBeUndefined();
+  expect(takes('m', 'elsewhere')).toBeUndefined();
+});

@@ -21,7 +21,7 @@ export type { ModelVersion, TextModelEntry, WhisperModelEntry };
 export interface DiffusionModelEntry extends Omit<DiffusionModelText, 'defaults' | 'limits'> {
   readonly family: DiffusionFamily;
   readonly guidance: GuidanceKind;
-  /** Whether a picture can begin at another one; undefined where the folder cannot be read here. */
+  /** Whether a picture of some version can begin at another one; undefined where the folders cannot be read here. */
   readonly takesPictures: boolean | undefined;
   readonly defaults: Required<DiffusionModelText['defaults']>;
   readonly limits: Required<DiffusionModelText['limits']>;
@@ -150,12 +150,19 @@ function complete(model: DiffusionModelText, readFamily: ReadFamily): DiffusionM
     ...model,
     family,
     guidance,
-    takesPictures: detected?.takesPictures,
+    takesPictures: takesPictures(model, readFamily),
     samplers: [...samplers],
     defaults: { ...traits.defaults, ...side, sampler, ...(isUnguided && { guidance: 1 }), ...model.defaults },
     // Two of the largest pictures with the most steps, or eight of a quarter of their size.
     limits: { max_work: 2 * limits.max_pixels * limits.max_steps, ...limits },
   };
+}
+
+/** Undefined unless all folders are here, or one of them has an encoder: the worker decides then. */
+function takesPictures({ versions }: DiffusionModelText, readFamily: ReadFamily): boolean | undefined {
+  const each = versions.map(({ path }) => (path === undefined ? undefined : readFamily(path)?.takesPictures));
+  if (each.includes(true)) return true;
+  return each.includes(undefined) ? undefined : false;
 }
 
 const runs = (model: ModelEntry, type: TextJobType): boolean =>

@@ -19,7 +19,8 @@ from pathlib import Path
 import numpy
 import torch
 from diffusers import DDIMScheduler, DPMSolverMultistepScheduler, EulerAncestralDiscreteScheduler, EulerDiscreteScheduler
-from diffusers import StableDiffusionImg2ImgPipeline, UniPCMultistepScheduler
+from diffusers import LatentConsistencyModelImg2ImgPipeline, StableDiffusionImg2ImgPipeline, StableDiffusionXLImg2ImgPipeline
+from diffusers import UniPCMultistepScheduler
 from PIL import Image
 from optimum.exporters.onnx import main_export
 
@@ -71,6 +72,15 @@ IMAGE_TO_IMAGE = [
     case("negative", "euler", 5, 4.0, 2, negative="blue, blurred", image="input.png", strength=0.4),
     case("unguided", "ddim", 4, 1.0, 3, image="input.png", strength=0.5),
     case("ancestral", "euler_a", 4, 5.0, 4, prompt="a cat", image="input.png", strength=1.0),
+]
+LCM_IMAGE = [
+    case("four-steps-image", "lcm", 4, 8.5, 1, image="input.png", strength=0.5),
+    case("three-steps-image", "lcm", 3, 8.5, 2, prompt="a cat", image="input.png", strength=0.9),
+]
+SDXL_IMAGE = [
+    case("guided-image", None, 10, 5.0, 1, image="input.png", strength=0.3),
+    case("cropped-image", "dpmpp_2m_karras", 6, 5.0, 4, negative="blue", image="input.png", strength=0.5,
+         original_size=[32, 48], crops_coords_top_left=[8, 16], target_size=[128, 64]),
 ]
 REFINER = [
     case("guided", None, 10, 5.0, 1, image="input.png", strength=0.3),
@@ -188,10 +198,15 @@ def make_sd15(work):
 
 
 def make_image_to_image(work):
-    components = pipelines.sd15(work).components
-    pipeline = StableDiffusionImg2ImgPipeline(**components, requires_safety_checker=False)
-    pipeline.set_progress_bar_config(disable=True)
-    save("sd15-image", pipeline, IMAGE_TO_IMAGE, "pndm", base="sd15", export=encoder_export)
+    unchecked = {"requires_safety_checker": False}
+    for base, make, pipeline_class, more, cases, sampler in (
+        ("sd15", pipelines.sd15, StableDiffusionImg2ImgPipeline, unchecked, IMAGE_TO_IMAGE, "pndm"),
+        ("lcm", pipelines.lcm, LatentConsistencyModelImg2ImgPipeline, unchecked, LCM_IMAGE, "lcm"),
+        ("sdxl", pipelines.sdxl, StableDiffusionXLImg2ImgPipeline, {"add_watermarker": False}, SDXL_IMAGE, "euler"),
+    ):
+        pipeline = pipeline_class(**make(work / base).components, **more)
+        pipeline.set_progress_bar_config(disable=True)
+        save(f"{base}-image", pipeline, cases, sampler, base=base, export=encoder_export)
 
 
 def make_refiner(work):
