@@ -5,6 +5,7 @@ import { env, InferenceSession, Tensor as OrtTensor } from 'onnxruntime-node';
 import { checkExternalData } from './external-data.ts';
 import { checkFeeds } from './feeds.ts';
 import { checkPlacement, FirstRunProfile } from './first-run-profile.ts';
+import { isOutOfMemory } from './out-of-memory.ts';
 import { missingLibrary } from './provider-library.ts';
 import type {
   GraphSource,
@@ -136,7 +137,7 @@ class OnnxSession implements RuntimeSession {
       return Object.fromEntries(Object.entries(results).map(([name, result]) => [name, unwrap(result)]));
     } catch (cause) {
       const message = messageOf(cause);
-      const code = OUT_OF_MEMORY.test(message) ? 'out-of-memory' : 'engine-failed';
+      const code = isOutOfMemory(message) ? 'out-of-memory' : 'engine-failed';
       throw new LehrError(code, `${this.#path} failed on ${this.provider}: ${message}`, { cause });
     }
   }
@@ -156,9 +157,6 @@ class OnnxSession implements RuntimeSession {
     this.#profile = undefined;
   }
 }
-
-/** In the out-of-memory messages of the CPU arena, the CUDA arena, CUDA, cuBLAS, cuDNN, TensorRT and Dawn. */
-const OUT_OF_MEMORY = /failed to allocate memory|out of memory|out_of_memory|alloc_?failed|bad_?alloc/i;
 
 const ELEMENT_TYPES: readonly string[] = [
   'float32',
