@@ -29,6 +29,7 @@ const LONG = [
   'test/queue/redis-connections.test.ts',
   'test/api/secret-rotation.test.ts',
   'test/worker/spot.test.ts',
+  'test/worker/webgpu.test.ts',
   'test/e2e/footprint.test.ts',
   'test/e2e/log-canary.test.ts',
   'test/worker/cancels.test.ts',
