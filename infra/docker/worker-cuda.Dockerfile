@@ -4,7 +4,7 @@
 
 # docs/operating.md explains how to pin the base images.
 ARG NODE_IMAGE=node:24-bookworm-slim
-# CUDA 12 and cuDNN 9 are what the providers below are linked against.
+# CUDA 12 and cuDNN 9, because the install script below names its package cuda12. docs/devices.md says how to check what it is linked with.
 ARG CUDA_IMAGE=nvidia/cuda:12.8.1-cudnn-runtime-ubuntu24.04
 FROM ${NODE_IMAGE} AS manifests
 WORKDIR /lehr

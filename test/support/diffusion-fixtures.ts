@@ -77,12 +77,19 @@ export function casesOf(name: string): readonly DiffusersCase[] {
     : casesOf(base).filter((each) => shared.includes(each.name));
 }
 
-export async function expectedPicture(name: string, { name: each }: DiffusersCase): Promise<ExpectedPicture> {
+export async function expectedPicture(name: string, each: DiffusersCase): Promise<ExpectedPicture> {
+  return { latent: expectedLatent(name, each), pixels: await pixelsOf(`${expectedPath(name, each)}.png`) };
+}
+
+/** The final latent of diffusers. */
+export function expectedLatent(name: string, each: DiffusersCase): Float32Array {
+  return new Float32Array(new Uint8Array(readFileSync(`${expectedPath(name, each)}.latent.f32`)).buffer);
+}
+
+function expectedPath(name: string, { name: each }: DiffusersCase): string {
   const { base, same_as_base: shared = [] } = readCases(name);
   const owner = base !== null && shared.length > 0 ? base : name;
-  const path = join(FIXTURES, owner, 'expected', each);
-  const bytes = new Uint8Array(readFileSync(`${path}.latent.f32`));
-  return { latent: new Float32Array(bytes.buffer), pixels: await pixelsOf(`${path}.png`) };
+  return join(FIXTURES, owner, 'expected', each);
 }
 
 const pixelsOf = async (path: string): Promise<Uint8Array> =>

@@ -2,13 +2,14 @@
 import { Engine } from '../../apps/worker/src/engine/engine.ts';
 import type {
   AnsweredMessage,
+  EngineSettings,
   FromEngine,
   SampleId,
   TextAbilities,
   TextSample,
 } from '../../apps/worker/src/engine/protocol.ts';
 import { onnxRuntime } from '../../apps/worker/src/runtime/onnx.ts';
-import type { InferenceRuntime } from '../../apps/worker/src/runtime/runtime.ts';
+import type { InferenceRuntime, Provider } from '../../apps/worker/src/runtime/runtime.ts';
 import { systemClock } from '../../packages/shared/src/index.ts';
 
 export type TextInput = Pick<TextSample, 'texts' | 'work'> & Partial<TextSample>;
@@ -33,9 +34,11 @@ export async function openTextEngine(
     readonly rowCap?: number;
     readonly threads?: number;
     readonly runtime?: InferenceRuntime;
+    /** Default: the CPU. */
+    readonly providers?: readonly Provider[];
   } = {},
 ): Promise<TextEngine> {
-  const { variant, rowCap = 'auto', threads = 1, runtime = onnxRuntime } = options;
+  const { variant, rowCap = 'auto', threads = 1, runtime = onnxRuntime, providers = ['cpu'] } = options;
   const messages: FromEngine[] = [];
   const waiting = new Map<SampleId, (message: AnsweredMessage | Error) => void>();
   const post = (message: FromEngine): void => {
@@ -43,7 +46,7 @@ export async function openTextEngine(
     if (message.type === 'answered') waiting.get(message.sample)?.(message);
     if (message.type === 'failed') waiting.get(message.sample)?.(new Error(message.failure.message));
   };
-  const settings = { providers: ['cpu'], rowCap, threads } as const;
+  const settings: EngineSettings = { providers, rowCap, threads };
   const engine = new Engine({ runtime, settings, clock: systemClock, post });
   const { text: abilities } = await engine.open({
     ref: MODEL,

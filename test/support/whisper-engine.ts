@@ -8,6 +8,7 @@ import type {
   WhisperSample,
 } from '../../apps/worker/src/engine/protocol.ts';
 import { onnxRuntime } from '../../apps/worker/src/runtime/onnx.ts';
+import type { Provider } from '../../apps/worker/src/runtime/runtime.ts';
 import { systemClock } from '../../packages/shared/src/index.ts';
 import { whisperWindow } from './whisper-window.ts';
 
@@ -25,14 +26,19 @@ const MODEL = 'model@1';
 
 export async function openWhisperEngine(
   folder: string,
-  options: { readonly rowCap: number; readonly threads?: number },
+  options: {
+    readonly rowCap: number;
+    readonly threads?: number;
+    /** Default: the CPU. */
+    readonly providers?: readonly Provider[];
+  },
 ): Promise<WhisperEngine> {
   const waiting = new Map<SampleId, (message: TranscribedMessage | Error) => void>();
   const post = (message: FromEngine): void => {
     if (message.type === 'transcribed') waiting.get(message.sample)?.(message);
     if (message.type === 'failed') waiting.get(message.sample)?.(new Error(message.failure.message));
   };
-  const settings = { providers: ['cpu'], ...options } as const;
+  const settings = { ...options, providers: options.providers ?? (['cpu'] as const) };
   const engine = new Engine({ runtime: onnxRuntime, settings, clock: systemClock, post });
   const { whisper: abilities } = await engine.open({ ref: MODEL, task: 'whisper', folder });
   if (!abilities) throw new Error(`${folder} is no Whisper model.`);

@@ -73,6 +73,17 @@ export class GraphBuilder {
     return name;
   }
 
+  /**
+   * A float initializer that is stored in a file beside the graph, in the graph's float type, from this offset on. Several may share
+   * their bytes.
+   */
+  storedWeight(name: string, dims: readonly number[], location: string, offset: number): string {
+    const length = dims.reduce((product, dim) => product * dim, 1) * (this.floatType === 'float16' ? 2 : 4);
+    const header = { name, dims: [...dims], dataType: DATA_TYPE[this.floatType] };
+    this.#initializers.push(externalTensor(header, location, offset, length));
+    return name;
+  }
+
   /** A Constant node with int64 values; a scalar when `values` is a number. */
   ints(values: number | readonly number[]): string {
     const list = typeof values === 'number' ? [values] : values;
@@ -164,7 +175,11 @@ function moveOut(tensor: TensorProto, location: string, parts: Uint8Array[]): Te
   const offset = parts.reduce((sum, part) => sum + part.byteLength, 0);
   parts.push(data);
   const { rawData: _, ...header } = tensor;
-  const entries = { location, offset: `${offset}`, length: `${data.byteLength}` };
+  return externalTensor(header, location, offset, data.byteLength);
+}
+
+function externalTensor(header: TensorProto, location: string, offset: number, length: number): TensorProto {
+  const entries = { location, offset: `${offset}`, length: `${length}` };
   return {
     ...header,
     dataLocation: EXTERNAL,

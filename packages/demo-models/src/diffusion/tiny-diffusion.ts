@@ -25,6 +25,8 @@ export interface TinyDiffusionOptions {
   readonly tokenIdType?: TinyDiffusionPlan['tokenIdType'];
   readonly latentChannels?: number;
   readonly sampleSize?: number;
+  /** Width of a prompt embedding; default 32. */
+  readonly embeddingDim?: number;
   /** Weights in `model.onnx_data` beside each graph. */
   readonly externalData?: boolean;
   /** 11 to 17; below 13 the axes of Unsqueeze are an attribute. Default 14, as in Optimum. */
@@ -66,7 +68,7 @@ function planOf(options: TinyDiffusionOptions, vocabularySize: number): TinyDiff
     tokenIdType: options.tokenIdType ?? 'int64',
     latentChannels: options.latentChannels ?? 4,
     sampleSize: options.sampleSize ?? 64,
-    embeddingDim: 32,
+    embeddingDim: options.embeddingDim ?? 32,
     tokens: 77,
     vocabularySize,
     scalingFactor: 0.18215,

@@ -1,0 +1,64 @@
+/** The program of `npm run device`: runs the parts on the named device, one after the other, and keeps the results of each. */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import type { Provider } from '../../apps/worker/src/runtime/runtime.ts';
+import { deviceMachine } from './device-machine.ts';
+import { DEMO_DIFFUSION, demoLatents, demoPixels, fixtureLatents } from './equal-pictures.ts';
+import { demoTexts, demoWords, textExports, whisperExports } from './equal-words.ts';
+import { orError } from './figures.ts';
+import { writeFullModel } from './full-model.ts';
+import { copies, offLadder, onlyOnCpu, pictureMemory, tooLarge } from './limits.ts';
+import { pictureRates } from './pictures-per-second.ts';
+import { demoSteps, fullSteps } from './step-times.ts';
+
+const PROVIDERS: readonly Provider[] = ['cuda', 'tensorrt', 'webgpu', 'cpu'];
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { only: { type: 'string' }, out: { type: 'string' } },
+});
+const provider = PROVIDERS.find((name) => name === (positionals[0] ?? 'cuda'));
+if (!provider) throw new Error(`The devices are: ${PROVIDERS.join(', ')}.`);
+const cache = process.env.DEVICE_CACHE ?? join(homedir(), '.cache/lehr-device');
+const full = join(cache, 'full-float16');
+
+/** In an order in which a broken part leaves the results of the important ones. */
+const PARTS: Record<string, () => Promise<unknown>> = {
+  'demo-latents': () => demoLatents(provider),
+  'demo-pixels': () => demoPixels(provider),
+  'only-on-cpu': () => onlyOnCpu(provider),
+  'too-large': () => tooLarge(provider),
+  copies: () => copies(provider),
+  'demo-speech': () => demoWords(provider),
+  'demo-text': () => demoTexts(provider),
+  'demo-steps': () => demoSteps(provider),
+  fixtures: () => fixtureLatents(provider),
+  'whisper-exports': () => whisperExports(provider),
+  'text-exports': () => textExports(provider),
+  'demo-off-ladder': () => offLadder(DEMO_DIFFUSION, provider, 256),
+  'full-steps': () => fullSteps(full, provider),
+  'full-rates': () => pictureRates(full, provider),
+  'full-off-ladder': () => offLadder(full, provider, 512),
+  'full-memory': () => pictureMemory(full, provider, 1024),
+};
+
+const out = values.out ?? fileURLToPath(new URL(`./results/${provider}.json`, import.meta.url));
+const machine = deviceMachine(provider);
+const results: Record<string, unknown> = {};
+const wanted = values.only?.split(',');
+console.error(JSON.stringify(machine));
+for (const [name, run] of Object.entries(PARTS)) {
+  if (wanted && !wanted.includes(name)) continue;
+  if (name.startsWith('full')) await writeFullModel(full, 'float16');
+  const startedAt = performance.now();
+  results[name] = await orError(run);
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+  console.error(`${name} (${seconds} s): ${JSON.stringify(results[name])}`);
+  await mkdir(dirname(out), { recursive: true });
+  await writeFile(out, `${JSON.stringify({ machine, results }, null, 2)}\n`);
+}
+// A device may keep handles open.
+process.exit(0);
