@@ -34,7 +34,7 @@ export function plot(host: HTMLElement, { lines, times, format, onPoint }: PlotO
   const options: uPlot.Options = {
     width: host.clientWidth,
     height: host.clientHeight,
-    padding: [10, 8, 0, 0],
+    padding: [10, 18, 0, 0],
     legend: { show: false },
     cursor: {
       sync: { key: 'charts' },
