@@ -166,7 +166,8 @@ export const ENV = {
       'Hours without a job after which a group and its keys are removed from Redis; the same for API and workers.',
   }),
   LEHR_MAX_UPLOAD_MB: positive.default(25).meta({
-    description: 'Largest audio file, uploaded or fetched, in megabytes.',
+    description:
+      'Largest file of audio or picture, uploaded or fetched, in megabytes. Pictures may have at most 32.',
   }),
   LEHR_HOLD_S: positive.max(280, 'must be at most 280').default(120).meta({
     description:
