@@ -1,6 +1,6 @@
 /** The words of a scaling decision: what it is made from, and what it says. */
 import type { PriorityClass } from '../contracts/job.ts';
-import type { Load, LoadSample } from './load.ts';
+import type { LoadSample } from './load.ts';
 
 export interface PoolState {
   /** Ms since the epoch. */
@@ -58,5 +58,6 @@ export interface Need {
   readonly waitingMs?: number;
   /** What will wait when a worker that is started now serves. */
   readonly thenMs?: number;
-  readonly load: Load;
+  /** Workers' worth of work that arrives. */
+  readonly arriving: number;
 }

@@ -33,7 +33,7 @@ test('The queue is divided by the target wait, and the answer says so in words',
 test('A queue that is empty before a new worker could serve needs none', () => {
   const state = stateOf({ standardMs: 41_000, live: 1, running: 1, busy: 1 });
   expect(desiredWorkers(state, policyOf({ start_s: 30 })).explanation).toBe(
-    '1: 41 s of work waits (11 s when a new worker serves), target 15 s',
+    '1: 41 s of work waits (11 s when a new worker serves), target 15 s, starts take 30 s',
   );
   expect(desiredWorkers(state, policyOf({ start_s: 90 }))).toMatchObject({ desired: 1, reason: 'running' });
 });
@@ -85,6 +85,24 @@ test('Fewer workers are wanted only after shrink_after_s, and none only after ze
   expect(idleAt(60)).toContain('4: 4 were needed');
   expect(idleAt(61)).toBe('1: 1 was needed a short time ago, kept for 59 s more');
   expect(idleAt(121)).toBe('0: no work');
+});
+
+test('Work that has ended does not hold a worker for longer than asked', () => {
+  const policy = policyOf({ shrink_after_s: 5, zero_after_s: 5 });
+  let memory: ScaleMemory = NO_MEMORY;
+  let desired = 0;
+  for (let second = 0; second <= 60; second += 1) {
+    const isBusy = second <= 40;
+    const state = stateOf({
+      atMs: MONDAY + second * 1000,
+      live: 2,
+      running: isBusy ? 4 : 0,
+      busy: isBusy ? 2 : 0,
+    });
+    ({ desired, memory } = desiredWorkers(state, policy, memory));
+    if (second === 40) expect(desired).toBe(3);
+  }
+  expect(desired).toBe(0);
 });
 
 test('Limits, budget and schedule are named where they decide', () => {

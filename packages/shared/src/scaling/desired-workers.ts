@@ -12,13 +12,21 @@
 import { PRIORITY_CLASSES } from '../contracts/job.ts';
 import { type Need, NO_MEMORY, type PoolState, type ScaleDecision, type ScaleMemory } from './decision.ts';
 import { explain } from './explain.ts';
-import { addLook, type Load, loadOf } from './load.ts';
+import { addLook, arrivingOf } from './load.ts';
 import { limitsAt, type ScalePolicy } from './policy.ts';
 
 /** Room for the ups and downs of arriving work: this many times the square root of it, with a fast start and with a slow one. */
 const ROOM_FAST = 0.5;
 const ROOM_SLOW = 1;
 const SLOW_START_MS = 120_000;
+/**
+ * Jobs that need a new worker wait for its start in any case. To end their queue much faster than that takes many workers, each of which
+ * pays for a start, and saves little of the wait: so this share of a start is added to the target.
+ */
+const START_SHARE = 0.5;
+/** Work that arrived longer ago says little about now. */
+const MAX_WINDOW_MS = 120_000;
+const MIN_WINDOW_MS = 10_000;
 /** A number changes only when the load is past it by this share of a worker: up, and down. */
 const UP_MARGIN = 0.1;
 const DOWN_MARGIN = 0.25;
@@ -31,8 +39,9 @@ export function desiredWorkers(
   const { atMs } = state;
   const limits = limitsAt(policy, atMs);
   const backlogMs = PRIORITY_CLASSES.reduce((sum, each) => sum + state.waitingMs[each], 0);
-  const samples = addLook(memory.samples, { atMs, backlogMs, busy: state.busy });
-  const need = largestNeed(state, policy, loadOf(samples), memory.desired);
+  const samples = addLook(memory.samples, { atMs, backlogMs, busy: state.busy }, loadWindowMs(policy));
+  const startMs = startMsOf(state, policy);
+  const need = largestNeed(state, policy, arrivingOf(samples), startMs, memory.desired);
   // What the pool cannot have is not held either.
   const peaks = withPeak(memory.peaks, atMs, Math.min(need.workers, limits.max), policy);
   const held = heldBy(peaks, atMs, need.workers, policy);
@@ -49,22 +58,31 @@ export function desiredWorkers(
   return {
     desired,
     reason,
-    explanation: explain({ desired, reason, need, held, limits, policy, state }),
+    explanation: explain({ desired, reason, need, held, limits, policy, state, startMs }),
     memory: { desired, peaks, samples },
   };
 }
 
 /** Of equal needs, the first. */
-function largestNeed(state: PoolState, policy: ScalePolicy, load: Load, current: number): Need {
-  const startMs = startMsOf(state, policy);
+function largestNeed(
+  state: PoolState,
+  policy: ScalePolicy,
+  arriving: number,
+  startMs: number,
+  current: number,
+): Need {
   const needs = [
-    waitingNeed(state, policy, load, startMs),
-    { reason: 'arriving' as const, workers: arrivingWorkers(load, startMs, current), load },
-    { reason: 'running' as const, workers: runningWorkers(state), load },
+    waitingNeed(state, policy, arriving, startMs),
+    { reason: 'arriving' as const, workers: arrivingWorkers(arriving, startMs, current), arriving },
+    { reason: 'running' as const, workers: runningWorkers(state), arriving },
   ];
   const largest = needs.reduce((best, each) => (each.workers > best.workers ? each : best));
-  return largest.workers === 0 ? { reason: 'idle', workers: 0, load } : largest;
+  return largest.workers === 0 ? { reason: 'idle', workers: 0, arriving } : largest;
 }
+
+/** A shorter window would follow every gap between two jobs, and a longer one would hold workers for longer than asked. */
+const loadWindowMs = ({ shrink_after_s }: ScalePolicy): number =>
+  Math.min(MAX_WINDOW_MS, Math.max(MIN_WINDOW_MS, 2 * shrink_after_s * 1000));
 
 /** From the decision until a worker serves. */
 export const startMsOf = (
@@ -76,23 +94,23 @@ export const startMsOf = (
 function waitingNeed(
   { waitingMs, live }: PoolState,
   { target_wait_s }: ScalePolicy,
-  { arriving }: Load,
+  arriving: number,
   startMs: number,
 ): Need {
   let aheadMs = 0;
-  let need: Need = { reason: 'waiting', workers: 0, load: { arriving, growth: 0 } };
+  let need: Need = { reason: 'waiting', workers: 0, arriving };
   for (const priority of PRIORITY_CLASSES) {
     aheadMs += waitingMs[priority];
     // When a worker that is started now serves.
     const thenMs = aheadMs > 0 ? Math.max(0, aheadMs + (arriving - live) * startMs) : 0;
-    const workers = ceil(thenMs / (target_wait_s[priority] * 1000));
+    const workers = ceil(thenMs / (target_wait_s[priority] * 1000 + START_SHARE * startMs));
     if (workers > need.workers) need = { ...need, workers, priority, waitingMs: aheadMs, thenMs };
   }
   return need;
 }
 
 /** Square-root staffing: the ups and downs of work from many callers grow with the square root of it. */
-function arrivingWorkers({ arriving }: Load, startMs: number, current: number): number {
+function arrivingWorkers(arriving: number, startMs: number, current: number): number {
   const room = ROOM_FAST + (ROOM_SLOW - ROOM_FAST) * Math.min(1, startMs / SLOW_START_MS);
   // Less than this is a worker that is seldom busy: one that waits for it is started by the queue.
   if (arriving < 0.02) return 0;

@@ -10,6 +10,7 @@ export interface Explained {
   readonly limits: WorkerLimits;
   readonly policy: ScalePolicy;
   readonly state: PoolState;
+  readonly startMs: number;
 }
 
 export function explain(explained: Explained): string {
@@ -29,7 +30,7 @@ export function explain(explained: Explained): string {
   }
 }
 
-function whyOf({ need, held, policy, state }: Explained): string {
+function whyOf({ need, held, policy, state, startMs }: Explained): string {
   if (held) {
     const seconds = Math.max(1, Math.ceil((held.untilMs - state.atMs) / 1000));
     return `${held.workers === 1 ? '1 was' : `${held.workers} were`} needed a short time ago, kept for ${seconds} s more`;
@@ -40,14 +41,15 @@ function whyOf({ need, held, policy, state }: Explained): string {
     case 'running':
       return state.running === 1 ? '1 job runs' : `${state.running} jobs run`;
     case 'arriving':
-      return `work for ${need.load.arriving.toFixed(1)} workers arrives`;
+      return `work for ${need.arriving.toFixed(1)} workers arrives`;
     case 'waiting': {
       const { priority = 'standard', waitingMs = 0, thenMs = 0 } = need;
       const kind = priority === 'standard' ? 'work' : `${priority} work`;
       const then = inSeconds(thenMs);
       const [now, target] = [inSeconds(waitingMs), inSeconds(policy.target_wait_s[priority] * 1000)];
       const later = then === now ? '' : ` (${then} when a new worker serves)`;
-      return `${now} of ${kind} waits${later}, target ${target}`;
+      const starts = startMs < 1000 ? '' : `, starts take ${inSeconds(startMs)}`;
+      return `${now} of ${kind} waits${later}, target ${target}${starts}`;
     }
   }
 }

@@ -8,6 +8,5 @@ export {
   type ScaleReason,
 } from './decision.ts';
 export { desiredWorkers, startMsOf } from './desired-workers.ts';
-export { LOAD_WINDOW_MS } from './load.ts';
 export { limitsAt, type Pool, type ScalePolicy, ScalePolicySchema } from './policy.ts';
 export { covers, DEFAULT_POOL, DEFAULT_POOLS, parsePools, type Served } from './pools.ts';

@@ -69,9 +69,9 @@ export const ScalePolicySchema = z
     /** What comes before the start of its process and cannot be measured by it: a new node, the pull of an image. */
     provision_s: seconds.default(0),
     /** For how long less must be wanted before workers go. */
-    shrink_after_s: seconds.default(120),
+    shrink_after_s: seconds.default(60),
     /** For how long a pool must have no work before its last worker goes. */
-    zero_after_s: seconds.default(300),
+    zero_after_s: seconds.default(120),
     budget: BudgetSchema.optional(),
     /** The first period that contains the moment replaces min and max. */
     schedule: z.array(ScheduleSchema).default([]),

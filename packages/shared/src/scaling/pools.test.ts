@@ -30,7 +30,7 @@ test('What is not said of a pool has the defaults', () => {
     min: 0,
     max: 9,
     target_wait_s: { interactive: 2, standard: 15, bulk: 300 },
-    shrink_after_s: 120,
+    shrink_after_s: 60,
   });
 });
 
