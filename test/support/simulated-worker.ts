@@ -3,8 +3,10 @@ import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { AudioProcessor } from '../../apps/worker/src/audio/audio-processor.ts';
 import type { CheckpointSettings } from '../../apps/worker/src/engine/protocol.ts';
+import { StartReport } from '../../apps/worker/src/fleet/start-report.ts';
 import { modelsToOpen } from '../../apps/worker/src/models-to-open.ts';
 import { mediaSource } from '../../apps/worker/src/runs/media-source.ts';
+import { sayToParent, watchParent } from '../../apps/worker/src/parent.ts';
 import type { LatencyModel } from '../../apps/worker/src/runtime/simulated.ts';
 import { Worker } from '../../apps/worker/src/worker.ts';
 import { WORKER_TIMES, type WorkerTimes } from '../../apps/worker/src/worker-parts.ts';
@@ -70,8 +72,12 @@ const store = await openObjectStore(
       },
 );
 const { checkpoints } = settings;
+const id = newWorkerId('sim');
+const since = Date.now() - process.uptime() * 1000;
+const start = new StartReport({ redis: commands, keys, log, worker: { id, since, models: ['tiny@1'] } });
+await start.start();
 const worker = new Worker({
-  id: newWorkerId('sim'),
+  id,
   tasks: ['diffusion'],
   commands,
   blocking,
@@ -128,9 +134,9 @@ const worker = new Worker({
     engineDied: () => {},
   },
 });
-process.on('SIGTERM', () => {
-  void worker.stop(settings.drainMs).then(() => process.exit(0));
-});
+const stop = (): void => void worker.stop(settings.drainMs).then(() => process.exit(0));
+process.on('SIGTERM', stop);
+watchParent(stop);
 process.on('SIGUSR2', () => {
   log.info(
     {
@@ -143,5 +149,8 @@ process.on('SIGUSR2', () => {
   );
 });
 await worker.start({ onEngineLost: () => process.exit(1), onStuck: () => process.exit(1) });
+start.ended('open', process.uptime() * 1000);
+await start.served(Date.now());
+sayToParent({ type: 'serving', worker: id });
 const longestDelayMs = measureOwnDelay();
 log.info({ engine: worker.enginePid }, 'simulated worker serves');

@@ -14,12 +14,21 @@ export interface SimulatedWorkerOptions extends Where, Partial<Omit<SimulatedWor
 }
 
 /** Resolves when the worker claims jobs. */
-export async function startSimulatedWorker({
+export async function startSimulatedWorker(options: SimulatedWorkerOptions): Promise<LehrProcess> {
+  const { nodeFlags = [], env = {} } = options;
+  const { program, settings } = await simulatedWorker(options);
+  const worker = startProgram(program, env, [settings], nodeFlags);
+  await worker.logged('simulated worker serves');
+  return worker;
+}
+
+/** The program of a worker on a simulated device, and its one argument. */
+export async function simulatedWorker({
   faulty = false,
-  nodeFlags = [],
-  env = {},
+  nodeFlags: _flags,
+  env: _env,
   ...settings
-}: SimulatedWorkerOptions): Promise<LehrProcess> {
+}: SimulatedWorkerOptions): Promise<{ readonly program: string; readonly settings: string }> {
   const program = await bundle('./simulated-worker.ts', import.meta.url);
   const engine = faulty
     ? pathToFileURL(await bundle('./faulty-engine.ts', import.meta.url)).href
@@ -38,7 +47,5 @@ export async function startSimulatedWorker({
     neverWakes: false,
     ...settings,
   };
-  const worker = startProgram(program, env, [JSON.stringify(complete)], nodeFlags);
-  await worker.logged('simulated worker serves');
-  return worker;
+  return { program, settings: JSON.stringify(complete) };
 }

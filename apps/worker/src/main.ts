@@ -23,19 +23,23 @@ import {
 import { cacheSettings } from '@lehr/shared/model-cache';
 import { readWorkerSettings, tasksOf, type WorkerConfig } from './env.ts';
 import { workerCounts } from './fleet/worker-counts.ts';
+import { StartReport } from './fleet/start-report.ts';
 import { type HealthOptions, serveHealth } from './health.ts';
 import { ModelFetcher } from './model-fetcher.ts';
 import { modelsToOpen } from './models-to-open.ts';
 import { observeWorker, readGaugesOf } from './observe.ts';
 import { openParts } from './open-parts.ts';
+import { sayToParent, watchParent } from './parent.ts';
 import { spotNotice } from './spot-notice.ts';
 import { engineEnvironment } from './supervisor/engine-environment.ts';
 import { Worker } from './worker.ts';
+import type { WorkerParts } from './worker-parts.ts';
 
 /** The exit code of a program that a second signal ended. */
 const ENDED_BY_SIGNAL = 130;
 
 async function main(): Promise<void> {
+  const processMs = sinceBeginMs();
   process.umask(PRIVATE_UMASK);
   const settings = await readWorkerSettings(process.env, demoModelsFile());
   const { LEHR_LOG_LEVEL, LEHR_LOG_PROMPTS, LEHR_DEVICE, LEHR_DRAIN_S, LEHR_WORKER_PORT, LEHR_HOST } =
@@ -62,6 +66,12 @@ async function main(): Promise<void> {
   let hasModels = false;
   const stop = stopper(fetcher, worker, () => hasModels, LEHR_DRAIN_S * 1000);
   stopOnSignals(stop);
+  watchParent(() => stop(0));
+  const start = startReport(parts);
+  start.ended('process', processMs);
+  start.ended('connect', sinceBeginMs());
+  await start.start();
+  sayToParent({ type: 'starting', worker: parts.id });
   const unreadyReason = async () => (hasModels ? worker.unreadyReason() : (fetcher.problem ?? 'not serving'));
   const hint = () =>
     watch.problem && `models.yaml cannot be used, the earlier one is in force: ${watch.problem}`;
@@ -73,9 +83,24 @@ async function main(): Promise<void> {
   reloadOnHangUp(watch);
   await fetcher.start();
   hasModels = true;
+  start.ended('pull', sinceBeginMs());
   // A drain would wait for the claiming, which is what is stuck.
   await worker.start({ onEngineLost: () => stop(1), onStuck: () => process.exit(1) });
+  start.ended('open', sinceBeginMs());
+  const coldStart = await start.served(systemClock.now());
+  log.info({ worker: parts.id, ...coldStart }, 'worker started');
+  sayToParent({ type: 'serving', worker: parts.id });
 }
+
+const sinceBeginMs = (): number => process.uptime() * 1000;
+
+const startReport = ({ commands: redis, keys, log, id, engine }: WorkerParts): StartReport =>
+  new StartReport({
+    redis,
+    keys,
+    log,
+    worker: { id, since: systemClock.now() - sinceBeginMs(), models: engine.models.map(({ ref }) => ref) },
+  });
 
 interface Reloaded {
   readonly worker: Worker;

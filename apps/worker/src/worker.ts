@@ -52,6 +52,7 @@ export class Worker {
         ...(this.quarantineReason !== undefined && { quarantined: this.quarantineReason }),
         ...(parts.audio.decoderProblem !== undefined && { audio_problem: parts.audio.decoderProblem }),
         ...(engineSide.lastError && { last_error: engineSide.lastError }),
+        jobs: this.activeJobs,
         models: modelStatus(engineSide.models),
         unavailable: unavailableStatus(engineSide.unavailable, parts.whyNotFetched),
         lanes: engineSide.lanes,
