@@ -33,6 +33,7 @@ export interface ChaosWorld {
   readonly redis: TestRedis;
   readonly namespace: string;
   readonly home: string;
+  readonly modelsFile: string;
   readonly url: string;
   readonly history: History;
   readonly client: RecordedClient;
@@ -114,6 +115,7 @@ export async function chaosWorld(options: ChaosWorldOptions = {}): Promise<Chaos
     redis,
     namespace,
     home,
+    modelsFile,
     url,
     history,
     client,

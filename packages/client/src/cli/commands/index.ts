@@ -4,6 +4,7 @@ import { cancel } from './cancel.ts';
 import { classify } from './classify.ts';
 import { doctor } from './doctor.ts';
 import { embed } from './embed.ts';
+import { fleet } from './fleet.ts';
 import { jobs } from './jobs.ts';
 import { createKey, listKeys, revokeKeys } from './keys.ts';
 import { logs } from './logs.ts';
@@ -35,6 +36,7 @@ export const COMMANDS: readonly Command[] = [
   removeModel,
   models,
   queues,
+  fleet,
   createKey,
   listKeys,
   revokeKeys,

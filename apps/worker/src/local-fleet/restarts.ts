@@ -1,0 +1,43 @@
+/** When a worker that ended by itself is started again: later after each quick end, and after too many not for some minutes. Pure. */
+
+export interface RestartPolicy {
+  /** The first pause, ms; each further one is twice as long. */
+  readonly firstMs: number;
+  readonly maxMs: number;
+  /** A worker that ended sooner after its start did so quickly. */
+  readonly quickMs: number;
+  /** After so many quick ends in a row the slot rests. */
+  readonly budget: number;
+  readonly restMs: number;
+}
+
+export const RESTARTS: RestartPolicy = {
+  firstMs: 500,
+  maxMs: 30_000,
+  quickMs: 30_000,
+  budget: 6,
+  restMs: 300_000,
+};
+
+export interface SlotHistory {
+  /** Quick ends in a row. */
+  readonly quickEnds: number;
+  /** Nothing is started before, ms. */
+  readonly notBefore: number;
+  /** The budget is spent. */
+  readonly isResting: boolean;
+}
+
+export const NO_ENDS: SlotHistory = { quickEnds: 0, notBefore: 0, isResting: false };
+
+/** The history after a worker of this slot ended by itself at `now`, `ranMs` after its start. */
+export function afterEnd(
+  { quickEnds: before }: SlotHistory,
+  { now, ranMs }: { readonly now: number; readonly ranMs: number },
+  { firstMs, maxMs, quickMs, budget, restMs }: RestartPolicy = RESTARTS,
+): SlotHistory {
+  const quickEnds = ranMs < quickMs ? before + 1 : 1;
+  if (quickEnds >= budget) return { quickEnds: 0, notBefore: now + restMs, isResting: true };
+  const pauseMs = Math.min(maxMs, firstMs * 2 ** (quickEnds - 1));
+  return { quickEnds, notBefore: now + pauseMs, isResting: false };
+}

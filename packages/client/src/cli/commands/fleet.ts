@@ -1,0 +1,77 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { defineCommand, numberOf } from '../command.ts';
+import { CliError, EXIT, type ExitCode, usageError } from '../exit-codes.ts';
+
+/** The path is the same from dist/cli/commands/ and from src/cli/commands/. */
+const PROGRAM = fileURLToPath(
+  new URL('../../../../../apps/worker/dist/local-fleet/main.js', import.meta.url),
+);
+
+export const fleet = defineCommand({
+  name: 'fleet',
+  operands: '[-- COMMAND...]',
+  count: [0, 100],
+  summary: 'Run workers on this machine, as many as there should be now.',
+  notes: [
+    'Needs a key with the scope scale, and the variables of a worker. Ctrl-C or SIGTERM lets the workers end their jobs. SIGHUP replaces',
+    'them: new workers, with the program and the --env-file as they are then, serve before the old ones drain.',
+    'COMMAND is another program of a worker.',
+  ],
+  options: {
+    pool: { type: 'string', value: 'NAME', help: 'The pool that the workers belong to. Default: all.' },
+    workers: {
+      type: 'string',
+      value: 'N',
+      help: 'Always so many workers. Default: auto, as the pool needs.',
+    },
+    cards: { type: 'string', value: 'LIST', help: 'One worker for each of these cards, such as 0,1,2,3.' },
+    max: { type: 'string', value: 'N', help: 'The most workers, without --cards. Default: 4.' },
+    'first-port': {
+      type: 'string',
+      value: 'PORT',
+      help: 'Metrics of the first worker; the next ones follow.',
+    },
+    'env-file': { type: 'string', value: 'FILE', help: 'Variables of the workers, one NAME=value a line.' },
+  },
+  run: async ({ values, positionals, terminal, url }) => {
+    if (!existsSync(PROGRAM)) {
+      const message = 'the server of Lehr is not installed here; run this where its workers run';
+      throw new CliError(EXIT.config, message);
+    }
+    const { workers = 'auto' } = values;
+    const request = {
+      url,
+      ...(values.pool !== undefined && { pool: values.pool }),
+      workers: workers === 'auto' ? workers : wholeOf('workers', workers, 1),
+      ...(values.cards !== undefined && { cards: values.cards.split(',').map((each) => each.trim()) }),
+      ...(values.max !== undefined && { max: wholeOf('max', values.max, 1) }),
+      ...(values['first-port'] !== undefined && {
+        firstPort: wholeOf('first-port', values['first-port'], 0),
+      }),
+      ...(values['env-file'] !== undefined && { envFile: values['env-file'] }),
+      ...(positionals.length > 0 && { command: positionals }),
+    };
+    const key = values['api-key' as keyof typeof values] as string | undefined;
+    const child = spawn(process.execPath, [PROGRAM, JSON.stringify(request)], {
+      env: { ...terminal.env, ...(key !== undefined && { LEHR_API_KEY: key }) },
+      // Its channel closes when this process is killed: then the fleet drains.
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    });
+    const forward = (signal: NodeJS.Signals) => (): void => void child.kill(signal);
+    const onHangUp = forward('SIGHUP');
+    process.on('SIGHUP', onHangUp);
+    terminal.signal.addEventListener('abort', forward('SIGTERM'), { once: true });
+    const [code] = (await once(child, 'exit')) as [number | null];
+    process.off('SIGHUP', onHangUp);
+    return (code ?? EXIT.fault) as ExitCode;
+  },
+});
+
+function wholeOf(name: string, text: string, min: number): number {
+  const number = numberOf(name, text);
+  if (number !== undefined && Number.isInteger(number) && number >= min) return number;
+  throw usageError(`--${name} is ${JSON.stringify(text)}, expected a whole number of at least ${min}`);
+}

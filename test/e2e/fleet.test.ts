@@ -1,0 +1,161 @@
+/** `lehr fleet` with real worker processes on simulated devices, over a real API and Redis: it grows, shrinks, restarts and rolls. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type ChaosWorld, chaosWorld, QUICK_STEPS, SHORT_LEASE, SLOW_STEPS } from '../chaos/chaos-world.ts';
+import { judge } from '../chaos/invariants.ts';
+import { type LehrProcess, type LogLine, startProgram } from '../support/lehr-process.ts';
+import { startRedis, type TestRedis } from '../support/redis-server.ts';
+import { type SimulatedWorkerOptions, simulatedWorker } from '../support/start-simulated-worker.ts';
+import { tempFolder } from '../support/tiny-models.ts';
+
+const FLEET = fileURLToPath(new URL('../../apps/worker/dist/local-fleet/main.js', import.meta.url));
+/** Quick to shrink, so that the test need not wait for minutes. */
+const POOLS = `pools:
+  - name: all
+    max: 4
+    target_wait_s: { interactive: 1, standard: 1, bulk: 1 }
+    start_s: 0
+    shrink_after_s: 2
+    zero_after_s: 3
+`;
+
+let redis: TestRedis;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+
+async function poolsFile(): Promise<string> {
+  const path = join(await tempFolder('pools'), 'pools.yaml');
+  await writeFile(path, POOLS);
+  return path;
+}
+
+interface FleetOptions {
+  readonly args?: object;
+  readonly worker?: Partial<SimulatedWorkerOptions>;
+}
+
+async function startFleet(
+  world: ChaosWorld,
+  { args = {}, worker = {} }: FleetOptions = {},
+): Promise<LehrProcess> {
+  const { namespace, home, modelsFile } = world;
+  const where = { redisUrl: redis.url, namespace, home, modelsFile };
+  const { program, settings } = await simulatedWorker({ ...where, ...SHORT_LEASE, ...worker });
+  const command = [process.execPath, program, settings];
+  const request = { url: world.url, max: 4, command, ...args };
+  const fleet = startProgram(FLEET, { LEHR_API_KEY: world.client.key }, [JSON.stringify(request)]);
+  await fleet.logged('fleet is ready');
+  return fleet;
+}
+
+const countsIn = ({ workers }: LogLine): Record<string, number> => workers as Record<string, number>;
+const serves = (count: number) => (line: LogLine) =>
+  line.msg === 'fleet has a worker' && countsIn(line).serving === count;
+const isEmpty = (line: LogLine): boolean =>
+  line.msg === 'a worker of the fleet has ended' && Object.values(countsIn(line)).every((each) => each === 0);
+
+test('A load wave takes a fleet from 0 to 4 workers and back to 0, no job is lost and no attempt is spent', {
+  timeout: 240_000,
+}, async () => {
+  const world = await chaosWorld({ redis, env: { LEHR_POOLS: await poolsFile() } });
+  const { client, webhook } = world;
+  const fleet = await startFleet(world, { worker: { latency: SLOW_STEPS, leaseMs: 30_000 } });
+  const ids = await client.submitMany(24, () => ({ webhook, input: { steps: 100 } }));
+  await fleet.line(serves(4));
+  // A second wave, while the fleet may shrink already.
+  await client.reached(ids.slice(0, 8), 'succeeded');
+  await client.submitMany(4, () => ({ webhook, input: { steps: 20 } }));
+  const verdict = await judge(world, { deletes: false });
+  expect(verdict).toMatchObject({
+    accepted: 28,
+    succeeded: 28,
+    lost: 0,
+    repeatedAttempts: 0,
+    violations: [],
+  });
+  await fleet.line(isEmpty);
+  expect(fleet.lines.filter(({ msg }) => msg === 'a worker ended by itself and is started again')).toEqual(
+    [],
+  );
+  expect(fleet.lines.filter(({ level }) => level === 'error')).toEqual([]);
+
+  // And from zero again, by one job.
+  const started = fleet.lines.filter(({ msg }) => msg === 'fleet starts a worker').length;
+  const [late] = await client.submitMany(1, () => ({ webhook }));
+  expect((await client.ended(late))?.status).toBe('succeeded');
+  expect(fleet.lines.filter(({ msg }) => msg === 'fleet starts a worker').length).toBeGreaterThan(started);
+  await fleet.stop();
+});
+
+test('A worker that is killed is started again and its job ends, and SIGTERM drains the fleet', {
+  timeout: 240_000,
+}, async () => {
+  const world = await chaosWorld({ redis });
+  const { client, webhook } = world;
+  const fleet = await startFleet(world, {
+    args: { workers: 1 },
+    worker: { latency: SLOW_STEPS, drainMs: 6000 },
+  });
+  const { pid } = await fleet.logged('fleet starts a worker');
+  await fleet.line(serves(1));
+  const ids = await client.submitMany(2, () => ({ webhook, input: { steps: 100 } }));
+  await client.reached(ids, 'running');
+  process.kill(pid as number, 'SIGKILL');
+  await fleet.logged('a worker ended by itself and is started again');
+  const jobs = await Promise.all(ids.map((id) => client.ended(id)));
+  expect(jobs.map((job) => [job?.status, job?.attempt])).toEqual(ids.map(() => ['succeeded', 2]));
+
+  // Of what runs at a drain, the short job ends and the long one goes back to the queue.
+  const [long] = await client.submitMany(1, () => ({ webhook, input: { steps: 900 } }));
+  await client.reached([long], 'running');
+  const [short] = await client.submitMany(1, () => ({ webhook, input: { steps: 60 } }));
+  await client.reached([short], 'running');
+  fleet.signal('SIGTERM');
+  expect(await fleet.exited()).toBe(0);
+  expect((await client.read(short))?.status).toBe('succeeded');
+  expect(await client.read(long)).toMatchObject({ status: 'queued', attempt: 0 });
+  expect(fleet.lines.filter(({ level }) => level === 'error')).toEqual([]);
+  await client.cancel(long);
+  expect(await judge(world, { deletes: false })).toMatchObject({ lost: 0, violations: [] });
+});
+
+test('A fleet that rolls has a worker of the new version before it drains one of the old version', {
+  timeout: 240_000,
+}, async () => {
+  const world = await chaosWorld({ redis });
+  const { client, webhook } = world;
+  const envFile = join(await tempFolder('fleet'), 'worker.env');
+  await writeFile(envFile, 'LEHR_LOG_LEVEL=info\n');
+  const fleet = await startFleet(world, { args: { workers: 2, envFile }, worker: { latency: QUICK_STEPS } });
+  await fleet.line(serves(2));
+  const ids = await client.submitMany(30, () => ({ webhook, input: { steps: 40 } }));
+  const before = fleet.lines.length;
+  fleet.signal('SIGHUP');
+  const ended = (): LogLine[] => fleet.lines.filter(({ msg }) => msg === 'a worker of the fleet has ended');
+  await fleet.line(() => ended().length === 2);
+  const order = fleet.lines
+    .slice(before)
+    .map(({ msg }) => msg)
+    .filter((msg) => ['fleet starts a worker', 'fleet has a worker', 'fleet drains a worker'].includes(msg));
+  expect(order).toEqual([
+    ...['fleet starts a worker', 'fleet has a worker', 'fleet drains a worker'],
+    ...['fleet starts a worker', 'fleet has a worker', 'fleet drains a worker'],
+  ]);
+  const jobs = await Promise.all(ids.map((id) => client.ended(id)));
+  expect(jobs.map((job) => [job?.status, job?.attempt])).toEqual(ids.map(() => ['succeeded', 1]));
+
+  // A version that cannot start leaves the fleet as it is.
+  await writeFile(envFile, 'NODE_OPTIONS=--no-such-option\n');
+  fleet.signal('SIGHUP');
+  await fleet.line(
+    ({ msg, pauseMs }) => msg === 'a worker ended by itself and is started again' && Number(pauseMs) > 900,
+  );
+  expect(ended()).toHaveLength(2);
+  const [late] = await client.submitMany(1, () => ({ webhook }));
+  expect((await client.ended(late))?.status).toBe('succeeded');
+  await fleet.stop();
+});
