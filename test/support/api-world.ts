@@ -15,6 +15,7 @@ import { LargeBodies } from '../../apps/api/src/bodies/large-bodies.ts';
 import { UnansweredRequests } from '../../apps/api/src/calls/unanswered-requests.ts';
 import { OpenAiErrorSchema } from '../../apps/api/src/dialects/openai/errors.ts';
 import { Files } from '../../apps/api/src/files/files.ts';
+import { ExpectedWorkers } from '../../apps/api/src/fleet/expected-workers.ts';
 import { FleetView } from '../../apps/api/src/fleet/fleet-view.ts';
 import { PoolScaler } from '../../apps/api/src/fleet/pool-scaler.ts';
 import { Channels } from '../../apps/api/src/follow/channels.ts';
@@ -117,10 +118,14 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
   const authenticator = anyOf(configuredKey(API_KEY), new StoredKeys(keyStore, clock, silentLog));
   const records = new RecordStore(redis, keys, { retentionMs: 3_600_000 });
   const eventLinks = new EventLinks({ secret: LINK_SECRET, publicUrl: PUBLIC_URL, ttlS: 900, clock });
+  const registry = changes.registry ?? parseRegistry(MODELS, undefined, 1_790_000_000);
+  const pools = DEFAULT_POOLS;
+  const expected = new ExpectedWorkers({ redis, keys, pools, registry, clock });
   const presenter = new Presenter({
     queues,
     records,
     fleet,
+    expected,
     store,
     clock,
     publicUrl: PUBLIC_URL,
@@ -129,12 +134,12 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     ...changes,
   });
   const storage = new StorageQuota({ redis, keys, ttlMs: 60_000 });
-  const registry = changes.registry ?? parseRegistry(MODELS, undefined, 1_790_000_000);
   const admission = admissionParts({
     redis,
     keys,
     queues,
     fleet,
+    expected,
     clock,
     maxWaitMs: 600_000,
     maxGroups: 256,
@@ -168,7 +173,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     maxUploadBytes: 1_000_000,
     linkSecret: LINK_SECRET,
     ...admission,
-    scaler: new PoolScaler({ redis, keys, pools: DEFAULT_POOLS, registry, fleet, backlog, clock }),
+    scaler: new PoolScaler({ redis, keys, pools, registry, fleet, backlog, clock }),
     keyStore,
     audit,
     webhooks: openWebhooks(redis, {

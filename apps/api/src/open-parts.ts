@@ -26,6 +26,7 @@ import { UnansweredRequests } from './calls/unanswered-requests.ts';
 import { type ApiConfig, readPools } from './env.ts';
 import { Files } from './files/files.ts';
 import { fingerprint } from './fingerprints.ts';
+import { ExpectedWorkers } from './fleet/expected-workers.ts';
 import { FleetView } from './fleet/fleet-view.ts';
 import { PoolScaler } from './fleet/pool-scaler.ts';
 import { Channels } from './follow/channels.ts';
@@ -64,7 +65,7 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
   const { config, models, redis, publicUrl, log } = options;
   const linkSecret = config.LEHR_STORE_SECRET ?? (await homeSecret(config.LEHR_HOME, 'store-secret')).value;
   const stores = await openStores(options, linkSecret);
-  const { keys, queues, fleet } = stores;
+  const { keys, queues, fleet, expected, pools } = stores;
   const { metrics, page } = createMetrics('api', { processMetrics: true });
   const tracing = await openTracing(config, 'lehr-api', log);
   if (tracing) page.showExemplars();
@@ -78,12 +79,12 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
     keys,
     queues,
     fleet,
+    expected,
     clock,
     maxWaitMs: config.LEHR_MAX_WAIT_S * 1000,
     maxGroups: config.LEHR_MAX_GROUPS,
     groupIdleMs: Math.ceil(config.LEHR_GROUP_IDLE_H * HOUR_MS),
   });
-  const pools = readPools(config, registry);
   return {
     ...stores,
     ...openViews(options, stores, linkSecret),
@@ -117,7 +118,7 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
 }
 
 /** What is stored: queues and records in Redis, objects and uploads. */
-async function openStores({ config, redis, publicUrl }: OpenOptions, linkSecret: string) {
+async function openStores({ config, models, redis, publicUrl }: OpenOptions, linkSecret: string) {
   const keys = keysOf(config.LEHR_NAMESPACE);
   const queues = await GroupQueues.open(redis, keys);
   const records = new RecordStore(redis, keys, {
@@ -126,13 +127,16 @@ async function openStores({ config, redis, publicUrl }: OpenOptions, linkSecret:
   const store = await openStore(config, publicUrl, linkSecret);
   const outputTtlMs = Math.round(config.LEHR_OUTPUT_TTL_H * HOUR_MS);
   const maxUploadBytes = config.LEHR_MAX_UPLOAD_MB * MB;
+  const pools = readPools(config, models.registry);
   const storage = new StorageQuota({ redis, keys, ttlMs: outputTtlMs });
   return {
     keys,
     queues,
     records,
     workflows: new WorkflowRunner({ redis, keys, records, queues }),
+    pools,
     fleet: new FleetView(redis, keys, queues, clock),
+    expected: new ExpectedWorkers({ redis, keys, pools, registry: models.registry, clock }),
     store,
     storage,
     files: new Files({ redis, keys, store, storage, clock, ttlMs: outputTtlMs, maxBytes: maxUploadBytes }),

@@ -596,10 +596,12 @@ export interface components {
                 readonly expires_at: string | null;
                 /** Format: date-time */
                 readonly deadline_at: string | null;
-                /** @description While the job waits: its place in line, and the estimated ms until it is done, if a worker serves it. */
+                /** @description While the job waits: its place in line, and the estimated ms until it is done, if a worker serves it or starts. */
                 readonly queue: {
                     readonly position: number;
                     readonly eta_ms: number | null;
+                    /** @description While no worker serves the model and one starts, or is about to: the estimated ms until it serves. */
+                    readonly worker_in_ms?: number | undefined;
                 } | null;
                 readonly progress: components["schemas"]["Progress"];
                 readonly input: {
@@ -840,10 +842,12 @@ export interface components {
             readonly expires_at: string | null;
             /** Format: date-time */
             readonly deadline_at: string | null;
-            /** @description While the job waits: its place in line, and the estimated ms until it is done, if a worker serves it. */
+            /** @description While the job waits: its place in line, and the estimated ms until it is done, if a worker serves it or starts. */
             readonly queue: {
                 readonly position: number;
                 readonly eta_ms: number | null;
+                /** @description While no worker serves the model and one starts, or is about to: the estimated ms until it serves. */
+                readonly worker_in_ms?: number | undefined;
             } | null;
             readonly progress: components["schemas"]["Progress"];
             readonly input: {

@@ -3,6 +3,7 @@ import type { Clock } from '@lehr/shared';
 import { Admitter, type GroupQueues } from '@lehr/shared/queue';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import { Backlog } from '../fleet/backlog.ts';
+import type { ExpectedWorkers } from '../fleet/expected-workers.ts';
 import type { FleetView } from '../fleet/fleet-view.ts';
 import { ModelSharesView } from '../fleet/model-shares.ts';
 import { Quotas } from '../limits/quotas.ts';
@@ -19,6 +20,7 @@ export interface AdmissionOptions {
   readonly keys: Keys;
   readonly queues: GroupQueues;
   readonly fleet: FleetView;
+  readonly expected: ExpectedWorkers;
   readonly clock: Clock;
   readonly maxWaitMs: number;
   readonly maxGroups: number;
@@ -26,11 +28,12 @@ export interface AdmissionOptions {
 }
 
 export const admissionParts = (options: AdmissionOptions): AdmissionParts => {
-  const { redis, keys, queues, fleet, clock, maxWaitMs, maxGroups, groupIdleMs } = options;
+  const { redis, keys, queues, fleet, expected, clock, maxWaitMs, maxGroups, groupIdleMs } = options;
   return {
     admitter: new Admitter(redis, keys, queues),
     quotas: new Quotas(redis, keys, clock),
     backlog: new Backlog(redis, keys, fleet, clock),
+    expected,
     modelShares: new ModelSharesView(fleet),
     recordRoom: new RecordRoom(redis, keys, clock),
     streams: new Streams(),

@@ -3,10 +3,12 @@ import { type Clock, type JobId, LehrError, type PriorityClass, type TenantId } 
 import type { Admission, AdmissionRequest, Admitter } from '@lehr/shared/queue';
 import type { Caller } from '../auth/authenticator.ts';
 import type { Ahead, Backlog } from '../fleet/backlog.ts';
+import type { ExpectedWorkers } from '../fleet/expected-workers.ts';
 import type { ModelSharesView } from '../fleet/model-shares.ts';
 import { type Quota, randomRetryAfterS } from '../limits/quota.ts';
 import type { Quotas } from '../limits/quotas.ts';
 import type { RecordRoom } from '../limits/record-room.ts';
+import { type Growth, growthOf } from './growth.ts';
 import type { RequestIdentity } from './identity.ts';
 import { ownBacklogOf } from './own-backlog.ts';
 
@@ -15,6 +17,7 @@ export interface AdmitParts {
   readonly quotas: Quotas;
   readonly backlog: Backlog;
   readonly modelShares: ModelSharesView;
+  readonly expected: ExpectedWorkers;
   /** A job that would wait longer is refused. */
   readonly maxWaitMs: number;
   readonly recordRoom: RecordRoom;
@@ -73,6 +76,11 @@ export async function admitJob(
   const { tenant, limits } = caller;
   await parts.recordRoom.check(tenant);
   const ahead = await aheadOf(parts, tenant, job);
+  // A job that cannot start before its deadline is refused now instead of expiring later.
+  const limitMs = Math.min(maxWaitMs, Math.max(0, deadlineMs - cost));
+  const growth = job.entries
+    ? undefined
+    : growthOf(await parts.expected.of(job.model), ahead.workers, limitMs);
   const quota = await quotas.charge(caller, cost);
   const admission = await askUntilSettled(parts, {
     id,
@@ -86,9 +94,9 @@ export async function admitJob(
     weight: limits.weight,
     ownBacklog: await ownBacklogOf(parts, limits, job.entries?.map((each) => each.model) ?? [job.model]),
     groups: { names: job.groups, max: parts.maxGroups, withinMs: parts.groupIdleMs },
-    // A job that cannot start before its deadline is refused now instead of expiring later.
-    maxWaitMs: Math.min(maxWaitMs, Math.max(0, deadlineMs - cost)),
+    maxWaitMs: limitMs - (growth?.startMs ?? 0),
     ...ahead,
+    ...(growth && { workers: growth.workers }),
     ...identity,
   });
   if (admission.code === 'admitted') return { admission, quota };
@@ -104,7 +112,7 @@ export async function admitJob(
     case 'own-backlog':
       throw quotas.ownBacklog(caller, admission.waitingMs);
     case 'overloaded':
-      throw overloaded(admission.waitMs);
+      throw overloaded(admission.waitMs, job.model, ahead.workers, growth);
     case 'mismatch':
       throw new LehrError(
         'idempotency-mismatch',
@@ -138,9 +146,14 @@ async function askUntilSettled(
   }
 }
 
-function overloaded(waitMs: number): LehrError {
-  const seconds = Math.ceil(waitMs / 1000);
-  return new LehrError('overloaded', `This job would wait about ${seconds} s before it starts.`, {
+function overloaded(waitMs: number, model: string, live: number, growth: Growth | undefined): LehrError {
+  const startMs = growth?.startMs ?? 0;
+  const seconds = Math.ceil((waitMs + startMs) / 1000);
+  const starting =
+    growth && live === 0
+      ? ` No worker serves ${model} now; one starts and should serve in about ${Math.ceil(startMs / 1000)} s.`
+      : '';
+  return new LehrError('overloaded', `This job would wait about ${seconds} s before it starts.${starting}`, {
     retryAfterS: randomRetryAfterS(seconds * RETRY_AFTER_FRACTION),
   });
 }

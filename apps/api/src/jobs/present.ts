@@ -2,6 +2,7 @@
 import type { Job } from '@lehr/shared';
 import type { GroupQueues } from '@lehr/shared/queue';
 import { isTerminal, type JobRecord, type RecordStore, toJobError } from '@lehr/shared/records';
+import type { ExpectedWorkers } from '../fleet/expected-workers.ts';
 import { type FleetView, serving } from '../fleet/fleet-view.ts';
 import type { EventLinks } from '../follow/event-links.ts';
 import { etaMs } from './eta.ts';
@@ -12,6 +13,7 @@ export interface PresenterOptions extends OutputPresenterOptions {
   readonly queues: GroupQueues;
   readonly records: RecordStore;
   readonly fleet: FleetView;
+  readonly expected: ExpectedWorkers;
   /** Base of all links. */
   readonly publicUrl: string;
   readonly eventLinks: EventLinks;
@@ -89,14 +91,18 @@ export class Presenter {
     // A worker claimed it since the record was read.
     if (position === undefined) return null;
     const lanes = workers.flatMap((worker) => worker.lanes).filter((lane) => lane.queue === record.queue);
+    const live = serving(workers, record.model).length;
+    const expected = live === 0 ? await this.#options.expected.of(record.model) : undefined;
     const eta = etaMs({
       position,
       costMs: record.cost,
       meanCostMs: meanCostMs ?? record.cost,
-      workers: serving(workers, record.model).length,
+      workers: expected?.workers ?? live,
       running: lanes.reduce((sum, lane) => sum + lane.samples, 0),
     });
-    return { position, eta_ms: eta };
+    if (!expected) return { position, eta_ms: eta };
+    const { readyInMs } = expected;
+    return { position, eta_ms: eta === null ? null : eta + readyInMs, worker_in_ms: readyInMs };
   }
 }
 

@@ -193,11 +193,18 @@ export const JobSchema = z
       .meta({ description: 'When the record of a finished job is deleted.' }),
     deadline_at: z.iso.datetime().nullable(),
     queue: z
-      .object({ position: z.int().positive(), eta_ms: z.int().nonnegative().nullable() })
+      .object({
+        position: z.int().positive(),
+        eta_ms: z.int().nonnegative().nullable(),
+        worker_in_ms: z.int().nonnegative().optional().meta({
+          description:
+            'While no worker serves the model and one starts, or is about to: the estimated ms until it serves.',
+        }),
+      })
       .nullable()
       .meta({
         description:
-          'While the job waits: its place in line, and the estimated ms until it is done, if a worker serves it.',
+          'While the job waits: its place in line, and the estimated ms until it is done, if a worker serves it or starts.',
       }),
     progress: ProgressSchema.nullable(),
     input: z.record(z.string(), z.unknown()),
