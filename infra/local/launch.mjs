@@ -1,4 +1,4 @@
-/** Starts Redis, the API and one worker, waits until they are ready, and draws a first picture. */
+/** Starts Redis, the API and the workers, waits until they are ready, and draws a first picture. */
 import { access, chmod, mkdir } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { ConfigError, ENV, envSchema, homeSecret, PRIVATE_UMASK, readConfig } from '@lehr/shared';
@@ -21,9 +21,14 @@ const API_STOP_MS = 10_000;
 const WORKER_SPARE_MS = 5_000;
 /** Named in the metrics of an observed local Lehr, whose metrics only this machine reads. */
 const OBSERVED_TENANTS = '20';
+/** A fleet kills a worker a minute after its drain. */
+const FLEET_SPARE_MS = 65_000;
 
-/** `startedAt` is the time on the performance clock at which the user started the launcher; `observe`: run a Prometheus as well. */
-export async function launch(startedAt, { observe }) {
+/**
+ * `startedAt` is the time on the performance clock at which the user started the launcher; `observe`: run a Prometheus as well;
+ * `workers`: how many, or `auto`; undefined: one, without a fleet.
+ */
+export async function launch(startedAt, { observe, workers }) {
   const settings = await readSettings();
   const { home, host, port, workerPort, operations } = settings;
   if (settings.servesSpeech) await ensureFfmpeg({ say, signal });
@@ -57,10 +62,12 @@ export async function launch(startedAt, { observe }) {
   const prometheus = observe ? await startPrometheus(home, { operationsUrl, workerUrl }) : undefined;
   if (prometheus) Object.assign(env, observedEnv(prometheus));
   startService(app('api', env, API_STOP_MS));
-  startService(app('worker', env, settings.drainMs + WORKER_SPARE_MS));
+  startService(workersOf(settings, env, { url, key: key.value, workers }));
 
   const onSlow = (where, complaint) => say(`Still waiting for ${where}: ${complaint}`);
-  await allReady([`${operationsUrl}/readyz`, `${workerUrl}/readyz`], { signal, onSlow });
+  // With `auto` the first picture starts the first worker.
+  const ready = [`${operationsUrl}/readyz`, ...(workers === 'auto' ? [] : [`${workerUrl}/readyz`])];
+  await allReady(ready, { signal, onSlow });
   await checkOnce({ url, key: key.value, path: join(home, 'first-picture.png') });
   const studioUrl = await signInLink({ url, key: key.value });
   const seconds = (performance.now() - startedAt) / 1000;
@@ -153,9 +160,21 @@ async function checkOnce({ path, ...check }) {
   }
 }
 
+/** One worker, or those of this machine under the program of `lehr fleet`. */
+function workersOf({ drainMs, workerPort }, env, { url, key, workers }) {
+  if (workers === undefined) return app('worker', env, drainMs + WORKER_SPARE_MS);
+  const request = JSON.stringify({ url, workers, firstPort: workerPort });
+  const program = join(ROOT, 'apps/worker/dist/local-fleet/main.js');
+  const command = [process.execPath, program, request];
+  return serviceOf('fleet', command, { ...env, LEHR_API_KEY: key }, drainMs + FLEET_SPARE_MS);
+}
+
 function app(name, env, stopMs) {
   const program = join(ROOT, `apps/${name}/dist/main.js`);
-  const command = [process.execPath, join(ROOT, 'infra/local/child.mjs'), program];
+  return serviceOf(name, [process.execPath, join(ROOT, 'infra/local/child.mjs'), program], env, stopMs);
+}
+
+function serviceOf(name, command, env, stopMs) {
   const print = printer(name);
   const keep = logWriter({ home: env.LEHR_HOME, name, say });
   const onLine = (line) => {

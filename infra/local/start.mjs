@@ -1,6 +1,6 @@
 /**
  * npm start: installs and builds what is missing, then runs Redis, the API and one worker until it is stopped. With `-- --observe` also
- * a Prometheus.
+ * a Prometheus; with `-- --workers 3` so many workers, and with `-- --workers auto` as many as there should be.
  */
 import './node-version.mjs';
 import { parseArgs } from 'node:util';
@@ -13,18 +13,24 @@ stopOnSignals();
 main().catch((error) => stopAndExit(error instanceof Problem ? error.message : error.stack, 1));
 
 async function main() {
-  const { observe } = options();
+  const { observe, workers } = options();
   await ensureModules({ signal });
   await ensureBuilt({ signal });
   // Imported only here, because its own imports do not exist in a fresh clone before the build.
   const { launch } = await import('./launch.mjs');
-  await launch(startedAt, { observe });
+  await launch(startedAt, { observe, workers });
 }
 
 function options() {
   try {
-    return parseArgs({ options: { observe: { type: 'boolean', default: false } } }).values;
+    const { observe, workers } = parseArgs({
+      options: { observe: { type: 'boolean', default: false }, workers: { type: 'string' } },
+    }).values;
+    if (workers === undefined || workers === 'auto' || /^[1-9]\d{0,2}$/.test(workers)) {
+      return { observe, workers: workers === undefined || workers === 'auto' ? workers : Number(workers) };
+    }
+    throw new Error(`--workers is ${JSON.stringify(workers)}, expected auto or a number such as 3.`);
   } catch (error) {
-    throw new Problem(`${error.message}\nnpm start takes one option: npm start -- --observe`);
+    throw new Problem(`${error.message}\nnpm start takes: npm start -- --observe --workers auto`);
   }
 }

@@ -143,6 +143,20 @@ test('A later start names the file of the key, can have a port for operations an
   await endsCleanly(second, () => second.terminate());
 });
 
+test('With --workers auto the first picture starts the first worker, and nothing is left at the end', {
+  timeout: START_MS,
+}, async () => {
+  const { home, url, start } = await installation('.lehr-auto');
+  const lehr = start({}, '--workers', 'auto');
+  await lehr.ready();
+  expect(lehr.output).toMatch(/Self-check: \S+ drew \d+x\d+ in [\d.]+ s/);
+  await lehr.logs('fleet has a worker', 1);
+  const key = readFileSync(join(home, 'api-key'), 'utf8').trim();
+  expect((await drawn(url, key)).status).toBe('succeeded');
+  expect(await get(`${url}/v1/scale/all`, key)).toMatchObject({ pool: 'all', workers: { live: 1 } });
+  await endsCleanly(lehr, () => lehr.terminate());
+});
+
 test('After a launcher was killed, the next one takes over its Redis, even one that answers slowly', {
   timeout: START_MS,
 }, async () => {
@@ -222,7 +236,7 @@ test('An invalid variable is reported before anything starts', { timeout: START_
   expect(existsSync(join(clone.path, '.lehr-senseless'))).toBe(false);
 });
 
-test('npm start refuses an option that it does not have, and names the one that it has', {
+test('npm start refuses an option that it does not have, and names those that it has', {
   timeout: START_MS,
 }, async () => {
   const { start } = await installation('.lehr-option');
@@ -230,6 +244,9 @@ test('npm start refuses an option that it does not have, and names the one that 
   expect(await lehr.exit).toBe(1);
   expect(lehr.output).toContain("Unknown option '--obsreve'");
   expect(lehr.output).toContain('npm start -- --observe');
+  const many = start({}, '--workers', 'many');
+  expect(await many.exit).toBe(1);
+  expect(many.output).toContain('--workers is "many", expected auto or a number');
 });
 
 test('An address that other machines can reach is refused without a configured key', {
