@@ -22,8 +22,8 @@ import {
 } from '@lehr/shared';
 import { cacheSettings } from '@lehr/shared/model-cache';
 import { readWorkerSettings, tasksOf, type WorkerConfig } from './env.ts';
-import { workerCounts } from './fleet/worker-counts.ts';
 import { StartReport } from './fleet/start-report.ts';
+import { workerCounts } from './fleet/worker-counts.ts';
 import { type HealthOptions, serveHealth } from './health.ts';
 import { ModelFetcher } from './model-fetcher.ts';
 import { modelsToOpen } from './models-to-open.ts';
