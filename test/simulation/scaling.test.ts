@@ -30,8 +30,8 @@ test('The simulated HPA grows at most by its limits, ignores small changes, and 
   expect(hpa.apply(35, 20)).toBe(20);
   expect(hpa.apply(50, 19)).toBe(20);
   expect(hpa.apply(65, 3)).toBe(20);
-  expect(hpa.apply(110, 3)).toBe(20);
-  expect(hpa.apply(126, 3)).toBe(3);
+  expect(hpa.apply(95, 3)).toBe(20);
+  expect(hpa.apply(111, 3)).toBe(3);
   expect(hpa.apply(130, 0)).toBe(3);
   expect(hpa.apply(190, 0)).toBe(0);
 });
