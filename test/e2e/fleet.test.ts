@@ -2,9 +2,11 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { type ChaosWorld, chaosWorld, QUICK_STEPS, SHORT_LEASE, SLOW_STEPS } from '../chaos/chaos-world.ts';
 import { judge } from '../chaos/invariants.ts';
+import { startLehrCommand } from '../client/lehr-command.ts';
+import { blocksOf, readText } from '../house/readme.ts';
 import { type LehrProcess, type LogLine, startProgram } from '../support/lehr-process.ts';
 import { startRedis, type TestRedis } from '../support/redis-server.ts';
 import { type SimulatedWorkerOptions, simulatedWorker } from '../support/start-simulated-worker.ts';
@@ -158,4 +160,42 @@ test('A fleet that rolls has a worker of the new version before it drains one of
   const [late] = await client.submitMany(1, () => ({ webhook }));
   expect((await client.ended(late))?.status).toBe('succeeded');
   await fleet.stop();
+});
+
+test('The command of docs/scaling.md runs the worker that ships, from zero, and notes how long its start took', {
+  timeout: 240_000,
+}, async () => {
+  const page = readText('docs/scaling.md');
+  const blockOf = (label: string): string => blocksOf(page).find((each) => each.label === label)?.text ?? '';
+  const folder = await tempFolder('fleet');
+  const pools = join(folder, 'pools.yaml');
+  await writeFile(pools, blockOf('pools'));
+  const world = await chaosWorld({ redis, env: { LEHR_POOLS: pools } });
+  const variables = {
+    LEHR_REDIS_URL: redis.url,
+    LEHR_NAMESPACE: world.namespace,
+    LEHR_HOME: world.home,
+    LEHR_MODELS: world.modelsFile,
+    LEHR_STORE_SECRET: 'x'.repeat(32),
+    LEHR_DEVICE: 'cpu',
+    LEHR_THREADS: '1',
+  };
+  const text = Object.entries(variables).map(([name, value]) => `${name}=${value}\n`);
+  await writeFile(join(folder, 'worker.env'), text.join(''));
+  const [program, ...args] = blockOf('fleet').trim().split(' ');
+  expect(program).toBe('lehr');
+  const env = { LEHR_URL: world.url, LEHR_API_KEY: world.client.key };
+  const { child, ended } = startLehrCommand(args, { env, cwd: folder });
+  const [id] = await world.client.submitMany(1);
+  expect((await world.client.ended(id))?.status).toBe('succeeded');
+  // The API decides at most once a second.
+  await vi.waitFor(async () => {
+    const answer = await world.client.ask('GET', '/v1/scale/pictures');
+    expect(((await answer.json()) as { start_s: number }).start_s).not.toBe(90);
+  }, 60_000);
+  child.kill('SIGTERM');
+  const { code, stdout } = await ended;
+  expect(code).toBe(0);
+  expect(stdout).toContain('"msg":"fleet is ready"');
+  expect(stdout).toContain('"msg":"worker started"');
 });
