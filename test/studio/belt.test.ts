@@ -5,7 +5,7 @@ import { JobSchema, NewApiKeySchema } from '../../packages/shared/src/index.ts';
 import { chromiumPath } from '../support/browser.ts';
 import type { Stack } from '../support/stack.ts';
 import { tcpProxy } from '../support/tcp-proxy.ts';
-import { DESK, faultsOf, lookAt } from './look-at.ts';
+import { checkView, DESK, faultsOf } from './look-at.ts';
 import { demoStack, enter, openStudio, studioWorld } from './studio-world.ts';
 
 const world = studioWorld();
@@ -131,7 +131,7 @@ describe.skipIf(!chromiumPath)('the belt', () => {
         .toBeGreaterThan(2);
       // Some are near their end by then, and others have just joined.
       await expect.poll(() => spreadOf(page), { timeout: 120_000 }).toBeGreaterThan(0.6);
-      await lookAt(page, `belt-${colorScheme}`, `belt-phone-${colorScheme}`);
+      await checkView(page, `belt-${colorScheme}`);
       expect(complaints).toEqual([]);
     },
   );

@@ -23,14 +23,23 @@ export async function faultsOf(page: Page): Promise<string[]> {
     .map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(' ')).join(', ')}`);
 }
 
-/** `phone`: the name of a second screenshot, on a phone. */
-export async function lookAt(page: Page, name: string, phone?: string): Promise<void> {
+/** What a view looks like, for the docs: its screenshot, and its screenshot on a phone. */
+export interface Shots {
+  readonly desk?: string | undefined;
+  readonly phone?: string | undefined;
+}
+
+/** With its screenshot; `phone`: the name of a second one, on a phone. */
+export const lookAt = (page: Page, name: string, phone?: string): Promise<void> =>
+  checkView(page, name, { desk: name, phone });
+
+export async function checkView(page: Page, name: string, { desk, phone }: Shots = {}): Promise<void> {
   // Pictures and texts fade in; axe would measure the contrast half way.
   await page.waitForFunction(
     'document.getAnimations().every((each) => each.effect.getTiming().iterations === Infinity)',
   );
   expect(await faultsOf(page), name).toEqual([]);
-  await saveScreenshot(page, name);
+  if (desk !== undefined) await saveScreenshot(page, desk);
   await page.setViewportSize(PHONE);
   const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
   expect(overflow, `${name} on a phone`).toBeLessThanOrEqual(0);

@@ -6,9 +6,21 @@ import { describe, expect, test } from 'vitest';
 import { chromiumPath } from '../support/browser.ts';
 import type { Stack } from '../support/stack.ts';
 import { DESK, faultsOf, lookAt } from './look-at.ts';
+import { answerWithSamples } from './sample-answers.ts';
 import { demoStack, enter, finished, make, openStudio, studioWorld } from './studio-world.ts';
 
 const MAX_SCRIPT_BYTES = 120 * 1024;
+
+/** Each part of the admin view, and what it has when it is there. */
+const ADMIN_PARTS = [
+  ['traffic', '.traffic-node'],
+  ['fleet', '.worker-table'],
+  ['models', '.admin-table'],
+  ['tenants', '.hours-chart'],
+  ['keys', '.key-name'],
+  ['dead-letters', '.admin-table'],
+  ['settings', '.setting-name'],
+] as const;
 
 const world = studioWorld();
 
@@ -57,6 +69,37 @@ describe.skipIf(!chromiumPath)('the looks of the studio', () => {
       await expect.poll(() => page.locator('.tile').count()).toBe(4);
       await expect.poll(() => page.locator('.tile .picture[data-loaded="true"]').count()).toBe(3);
       await lookAt(page, `gallery-${colorScheme}`);
+      expect(complaints).toEqual([]);
+    },
+  );
+
+  test.each(['light', 'dark'] as const)(
+    'The belt and every part of the admin view are accessible, fit a phone and raise no complaint: %s',
+    { timeout: 240_000 },
+    async (colorScheme) => {
+      const stack = await demoStack(world.redis);
+      const { page, complaints } = await openStudio(world.browser, {
+        colorScheme,
+        viewport: DESK,
+        reducedMotion: 'reduce',
+        locale: 'en-GB',
+        timezoneId: 'UTC',
+      });
+      await enter(page, stack);
+      await answerWithSamples(page);
+      await page.goto(`${stack.url}/studio/belt`);
+      await page.locator('.belt-tile').first().waitFor();
+      await lookAt(page, `belt-${colorScheme}`, `belt-phone-${colorScheme}`);
+      for (const [tab, mark] of ADMIN_PARTS) {
+        await page.goto(`${stack.url}/studio/admin/${tab}`);
+        await page.locator(mark).first().waitFor();
+        const isOnPhone = tab === 'traffic' || tab === 'tenants';
+        await lookAt(
+          page,
+          `admin-${tab}-${colorScheme}`,
+          isOnPhone ? `admin-${tab}-phone-${colorScheme}` : undefined,
+        );
+      }
       expect(complaints).toEqual([]);
     },
   );

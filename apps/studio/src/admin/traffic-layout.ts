@@ -34,19 +34,21 @@ export interface TrafficPicture {
   readonly edges: readonly TrafficEdge[];
 }
 
-const WIDTH = 1180;
+const WIDTH = 1200;
 const HEIGHT = 58;
-const GAP = 26;
-const TOP = 8;
+const GAP = 34;
+const TOP = 6;
+/** Of the border of a node. */
+const EDGE = 2;
 const COLUMNS = {
-  callers: { x: 0, width: 100 },
-  api: { x: 218, width: 168 },
-  model: { x: 486, width: 196 },
-  worker: { x: 800, width: 186 },
-  end: { x: 1076, width: 104 },
+  callers: { x: EDGE, width: 96 },
+  api: { x: 212, width: 164 },
+  model: { x: 492, width: 196 },
+  worker: { x: 818, width: 182 },
+  end: { x: 1088, width: 110 },
 } as const;
 /** Room below the columns, where the line to the receivers runs. */
-const BELOW = 96;
+const BELOW = 92;
 
 export function trafficPicture(traffic: Traffic): TrafficPicture {
   const { apis, models, workers } = traffic;
@@ -83,7 +85,7 @@ export function trafficPicture(traffic: Traffic): TrafficPicture {
   const places = new Map(nodes.map((node) => [node.id, node]));
   const edges = edgesOf(traffic).flatMap((edge) => {
     const [from, to] = [places.get(edge.from), places.get(edge.to)];
-    return from && to ? [{ ...edge, ...lineOf(from, to) }] : [];
+    return from && to ? [{ ...edge, ...lineOf(from, to, labelAt(edge, traffic)) }] : [];
   });
   return { width: WIDTH, height: TOP + tall + BELOW + TOP, nodes, edges };
 }
@@ -134,8 +136,18 @@ function edgesOf({ apis, models, workers, receivers }: Traffic): PlainEdge[] {
   return [...toApis, ...toModels, ...toWorkers, ...toStore, ...(toReceivers ? [toReceivers] : [])];
 }
 
+/**
+ * How far along its line a label stands, from 0 to 1: near the end that has fewer lines. The lines of a model to its workers cross,
+ * so each worker has its own distance.
+ */
+function labelAt({ from, to }: PlainEdge, { workers }: Traffic): number {
+  if (from.startsWith('worker ')) return 0.3;
+  const index = workers.findIndex(({ id }) => to === `worker ${id}`);
+  return index === -1 ? 0.7 : 0.26 + (0.46 * index) / Math.max(1, workers.length - 1);
+}
+
 /** Deliveries leave an API process at its lower edge and run below the other columns. */
-function lineOf(from: TrafficNode, to: TrafficNode): Pick<TrafficEdge, 'path' | 'label'> {
+function lineOf(from: TrafficNode, to: TrafficNode, t: number): Pick<TrafficEdge, 'path' | 'label'> {
   const [x2, y2] = [to.x, to.y + to.height / 2];
   if (to.kind === 'receivers') {
     const [x1, y1] = [from.x + from.width / 2, from.y + from.height];
@@ -145,8 +157,10 @@ function lineOf(from: TrafficNode, to: TrafficNode): Pick<TrafficEdge, 'path' | 
   const [x1, y1] = [from.x + from.width, from.y + from.height / 2];
   const bend = (x2 - x1) / 2;
   const path = `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`;
-  // Lines fan out, so labels stand nearer to the node that has fewer of them.
-  return { path, label: { x: x1 + bend, y: (y1 + y2) / 2 } };
+  // The point of the curve at t.
+  const x = x1 + (x2 - x1) * (1.5 * (1 - t) ** 2 * t + 1.5 * (1 - t) * t ** 2 + t ** 3);
+  const y = y1 + (y2 - y1) * (3 * t ** 2 - 2 * t ** 3);
+  return { path, label: { x: Math.round(x), y: Math.round(y) } };
 }
 
 /** Pixels: grows with the logarithm, so that one request a second is seen beside a thousand. */

@@ -52,17 +52,13 @@ function Label({ edge: { label, rate, bad, ms } }: { readonly edge: TrafficEdge 
   if (rate === null || (rate === 0 && bad === 0)) return null;
   return (
     <text class="traffic-label" x={label.x} y={label.y} text-anchor="middle">
-      <tspan x={label.x} dy="-0.35em">
+      <tspan x={label.x} dy={bad > 0 ? '-0.3em' : '0.35em'}>
         {texts.admin.rate(rate)}
+        {ms !== null && <tspan class="traffic-ms">{`  ${texts.admin.ms(ms)}`}</tspan>}
       </tspan>
       {bad > 0 && (
-        <tspan class="traffic-bad" x={label.x} dy="1.2em">
-          {texts.admin.rate(bad)} ✕
-        </tspan>
-      )}
-      {ms !== null && (
-        <tspan class="traffic-ms" x={label.x} dy="1.2em">
-          {texts.admin.ms(ms)}
+        <tspan class="traffic-bad" x={label.x} dy="1.25em">
+          {texts.admin.traffic.bad(texts.admin.rate(bad))}
         </tspan>
       )}
     </text>

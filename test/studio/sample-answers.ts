@@ -1,0 +1,213 @@
+/**
+ * Answers of the API that never change, for screenshots: what runs and how long it took would differ in each. The schemas of the API
+ * check them, and other tests of this folder look at the same views over the running system.
+ */
+import type { Page } from 'playwright-core';
+import {
+  type Activity,
+  ActivitySchema,
+  ApiKeyListSchema,
+  DEFAULT_LIMITS,
+  DeadLettersSchema,
+  QueueListSchema,
+  SettingListSchema,
+  TrafficSchema,
+  UsageSchema,
+} from '../../packages/shared/src/index.ts';
+
+export const NOW = '2026-11-23T10:00:00.000Z';
+const MODELS = ['demo-diffusion@1', 'demo-diffusion@2', 'demo-whisper@1'];
+const WORKERS = ['north-3k2f9x1a', 'south-8d1m4c7e'];
+
+const lane = (worker: string, model: string, count: number, size: number): Activity['lanes'][number] => ({
+  worker,
+  queue: `diffusion.${model}.${size}x${size}`,
+  task: 'diffusion',
+  model,
+  size: { width: size, height: size },
+  rows: Math.min(16, count * 2),
+  row_cap: 16,
+  samples: Array.from({ length: count }, (_, i) => ({
+    id: `${worker}-${size}-${i}`,
+    step: Math.round(((i * 37) % 97) * 0.5),
+    steps: 50,
+    job: i % 3 === 1 ? null : `job_01m83xq7tp3dfb9dhcqsk0sb${10 + i}`,
+  })),
+  more_samples: 0,
+  rows_per_call: Math.min(16, count * 2) - 0.5,
+  calls_per_s: 11.2,
+});
+
+const ACTIVITY = ActivitySchema.parse({
+  object: 'activity',
+  at: NOW,
+  workers: WORKERS.map((id, i) => ({
+    id,
+    state: i === 0 ? 'serving' : 'draining',
+    devices: [i === 0 ? 'cuda' : 'cpu'],
+    models: MODELS,
+    unavailable: [],
+    problem: null,
+    last_error:
+      i === 0 ? null : { at: '2026-11-23T09:12:30.000Z', message: 'The engine was killed by SIGKILL.' },
+  })),
+  lanes: [lane(WORKERS[0], MODELS[0], 8, 128), lane(WORKERS[0], MODELS[1], 5, 192)],
+  waiting: {
+    ms: 96_000,
+    own_ms: 41_000,
+    queues: [
+      {
+        queue: `diffusion.${MODELS[0]}.128x128`,
+        task: 'diffusion',
+        model: MODELS[0],
+        size: { width: 128, height: 128 },
+        jobs: { interactive: 3, standard: 9, bulk: 22 },
+        next: Array.from({ length: 32 }, (_, i) => ({
+          priority: i < 3 ? 'interactive' : i < 12 ? 'standard' : 'bulk',
+          own: i % 3 === 0,
+        })),
+      },
+    ],
+    more_queues: 0,
+  },
+});
+
+const TRAFFIC = TrafficSchema.parse({
+  object: 'traffic',
+  at: NOW,
+  window_s: 10,
+  apis: [
+    { id: 'api-7h2k1m4p', requests_per_s: 41.3, refused_per_s: 1.2, errors_per_s: 0, mean_ms: 38 },
+    { id: 'api-9x3c5v8b', requests_per_s: 17.8, refused_per_s: 0, errors_per_s: 0, mean_ms: 41 },
+  ],
+  models: [
+    { model: MODELS[0], waiting: 34, running: 8, oldest_ms: 8400, accepted_per_s: 6.4, refused_per_s: 0.3 },
+    { model: MODELS[1], waiting: 0, running: 5, oldest_ms: 0, accepted_per_s: 0.7, refused_per_s: 0 },
+    { model: MODELS[2], waiting: 2, running: 4, oldest_ms: 610, accepted_per_s: 3.1, refused_per_s: 0 },
+  ],
+  workers: WORKERS.map((id, i) => ({
+    id,
+    state: i === 0 ? 'serving' : 'draining',
+    models: MODELS.map((model, j) => ({
+      model,
+      claimed_per_s: i === 0 ? [5.9, 0.7, 1.6][j] : [0, 0, 1.5][j],
+      wait_ms: i === 0 ? [6200, 90, 480][j] : [null, null, 510][j],
+      ended_per_s: i === 0 ? [5.8, 0.7, 1.6][j] : [0, 0, 1.5][j],
+      failed_per_s: i === 1 && j === 2 ? 0.2 : 0,
+    })),
+    stored_per_s: i === 0 ? 8.2 : 1.5,
+    store_ms: i === 0 ? 12 : 14,
+  })),
+  more_workers: 0,
+  receivers: { pending: 3, attempts_per_s: 2.4, failed_per_s: 0.4, mean_ms: 130 },
+});
+
+const USAGE = UsageSchema.parse({
+  object: 'usage',
+  at: NOW,
+  tenants: ['acme', 'gallery-nine', 'default', 'night-batch'].map((tenant, i) => ({
+    tenant,
+    jobs_by_hour: Array.from({ length: 24 }, (_, hour) =>
+      i === 3
+        ? hour < 7
+          ? 400
+          : 0
+        : Math.max(0, Math.round((240 - i * 70) * Math.sin(((hour - 5) / 19) * Math.PI))),
+    ),
+    waiting: [21, 8, 5, 0][i],
+    running: [9, 4, 0, 0][i],
+    waiting_ms: [61_000, 24_000, 11_000, 0][i],
+    stored_mb: [812.4, 96, 3.2, 0][i],
+  })),
+  more_tenants: 0,
+});
+
+const KEYS = ApiKeyListSchema.parse({
+  object: 'list',
+  data: ['acme', 'gallery-nine', 'night-batch'].map((tenant, i) => ({
+    id: `4fZk09Q${i}`,
+    object: 'key',
+    tenant,
+    name: ['web shop', 'render farm', 'nightly catalogue'][i],
+    prefix: `lehr_live_4fZk09Q${i}`,
+    scopes: i === 1 ? ['submit', 'read', 'cancel', 'admin'] : ['submit', 'read', 'cancel'],
+    limits: {
+      ...DEFAULT_LIMITS,
+      ...(i === 0 && { cost_per_minute_s: 600, max_jobs: 2000 }),
+      ...(i === 2 && { max_priority: 'bulk', weight: 0.5 }),
+    },
+    usage: { stored_mb: 0, uploaded_mb: 0 },
+    usable: true,
+    created_at: '2026-09-01T08:00:00.000Z',
+    expires_at: i === 2 ? '2027-01-01T00:00:00.000Z' : null,
+    last_used_at: i === 2 ? null : NOW,
+  })),
+});
+
+const FAILURES = [
+  ['numeric-error', 'Bad numbers'],
+  ['invalid-audio', 'Invalid audio'],
+  ['run-too-long', 'Ran too long'],
+] as const;
+const DEAD_LETTERS = DeadLettersSchema.parse({
+  object: 'dead-letters',
+  failed: FAILURES.map(([code, title], i) => ({
+    job: `job_01m83xq7tp3dfb9dhcqsk0sb7${i}`,
+    tenant: ['acme', 'default', 'night-batch'][i],
+    type: i === 1 ? 'speech-to-text' : 'text-to-image',
+    model: MODELS[i === 1 ? 2 : 0],
+    code,
+    title,
+    attempts: [3, 1, 2][i],
+    failed_at: `2026-11-23T09:${40 - i * 11}:12.000Z`,
+  })),
+  unreadable: [{ id: 'job_01m83xq7tp3dfb9dhcqsk0sb99', at: NOW, reason: 'input: invalid_type' }],
+});
+
+const QUEUES = QueueListSchema.parse({
+  object: 'list',
+  data: [],
+  models: MODELS.map((model, i) => ({
+    model,
+    workers: i === 1 ? 1 : 2,
+    breaker: i === 0 ? 'partly-open' : 'closed',
+    problem: null,
+  })),
+  quarantined: [],
+});
+
+const SETTINGS = SettingListSchema.parse({
+  object: 'list',
+  data: [
+    ['LEHR_API_KEY', null, true, 'The key callers send as a bearer token.'],
+    ['LEHR_LINK_TTL_S', '900', false, 'Seconds that a link to an output stays valid.'],
+    ['LEHR_MAX_WAIT_S', '600', false, 'A job with a longer estimated wait than this is refused with 503.'],
+    ['LEHR_PUBLIC_URL', null, false, 'The base URL callers use; links are built from it.'],
+    ['LEHR_ROLES', 'http,webhooks', false, 'What this API process does.'],
+    ['LEHR_STORE', 'folder', false, 'Where outputs are stored.'],
+  ].map(([name, value, is_secret, description]) => ({
+    name,
+    value,
+    is_set: value !== null || is_secret === true,
+    is_secret,
+    description,
+  })),
+});
+
+const ANSWERS: Readonly<Record<string, object>> = {
+  '/v1/activity': ACTIVITY,
+  '/v1/traffic': TRAFFIC,
+  '/v1/usage': USAGE,
+  '/v1/keys': KEYS,
+  '/v1/dead-letters': DEAD_LETTERS,
+  '/v1/queues': QUEUES,
+  '/v1/settings': SETTINGS,
+};
+
+/** From now on, these paths have the answers above, and the clock of the page stands still. */
+export async function answerWithSamples(page: Page): Promise<void> {
+  await page.clock.setFixedTime(NOW);
+  for (const [path, json] of Object.entries(ANSWERS)) {
+    await page.route(`**${path}`, (route) => route.fulfill({ json }));
+  }
+}
