@@ -211,3 +211,21 @@ export async function answerWithSamples(page: Page): Promise<void> {
     await page.route(`**${path}`, (route) => route.fulfill({ json }));
   }
 }
+
+/** Samples of a full belt: ten lanes of two workers. */
+export const SAMPLES = 200;
+
+/** From now on, GET /v1/activity has as many samples, and each reading finds every one a step further. */
+export async function answerWithFullBelt(page: Page): Promise<void> {
+  let reading = 0;
+  await page.route('**/v1/activity', (route) => {
+    reading += 1;
+    const lanes = Array.from({ length: 10 }, (_, i) => {
+      const full = lane(WORKERS[i % 2], MODELS[0], SAMPLES / 10, 64 + 8 * i);
+      const samples = full.samples.map((sample) => ({ ...sample, step: sample.step + reading, steps: 1000 }));
+      return { ...full, samples };
+    });
+    const at = new Date(Date.parse(NOW) + reading * 1000).toISOString();
+    return route.fulfill({ json: ActivitySchema.parse({ ...ACTIVITY, at, lanes }) });
+  });
+}

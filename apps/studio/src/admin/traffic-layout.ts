@@ -47,6 +47,8 @@ const COLUMNS = {
   worker: { x: 818, width: 182 },
   end: { x: 1088, width: 110 },
 } as const;
+/** Pixels from one label to the next one, of one line and of two. */
+const LABEL = { one: 26, two: 36 };
 /** Room below the columns, where the line to the receivers runs. */
 const BELOW = 92;
 
@@ -87,8 +89,25 @@ export function trafficPicture(traffic: Traffic): TrafficPicture {
     const [from, to] = [places.get(edge.from), places.get(edge.to)];
     return from && to ? [{ ...edge, ...lineOf(from, to, labelAt(edge, traffic)) }] : [];
   });
-  return { width: WIDTH, height: TOP + tall + BELOW + TOP, nodes, edges };
+  return { width: WIDTH, height: TOP + tall + BELOW + TOP, nodes, edges: apart(edges) };
 }
+
+/** Moves labels of one column down until none stands on another one. */
+function apart(edges: readonly TrafficEdge[]): TrafficEdge[] {
+  const moved = new Map<TrafficEdge, number>();
+  const lowest = new Map<number, number>();
+  for (const edge of edges.filter(hasLabel).sort((a, b) => a.label.y - b.label.y)) {
+    const { x, y } = edge.label;
+    const free = Math.max(y, lowest.get(x) ?? 0);
+    moved.set(edge, free);
+    lowest.set(x, free + (edge.bad > 0 ? LABEL.two : LABEL.one));
+  }
+  return edges.map((edge) => ({ ...edge, label: { ...edge.label, y: moved.get(edge) ?? edge.label.y } }));
+}
+
+/** Lines without traffic have none: it would say nothing. */
+export const hasLabel = ({ rate, bad }: Pick<TrafficEdge, 'rate' | 'bad'>): boolean =>
+  rate !== null && (rate > 0 || bad > 0);
 
 type PlainEdge = Omit<TrafficEdge, 'path' | 'label'>;
 
@@ -157,8 +176,7 @@ function lineOf(from: TrafficNode, to: TrafficNode, t: number): Pick<TrafficEdge
   const [x1, y1] = [from.x + from.width, from.y + from.height / 2];
   const bend = (x2 - x1) / 2;
   const path = `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`;
-  // The point of the curve at t.
-  const x = x1 + (x2 - x1) * (1.5 * (1 - t) ** 2 * t + 1.5 * (1 - t) * t ** 2 + t ** 3);
+  const x = (x1 + x2) / 2;
   const y = y1 + (y2 - y1) * (3 * t ** 2 - 2 * t ** 3);
   return { path, label: { x: Math.round(x), y: Math.round(y) } };
 }

@@ -2,6 +2,7 @@
 import type { Traffic } from '@lehr/client';
 import { texts } from '../texts/index.ts';
 import {
+  hasLabel,
   paceOf,
   type TrafficEdge,
   type TrafficNode,
@@ -47,9 +48,9 @@ function Line({ edge: { path, rate, bad } }: { readonly edge: TrafficEdge }) {
   );
 }
 
-/** Only on lines with traffic: the others say nothing. */
-function Label({ edge: { label, rate, bad, ms } }: { readonly edge: TrafficEdge }) {
-  if (rate === null || (rate === 0 && bad === 0)) return null;
+function Label({ edge }: { readonly edge: TrafficEdge }) {
+  const { label, rate, bad, ms } = edge;
+  if (rate === null || !hasLabel(edge)) return null;
   return (
     <text class="traffic-label" x={label.x} y={label.y} text-anchor="middle">
       <tspan x={label.x} dy={bad > 0 ? '-0.3em' : '0.35em'}>
