@@ -58,7 +58,7 @@ COPY --from=build /lehr/apps/worker/package.json apps/worker/
 COPY --from=build /lehr/apps/worker/dist apps/worker/dist
 COPY packages/demo-models/models packages/demo-models/models
 COPY infra/docker/healthy.mjs infra/docker/
-RUN useradd --system --create-home lehr && mkdir -p /var/lib/lehr && chown lehr:lehr /var/lib/lehr
+RUN useradd --system --uid 10001 --create-home lehr && mkdir -p /var/lib/lehr && chown lehr:lehr /var/lib/lehr
 USER lehr
 EXPOSE 9464
 # It drains: finishes what it can within LEHR_DRAIN_S and hands the rest back. The program that stops it must wait that long.

@@ -1,23 +1,27 @@
 /** npm run docs: writes what is made from the code: the README's table of variables, the client's types, alerts and dashboards. */
 import './node-version.mjs';
 import './typescript.mjs';
-import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { clientTypes } from '../../packages/client-types/client-types.mjs';
 import { ROOT } from './command.mjs';
 
 const { withEnvTable } = await import('./env-table.ts');
 const { openApiDocument } = await import('./openapi-document.ts');
 const { observeFiles } = await import('../observe/files.ts');
+const { kubernetesFiles } = await import('../k8s/source/files.ts');
 
 await update('README.md', withEnvTable);
 await update('packages/client/src/openapi.ts', async () => clientTypes(await openApiDocument()));
-for (const [file, text] of observeFiles()) await update(file, async () => text);
+for (const [file, text] of [...observeFiles(), ...kubernetesFiles()]) await update(file, async () => text);
 
 async function update(file, textAfter) {
   const path = join(ROOT, file);
   const before = await readFile(path, 'utf8').catch(() => '');
   const after = await textAfter(before);
-  if (after !== before) await writeFile(path, after);
+  if (after !== before) {
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, after);
+  }
   console.log(after === before ? `${file} was up to date.` : `${file} is up to date again.`);
 }
