@@ -13,7 +13,11 @@ export async function joinedFiles(folder: string, spoken: Spoken, times: number)
   const file = join(folder, `${spoken.name}-${times}.wav`);
   await writeFile(file, wav(samples));
   const seconds = waveform.length / RATE;
-  const clips = Array.from({ length: times }, (_, i) => ({ start: i * seconds, end: (i + 1) * seconds }));
+  // A clip ends a little before its file: faster-whisper 1.2.1 stops when its clips are longer than the sound by a rounding error.
+  const clips = Array.from({ length: times }, (_, i) => ({
+    start: i * seconds,
+    end: (i + 1) * seconds - 0.01,
+  }));
   const joined: Spoken = { ...spoken, file, text: new Array<string>(times).fill(text).join(' ') };
   return { joined, clips };
 }
