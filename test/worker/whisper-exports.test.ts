@@ -1,10 +1,13 @@
 /** Exports of Whisper that Optimum made: opened as they are, they write what transformers writes in PyTorch. */
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { logMelWindow } from '../../apps/worker/src/audio/log-mel.ts';
 import { largestDifference } from '../../apps/worker/src/models/largest-difference.ts';
 import { openWhisperModel } from '../../apps/worker/src/models/whisper/whisper-folder.ts';
 import { onnxRuntime } from '../../apps/worker/src/runtime/onnx.ts';
+import type { InferenceRuntime } from '../../apps/worker/src/runtime/runtime.ts';
+import { decode, encode, type GraphProto } from '../../packages/onnx-model/src/index.ts';
 import { plainWaveform, sampleFile } from '../support/audio-golden.ts';
 import { tempFolder } from '../support/tiny-models.ts';
 import { openWhisperEngine } from '../support/whisper-engine.ts';
@@ -61,6 +64,58 @@ test.each(['merged', 'pair', 'words', 'fp16', 'int8'])(
     expect(model.alignment?.heads.length).toBe(form === 'words' ? 2 : undefined);
   },
 );
+
+/** Multiplies all weights of matrices, so that small differences of rounding become large ones, as with Whisper base's real weights. */
+function sharpen(file: string, factor: number): void {
+  const model = decode('ModelProto', readFileSync(file));
+  const change = ({ initializer, node }: GraphProto): void => {
+    for (const each of initializer ?? []) {
+      if (/MatMul.*_scale/.test(each.name ?? '')) each.floatData = each.floatData?.map((v) => v * factor);
+    }
+    for (const { attribute } of node ?? []) for (const { g } of attribute ?? []) if (g) change(g);
+  };
+  if (model.graph) change(model.graph);
+  writeFileSync(file, encode('ModelProto', model));
+}
+
+/** A runtime in which the decoder's calls with several rows return the logits of the first row for all of them. */
+const mixingRuntime: InferenceRuntime = {
+  load: async (source, options) => {
+    const session = await onnxRuntime.load(source, options);
+    return {
+      ...session,
+      inputs: session.inputs,
+      outputs: session.outputs,
+      close: () => session.close(),
+      run: async (feeds, outputs) => {
+        const results = await session.run(feeds, outputs);
+        const { data, dims } = results.logits ?? {};
+        if (data instanceof Float32Array && dims && dims[0] > 1) {
+          const length = data.length / dims[0];
+          for (let row = 1; row < dims[0]; row++) data.copyWithin(row * length, 0, length);
+        }
+        return results;
+      },
+    };
+  },
+};
+
+test('A quantized decoder whose logits depend much on rounding is rewired too', async () => {
+  const folder = await unpacked('int8');
+  sharpen(join(folder, 'decoder_model_merged.onnx'), 4);
+  const model = await openWhisperModel(folder, onnxRuntime, CPU);
+  onTestFinished(() => model.close());
+  expect(model.decoder.batching).toEqual({ mode: 'rows' });
+});
+
+test('A quantized decoder that mixes rows up runs aligned, with the reason', async () => {
+  const model = await openWhisperModel(await unpacked('int8'), mixingRuntime, CPU);
+  onTestFinished(() => model.close());
+  expect(model.decoder.batching).toEqual({
+    mode: 'aligned',
+    reason: expect.stringMatching(/^a text beside another one, .* differs from the same text/),
+  });
+});
 
 test('The attention to the audio that the export with cross-attentions returns is that of PyTorch', async () => {
   const model = await openWhisperModel(await unpacked('words'), onnxRuntime, CPU);

@@ -1,12 +1,18 @@
 /**
- * Checks on the loaded sessions that rows of different lengths get the same logits in one call as alone: two texts are
- * started and continued together, and compared with one call that reads each text whole, a call that no rewiring changes.
+ * Checks on the loaded sessions that rows of different lengths get the same logits in one call as alone. Two texts are started and
+ * continued together, and compared with calls that no rewiring changes.
  */
 import { LehrError } from '@lehr/shared';
 import { toFloat16 } from '../../runtime/half.ts';
 import type { Decoder } from '../../whisper/decoder.ts';
 import type { FloatData } from '../../whisper/row-buffer.ts';
 import { largestDifference } from '../largest-difference.ts';
+
+/** Two texts: their prompts, which differ in length, and the tokens that follow both. */
+export interface TwoTexts {
+  readonly prompts: readonly (readonly number[])[];
+  readonly next: readonly number[];
+}
 
 export interface DecoderCheck {
   /** The largest difference between a row's logits in a batch and alone. */
@@ -18,42 +24,82 @@ export interface DecoderCheck {
 /** Tokens after the prompt: few enough that both texts stay in the smallest slot. */
 const STEPS = 3;
 
-/** `prompts` differ in length; `next` are the tokens that follow both. An aligned decoder gets the texts one by one. */
-export async function checkDecoder(
+type Logits = readonly Float32Array[];
+
+/** Compares with one call that reads each text whole. An aligned decoder gets the texts one by one. */
+export async function checkDecoder(decoder: Decoder, texts: TwoTexts): Promise<DecoderCheck> {
+  const whole = await readWhole(decoder, texts);
+  const groups = decoder.batching.mode === 'rows' ? [[0, 1]] : [[0], [1]];
+  const written = await readInPieces(decoder, texts, groups);
+  return { difference: difference(whole, written), effect: largestDifference(whole[0], whole[1]) };
+}
+
+/**
+ * As checkDecoder, for a rewired graph that rounds by the largest value of each call, so that a text read whole or beside another one
+ * has other logits. `plain` has the graph before it was rewired: alone, a text must have the same logits in both; and two texts
+ * must have the same logits in either order, because that changes no largest value.
+ */
+export async function checkQuantizedDecoder(
   decoder: Decoder,
-  prompts: readonly (readonly number[])[],
-  next: readonly number[],
+  plain: Decoder,
+  texts: TwoTexts,
 ): Promise<DecoderCheck> {
-  const audio = prompts.map((_, i) => wave(decoder, i + 1));
-  const alone: Float32Array[] = [];
+  const unchanged = await readInPieces(plain, texts, [[0], [1]]);
+  const alone = await readInPieces(decoder, texts, [[0], [1]]);
+  const together = await readInPieces(decoder, texts, [[0, 1]]);
+  const reversed = await readInPieces(decoder, texts, [[1, 0]]);
+  return {
+    difference: Math.max(difference(unchanged, alone), difference(together, reversed)),
+    effect: Math.min(
+      largestDifference(unchanged[0], unchanged[1]),
+      largestDifference(together[0], together[1]),
+    ),
+  };
+}
+
+/** Throws LehrError `numeric-error` when the graph as it is gives no finite logits for the two texts. */
+export async function checkFinite(decoder: Decoder, texts: TwoTexts): Promise<void> {
+  await readInPieces(decoder, texts, [[0], [1]]);
+}
+
+const difference = (some: Logits, others: Logits): number =>
+  Math.max(...some.map((row, i) => largestDifference(row, others[i])));
+
+async function readWhole(decoder: Decoder, { prompts, next }: TwoTexts): Promise<Logits> {
+  const logits: Float32Array[] = [];
   for (const [i, prompt] of prompts.entries()) {
     const text = [...prompt, ...next.slice(0, STEPS)];
-    alone.push((await decoder.start([text], [audio[i]])).logits(0, text.length - 1).slice());
+    const started = await decoder.start([text], [wave(decoder, i + 1)]);
+    logits.push(started.logits(0, text.length - 1).slice());
   }
-  const together = decoder.batching.mode === 'rows' ? [prompts] : prompts.map((prompt) => [prompt]);
-  const written: Float32Array[] = [];
-  for (const group of together) {
+  return finite(logits);
+}
+
+/** The logits after the last token, by text. The texts of a group, in its order, share a batch. */
+async function readInPieces(
+  decoder: Decoder,
+  { prompts, next }: TwoTexts,
+  groups: readonly (readonly number[])[],
+): Promise<Logits> {
+  const logits: Float32Array[] = [];
+  for (const group of groups) {
     const batch = decoder.newBatch();
-    for (const prompt of group) {
-      batch.push((await decoder.start([prompt], [audio[prompts.indexOf(prompt)]])).state(0));
+    for (const text of group) {
+      batch.push((await decoder.start([prompts[text]], [wave(decoder, text + 1)])).state(0));
     }
-    let logits: Float32Array[] = [];
+    let last: Float32Array[] = [];
     for (const token of next.slice(0, STEPS)) {
-      logits = await decoder.step(batch, new Array<number>(group.length).fill(token));
+      last = await decoder.step(batch, new Array<number>(group.length).fill(token));
       batch.advance();
     }
-    written.push(...logits);
+    for (const [row, text] of group.entries()) logits[text] = last[row].slice();
   }
-  if (alone.some((row) => row.some((value) => !Number.isFinite(value)))) {
-    throw new LehrError(
-      'numeric-error',
-      'The decoder gave logits that are not finite for a synthetic window.',
-    );
-  }
-  return {
-    difference: Math.max(...alone.map((row, i) => largestDifference(row, written[i]))),
-    effect: largestDifference(alone[0], alone[1]),
-  };
+  return finite(logits);
+}
+
+function finite(logits: Logits): Logits {
+  if (logits.every((row) => row.every((value) => Number.isFinite(value)))) return logits;
+  throw new LehrError('numeric-error', 'The decoder gave logits that are not finite for a synthetic window.');
 }
 
 /** Synthetic audio features, different for every `phase`. */

@@ -16,7 +16,13 @@ import type {
 import { Decoder } from '../../whisper/decoder.ts';
 import { type DecoderConfig, type DecoderSessions, readDecoderSizes } from '../../whisper/decoder-graphs.ts';
 import type { SpecialTokens } from '../../whisper/special-tokens.ts';
-import { checkDecoder } from './check-decoder.ts';
+import {
+  checkDecoder,
+  checkFinite,
+  checkQuantizedDecoder,
+  type DecoderCheck,
+  type TwoTexts,
+} from './check-decoder.ts';
 import { rewireDecoder } from './rewire-decoder.ts';
 
 /** The files of one decoder; a merged decoder is one file, named twice. */
@@ -43,13 +49,20 @@ export async function loadDecoder(
   options: LoadOptions,
 ): Promise<LoadedDecoder> {
   const files = findFiles(folder, variant);
-  const attempt = await loadRows(files, config, special, runtime, options);
+  const loadPlain = async (reason: string): Promise<LoadedDecoder> => {
+    const loaded = await load(files, undefined, runtime, options);
+    const decoder = decoderOf(loaded, config, { mode: 'aligned', reason });
+    return { decoder, sessions: loaded.sessions };
+  };
+  const findProblemOf = ({ decoder, sessions }: LoadedDecoder): Promise<string | undefined> =>
+    findProblem(decoder, files, sessions[0], special, () => loadPlain('compared with the rewired graph'));
+  const attempt = await loadRows(files, config, runtime, options, findProblemOf);
   if (!('reason' in attempt)) return attempt;
-  const loaded = await load(files, undefined, runtime, options);
-  const decoder = decoderOf(loaded, config, { mode: 'aligned', reason: attempt.reason });
-  const problem = await findProblem(decoder, files, loaded.sessions[0], special).catch(messageOf);
-  if (problem) throw new LehrError('model-unavailable', `${files.next} cannot be used: ${problem}.`);
-  return { decoder, sessions: loaded.sessions };
+  const plain = await loadPlain(attempt.reason);
+  const problem = await findProblemOf(plain).catch(messageOf);
+  if (problem === undefined) return plain;
+  await closeAll(plain);
+  throw new LehrError('model-unavailable', `${files.next} cannot be used: ${problem}.`);
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
@@ -70,9 +83,9 @@ function findFiles(folder: string, variant: string): DecoderFiles {
 async function loadRows(
   files: DecoderFiles,
   config: DecoderConfig,
-  special: SpecialTokens,
   runtime: InferenceRuntime,
   options: LoadOptions,
+  findProblemOf: (loaded: LoadedDecoder) => Promise<string | undefined>,
 ): Promise<LoadedDecoder | { readonly reason: string }> {
   let loaded: Loaded | undefined;
   try {
@@ -80,8 +93,9 @@ async function loadRows(
     if ('reason' in rewired) return rewired;
     loaded = rewired;
     const decoder = decoderOf(loaded, config, { mode: 'rows' });
-    const problem = await findProblem(decoder, files, loaded.sessions[0], special);
-    if (problem === undefined) return { decoder, sessions: loaded.sessions };
+    const rows = { decoder, sessions: loaded.sessions };
+    const problem = await findProblemOf(rows);
+    if (problem === undefined) return rows;
     await closeAll(loaded);
     return { reason: problem };
   } catch (error) {
@@ -133,34 +147,64 @@ async function load(
 const decoderOf = (sessions: DecoderSessions, config: DecoderConfig, batching: Batching): Decoder =>
   new Decoder(sessions, readDecoderSizes(sessions, config), batching);
 
-async function closeAll({ sessions }: Loaded): Promise<void> {
+async function closeAll({ sessions }: LoadedDecoder | Loaded): Promise<void> {
   for (const session of sessions) await session.close();
 }
 
-/** float32 on a CPU differs by rounding alone. `share` is relative to the difference of two texts. */
+/** float32 on a CPU differs by rounding alone, also after dynamic quantization. `share` is relative to the difference of two texts. */
 const STRICT = { absolute: 1e-4, share: 1e-3 };
-/** Half precision, GPUs and dynamic quantization round by batch size. Mixed-up rows would differ 20 times as much. */
+/** Half precision and GPUs round by batch size. Mixed-up rows would differ 20 times as much. */
 const LENIENT = { absolute: 1e-3, share: 0.05 };
 
-/** Undefined when rows get the same logits in a batch as alone. */
+/** Undefined when rows get the same logits in a batch as alone. `loadPlain` loads the graphs as they are in their files. */
 async function findProblem(
   decoder: Decoder,
   files: DecoderFiles,
   { provider }: RuntimeSession,
-  { start, noTimestamps, noSpeech, startOfPrevious }: SpecialTokens,
+  special: SpecialTokens,
+  loadPlain: () => Promise<LoadedDecoder>,
 ): Promise<string | undefined> {
-  const prompts = [
-    [start, noTimestamps],
-    [startOfPrevious, 0, 1, start, noTimestamps],
-  ];
-  const { difference, effect } = await checkDecoder(decoder, prompts, [0, noSpeech, 1]);
-  const isExact =
-    provider === 'cpu' && decoder.sizes.floatType === 'float32' && !quantizesByBatch(files.next);
+  const texts = twoTexts(special);
+  const isQuantized = quantizesByBatch(files.next);
+  // The texts of an aligned decoder run as the exporter meant them to; a quantized graph has nothing to compare them with.
+  if (isQuantized && decoder.batching.mode === 'aligned') {
+    await checkFinite(decoder, texts);
+    return undefined;
+  }
+  const { difference, effect } = isQuantized
+    ? await besidePlain(decoder, texts, loadPlain)
+    : await checkDecoder(decoder, texts);
+  const isExact = provider === 'cpu' && decoder.sizes.floatType === 'float32';
   const { absolute, share } = isExact ? STRICT : LENIENT;
   const tolerance = Math.max(absolute, share * effect);
   if (difference <= tolerance) return undefined;
-  return `a text read in pieces differs from the same text read at once by ${difference}, at most ${tolerance} allowed`;
+  const what = isQuantized
+    ? 'a text beside another one, or after the graph was rewired,'
+    : 'a text read in pieces';
+  const other = isQuantized ? 'by the graph as it is' : 'at once';
+  return `${what} differs from the same text read ${other} by ${difference}, at most ${tolerance} allowed`;
 }
+
+async function besidePlain(
+  decoder: Decoder,
+  texts: TwoTexts,
+  loadPlain: () => Promise<LoadedDecoder>,
+): Promise<DecoderCheck> {
+  const plain = await loadPlain();
+  try {
+    return await checkQuantizedDecoder(decoder, plain.decoder, texts);
+  } finally {
+    await closeAll(plain);
+  }
+}
+
+const twoTexts = ({ start, noTimestamps, noSpeech, startOfPrevious }: SpecialTokens): TwoTexts => ({
+  prompts: [
+    [start, noTimestamps],
+    [startOfPrevious, 0, 1, start, noTimestamps],
+  ],
+  next: [0, noSpeech, 1],
+});
 
 /** Whether a row's rounding depends on the other rows of its batch, as in dynamically quantized graphs. */
 const quantizesByBatch = (path: string): boolean =>
