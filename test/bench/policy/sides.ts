@@ -1,0 +1,154 @@
+/** Two policies on the same engine: Lehr's, and that of the usual micro-batcher. */
+import { LaneRows } from '../../../apps/worker/src/runs/lane-rows.ts';
+import type { LatencyModel } from '../../../apps/worker/src/runtime/simulated.ts';
+import { FairQueue } from './fair-queue.ts';
+import { aloneMs, type PolicyJob, ROWS } from './load.ts';
+import { LANE, type SimulatedEngine, sampleId, simulatedEngine } from './simulated-engine.ts';
+
+export interface Ended {
+  readonly job: PolicyJob;
+  readonly startedAt: number;
+  readonly endedAt: number;
+}
+
+export interface SideOptions {
+  readonly folder: string;
+  readonly device: LatencyModel;
+  readonly costFactor?: number;
+}
+
+/** From a free row to the submitted sample: claim, record, message to the engine. */
+const CLAIM_MS = 5;
+
+/** Continuous batching: jobs are claimed in fair order as rows become free, and join at the next step. */
+export async function lehr(
+  { costFactor, ...options }: SideOptions,
+  jobs: readonly PolicyJob[],
+): Promise<Ended[]> {
+  const record = new Endings(jobs);
+  const queue = new FairQueue<PolicyJob>(costFactor);
+  let engine: SimulatedEngine;
+  const fill = (): void => {
+    // Cleared by the claim; the rows stay reserved until the sample is submitted.
+    for (let room = rows.room(LANE); room.freeRows > 0 && queue.length > 0; room = rows.room(LANE)) {
+      for (const job of queue.claim(rows.usualJobs(LANE, room.freeRows))) {
+        rows.take(sampleId(job), LANE, ROWS);
+        engine.time.at(engine.time.now() + CLAIM_MS, () => engine.submit(job));
+      }
+    }
+  };
+  let firstCap = ROWS;
+  const rows = new LaneRows({ firstCap: () => firstCap, usualRows: () => ROWS }, fill);
+  engine = await simulatedEngine({
+    ...options,
+    rowCap: 'auto',
+    onMessage: (message) => {
+      const now = engine.time.now();
+      if (message.type === 'row-cap') rows.setCap(message.lane, message.rows);
+      else if (message.type === 'running') record.start(message.samples, now);
+      else if (message.type === 'last-step') rows.release(message.sample);
+      else if (message.type === 'finished') {
+        rows.release(message.sample);
+        record.end(message.sample, now);
+      }
+    },
+  });
+  firstCap = engine.opened.rowCap;
+  const begin = engine.time.now();
+  for (const job of jobs) {
+    engine.time.at(begin + job.arrivesAt, () => {
+      queue.add(job, aloneMs(options.device, job));
+      fill();
+    });
+  }
+  await engine.finish();
+  return record.all(begin);
+}
+
+export interface ClassicOptions extends SideOptions {
+  /** How long the oldest job of a group waits for others. */
+  readonly windowMs: number;
+}
+
+const MOST_JOBS = 8;
+
+/**
+ * The usual micro-batcher: jobs with equal steps and guidance form a group; a group of 8, or one whose oldest job has waited for the
+ * window, runs to completion, and its callers get their pictures when all of them are decoded. The oldest group goes first.
+ */
+export async function classic(
+  { windowMs, ...options }: ClassicOptions,
+  jobs: readonly PolicyJob[],
+): Promise<Ended[]> {
+  const record = new Endings(jobs);
+  const groups = new Map<string, PolicyJob[]>();
+  let running = new Set<string>();
+  let batch: readonly PolicyJob[] = [];
+  const engine = await simulatedEngine({
+    ...options,
+    rowCap: MOST_JOBS * ROWS,
+    onMessage: (message) => {
+      if (message.type === 'running') record.start(message.samples, engine.time.now());
+      if (message.type !== 'finished') return;
+      running.delete(message.sample);
+      if (running.size > 0) return;
+      for (const job of batch) record.end(sampleId(job), engine.time.now());
+      next();
+    },
+  });
+  const begin = engine.time.now();
+  const next = (): void => {
+    if (running.size > 0) return;
+    const now = engine.time.now() - begin;
+    const ready = [...groups].filter(
+      ([, [oldest, ...others]]) =>
+        others.length + 1 >= MOST_JOBS || now - oldest.arrivesAt >= windowMs - 1e-6,
+    );
+    const [chosen] = ready.sort(([, [a]], [, [b]]) => a.arrivesAt - b.arrivesAt);
+    if (!chosen) return;
+    const [key, waiting] = chosen;
+    batch = waiting.splice(0, MOST_JOBS);
+    if (waiting.length === 0) groups.delete(key);
+    running = new Set(batch.map(sampleId));
+    engine.time.at(engine.time.now() + CLAIM_MS, () => {
+      for (const job of batch) engine.submit(job);
+    });
+  };
+  for (const job of jobs) {
+    engine.time.at(begin + job.arrivesAt, () => {
+      const key = `${job.steps} ${job.guidance}`;
+      groups.set(key, [...(groups.get(key) ?? []), job]);
+      next();
+      engine.time.at(engine.time.now() + windowMs, next);
+    });
+  }
+  await engine.finish();
+  return record.all(begin);
+}
+
+class Endings {
+  readonly #jobs: ReadonlyMap<string, PolicyJob>;
+  readonly #started = new Map<string, number>();
+  readonly #ended = new Map<string, number>();
+
+  constructor(jobs: readonly PolicyJob[]) {
+    this.#jobs = new Map(jobs.map((job) => [sampleId(job), job]));
+  }
+
+  start(samples: readonly string[], now: number): void {
+    for (const id of samples) if (!this.#started.has(id)) this.#started.set(id, now);
+  }
+
+  end(id: string, now: number): void {
+    this.#ended.set(id, now);
+  }
+
+  /** In ms since `begin`. Throws when a job has not ended. */
+  all(begin: number): Ended[] {
+    return [...this.#jobs].map(([id, job]) => {
+      const [startedAt, endedAt] = [this.#started.get(id), this.#ended.get(id)];
+      if (startedAt === undefined || endedAt === undefined) throw new Error(`Job ${id} has not ended.`);
+      return { job, startedAt: startedAt - begin, endedAt: endedAt - begin };
+    });
+  }
+}

@@ -1,0 +1,86 @@
+/** The real engine with its lanes, turns and row cap, on a simulated device in virtual time. */
+import { Engine } from '../../../apps/worker/src/engine/engine.ts';
+import type {
+  DiffusionSample,
+  FromEngine,
+  OpenedModel,
+  SampleId,
+} from '../../../apps/worker/src/engine/protocol.ts';
+import { createSimulatedRuntime, type LatencyModel } from '../../../apps/worker/src/runtime/simulated.ts';
+import type { PolicyJob } from './load.ts';
+import { VirtualTime } from './virtual-time.ts';
+
+const MODEL = 'tiny@1';
+export const LANE = `${MODEL}.64x64`;
+const SIDE = 64;
+
+export interface SimulatedEngine {
+  readonly time: VirtualTime;
+  readonly opened: OpenedModel;
+  submit(job: PolicyJob): void;
+  /** Runs until no event is left and the engine has no sample. */
+  finish(): Promise<void>;
+}
+
+export interface SimulatedEngineOptions {
+  /** A folder of writeTinyDiffusion. */
+  readonly folder: string;
+  readonly device: LatencyModel;
+  readonly rowCap: number | 'auto';
+  readonly onMessage: (message: FromEngine) => void;
+}
+
+export const sampleId = ({ id }: PolicyJob): SampleId => `${id}` as SampleId;
+
+export async function simulatedEngine(options: SimulatedEngineOptions): Promise<SimulatedEngine> {
+  const { folder, device, rowCap, onMessage } = options;
+  const time = new VirtualTime();
+  const inside = new Set<SampleId>();
+  const engine = new Engine({
+    runtime: createSimulatedRuntime({ latency: device, pause: (ms) => time.advance(ms) }),
+    settings: { providers: ['cpu'], rowCap },
+    clock: time,
+    post: (message) => {
+      if (message.type === 'failed') throw new Error(message.failure.message);
+      if (message.type === 'finished') inside.delete(message.sample);
+      onMessage(message);
+    },
+  });
+  const opened = await engine.open({
+    ref: MODEL,
+    task: 'diffusion',
+    folder,
+    warmUp: { width: SIDE, height: SIDE },
+  });
+  return {
+    time,
+    opened,
+    submit: (job) => {
+      inside.add(sampleId(job));
+      engine.submit(sampleOf(job));
+    },
+    finish: async () => {
+      const running = engine.run();
+      // While a sample is in the engine, its runs make time pass.
+      while (inside.size > 0 || time.skip()) await new Promise((resolve) => setImmediate(resolve));
+      engine.close();
+      await running;
+    },
+  };
+}
+
+const sampleOf = (job: PolicyJob): DiffusionSample => ({
+  id: sampleId(job),
+  task: 'diffusion',
+  model: MODEL,
+  lane: LANE,
+  prompt: `picture ${job.id}`,
+  negativePrompt: '',
+  width: SIDE,
+  height: SIDE,
+  steps: job.steps,
+  guidance: job.guidance,
+  seed: job.id,
+  sampler: 'ddim',
+  maxBatchMates: Number.MAX_SAFE_INTEGER,
+});
