@@ -1,5 +1,6 @@
 """Answers with what transformers, Optimum and openai-whisper write for an audio file; the weights are the same in all of them."""
 
+import importlib
 import json
 import sys
 from functools import cache
@@ -118,8 +119,32 @@ def in_openai(folder: str):
     return model.eval()
 
 
+def silence_behind_the_sound():
+    """Lets `transcribe` of openai-whisper fill a short window with silence, as its `decode` gets it, and transformers and Lehr.
+
+    As it is, it fills the log-mel with zeros, which is louder than silence, and writes other words for short files.
+    """
+    import torch
+    loop = importlib.import_module("whisper.transcribe")
+    pad_or_trim, log_mel = loop.pad_or_trim, loop.log_mel_spectrogram
+    quietest = [0.0]
+
+    def with_quietest(*args, **options):
+        mel = log_mel(*args, **options)
+        quietest[0] = float(mel.min())
+        return mel
+
+    def filled(array, length=480000, *, axis=-1):
+        missing = length - array.shape[axis]
+        if torch.is_tensor(array) and array.ndim == 2 and missing > 0:
+            return torch.nn.functional.pad(array, (0, missing), value=quietest[0])
+        return pad_or_trim(array, length, axis=axis)
+
+    loop.log_mel_spectrogram, loop.pad_or_trim = with_quietest, filled
+
+
 def transcribe(request):
-    """openai-whisper's own loop over the windows of a file, with the defaults of its Python function."""
+    """openai-whisper's own loop over the windows of a file, with the defaults of its Python function and silence behind the sound."""
     options = {key: request[key] for key in ("language", "task", "word_timestamps") if key in request}
     result = in_openai(request["folder"]).transcribe(waveform(request["file"]), fp16=False, **options)
     return {"language": result["language"], "text": result["text"], "segments": [
@@ -128,4 +153,5 @@ def transcribe(request):
         for each in result["segments"]]}
 
 
+silence_behind_the_sound()
 serve(lambda request: {"generate": generate, "decode": decode, "transcribe": transcribe}[request["do"]](request))
