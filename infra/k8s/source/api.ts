@@ -7,7 +7,11 @@ import {
   modelsMount,
   modelsVolume,
   POD_BASICS,
+  POOLS_FOLDER,
   podSecurity,
+  poolsChecksum,
+  poolsMount,
+  poolsVolume,
   settingsChecksum,
   spread,
   USERS,
@@ -36,6 +40,7 @@ function container(role: Role): object {
       variable('LEHR_OPERATIONS_HOST', '0.0.0.0'),
       variable('LEHR_OPERATIONS_PORT', `${PORTS.operations}`),
       variable('LEHR_MODELS', `${MODELS_FOLDER}/models.yaml`),
+      ...(role === 'api' ? [variable('LEHR_POOLS', `${POOLS_FOLDER}/pools.yaml`)] : []),
       ...secretVariables('api', 'store'),
     ],
     envFrom: [{ configMapRef: { name: 'lehr-settings' } }],
@@ -50,7 +55,7 @@ function container(role: Role): object {
     livenessProbe: httpProbe('/healthz', 'operations', { periodSeconds: 10, failureThreshold: 3 }),
     readinessProbe: httpProbe('/readyz', 'operations', { periodSeconds: 5, failureThreshold: 2 }),
     lifecycle: role === 'api' ? { preStop: { sleep: { seconds: LEAVE_S } } } : undefined,
-    volumeMounts: [...WRITABLE, modelsMount],
+    volumeMounts: [...WRITABLE, modelsMount, ...(role === 'api' ? [poolsMount] : [])],
   };
 }
 
@@ -67,7 +72,10 @@ function deployment(role: Role, replicas: unknown): KubeObject {
       selector: { matchLabels: labels },
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
       template: {
-        metadata: { labels: { ...labels, [JOB_LABEL]: JOBS.api }, annotations: settingsChecksum },
+        metadata: {
+          labels: { ...labels, [JOB_LABEL]: JOBS.api },
+          annotations: { ...settingsChecksum, ...(role === 'api' && poolsChecksum) },
+        },
         spec: {
           ...POD_BASICS,
           serviceAccountName: 'lehr-api',
@@ -76,7 +84,7 @@ function deployment(role: Role, replicas: unknown): KubeObject {
           securityContext: podSecurity(USERS.node),
           topologySpreadConstraints: spread(labels),
           containers: [container(role)],
-          volumes: [...writableVolumes('1Gi'), modelsVolume],
+          volumes: [...writableVolumes('1Gi'), modelsVolume, ...(role === 'api' ? [poolsVolume] : [])],
         },
       },
     },

@@ -61,7 +61,20 @@ function templates(): readonly File[] {
   ];
 }
 
-/** One Deployment and one budget for each pool, and with KEDA its ScaledObject. */
+/** pools.yaml of the API, made from the same values as the workers. */
+const POOLS_CONFIG_MAP = `apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: lehr-pools
+data:
+  pools.yaml: |
+    pools:
+    {{- range $name, $pool := .Values.pools }}
+    - {{ merge (dict "name" $name "tasks" (splitList "," $pool.tasks) "min" $pool.min "max" $pool.max) ($pool.scaling | default dict) | toJson }}
+    {{- end }}
+`;
+
+/** pools.yaml; then for each pool one Deployment, one budget, and with KEDA a ScaledObject. */
 function poolsTemplate(): string {
   const text = [workerDeployment(undefined, TEMPLATE_POOL), workerBudget(undefined)]
     .map(templateOf)
@@ -69,7 +82,7 @@ function poolsTemplate(): string {
   const scaled = templateOf(scaledObject(undefined, TEMPLATE_POOL));
   const loop = text.replaceAll('.Values.settings', '$.Values.settings');
   return `${HEAD}.
-{{- range $name, $pool := .Values.pools }}
+${POOLS_CONFIG_MAP}{{- range $name, $pool := .Values.pools }}
 ---
 ${loop}{{- if $.Values.keda.enabled }}
 ---

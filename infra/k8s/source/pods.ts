@@ -39,9 +39,17 @@ export const modelsVolume = { name: 'models', configMap: { name: 'lehr-models' }
 /** A folder and no subPath: only then the kubelet updates the file, which Lehr reads again. */
 export const modelsMount = { name: 'models', mountPath: MODELS_FOLDER, readOnly: true } as const;
 
+export const POOLS_FOLDER = '/etc/lehr-pools';
+/** pools.yaml, which only the API reads, at its start. */
+export const poolsVolume = { name: 'pools', configMap: { name: 'lehr-pools' } } as const;
+export const poolsMount = { name: 'pools', mountPath: POOLS_FOLDER, readOnly: true } as const;
+
 /** Restarts pods when settings of the chart change. Kustomize renames the ConfigMap instead. */
 export const settingsChecksum = {
   'lehr.dev/settings': new Setting('toJson .Values.settings | sha256sum', undefined),
+} as const;
+export const poolsChecksum = {
+  'lehr.dev/pools': new Setting('toJson .Values.pools | sha256sum', undefined),
 } as const;
 
 export const httpProbe = (path: string, port: string, more: object = {}): object => ({

@@ -92,7 +92,13 @@ export const POOL_SCHEMA = {
       home: TYPES.quantity,
       nodeSelector: TYPES.texts,
       tolerations: { type: 'array', items: TYPES.object },
+      scaling: {
+        ...TYPES.object,
+        description:
+          'Further fields of the pool in pools.yaml, see docs/scaling.md: start_s, target_wait_s and so on.',
+      },
     },
   },
+  minProperties: 1,
   propertyNames: { pattern: '^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$' },
 } as const;
