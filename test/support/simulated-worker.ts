@@ -7,6 +7,7 @@ import { StartReport } from '../../apps/worker/src/fleet/start-report.ts';
 import { modelsToOpen } from '../../apps/worker/src/models-to-open.ts';
 import { sayToParent, watchParent } from '../../apps/worker/src/parent.ts';
 import { mediaSource } from '../../apps/worker/src/runs/media-source.ts';
+import { PictureReader } from '../../apps/worker/src/runs/picture-reader.ts';
 import type { LatencyModel } from '../../apps/worker/src/runtime/simulated.ts';
 import { Worker } from '../../apps/worker/src/worker.ts';
 import { WORKER_TIMES, type WorkerTimes } from '../../apps/worker/src/worker-parts.ts';
@@ -112,6 +113,7 @@ const worker = new Worker({
     entry: new URL('../../apps/worker/dist/audio/audio-thread.js', import.meta.url),
   }),
   fetchMedia: mediaSource({ store, egress: createEgress({}), maxBytes: { audio: 1e7, picture: 1e7 } }),
+  pictures: new PictureReader({ fileBytes: 1e7, filesBytes: 4e7, decodedBytes: 1e8 }),
   clock: systemClock,
   log,
   times: { ...WORKER_TIMES, ...settings.times },

@@ -15,6 +15,7 @@ import { tasksOf, type WorkerConfig } from './env.ts';
 import { modelsToOpen } from './models-to-open.ts';
 import { providersOf } from './providers.ts';
 import { mediaSource } from './runs/media-source.ts';
+import { PictureReader } from './runs/picture-reader.ts';
 import { WORKER_TIMES, type WorkerObserver, type WorkerParts } from './worker-parts.ts';
 
 /** A busy engine that sends no message for this long hangs inside a graph run. */
@@ -27,6 +28,10 @@ const KB = 1_000;
 const MB = 1_000_000;
 /** A PNG of the largest picture that is read (runs/picture-input.ts) is seldom larger. */
 const MAX_PICTURE_BYTES = 32 * MB;
+/** Eight files of the largest size; a tenant has at most four of them. */
+const PICTURE_FILES_BYTES = 8 * MAX_PICTURE_BYTES;
+/** The largest picture that is read, with transparency and 16 bits, takes as much. */
+const DECODED_PICTURES_BYTES = 512 * MB;
 const HOUR_MS = 3_600_000;
 /** Renewals per lease: several may fail before a lease is lost. */
 const RENEWALS_PER_LEASE = 6;
@@ -70,6 +75,11 @@ export async function openParts(
       entry: new URL('./audio/audio-thread.js', import.meta.url),
     }),
     fetchMedia: fetchMediaFrom(store, config),
+    pictures: new PictureReader({
+      fileBytes: MAX_PICTURE_BYTES,
+      filesBytes: PICTURE_FILES_BYTES,
+      decodedBytes: DECODED_PICTURES_BYTES,
+    }),
     registry: models.registry,
     engine: {
       entry: new URL('./engine/process.js', import.meta.url),

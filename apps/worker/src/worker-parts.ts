@@ -15,6 +15,7 @@ import type {
 import type { CheckpointOutcome } from './runs/checkpoints.ts';
 import type { JobRun } from './runs/job-run.ts';
 import type { FetchMedia } from './runs/media-source.ts';
+import type { PictureReader } from './runs/picture-reader.ts';
 import type { EngineExit, EngineOptions } from './supervisor/engine-process.ts';
 
 export interface WorkerParts {
@@ -36,6 +37,7 @@ export interface WorkerParts {
   readonly engine: EngineOptions;
   readonly audio: AudioProcessor;
   readonly fetchMedia: FetchMedia;
+  readonly pictures: PictureReader;
   readonly clock: Clock;
   readonly log: Log;
   readonly times: WorkerTimes;

@@ -8,11 +8,11 @@ import type { AudioAnswer, AudioTask } from './audio-protocol.ts';
 import { type AudioLimits, type DecodedAudio, decodeAudio } from './decode.ts';
 import { ffmpegProblem } from './ffmpeg-check.ts';
 import type { LogMelConfig } from './log-mel.ts';
+import { MemorySupply } from './memory-supply.ts';
 import { RunningThread } from './running-thread.ts';
 import type { SampleRange } from './silence.ts';
 import { type SlotRequest, Slots } from './slots.ts';
 import { sizeOf, type Waveform, waveformBytes } from './waveform.ts';
-import { WaveformMemory } from './waveform-memory.ts';
 
 export type { SampleRange } from './silence.ts';
 
@@ -59,7 +59,7 @@ export class AudioProcessor {
   readonly #tasks: Slots;
   readonly #threads = new Set<RunningThread>();
   readonly #closing = new AbortController();
-  readonly #memory: WaveformMemory;
+  readonly #memory: MemorySupply;
   #idle: RunningThread[] = [];
   #onRoom: () => void = () => {};
   #decoderProblem: string | undefined;
@@ -67,7 +67,7 @@ export class AudioProcessor {
 
   constructor(options: AudioProcessorOptions) {
     this.#options = options;
-    this.#memory = new WaveformMemory(options.waveformBytes);
+    this.#memory = new MemorySupply(options.waveformBytes);
     this.#decodings = new Slots(options.decodings, this.#memory);
     this.#tasks = new Slots(options.threads);
   }

@@ -10,9 +10,28 @@ const MAX_PIXELS = 64_000_000;
 /** A file that takes longer to decode is refused. */
 const TIMEOUT_S = 20;
 
+/** A JPEG that is not read from top to bottom is kept as two bytes a value. */
+const JPEG_BYTES = 2;
+
 export interface PixelSize {
   readonly width: number;
   readonly height: number;
+}
+
+/**
+ * The most memory that its decoding takes: all of its pixels, as when it is interlaced, progressive or has to be turned. Throws as
+ * readPicture does.
+ */
+export async function decodedBytes(file: Uint8Array): Promise<number> {
+  if (!isKnownFormat(file)) throw unknownFormat();
+  try {
+    const { width, height, channels, depth, format } = await sharp(file).metadata();
+    const pixels = width * height;
+    if (pixels > MAX_PIXELS) throw tooManyPixels();
+    return pixels * channels * (format === 'jpeg' ? JPEG_BYTES : depth === 'ushort' ? 2 : 1);
+  } catch (error) {
+    throw error instanceof LehrError ? error : unreadable(error);
+  }
 }
 
 /**
@@ -20,7 +39,7 @@ export interface PixelSize {
  * stretched to the size, as diffusers does. Throws LehrError `invalid-input` for what is no picture.
  */
 export async function readPicture(file: Uint8Array, { width, height }: PixelSize): Promise<Uint8Array> {
-  if (!isKnownFormat(file)) throw refused('must be a PNG, JPEG or WebP file');
+  if (!isKnownFormat(file)) throw unknownFormat();
   try {
     const pixels = await sharp(file, { limitInputPixels: MAX_PIXELS, failOn: 'error', autoOrient: true })
       .timeout({ seconds: TIMEOUT_S })
@@ -31,11 +50,7 @@ export async function readPicture(file: Uint8Array, { width, height }: PixelSize
       .toBuffer();
     return new Uint8Array(pixels.buffer, pixels.byteOffset, pixels.byteLength);
   } catch (error) {
-    const reason = (error as Error).message;
-    throw refused(
-      /pixel limit/i.test(reason) ? `has more than ${MAX_PIXELS} pixels` : `cannot be read: ${reason}`,
-      error,
-    );
+    throw /pixel limit/i.test((error as Error).message) ? tooManyPixels(error) : unreadable(error);
   }
 }
 
@@ -47,6 +62,13 @@ function isKnownFormat(file: Uint8Array): boolean {
   const isWebp = start.toString('latin1', 0, 4) === 'RIFF' && start.toString('latin1', 8, 12) === 'WEBP';
   return isPng || isJpeg || isWebp;
 }
+
+const unknownFormat = (): LehrError => refused('must be a PNG, JPEG or WebP file');
+
+const tooManyPixels = (cause?: unknown): LehrError => refused(`has more than ${MAX_PIXELS} pixels`, cause);
+
+const unreadable = (error: unknown): LehrError =>
+  refused(`cannot be read: ${(error as Error).message}`, error);
 
 const refused = (detail: string, cause?: unknown): LehrError =>
   new LehrError('invalid-input', `The picture of /input/image ${detail}.`, {

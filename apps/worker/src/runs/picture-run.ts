@@ -18,7 +18,7 @@ import type { OutputStore } from '../delivery/output-store.ts';
 import type { DiffusionSample, SampleId } from '../engine/protocol.ts';
 import { JobRun, type SampleResult, type SampleRun } from './job-run.ts';
 import type { FetchMedia } from './media-source.ts';
-import { readPicture } from './picture-input.ts';
+import type { PictureReader } from './picture-reader.ts';
 import { type PictureTimes, timingsOf, totalOf } from './timeline.ts';
 
 interface Picture {
@@ -35,6 +35,8 @@ interface PictureSample extends SampleRun {
 export interface PictureParts {
   readonly store: OutputStore;
   readonly fetchMedia: FetchMedia;
+  /** Shared by all runs of the worker. */
+  readonly pictures: Pick<PictureReader, 'read'>;
   readonly clock: Clock;
   /** How its model takes the guidance scale. */
   readonly guidance: GuidanceKind;
@@ -48,6 +50,7 @@ export class PictureRun extends JobRun {
   readonly #store: OutputStore;
   readonly #clock: Clock;
   readonly #fetchMedia: FetchMedia;
+  readonly #pictures: PictureParts['pictures'];
   readonly #readCheckpoints: PictureParts['readCheckpoints'];
 
   constructor(
@@ -62,6 +65,7 @@ export class PictureRun extends JobRun {
     this.#store = parts.store;
     this.#clock = parts.clock;
     this.#fetchMedia = parts.fetchMedia;
+    this.#pictures = parts.pictures;
     this.#readCheckpoints = parts.readCheckpoints;
     this.samples = Array.from({ length: input.n }, (_, index) => ({
       request: sampleOf(record, input, index),
@@ -107,10 +111,13 @@ export class PictureRun extends JobRun {
   async #readImage(): Promise<Uint8Array | undefined> {
     const { image } = this.#input;
     if (!image) return undefined;
-    const file = await inPart(this.span, 'fetch picture', () =>
-      this.#fetchMedia('picture', image, this.signal),
-    );
-    return inPart(this.span, 'decode picture', () => readPicture(file, this.#input));
+    const { signal, span } = this;
+    return this.#pictures.read({
+      fetch: () => inPart(span, 'fetch picture', () => this.#fetchMedia('picture', image, signal)),
+      size: this.#input,
+      owner: this.record.tenant,
+      signal,
+    });
   }
 
   async addResult(sample: SampleRun, result: SampleResult): Promise<readonly SampleRun[]> {

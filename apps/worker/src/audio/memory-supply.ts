@@ -1,13 +1,13 @@
 /**
- * The memory for the waveforms of a worker. The most that a file can take is reserved before it is decoded; what it does not take is
- * freed after that, and the rest when its job is over.
+ * The memory for one kind of media of a worker, such as waveforms. The most that a file can take is reserved before it is decoded, and given
+ * back when it is known to take less, and when it is not used any more.
  */
 import type { SlotRequest, Supply } from './slots.ts';
 
 /** An owner that holds this part of the memory gets no more, so that its long files leave room for those of others. */
 const OWNER_SHARE = 1 / 2;
 
-export class WaveformMemory implements Supply {
+export class MemorySupply implements Supply {
   readonly #bytes: number;
   readonly #held = new Map<string, number>();
   #used = 0;

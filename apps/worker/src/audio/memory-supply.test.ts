@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { WaveformMemory } from './waveform-memory.ts';
+import { MemorySupply } from './memory-supply.ts';
 
 test('An owner that holds half of the memory gets no more, and another one does', () => {
-  const memory = new WaveformMemory(100);
+  const memory = new MemorySupply(100);
   memory.take({ owner: 'a', size: 40 });
   expect(memory.fits({ owner: 'a', size: 20 })).toBe(true);
   memory.take({ owner: 'a', size: 20 });
@@ -15,7 +15,7 @@ test('An owner that holds half of the memory gets no more, and another one does'
 });
 
 test('A waveform that is larger than the limit fits when there is no other', () => {
-  const memory = new WaveformMemory(100);
+  const memory = new MemorySupply(100);
   expect(memory.fits({ owner: 'a', size: 300 })).toBe(true);
   memory.take({ owner: 'b', size: 1 });
   expect(memory.fits({ owner: 'a', size: 300 })).toBe(false);

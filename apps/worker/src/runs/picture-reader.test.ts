@@ -1,0 +1,98 @@
+import { once } from 'node:events';
+import sharp from 'sharp';
+import { afterEach, expect, test } from 'vitest';
+import { PictureReader } from './picture-reader.ts';
+
+const SIZE = { width: 8, height: 8 };
+const { signal } = new AbortController();
+const KB = 1_000;
+
+/** Decoded, 1000 x 1000 pixels of three bytes. */
+const LARGE_BYTES = 3_000 * KB;
+const large = (): Promise<Buffer> =>
+  sharp({ create: { width: 1000, height: 1000, channels: 3, background: '#abc' } })
+    .png({ progressive: true })
+    .toBuffer();
+
+const reader = (limits: Partial<ConstructorParameters<typeof PictureReader>[0]>): PictureReader =>
+  new PictureReader({
+    fileBytes: 100 * KB,
+    filesBytes: 1000 * KB,
+    decodedBytes: 10 * LARGE_BYTES,
+    ...limits,
+  });
+
+afterEach(() => {
+  sharp.queue.removeAllListeners('change');
+});
+
+/** The most pictures that sharp decodes, or has to decode, at the same time. */
+async function mostAtOnce(pictures: PictureReader, files: readonly Uint8Array[]): Promise<number> {
+  let most = 0;
+  sharp.queue.on('change', () => {
+    const { queue, process } = sharp.counters();
+    most = Math.max(most, queue + process);
+  });
+  const read = (file: Uint8Array, i: number) =>
+    pictures.read({ fetch: async () => file, size: SIZE, owner: `tenant-${i}`, signal });
+  expect((await Promise.all(files.map(read))).map(({ length }) => length)).toEqual(files.map(() => 192));
+  return most;
+}
+
+test('At most two pictures are decoded at the same time, whoever sent them', async () => {
+  const file = await large();
+  expect(await mostAtOnce(reader({}), [file, file, file, file, file])).toBe(2);
+});
+
+test('Pictures that together take more than the limit are decoded one after the other, and a larger one alone', async () => {
+  const file = await large();
+  expect(await mostAtOnce(reader({ decodedBytes: LARGE_BYTES * 1.5 }), [file, file, file])).toBe(1);
+  expect(await mostAtOnce(reader({ decodedBytes: LARGE_BYTES / 2 }), [file, file, file])).toBe(1);
+});
+
+test('A file is fetched only when the limit has room for it, and one tenant leaves room for another', async () => {
+  const pictures = reader({ fileBytes: 100 * KB, filesBytes: 400 * KB });
+  const small = await sharp({ create: { width: 9, height: 9, channels: 3, background: '#abc' } })
+    .png()
+    .toBuffer();
+  const answers = new EventTarget();
+  const fetched: string[] = [];
+  const read = (owner: string): Promise<Uint8Array> =>
+    pictures.read({
+      owner,
+      signal,
+      size: SIZE,
+      fetch: async () => {
+        fetched.push(owner);
+        await once(answers, 'answer');
+        return small;
+      },
+    });
+  const all = [read('a'), read('a'), read('a'), read('b'), read('b'), read('c')];
+  await Promise.resolve();
+  expect(fetched).toEqual(['a', 'a', 'b', 'b']);
+  while (fetched.length < all.length) {
+    answers.dispatchEvent(new Event('answer'));
+    await Promise.race(all);
+    await new Promise(setImmediate);
+  }
+  answers.dispatchEvent(new Event('answer'));
+  await Promise.all(all);
+  expect(fetched.toSorted()).toEqual(['a', 'a', 'a', 'b', 'b', 'c']);
+});
+
+test('A picture that cannot be fetched or read, or whose job is cancelled while it waits, holds nothing', async () => {
+  const pictures = reader({ fileBytes: 100 * KB, filesBytes: 100 * KB });
+  const file = await large();
+  const cancelled = new AbortController();
+  const part = { size: SIZE, owner: 'a', signal };
+  const first = pictures.read({ ...part, fetch: () => Promise.reject(new Error('no such host')) });
+  const second = pictures.read({ ...part, fetch: async () => file, signal: cancelled.signal });
+  cancelled.abort(new Error('cancelled'));
+  await expect(first).rejects.toThrow('no such host');
+  await expect(second).rejects.toThrow('cancelled');
+  await expect(pictures.read({ ...part, fetch: async () => Buffer.from('GIF89a') })).rejects.toMatchObject({
+    code: 'invalid-input',
+  });
+  expect(await pictures.read({ ...part, fetch: async () => file })).toHaveLength(192);
+});

@@ -1,0 +1,72 @@
+/**
+ * Reads the pictures that jobs begin at, a few at a time: a file of some megabytes can take hundreds when it is decoded. Bytes are reserved
+ * before a file is fetched, and before it is decoded. Tenants take turns, and one tenant gets no more once it holds half of a limit.
+ */
+import { MemorySupply } from '../audio/memory-supply.ts';
+import { type SlotRequest, Slots } from '../audio/slots.ts';
+import { decodedBytes, type PixelSize, readPicture } from './picture-input.ts';
+
+export interface PictureReaderOptions {
+  /** The largest file, bytes. */
+  readonly fileBytes: number;
+  /** For all files that are fetched or wait for their decoding, bytes. */
+  readonly filesBytes: number;
+  /** For all pictures that are decoded at the same time, bytes. A larger one is decoded alone. */
+  readonly decodedBytes: number;
+}
+
+export interface PictureToRead {
+  readonly fetch: () => Promise<Uint8Array>;
+  /** The size of the job. */
+  readonly size: PixelSize;
+  /** Owners take turns. */
+  readonly owner: string;
+  readonly signal: AbortSignal;
+}
+
+/** Half of the threads of libuv, which also encode results and resolve names. */
+const DECODINGS = 2;
+
+export class PictureReader {
+  readonly #fileBytes: number;
+  readonly #files: Slots;
+  readonly #fileMemory: MemorySupply;
+  readonly #decodings: Slots;
+  readonly #decodeMemory: MemorySupply;
+
+  constructor({ fileBytes, filesBytes, decodedBytes: bytes }: PictureReaderOptions) {
+    this.#fileBytes = fileBytes;
+    this.#fileMemory = new MemorySupply(filesBytes);
+    this.#files = new Slots(Number.MAX_SAFE_INTEGER, this.#fileMemory);
+    this.#decodeMemory = new MemorySupply(bytes);
+    this.#decodings = new Slots(DECODINGS, this.#decodeMemory);
+  }
+
+  /** Pixels as readPicture gives them. Rejects as it and `fetch` do, and with the reason of the signal when it aborts before a turn. */
+  read({ fetch, size, owner, signal }: PictureToRead): Promise<Uint8Array> {
+    return this.#within(this.#files, this.#fileMemory, { owner, size: this.#fileBytes }, signal, async () => {
+      const file = await fetch();
+      const decoded = { owner, size: await decodedBytes(file) };
+      return this.#within(this.#decodings, this.#decodeMemory, decoded, signal, () =>
+        readPicture(file, size),
+      );
+    });
+  }
+
+  #within(
+    slots: Slots,
+    memory: MemorySupply,
+    request: SlotRequest,
+    signal: AbortSignal,
+    task: () => Promise<Uint8Array>,
+  ): Promise<Uint8Array> {
+    const freed = async (): Promise<Uint8Array> => {
+      try {
+        return await task();
+      } finally {
+        memory.give(request);
+      }
+    };
+    return slots.run(freed, signal, request);
+  }
+}
