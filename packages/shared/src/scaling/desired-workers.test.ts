@@ -105,6 +105,23 @@ test('Work that has ended does not hold a worker for longer than asked', () => {
   expect(desired).toBe(0);
 });
 
+test('A process whose clock is a little behind keeps what was measured and held', () => {
+  const policy = policyOf();
+  let memory: ScaleMemory = NO_MEMORY;
+  const lookAt = (ms: number, busy: number) => {
+    const state = stateOf({ atMs: MONDAY + ms, live: 6, running: busy, busy });
+    const decision = desiredWorkers(state, policy, memory);
+    ({ memory } = decision);
+    return decision;
+  };
+  for (let second = 0; second <= 60; second += 5) lookAt(second * 1000, 5);
+  const before = memory;
+  expect(before.desired).toBe(7);
+  expect(lookAt(60_000 - 40, 2).desired).toBe(7);
+  expect(memory.samples.length).toBeGreaterThanOrEqual(before.samples.length - 1);
+  expect(lookAt(65_000, 2).desired).toBe(7);
+});
+
 test('Limits, budget and schedule are named where they decide', () => {
   const much = stateOf({ standardMs: 600_000 });
   expect(desiredWorkers(much, policyOf())).toMatchObject({

@@ -30,13 +30,16 @@ const MIN_WINDOW_MS = 10_000;
 /** A number changes only when the load is past it by this share of a worker: up, and down. */
 const UP_MARGIN = 0.1;
 const DOWN_MARGIN = 0.25;
+/** The clocks of two API processes differ less; a clock that goes back further was corrected. */
+const MAX_CLOCK_DIFFERENCE_MS = 60_000;
 
 export function desiredWorkers(
-  state: PoolState,
+  seen: PoolState,
   policy: ScalePolicy,
   memory: ScaleMemory = NO_MEMORY,
 ): ScaleDecision {
-  const { atMs } = state;
+  const atMs = notBefore(memory, seen.atMs);
+  const state = { ...seen, atMs };
   const limits = limitsAt(policy, atMs);
   const backlogMs = PRIORITY_CLASSES.reduce((sum, each) => sum + state.waitingMs[each], 0);
   const samples = addLook(memory.samples, { atMs, backlogMs, busy: state.busy }, loadWindowMs(policy));
@@ -61,6 +64,12 @@ export function desiredWorkers(
     explanation: explain({ desired, reason, need, held, limits, policy, state, startMs }),
     memory: { desired, peaks, samples },
   };
+}
+
+/** Another process may have made the last decision by a clock that is ahead: what it noted at that time counts all the same. */
+function notBefore({ samples }: ScaleMemory, atMs: number): number {
+  const [lastMs] = samples.at(-1) ?? [atMs];
+  return lastMs - atMs <= MAX_CLOCK_DIFFERENCE_MS ? Math.max(lastMs, atMs) : atMs;
 }
 
 /** Of equal needs, the first. */
