@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { NO_MEMORY, type PoolState, type ScaleMemory } from './decision.ts';
 import { desiredWorkers } from './desired-workers.ts';
 import { type ScalePolicy, ScalePolicySchema } from './policy.ts';
@@ -148,6 +148,25 @@ test('A period over midnight belongs to the day on which it begins', () => {
   const at = (hours: number) =>
     desiredWorkers(stateOf({ atMs: MONDAY + hours * 3_600_000 }), policyOf({ schedule })).desired;
   expect([at(12), at(13), at(20), at(21), at(13 + 24), at(-4)]).toEqual([0, 3, 3, 0, 0, 0]);
+});
+
+test('The format of a time zone is made once and not at every decision', () => {
+  const schedule = [{ days: ['mon'], from: '22:00', to: '06:00', time_zone: 'Asia/Kathmandu', min: 3 }];
+  const policy = policyOf({ schedule });
+  const { DateTimeFormat } = Intl;
+  let made = 0;
+  Intl.DateTimeFormat = class extends DateTimeFormat {
+    constructor(...args: ConstructorParameters<typeof DateTimeFormat>) {
+      super(...args);
+      made += 1;
+    }
+  } as typeof DateTimeFormat;
+  onTestFinished(() => {
+    Intl.DateTimeFormat = DateTimeFormat;
+  });
+  for (let second = 0; second < 5; second += 1)
+    desiredWorkers(stateOf({ atMs: MONDAY + second * 1000 }), policy);
+  expect(made).toBe(1);
 });
 
 test('A load that stays does not change the number, and one near a boundary does not either', () => {

@@ -128,7 +128,12 @@ function contains({ days, from, to, time_zone }: Period, atMs: number): boolean 
   return (days.includes(day) && time >= from) || (days.includes(dayBefore) && time < to);
 }
 
-function localTime(atMs: number, timeZone: string): { day: (typeof DAYS)[number]; time: string } {
+/** By time zone: to make one takes much longer than to use it, and admissions ask for the limits. */
+const FORMATS = new Map<string, Intl.DateTimeFormat>();
+
+function formatOf(timeZone: string): Intl.DateTimeFormat {
+  const known = FORMATS.get(timeZone);
+  if (known) return known;
   const format = new Intl.DateTimeFormat('en-GB', {
     timeZone,
     weekday: 'short',
@@ -136,7 +141,13 @@ function localTime(atMs: number, timeZone: string): { day: (typeof DAYS)[number]
     minute: '2-digit',
     hourCycle: 'h23',
   });
-  const parts = Object.fromEntries(format.formatToParts(atMs).map(({ type, value }) => [type, value]));
+  FORMATS.set(timeZone, format);
+  return format;
+}
+
+function localTime(atMs: number, timeZone: string): { day: (typeof DAYS)[number]; time: string } {
+  const inParts = formatOf(timeZone).formatToParts(atMs);
+  const parts = Object.fromEntries(inParts.map(({ type, value }) => [type, value]));
   return {
     day: parts.weekday.toLowerCase() as (typeof DAYS)[number],
     time: `${parts.hour}:${parts.minute}`,
