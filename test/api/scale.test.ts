@@ -1,5 +1,6 @@
 /** GET /v1/scale/{pool}: how many workers there should be, from real queues and reports. */
 import { execFile } from 'node:child_process';
+import { EventEmitter, once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -178,6 +179,33 @@ test('The metrics have the number, the workers by state and the waiting work', a
   expect(page).toContain('lehr_scale_workers{pool="all",state="starting"} 0');
   expect(page).toContain('lehr_scale_waiting_seconds{pool="all",class="bulk"} 0');
   expect(page).toContain('lehr_scale_start_seconds{pool="all"} 30');
+});
+
+test('Two scrapes at the same time both have all gauges', async () => {
+  const world = await apiWorld(server.url);
+  await world.worker.report({});
+  const { scaler, webhooks } = world.parts;
+  const steps = new EventEmitter();
+  const [firstDecides, secondReads] = [once(steps, 'decides'), once(steps, 'reads')];
+  const pageOf = async (): Promise<string> => (await world.ask('GET', '/metrics')).text();
+  vi.spyOn(scaler, 'of').mockImplementationOnce(() => {
+    steps.emit('decides');
+    return secondReads.then(() => another(world).of('all', { isAsked: false }) as Promise<Scale>);
+  });
+  const first = pageOf();
+  await firstDecides;
+  const counts = await webhooks.deliveries.counts();
+  // The second scrape has reset the gauges and reads, until the first one has answered.
+  vi.spyOn(webhooks.deliveries, 'counts').mockImplementationOnce(async () => {
+    steps.emit('reads');
+    await first;
+    return counts;
+  });
+  const second = await pageOf();
+  for (const page of [await first, second]) {
+    expect(page).toContain('lehr_workers{model="tiny",version="1",draining="false"} 1');
+    expect(page).toContain('lehr_scale_desired_workers{pool="all"}');
+  }
 });
 
 test('A pools.yaml that cannot be used is reported with the other faults at the start', async () => {

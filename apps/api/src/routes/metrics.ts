@@ -2,7 +2,7 @@
  * `/metrics` for Prometheus. It needs no key, as scrapers expect, so it has no secrets and nothing about a single job. Queue
  * metrics come from the API and not from workers, because a scaler must see them while there is no worker.
  */
-import { parseGroupQueueName, type Registry } from '@lehr/shared';
+import { type Metrics, parseGroupQueueName, type Registry, type Scale } from '@lehr/shared';
 import { type GroupDepth, readDepths } from '@lehr/shared/queue';
 import { UnreadableList } from '@lehr/shared/records';
 import { memoryShare } from '@lehr/shared/redis';
@@ -30,12 +30,14 @@ async function refresh(parts: ApiParts): Promise<void> {
     gauge.reset();
   for (const gauge of [scaleDesired, scaleWorkers, scaleWaiting, scaleStart]) gauge.reset();
   try {
-    const [depths, reports, { outbox, undelivered }, memory, listed] = await Promise.all([
+    // All is read before the first gauge is set: another scrape could reset the gauges between two readings.
+    const [depths, reports, { outbox, undelivered }, memory, listed, scales] = await Promise.all([
       readDepths(redis, keys, queues),
       fleet.workers(),
       webhooks.deliveries.counts(),
       memoryShare(redis),
       new UnreadableList(redis, keys).count(),
+      readScales(parts),
     ]);
     for (const { model, version, queued, running, oldestMs } of byModel(registry, depths)) {
       queueJobs.set({ model, version, state: 'queued' }, queued);
@@ -46,7 +48,7 @@ async function refresh(parts: ApiParts): Promise<void> {
       workers.set({ model, version, draining: 'false' }, taking);
       workers.set({ model, version, draining: 'true' }, all.length - taking);
     }
-    await showScales(parts);
+    showScales(metrics, scales);
     webhooksPending.set({ stage: 'outbox' }, outbox);
     webhooksPending.set({ stage: 'delivery' }, undelivered);
     unreadable.set(listed);
@@ -58,10 +60,14 @@ async function refresh(parts: ApiParts): Promise<void> {
   }
 }
 
-async function showScales({ scaler, metrics }: ApiParts): Promise<void> {
-  for (const pool of scaler.names) {
-    const scale = await scaler.of(pool, { isAsked: false });
-    if (!scale) continue;
+async function readScales({ scaler }: ApiParts): Promise<readonly Scale[]> {
+  const scales = await Promise.all(scaler.names.map((pool) => scaler.of(pool, { isAsked: false })));
+  return scales.filter((scale) => scale !== undefined);
+}
+
+function showScales(metrics: Metrics<'api'>, scales: readonly Scale[]): void {
+  for (const scale of scales) {
+    const { pool } = scale;
     metrics.scaleDesired.set({ pool }, scale.desired_workers);
     metrics.scaleStart.set({ pool }, scale.start_s);
     for (const state of ['starting', 'live', 'draining', 'quarantined'] as const) {
