@@ -30,3 +30,8 @@ test('Other settings show their value in force, lists with commas and addresses 
   ]);
   expect(settings[0].description).toContain('wait');
 });
+
+test('A password with an @ is not shown either', () => {
+  const [{ value }] = settingsOf({ LEHR_S3_ENDPOINT: 'https://ada:p@secret@s3.example/a@b' });
+  expect(value).toBe('https://s3.example/a@b');
+});

@@ -21,5 +21,5 @@ export function settingsOf(config: Readonly<Record<string, unknown>>): readonly 
 const textOf = (value: unknown): string =>
   withoutUser(Array.isArray(value) ? value.join(',') : String(value));
 
-/** The address of a server may have a password before its host. */
-const withoutUser = (text: string): string => text.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/@]*@/i, '$1');
+/** The address of a server may have a password before its host; the password may have an @. */
+const withoutUser = (text: string): string => text.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/?#]*@/i, '$1');
