@@ -4,9 +4,11 @@ import { countsOf, writeApiCounts } from '../../apps/api/src/operations/api-coun
 import {
   type Clock,
   DeadLettersSchema,
+  firstJobIdAt,
   reportRunning,
   SettingListSchema,
   systemClock,
+  type TenantId,
   type Traffic,
   TrafficSchema,
   type Usage,
@@ -96,6 +98,22 @@ test('Dead letters are the failed jobs of all tenants without their inputs, and 
   expect(letters.failed).toMatchObject([{ job: failed.id, tenant: 'ada', code: 'numeric-error' }]);
   expect(letters.unreadable).toMatchObject([{ id: 'job_x', reason: 'is odd' }]);
   expect(JSON.stringify(letters)).not.toContain(SECRET);
+});
+
+test('With many tenants, the dead letters are those of the tenants that made jobs last', async () => {
+  const world = await apiWorld(server.url);
+  const { redis, keys } = world.parts;
+  for (let i = 0; i < 50; i += 1) {
+    const tenant = `a${i}` as TenantId;
+    await redis.sadd(keys.tenants, tenant);
+    await redis.zadd(keys.jobsOf(tenant), 0, firstJobIdAt(i + 1));
+  }
+  const { ask } = await keyHolder(world, 'zoe');
+  const { id } = await jobOf(await ask('POST', '/v1/jobs', PICTURE));
+  const error = { code: 'numeric-error', title: 'Bad numbers', detail: SECRET, retryable: false } as const;
+  await world.worker.fail(await world.worker.take(), error);
+  const { failed } = DeadLettersSchema.parse(await read(world, '/v1/dead-letters'));
+  expect(failed.map(({ job }) => job)).toEqual([id]);
 });
 
 test('The traffic has rates from the counters of all processes, and one reading serves all callers for a second', async () => {

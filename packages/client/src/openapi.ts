@@ -2018,7 +2018,7 @@ export interface components {
         readonly DeadLetters: {
             /** @enum {string} */
             readonly object: "dead-letters";
-            /** @description At most 100 failed jobs, newest first, among the newest 100 jobs of each of 50 tenants. Without their inputs and results. */
+            /** @description At most 100 failed jobs, newest first, among the newest 100 jobs of each of the 50 tenants that made jobs last. Without their inputs and results. */
             readonly failed: readonly {
                 readonly job: string;
                 readonly tenant: string;

@@ -31,13 +31,31 @@ export class DeadLetterView {
 
   async #read(): Promise<DeadLetters> {
     const { redis, keys } = this.#parts;
-    const tenants = ((await redis.smembers(keys.tenants)) as TenantId[]).sort().slice(0, MAX_TENANTS);
+    const tenants = await this.#lastTenants();
     const failed: DeadLetters['failed'] = [];
     // One after the other, so that the process does other work between them.
     for (const tenant of tenants) failed.push(...(await this.#failedOf(tenant)));
     failed.sort((a, b) => (a.failed_at > b.failed_at ? -1 : 1));
     const unreadable = await new UnreadableList(redis, keys).list(MAX_SHOWN);
     return { object: 'dead-letters', failed: failed.slice(0, MAX_SHOWN), unreadable };
+  }
+
+  /** Those that made jobs last. The ids of jobs are in order of time. */
+  async #lastTenants(): Promise<TenantId[]> {
+    const { redis, keys } = this.#parts;
+    const all = (await redis.smembers(keys.tenants)) as TenantId[];
+    const pipeline = redis.pipeline();
+    for (const tenant of all) pipeline.zrange(keys.jobsOf(tenant), '+', '-', 'BYLEX', 'REV', 'LIMIT', 0, 1);
+    const newest = ((await pipeline.exec()) ?? []).map(([error, ids]) => {
+      if (error) throw error;
+      return (ids as JobId[]).at(0);
+    });
+    const active = all.flatMap((tenant, i) => {
+      const job = newest[i];
+      return job === undefined ? [] : [{ tenant, job }];
+    });
+    active.sort((a, b) => (a.job > b.job ? -1 : 1));
+    return active.slice(0, MAX_TENANTS).map(({ tenant }) => tenant);
   }
 
   async #failedOf(tenant: TenantId): Promise<DeadLetters['failed']> {

@@ -57,7 +57,7 @@ export const DeadLettersSchema = z
     object: z.literal('dead-letters'),
     failed: z.array(FailedJobSchema).meta({
       description:
-        'At most 100 failed jobs, newest first, among the newest 100 jobs of each of 50 tenants. Without their inputs and results.',
+        'At most 100 failed jobs, newest first, among the newest 100 jobs of each of the 50 tenants that made jobs last. Without their inputs and results.',
     }),
     unreadable: z
       .array(z.object({ id: z.string(), at: z.string(), reason: z.string() }))
