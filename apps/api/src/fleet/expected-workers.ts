@@ -18,7 +18,7 @@ import { type StoredScale, StoredScales } from './stored-scales.ts';
 
 const TTL_MS = 1_000;
 const STALE_MS = 1_000;
-/** What starts workers asks every few seconds; when it has not for so long, nobody can say whether a worker will come. */
+/** What starts workers asks every few seconds; when it has not for so long, it is not known whether a worker will come. */
 const ASKED_WITHIN_MS = 120_000;
 /** A start that takes longer than the last one ends soon, but not at once. */
 const LEAST_MS = 1_000;
