@@ -191,3 +191,18 @@ async function startSentinel(masterPort: number): Promise<number> {
   await redis.call('SENTINEL', 'DEBUG', 'tilt-trigger', '60000', 'tilt-period', '1000');
   return port;
 }
+
+test.each(['api', 'worker', 'subscriber'] as const)(
+  'The commands that a connection of the role %s gets in one turn of the event loop go in one write',
+  async (role) => {
+    const { port } = await server();
+    const redis = await client(`redis://127.0.0.1:${port}`, role);
+    const reads = async (): Promise<number> =>
+      Number(/total_reads_processed:(\d+)/.exec(await observer.info('stats'))?.[1]);
+    const observer = await client(`redis://127.0.0.1:${port}`, 'worker');
+    const before = await reads();
+    await Promise.all(Array.from({ length: 50 }, () => redis.ping()));
+    // With one write a command there would be fifty. Some are of the connections' own commands.
+    expect((await reads()) - before).toBeLessThan(25);
+  },
+);

@@ -61,7 +61,8 @@ export function openRedis(
   // Without a listener a lost connection would end the process; the commands themselves report the loss.
   redis.on('error', () => {});
   redis.on('connect', () => limitHandshake(redis.stream));
-  if (role === 'api') redis.on('connect', () => coalesceWrites(redis.stream));
+  // The one command of a blocking connection has nothing to wait for.
+  if (role !== 'blocking') redis.on('connect', () => coalesceWrites(redis.stream));
   const stopPings = role === 'subscriber' ? pingRegularly(redis) : () => {};
   reconnectUntilDisconnected(redis, stopPings);
   return redis;
@@ -114,8 +115,8 @@ function reconnectUntilDisconnected(redis: Redis, onDisconnect: () => void): voi
 }
 
 /**
- * Sends the commands of one turn of the event loop in one write. Many requests run at once, and a write costs more than
- * everything else about a command. ioredis's own autopipelining sends the next commands only after the replies to the last
+ * Sends the commands of one turn of the event loop in one write. Many requests or jobs run at once, and a write costs more
+ * than everything else about a command. ioredis's own autopipelining sends the next commands only after the replies to the last
  * ones, which doubles the time until a silent server is noticed.
  */
 function coalesceWrites(stream: Redis['stream']): void {
