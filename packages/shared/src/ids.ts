@@ -28,7 +28,7 @@ export const newJobId = (): JobId => `job_${nextUlid().toLowerCase()}` as JobId;
 export const newWorkerId = (host: string): WorkerId =>
   `${host.toLowerCase().replace(/[^a-z0-9-]/g, '-')}-${ulid().slice(-8).toLowerCase()}` as WorkerId;
 export const newLeaseToken = (worker: WorkerId): LeaseToken =>
-  `${worker}.${ulid().toLowerCase()}` as LeaseToken;
+  `${worker}.${nextUlid().toLowerCase()}` as LeaseToken;
 
 export const newFileId = (): FileId => `file_${nextUlid().toLowerCase()}` as FileId;
 
