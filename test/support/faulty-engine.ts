@@ -19,10 +19,10 @@ function post(message: FromEngine): void {
   const fault =
     message.type === 'running' && message.samples.map((id) => marked.get(id)).find((each) => each);
   if (!fault) {
-    process.send?.(message);
+    process.send?.([message]);
     return;
   }
-  process.send?.(message, () => {
+  process.send?.([message], () => {
     if (fault === 'CRASH') process.kill(process.pid, 'SIGSEGV');
     else if (fault === 'KILL') process.kill(process.ppid, 'SIGKILL');
     else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);

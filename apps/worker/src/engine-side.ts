@@ -31,6 +31,7 @@ import { textSource } from './runs/text-source.ts';
 import type { EngineExit } from './supervisor/engine-process.ts';
 import { EngineSupervisor } from './supervisor/engine-supervisor.ts';
 import { SilenceLimit } from './supervisor/silence-limit.ts';
+import { submitTogether } from './supervisor/submit-together.ts';
 import type { WorkerParts } from './worker-parts.ts';
 
 export interface EngineSideParts extends WorkerParts {
@@ -65,7 +66,7 @@ export class EngineSide implements JobRunner {
   constructor(parts: EngineSideParts) {
     const { clock, log, times, checkpoints: store } = parts;
     const supervisor = new EngineSupervisor({ engine: parts.engine, clock, log });
-    const send = supervisor.send.bind(supervisor);
+    const send = submitTogether((message) => supervisor.send(message));
     this.#parts = parts;
     this.#supervisor = supervisor;
     this.#calls = new LaneCalls(clock);

@@ -16,10 +16,25 @@ let engine: Engine | undefined;
 /** `name@version` of each open model. */
 const openRefs = new Set<string>();
 
-/** A message to a worker that was killed cannot be sent; `disconnect` then ends this process. */
+/** Messages of this turn of the event loop. */
+let unsent: FromEngine[] = [];
+
+/**
+ * The answers of a run are sent together, because sending a message costs as much as making it. Every other message is sent at once, with
+ * those before it: the worker must know what runs when the graph kills this process.
+ */
 const post = (message: FromEngine): void => {
-  if (process.connected) process.send?.(message, () => {});
+  unsent.push(message);
+  if (message.type !== 'answered') flush();
+  else if (unsent.length === 1) setImmediate(flush);
 };
+
+/** Messages to a worker that was killed cannot be sent; `disconnect` then ends this process. */
+function flush(): void {
+  const messages = unsent;
+  unsent = [];
+  if (messages.length > 0 && process.connected) process.send?.(messages, () => {});
+}
 
 async function open({ settings, models }: Extract<ToEngine, { type: 'open' }>): Promise<void> {
   try {

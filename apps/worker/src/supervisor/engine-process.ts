@@ -88,9 +88,9 @@ export async function startEngine(options: EngineOptions, listener: EngineListen
     });
   }, checkEveryMs);
 
-  child.on('message', (message) => {
+  child.on('message', (messages) => {
     silentChecks = 0;
-    listener.onMessage(message as EngineEvent);
+    for (const message of messages as EngineEvent[]) listener.onMessage(message);
   });
   // Sending to a child that has just died fails; its exit event reports the death.
   child.on('error', () => {});
@@ -127,8 +127,8 @@ function opened(child: ChildProcess, options: EngineOptions): Promise<OpenResult
       child.off('exit', onExit);
       child.off('error', onError);
     };
-    const onMessage = (message: unknown): void => {
-      const first = message as FromEngine;
+    const onMessage = (messages: unknown): void => {
+      const [first] = messages as FromEngine[];
       if (first.type !== 'ready' && first.type !== 'open-failed') return;
       settle();
       if (first.type === 'ready') {
