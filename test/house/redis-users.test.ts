@@ -78,7 +78,7 @@ test.each(Object.values(GROUPS))('API and worker may use the keys of the queues 
 });
 
 /** Names in keysOf() of what is a channel and not a key. */
-const CHANNELS = ['changed', 'cancel', 'retiredGroups'];
+const CHANNELS = ['changed', 'ended', 'cancel', 'retiredGroups'];
 /** Names in keysOf() of what no worker reads or writes. A new key belongs here, or into the list of the worker in users.acl. */
 const API_ONLY = [
   ...[

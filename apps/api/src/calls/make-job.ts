@@ -3,6 +3,7 @@ import { type JobId, type JobRequest, type Log, type Metrics, toLehrError } from
 import type { DuplicateRequest } from '@lehr/shared/queue';
 import type { JobRecord } from '@lehr/shared/records';
 import type { Context } from 'hono';
+import type { JobWaits } from '../follow/wait.ts';
 import { identify } from '../jobs/identity.ts';
 import { metricLabels } from '../jobs/metric-labels.ts';
 import type { RetryRequest } from '../jobs/retry.ts';
@@ -15,7 +16,8 @@ import { onLostAnswer } from './lost-answer.ts';
 import { inNames, type Names } from './names.ts';
 import type { UnansweredRequests } from './unanswered-requests.ts';
 
-export interface CallParts extends SubmitParts {
+export interface CallParts extends Omit<SubmitParts, 'heldBy'> {
+  readonly waits: Pick<JobWaits, 'holder'>;
   readonly unanswered: UnansweredRequests;
   readonly metrics: Pick<Metrics<'api'>, 'jobsAccepted'>;
   readonly tenantUsage: TenantUsage;
@@ -33,6 +35,8 @@ export interface JobCall {
   readonly idempotencyKey?: string | undefined;
   /** Absent: the webhook of the native request. */
   readonly hook?: Hook | undefined;
+  /** The request waits for the end of its job. */
+  readonly isHeld?: boolean;
   /** See DuplicateRequest. */
   readonly isRetry?: boolean;
   /** See DuplicateRequest. */
@@ -59,10 +63,15 @@ export interface MadeJob {
 /** Throws what submitJob throws, with the field names of the dialect. */
 export async function makeJob(c: Context<ApiEnv>, parts: CallParts, call: JobCall): Promise<MadeJob> {
   const { caller } = c.var;
-  const { route, body, request, names, hook, cancelIfAbandoned, ...repeat } = call;
+  const { route, body, request, names, hook, isHeld, cancelIfAbandoned, ...repeat } = call;
   const identity = identify(caller, route, body, repeat);
   const submission = await submitJob(
-    { ...parts, inlineAudio: c.var.inlineAudio, span: c.var.span },
+    {
+      ...parts,
+      inlineAudio: c.var.inlineAudio,
+      heldBy: isHeld ? parts.waits.holder : undefined,
+      span: c.var.span,
+    },
     caller,
     request,
     identity,

@@ -1,5 +1,5 @@
 /**
- * Redis channels over one connection: a channel is subscribed to while it has listeners.
+ * Redis channels over one connection: a channel is subscribed to while it has listeners, or for good when it is opened.
  *
  * Messages can be lost (a reconnect, a failover), so every listener also polls from time to time.
  */
@@ -14,11 +14,28 @@ interface Channel {
 export class Channels {
   readonly #redis: Redis;
   readonly #channels = new Map<string, Channel>();
+  readonly #open = new Map<string, (message: string) => void>();
 
   /** `subscriber` is a connection of that role, used for nothing else. */
   constructor(subscriber: Redis) {
     this.#redis = subscriber;
-    subscriber.on('message', (name: string) => this.#notify(name));
+    subscriber.on('message', (name: string, message: string) => {
+      const onMessage = this.#open.get(name);
+      if (onMessage) onMessage(message);
+      else this.#notify(name);
+    });
+  }
+
+  /** Subscribes for as long as the connection exists. Resolves with whether Redis has confirmed it; when it has not, nothing is open. */
+  async open(name: string, onMessage: (message: string) => void): Promise<boolean> {
+    this.#open.set(name, onMessage);
+    try {
+      await this.#redis.subscribe(name);
+      return true;
+    } catch {
+      this.#open.delete(name);
+      return false;
+    }
   }
 
   /** Channels with listeners. */

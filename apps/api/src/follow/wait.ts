@@ -3,10 +3,16 @@ import type { Clock, JobId, TenantId } from '@lehr/shared';
 import type { JobRecord } from '@lehr/shared/records';
 import type { Keys } from '@lehr/shared/redis';
 import type { Channels } from './channels.ts';
+import { EndedJobs } from './ended-jobs.ts';
 import { WakeUp } from './wake-up.ts';
 
 /** A lost message delays the wait by at most this, when the tenant has few waits. */
 const RECHECK_MS = 2000;
+/**
+ * A held job whose end is sent to this process is followed like any other from this time on: a worker of an older version sends no end,
+ * and a message can be lost.
+ */
+const OWN_MS = 250;
 /** With more waits of its tenant each one is checked less often, so that the checks of all together take bounded time. */
 const MAX_RECHECKS_PER_S = 200;
 
@@ -23,10 +29,18 @@ export interface Wait {
   readonly signal: () => AbortSignal;
 }
 
+/** The end of a job that is sent to this process. */
+interface OwnEnd {
+  /** Once it has come; absent for a long record. */
+  record?: JobRecord | undefined;
+  readonly unlisten: () => void;
+}
+
 export class JobWaits {
   readonly #channels: Channels;
   readonly #keys: Keys;
   readonly #clock: Clock;
+  readonly #ended: EndedJobs;
   readonly #wakeUps = new Set<WakeUp>();
   /** Waits by tenant. */
   readonly #counts = new Map<TenantId, number>();
@@ -36,6 +50,12 @@ export class JobWaits {
     this.#channels = channels;
     this.#keys = keys;
     this.#clock = clock;
+    this.#ended = new EndedJobs(channels, keys);
+  }
+
+  /** For `held_by` of a new record whose request will wait here. */
+  get holder(): string | undefined {
+    return this.#ended.holder;
   }
 
   /** Requests that wait now. */
@@ -70,22 +90,39 @@ export class JobWaits {
     const wake = (): void => wakeUp.wake();
     const leave = this.#enter(first.tenant, wakeUp);
     signal.addEventListener('abort', wake);
-    const unlisten = this.#channels.listen(this.#keys.changed(id), wake);
+    const end = this.#ended.gets(first) ? this.#listenForEnd(id, wake) : undefined;
+    let unlisten = end ? undefined : this.#listenForChanges(id, wake);
     try {
       while (!this.#stopped && !signal.aborted) {
         const leftMs = endsAt - this.#clock.monotonic();
         if (leftMs <= 0) break;
-        await inactive(wakeUp.wait(Math.min(leftMs, this.#recheckMs(first.tenant))));
+        const checkMs = unlisten ? this.#recheckMs(first.tenant) : OWN_MS;
+        await inactive(wakeUp.wait(Math.min(leftMs, checkMs)));
         if (signal.aborted) break;
-        record = await read();
+        record = end?.record ?? (await read());
         if (isOver(record)) break;
+        unlisten ??= this.#listenForChanges(id, wake);
       }
       return record;
     } finally {
-      unlisten();
+      end?.unlisten();
+      unlisten?.();
       signal.removeEventListener('abort', wake);
       leave();
     }
+  }
+
+  #listenForChanges(id: JobId, wake: () => void): () => void {
+    return this.#channels.listen(this.#keys.changed(id), wake);
+  }
+
+  #listenForEnd(id: JobId, wake: () => void): OwnEnd {
+    const own: { record?: JobRecord | undefined } = {};
+    const unlisten = this.#ended.listen(id, (record) => {
+      own.record = record;
+      wake();
+    });
+    return Object.assign(own, { unlisten });
   }
 
   #enter(tenant: TenantId, wakeUp: WakeUp): () => void {

@@ -1,5 +1,8 @@
 import type { Clock } from '@lehr/shared';
 
+/** Without a reason, each abort makes a DOMException with its stack. */
+const WOKEN = 'woken';
+
 /** A wake-up call for one loop. A call that comes while the loop does not wait ends its next wait at once. */
 export class WakeUp {
   readonly #clock: Clock;
@@ -12,7 +15,7 @@ export class WakeUp {
 
   wake(): void {
     this.#isPending = true;
-    this.#sleep?.abort();
+    this.#sleep?.abort(WOKEN);
   }
 
   /** Resolves at the next wake-up call, or after `maxMs`. */

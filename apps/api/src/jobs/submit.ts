@@ -25,6 +25,8 @@ export interface SubmitParts extends AdmitParts, ResolveParts, AttachmentParts {
   /** Learns that a request took over the job of an unanswered one. */
   readonly unanswered: { markAdopted(duplicate: DuplicateRequest, id: JobId): Promise<void> };
   readonly webhooks: Pick<WebhookParts, 'egress'>;
+  /** The process that holds the request and gets the end of its job; absent when it is not held, or must read the job. */
+  readonly heldBy?: string | undefined;
   /** Of the request, when it is traced. */
   readonly span?: Span | undefined;
 }
@@ -83,6 +85,7 @@ export async function submitJob(
     score: admission.score,
     fair_tag: admission.startTag,
     admitted_at: admission.now,
+    held_by: parts.heldBy,
     trace: span?.traceparent,
     ...ownFields,
   };

@@ -21,7 +21,7 @@ export {
   type StoredWebhook,
   type WorkflowState,
 } from './record.ts';
-export type { Outcome, StoredEvent } from './replies.ts';
+export { type EndedJob, type Outcome, parseEndedJob, type StoredEvent } from './replies.ts';
 export {
   type FoundRecords,
   type Move,

@@ -166,6 +166,8 @@ const base = {
   node: z.string().optional(),
   /** Present when checkpoints of it were stored (checkpoints.ts), until it ends. */
   checkpoint: z.string().optional(),
+  /** The API process that holds the request which made it, until it ends; that process gets the ended record as a message. */
+  held_by: z.string().optional(),
   /** W3C traceparent of the request that made it; absent when that is not traced. */
   trace: z.string().optional(),
   /** The job that this one repeats. */
@@ -228,5 +230,6 @@ export type NewJob = Pick<
   | 'parent'
   | 'node'
   | 'retried_from'
+  | 'held_by'
   | 'trace'
 >;

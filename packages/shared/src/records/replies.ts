@@ -73,10 +73,28 @@ export function parseOutcome(reply: unknown, id: JobId): Outcome {
   };
   if (code === 'unreadable')
     return { ...outcome, unreadable: { id, version: undefined, reason: String(flat) } };
-  if (typeof flat !== 'object') return outcome;
-  const record: Record<string, string> = {};
-  for (let i = 0; i < flat.length; i += 2) record[flat[i]] = flat[i + 1];
-  return { ...outcome, ...parseRecord(id, record) };
+  return typeof flat === 'object' ? { ...outcome, ...parseRecord(id, hashOf(flat)) } : outcome;
+}
+
+function hashOf(flat: readonly string[]): Record<string, string> {
+  const hash: Record<string, string> = {};
+  for (let i = 0; i < flat.length; i += 2) hash[flat[i]] = flat[i + 1];
+  return hash;
+}
+
+/** The end of a job as transition.lua sends it to the process that holds its request. */
+export interface EndedJob {
+  readonly id: JobId;
+  /** Absent for a long record, and for one that cannot be read. */
+  readonly record?: JobRecord | undefined;
+}
+
+/** `<id> <the flat hash as JSON>`; the hash is left out when it is long. */
+export function parseEndedJob(message: string): EndedJob {
+  const space = message.indexOf(' ');
+  const id = message.slice(0, space) as JobId;
+  const flat = message.slice(space + 1);
+  return { id, record: flat === '' ? undefined : parseRecord(id, hashOf(JSON.parse(flat))).record };
 }
 
 export interface Parsed {

@@ -35,6 +35,8 @@ local EVENTS_KEPT = 512
 local UNENDED_MS = 30 * 24 * 3600000
 -- A job that was queued, perhaps started, and ended has at most this rev; any other change makes it higher.
 local PLAIN_REVS = 3
+-- A record with a longer output is not sent to the process that holds its request; that process reads it.
+local MAX_SENT_OUTPUT = 65536
 -- Jobs of a tenant's list that are looked up at random.
 local LISTED_PROBED = 4
 
@@ -92,6 +94,13 @@ local function announce(id, state, rev, event, data, hook_events)
   end
   store_event(id, state, rev, event, data)
   redis.call('PUBLISH', prefix .. ':changed:' .. id, rev)
+end
+
+-- Sends an ended record to the API process that holds the request for it, which then need not read it.
+local function send_end(holder, id, key, fields)
+  local is_long = #(fields and fields.output or '') > MAX_SENT_OUTPUT
+  local record = is_long and '' or cjson.encode(redis.call('HGETALL', key))
+  redis.call('PUBLISH', prefix .. ':ended:' .. holder, id .. ' ' .. record)
 end
 
 -- Appends the fields of a move to a list of names and values, for one HSET: each command of a script costs as much as its work.
@@ -165,7 +174,7 @@ local function create(m)
 end
 
 local function finish(key, id, tenant)
-  redis.call('HDEL', key, 'lease', 'progress', 'cancel_requested', 'score', 'fair_tag', 'checkpoint')
+  redis.call('HDEL', key, 'lease', 'progress', 'cancel_requested', 'score', 'fair_tag', 'checkpoint', 'held_by')
   redis.call('ZREM', KEYS[1], id)
   redis.call('ZREM', prefix .. ':live:' .. tenant, id)
   -- The list of a tenant without unfinished jobs expires with the last record in it.
@@ -208,7 +217,7 @@ local function apply(m)
   if m.move == 'create' then return create(m) end
   local key = prefix .. ':record:' .. m.id
   local known = redis.call('HMGET', key, 'state', 'rev', 'attempt', 'lease', 'cancel_requested', 'tenant', 'queue',
-    'worker', 'deadline_at', 'priority', 'cost', 'hook_events', 'fair_tag', 'parent', 'model')
+    'worker', 'deadline_at', 'priority', 'cost', 'hook_events', 'fair_tag', 'parent', 'model', 'held_by')
   local state, rev, attempt, lease = known[1], tonumber(known[2]), tonumber(known[3]), known[4]
   if not state then return { 'missing', '', 0, 0, 0 } end
   local faulty = faulty_field(known)
@@ -303,6 +312,7 @@ local function apply(m)
       keep_nodes(graph)
     end
   end
+  if known[16] and TERMINAL[state] then send_end(known[16], m.id, key, m.fields) end
   announce(m.id, state, rev, EVENT[move], m.data or (move == 'progress' and m.fields and m.fields.progress) or nil, known[12])
 
   if move ~= m.move then return answer('overtaken') end

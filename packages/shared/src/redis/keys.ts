@@ -105,6 +105,8 @@ export interface Keys {
   readonly workflows: string;
   /** Channel: the record of this job changed. */
   changed(id: JobId): string;
+  /** Channel: the ends of jobs for which this API process holds a request. */
+  ended(holder: string): string;
   /** Records and worker reports that a process could not read, with the reason: a hash by id. */
   readonly unreadable: string;
   /** Exists while a caller follows the job: its progress is written often. */
@@ -186,6 +188,7 @@ export function keysOf(namespace: string): Keys {
     ...webhookKeys(prefix),
     workflows: `${prefix}:graphs`,
     changed: (id) => `${prefix}:changed:${id}`,
+    ended: (holder) => `${prefix}:ended:${holder}`,
     unreadable: `${prefix}:unreadable`,
     followed: (id) => `${prefix}:followed:${id}`,
     watched: (id) => `${prefix}:watched:${id}`,

@@ -100,6 +100,7 @@ export function classicRoutes(app: Api, parts: ApiParts): void {
       request: nativeRequest({ type: 'text-to-image', input }, NAMES),
       names: NAMES,
       idempotencyKey: c.req.valid('header')['idempotency-key'],
+      isHeld: true,
       cancelIfAbandoned: true,
     });
     const record = await holdUntilDone(c, parts, made, holdMs);

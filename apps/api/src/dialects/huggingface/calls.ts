@@ -63,6 +63,7 @@ async function answerCall(
     body: { wanted, request },
     request,
     names,
+    isHeld: true,
     cancelIfAbandoned: true,
   });
   const record = await holdUntilDone(c, parts, made, parts.holdMs);

@@ -61,6 +61,7 @@ export function embeddingRoutes(app: Api, parts: ApiParts): void {
       body,
       request: nativeRequest({ type: 'text-embedding', model: body.model, input }, NAMES),
       names: NAMES,
+      isHeld: true,
       cancelIfAbandoned: true,
       ...repeatOf(headers),
     });

@@ -85,6 +85,7 @@ export function imageRoutes(app: Api, parts: ApiParts): void {
       body,
       request,
       names: NAMES,
+      isHeld: !place,
       cancelIfAbandoned: true,
       ...repeatOf(headers),
     });

@@ -158,6 +158,7 @@ async function answerPrediction(
     idempotencyKey: headers['idempotency-key'],
     hook: hookOf(body),
     maxHeld: MAX_HELD,
+    isHeld: waitS !== undefined,
     cancelIfAbandoned: false,
   });
   const record = waitS === undefined ? made.record : await hold(c, parts, made, waitS * 1000);

@@ -76,6 +76,7 @@ export function createJobRoute(app: Api, parts: ApiParts): void {
       body: { ...request, priority: request.priority ?? 'standard' },
       request,
       idempotencyKey,
+      isHeld: waitS > 0,
       cancelIfAbandoned: false,
     });
     const record = await waitUntilOver(c, parts, made.record, waitS * 1000);
