@@ -135,6 +135,29 @@ test('A worker that is killed is started again and its job ends, and SIGTERM dra
   expect(await judge(world, { deletes: false })).toMatchObject({ lost: 0, violations: [] });
 });
 
+test('Workers whose fleet is killed end their jobs or hand them back, with no attempt spent', {
+  timeout: 240_000,
+}, async () => {
+  const world = await chaosWorld({ redis });
+  const { client, webhook } = world;
+  const fleet = await startFleet(world, {
+    args: { workers: 1 },
+    worker: { latency: SLOW_STEPS, drainMs: 6000 },
+  });
+  const { pid } = await fleet.logged('fleet starts a worker');
+  await fleet.line(serves(1));
+  const [long] = await client.submitMany(1, () => ({ webhook, input: { steps: 900 } }));
+  await client.reached([long], 'running');
+  const [short] = await client.submitMany(1, () => ({ webhook, input: { steps: 60 } }));
+  await client.reached([short], 'running');
+  fleet.signal('SIGKILL');
+  await client.reached([long], 'queued');
+  expect(await client.ended(short)).toMatchObject({ status: 'succeeded', attempt: 1 });
+  expect(await client.read(long)).toMatchObject({ status: 'queued', attempt: 0 });
+  await vi.waitFor(() => expect(() => process.kill(pid as number, 0)).toThrow('ESRCH'), 30_000);
+  await client.cancel(long);
+});
+
 test('A fleet that rolls has a worker of the new version before it drains one of the old version', {
   timeout: 240_000,
 }, async () => {
