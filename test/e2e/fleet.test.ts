@@ -232,3 +232,28 @@ test('The command of docs/scaling.md runs the worker that ships, from zero, and 
   expect(stdout).toContain('"msg":"fleet is ready"');
   expect(stdout).toContain('"msg":"worker started"');
 });
+
+test('A second SIGTERM to the command ends workers that still drain, and the command ends after them', async () => {
+  const drains = `
+    setInterval(() => {}, 1000);
+    let signals = 0;
+    process.on('SIGTERM', () => (signals += 1) > 1 && process.exit(130));
+    process.send({ type: 'serving', worker: 'w' });
+  `;
+  const args = ['fleet', '--workers', '1', '--', process.execPath, '-e', drains];
+  const env = { LEHR_URL: 'http://127.0.0.1:9', LEHR_API_KEY: 'not-asked-for-'.padEnd(32, 'x') };
+  const { child, ended } = startLehrCommand(args, { env, cwd: await tempFolder('fleet') });
+  let printed = '';
+  child.stdout.on('data', (data) => {
+    printed += data;
+  });
+  await vi.waitFor(() => expect(printed).toContain('"fleet has a worker"'), 20_000);
+  child.kill('SIGTERM');
+  await vi.waitFor(() => expect(printed).toContain('"fleet stops"'), 20_000);
+  // Signals that arrive together count as one.
+  const again = setInterval(() => child.kill('SIGTERM'), 200);
+  const { code, stdout } = await ended;
+  clearInterval(again);
+  expect(stdout).toContain('"msg":"a worker of the fleet has ended"');
+  expect(code).toBe(0);
+});

@@ -61,11 +61,13 @@ export const fleet = defineCommand({
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
     const forward = (signal: NodeJS.Signals) => (): void => void child.kill(signal);
-    const onHangUp = forward('SIGHUP');
-    process.on('SIGHUP', onHangUp);
-    terminal.signal.addEventListener('abort', forward('SIGTERM'), { once: true });
+    // Every signal goes on, for as long as the fleet runs: a second SIGTERM ends its workers at once.
+    const stop = forward('SIGTERM');
+    const handlers = { SIGHUP: forward('SIGHUP'), SIGINT: stop, SIGTERM: stop };
+    for (const [signal, handler] of Object.entries(handlers)) process.on(signal, handler);
+    terminal.signal.addEventListener('abort', stop, { once: true });
     const [code] = (await once(child, 'exit')) as [number | null];
-    process.off('SIGHUP', onHangUp);
+    for (const [signal, handler] of Object.entries(handlers)) process.off(signal, handler);
     return (code ?? EXIT.fault) as ExitCode;
   },
 });
