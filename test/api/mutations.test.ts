@@ -78,6 +78,7 @@ async function knownOf(world: ApiWorld): Promise<Known> {
     '/v1/jobs/{id}': jobs.map(({ id }) => ({ id })),
     '/events/{id}': jobs.map((job) => paramsOf(job.links.events_signed, 'id')),
     '/v1/keys/{id}': keys.map(({ key }) => ({ id: key.id })),
+    '/v1/rollouts/{model}': [{ model: 'split' }],
     '/v1/models/{id}': [{ id: 'tiny' }, { id: 'split' }],
     '/v1/models/{owner}/{name}': [{ owner: 'lehr', name: 'tiny' }],
     '/v1/models/{owner}/{name}/versions/{version}': [{ owner: 'lehr', name: 'tiny', version: 'tiny@1' }],

@@ -30,6 +30,7 @@ type Recipe =
 /** By the path up to its parameter. */
 const RECIPES: Readonly<Record<string, Recipe>> = {
   '/v1/jobs/{id}': { kind: 'owned', values: ({ jobs }) => jobs, unknown: 'job_01jd3v9s6w0000000000000000' },
+  '/v1/rollouts/{model}': { kind: 'administered', values: () => ['tiny', 'split'] },
   '/v1/keys/{id}': { kind: 'administered', values: ({ a }) => [a.key.id] },
   '/v1/scale/{pool}': { kind: 'administered', values: () => ['all'] },
   '/v1/predictions/{id}': {
@@ -79,6 +80,8 @@ const WITHOUT_PARAMETER: Readonly<Record<string, 'own' | 'administered' | 'publi
   testWebhook: 'own',
   createKey: 'administered',
   listKeys: 'administered',
+  listRollouts: 'administered',
+  listSettings: 'administered',
   listAuditEntries: 'administered',
   getHealth: 'public',
   getReadiness: 'public',

@@ -99,6 +99,8 @@ const API_ONLY = [
     'keyPeppers',
     'leftovers',
     'probe',
+    'rolloutHistory',
+    'rollouts',
     'scale',
     'secretKeys',
     'sessions',

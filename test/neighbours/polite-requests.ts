@@ -131,4 +131,33 @@ const KEYS: readonly PoliteRequest[] = [
   { operation: 'revokeKey', method: 'DELETE', path: '/v1/keys/__new_key__', statuses: [204], isAdmin: true },
 ];
 
-export const POLITE_REQUESTS: readonly PoliteRequest[] = [...JOBS, ...DIALECTS, ...REST, ...KEYS];
+/** The installation has one version of each model: a rollout of it is refused, and there is none to change. */
+const ROLLOUTS: readonly PoliteRequest[] = [
+  { ...get('listRollouts', '/v1/rollouts'), isAdmin: true },
+  { ...get('getRollout', '/v1/rollouts/tiny', [404]), isAdmin: true },
+  {
+    operation: 'deployVersion',
+    method: 'PUT',
+    path: '/v1/rollouts/tiny',
+    body: { version: '1', weight: 10 },
+    statuses: [422],
+    isAdmin: true,
+  },
+  {
+    operation: 'changeRollout',
+    method: 'PATCH',
+    path: '/v1/rollouts/tiny',
+    body: { state: 'paused' },
+    statuses: [404],
+    isAdmin: true,
+  },
+  { operation: 'removeRollout', method: 'DELETE', path: '/v1/rollouts/tiny', statuses: [404], isAdmin: true },
+];
+
+export const POLITE_REQUESTS: readonly PoliteRequest[] = [
+  ...JOBS,
+  ...DIALECTS,
+  ...REST,
+  ...KEYS,
+  ...ROLLOUTS,
+];

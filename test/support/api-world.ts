@@ -30,6 +30,7 @@ import { CallerLines } from '../../apps/api/src/limits/caller-lines.ts';
 import { StorageQuota } from '../../apps/api/src/limits/storage-quota.ts';
 import { TenantUsage } from '../../apps/api/src/limits/tenant-usage.ts';
 import { settingsOf } from '../../apps/api/src/operations/settings.ts';
+import { RolloutStore } from '../../apps/api/src/rollouts/rollout-store.ts';
 import { SessionStore } from '../../apps/api/src/session/session-store.ts';
 import { openWebhooks } from '../../apps/api/src/webhooks/parts.ts';
 import { createEgress } from '../../packages/shared/src/egress/index.ts';
@@ -176,6 +177,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     scaler: new PoolScaler({ redis, keys, pools, registry, fleet, backlog, clock }),
     keyStore,
     audit,
+    rollouts: new RolloutStore({ redis, keys, audit, clock }),
     webhooks: openWebhooks(redis, {
       keys,
       audit,
@@ -378,9 +380,12 @@ export class SimulatedWorker {
   async end(claim: Claim, output: object): Promise<void> {
     const timings = { queued: 1, tokenize: 1, wait: 1, run: 1, store: 0 };
     const metrics = { queue_ms: 1, run_ms: 3, total_ms: 4, batch_size: 1, worker: this.id, timings };
-    await this.records.apply([
-      { move: 'succeed', id: claim.jobId, lease: claim.token, fields: { output, metrics } },
-    ]);
+    await this.endWith(claim, { output, metrics });
+  }
+
+  /** Ends a job with these fields in its record. */
+  async endWith(claim: Claim, fields: { readonly output: object; readonly metrics: object }): Promise<void> {
+    await this.records.apply([{ move: 'succeed', id: claim.jobId, lease: claim.token, fields }]);
     await this.#queues.of(claim.queue).complete(claim);
   }
 

@@ -27,6 +27,7 @@ import type { CallerLines } from './limits/caller-lines.ts';
 import type { StorageQuota } from './limits/storage-quota.ts';
 import type { TenantUsage } from './limits/tenant-usage.ts';
 import type { ApiEnv } from './middleware/api-env.ts';
+import type { RolloutStore } from './rollouts/rollout-store.ts';
 import type { SessionStore } from './session/session-store.ts';
 import type { WebhookParts } from './webhooks/parts.ts';
 
@@ -44,6 +45,7 @@ export interface ApiParts extends AdmissionParts {
   readonly workflows: WorkflowRunner;
   readonly fleet: FleetView;
   readonly scaler: PoolScaler;
+  readonly rollouts: RolloutStore;
   readonly channels: Channels;
   readonly unanswered: UnansweredRequests;
   readonly waits: JobWaits;

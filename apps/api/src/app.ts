@@ -33,6 +33,7 @@ import { modelRoute } from './routes/models.ts';
 import { objectsRoute } from './routes/objects.ts';
 import { operationsApiRoutes } from './routes/operations.ts';
 import { queuesRoute } from './routes/queues.ts';
+import { rolloutRoutes } from './routes/rollouts.ts';
 import { scaleRoute } from './routes/scale.ts';
 import { securityTxtRoute } from './routes/security-txt.ts';
 import { studioRoutes } from './routes/studio.ts';
@@ -63,6 +64,7 @@ export function createApp(parts: ApiParts, hasOperationsApp = false): Api {
   activityRoute(app, parts);
   scaleRoute(app, parts);
   chartsRoute(app, parts);
+  rolloutRoutes(app, parts);
   keyRoutes(app, parts);
   auditRoute(app, parts);
   operationsApiRoutes(app, parts);

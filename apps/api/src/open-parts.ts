@@ -41,6 +41,7 @@ import { CallerLines } from './limits/caller-lines.ts';
 import { StorageQuota } from './limits/storage-quota.ts';
 import { TenantUsage } from './limits/tenant-usage.ts';
 import { settingsOf } from './operations/settings.ts';
+import { RolloutStore } from './rollouts/rollout-store.ts';
 import { SessionStore } from './session/session-store.ts';
 import { webhookOptions } from './start-webhooks.ts';
 import { openWebhooks } from './webhooks/parts.ts';
@@ -90,6 +91,13 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
     ...openViews(options, stores, linkSecret),
     ...(await openAuth(options, stores, audit)),
     audit,
+    rollouts: new RolloutStore({
+      redis,
+      keys,
+      audit,
+      clock,
+      onChanged: ({ model, action }) => metrics.rolloutChanges.inc({ model, action }),
+    }),
     ...admission,
     scaler: new PoolScaler({ redis, keys, pools, registry, fleet, backlog: admission.backlog, clock }),
     registry,

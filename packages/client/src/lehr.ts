@@ -34,6 +34,9 @@ import type {
   Model,
   NewKey,
   QueueList,
+  Rollout,
+  RolloutChange,
+  RolloutRequest,
   Setting,
   Traffic,
   File as UploadedFile,
@@ -276,6 +279,43 @@ export class Lehr {
     /** Rates, errors and waits between API, queues, workers and receivers. It changes at most once a second. */
     traffic: ({ signal }: CallOptions = {}): Promise<Traffic> =>
       this.#transport.call('get', '/v1/traffic', {}, { idempotent: true, signal }),
+  };
+
+  /** Which version of a model its jobs get while a new one is tried. Needs a key with the scope `admin`. */
+  readonly rollouts = {
+    list: async ({ signal }: CallOptions = {}): Promise<readonly Rollout[]> =>
+      (await this.#transport.call('get', '/v1/rollouts', {}, { idempotent: true, signal })).data,
+
+    get: (model: string, { signal }: CallOptions = {}): Promise<Rollout> =>
+      this.#transport.call('get', '/v1/rollouts/{model}', { path: { model } }, { idempotent: true, signal }),
+
+    /** Tries a version with some of the callers, or changes the weights of the rollout that is under way. */
+    deploy: (model: string, body: RolloutRequest, { signal }: CallOptions = {}): Promise<Rollout> =>
+      this.#transport.call(
+        'put',
+        '/v1/rollouts/{model}',
+        { path: { model }, body },
+        { idempotent: true, signal },
+      ),
+
+    /** Promotes, rolls back, pauses or resumes. */
+    change: (model: string, body: RolloutChange, { signal }: CallOptions = {}): Promise<Rollout> =>
+      this.#transport.call(
+        'patch',
+        '/v1/rollouts/{model}',
+        { path: { model }, body },
+        { idempotent: true, signal },
+      ),
+
+    /** From then on the weights in models.yaml decide. */
+    remove: async (model: string, { signal }: CallOptions = {}): Promise<void> => {
+      await this.#transport.call(
+        'delete',
+        '/v1/rollouts/{model}',
+        { path: { model } },
+        { idempotent: true, notFoundIsSuccess: true, signal },
+      );
+    },
   };
 
   /** Yields the audit log, newest first, and requests pages as they are needed. Needs a key with the scope `admin`. */

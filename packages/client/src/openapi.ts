@@ -324,6 +324,55 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/v1/rollouts": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * List the rollouts
+         * @description The latest rollout of each model that has one, by the name of the model.
+         */
+        readonly get: operations["listRollouts"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/rollouts/{model}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** Get the rollout of a model */
+        readonly get: operations["getRollout"];
+        /**
+         * Try a version of a model
+         * @description Starts a rollout, or changes the weights of the one that is under way. Jobs that name a version are not affected, and a job that was accepted keeps its version. Takes effect on every API process within two seconds.
+         */
+        readonly put: operations["deployVersion"];
+        readonly post?: never;
+        /**
+         * Forget the rollout of a model
+         * @description From then on the weights in models.yaml decide which version a job gets. The history is kept.
+         */
+        readonly delete: operations["removeRollout"];
+        readonly options?: never;
+        readonly head?: never;
+        /**
+         * Promote, roll back, pause or resume
+         * @description Takes effect on every API process within two seconds.
+         */
+        readonly patch: operations["changeRollout"];
+        readonly trace?: never;
+    };
     readonly "/v1/keys": {
         readonly parameters: {
             readonly query?: never;
@@ -1777,6 +1826,113 @@ export interface components {
             /** @description Why the chart could not be read; null when it was. */
             readonly problem: string | null;
         };
+        readonly RolloutList: {
+            /** @enum {string} */
+            readonly object: "list";
+            readonly data: readonly components["schemas"]["Rollout"][];
+        };
+        readonly Rollout: {
+            /** @enum {string} */
+            readonly object: "rollout";
+            readonly id: string;
+            readonly model: string;
+            /** @enum {string} */
+            readonly state: "running" | "paused" | "promoted" | "rolled-back";
+            /** @description The version that was there before. */
+            readonly stable: string;
+            /** @description The version that is tried. */
+            readonly canary: string;
+            /** @description Per cent of the callers that get the canary while the rollout is running. */
+            readonly weight: number;
+            /** @description Per cent of the stable version's jobs that also run on the canary, unseen. */
+            readonly shadow: number;
+            /** @enum {string} */
+            readonly sticky_by: "key" | "tenant" | "job";
+            readonly promote_after: number | null;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly changed_at: string;
+            readonly changed_by: string | null;
+            readonly reason: string | null;
+            /** @description Live workers that serve each version. */
+            readonly workers: {
+                readonly stable: number;
+                readonly canary: number;
+            };
+            readonly analysis: components["schemas"]["RolloutAnalysis"];
+            /** @description What happened to the rollouts of this model, newest first, at most 100. */
+            readonly history: readonly components["schemas"]["RolloutEvent"][];
+        };
+        readonly RolloutAnalysis: {
+            readonly stable: components["schemas"]["VersionOutcomes"];
+            readonly canary: components["schemas"]["VersionOutcomes"];
+            readonly shadow: components["schemas"]["VersionOutcomes"];
+            /** @description How strongly the jobs speak against the canary, or against its shadow if that is stronger: 1 is not at all. */
+            readonly evidence: {
+                readonly errors: number;
+                readonly slowness: number;
+            };
+            /** @description From this evidence on, Lehr rolls the canary back. */
+            readonly limit: number;
+        };
+        readonly VersionOutcomes: {
+            /** @description Jobs that ended, succeeded or failed. */
+            readonly jobs: number;
+            /** @description Those that failed by a fault of Lehr or of the model: errors with a status of 500 or more. */
+            readonly failed: number;
+            /** @description Failed jobs by the code of their error, those of callers included. */
+            readonly failures: {
+                readonly [key: string]: number;
+            };
+            /** @description The 95th percentile of engine time, as a ratio to what a job of its size is expected to take; null without jobs. */
+            readonly p95: number | null;
+        };
+        readonly RolloutEvent: {
+            /** Format: date-time */
+            readonly at: string;
+            /** @enum {string} */
+            readonly action: "deployed" | "changed" | "paused" | "resumed" | "promoted" | "rolled-back" | "removed";
+            /** @description The id of the key; `root` is the configured key. Null: Lehr itself. */
+            readonly by: string | null;
+            readonly reason: string | null;
+            /** @description The id of the rollout. */
+            readonly rollout: string;
+            readonly stable: string;
+            readonly canary: string;
+            readonly weight: number;
+            readonly shadow: number;
+            /** @enum {string} */
+            readonly state: "running" | "paused" | "promoted" | "rolled-back";
+        };
+        readonly RolloutRequest: {
+            /** @description The version to try: the canary. */
+            readonly version: string;
+            /** @description The version that all other callers get. It can be left out when an earlier rollout decided it, or when only one other version has a weight in models.yaml. */
+            readonly stable?: string | undefined;
+            /** @description Per cent of the callers that get the canary. Left out: as before, and 0 for a new rollout. */
+            readonly weight?: number | undefined;
+            /** @description Per cent of the stable version's jobs that also run on the canary, with outputs that no caller sees. Left out: as before, and 0 for a new rollout. */
+            readonly shadow?: number | undefined;
+            /**
+             * @description What decides which version a caller gets: the API key (the default), the tenant, or every job by itself.
+             * @enum {string}
+             */
+            readonly sticky_by?: ("key" | "tenant" | "job") | undefined;
+            /** @description Promote the canary when this many of its jobs have ended and nothing speaks against it. Null or left out: only on request. */
+            readonly promote_after?: (number | null) | undefined;
+            /** @description Why, for people: it is kept in the history. */
+            readonly reason?: string | undefined;
+        };
+        readonly RolloutChange: {
+            /**
+             * @description `paused`: new jobs get the stable version until it is `running` again, with the same callers. `promoted`: all get the canary, which is the stable version of the next rollout. `rolled-back`: all get the stable version.
+             * @enum {string}
+             */
+            readonly state: "running" | "paused" | "promoted" | "rolled-back";
+            /** @description Why, for people: it is kept in the history. */
+            readonly reason?: string | undefined;
+        };
         readonly NewKey: {
             readonly id: string;
             /** @enum {string} */
@@ -1960,12 +2116,12 @@ export interface components {
         };
         readonly AuditEntry: {
             /** @enum {string} */
-            readonly action: "key.created" | "key.changed" | "key.revoked" | "webhook-secret.created" | "webhook-secret.shown" | "webhook-secret.rotated" | "admin.refused" | "session.created" | "session.ended" | "session.refused";
+            readonly action: "key.created" | "key.changed" | "key.revoked" | "webhook-secret.created" | "webhook-secret.shown" | "webhook-secret.rotated" | "admin.refused" | "session.created" | "session.ended" | "session.refused" | "rollout.deployed" | "rollout.changed" | "rollout.paused" | "rollout.resumed" | "rollout.promoted" | "rollout.rolled-back" | "rollout.removed";
             /** @description The id of the key that made the request; `root` is the configured key. Null: a request without a known key, or Lehr itself. */
             readonly actor: string | null;
             /** @description The tenant that the action is about; null when it is about none. */
             readonly tenant: string | null;
-            /** @description The id of the key that was created, changed or revoked, or that a session is of. */
+            /** @description The id of the key that was created, changed or revoked, or that a session is of; the model of a rollout. */
             readonly target: string | null;
             /** @description The IP address that the request came from, as the API saw it. */
             readonly address: string | null;
@@ -3752,6 +3908,484 @@ export interface operations {
             };
         };
     };
+    readonly listRollouts: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description All rollouts. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["RolloutList"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly getRollout: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The name of the model in models.yaml, without a version. */
+                readonly model: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The rollout. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Rollout"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found (`not-found`) */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly deployVersion: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The name of the model in models.yaml, without a version. */
+                readonly model: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["RolloutRequest"];
+            };
+        };
+        readonly responses: {
+            /** @description The rollout. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Rollout"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Model not found (`model-not-found`) */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Upload too slow (`too-slow`) */
+            readonly 408: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict (`conflict`) */
+            readonly 409: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too large (`too-large`) */
+            readonly 413: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type (`unsupported-media`) */
+            readonly 415: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid input (`invalid-input`) */
+            readonly 422: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Overloaded (`overloaded`), Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly removeRollout: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The name of the model in models.yaml, without a version. */
+                readonly model: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description There is no rollout of this model any more. */
+            readonly 204: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found (`not-found`) */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict (`conflict`) */
+            readonly 409: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too large (`too-large`) */
+            readonly 413: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly changeRollout: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The name of the model in models.yaml, without a version. */
+                readonly model: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["RolloutChange"];
+            };
+        };
+        readonly responses: {
+            /** @description The rollout. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Rollout"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found (`not-found`) */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Upload too slow (`too-slow`) */
+            readonly 408: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict (`conflict`) */
+            readonly 409: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too large (`too-large`) */
+            readonly 413: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type (`unsupported-media`) */
+            readonly 415: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid input (`invalid-input`) */
+            readonly 422: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Overloaded (`overloaded`), Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     readonly listKeys: {
         readonly parameters: {
             readonly query?: never;
@@ -4110,7 +4744,7 @@ export interface operations {
             readonly query?: {
                 /** @description Entries about this tenant. */
                 readonly tenant?: string;
-                readonly action?: "key.created" | "key.changed" | "key.revoked" | "webhook-secret.created" | "webhook-secret.shown" | "webhook-secret.rotated" | "admin.refused" | "session.created" | "session.ended" | "session.refused";
+                readonly action?: "key.created" | "key.changed" | "key.revoked" | "webhook-secret.created" | "webhook-secret.shown" | "webhook-secret.rotated" | "admin.refused" | "session.created" | "session.ended" | "session.refused" | "rollout.deployed" | "rollout.changed" | "rollout.paused" | "rollout.resumed" | "rollout.promoted" | "rollout.rolled-back" | "rollout.removed";
                 readonly limit?: number;
                 /** @description `next_cursor` of the previous page. */
                 readonly cursor?: string;

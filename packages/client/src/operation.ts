@@ -1,7 +1,7 @@
 /** What an operation of the OpenAPI document takes and answers, as types. */
 import type { paths } from './openapi.ts';
 
-export type Method = 'get' | 'post' | 'delete';
+export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
 /** The paths that have an operation for this method. */
 export type PathOf<M extends Method> = {

@@ -5,7 +5,6 @@ import {
   formatModelRef,
   groupQueueName,
   MAX_INLINE_TEXT_BYTES,
-  type ModelRef,
   type TextItem,
   type TextModelEntry,
   type TextsSource,
@@ -16,13 +15,14 @@ import { refusal } from '../field-problems.ts';
 import { fleetIndex } from '../fleet/fleet-index.ts';
 import type { Attachment } from './media-input.ts';
 import type { ResolveContext, ResolvedWork, WorkRequest } from './resolve.ts';
+import type { ResolvedModel } from './resolve-model.ts';
 import type { TextRequest } from './text-request.ts';
 
 /** Throws `invalid-input` with pointers into the request. */
 export function resolveText(
   { tenant, job, name, fleet }: ResolveContext,
   request: TextRequest,
-  { model, ref }: { readonly model: TextModelEntry; readonly ref: ModelRef },
+  { model, ref, share }: ResolvedModel<TextModelEntry>,
 ): ResolvedWork {
   checkCount(request.input.texts, model);
   const queue = groupQueueName({ task: 'text', model: ref });
@@ -30,12 +30,14 @@ export function resolveText(
   const texts: TextsSource = attached
     ? { kind: 'object', key: attached.key, count: request.input.texts.length }
     : request.input.texts;
+  const tokens = estimateTokens(request.input.texts);
   return {
     type: request.type,
     model: formatModelRef(ref),
     queue,
-    cost: textCostMs(estimateTokens(request.input.texts), fleetIndex(fleet).speed(queue)),
+    cost: textCostMs(tokens, fleetIndex(fleet).speed(queue)),
     input: { texts, truncate: request.input.truncate ?? false, ...optionsOf(request) },
+    rollout: share?.(textCostMs(tokens, undefined)),
     attached,
   };
 }

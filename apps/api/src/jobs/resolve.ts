@@ -1,5 +1,4 @@
 /** Resolves a request: model and version, every field with its value, its group and its price. */
-import { createHash } from 'node:crypto';
 import {
   type DiffusionGroup,
   formatModelRef,
@@ -22,17 +21,22 @@ import {
 import type { NewJob } from '@lehr/shared/records';
 import { refusal } from '../field-problems.ts';
 import { fleetIndex } from '../fleet/fleet-index.ts';
+import type { StoredRollout } from '../rollouts/rollout.ts';
 import { completeInput } from './complete-input.ts';
 import { type Attachment, type LocatedMedia, locateMedia, type MediaParts } from './media-input.ts';
 import { priceOf, priceOfSpeech } from './price.ts';
+import { resolveModel } from './resolve-model.ts';
 import { isTextRequest, resolveText } from './resolve-text.ts';
 import type { TextRequest } from './text-request.ts';
+
+/** Prices that are the same for every version of a model. */
+const NO_FLEET: readonly WorkerStatus[] = [];
 
 export interface ResolveParts extends MediaParts {
   readonly registry: Registry;
 }
 
-export type ResolvedWork = Pick<NewJob, 'type' | 'model' | 'queue' | 'cost' | 'input'> & {
+export type ResolvedWork = Pick<NewJob, 'type' | 'model' | 'queue' | 'cost' | 'input' | 'rollout'> & {
   /** To be stored before the job is. */
   readonly attached?: Attachment | undefined;
 };
@@ -46,6 +50,10 @@ export interface ResolveContext {
   /** Whether it is a node of a workflow, so that its picture may be that of another node. */
   readonly isNode?: boolean;
   readonly fleet: readonly WorkerStatus[];
+  /** Of the caller. */
+  readonly keyId: string;
+  /** By model. */
+  readonly rollouts: ReadonlyMap<string, StoredRollout>;
 }
 
 /** A request that one worker does: no workflow. */
@@ -65,14 +73,14 @@ export type WorkRequest =
 export const isWork = (request: JobRequest): request is JobRequest & WorkRequest =>
   request.type !== 'workflow' && request.type !== 'speech-to-image';
 
-/** Throws `model-not-found` and `invalid-input`. The job's id decides which version of a model it gets. */
+/** Throws `model-not-found` and `invalid-input`. */
 export async function resolveWork(
   parts: ResolveParts,
   context: ResolveContext,
   request: WorkRequest,
 ): Promise<ResolvedWork> {
   if (isTextRequest(request)) {
-    const chosen = parts.registry.resolve('text', request.model, fractionOf(context.job), request.type);
+    const chosen = resolveModel(parts.registry, context, 'text', request.model, request.type);
     return resolveText(context, request, chosen);
   }
   return request.type === 'text-to-image'
@@ -85,8 +93,8 @@ async function resolvePicture(
   context: ResolveContext,
   request: Extract<WorkRequest, { type: 'text-to-image' }>,
 ): Promise<ResolvedWork> {
-  const { job, fleet } = context;
-  const { model, ref } = parts.registry.resolve('diffusion', request.model, fractionOf(job));
+  const { fleet } = context;
+  const { model, ref, share } = resolveModel(parts.registry, context, 'diffusion', request.model);
   const input = completeInput(request.input, model);
   const image = await locatePicture(parts, context, request.input.image);
   const group = groupOf(input, ref, fleet);
@@ -97,6 +105,7 @@ async function resolvePicture(
     cost: priceOf(input, group, fleet, model),
     input: image ? { ...input, image: image.source } : input,
     attached: image?.attached,
+    rollout: share?.(priceOf(input, group, NO_FLEET, model)),
   };
 }
 
@@ -116,8 +125,8 @@ async function resolveSpeech(
   context: ResolveContext,
   request: Extract<WorkRequest, { type: 'speech-to-text' }>,
 ): Promise<ResolvedWork> {
-  const { job, fleet } = context;
-  const { ref } = parts.registry.resolve('whisper', request.model, fractionOf(job));
+  const { fleet } = context;
+  const { ref, share } = resolveModel(parts.registry, context, 'whisper', request.model);
   const { language, task, prompt, temperature, timestamps, mode } = request.input;
   if (language !== undefined && !(language in LANGUAGE_NAMES)) {
     const known = Object.keys(LANGUAGE_NAMES).join(', ');
@@ -140,6 +149,7 @@ async function resolveSpeech(
     queue,
     cost: priceOfSpeech(audio.bytes, queue, fleet),
     input,
+    rollout: share?.(priceOfSpeech(audio.bytes, queue, NO_FLEET)),
     attached: audio.attached,
   };
 }
@@ -155,7 +165,3 @@ export function groupOf(
   const group: DiffusionGroup = { task: 'diffusion', model, width, height };
   return isAligned ? { ...group, aligned: { steps, sampler, guidance } } : group;
 }
-
-/** From 0 up to 1, spread evenly over ids; it decides which version of a model the job gets. */
-export const fractionOf = (id: JobId): number =>
-  createHash('sha256').update(id).digest().readUInt32BE(0) / 2 ** 32;

@@ -7,6 +7,7 @@ import type { Caller } from '../auth/authenticator.ts';
 import type { FleetView } from '../fleet/fleet-view.ts';
 import type { Quota } from '../limits/quota.ts';
 import { budgetMs } from '../limits/quotas.ts';
+import type { RolloutStore } from '../rollouts/rollout-store.ts';
 import { type Hook, hookFields } from '../webhooks/hook.ts';
 import type { WebhookParts } from '../webhooks/parts.ts';
 import { type AdmitParts, type Admitted, admitJob } from './admit.ts';
@@ -22,6 +23,7 @@ export interface SubmitParts extends AdmitParts, ResolveParts, AttachmentParts {
   readonly records: RecordStore;
   readonly queues: GroupQueues;
   readonly fleet: FleetView;
+  readonly rollouts: Pick<RolloutStore, 'recent'>;
   /** Learns that a request took over the job of an unanswered one. */
   readonly unanswered: { markAdopted(duplicate: DuplicateRequest, id: JobId): Promise<void> };
   readonly webhooks: Pick<WebhookParts, 'egress'>;
@@ -58,7 +60,7 @@ export async function submitJob(
     request.type === 'retry' ? retryFields(request) : hookFields(webhooks.egress, caller.tenant, hook);
   const { deadline_s, metadata } = request;
   const deadlineMs = deadline_s === undefined ? undefined : deadline_s * 1000;
-  const { type, model, queue, cost, input, workflow, entries } = resolved;
+  const { type, model, queue, cost, input, rollout, workflow, entries } = resolved;
   const groups = workflow ? workflow.nodes.map((node) => node.queue) : [queue];
   const priced = { id, queue, groups, model, priority, cost, deadlineMs, entries };
   await checkRoom(parts, caller, resolved.attachments, identity);
@@ -86,6 +88,7 @@ export async function submitJob(
     fair_tag: admission.startTag,
     admitted_at: admission.now,
     held_by: parts.heldBy,
+    rollout,
     trace: span?.traceparent,
     ...ownFields,
   };
@@ -119,12 +122,13 @@ type Resolved = Omit<ResolvedWorkflow, 'workflow' | 'entries'> &
 
 async function resolve(
   parts: SubmitParts,
-  { tenant, limits }: Caller,
+  { tenant, keyId, limits }: Caller,
   job: JobId,
   request: JobRequest | RetryRequest,
 ): Promise<Resolved> {
   if (request.type === 'retry') return { ...resolveRetry(parts.registry, request), attachments: [] };
-  const context = { tenant, job, name: 'audio', fleet: await parts.fleet.workers() };
+  const [fleet, rollouts] = await Promise.all([parts.fleet.workers(), parts.rollouts.recent()]);
+  const context = { tenant, keyId, job, name: 'audio', fleet, rollouts };
   if (!isWork(request)) return resolveWorkflow(parts, context, request, limits.weight);
   const { attached, ...work } = await resolveWork(parts, context, request);
   return { ...work, attachments: attached ? [attached] : [] };

@@ -19,7 +19,7 @@ export interface AuthParts {
  * The native routes that the studio uses. A session opens no others: it makes no keys, changes none, and calls no other API.
  * Replicate's routes are below /v1/models/{owner}/.
  */
-const OF_STUDIO = /^\/v1\/(?:(?:jobs|files|queues|activity|charts)(?:\/|$)|models(?:\/[^/]+)?$)/;
+const OF_STUDIO = /^\/v1\/(?:(?:jobs|files|queues|activity|charts|rollouts)(?:\/|$)|models(?:\/[^/]+)?$)/;
 /** What the admin view reads. A stolen session can revoke a key and make none that would outlive it. */
 const OF_ADMIN: Readonly<Record<string, RegExp>> = {
   GET: /^\/v1\/(?:keys|audit|settings|usage|dead-letters|traffic)$/,

@@ -12,6 +12,13 @@ export const AUDIT_ACTIONS = [
   'session.created',
   'session.ended',
   'session.refused',
+  'rollout.deployed',
+  'rollout.changed',
+  'rollout.paused',
+  'rollout.resumed',
+  'rollout.promoted',
+  'rollout.rolled-back',
+  'rollout.removed',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
@@ -28,7 +35,8 @@ export const AuditFactsSchema = z.object({
     example: 'acme',
   }),
   target: z.string().nullable().meta({
-    description: 'The id of the key that was created, changed or revoked, or that a session is of.',
+    description:
+      'The id of the key that was created, changed or revoked, or that a session is of; the model of a rollout.',
     example: '4fZk09Qa',
   }),
   address: z.string().nullable().meta({

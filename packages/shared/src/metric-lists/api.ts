@@ -81,6 +81,13 @@ export const API_METRICS = {
     apps: ['api'],
     labels: ['stage'],
   },
+  rolloutChanges: {
+    name: 'lehr_rollout_changes_total',
+    kind: 'counter',
+    help: 'Changes of rollouts that this process made, by action.',
+    apps: ['api'],
+    labels: ['model', 'action'],
+  },
   auditEntries: {
     name: 'lehr_audit_entries_total',
     kind: 'counter',

@@ -175,6 +175,7 @@ export class WorkflowRunner {
       admitted_at: admitted?.now,
       parent: parent.id,
       node: node.id,
+      rollout: node.rollout,
       trace: parent.trace,
     };
     const link = { id: parent.id, queue: this.#queue };

@@ -23,6 +23,15 @@ export {
 } from './record.ts';
 export { type EndedJob, type Outcome, parseEndedJob, type StoredEvent } from './replies.ts';
 export {
+  BUCKET_RATIO,
+  formatShare,
+  type Outcomes,
+  parseOutcomes,
+  type RolloutShare,
+  type RolloutSide,
+  type SideOutcomes,
+} from './rollout-share.ts';
+export {
   type FoundRecords,
   type Move,
   type RecordChanges,

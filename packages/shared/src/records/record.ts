@@ -103,6 +103,7 @@ export const WorkflowStateSchema = z.object({
       cost: z.number(),
       input: z.record(z.string(), z.unknown()),
       after: z.array(z.string()),
+      rollout: z.string().optional(),
     }),
   ),
 });
@@ -172,6 +173,8 @@ const base = {
   trace: z.string().optional(),
   /** The job that this one repeats. */
   retried_from: id<JobId>().optional(),
+  /** When a rollout chose its version: which one, and how its end is counted (rollout-share.ts). */
+  rollout: z.string().optional(),
   /** Rises with every change; the job's ETag and the id of its last event. */
   rev: number,
   attempt: number,
@@ -231,5 +234,6 @@ export type NewJob = Pick<
   | 'node'
   | 'retried_from'
   | 'held_by'
+  | 'rollout'
   | 'trace'
 >;

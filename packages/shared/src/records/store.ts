@@ -9,6 +9,7 @@ import type { JobId, LeaseToken } from '../ids.ts';
 import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
 import { type JobRecord, MOVES, type MoveName, type NewJob } from './record.ts';
 import { type Outcome, parseEvents, parseOutcome, parseRecord, type StoredEvent } from './replies.ts';
+import { BUCKETS_LUA } from './rollout-share.ts';
 import { toStoredNames } from './stored-names.ts';
 import { isNewer, SCHEMA_VERSION, type Unreadable, UnreadableList } from './unreadable.ts';
 
@@ -21,6 +22,7 @@ const MOVES_LUA = Object.entries(MOVES)
   .join(', ');
 const TRANSITION_LUA = [
   `local MOVES = { ${MOVES_LUA} }`,
+  BUCKETS_LUA,
   readFileSync(new URL('./transition.lua', import.meta.url), 'utf8'),
 ].join('\n');
 const CHANGES_LUA = readFileSync(new URL('./changes.lua', import.meta.url), 'utf8');

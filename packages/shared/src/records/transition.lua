@@ -6,7 +6,7 @@
 -- ARGV[3]  how long a finished record is kept, ms
 --
 -- MOVES is put before this text when it is loaded: per move, the states it may start from and the one it leads to
--- (records/record.ts).
+-- (records/record.ts). So is BUCKETS, by which the engine times of a rollout are counted (records/rollout-share.ts).
 --
 -- With the state it writes everything that must agree with it: the tenant's job list, the sets of live and running jobs, the
 -- load of each group queue, and the outbox of webhook events.
@@ -173,6 +173,38 @@ local function create(m)
   return { 'ok', 'queued', 1, 0, 0, now }
 end
 
+local OUTCOMES_KEPT_MS = 30 * 24 * 3600000
+
+-- Engine ms of a job that succeeded; nil for a workflow.
+local function engine_ms(metrics)
+  local ok, parsed = pcall(cjson.decode, metrics or '')
+  local parts = ok and type(parsed) == 'table' and parsed.timings
+  if type(parts) ~= 'table' then return nil end
+  if parts.denoise then return (parts.text or 0) + parts.denoise + (parts.decode or 0) end
+  return parts.transcribe or parts.run
+end
+
+-- Counts the end of a job whose version a rollout chose: by its version, and by its state or the code of its error.
+local function count_outcome(rollout, state, fields)
+  local id, side, expected = string.match(rollout, '^(%S+) (%a+) (%S+)$')
+  if not tonumber(expected) then return end
+  local key = prefix .. ':rollout-outcomes:' .. id
+  local outcome = state
+  if state == 'failed' then
+    local ok, failure = pcall(cjson.decode, fields and fields.error or '')
+    outcome = ok and type(failure) == 'table' and type(failure.code) == 'string' and failure.code or 'internal'
+  end
+  redis.call('HINCRBY', key, side .. ' ' .. outcome, 1)
+  local ms = state == 'succeeded' and tonumber(engine_ms(fields and fields.metrics))
+  if ms then
+    local ratio = math.max(ms, 0.01) / math.max(tonumber(expected), 0.01)
+    local bucket = math.floor(math.log(ratio) / math.log(BUCKETS.ratio))
+    bucket = math.max(BUCKETS.first, math.min(BUCKETS.last, bucket))
+    redis.call('HINCRBY', key, side .. ' ~' .. bucket, 1)
+  end
+  redis.call('PEXPIRE', key, OUTCOMES_KEPT_MS)
+end
+
 local function finish(key, id, tenant)
   redis.call('HDEL', key, 'lease', 'progress', 'cancel_requested', 'score', 'fair_tag', 'checkpoint', 'held_by')
   redis.call('ZREM', KEYS[1], id)
@@ -217,7 +249,8 @@ local function apply(m)
   if m.move == 'create' then return create(m) end
   local key = prefix .. ':record:' .. m.id
   local known = redis.call('HMGET', key, 'state', 'rev', 'attempt', 'lease', 'cancel_requested', 'tenant', 'queue',
-    'worker', 'deadline_at', 'priority', 'cost', 'hook_events', 'fair_tag', 'parent', 'model', 'held_by')
+    'worker', 'deadline_at', 'priority', 'cost', 'hook_events', 'fair_tag', 'parent', 'model', 'held_by',
+    'rollout')
   local state, rev, attempt, lease = known[1], tonumber(known[2]), tonumber(known[3]), known[4]
   if not state then return { 'missing', '', 0, 0, 0 } end
   local faulty = faulty_field(known)
@@ -303,6 +336,7 @@ local function apply(m)
     redis.call('HDEL', key, 'lease', 'started_at', 'worker', 'progress')
   elseif TERMINAL[state] then
     finish(key, m.id, known[6])
+    if known[17] then count_outcome(known[17], state, move == m.move and m.fields or nil) end
     -- The workflow of this node must advance: the caller of this script does it, or the janitor a little later.
     if known[14] then redis.call('ZADD', prefix .. ':graphs', now, known[14]) end
     -- The same for a workflow that ends: its remaining nodes must stop.

@@ -135,6 +135,12 @@ export interface Keys {
   readonly coldStarts: string;
   /** What the next decision on the size of a pool of workers needs of the earlier ones. */
   scale(pool: string): string;
+  /** The rollout of each model, by its name. */
+  readonly rollouts: string;
+  /** What happened to the rollouts of a model, newest first. */
+  rolloutHistory(model: string): string;
+  /** How the jobs of a rollout ended, by the version that they got. */
+  rolloutOutcomes(rollout: string): string;
   /** Exists after a sweep of old outputs until the next one is due. */
   readonly sweep: string;
   /** Held by the one process that runs the janitor. */
@@ -200,12 +206,21 @@ export function keysOf(namespace: string): Keys {
     startingWorker: (id) => `${prefix}:starting:${id}`,
     coldStarts: `${prefix}:cold-starts`,
     scale: (pool) => `${prefix}:scale:${pool}`,
+    ...rolloutKeys(prefix),
     sweep: `${prefix}:sweep`,
     janitor: `${prefix}:janitor`,
     reconciled: `${prefix}:reconciled`,
     probe: `${prefix}:probe`,
   };
 }
+
+type RolloutKeys = Pick<Keys, 'rollouts' | 'rolloutHistory' | 'rolloutOutcomes'>;
+
+const rolloutKeys = (prefix: string): RolloutKeys => ({
+  rollouts: `${prefix}:rollouts`,
+  rolloutHistory: (model) => `${prefix}:rollout-history:${model}`,
+  rolloutOutcomes: (rollout) => `${prefix}:rollout-outcomes:${rollout}`,
+});
 
 /** What processes report of themselves. */
 const reportKeys = (

@@ -15,6 +15,15 @@ import { pullModel } from './models/pull.ts';
 import { removeModel } from './models/remove.ts';
 import { queues } from './queues.ts';
 import { retryJobs } from './retry.ts';
+import {
+  forgetRollout,
+  pauseRollout,
+  promoteVersion,
+  resumeRollout,
+  rollBackVersion,
+} from './rollouts/change.ts';
+import { deployVersion } from './rollouts/deploy.ts';
+import { listRollouts } from './rollouts/list.ts';
 import { submit } from './submit.ts';
 import { transcribe } from './transcribe.ts';
 import { watch } from './watch.ts';
@@ -34,6 +43,13 @@ export const COMMANDS: readonly Command[] = [
   checkModel,
   listModels,
   removeModel,
+  deployVersion,
+  promoteVersion,
+  rollBackVersion,
+  pauseRollout,
+  resumeRollout,
+  forgetRollout,
+  listRollouts,
   models,
   queues,
   fleet,

@@ -1,0 +1,42 @@
+/** What is shown of how the jobs of one version ended. Pure. */
+import { ERROR_CODES, type ErrorCode, type VersionOutcomes } from '@lehr/shared';
+import { BUCKET_RATIO, type SideOutcomes } from '@lehr/shared/records';
+
+const PERCENTILE = 0.95;
+
+/** As administrators see it. */
+export function presentSide({ ends, buckets }: SideOutcomes): VersionOutcomes {
+  const failures = [...ends].filter(([end]) => !NOT_FAILED.includes(end));
+  const failed = failures.reduce((sum, [code, jobs]) => sum + (isServersFault(code) ? jobs : 0), 0);
+  const bucket = percentileBucket(buckets);
+  return {
+    jobs: (ends.get('succeeded') ?? 0) + failed,
+    failed,
+    failures: Object.fromEntries(failures),
+    // The middle of the bucket.
+    p95: bucket === undefined ? null : rounded(BUCKET_RATIO ** (bucket + 0.5)),
+  };
+}
+
+/** A job that was cancelled or that expired says nothing of its version. */
+const NOT_FAILED: readonly string[] = ['succeeded', 'canceled', 'expired'];
+
+/** A code of a newer version counts, too: a caller's fault would be known. */
+const isServersFault = (code: string): boolean =>
+  !(code in ERROR_CODES) || ERROR_CODES[code as ErrorCode].status >= 500;
+
+const timed = ({ buckets }: SideOutcomes): number =>
+  [...buckets.values()].reduce((sum, jobs) => sum + jobs, 0);
+
+/** The bucket that the percentile is in; undefined without jobs. */
+function percentileBucket(buckets: ReadonlyMap<number, number>): number | undefined {
+  const all = timed({ ends: new Map(), buckets });
+  let seen = 0;
+  for (const [bucket, jobs] of [...buckets].sort(([a], [b]) => a - b)) {
+    seen += jobs;
+    if (seen >= PERCENTILE * all) return bucket;
+  }
+  return undefined;
+}
+
+const rounded = (value: number): number => Math.round(value * 1000) / 1000;

@@ -1,0 +1,173 @@
+/** Rollouts in Redis. A change, its entry in the history and its entry in the audit log are one step. */
+import {
+  type AuditFacts,
+  type Clock,
+  LehrError,
+  type RolloutAction,
+  type RolloutEvent,
+  RolloutEventSchema,
+} from '@lehr/shared';
+import { type Outcomes, parseOutcomes } from '@lehr/shared/records';
+import { defineScript, type Keys, type Redis, type Script } from '@lehr/shared/redis';
+import { type Actor, APPEND_AUDIT_LUA, type AuditTarget } from '../audit/audit-log.ts';
+import { Recent } from '../recent.ts';
+import { formatRollout, parseRollout, type RolloutDraft, type StoredRollout } from './rollout.ts';
+
+/** How a rollout becomes another one; `after` undefined removes it. */
+export interface RolloutStep {
+  readonly action: RolloutAction;
+  readonly after: RolloutDraft | undefined;
+  readonly reason: string | null;
+}
+
+export interface RolloutStoreOptions {
+  readonly redis: Redis;
+  readonly keys: Keys;
+  readonly audit: AuditTarget;
+  readonly clock: Clock;
+  /** Called when this process has changed a rollout. */
+  readonly onChanged?: (event: RolloutEvent & { readonly model: string }) => void;
+}
+
+const HISTORY_KEPT = 100;
+/** Requests use a reading that is at most this old, and for as long again the older one while the next is under way. */
+const TTL_MS = 1000;
+/** Two administrators change the same rollout at once: the later one decides again with what the earlier one left. */
+const TRIES = 5;
+
+/**
+ * KEYS[1] rollouts, [2] history of the model, [3] the audit log; ARGV[1] the model, [2] the text that is expected, '' for none, [3] the
+ * new text, '' to remove it, [4] the entry of the history, [5] how many are kept, [6] retention of the audit log, [7] its facts.
+ * Returns 0 when the rollout is another one by now.
+ */
+const CHANGE_LUA = `${APPEND_AUDIT_LUA}
+if (redis.call('HGET', KEYS[1], ARGV[1]) or '') ~= ARGV[2] then return 0 end
+if ARGV[3] == '' then redis.call('HDEL', KEYS[1], ARGV[1]) else redis.call('HSET', KEYS[1], ARGV[1], ARGV[3]) end
+redis.call('LPUSH', KEYS[2], ARGV[4])
+redis.call('LTRIM', KEYS[2], 0, ARGV[5] - 1)
+append_audit(KEYS[3], ARGV[6], ARGV[7])
+return 1`;
+
+export class RolloutStore {
+  readonly #options: RolloutStoreOptions;
+  readonly #change: Script;
+  #recent: Recent<ReadonlyMap<string, StoredRollout>>;
+
+  constructor(options: RolloutStoreOptions) {
+    this.#options = options;
+    this.#change = defineScript(options.redis, 'lehrChangeRollout', CHANGE_LUA);
+    this.#recent = this.#newRecent();
+  }
+
+  /** By model, at most two seconds old: one read of Redis a second for all requests of this process. */
+  recent(): Promise<ReadonlyMap<string, StoredRollout>> {
+    return this.#recent.get();
+  }
+
+  /** By model. Rollouts that another version of Lehr stored are left out. */
+  async list(): Promise<ReadonlyMap<string, StoredRollout>> {
+    const { redis, keys } = this.#options;
+    const stored = Object.entries(await redis.hgetall(keys.rollouts));
+    return new Map(
+      stored.flatMap(([model, text]) => {
+        const rollout = parseRollout(text);
+        return rollout ? [[model, rollout] as const] : [];
+      }),
+    );
+  }
+
+  /** Newest first. */
+  async history(model: string): Promise<RolloutEvent[]> {
+    const { redis, keys } = this.#options;
+    const texts = await redis.lrange(keys.rolloutHistory(model), 0, HISTORY_KEPT - 1);
+    return texts.flatMap((text) => RolloutEventSchema.safeParse(JSON.parse(text)).data ?? []);
+  }
+
+  /** How its jobs ended until now. */
+  async outcomes(rollout: string): Promise<Outcomes> {
+    const { redis, keys } = this.#options;
+    return parseOutcomes(await redis.hgetall(keys.rolloutOutcomes(rollout)));
+  }
+
+  /**
+   * Changes the rollout of a model. `decide` gets the present one and returns the step, undefined for none, or throws; it may be called
+   * again when another process changed the rollout meanwhile. Throws `conflict` when that happens again and again.
+   */
+  async change(
+    model: string,
+    actor: Actor,
+    decide: (current: StoredRollout | undefined) => RolloutStep | undefined,
+  ): Promise<StoredRollout | undefined> {
+    const { redis, keys } = this.#options;
+    for (let tries = 0; tries < TRIES; tries += 1) {
+      const text = (await redis.hget(keys.rollouts, model)) ?? '';
+      const current = text === '' ? undefined : parseRollout(text);
+      if (text !== '' && !current)
+        throw new LehrError('unavailable', `Another version of Lehr wrote the rollout of ${model}.`);
+      const step = decide(current);
+      if (!step) return current;
+      const changed = await this.#write(model, actor, { text, current }, step);
+      if (changed) return changed.rollout;
+    }
+    throw new LehrError('conflict', `The rollout of ${model} is being changed by others. Try again.`);
+  }
+
+  /** Undefined when the rollout was changed meanwhile. */
+  async #write(
+    model: string,
+    actor: Actor,
+    { text, current }: { readonly text: string; readonly current: StoredRollout | undefined },
+    { action, after, reason }: RolloutStep,
+  ): Promise<{ readonly rollout: StoredRollout | undefined } | undefined> {
+    const { keys, audit, clock, onChanged } = this.#options;
+    const next = after && formatRollout(after, (current?.rev ?? 0) + 1);
+    const shown = after ?? current;
+    if (!shown) return { rollout: undefined };
+    const event: RolloutEvent = {
+      at: new Date(clock.now()).toISOString(),
+      action,
+      by: actor.keyId,
+      reason,
+      rollout: shown.id,
+      stable: shown.stable,
+      canary: shown.canary,
+      weight: shown.weight,
+      state: shown.state,
+    };
+    const facts = factsOf(model, actor, event);
+    const written = await this.#change.run(
+      [keys.rollouts, keys.rolloutHistory(model), audit.key],
+      [
+        model,
+        text,
+        next ?? '',
+        JSON.stringify(event),
+        HISTORY_KEPT,
+        audit.retentionMs,
+        JSON.stringify(facts),
+      ],
+    );
+    if (written === 0) return undefined;
+    // The next request of this process uses the change at once.
+    this.#recent = this.#newRecent();
+    audit.appended(facts.action);
+    onChanged?.({ ...event, model });
+    return { rollout: next === undefined ? undefined : parseRollout(next) };
+  }
+
+  #newRecent(): Recent<ReadonlyMap<string, StoredRollout>> {
+    return new Recent(() => this.list(), TTL_MS, this.#options.clock, TTL_MS);
+  }
+}
+
+function factsOf(model: string, actor: Actor, event: RolloutEvent): AuditFacts {
+  const { action, stable, canary, weight, state, reason } = event;
+  return {
+    action: `rollout.${action}`,
+    actor: actor.keyId,
+    tenant: null,
+    target: model,
+    address: actor.address,
+    changes: { stable, canary, weight, state, ...(reason !== null && { reason }) },
+  };
+}

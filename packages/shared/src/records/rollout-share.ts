@@ -1,0 +1,53 @@
+/**
+ * What the record of a job says when a rollout chose its version. transition.lua reads it when the job ends and counts the end in
+ * the hash of the rollout: `<side> <state or code>`, and for a job that succeeded also `<side> ~<bucket>` of its engine time.
+ */
+export type RolloutSide = 'stable' | 'canary';
+
+export interface RolloutShare {
+  /** The id of the rollout. */
+  readonly rollout: string;
+  readonly side: RolloutSide;
+  /** Engine ms that a job of this size takes on any version: its real time is counted as a ratio to it. */
+  readonly expectedMs: number;
+}
+
+/** How the jobs of one side ended. */
+export interface SideOutcomes {
+  /** Jobs by state, failed ones by the code of their error. */
+  readonly ends: ReadonlyMap<string, number>;
+  /** Jobs that succeeded, by the bucket of their engine time; a bucket begins at BUCKET_RATIO to its power. */
+  readonly buckets: ReadonlyMap<number, number>;
+}
+
+export type Outcomes = Readonly<Record<RolloutSide, SideOutcomes>>;
+
+/** Buckets grow by this factor, so that a percentile is known to 10 %. */
+export const BUCKET_RATIO = 1.1;
+/** The first and the last bucket: from 1/300 to 90,000 times the expected time. */
+const BUCKETS = { first: -60, last: 120 };
+
+/** For transition.lua. */
+export const BUCKETS_LUA = `local BUCKETS = { ratio = ${BUCKET_RATIO}, first = ${BUCKETS.first}, last = ${BUCKETS.last} }`;
+
+/** The field `rollout` of a record. */
+export const formatShare = ({ rollout, side, expectedMs }: RolloutShare): string =>
+  `${rollout} ${side} ${expectedMs}`;
+
+/** Reads the hash of a rollout. */
+export function parseOutcomes(
+  hash: Readonly<Record<string, string>>,
+): Outcomes {
+  const of = (side: RolloutSide): SideOutcomes => {
+    const own = Object.entries(hash).flatMap(([field, value]): [string, number][] => {
+      const [start, outcome] = field.split(' ');
+      return start === side && outcome ? [[outcome, Number(value)]] : [];
+    });
+    const isBucket = ([outcome]: readonly [string, number]): boolean => outcome.startsWith('~');
+    return {
+      ends: new Map(own.filter((each) => !isBucket(each))),
+      buckets: new Map(own.filter(isBucket).map(([outcome, jobs]) => [Number(outcome.slice(1)), jobs])),
+    };
+  };
+  return { stable: of('stable'), canary: of('canary') };
+}

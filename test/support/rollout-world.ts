@@ -1,0 +1,71 @@
+/** The API with a model that has several versions, and a worker that serves them. */
+import { type Job, parseRegistry, type Rollout, RolloutSchema } from '../../packages/shared/src/index.ts';
+import type { Claim } from '../../packages/shared/src/queue/index.ts';
+import { type ApiWorld, apiWorld } from './api-world.ts';
+import { type asking, keyHolder } from './key-holder.ts';
+
+export const QUEUE = { stable: 'diffusion.sd@1.64x64', canary: 'diffusion.sd@2.64x64' } as const;
+
+const MODELS = `
+models:
+  - name: sd
+    task: diffusion
+    versions: [{ version: "1", path: a }, { version: "2", path: b, weight: 0 }, { version: "3", path: c, weight: 0 }]
+    defaults: { width: 64, height: 64, steps: 8, guidance: 4, sampler: euler }
+    limits: { min_size: 16, max_size: 128, size_step: 8, max_pixels: 12288, max_steps: 50, max_samples: 4 }
+`;
+
+const served = (version: string) => ({ ref: `sd@${version}`, batching: 'step', providers: {} }) as const;
+
+export interface RolloutWorld extends ApiWorld {
+  /** A worker serves these versions from now on. */
+  serve(...versions: readonly string[]): Promise<void>;
+  put(body: object): Promise<Response>;
+  deploy(body: object): Promise<Rollout>;
+  change(state: string, reason?: string): Promise<Response>;
+  rollout(): Promise<Rollout>;
+  /** Posts as this many keys, each as often as `times`; returns the models of each key's jobs. */
+  postAs(keys: number, times: number): Promise<string[][]>;
+}
+
+export async function rolloutWorld(url: string): Promise<RolloutWorld> {
+  const world = await apiWorld(url, { registry: parseRegistry(MODELS) });
+  const read = async (response: Response): Promise<Rollout> =>
+    RolloutSchema.strict().parse(await response.json());
+  const put = (body: object): Promise<Response> => world.ask('PUT', '/v1/rollouts/sd', body);
+  const rolloutWorld: RolloutWorld = {
+    ...world,
+    serve: (...versions) => world.worker.report({ models: versions.map(served) }),
+    put,
+    deploy: async (body) => read(await put(body)),
+    change: (state, reason) => world.ask('PATCH', '/v1/rollouts/sd', { state, reason }),
+    rollout: async () => read(await world.ask('GET', '/v1/rollouts/sd')),
+    postAs: async (keys, times) => {
+      const models: string[][] = [];
+      for (let i = 0; i < keys; i += 1) {
+        const { ask } = await keyHolder(world, 'acme');
+        const own: string[] = [];
+        for (let j = 0; j < times; j += 1) own.push((await postWith(ask)).model);
+        models.push(own);
+      }
+      return models;
+    },
+  };
+  await rolloutWorld.serve('1', '2');
+  return rolloutWorld;
+}
+
+const JOB = { type: 'text-to-image', model: 'sd', input: { prompt: 'a red circle' } };
+
+export async function postWith(ask: ReturnType<typeof asking>, changes: object = {}): Promise<Job> {
+  const response = await ask('POST', '/v1/jobs', { ...JOB, ...changes });
+  if (response.status !== 202) throw new Error(`${response.status} ${await response.text()}`);
+  return (await response.json()) as Job;
+}
+
+/** Ends a claimed job as a worker does, after so much engine time. */
+export async function succeedAfter({ worker }: ApiWorld, claim: Claim, engineMs: number): Promise<void> {
+  const timings = { queued: 1, admitted: 1, text: 0, denoise: engineMs, decode: 0, encode: 1, upload: 1 };
+  const metrics = { queue_ms: 1, run_ms: engineMs, total_ms: 7, batch_size: 1, worker: worker.id, timings };
+  await worker.endWith(claim, { output: { images: [] }, metrics });
+}
