@@ -1844,11 +1844,8 @@ export interface components {
             readonly canary: string;
             /** @description Per cent of the callers that get the canary while the rollout is running. */
             readonly weight: number;
-            /** @description Per cent of the stable version's jobs that also run on the canary, unseen. */
-            readonly shadow: number;
             /** @enum {string} */
             readonly sticky_by: "key" | "tenant" | "job";
-            readonly promote_after: number | null;
             /** Format: date-time */
             readonly created_at: string;
             /** Format: date-time */
@@ -1860,21 +1857,13 @@ export interface components {
                 readonly stable: number;
                 readonly canary: number;
             };
-            readonly analysis: components["schemas"]["RolloutAnalysis"];
+            /** @description How the jobs of this rollout ended, by the version that it gave them. */
+            readonly outcomes: {
+                readonly stable: components["schemas"]["VersionOutcomes"];
+                readonly canary: components["schemas"]["VersionOutcomes"];
+            };
             /** @description What happened to the rollouts of this model, newest first, at most 100. */
             readonly history: readonly components["schemas"]["RolloutEvent"][];
-        };
-        readonly RolloutAnalysis: {
-            readonly stable: components["schemas"]["VersionOutcomes"];
-            readonly canary: components["schemas"]["VersionOutcomes"];
-            readonly shadow: components["schemas"]["VersionOutcomes"];
-            /** @description How strongly the jobs speak against the canary, or against its shadow if that is stronger: 1 is not at all. */
-            readonly evidence: {
-                readonly errors: number;
-                readonly slowness: number;
-            };
-            /** @description From this evidence on, Lehr rolls the canary back. */
-            readonly limit: number;
         };
         readonly VersionOutcomes: {
             /** @description Jobs that ended, succeeded or failed. */
@@ -1893,7 +1882,7 @@ export interface components {
             readonly at: string;
             /** @enum {string} */
             readonly action: "deployed" | "changed" | "paused" | "resumed" | "promoted" | "rolled-back" | "removed";
-            /** @description The id of the key; `root` is the configured key. Null: Lehr itself. */
+            /** @description The id of the key; `root` is the configured key. */
             readonly by: string | null;
             readonly reason: string | null;
             /** @description The id of the rollout. */
@@ -1901,7 +1890,6 @@ export interface components {
             readonly stable: string;
             readonly canary: string;
             readonly weight: number;
-            readonly shadow: number;
             /** @enum {string} */
             readonly state: "running" | "paused" | "promoted" | "rolled-back";
         };
@@ -1912,15 +1900,11 @@ export interface components {
             readonly stable?: string | undefined;
             /** @description Per cent of the callers that get the canary. Left out: as before, and 0 for a new rollout. */
             readonly weight?: number | undefined;
-            /** @description Per cent of the stable version's jobs that also run on the canary, with outputs that no caller sees. Left out: as before, and 0 for a new rollout. */
-            readonly shadow?: number | undefined;
             /**
              * @description What decides which version a caller gets: the API key (the default), the tenant, or every job by itself.
              * @enum {string}
              */
             readonly sticky_by?: ("key" | "tenant" | "job") | undefined;
-            /** @description Promote the canary when this many of its jobs have ended and nothing speaks against it. Null or left out: only on request. */
-            readonly promote_after?: (number | null) | undefined;
             /** @description Why, for people: it is kept in the history. */
             readonly reason?: string | undefined;
         };

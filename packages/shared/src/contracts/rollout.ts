@@ -108,8 +108,6 @@ const VersionOutcomesSchema = z
   .meta({ id: 'VersionOutcomes' });
 export type VersionOutcomes = z.output<typeof VersionOutcomesSchema>;
 
-export type VersionOutcomes = z.output<typeof VersionOutcomesSchema>;
-
 export const RolloutSchema = z
   .object({
     object: z.literal('rollout'),

@@ -35,9 +35,7 @@ export const formatShare = ({ rollout, side, expectedMs }: RolloutShare): string
   `${rollout} ${side} ${expectedMs}`;
 
 /** Reads the hash of a rollout. */
-export function parseOutcomes(
-  hash: Readonly<Record<string, string>>,
-): Outcomes {
+export function parseOutcomes(hash: Readonly<Record<string, string>>): Outcomes {
   const of = (side: RolloutSide): SideOutcomes => {
     const own = Object.entries(hash).flatMap(([field, value]): [string, number][] => {
       const [start, outcome] = field.split(' ');

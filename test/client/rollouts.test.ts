@@ -1,0 +1,72 @@
+/** The commands of docs/rollouts.md run as they are written. */
+import { execFile } from 'node:child_process';
+import { symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { listen } from '../../apps/api/src/listen.ts';
+import { parseRegistry } from '../../packages/shared/src/index.ts';
+import { blocksOf, readText } from '../house/readme.ts';
+import { API_KEY } from '../support/api-world.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+import { rolloutWorld } from '../support/rollout-world.ts';
+import { tempFolder } from '../support/tiny-models.ts';
+import { LEHR } from './lehr-command.ts';
+
+const BLOCKS = blocksOf(readText('docs/rollouts.md'));
+const run = promisify(execFile);
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+test('The commands of docs/rollouts.md work in their order', { timeout: 120_000 }, async () => {
+  const world = await rolloutWorld(server.url);
+  const listener = await listen('127.0.0.1', 0);
+  onTestFinished(() => listener.close(0));
+  listener.serve(world.app.fetch);
+  const cwd = await tempFolder('shell');
+  symlinkSync(LEHR, join(cwd, 'lehr'));
+  const env = {
+    PATH: `${cwd}:${process.env.PATH}`,
+    LEHR_URL: `http://127.0.0.1:${listener.port}`,
+    LEHR_API_KEY: API_KEY,
+  };
+  // A report of a worker counts for ten seconds, and the commands take longer.
+  const reports = setInterval(() => void world.serve('1', '2'), 2000);
+  onTestFinished(() => clearInterval(reports));
+  const shell = async (label: string): Promise<string> => {
+    const [block] = BLOCKS.filter((each) => each.language === 'sh' && each.label === label);
+    return (await run('sh', ['-eu', '-c', block.text], { env, cwd })).stdout;
+  };
+  const deployed = await shell('deploy');
+  expect(deployed).toMatch(/sd@2 gets 10% of the callers\nsharper hands\n/);
+  expect(deployed).toMatch(/sd +running +1 +2 +10% +0 +0 +root +sharper hands/);
+  expect(deployed).toMatch(
+    /gets 50%[\s\S]*is paused: all callers get 1[\s\S]*is promoted: all callers get it/,
+  );
+  expect((await world.rollout()).history.map(({ action }) => action)).toEqual([
+    'promoted',
+    'resumed',
+    'paused',
+    'changed',
+    'deployed',
+  ]);
+  expect(await shell('rollback')).toMatch(
+    /sd@2 is rolled back: all callers get 1\ncolours are off\n[\s\S]*sd has no rollout any more/,
+  );
+  expect(BLOCKS.filter(({ language }) => language === 'sh').map(({ label }) => label)).toEqual([
+    'deploy',
+    'rollback',
+  ]);
+});
+
+test('The entry for models.yaml in docs/rollouts.md is accepted, and no job gets the new version', () => {
+  const [{ text }] = BLOCKS.filter(({ language }) => language === 'yaml');
+  const registry = parseRegistry(text);
+  for (const fraction of [0, 0.5, 0.999]) {
+    expect(registry.resolve('diffusion', 'sd', fraction).ref).toEqual({ name: 'sd', version: '1' });
+  }
+});
