@@ -473,7 +473,7 @@ describe('A wrong call of lehr', () => {
     const names = [...all.stdout.matchAll(/^ {2}lehr ((?:keys |(?:jobs|models) (?=[a-z]))?[a-z]+)/gm)].map(
       ([, name]) => name,
     );
-    expect(names).toHaveLength(21);
+    expect(names).toHaveLength(28);
     const helps = await Promise.all(
       names.map((name) => startLehrCommand([...name.split(' '), '--help']).ended),
     );

@@ -3777,6 +3777,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Scale"];
                 };
             };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not authenticated (`unauthenticated`) */
             readonly 401: {
                 headers: {

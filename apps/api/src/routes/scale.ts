@@ -21,7 +21,7 @@ const route = createRoute({
       description: 'The number, why it is this number, and what it was computed from.',
       content: { 'application/json': { schema: ScaleSchema } },
     },
-    ...problemsWithKey('not-found'),
+    ...problemsWithKey('invalid-request', 'not-found'),
   },
 });
 
