@@ -73,12 +73,17 @@ async function knownOf(world: ApiWorld): Promise<Known> {
   });
   await world.worker.take();
   const links = over.output?.images?.map(({ url }) => paramsOf(url, 'key')) ?? [];
+  // Only a version with a live worker can be tried. It is under way already when no request has ended it.
+  const refs = ['tiny@1', 'split@a', 'split@b'];
+  await world.worker.report({ models: refs.map((ref) => ({ ref, batching: 'step', providers: {} })) });
+  await world.ask('PUT', '/v1/rollouts/split', { version: 'b', stable: 'a', weight: 10 });
   const keys = [await keyHolder(world, 'acme'), await keyHolder(world, 'acme')];
   return {
     '/v1/jobs/{id}': jobs.map(({ id }) => ({ id })),
     '/events/{id}': jobs.map((job) => paramsOf(job.links.events_signed, 'id')),
     '/v1/keys/{id}': keys.map(({ key }) => ({ id: key.id })),
-    '/v1/rollouts/{model}': [{ model: 'split' }],
+    '/v1/rollouts/{model}': [{ model: 'split', version: 'b', stable: 'a', state: 'paused' }],
+    '/v1/predictions': [{ version: 'tiny@1' }],
     '/v1/models/{id}': [{ id: 'tiny' }, { id: 'split' }],
     '/v1/models/{owner}/{name}': [{ owner: 'lehr', name: 'tiny' }],
     '/v1/models/{owner}/{name}/versions/{version}': [{ owner: 'lehr', name: 'tiny', version: 'tiny@1' }],
