@@ -120,7 +120,7 @@ export function scaledObject(name: string | undefined, pool: Pool): KubeObject {
       maxReplicaCount: pool.max,
       // From no worker to one. Between one and more, the autoscaler asks every 15 seconds.
       pollingInterval: 10,
-      // Lehr's answer has a cooldown of its own; this one only delays the step from one worker to none.
+      // Lehr's answer has its cooldown already; this one only delays the step from one worker to none.
       cooldownPeriod: 60,
       fallback: { failureThreshold: 6, replicas: pool.fallback, behavior: 'currentReplicasIfHigher' },
       advanced: {

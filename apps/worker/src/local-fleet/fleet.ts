@@ -20,7 +20,7 @@ export interface FleetOptions {
   /** Variables of a slot, such as the card of its worker. `isAlone`: no other worker is in it. */
   slotEnv(slot: number, isAlone: boolean): Readonly<Record<string, string>>;
   readonly restarts: RestartPolicy;
-  /** A worker that has not ended so long after it was told to is killed. */
+  /** A worker that has not ended so long after the request to end is killed. */
   readonly killAfterMs: number;
   readonly clock: Clock;
   readonly log: Log;

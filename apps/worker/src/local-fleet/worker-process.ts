@@ -1,4 +1,4 @@
-/** One worker as a child process, in a process group of its own: Ctrl-C in a terminal reaches the fleet alone. */
+/** One worker as a child process, in a separate process group: Ctrl-C in a terminal reaches the fleet alone. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { WorkerMessage } from '../parent.ts';
