@@ -10,7 +10,7 @@ import type {
 } from '../../apps/worker/src/engine/protocol.ts';
 import { onnxRuntime } from '../../apps/worker/src/runtime/onnx.ts';
 import type { InferenceRuntime, Provider } from '../../apps/worker/src/runtime/runtime.ts';
-import { systemClock } from '../../packages/shared/src/index.ts';
+import { type Clock, systemClock } from '../../packages/shared/src/index.ts';
 
 export type TextInput = Pick<TextSample, 'texts' | 'work'> & Partial<TextSample>;
 
@@ -36,9 +36,18 @@ export async function openTextEngine(
     readonly runtime?: InferenceRuntime;
     /** Default: the CPU. */
     readonly providers?: readonly Provider[];
+    /** Default: the clock of the system. */
+    readonly clock?: Clock;
   } = {},
 ): Promise<TextEngine> {
-  const { variant, rowCap = 'auto', threads = 1, runtime = onnxRuntime, providers = ['cpu'] } = options;
+  const {
+    variant,
+    rowCap = 'auto',
+    threads = 1,
+    runtime = onnxRuntime,
+    providers = ['cpu'],
+    clock = systemClock,
+  } = options;
   const messages: FromEngine[] = [];
   const waiting = new Map<SampleId, (message: AnsweredMessage | Error) => void>();
   const post = (message: FromEngine): void => {
@@ -47,7 +56,7 @@ export async function openTextEngine(
     if (message.type === 'failed') waiting.get(message.sample)?.(new Error(message.failure.message));
   };
   const settings: EngineSettings = { providers, rowCap, threads };
-  const engine = new Engine({ runtime, settings, clock: systemClock, post });
+  const engine = new Engine({ runtime, settings, clock, post });
   const { text: abilities } = await engine.open({
     ref: MODEL,
     task: 'text',

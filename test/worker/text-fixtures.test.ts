@@ -11,7 +11,7 @@ import { onnxRuntime } from '../../apps/worker/src/runtime/onnx.ts';
 import type { InferenceRuntime, LoadOptions } from '../../apps/worker/src/runtime/runtime.ts';
 import { answer, type TextAnswer, type TextWork } from '../../apps/worker/src/text/answers.ts';
 import { POOLINGS, type Pooling, pool } from '../../apps/worker/src/text/pooling.ts';
-import { systemClock, type TextItem } from '../../packages/shared/src/index.ts';
+import { type Clock, systemClock, type TextItem } from '../../packages/shared/src/index.ts';
 import { openTextEngine, type TextEngine, textSample } from '../support/text-engine.ts';
 import { expectedOf, TEXT_FIXTURES, unpackTextFixture } from '../support/text-fixtures.ts';
 
@@ -38,8 +38,11 @@ async function withModel<T>(use: (model: TextModel) => Promise<T>, variant?: str
   }
 }
 
-async function withEngine<T>(use: (engine: TextEngine) => Promise<T>): Promise<T> {
-  const engine = await openTextEngine(folder);
+async function withEngine<T>(
+  use: (engine: TextEngine) => Promise<T>,
+  options: { readonly clock?: Clock } = {},
+): Promise<T> {
+  const engine = await openTextEngine(folder, options);
   try {
     return await use(engine);
   } finally {
@@ -354,15 +357,20 @@ test('A text without a mask, and a type of job that the graph cannot answer, are
 
 test('Fillings of more than a million tokens in all are refused with their numbers before the graph runs', async () => {
   unpackTextFixture('bert-fill-mask', folder);
-  await withEngine(async (engine) => {
-    const work = { type: 'fill-mask', topK: 1000 } as const;
-    const masks = '[MASK] '.repeat(30);
-    await expect(engine.answer([{ texts: ['a [MASK]', masks, masks], work }])).rejects.toThrow(
-      'input.texts[2] brings the sequences of this job to 1924000 tokens, and a job may have 1000000: this text has masks (30) x ' +
-        'top_k (1000) x tokens (32). Lower top_k, or send fewer masks or texts.',
-    );
-    expect(engine.messages.some(({ type }) => type === 'running')).toBe(false);
-  });
+  // Time stands still: a run would start with the texts that were read within some milliseconds.
+  const clock = { ...systemClock, monotonic: () => 0 };
+  await withEngine(
+    async (engine) => {
+      const work = { type: 'fill-mask', topK: 1000 } as const;
+      const masks = '[MASK] '.repeat(30);
+      await expect(engine.answer([{ texts: ['a [MASK]', masks, masks], work }])).rejects.toThrow(
+        'input.texts[2] brings the sequences of this job to 1924000 tokens, and a job may have 1000000: this text has masks (30) x ' +
+          'top_k (1000) x tokens (32). Lower top_k, or send fewer masks or texts.',
+      );
+      expect(engine.messages.some(({ type }) => type === 'running')).toBe(false);
+    },
+    { clock },
+  );
 });
 
 test('A job with very many fillings is answered over many turns, and another job in its lane is answered meanwhile', async () => {
