@@ -4,6 +4,7 @@ import { type Signal, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { type Fault, faultOf } from '../wire/fault.ts';
 import { pause } from '../wire/pause.ts';
+import { whileSeen } from '../wire/while-seen.ts';
 
 export interface Reading<Value> {
   readonly value: Signal<Value | undefined>;
@@ -22,7 +23,6 @@ export function useReading<Value>(
   const fault = useSignal<Fault | undefined>(undefined);
   const isLost = useSignal(false);
   useEffect(() => {
-    let running = new AbortController();
     const readOn = async (stopped: AbortSignal): Promise<void> => {
       while (!stopped.aborted) {
         try {
@@ -42,17 +42,7 @@ export function useReading<Value>(
         await pause(everyMs, stopped);
       }
     };
-    const restart = (): void => {
-      running.abort();
-      running = new AbortController();
-      if (document.visibilityState === 'visible') void readOn(running.signal);
-    };
-    document.addEventListener('visibilitychange', restart);
-    restart();
-    return () => {
-      document.removeEventListener('visibilitychange', restart);
-      running.abort();
-    };
+    return whileSeen(readOn);
   }, []);
   return { value, fault, isLost };
 }

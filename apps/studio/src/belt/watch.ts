@@ -4,6 +4,7 @@ import { signal } from '@preact/signals';
 import { type Fault, faultOf } from '../wire/fault.ts';
 import { lehrOnce } from '../wire/lehr.ts';
 import { pause } from '../wire/pause.ts';
+import { whileSeen } from '../wire/while-seen.ts';
 import { advance, type Belt } from './belt-state.ts';
 
 const EVERY_MS = 1_000;
@@ -20,17 +21,9 @@ export const fault = signal<Fault | undefined>(undefined);
 export function watch(): () => void {
   fault.value = undefined;
   isLost.value = false;
-  let running = new AbortController();
-  const restart = (): void => {
-    running.abort();
-    running = new AbortController();
-    if (document.visibilityState === 'visible') void readOn(running.signal);
-  };
-  document.addEventListener('visibilitychange', restart);
-  restart();
+  const stop = whileSeen(readOn);
   return () => {
-    document.removeEventListener('visibilitychange', restart);
-    running.abort();
+    stop();
     activity.value = undefined;
     belts.value = [];
   };

@@ -4,6 +4,7 @@ import { signal } from '@preact/signals';
 import { type Fault, faultOf } from '../wire/fault.ts';
 import { lehrOnce } from '../wire/lehr.ts';
 import { pause } from '../wire/pause.ts';
+import { whileSeen } from '../wire/while-seen.ts';
 
 export const RANGES = ['15m', '1h', '6h', '24h', '7d'] as const;
 export type Range = (typeof RANGES)[number];
@@ -25,17 +26,9 @@ export const fault = signal<Fault | undefined>(undefined);
 export function watch(chosen: Range): () => void {
   fault.value = undefined;
   isLost.value = false;
-  let running = new AbortController();
-  const restart = (): void => {
-    running.abort();
-    running = new AbortController();
-    if (document.visibilityState === 'visible') void readOn(chosen, running.signal);
-  };
-  document.addEventListener('visibilitychange', restart);
-  restart();
+  const stop = whileSeen((stopped) => readOn(chosen, stopped));
   return () => {
-    document.removeEventListener('visibilitychange', restart);
-    running.abort();
+    stop();
     pointed.value = undefined;
   };
 }
