@@ -1,6 +1,6 @@
 /**
  * npm run test:cluster [-- --cache FOLDER]: applies every overlay and the chart to a real API server, which checks each object
- * against its schema and stores it. Every case has a control plane of its own. docs/cluster.md says what was seen.
+ * against its schema and stores it. Every case has a separate control plane. docs/cluster.md says what was seen.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** What a worker reports of its samples while somebody watches. */
+/** What a worker reports of its samples while they are watched. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readFleet, readRunning, type WorkerId } from '../../packages/shared/src/index.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => redis.stop());
 
-test('A worker reports its samples and the rows of its calls while somebody watches, and none before', async () => {
+test('A worker reports its samples and the rows of its calls while they are watched, and none before', async () => {
   const world = await workerWorld(redis.url);
   await world.simulated({ times: { reportEveryMs: 50 } });
   const ids = [await world.draw({ steps: 400 }), await world.draw({ steps: 500 })];
