@@ -60,6 +60,17 @@ const serves = (count: number) => (line: LogLine) =>
 const isEmpty = (line: LogLine): boolean =>
   line.msg === 'a worker of the fleet has ended' && Object.values(countsIn(line)).every((each) => each === 0);
 
+/** A fleet of one worker that serves, and the pid of this worker. */
+async function fleetOfOne(world: ChaosWorld): Promise<{ fleet: LehrProcess; pid: number }> {
+  const fleet = await startFleet(world, {
+    args: { workers: 1 },
+    worker: { latency: SLOW_STEPS, drainMs: 6000 },
+  });
+  const { pid } = await fleet.logged('fleet starts a worker');
+  await fleet.line(serves(1));
+  return { fleet, pid: pid as number };
+}
+
 test('A load wave takes a fleet from 0 to 4 workers and back to 0, no job is lost and no attempt is spent', {
   timeout: 240_000,
 }, async () => {
@@ -108,15 +119,10 @@ test('A worker that is killed is started again and its job ends, and SIGTERM dra
 }, async () => {
   const world = await chaosWorld({ redis });
   const { client, webhook } = world;
-  const fleet = await startFleet(world, {
-    args: { workers: 1 },
-    worker: { latency: SLOW_STEPS, drainMs: 6000 },
-  });
-  const { pid } = await fleet.logged('fleet starts a worker');
-  await fleet.line(serves(1));
+  const { fleet, pid } = await fleetOfOne(world);
   const ids = await client.submitMany(2, () => ({ webhook, input: { steps: 100 } }));
   await client.reached(ids, 'running');
-  process.kill(pid as number, 'SIGKILL');
+  process.kill(pid, 'SIGKILL');
   await fleet.logged('a worker ended by itself and is started again');
   const jobs = await Promise.all(ids.map((id) => client.ended(id)));
   expect(jobs.map((job) => [job?.status, job?.attempt])).toEqual(ids.map(() => ['succeeded', 2]));
@@ -140,12 +146,7 @@ test('Workers whose fleet is killed end their jobs or hand them back, with no at
 }, async () => {
   const world = await chaosWorld({ redis });
   const { client, webhook } = world;
-  const fleet = await startFleet(world, {
-    args: { workers: 1 },
-    worker: { latency: SLOW_STEPS, drainMs: 6000 },
-  });
-  const { pid } = await fleet.logged('fleet starts a worker');
-  await fleet.line(serves(1));
+  const { fleet, pid } = await fleetOfOne(world);
   const [long] = await client.submitMany(1, () => ({ webhook, input: { steps: 900 } }));
   await client.reached([long], 'running');
   const [short] = await client.submitMany(1, () => ({ webhook, input: { steps: 60 } }));
@@ -154,7 +155,7 @@ test('Workers whose fleet is killed end their jobs or hand them back, with no at
   await client.reached([long], 'queued');
   expect(await client.ended(short)).toMatchObject({ status: 'succeeded', attempt: 1 });
   expect(await client.read(long)).toMatchObject({ status: 'queued', attempt: 0 });
-  await vi.waitFor(() => expect(() => process.kill(pid as number, 0)).toThrow('ESRCH'), 30_000);
+  await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'), 30_000);
   await client.cancel(long);
 });
 
