@@ -119,6 +119,7 @@ const worker = new Worker({
   times: { ...WORKER_TIMES, ...settings.times },
   observe: {
     modelOpened: () => {},
+    modelLoaded: () => {},
     stepped: ({ samples }) => {
       if (settings.logsSteps) log.info({ samples }, 'stepped');
     },

@@ -68,6 +68,34 @@ test(
 );
 
 test(
+  'How long a model took to fetch, open, warm up and answer first is measured, and shown with its memory',
+  WHOLE,
+  async () => {
+    const hub = await startHub(await tinyModelFiles());
+    const list = await models(entry('tiny', SOURCE));
+    const stack = await startStack(redis, { LEHR_MODELS: list, HF_ENDPOINT: hub.endpoint });
+    const port = await freePort();
+    await stack.worker({ HF_ENDPOINT: hub.endpoint, LEHR_WORKER_PORT: `${port}` });
+    await stack.over((await stack.post({ steps: 2 })).id);
+    await stack.over((await stack.post({ steps: 2 })).id);
+    const shown = async () => {
+      const { models: listed } = (await (await stack.ask('GET', '/v1/queues')).json()) as {
+        models: { load_ms: Record<string, number>; bytes: number | null }[];
+      };
+      return listed[0];
+    };
+    await expect
+      .poll(async () => Object.keys((await shown()).load_ms).sort())
+      .toEqual(['first-answer', 'open', 'pull', 'warm-up']);
+    expect((await shown()).bytes).toBeGreaterThan(0);
+    const page = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    for (const stage of ['pull', 'open', 'warm-up', 'first-answer']) {
+      expect(page).toContain(`lehr_model_load_seconds_count{model="tiny",version="1",stage="${stage}"} 1\n`);
+    }
+  },
+);
+
+test(
   'A worker that was killed while it fetched its only model continues at the next start, and is ready then',
   WHOLE,
   async () => {

@@ -10,6 +10,7 @@ import type { OutputStore } from './delivery/output-store.ts';
 import type { ModelToOpen, OpenedModel, UnavailableModel } from './engine/protocol.ts';
 import { dispatch, type EngineMessageParts } from './engine-messages.ts';
 import { type JobSpans, jobSpans } from './fleet/job-spans.ts';
+import { ModelLoads } from './fleet/model-loads.ts';
 import { PartialTextWriter } from './fleet/partial-text.ts';
 import { Previews } from './fleet/previews.ts';
 import { ProgressWriter } from './fleet/progress.ts';
@@ -52,6 +53,7 @@ export class EngineSide implements JobRunner {
   readonly #partialText: PartialTextWriter;
   readonly #checkpoints: Checkpoints | undefined;
   readonly #runs: Runs;
+  readonly #loads: ModelLoads;
   readonly #speeds = new LaneSpeeds();
   readonly #calls: LaneCalls;
   readonly #silence: SilenceLimit;
@@ -70,6 +72,7 @@ export class EngineSide implements JobRunner {
     this.#parts = parts;
     this.#supervisor = supervisor;
     this.#calls = new LaneCalls(clock);
+    this.#loads = new ModelLoads({ ...parts, redis: parts.commands, observe: parts.observe.modelLoaded });
     this.#silence = new SilenceLimit(parts.engine.silenceMs);
     this.#entries = new ModelEntries(parts.registry, () => supervisor.openModels);
     this.#served = new ServedModels(() => supervisor.models, this.#entries, parts.tasks);
@@ -188,7 +191,12 @@ export class EngineSide implements JobRunner {
     return this.#runs.run(run);
   }
 
+  modelFetched(ref: string, ms: number): void {
+    this.#loads.pulled(ref, ms);
+  }
+
   ended(run: JobRun, end: JobState | undefined): void {
+    this.#loads.ended(run, end);
     this.#spans?.ended(run, end);
   }
 
@@ -241,6 +249,7 @@ export class EngineSide implements JobRunner {
   #modelOpened(model: OpenedModel): void {
     logModel(this.#parts.log, model);
     this.#parts.observe.modelOpened(model);
+    this.#loads.opened(model);
   }
 
   /** No job may be running any more. */

@@ -56,6 +56,7 @@ async function main(): Promise<void> {
     settings: cacheSettings(settings.config),
     clock: systemClock,
     log,
+    onFetched: (ref, ms) => worker.modelFetched(ref, ms),
   });
   const whyNotFetched = (ref: string) => fetcher.problemOf(ref);
   const parts = { ...opened, whyNotFetched, counts: () => workerCounts(metrics) };

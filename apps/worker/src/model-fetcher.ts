@@ -24,6 +24,8 @@ export interface ModelFetcherOptions {
   readonly settings: CacheSettings;
   readonly clock: Clock;
   readonly log: Log;
+  /** A model was fetched, in so many ms; also when another process fetched it meanwhile. */
+  readonly onFetched?: (ref: string, ms: number) => void;
   readonly times?: FetcherTimes;
 }
 
@@ -183,8 +185,9 @@ export class ModelFetcher {
 
   /** Returns whether it succeeded. `unwanted` ends it without a report. */
   async #fetch({ ref, fields }: WantedModel, retryInMs: number, unwanted: AbortSignal): Promise<boolean> {
-    const { settings, log } = this.#options;
+    const { settings, log, clock } = this.#options;
     const signal = AbortSignal.any([this.#stop.signal, unwanted]);
+    const startedAt = clock.monotonic();
     try {
       const { folder, manifest } = await fetchModel(fields, {
         ...settings,
@@ -193,6 +196,7 @@ export class ModelFetcher {
         ...(this.#times.download && { times: this.#times.download }),
       });
       log.info({ model: ref, source: fields.source, revision: manifest.revision, folder }, 'model fetched');
+      this.#options.onFetched?.(ref, clock.monotonic() - startedAt);
       await this.#evict();
       this.#reportOneIsHere();
       return true;

@@ -17,6 +17,10 @@ export function observeWorker(metrics: Metrics<'worker'>): WorkerObserver {
       const [model, version] = ref.split('@');
       if (openMs !== undefined) metrics.inferenceLoad.observe({ model, version }, openMs / 1000);
     },
+    modelLoaded: (ref, stage, ms) => {
+      const [model, version] = ref.split('@');
+      metrics.modelLoad.observe({ model, version, stage }, ms / 1000);
+    },
     stepped: ({ lane, rows, ms, samples }) => {
       const labels = labelsOfQueue(lane);
       metrics.batches.inc(labels);

@@ -1,5 +1,15 @@
 /** The parts that a worker is built from. */
-import type { Clock, Counts, ErrorCode, JobState, Log, Registry, Task, WorkerId } from '@lehr/shared';
+import type {
+  Clock,
+  Counts,
+  ErrorCode,
+  JobState,
+  LoadStage,
+  Log,
+  Registry,
+  Task,
+  WorkerId,
+} from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
 import { GROUP_IDLE_MS, type GroupQueues, type Repricer } from '@lehr/shared/queue';
 import type { CheckpointStore, JobRecord, RecordStore } from '@lehr/shared/records';
@@ -88,6 +98,8 @@ export const WORKER_TIMES: WorkerTimes = {
 /** The events that the metrics of a worker are made from. */
 export interface WorkerObserver extends DecodeObserver {
   modelOpened(model: OpenedModel): void;
+  /** A part of making a model (`name@version`) ready has ended. */
+  modelLoaded(ref: string, stage: LoadStage, ms: number): void;
   stepped(message: Extract<FromEngine, { type: 'stepped' }>): void;
   decoderProgress(message: DecoderProgressMessage): void;
   textProgress(message: TextProgressMessage): void;

@@ -111,6 +111,11 @@ export class Worker {
     return audio.decoderProblem === undefined ? undefined : audio.checkDecoder();
   }
 
+  /** The folder of a model was fetched in so many ms. */
+  modelFetched(ref: string, ms: number): void {
+    this.#engineSide.modelFetched(ref, ms);
+  }
+
   /** Serves these models from now on: opens new ones, claims no more jobs of the others, and closes these when they are idle. */
   wantModels(models: readonly ModelToOpen[]): void {
     this.#engineSide.wantModels(models);

@@ -1624,6 +1624,15 @@ export interface components {
                 readonly breaker: "closed" | "partly-open" | "open";
                 /** @description Why a live worker cannot open the model; null when all that should serve it do. */
                 readonly problem: string | null;
+                /** @description How long each part of making the model ready took, as a worker measured it last: fetching its folder, loading its graphs, its warm-up, and the first job after that, from its claim to its end. A part that was not measured is absent. */
+                readonly load_ms: {
+                    readonly pull?: number | undefined;
+                    readonly open?: number | undefined;
+                    readonly "warm-up"?: number | undefined;
+                    readonly "first-answer"?: number | undefined;
+                };
+                /** @description By how much the memory of a worker grew when it opened the model, without that of a GPU; null if unknown. */
+                readonly bytes: number | null;
             }[];
             /** @description Live workers that claim no jobs because their engine failed one after the other. */
             readonly quarantined: readonly {

@@ -67,17 +67,22 @@ export async function readStarts(redis: Redis, keys: Keys): Promise<Starts> {
   const silent = ids.filter((_, i) => texts[i] === null);
   if (silent.length > 0) await redis.srem(keys.starting, ...silent);
   const coldStarts = Object.entries(measured).flatMap(([model, text]) => {
-    const coldStart = parsed(ColdStartSchema, text);
+    const coldStart = parsedStored(ColdStartSchema, text);
     return coldStart ? [[model, coldStart] as const] : [];
   });
   return {
-    starting: texts.flatMap((text) => (text === null ? [] : (parsed(StartingWorkerSchema, text) ?? []))),
+    starting: texts.flatMap((text) =>
+      text === null ? [] : (parsedStored(StartingWorkerSchema, text) ?? []),
+    ),
     coldStarts: new Map(coldStarts),
   };
 }
 
 /** Undefined for what a worker of another version wrote in another form. */
-function parsed<Schema extends z.ZodType>(schema: Schema, text: string): z.output<Schema> | undefined {
+export function parsedStored<Schema extends z.ZodType>(
+  schema: Schema,
+  text: string,
+): z.output<Schema> | undefined {
   try {
     return schema.safeParse(JSON.parse(text)).data;
   } catch {

@@ -3,13 +3,16 @@ import {
   BREAKER_STATES,
   type BreakerState,
   formatModelRef,
+  type ModelLoad,
   PRIORITY_CLASSES,
   type PriorityClass,
   parseGroupQueueName,
   type Queue,
+  type QueueList,
   QueueListSchema,
   type Registry,
   readFleet,
+  readModelLoads,
   type WorkerStatus,
 } from '@lehr/shared';
 import { type GroupDepth, readDepths } from '@lehr/shared/queue';
@@ -41,7 +44,11 @@ const route = createRoute({
 export function queuesRoute(app: Api, parts: ApiParts): void {
   const { redis, keys, queues, backlog, maxWaitMs, registry } = parts;
   app.openapi(route, async (c) => {
-    const [depths, reports] = await Promise.all([readDepths(redis, keys, queues), readFleet(redis, keys)]);
+    const [depths, reports, loads] = await Promise.all([
+      readDepths(redis, keys, queues),
+      readFleet(redis, keys),
+      readModelLoads(redis, keys),
+    ]);
     const workers = c.var.caller.scopes.has('admin') ? reports : reports.map(forTenants);
     const shown = await Promise.all(
       depths.map(async (depth) => {
@@ -52,7 +59,7 @@ export function queuesRoute(app: Api, parts: ApiParts): void {
       }),
     );
     const data = shown.flat();
-    const models = modelsOf(registry, data, workers);
+    const models = modelsOf(registry, data, workers, loads);
     const quarantined = workers.flatMap(({ id, quarantined: reason }) =>
       reason === undefined ? [] : [{ worker: id, reason }],
     );
@@ -101,15 +108,30 @@ function breakerOf(waits: Record<PriorityClass, number>, maxWaitMs: number): Bre
   return refused.length < PRIORITY_CLASSES.length ? 'partly-open' : 'open';
 }
 
-function modelsOf(registry: Registry, queues: readonly Queue[], fleet: readonly WorkerStatus[]) {
+function modelsOf(
+  registry: Registry,
+  queues: readonly Queue[],
+  fleet: readonly WorkerStatus[],
+  loads: ReadonlyMap<string, ModelLoad>,
+): QueueList['models'] {
   return registry.models.flatMap(({ name, versions }) =>
     versions.map(({ version }) => {
       const model = formatModelRef({ name, version });
       const states = queues.filter((queue) => queue.model === model).map(({ breaker }) => breaker);
       const worst = Math.max(0, ...states.map((state) => BREAKER_STATES.indexOf(state)));
       const failing = fleet.flatMap(({ unavailable = [] }) => unavailable).find(({ ref }) => ref === model);
-      const problem = failing?.reason ?? null;
-      return { model, workers: serving(fleet, model).length, breaker: BREAKER_STATES[worst], problem };
+      return {
+        model,
+        workers: serving(fleet, model).length,
+        breaker: BREAKER_STATES[worst],
+        problem: failing?.reason ?? null,
+        ...presentLoad(loads.get(model)),
+      };
     }),
   );
 }
+
+const presentLoad = (load: ModelLoad = {}): Pick<QueueList['models'][number], 'load_ms' | 'bytes'> => ({
+  load_ms: Object.fromEntries(Object.entries(load).map(([stage, { ms }]) => [stage, Math.round(ms)])),
+  bytes: load.open?.bytes ?? null,
+});

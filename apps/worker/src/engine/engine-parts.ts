@@ -11,14 +11,19 @@ export interface EngineParts {
   readonly post: (message: FromEngine) => void;
 }
 
-/** The answer to opening a model, as far as pictures and speech share it. `cap` is the row cap of its steps, or of its decoder calls. */
-export const openedModel = (
-  ref: string,
-  batching: Batching,
-  graphs: readonly GraphReport[],
-  cap: RowCap,
-): OpenedModel => ({
+interface WarmModel {
+  readonly ref: string;
+  readonly batching: Batching;
+  readonly graphs: readonly GraphReport[];
+  /** The row cap of its steps, or of its decoder calls. */
+  readonly cap: RowCap;
+  readonly warmUpMs: number;
+}
+
+/** The answer to opening a model, as far as pictures and speech share it. */
+export const openedModel = ({ ref, batching, graphs, cap, warmUpMs }: WarmModel): OpenedModel => ({
   ref,
+  warmUpMs,
   batching: batching.mode === 'rows' ? 'step' : 'aligned',
   ...(batching.mode === 'aligned' && { reason: batching.reason }),
   graphs,

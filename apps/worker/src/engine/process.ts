@@ -60,7 +60,10 @@ async function openAll(
   for (const model of models) {
     try {
       const startedAt = performance.now();
-      opened.push({ ...(await opening.open(model)), openMs: performance.now() - startedAt });
+      const bytesBefore = process.memoryUsage.rss();
+      const answer = await opening.open(model);
+      const grownBytes = Math.max(0, process.memoryUsage.rss() - bytesBefore);
+      opened.push({ ...answer, openMs: performance.now() - startedAt, grownBytes });
       openRefs.add(model.ref);
     } catch (error) {
       unavailable.push({ ref: model.ref, failure: toPlainError(error, 'model-unavailable') });

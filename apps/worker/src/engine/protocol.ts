@@ -54,6 +54,10 @@ export interface OpenedModel {
   readonly graphs: readonly GraphReport[];
   /** How long loading and warming up its graphs took; set by the engine process. */
   readonly openMs?: number;
+  /** The part of it that the warm-up took. */
+  readonly warmUpMs?: number;
+  /** By how much the memory of the engine process grew while it was opened, without that of a GPU; set by the engine process. */
+  readonly grownBytes?: number;
   /** Milliseconds of one step by row count, measured at warm-up. */
   readonly stepMs: readonly (readonly [rows: number, ms: number])[];
   /** The row cap that follows from `stepMs`; lanes of other shapes start from it too. */

@@ -1,6 +1,7 @@
 /** The group queues: how full they are, which workers serve them, and whether new jobs are taken. */
 import { z } from 'zod';
 import { PRIORITY_CLASSES } from './job.ts';
+import { LOAD_STAGES } from './load-stages.ts';
 
 /** A circuit breaker. `closed`: jobs of every class are taken; `partly-open`: only of the more urgent ones; `open`: none. */
 export const BREAKER_STATES = ['closed', 'partly-open', 'open'] as const;
@@ -56,6 +57,15 @@ export const QueueListSchema = z
           breaker,
           problem: z.string().nullable().meta({
             description: 'Why a live worker cannot open the model; null when all that should serve it do.',
+          }),
+          load_ms: z.partialRecord(z.enum(LOAD_STAGES), z.int().nonnegative()).meta({
+            description:
+              'How long each part of making the model ready took, as a worker measured it last: fetching its folder, loading its graphs, ' +
+              'its warm-up, and the first job after that, from its claim to its end. A part that was not measured is absent.',
+          }),
+          bytes: z.int().nonnegative().nullable().meta({
+            description:
+              'By how much the memory of a worker grew when it opened the model, without that of a GPU; null if unknown.',
           }),
         }),
       )

@@ -10,6 +10,14 @@ export const INFERENCE_METRICS = {
     labels: ['model', 'version'],
     buckets: WAIT_S,
   },
+  modelLoad: {
+    name: 'lehr_model_load_seconds',
+    kind: 'histogram',
+    help: 'Making a model ready, by stage: pull, open, warm-up, and first-answer (the first job after it).',
+    apps: ['worker'],
+    labels: ['model', 'version', 'stage'],
+    buckets: WAIT_S,
+  },
   inferenceCompute: {
     name: 'lehr_inference_compute_seconds',
     kind: 'histogram',

@@ -133,6 +133,8 @@ export interface Keys {
   startingWorker(id: WorkerId): string;
   /** How long the last start of a worker took, by model (`name@version`). */
   readonly coldStarts: string;
+  /** How long the parts of loading a model took, as measured last: a hash by `name@version` and part. */
+  readonly modelLoads: string;
   /** What the next decision on the size of a pool of workers needs of the earlier ones. */
   scale(pool: string): string;
   /** The rollout of each model, by its name. */
@@ -205,6 +207,7 @@ export function keysOf(namespace: string): Keys {
     starting: `${prefix}:starting`,
     startingWorker: (id) => `${prefix}:starting:${id}`,
     coldStarts: `${prefix}:cold-starts`,
+    modelLoads: `${prefix}:model-loads`,
     scale: (pool) => `${prefix}:scale:${pool}`,
     ...rolloutKeys(prefix),
     sweep: `${prefix}:sweep`,

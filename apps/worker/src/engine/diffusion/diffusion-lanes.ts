@@ -68,6 +68,7 @@ export class DiffusionLanes {
   async open(spec: DiffusionToOpen): Promise<OpenedModel> {
     const { runtime, settings, clock } = this.#parts;
     const model = await openDiffusionModel(spec.folder, runtime, settings);
+    const loadedAt = clock.monotonic();
     const warm = model.onlySize ?? spec.warmUp;
     const cap = new RowCap(settings.rowCap === 'auto' ? {} : { ceiling: settings.rowCap, fixed: true });
     const [latentRgb, weights] = await orClose(model, async () => [
@@ -75,7 +76,8 @@ export class DiffusionLanes {
       settings.checkpoints ? await weightsDigest(spec.folder) : '',
     ]);
     this.#models.set(spec.ref, { model, cap, latentRgb, weights, warm });
-    return openedModel(spec.ref, model.batching, model.graphs, cap);
+    const { batching, graphs } = model;
+    return openedModel({ ref: spec.ref, batching, graphs, cap, warmUpMs: clock.monotonic() - loadedAt });
   }
 
   /** Throws LehrError `invalid-input` for what the model or its sampler cannot do. */

@@ -17,10 +17,13 @@ export class TextLanes extends ModelLanes<OpenModel, TextSample> {
   async open({ ref, folder, variant }: TextToOpen): Promise<OpenedModel> {
     const { runtime, settings, clock } = this.parts;
     const model = await openTextModel(folder, runtime, { ...settings, ...(variant && { variant }) });
+    const loadedAt = clock.monotonic();
     const budget = await orClose(model, () => warmUpText(model, clock));
+    const warmUpMs = clock.monotonic() - loadedAt;
     this.add(ref, { model, budget });
     return {
       ref,
+      warmUpMs,
       batching: 'step',
       graphs: model.graphs,
       stepMs: budget.measurements,

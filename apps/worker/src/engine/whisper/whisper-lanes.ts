@@ -18,11 +18,14 @@ export class WhisperLanes extends ModelLanes<OpenModel, WhisperSample> {
   async open({ ref, folder, variant }: WhisperToOpen): Promise<OpenedModel> {
     const { runtime, settings, clock } = this.parts;
     const model = await openWhisperModel(folder, runtime, { ...settings, ...(variant && { variant }) });
+    const loadedAt = clock.monotonic();
     const caps = await orClose(model, () => warmUpWhisper(model, settings.rowCap, clock));
+    const warmUpMs = clock.monotonic() - loadedAt;
     this.add(ref, { model, caps });
     const { multilingual } = model.tokenizer.special;
+    const { batching } = model.decoder;
     return {
-      ...openedModel(ref, model.decoder.batching, model.graphs, caps.decoder),
+      ...openedModel({ ref, batching, graphs: model.graphs, cap: caps.decoder, warmUpMs }),
       whisper: {
         frontEnd: model.frontEnd,
         languages: multilingual ? [...multilingual.languages.keys()] : null,

@@ -1,12 +1,13 @@
 import { defineCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { durationText, tableOf } from '../table.ts';
+import { bytesText, durationText, tableOf } from '../table.ts';
 
 export const queues = defineCommand({
   name: 'queues',
   operands: '',
   count: [0, 0],
-  summary: 'Show the length of each queue, its workers and its expected wait.',
+  summary:
+    'Show the length of each queue, its workers and its expected wait, and how long models take to load.',
   options: {},
   run: async ({ terminal, json, client }) => {
     const list = await (await client()).queues({ signal: terminal.signal });
@@ -41,6 +42,23 @@ export const queues = defineCommand({
         ]),
       ),
     );
+    const loads = list.models.filter(({ load_ms = {} }) => Object.keys(load_ms).length > 0);
+    if (loads.length > 0) {
+      terminal.out('\n');
+      terminal.out(
+        tableOf(
+          ['MODEL', 'MEMORY', 'PULL', 'OPEN', 'WARM-UP', 'FIRST ANSWER'],
+          loads.map(({ model, bytes, load_ms }) => [
+            model,
+            bytes == null ? '' : bytesText(bytes),
+            age(load_ms.pull),
+            age(load_ms.open),
+            age(load_ms['warm-up']),
+            age(load_ms['first-answer']),
+          ]),
+        ),
+      );
+    }
     // A server of an earlier version reports none.
     const { quarantined = [] } = list;
     if (quarantined.length > 0) {
