@@ -17,12 +17,14 @@ const PROGRAMS = [
   ['karpenter', 'karpenter', 'sigs.k8s.io/karpenter/kwok'],
   ['helm', 'helm', 'helm.sh/helm/v3/cmd/helm'],
   ['keda-operator', 'keda', 'github.com/kedacore/keda/v2/cmd/operator'],
+  ['keda-adapter', 'keda', 'github.com/kedacore/keda/v2/cmd/adapter'],
 ];
 
 /** Folders with the definitions of custom resources: module of a program, or a module with its version; folder inside. */
 const DEFINITIONS = [
   ['keda', 'github.com/kedacore/keda/v2', 'config/crd/bases'],
   ['karpenter', 'sigs.k8s.io/karpenter', 'pkg/apis/crds'],
+  ['karpenter', 'sigs.k8s.io/karpenter', 'kwok/apis/crds'],
   [undefined, 'github.com/aws/karpenter-provider-aws@v1.14.0', 'pkg/apis/crds'],
   [
     undefined,
@@ -36,20 +38,29 @@ export class Programs {
 
   constructor(cache) {
     this.#cache = cache;
-    mkdirSync(join(cache, 'bin'), { recursive: true });
+    mkdirSync(this.folder, { recursive: true });
   }
 
-  path(name) {
-    return join(this.#cache, 'bin', name);
+  /** Where the programs are. */
+  get folder() {
+    return join(this.#cache, 'bin');
   }
 
-  /** Builds the named programs that are not there. */
-  build(names) {
+  /** Builds the programs that are not there. */
+  build() {
     for (const [name, folder, source] of PROGRAMS) {
-      if (!names.includes(name) || existsSync(this.path(name))) continue;
+      const path = join(this.folder, name);
+      if (existsSync(path)) continue;
       console.log(`Building ${name}.`);
-      this.#go(folder, ['build', '-p=1', '-trimpath', '-ldflags=-s -w', '-o', this.path(name), source]);
+      this.#go(folder, ['build', '-p=1', '-trimpath', '-ldflags=-s -w', '-o', path, source]);
     }
+  }
+
+  /** The folder of the stages that KWOK ships: what its nodes and pods go through. */
+  stages() {
+    this.#go('kwok', ['mod', 'download', 'sigs.k8s.io/kwok']);
+    const folder = this.#go('kwok', ['list', '-m', '-f', '{{.Dir}}', 'sigs.k8s.io/kwok']).trim();
+    return join(folder, 'kustomize/stage');
   }
 
   /** Folders with the definitions of the custom resources that Lehr's objects use. */

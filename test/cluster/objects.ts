@@ -1,0 +1,96 @@
+/** Lehr's objects as they are installed: the overlays and the chart with their Secrets, and the definitions they need. */
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { ROOT } from '../house/readme.ts';
+import type { ControlPlane } from './control-plane.ts';
+import type { KubeItem, Watch } from './kube.ts';
+import { programPath, setting } from './settings.ts';
+
+export const NAMESPACE = 'lehr';
+const CHART = join(ROOT, 'infra/helm/lehr');
+const VERSION = '1.36.3';
+const OUTPUT_BYTES = 2 ** 26;
+
+export const overlay = (name: string): string =>
+  run('kubectl', 'kustomize', join(ROOT, 'infra/k8s/overlays', name));
+
+export const chart = (...options: string[]): string =>
+  run('helm', 'template', 'lehr', CHART, '--namespace', NAMESPACE, '--kube-version', VERSION, ...options);
+
+function run(name: string, ...args: string[]): string {
+  return execFileSync(programPath(name), args, { encoding: 'utf8', maxBuffer: OUTPUT_BYTES });
+}
+
+/** The definitions of the custom resources of KEDA, Karpenter and the operator of Prometheus. */
+export async function applyDefinitions(plane: ControlPlane): Promise<void> {
+  for (const folder of JSON.parse(setting('CLUSTER_DEFINITIONS')) as string[]) {
+    const made = await plane.kubectl('apply', '--server-side', '-f', folder);
+    if (made.code !== 0) throw new Error(`definitions of ${folder}: ${made.errors}`);
+    const args = ['wait', '--for=condition=Established', '--timeout=60s', '-f', folder];
+    const established = await plane.kubectl(...args);
+    if (established.code !== 0) throw new Error(`definitions of ${folder}: ${established.errors}`);
+  }
+}
+
+/** Resolves to how many objects were accepted, and to the warnings of the server. Throws when one is refused. */
+export async function install(
+  plane: ControlPlane,
+  objects: string,
+): Promise<{ readonly accepted: number; readonly warnings: readonly string[] }> {
+  if (!/^kind: Namespace$/m.test(objects)) await plane.kubectl('create', 'namespace', NAMESPACE);
+  const applied = await plane.apply('objects', objects, '-n', NAMESPACE);
+  const secrets = execFileSync('sh', [join(ROOT, 'infra/k8s/secrets.sh')], { encoding: 'utf8' });
+  const made = await plane.apply('secrets', secrets, '-n', NAMESPACE);
+  const lines = [...applied, ...made];
+  const accepted = lines.filter((line) => line.endsWith('serverside-applied'));
+  return { accepted: accepted.length, warnings: lines.filter((line) => !accepted.includes(line)) };
+}
+
+export interface Workload extends KubeItem {
+  readonly spec: { readonly replicas?: number };
+  readonly status: {
+    readonly observedGeneration?: number;
+    readonly replicas?: number;
+    readonly updatedReplicas?: number;
+    readonly availableReplicas?: number;
+  };
+}
+
+export interface Pod extends KubeItem {
+  readonly spec: { readonly nodeName?: string; readonly terminationGracePeriodSeconds?: number };
+  readonly status: {
+    readonly phase: string;
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+  };
+}
+
+/** It counts as a pod that serves: ready, and not about to end. */
+export const serves = ({ metadata, status }: Pod): boolean =>
+  metadata.deletionTimestamp === undefined &&
+  status.conditions?.some((each) => each.type === 'Ready' && each.status === 'True') === true;
+
+/** All its pods are of its newest template and available. */
+export function isReady({ metadata, spec, status }: Workload): boolean {
+  const { replicas = 1 } = spec;
+  const { observedGeneration = 0, updatedReplicas = 0, availableReplicas = 0 } = status;
+  if (observedGeneration < (metadata.generation ?? 0)) return false;
+  return (
+    updatedReplicas === replicas && availableReplicas === replicas && (status.replicas ?? 0) === replicas
+  );
+}
+
+export const pathOf = (kind: string): string => {
+  const group = { pods: '/api/v1', networkpolicies: '/apis/networking.k8s.io/v1' }[kind];
+  const apps = ['deployments', 'statefulsets'].includes(kind) ? '/apis/apps/v1' : '/apis/policy/v1';
+  return `${group ?? apps}/namespaces/${NAMESPACE}/${kind}`;
+};
+
+/** Resolves when all Deployments and StatefulSets are ready. */
+export async function allReady(plane: ControlPlane): Promise<Watch<Workload>[]> {
+  const kinds = ['deployments', 'statefulsets'];
+  const watches = await Promise.all(kinds.map((kind) => plane.kube.watch<Workload>(pathOf(kind))));
+  await Promise.all(
+    watches.map((watch, i) => watch.until(`${kinds[i]} are ready`, (all) => all.every(isReady))),
+  );
+  return watches;
+}

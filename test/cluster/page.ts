@@ -1,0 +1,83 @@
+/** The tables of docs/cluster.md. */
+
+/** The figures of one case. */
+export type Figures = Readonly<Record<string, unknown>>;
+
+type Results = Readonly<Record<string, Figures>>;
+
+const CASES = [
+  'overlay-dev',
+  'overlay-single-node',
+  'overlay-aws-g4dn',
+  'chart-with-its-own-values',
+  'chart-with-keda-and-prometheus',
+];
+
+/** The text with new tables between the marks. A table whose figures are missing stays as it is. */
+export function page(text: string, results: Results): string {
+  const tables = {
+    installation: installation(results),
+    budgets: budgets(results),
+    scaling: scaling(results),
+  };
+  return Object.entries(tables).reduce((all, [name, lines]) => between(all, name, lines), text);
+}
+
+export function between(text: string, name: string, lines: readonly string[]): string {
+  const [begin, end] = [`<!-- ${name}: begin -->`, `<!-- ${name}: end -->`];
+  const [from, to] = [text.indexOf(begin), text.indexOf(end)];
+  if (lines.length === 0) return text;
+  if (from < 0 || to < from) throw new Error(`docs/cluster.md has no marks "${begin}" and "${end}"`);
+  return `${text.slice(0, from + begin.length)}\n${lines.join('\n')}\n${text.slice(to)}`;
+}
+
+function installation(results: Results): string[] {
+  const rows = CASES.flatMap((name) => {
+    const each = results[name];
+    if (each?.readyS === undefined) return [];
+    return [
+      `| ${each.case} | ${each.accepted} | ${each.pods} in ${each.workloads} workloads, ${each.readyS} s | ${each.policies} | ${each.budgets} |`,
+    ];
+  });
+  if (rows.length === 0) return [];
+  return [
+    '| Case | Objects accepted | Pods ready, time | Network policies | Budgets |',
+    '| --- | --- | --- | --- | --- |',
+    ...rows,
+  ];
+}
+
+function budgets({ budgets: figures }: Results): string[] {
+  if (!figures) return [];
+  const rows = ['lehr-api', 'lehr-worker-cpu'].flatMap((name) => {
+    const each = figures[name] as Figures | undefined;
+    if (!each) return [];
+    return [`| ${name} | 3 | ${each.leastReady} | ${each.mostPods} | ${each.changes} | ${each.seconds} s |`];
+  });
+  if (rows.length === 0) return [];
+  return [
+    '| Rolling update of | Pods wanted | Fewest ready | Most pods | Changes watched | Time |',
+    '| --- | --- | --- | --- | --- | --- |',
+    ...rows,
+  ];
+}
+
+function scaling({ scaling: figures }: Results): string[] {
+  if (!figures) return [];
+  const rows: readonly (readonly [string, string])[] = [
+    ['Jobs accepted, succeeded, lost', `${figures.jobs}, ${figures.succeeded}, ${figures.lost}`],
+    ['Attempts beyond the first', `${figures.repeatedAttempts}`],
+    ['Worker processes started, in all', `${figures.workersStarted}`],
+    ['From the first job until Lehr asks for a worker', `${figures.toFirstDesired} s`],
+    ['... until KEDA has made a pod', `${figures.toFirstPod} s`],
+    ['... until Karpenter has made a node', `${figures.toFirstNode} s`],
+    ['... until a worker serves', `${figures.toFirstServing} s`],
+    ['... until four workers serve on four nodes', `${figures.toAllServing} s`],
+    ['Interruption: SIGTERM to the end of the worker', `${figures.drainS} s`],
+    ['... notice until the node is gone', `${figures.nodeGoneS} s`],
+    ['... notice until four workers serve again, on a new node', `${figures.replacedS} s`],
+    ['From the end of the last job until there is no worker', `${figures.noWorkersS} s`],
+    ['... until there is no node', `${figures.noNodesS} s`],
+  ];
+  return ['| What | Seen |', '| --- | --- |', ...rows.map(([what, seen]) => `| ${what} | ${seen} |`)];
+}

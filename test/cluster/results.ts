@@ -1,0 +1,14 @@
+/** Figures of the suite. docs/cluster.md is made from them. */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+export const RESULTS = new URL('./results/', import.meta.url).pathname;
+
+/** Keeps the figures of one case, in place of those of an earlier run. */
+export async function record(name: string, figures: object): Promise<void> {
+  await mkdir(RESULTS, { recursive: true });
+  await writeFile(join(RESULTS, `${name}.json`), `${JSON.stringify(figures, undefined, 1)}\n`);
+}
+
+/** Seconds with one decimal since a time of `performance.now()`. */
+export const secondsSince = (from: number): number => Math.round((performance.now() - from) / 100) / 10;

@@ -1,0 +1,18 @@
+/** The suite on a real Kubernetes control plane, by `npm run test:cluster`. One file at a time: each has a control plane. */
+import { defineConfig } from 'vitest/config';
+
+const resolve = { conditions: ['lehr-source', 'node', 'default'] };
+
+export default defineConfig({
+  resolve,
+  ssr: { resolve: { conditions: resolve.conditions, externalConditions: resolve.conditions } },
+  test: {
+    root: new URL('../..', import.meta.url).pathname,
+    include: ['test/cluster/*.cluster.ts'],
+    fileParallelism: false,
+    globalSetup: ['test/cluster/write-page.ts'],
+    testTimeout: 900_000,
+    hookTimeout: 300_000,
+    expect: { poll: { timeout: 60_000 } },
+  },
+});
