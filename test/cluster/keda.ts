@@ -20,7 +20,13 @@ export async function startKeda(plane: ControlPlane, proxy: string): Promise<voi
   renameSync(key, join(folder, 'tls.key'));
   const [metrics, port] = [await freePort(), await freePort()];
   const { kubeconfig } = plane;
-  const env = { KUBECONFIG: kubeconfig, POD_NAMESPACE: NAMESPACE, KEDA_CLUSTER_OBJECT_NAMESPACE: NAMESPACE };
+  const env = {
+    KUBECONFIG: kubeconfig,
+    POD_NAMESPACE: NAMESPACE,
+    KEDA_CLUSTER_OBJECT_NAMESPACE: NAMESPACE,
+    // All of them.
+    WATCH_NAMESPACE: '',
+  };
   await plane.kubectl('create', 'namespace', NAMESPACE);
   plane.run(
     'keda-operator',
