@@ -17,15 +17,20 @@ their name, and \`--again\` repeats what is done. Virtual environments, weights 
 (or in \`$REAL_CACHE\`), about 20 GB.
 `;
 
-export function readResults(): SectionResults[] {
-  const files = SECTIONS.map((name) => new URL(`${name}.json`, RESULTS));
+export const readResults = (): SectionResults[] => readResultsIn(RESULTS, SECTIONS);
+
+export const realPage = (results: readonly SectionResults[]): string => pageOf(HEAD, results);
+
+/** The sections of these names that `folder` has results of. */
+export function readResultsIn(folder: URL, names: readonly string[]): SectionResults[] {
+  const files = names.map((name) => new URL(`${name}.json`, folder));
   return files
     .filter((file) => existsSync(file))
     .map((file) => JSON.parse(readFileSync(file, 'utf8')) as SectionResults);
 }
 
-export const realPage = (results: readonly SectionResults[]): string =>
-  [HEAD, ...results.map(sectionText)].join('\n');
+export const pageOf = (head: string, results: readonly SectionResults[]): string =>
+  [head, ...results.map(sectionText)].join('\n');
 
 function sectionText({ title, about, versions, comparisons }: SectionResults): string {
   const tables = comparisons.map(

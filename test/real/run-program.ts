@@ -1,0 +1,57 @@
+/** The program of `npm run real` and `npm run peers`: runs the chosen sections and writes their page. */
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { runSection } from './run-section.ts';
+import type { Section } from './section.ts';
+
+export interface ComparisonProgram {
+  /** The folder that has a folder for each section, and `results`. */
+  readonly folder: URL;
+  /** In the order of the page. */
+  readonly sections: readonly string[];
+  /** Where environments and models stay; below the user's cache folder when it is not set. */
+  readonly cache: string | undefined;
+  readonly cacheName: string;
+  /** Relative to the repository's root. */
+  readonly page: string;
+  /** The text of the page, from the committed results. */
+  readonly pageText: () => string;
+}
+
+const ROOT = new URL('../../', import.meta.url);
+
+/** Reads the arguments of the process, and ends it: with 1 when a comparison threw. */
+export async function runProgram(program: ComparisonProgram): Promise<never> {
+  const { folder, sections, cache, cacheName, page, pageText } = program;
+  const fileOf = (name: string): string => fileURLToPath(new URL(`${name}/section.ts`, folder));
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { again: { type: 'boolean', default: false }, only: { type: 'string' } },
+  });
+  const available = sections.filter((name) => existsSync(fileOf(name)));
+  for (const name of positionals) {
+    if (available.every((each) => each !== name)) {
+      throw new Error(`There is no section '${name}'. The sections are: ${available.join(', ')}.`);
+    }
+  }
+  const broken: string[] = [];
+  for (const name of available.filter((each) => positionals.length === 0 || positionals.includes(each))) {
+    const { section } = (await import(fileOf(name))) as { section: Section };
+    const options = {
+      name,
+      cache: cache ?? join(homedir(), '.cache', cacheName),
+      results: fileURLToPath(new URL('results', folder)),
+      ...values,
+      say: console.error,
+    };
+    broken.push(...(await runSection(section, options)));
+    await writeFile(new URL(page, ROOT), pageText());
+  }
+  if (broken.length > 0) console.error(`These ended with an error: ${broken.join(', ')}.`);
+  // A handle that a comparison left open must not keep this process running.
+  process.exit(broken.length > 0 ? 1 : 0);
+}
