@@ -35,6 +35,10 @@ export interface WholeLehr {
   upload(bytes: Uint8Array): Promise<string>;
   /** Process ids of the API and the worker. */
   readonly pids: readonly number[];
+  readonly redisPid: number;
+  /** Where the API listens, and its key, for other programs that call it. */
+  readonly url: string;
+  readonly key: string;
   close(): Promise<void>;
 }
 
@@ -96,6 +100,9 @@ export async function startWholeLehr(env: Readonly<Record<string, string>>): Pro
       return ((await response.json()) as { urls: { get: string } }).urls.get;
     },
     pids: programs.flatMap(({ pid }) => pid ?? []),
+    redisPid: redis.pid,
+    url: `http://127.0.0.1:${port}`,
+    key: KEY,
     draw: async (pictures) => {
       const startedAt = performance.now();
       await Promise.all(pictures.map(drawOne));

@@ -9,6 +9,8 @@ import { freePort } from './ports.ts';
 export interface TestRedis {
   readonly url: string;
   readonly port: number;
+  /** Of the process that runs now. */
+  readonly pid: number;
   /** Where the server keeps its log. */
   readonly folder: string;
   /** Ends the process with SIGKILL, like a crash. */
@@ -76,6 +78,9 @@ export async function startRedis(extra: readonly string[] = []): Promise<TestRed
   return {
     url: `redis://127.0.0.1:${port}`,
     port,
+    get pid() {
+      return child.pid ?? 0;
+    },
     folder,
     kill: () => ended('SIGKILL'),
     freeze: () => child.kill('SIGSTOP'),
