@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { ROOT } from './readme.ts';
 
-test.each(['device', 'fuzz', 'neighbours', 'real', 'simulate', 'soak'])(
+test.each(['device', 'fuzz', 'neighbours', 'peers', 'real', 'simulate', 'soak'])(
   'The launcher of %s passes its options on, and refuses an unknown one',
   async (name) => {
     const launched = promisify(execFile)(process.execPath, [

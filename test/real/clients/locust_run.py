@@ -1,4 +1,4 @@
-"""Runs locustfile.py without its page and answers its figures. Request: {"url", "key", "users", "seconds", "folder", "size"}."""
+"""Runs test/peers/t2i.locust.py without its page and answers its figures. Request: {"url", "key", "users", "seconds", "folder", "size"}."""
 
 import json
 import os
@@ -20,7 +20,7 @@ def run(request):
     # Users end the request that they are in.
     options += ["--stop-timeout", "130", "--host", request["url"], "--json-file", str(report), "--only-summary"]
     env = {**os.environ, "LEHR_API_KEY": request["key"], "LEHR_PICTURE_SIZE": str(request["size"])}
-    command = [str(program), "--locustfile", str(HERE / "locustfile.py"), *options]
+    command = [str(program), "--locustfile", str(HERE.parent.parent / "peers/t2i.locust.py"), *options]
     subprocess.run(command, env=env, stdout=sys.stderr, check=False)
     [entry] = [each for each in json.loads(report.with_suffix(".json").read_text()) if each["name"] == "/t2i"]
     times = sorted((float(ms), count) for ms, count in entry["response_times"].items())

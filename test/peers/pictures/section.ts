@@ -1,0 +1,210 @@
+/** `npm run peers -- pictures`: Lehr beside the servers that people would pick, on the same graphs and the same requests. */
+import { readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { demoModelsFile } from '../../../packages/demo-models/src/index.ts';
+import { percentile } from '../../bench/harness.ts';
+import { interleaved, ratioRow, type Timed } from '../../real/peers/interleaved.ts';
+import { atMostRow } from '../../real/rows.ts';
+import type { Bench, Comparison, Row, Section } from '../../real/section.ts';
+import { Random } from '../../support/random.ts';
+import { largestDifference } from './difference.ts';
+import { closedLoop, drawings, type Ended, openLoop, SHORT_STEPS } from './load.ts';
+import { type Model, PEERS, type Server, startLehr, startPeer, THREADS } from './servers.ts';
+import { ensureU16 } from './u16.ts';
+
+const HERE = 'test/peers/pictures';
+const USERS = 16;
+const WARM_S = 2;
+const OPEN_SHARE = 0.7;
+/** Largest difference of a color value, of 255, that counts as the same picture. */
+const SAME = 2;
+
+interface Plan {
+  readonly open: (cache: string) => Promise<Model>;
+  readonly rounds: number;
+  readonly closedS: number;
+  readonly openS: number;
+}
+
+const demoFolder = join(dirname(demoModelsFile()), 'demo-diffusion');
+const PLANS: Readonly<Record<string, Plan>> = {
+  demo: {
+    open: async () => ({ name: 'demo', folder: demoFolder, side: 64 }),
+    rounds: 3,
+    closedS: 8,
+    openS: 12,
+  },
+  u16: {
+    open: async (cache) => {
+      const folder = join(cache, 'u16');
+      await ensureU16(folder, demoFolder);
+      return { name: 'u16', folder, side: 128 };
+    },
+    rounds: 2,
+    closedS: 12,
+    openS: 16,
+  },
+};
+
+/** What the closed loop of a model found, for the open loop: pictures per second of the best peer. */
+const limitFile = (bench: Bench, name: string): string => join(bench.cache, `${name}-best-peer.json`);
+
+async function withServers(
+  bench: Bench,
+  { open }: Plan,
+  work: (servers: Server[], model: Model) => Promise<readonly Row[]>,
+): Promise<readonly Row[]> {
+  const model = await open(bench.cache);
+  const servers: Server[] = [];
+  try {
+    servers.push(await startLehr(model));
+    for (const peer of PEERS) {
+      bench.say(`starting ${peer.name}`);
+      servers.push(await startPeer(peer, model, dirname(bench.cache)));
+    }
+    return await work(servers, model);
+  } finally {
+    for (const server of servers.reverse()) await server.close();
+  }
+}
+
+/** Each server draws the same nine pictures at once; their largest difference to Lehr's. */
+async function samePictures(servers: readonly Server[], { side }: Model): Promise<Row[]> {
+  const source = drawings(side, 1);
+  const wanted = Array.from({ length: 9 }, () => source.next().value);
+  const [ours, ...others] = await inTurn(servers, ({ draw }) => Promise.all(wanted.map(draw)));
+  const rows: Row[] = [];
+  for (const [i, files] of others.entries()) {
+    const difference = await largestDifference(ours, files);
+    const what = `largest difference of a color value to Lehr's pictures, ${servers[i + 1].name}`;
+    rows.push(atMostRow(what, difference, SAME, 'of 255'));
+  }
+  return rows;
+}
+
+async function inTurn<T>(servers: readonly Server[], work: (server: Server) => Promise<T>): Promise<T[]> {
+  const results: T[] = [];
+  for (const server of servers) results.push(await work(server));
+  return results;
+}
+
+const saturation = (name: string, plan: Plan): Comparison => ({
+  name: `${name}-saturation`,
+  title: `${titleOf(name)}: ${USERS} users in a closed loop`,
+  run: (bench) =>
+    withServers(bench, plan, async (servers, model) => {
+      const same = await samePictures(servers, model);
+      const cpu = new Map(servers.map((server) => [server, [] as number[]]));
+      let turn = 0;
+      const timed = await interleaved(servers, plan.rounds, async (server) => {
+        const round = Math.floor(turn++ / servers.length);
+        const before = server.cpuSeconds();
+        // The first round is not counted.
+        const seconds = WARM_S + (round === 0 ? 1 : plan.closedS);
+        const source = drawings(model.side, 1000 * (round + 1));
+        const ended = await closedLoop(server.draw, source, { users: USERS, seconds });
+        cpu.get(server)?.push(((server.cpuSeconds() - before) * 1000) / ended.length);
+        const rate = rateOf(ended, seconds);
+        bench.say(`round ${round}, ${server.name}: ${rate.toFixed(2)} pictures/s`);
+        return rate;
+      });
+      const best = bestPeer(timed);
+      await writeFile(limitFile(bench, name), JSON.stringify({ perSecond: percentile(best.values, 50) }));
+      const [lehr, ...peers] = timed;
+      const rates = peers.map(({ side, values }) =>
+        ratioRow(
+          side === best.side ? `pictures/s, ${side.name}, the best of them` : `pictures/s, ${side.name}`,
+          lehr.values,
+          values,
+          { unit: 'pictures/s', ...(side === best.side && { atLeast: 1.3 }) },
+        ),
+      );
+      const [ourCost, ...costs] = [...cpu].map(([side, values]) => ({ side, values: values.slice(1) }));
+      const costRows = costs.map(({ side, values }) =>
+        ratioRow(`CPU time of all processes per picture, ${side.name}`, ourCost.values, values, {
+          unit: 'ms',
+        }),
+      );
+      return [...rates, ...costRows, ...same];
+    }),
+});
+
+const open = (name: string, plan: Plan): Comparison => ({
+  name: `${name}-open`,
+  title: `${titleOf(name)}: Poisson arrivals at ${OPEN_SHARE} of the best peer's saturation`,
+  run: async (bench) => {
+    const limit = await readFile(limitFile(bench, name), 'utf8').catch(() => undefined);
+    if (limit === undefined) throw new Error(`Run ${name}-saturation first: the load depends on it.`);
+    const perSecond = OPEN_SHARE * (JSON.parse(limit) as { perSecond: number }).perSecond;
+    return withServers(bench, plan, async (servers, model) => {
+      const all = new Map(servers.map((server) => [server, [] as Ended[][]]));
+      let turn = 0;
+      const means = await interleaved(servers, plan.rounds, async (server) => {
+        // All servers get the same arrivals and pictures in one round, and others in the next.
+        const round = Math.floor(turn++ / servers.length);
+        const source = drawings(model.side, 1000 * (round + 1));
+        const random = new Random(round + 1);
+        const next = (): number => random.next();
+        // The first round is not counted.
+        const seconds = round === 0 ? 2 : plan.openS;
+        const ended = await openLoop(server.draw, source, { perSecond, seconds, random: next });
+        all.get(server)?.push(ended);
+        const latency = mean(ended.map(({ ms }) => ms));
+        bench.say(`round ${round}, ${server.name}: ${Math.round(latency)} ms, ${ended.length} pictures`);
+        return latency;
+      });
+      const [lehr, ...peers] = means;
+      const rows = peers.map(({ side, values }) =>
+        ratioRow(`mean latency, ${side.name}`, lehr.values, values, { unit: 'ms', atMost: 0.5 }),
+      );
+      const shorts = [...all].map(([server, rounds]) => shortRow(server, rounds.slice(1).flat()));
+      return [{ what: 'arrivals', figure: perSecond, unit: 'pictures/s' }, ...rows, ...shorts];
+    });
+  },
+});
+
+const titleOf = (name: string): string => (name === 'demo' ? 'The demo model' : 'U16');
+
+/** Answers in the last seconds of the closed loop, per second: after the start, and before the users stop. */
+function rateOf(ended: readonly Ended[], seconds: number): number {
+  const counted = ended.filter(({ at }) => at >= WARM_S * 1000 && at < seconds * 1000);
+  return counted.length / (seconds - WARM_S);
+}
+
+const bestPeer = ([, ...peers]: readonly Timed<Server>[]): Timed<Server> =>
+  peers.reduce((best, each) => (percentile(each.values, 50) > percentile(best.values, 50) ? each : best));
+
+const mean = (values: readonly number[]): number =>
+  values.reduce((sum, value) => sum + value, 0) / values.length;
+
+function shortRow({ name }: Server, ended: readonly Ended[]): Row {
+  const short = ended.filter(({ drawing }) => drawing.inference_steps === SHORT_STEPS).map(({ ms }) => ms);
+  return {
+    what: `latency of the ${short.length} jobs of ${SHORT_STEPS} steps, 99th percentile, ${name}`,
+    figure: percentile(short, 99),
+    unit: 'ms',
+    spread: [Math.min(...short), Math.max(...short)],
+  };
+}
+
+export const section: Section = {
+  title: 'Pictures',
+  about: `Each server serves the same ONNX graphs on the CPU with ${THREADS} threads of ONNX Runtime 1.30, draws with Euler and guidance, and answers
+\`POST /t2i\` with a PNG (BentoML: base64 in JSON, as its batchable APIs answer). The four others share
+[one module](../${HERE}/sampler.py) that draws a batch; each has a batch of at most 8 pictures, its documented settings for batching, and one
+process with the model. Lehr is all of Lehr: API, queue and log in Redis, records, worker, engine, store; the others keep requests
+in memory. All run on the same two cores, also the load generator, and idle while another one is measured.
+
+A stock UNet takes one timestep for all rows of a call. The four others therefore share calls between pictures with equal numbers of steps; FastAPI
+follows the article and also groups by guidance. Of the pictures 30 % have ${SHORT_STEPS} steps, 50 % 10 and 20 % 25 (half of 4, 20 and 50, so that a
+round has enough pictures), with guidance of 3, 5 or 7.5. The demo model draws 64x64 pixels here, latents of 8x8, where batching pays most on a CPU; U16 draws 128x128 pixels and is [made by a script](../${HERE}/u16.ts): 17 million random weights,
+latents of 16x16.
+
+The closed loop counts answers after ${WARM_S} seconds of warm-up. In the open loop a latency counts from the moment when the request was due.`,
+  environments: PEERS.map(({ environment }) => ({
+    name: environment,
+    requirements: `${HERE}/requirements-${environment.replace('peers/', '')}.txt`,
+    size: environment === 'peers/ray' ? '150 MB, 450 MB on the disk' : '70 MB, 250 MB on the disk',
+  })),
+  comparisons: Object.entries(PLANS).flatMap(([name, plan]) => [saturation(name, plan), open(name, plan)]),
+};

@@ -1,0 +1,70 @@
+/** Submits jobs as the API does, without its HTTP: admission, record and queue entry. Waits for the end of each, and reads its record. */
+import { type JobId, newJobId, type TenantId } from '../../../packages/shared/src/index.ts';
+import { Admitter } from '../../../packages/shared/src/queue/index.ts';
+import { isTerminal, type NewJob } from '../../../packages/shared/src/records/index.ts';
+import { openRedis } from '../../../packages/shared/src/redis/index.ts';
+import { GROUP, MODEL, openLehr } from './lehr-parts.ts';
+import { inParallel, serveOrders } from './program.ts';
+
+const { url, keys, redis, queues, records } = await openLehr();
+const admitter = new Admitter(redis, keys, queues);
+const subscriber = openRedis(url, 'subscriber');
+const waiting = new Map<string, { readonly id: JobId; end(): void }>();
+
+subscriber.on('pmessage', (_pattern: string, channel: string) => {
+  const found = waiting.get(channel);
+  // A failure ends this process, and with it the round.
+  if (found) void endIfTerminal(channel, found);
+});
+await subscriber.psubscribe(`${keys.prefix}:changed:*`);
+
+async function endIfTerminal(channel: string, { id, end }: { id: JobId; end(): void }): Promise<void> {
+  const record = await records.read(id);
+  if (!isTerminal(record?.state ?? 'queued') || !waiting.delete(channel)) return;
+  if (record?.state !== 'succeeded') throw new Error(`job ${id} ${record?.state}`);
+  end();
+}
+
+/** Resolves when the job is stored; `ended` resolves at its end. */
+async function submit(): Promise<{ ended: Promise<void> }> {
+  const id = newJobId();
+  const request = {
+    id,
+    tenant: 'default' as TenantId,
+    queue: GROUP,
+    priority: 'standard',
+    cost: 1200,
+  } as const;
+  const admission = await admitter.admit({
+    ...request,
+    groups: { names: [GROUP], max: 10_000, withinMs: 3_600_000 },
+    maxJobs: 1e6,
+    weight: 1,
+    maxWaitMs: 1e12,
+    workers: 1,
+  });
+  if (admission.code !== 'admitted') throw new Error(`not admitted: ${admission.code}`);
+  const job: NewJob = {
+    ...request,
+    type: 'text-to-image',
+    model: MODEL,
+    score: admission.score,
+    fair_tag: admission.startTag,
+    admitted_at: admission.now,
+    input: { prompt: 'a lighthouse on a rock in the evening', width: 512, height: 512, steps: 20, n: 1 },
+    metadata: {},
+    deadline_at: undefined,
+  };
+  // Before the job exists, so that its end cannot be missed.
+  const ended = new Promise<void>((end) => waiting.set(keys.changed(id), { id, end }));
+  await records.create(job, () => queues.of(GROUP).add(job, admission.score));
+  return { ended };
+}
+
+serveOrders(async (jobs) => {
+  const ends: Promise<void>[] = [];
+  await inParallel(jobs, 64, async () => {
+    ends.push((await submit()).ended);
+  });
+  await Promise.all(ends);
+});

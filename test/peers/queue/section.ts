@@ -1,0 +1,71 @@
+/** `npm run peers -- queue`: Lehr's queue beside Celery and plain BullMQ, with jobs that do nothing. */
+import { join } from 'node:path';
+import { percentile } from '../../bench/harness.ts';
+import { interleaved, ratioRow, type Timed } from '../../real/peers/interleaved.ts';
+import type { Bench, Row, Section } from '../../real/section.ts';
+import { celerySide, nodeSide, type QueueSide, wholeSide } from './sides.ts';
+
+const ENVIRONMENT = 'peers/celery';
+const JOBS = 2000;
+const ROUNDS = 5;
+
+async function compare(bench: Bench): Promise<readonly Row[]> {
+  const sides: QueueSide[] = [];
+  try {
+    sides.push(await nodeSide("Lehr's queue", 'lehr'));
+    sides.push(await celerySide(bench, join(bench.cache, '..', ENVIRONMENT)));
+    sides.push(await nodeSide('BullMQ', 'bullmq'));
+    sides.push(await wholeSide());
+    const cpu = new Map(sides.map((side) => [side, [] as number[]]));
+    const timed = await interleaved(sides, ROUNDS, async (side) => {
+      const before = side.cpuSeconds();
+      const ms = await side.run(JOBS);
+      cpu.get(side)?.push(((side.cpuSeconds() - before) * 1000) / JOBS);
+      return (JOBS / ms) * 1000;
+    });
+    const [lehr, celery, bullmq, whole] = timed;
+    const rate = (ours: Timed<QueueSide>, other: Timed<QueueSide>, target = {}): Row =>
+      ratioRow(`${ours.side.name}, beside ${other.side.name}`, ours.values, other.values, {
+        unit: 'jobs/s',
+        ...target,
+      });
+    return [
+      rate(lehr, celery, { atLeast: 5 }),
+      rate(lehr, bullmq),
+      rate(whole, celery),
+      ...[...cpu].map(([{ name }, values]) => cpuRow(name, values.slice(1))),
+    ];
+  } finally {
+    for (const side of sides.reverse()) await side.close();
+  }
+}
+
+const cpuRow = (name: string, values: readonly number[]): Row => ({
+  what: `CPU time of all processes per job, ${name}`,
+  figure: percentile(values, 50),
+  unit: 'ms',
+  spread: [Math.min(...values), Math.max(...values)],
+});
+
+export const section: Section = {
+  title: 'The queue',
+  about: `One process submits ${JOBS} jobs and waits for the result of each; the time is from the first submission to the last result. The jobs do nothing.
+Every side has its own Redis, whose log is written to disk every second.
+
+* Lehr's queue: one producer, which admits, stores and queues each job as the API does, without HTTP, is notified of each change and reads the
+  record; one worker, which claims under leases, writes start and end of each record, and closes the job. Admission, fair order between
+  tenants, the record and its events are part of each job.
+* Celery: one producer (\`delay\`, then \`join_native\`), one worker with a pool of 2 processes, with the settings that its documentation
+  advises for many short tasks. A task is acknowledged when it starts, so it is lost when its worker dies.
+* BullMQ: one producer (\`add\`, then \`waitUntilFinished\`), one worker with a concurrency of 64.
+* All of Lehr by HTTP: \`POST /v1/jobs?wait=60\` of 64 connections, one API process and one worker with its engine. Its jobs do something:
+  each embeds a short text with the demo model. The CPU time of the program that sends the requests is not counted.`,
+  environments: [
+    {
+      name: ENVIRONMENT,
+      requirements: 'test/peers/queue/requirements.txt',
+      size: '10 MB, 40 MB on the disk',
+    },
+  ],
+  comparisons: [{ name: 'no-op-jobs', title: `${JOBS} jobs that do nothing`, run: compare }],
+};

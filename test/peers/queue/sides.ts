@@ -1,0 +1,96 @@
+/** Queues that are compared: each has its own Redis, a process that submits jobs and waits for results, and workers that do nothing. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { demoModelsFile } from '../../../packages/demo-models/src/index.ts';
+import { startWholeLehr } from '../../bench/whole-lehr.ts';
+import type { Bench } from '../../real/section.ts';
+import { FSYNC_EVERY_SECOND, startRedis } from '../../support/redis-server.ts';
+import { cpuSeconds } from '../cpu.ts';
+import { inParallel, startProgram } from './program.ts';
+
+const ROOT = new URL('../../../', import.meta.url).pathname;
+const HERE = 'test/peers/queue';
+/** Processes of Celery's pool: one for each core of the machine that this was made for. */
+const POOL = 2;
+
+export interface QueueSide {
+  readonly name: string;
+  /** Submits so many jobs and waits for all results; returns the ms. */
+  run(jobs: number): Promise<number>;
+  /** CPU seconds since the start of Redis, producer and workers. */
+  cpuSeconds(): number;
+  close(): Promise<void>;
+}
+
+/** `kind` is the first part of the names of its two programs. */
+export async function nodeSide(name: string, kind: 'lehr' | 'bullmq'): Promise<QueueSide> {
+  const redis = await startRedis([...FSYNC_EVERY_SECOND, '--hash-max-listpack-value', '1024']);
+  const worker = await startProgram(`./${kind}-worker.ts`, redis.url);
+  const producer = await startProgram(`./${kind}-producer.ts`, redis.url);
+  return {
+    name,
+    run: (jobs) => producer.order({ jobs }),
+    cpuSeconds: () => cpuSeconds([redis.pid, worker.pid, producer.pid]),
+    close: async () => {
+      await producer.close();
+      await worker.close();
+      await redis.stop();
+    },
+  };
+}
+
+/** `folder` is that of the virtual environment. */
+export async function celerySide(bench: Bench, folder: string): Promise<QueueSide> {
+  const redis = await startRedis(FSYNC_EVERY_SECOND);
+  const env = { REDIS_URL: redis.url };
+  const flags = ['--without-gossip', '--without-mingle', '--without-heartbeat', '--loglevel', 'ERROR'];
+  const args = ['-A', 'celery_tasks', '--quiet', 'worker', '--concurrency', `${POOL}`, ...flags];
+  const worker = spawn(join(folder, 'bin/celery'), args, {
+    cwd: join(ROOT, HERE),
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: { ...process.env, ...env, C_FORCE_ROOT: '1', PYTHONDONTWRITEBYTECODE: '1' },
+  });
+  const producer = await bench.openPython(`${HERE}/celery_producer.py`, { env });
+  // The first result comes when the worker is there.
+  await producer.ask({ jobs: 1 });
+  return {
+    name: 'Celery',
+    run: async (jobs) => (await producer.ask<{ ms: number }>({ jobs })).ms,
+    cpuSeconds: () => cpuSeconds([redis.pid, worker.pid ?? 0, producer.pid]),
+    close: async () => {
+      await producer.close();
+      await stop(worker);
+      await redis.stop();
+    },
+  };
+}
+
+/** All of Lehr with its HTTP API and its cheapest job: the embedding of a short text, which runs a small graph. */
+export async function wholeSide(): Promise<QueueSide> {
+  const lehr = await startWholeLehr({
+    LEHR_MODELS: demoModelsFile(),
+    LEHR_TASKS: 'text',
+    LEHR_DEVICE: 'cpu',
+    LEHR_MAX_WAIT_S: '100000',
+  });
+  return {
+    name: 'all of Lehr by HTTP, embeddings of a short text',
+    run: async (jobs) => {
+      const startedAt = performance.now();
+      await inParallel(jobs, 64, async () => {
+        await lehr.run('text-embedding', { texts: ['a red circle'] });
+      });
+      return performance.now() - startedAt;
+    },
+    cpuSeconds: () => cpuSeconds([...lehr.pids, lehr.redisPid]),
+    close: lehr.close,
+  };
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exit = once(child, 'exit');
+  child.kill('SIGTERM');
+  await exit;
+}

@@ -1,0 +1,12 @@
+/** The program of `npm run peers`: runs the chosen sections and writes docs/peers.md. */
+import { runProgram } from '../real/run-program.ts';
+import { peersPage, readPeerResults, SECTIONS } from './page.ts';
+
+await runProgram({
+  folder: new URL('./', import.meta.url),
+  sections: SECTIONS,
+  cache: process.env.PEERS_CACHE,
+  cacheName: 'lehr-peers',
+  page: 'docs/peers.md',
+  pageText: () => peersPage(readPeerResults()),
+});
