@@ -1,57 +1,63 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { admit, type LaneMember, type LaneState } from './admit.ts';
+import { chooseBatch, type LaneMember, LEFT_OUT_STEPS } from './choose-batch.ts';
 
 const sample = (stepsLeft: number, fields: Partial<LaneMember> = {}): LaneMember => ({
   rows: 2,
   stepsLeft,
-  arrivedAt: 0,
+  leftOut: 0,
   maxBatchMates: Number.POSITIVE_INFINITY,
   ...fields,
 });
 
-const admitted = (waiting: readonly LaneMember[], lane: Partial<LaneState<LaneMember>> = {}): LaneMember[] =>
-  admit({ waiting, running: [], rowCap: 8, now: 0, ...lane });
-
-test('Samples with the fewest steps join first, up to the row cap', () => {
-  const waiting = [50, 4, 20, 8, 30].map((steps) => sample(steps));
-  expect(admitted(waiting).map(({ stepsLeft }) => stepsLeft)).toEqual([4, 8, 20, 30]);
+test('Samples with the fewest steps to go make the next step, up to the row cap', () => {
+  const members = [50, 4, 20, 8, 30].map((steps) => sample(steps));
+  expect(chooseBatch(members, 8).map(({ stepsLeft }) => stepsLeft)).toEqual([4, 8, 20, 30]);
 });
 
-test('A long sample that has waited long joins before a short new one', () => {
-  const waiting = [sample(4), sample(50, { arrivedAt: -5000 })];
-  expect(admitted(waiting, { rowCap: 2 })).toEqual([waiting[1]]);
+test('All samples make the next step when the row cap allows it', () => {
+  const members = [sample(9), sample(50), sample(4, { rows: 1 })];
+  expect(new Set(chooseBatch(members, 8))).toEqual(new Set(members));
 });
 
-test('A stream of short samples never keeps a long sample out permanently', () => {
-  const long = sample(50);
-  for (let second = 0; second < 60; second++) {
-    const now = second * 1000;
-    const [joined] = admitted([sample(4, { arrivedAt: now }), long], { rowCap: 2, now });
-    if (joined === long) return;
-  }
-  expect.unreachable('the long sample never joined');
+test('Of samples with equally many steps to go, those that come first in the lane step', () => {
+  const members = [sample(9), sample(9), sample(9)];
+  expect(chooseBatch(members, 4)).toEqual(members.slice(0, 2));
+  expect(chooseBatch(members, 4)[0]).toBe(members[0]);
 });
 
-test('Samples join a running lane only in its free rows', () => {
-  const waiting = [sample(4), sample(5), sample(6)];
-  expect(admitted(waiting, { running: [sample(9), sample(9)] })).toHaveLength(2);
-  expect(admitted(waiting, { running: [sample(9), sample(9), sample(9), sample(9)] })).toEqual([]);
+test('A long sample that was left out often goes before a short new one', () => {
+  const long = sample(50, { leftOut: 46 / LEFT_OUT_STEPS + 1 });
+  expect(chooseBatch([sample(4), long], 2)).toEqual([long]);
 });
 
-test('A sample with more rows than the cap joins an empty lane', () => {
-  expect(admitted([sample(4)], { rowCap: 1 })).toHaveLength(1);
-  expect(admitted([sample(4)], { rowCap: 1, running: [sample(9)] })).toEqual([]);
+test('A stream of short samples delays a long one by a bounded number of steps', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 2, max: 100 }), fc.integer({ min: 1, max: 50 }), (long, short) => {
+      let [stepsLeft, leftOut] = [long, 0];
+      while (stepsLeft > 0) {
+        const member = sample(stepsLeft, { leftOut });
+        if (chooseBatch([sample(short), member], 2)[0] === member) stepsLeft -= 1;
+        else leftOut += 1;
+        expect(leftOut).toBeLessThanOrEqual(long / LEFT_OUT_STEPS + 1);
+      }
+    }),
+  );
 });
 
-test('A wide sample that must wait is not overtaken by narrower samples behind it', () => {
-  const waiting = [sample(4), sample(5, { rows: 1 })];
-  const running = [sample(9), sample(9), sample(9), sample(9, { rows: 1 })];
-  expect(admitted(waiting, { running })).toEqual([]);
+test('A sample with more rows than the cap steps alone', () => {
+  expect(chooseBatch([sample(4)], 1)).toHaveLength(1);
+  expect(chooseBatch([sample(4), sample(9)], 1)).toEqual([sample(4)]);
 });
 
-test('maxBatchMates limits the samples in the lane, both when its sample joins and when others do', () => {
-  const limited = sample(4, { maxBatchMates: 2 });
-  expect(admitted([limited], { running: [sample(9), sample(9)] })).toEqual([]);
-  expect(admitted([limited, sample(5), sample(6)])).toHaveLength(2);
-  expect(admitted([sample(4)], { running: [sample(9, { maxBatchMates: 1 })] })).toEqual([]);
+test('A narrower sample takes the row that a wide one leaves', () => {
+  const members = [sample(4), sample(5), sample(6, { rows: 1 })];
+  expect(chooseBatch(members, 3)).toEqual([members[0], members[2]]);
+});
+
+test('maxBatchMates limits the samples that step together, both when its sample is chosen and when others are', () => {
+  const limited = sample(6, { maxBatchMates: 2 });
+  expect(chooseBatch([limited, sample(4), sample(5)], 8).map(({ stepsLeft }) => stepsLeft)).toEqual([4, 5]);
+  expect(chooseBatch([sample(4, { maxBatchMates: 2 }), sample(5), sample(6)], 8)).toHaveLength(2);
+  expect(chooseBatch([sample(4), sample(3, { maxBatchMates: 1 })], 8)).toHaveLength(1);
 });

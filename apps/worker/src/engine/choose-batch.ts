@@ -1,47 +1,43 @@
 /**
- * Chooses the samples that join the running batch at a step boundary. A pure function.
+ * Chooses the samples of a lane that make the next step. A pure function.
  *
- * Shortest remaining work first, so that a 4-step sample does not wait behind 50-step ones; with ageing, so that a long
- * sample does not starve: waiting lowers its rank as if it had fewer steps to go.
+ * Shortest remaining work first: when a lane has more samples than its row cap lets step together, a 4-step sample goes before one with 50
+ * steps to go, also when that one has begun. A sample that is left out keeps its latent and continues later, so a pause costs no
+ * work. Being left out lowers its rank as if it had fewer steps to go, so that every sample is left out for a bounded number of
+ * steps only.
  */
 
 export interface LaneMember {
   readonly rows: number;
   readonly stepsLeft: number;
-  /** On the clock of `LaneState.now`, in ms. */
-  readonly arrivedAt: number;
-  /** The most samples that may be in the lane at once, this one included. */
+  /** Steps that its lane has made without it. */
+  readonly leftOut: number;
+  /** The most samples that may step together with it, itself included. */
   readonly maxBatchMates: number;
 }
 
-export interface LaneState<Sample> {
-  readonly waiting: readonly Sample[];
-  readonly running: readonly Sample[];
-  readonly rowCap: number;
-  readonly now: number;
-}
-
-/** A sample that has waited one second is ranked as if it had this many steps fewer. */
-export const AGEING_STEPS_PER_S = 10;
+/**
+ * A sample that was left out of one step is ranked as if it had this many steps fewer. So shorter samples delay one of n steps by
+ * at most about n / LEFT_OUT_STEPS steps.
+ */
+export const LEFT_OUT_STEPS = 1 / 2;
 
 /**
- * The samples that join now, in order. A sample with more rows than the cap still joins an empty lane, or it would never
- * run. A sample that does not fit yet blocks those behind it, or a stream of narrow samples would keep a wide one out.
+ * The samples that step now, in order; with equal rank, the order of `members` decides. A sample with more rows than the cap still
+ * steps alone, or it would never run. Where a wide sample does not fit, a narrower one may go before it.
  */
-export function admit<Sample extends LaneMember>(lane: LaneState<Sample>): Sample[] {
-  const { waiting, running, rowCap, now } = lane;
-  const rank = ({ stepsLeft, arrivedAt }: Sample): number =>
-    stepsLeft - ((now - arrivedAt) / 1000) * AGEING_STEPS_PER_S;
-  let rows = running.reduce((sum, sample) => sum + sample.rows, 0);
-  let maxBatchMates = Math.min(...running.map((sample) => sample.maxBatchMates));
-  const joining: Sample[] = [];
-  for (const sample of [...waiting].sort((a, b) => rank(a) - rank(b))) {
-    const samples = running.length + joining.length + 1;
+export function chooseBatch<Sample extends LaneMember>(members: readonly Sample[], rowCap: number): Sample[] {
+  const rank = ({ stepsLeft, leftOut }: Sample): number => stepsLeft - leftOut * LEFT_OUT_STEPS;
+  const batch: Sample[] = [];
+  let rows = 0;
+  let maxBatchMates = Number.POSITIVE_INFINITY;
+  for (const sample of [...members].sort((a, b) => rank(a) - rank(b))) {
+    const samples = batch.length + 1;
     const fits = samples === 1 || rows + sample.rows <= rowCap;
-    if (!fits || samples > Math.min(maxBatchMates, sample.maxBatchMates)) break;
-    joining.push(sample);
+    if (!fits || samples > Math.min(maxBatchMates, sample.maxBatchMates)) continue;
+    batch.push(sample);
     rows += sample.rows;
     maxBatchMates = Math.min(maxBatchMates, sample.maxBatchMates);
   }
-  return joining;
+  return batch;
 }

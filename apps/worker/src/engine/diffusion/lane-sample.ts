@@ -17,7 +17,7 @@ import type { SamplerRun } from '../../diffusion/samplers/sampler.ts';
 import type { SchedulerConfig } from '../../diffusion/scheduler-config.ts';
 import type { UnetRow } from '../../diffusion/unet.ts';
 import { drawLatent, type EncodedPicture } from '../../diffusion/vae-encoder.ts';
-import type { LaneMember } from '../admit.ts';
+import type { LaneMember } from '../choose-batch.ts';
 import type { DiffusionSample } from '../protocol.ts';
 
 /** What its rows hold at every step, the negative prompt's first. */
@@ -35,6 +35,9 @@ export class LaneSample implements LaneMember {
   textMs = 0;
   startedAt = 0;
   denoisedAt = 0;
+  hasBegun = false;
+  /** Steps that its lane has made without it. */
+  leftOut = 0;
   /** `[channels, height, width]`; the final latent once the sample has made its last step. */
   readonly latent: Float32Array;
   /** When set, the next step keeps its predicted clean latent. */
@@ -77,6 +80,12 @@ export class LaneSample implements LaneMember {
     this.latent = request.image ? new Float32Array(latentLength) : this.#noise.draw(latentLength);
     for (let i = 0; i < latentLength; i++) this.latent[i] *= this.#run.initNoiseSigma;
     this.#input = new Float32Array(latentLength);
+  }
+
+  /** It makes its first step here, or another one. */
+  begin(now: number): void {
+    if (!this.hasBegun) this.startedAt = now;
+    this.hasBegun = true;
   }
 
   get rows(): 1 | 2 {

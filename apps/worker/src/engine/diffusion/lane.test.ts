@@ -145,6 +145,46 @@ test('A new sample makes its first step together with the next step of the runni
   expect(unet.calls.map((rows) => rows.length)).toEqual([2, 3]);
 });
 
+test('A long sample pauses for short ones when not all fit into a step, and ends at the same latent as alone', async () => {
+  const { lane, unet, denoised, runDry, ofType } = laneOf(4);
+  const long = [
+    { steps: 30, sampler: 'dpmpp_2m', seed: 7 },
+    { steps: 25, sampler: 'euler_a', seed: 8 },
+  ] as const;
+  for (const fields of long) lane.submit(sampleOf(fields));
+  for (let turn = 0; turn < 5; turn++) await lane.takeTurn();
+  const short = sampleOf({ steps: 4, seed: 9 });
+  lane.submit(short);
+  for (let turn = 0; turn < 4; turn++) await lane.takeTurn();
+  expect(denoised).toEqual([short]);
+  const steps = ofType('stepped')
+    .at(-1)
+    ?.samples.map(({ steps, step }) => [steps, step]);
+  expect(steps).toEqual([
+    [4, 4],
+    [25, 9],
+  ]);
+  await runDry();
+  expect(Math.max(...unet.calls.map((rows) => rows.length))).toBe(4);
+  for (const fields of long) {
+    const drawn = denoised.find(({ request }) => request.seed === fields.seed);
+    expect(drawn?.latent).toEqual(await alone(fields));
+  }
+});
+
+test('A paused sample can be cancelled, and is found', async () => {
+  const { lane, denoised, runDry } = laneOf(2);
+  const long = sampleOf({ steps: 30 });
+  lane.submit(long);
+  await lane.takeTurn();
+  lane.submit(sampleOf({ steps: 4 }));
+  await lane.takeTurn();
+  expect(lane.find(long.request.id)?.step).toBe(1);
+  expect(lane.cancel(long.request.id)).toBe(true);
+  await runDry();
+  expect(denoised.map(({ steps }) => steps)).toEqual([4]);
+});
+
 test('A finished sample leaves while the others continue, and its last step is announced', async () => {
   const { lane, denoised, runDry, posted } = laneOf();
   const [short, long] = [sampleOf({ steps: 4 }), sampleOf({ steps: 9 })];

@@ -1,17 +1,18 @@
 /**
- * The running batch of one latent shape. Each turn is one step: waiting samples may join, every running sample makes a step,
- * and samples that made their last step leave. No sample waits for a batch to form or to end.
+ * The samples of one latent shape. Each turn is one step of a batch: samples may join, and those that made their last step leave. No
+ * sample waits for a batch to form or to end. When not all of them fit into a step, those with the most steps to go pause.
  *
- *   waiting -> running -> denoised     the states of a sample
+ *   waiting -> running <-> paused     the states of a sample
+ *              running -> denoised
  *
- * A model whose graph takes one timestep for all rows (`aligned`) admits samples only to an empty lane, and only samples
- * with equal steps, sampler and guidance.
+ * A model whose graph takes one timestep for all rows (`aligned`) begins a batch only when the last one has ended, of samples with
+ * equal steps, sampler and guidance; none of them pauses.
  */
 import { type Clock, LehrError, toLehrError, toPlainError } from '@lehr/shared';
 import type { LatentRgb } from '../../diffusion/latent-rgb.ts';
 import type { LatentSize, NoisePredictions, UnetRow } from '../../diffusion/unet.ts';
 import type { Batching } from '../../runtime/runtime.ts';
-import { admit } from '../admit.ts';
+import { chooseBatch } from '../choose-batch.ts';
 import type { FromEngine, SampleId } from '../protocol.ts';
 import type { RowCap } from '../row-cap.ts';
 import type { TurnTaker } from '../turns.ts';
@@ -44,8 +45,8 @@ export interface LaneOptions {
 
 export class Lane implements TurnTaker {
   readonly #options: LaneOptions;
-  #waiting: LaneSample[] = [];
-  #running: LaneSample[] = [];
+  /** In the order of their arrival. */
+  #samples: LaneSample[] = [];
   #reportedCap: number | undefined;
 
   constructor(options: LaneOptions) {
@@ -53,29 +54,27 @@ export class Lane implements TurnTaker {
   }
 
   get hasWork(): boolean {
-    return this.#waiting.length > 0 || this.#running.length > 0;
+    return this.#samples.length > 0;
   }
 
   get samples(): number {
-    return this.#waiting.length + this.#running.length;
+    return this.#samples.length;
   }
 
   submit(sample: LaneSample): void {
-    this.#waiting.push(sample);
+    this.#samples.push(sample);
     this.#reportCap();
   }
 
   /** Removes a sample, which takes no further step; returns false when there is no such sample. */
   cancel(id: SampleId): boolean {
-    const stays = (sample: LaneSample): boolean => sample.request.id !== id;
     const before = this.samples;
-    this.#waiting = this.#waiting.filter(stays);
-    this.#running = this.#running.filter(stays);
+    this.#samples = this.#samples.filter(({ request }) => request.id !== id);
     return this.samples < before;
   }
 
   find(id: SampleId): LaneSample | undefined {
-    return [...this.#running, ...this.#waiting].find(({ request }) => request.id === id);
+    return this.#samples.find(({ request }) => request.id === id);
   }
 
   /** Posts a preview of this sample after its next step; returns false when there is no such sample. */
@@ -85,10 +84,9 @@ export class Lane implements TurnTaker {
     return sample !== undefined;
   }
 
-  /** One step of all samples in the lane. Never rejects: an error fails samples. */
+  /** One step of the samples whose turn it is. Never rejects: an error fails samples. */
   async takeTurn(): Promise<void> {
-    this.#admit();
-    const samples = this.#running;
+    const samples = this.#nextBatch();
     if (samples.length === 0) return;
     this.#options.post({ type: 'running', samples: samples.map((sample) => sample.request.id) });
     this.#announceLastSteps(samples);
@@ -106,22 +104,26 @@ export class Lane implements TurnTaker {
       ms,
       samples: samples.map(({ request, step, steps }) => ({ id: request.id, step, steps })),
     });
-    this.#options.onStepped?.(this.#running);
-    this.#postPreviews();
-    this.#finish();
+    // A cancel or a failure may have removed some during the step.
+    const stepped = samples.filter((sample) => this.#samples.includes(sample));
+    this.#options.onStepped?.(stepped);
+    this.#postPreviews(stepped);
+    this.#finish(stepped);
   }
 
-  #admit(): void {
+  #nextBatch(): readonly LaneSample[] {
     const { unet, cap, clock } = this.#options;
-    if (this.#waiting.length === 0) return;
-    const aligned = unet.batching.mode === 'aligned';
-    if (aligned && this.#running.length > 0) return;
+    const isAligned = unet.batching.mode === 'aligned';
+    const begun = this.#samples.filter((sample) => sample.hasBegun);
+    let batch = isAligned && begun.length > 0 ? begun : chooseBatch(this.#samples, cap.rows);
+    if (isAligned) batch = batch.filter((sample) => canShareTimesteps(sample, batch[0]));
+    const stepping = new Set(batch);
     const now = clock.monotonic();
-    const joining = admit({ waiting: this.#waiting, running: this.#running, rowCap: cap.rows, now });
-    const joined = aligned ? joining.filter((sample) => canShareTimesteps(sample, joining[0])) : joining;
-    for (const sample of joined) sample.startedAt = now;
-    this.#waiting = this.#waiting.filter((sample) => !joined.includes(sample));
-    this.#running = [...this.#running, ...joined];
+    for (const sample of this.#samples) {
+      if (stepping.has(sample)) sample.begin(now);
+      else sample.leftOut++;
+    }
+    return batch;
   }
 
   /** Posted before a sample's last step, so that the worker can claim a job for its rows in time for the next step. */
@@ -176,9 +178,9 @@ export class Lane implements TurnTaker {
     this.#options.post({ type: 'failed', sample: sample.request.id, failure: toPlainError(error) });
   }
 
-  #postPreviews(): void {
+  #postPreviews(stepped: readonly LaneSample[]): void {
     const { latentRgb, size, post } = this.#options;
-    for (const sample of this.#running) {
+    for (const sample of stepped) {
       const predictedClean = sample.takePredictedClean();
       if (!predictedClean || !latentRgb) continue;
       const { id } = sample.request;
@@ -186,11 +188,11 @@ export class Lane implements TurnTaker {
     }
   }
 
-  #finish(): void {
+  #finish(stepped: readonly LaneSample[]): void {
     const now = this.#options.clock.monotonic();
-    const done = this.#running.filter((sample) => sample.callsLeft === 0);
-    if (done.length === 0) return;
-    this.#running = this.#running.filter((sample) => sample.callsLeft > 0);
+    const done = new Set(stepped.filter((sample) => sample.callsLeft === 0));
+    if (done.size === 0) return;
+    this.#samples = this.#samples.filter((sample) => !done.has(sample));
     for (const sample of done) {
       sample.denoisedAt = now;
       this.#options.onDenoised(sample);
