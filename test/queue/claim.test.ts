@@ -66,14 +66,17 @@ test('Two workers that claim at once never get the same job', async () => {
   expect(new Set(claims.map((claim) => claim.jobId))).toEqual(ids);
 });
 
-test('The head of a group has the number of waiting jobs, the class of the first one and how long that one has waited', async () => {
+test('The head of a group has the number of waiting jobs, and the class, the cost and the waiting time of the first one', async () => {
   const world = await queueWorld(server.url);
   expect(await world.claimer.findWork(['tiny@1'])).toEqual([]);
   await world.submit({ priority: 'bulk' });
-  await world.submit({ priority: 'interactive' });
+  const first = await world.submit({ priority: 'interactive', cost: 41.5 });
   const [head] = await world.claimer.findWork(['tiny@1']);
-  expect(head).toMatchObject({ queue: GROUP, waiting: 2, priority: 'interactive' });
+  expect(head).toMatchObject({ queue: GROUP, waiting: 2, priority: 'interactive', costMs: 42 });
   expect(head.waitedMs).toBeGreaterThanOrEqual(0);
+  await world.redis.del(world.keys.record(first));
+  const [lost] = await world.claimer.findWork(['tiny@1']);
+  expect(lost.costMs).toBeUndefined();
 });
 
 test('A look finds exactly the groups of its models that have waiting jobs', async () => {

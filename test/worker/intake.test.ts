@@ -52,13 +52,14 @@ interface IntakeWorld extends QueueWorld {
 }
 
 /** The audio of its jobs never arrives. */
-async function intakeWorld(): Promise<IntakeWorld> {
+async function intakeWorld({ canPause = false } = {}): Promise<IntakeWorld> {
   const world = await queueWorld(server.url);
   const started = new Set<JobRun>();
   const stopped: [JobId, StopReason][] = [];
   const endedAtClaim: JobState[] = [];
   const leases = new Leases({ ...world, log: silentLog, renewEveryMs: 60_000, onLost: () => {} });
-  const laneRows = new LaneRows({ firstCap: () => CAP, usualRows: () => 1 }, () => {});
+  const defaults = { firstCap: () => CAP, usualRows: () => 1, canPause: () => canPause };
+  const laneRows = new LaneRows(defaults, () => {});
   const runs = new Runs({
     laneRows,
     progress: { note: () => {}, forget: () => {} },
@@ -108,6 +109,23 @@ test('Jobs whose audio is still being fetched reserve the rows that they will ne
   world.intake.start();
   await world.sleeps();
   expect(world.started.size).toBe(CAP);
+});
+
+test('A full lane takes a short job that is at the head of its group, also when a long one came before it', async () => {
+  const world = await intakeWorld({ canPause: true });
+  for (let i = 0; i < CAP; i += 1) await world.submit({ ...speech, cost: 3000 });
+  world.intake.start();
+  await world.sleeps();
+  expect(world.started.size).toBe(CAP);
+  const pass = vi.spyOn(world.claimer, 'pass');
+  const long = await world.submit({ ...speech, cost: 1100 });
+  // The marker goes to the other workers: this one cannot take the job.
+  await vi.waitFor(() => expect(pass).toHaveBeenCalledWith(EARS), SLOW_MACHINE);
+  const short = await world.submit({ ...speech, priority: 'interactive', cost: 900 });
+  const startedIds = (): JobId[] => [...world.started].map(({ record }) => record.id);
+  await vi.waitFor(() => expect(startedIds()).toContain(short), SLOW_MACHINE);
+  expect(world.started.size).toBe(CAP + 1);
+  expect(await world.queues.of(EARS).position(long)).toBeDefined();
 });
 
 test('The lease of a claimed job that could not be started is not renewed', async () => {

@@ -38,7 +38,7 @@ export function dispatch(parts: EngineMessageParts, message: WorkEvent): void {
       speeds.stepped(message.lane, message.rows, message.ms);
       silence.stepped(message.lane, message.ms);
       observe.stepped(message);
-      for (const { id, step } of message.samples) runs.sampleStepped(id, step);
+      for (const { id, step, steps } of message.samples) runs.sampleStepped(id, step, steps);
       return;
     case 'decoder-progress':
       observe.decoderProgress(message);

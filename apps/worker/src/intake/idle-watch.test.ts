@@ -22,7 +22,8 @@ async function isStuck(
         idleMs: IDLE_MS,
         heads: async () => {
           const head = headAt(checks, clock.now());
-          return head ? [{ queue: 'a', waiting: 1, priority: 'standard', waitedMs: 0, ...head }] : [];
+          const usual = { queue: 'a', waiting: 1, priority: 'standard', waitedMs: 0, costMs: 100 } as const;
+          return head ? [{ ...usual, ...head }] : [];
         },
         room: () => ({ freeRows: 4, running: false }),
         isIdle: () => true,

@@ -5,12 +5,13 @@
  *
  *   looking   -> claiming   a head can be served: claim, start, look again
  *   looking   -> sleeping   no head can be served
- *   sleeping  -> looking    a marker was popped, rows became free, a new group appeared
+ *   sleeping  -> looking    a marker was popped, rows became free, a new group appeared, or a short job may have come for a full lane
  *   any       -> stopped    drain: no further job is claimed
  */
 import type { JobId } from '@lehr/shared';
 import type { Claimer, GroupHead } from '@lehr/shared/queue';
 import type { JobRunner } from '../runs/job-runner.ts';
+import type { Room } from '../runs/lane-rows.ts';
 import { JobStarter, type JobStarterOptions } from './job-starter.ts';
 import { chooseGroup } from './policy.ts';
 
@@ -32,6 +33,8 @@ const RETRY_MS = 500;
  * time it goes on where it stopped, at the latest when the claimer's longest sleep ends.
  */
 const MAX_SEARCHES = 8;
+/** How often it looks whether the head of a group whose lane is full has become a short job: a later job may go first. */
+const SHORT_JOBS_EVERY_MS = 250;
 /** Groups claimed from last, which every search looks at: their lanes may be running. More than an engine has lanes. */
 const MAX_RECENT_GROUPS = 8;
 /** Callers choose the groups, by the sizes of their pictures. */
@@ -55,6 +58,8 @@ export class Intake {
   #shouldLook = false;
   /** Groups with waiting jobs that were not served. Sleeping on their markers would wake the loop at once. */
   #skippedGroups: ReadonlySet<string> = new Set();
+  /** The group of a marker that was popped for a full lane: another worker gets it if no job of the group is claimed. */
+  #owedWakeUp: string | undefined;
   #claims = 0;
   #claimRounds = 0;
   /** When jobs of a group were last claimed, counted in claims; in this order, of the groups that were claimed from last. */
@@ -110,6 +115,7 @@ export class Intake {
     while (!this.#stop.signal.aborted) {
       try {
         await this.#fill();
+        await this.#payWakeUp();
         this.#isFailing = false;
         await this.#sleepUntilWoken();
       } catch (error) {
@@ -172,9 +178,23 @@ export class Intake {
     const local = new Promise<'local'>((resolve) => {
       this.#wake = () => resolve('local');
     });
-    const woken = await Promise.race([this.#sleep.woken, local]);
+    const timer = new AbortController();
+    if (this.#mayGetShortJob()) this.#wakeIn(SHORT_JOBS_EVERY_MS, timer.signal);
+    const woken = await Promise.race([this.#sleep.woken, local]).finally(() => timer.abort());
     this.#wake = undefined;
     if (woken !== 'local') await this.#wokenBy(woken);
+  }
+
+  #mayGetShortJob(): boolean {
+    return this.#mayClaim() && [...this.#skippedGroups].some((group) => this.#roomOf(group).shortJobMs);
+  }
+
+  #wakeIn(ms: number, signal: AbortSignal): void {
+    const { clock } = this.#options;
+    clock.sleep(ms, signal).then(
+      () => this.#wake?.(),
+      () => {},
+    );
   }
 
   /**
@@ -195,17 +215,30 @@ export class Intake {
     if (group === undefined) return;
     if (this.#stop.signal.aborted || !this.#mayClaim() || !this.#hasRoom(group)) {
       await this.#options.claimer.pass(group);
-    } else {
-      this.#shouldLook = true;
+      return;
     }
+    this.#shouldLook = true;
+    if (this.#roomOf(group).freeRows === 0) this.#owedWakeUp = group;
+  }
+
+  /** Only after the look: a marker put back before it would be popped here again at once. */
+  async #payWakeUp(): Promise<void> {
+    const owed = this.#owedWakeUp;
+    this.#owedWakeUp = undefined;
+    if (owed !== undefined && this.#skippedGroups.has(owed)) await this.#options.claimer.pass(owed);
   }
 
   #mayClaim(): boolean {
     return this.#options.mayClaim() && this.#starter.freeJobs > 0;
   }
 
+  #roomOf(group: string): Room {
+    return this.#options.runner.room(group);
+  }
+
   #hasRoom(group: string): boolean {
-    return this.#options.runner.room(group).freeRows > 0;
+    const { freeRows, shortJobMs } = this.#roomOf(group);
+    return freeRows > 0 || shortJobMs !== undefined;
   }
 
   /** Claims up to `count` jobs and starts an attempt of each; returns how many jobs left the queue. */

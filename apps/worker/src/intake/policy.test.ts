@@ -3,11 +3,17 @@ import { expect, test } from 'vitest';
 import type { Room } from '../runs/lane-rows.ts';
 import { chooseGroup } from './policy.ts';
 
-const head = (queue: string, waitedMs: number, priority: GroupHead['priority'] = 'standard'): GroupHead => ({
+const head = (
+  queue: string,
+  waitedMs: number,
+  priority: GroupHead['priority'] = 'standard',
+  costMs?: number,
+): GroupHead => ({
   queue,
   waiting: 3,
   priority,
   waitedMs,
+  costMs,
 });
 const rooms =
   (by: Record<string, Room>) =>
@@ -84,4 +90,26 @@ test('While lanes and groups without one compete, every group is served in turn,
     if (lanes.size === 4) lanes.delete([...lanes][0]);
   }
   expect([...lastServed.keys()].sort()).toEqual(Object.keys(ages).sort());
+});
+
+test('A full lane is served with one job when the head of its group is short enough', () => {
+  const room = rooms({ full: { freeRows: 0, running: true, shortJobMs: 500 } });
+  expect(chooseGroup([head('full', 10, 'standard', 500)], room)).toEqual({ queue: 'full', rows: 1 });
+  expect(chooseGroup([head('full', 10, 'standard', 501)], room)).toBeUndefined();
+  expect(chooseGroup([head('full', 10)], room)).toBeUndefined();
+});
+
+test('A group with room goes before a short job of a full lane', () => {
+  const room = rooms({ full: { freeRows: 0, running: true, shortJobMs: 500 } });
+  const heads = [head('full', 900, 'interactive', 1), head('other', 10, 'bulk', 9000)];
+  expect(chooseGroup(heads, room)?.queue).toBe('other');
+});
+
+test('No lane takes short jobs while another group waits for one to run empty', () => {
+  const room = rooms({
+    full: { freeRows: 0, running: true, shortJobMs: 500 },
+    shut: { freeRows: 0, running: false },
+  });
+  expect(chooseGroup([head('full', 10, 'standard', 1), head('shut', 3000)], room)).toBeUndefined();
+  expect(chooseGroup([head('full', 10, 'standard', 1), head('shut', 1000)], room)?.queue).toBe('full');
 });

@@ -9,7 +9,7 @@ import type { Room } from '../runs/lane-rows.ts';
 
 export interface Choice {
   readonly queue: string;
-  /** Rows to fill. */
+  /** Rows to fill; 1 for a single job. */
   readonly rows: number;
 }
 
@@ -23,7 +23,9 @@ const byUrgencyThenAge = (a: GroupHead, b: GroupHead): number =>
   urgency(a) - urgency(b) || b.waitedMs - a.waitedMs;
 
 /**
- * The group to claim from and the rows to fill; undefined when no group can be served now.
+ * The group to claim from and the rows to fill; undefined when no group can be served now. A full lane is served only if no other
+ * group can be, with one job at the head of its group that is short enough: it has waited longest by the fair order, and the
+ * engine pauses a long one for it.
  *
  * A running lane is filled while it has free rows and no group of the same urgency has waited too long. Otherwise a group of the
  * most urgent class is served in a new lane: the one that this worker has not served for longest (`lastServed` is smallest), then
@@ -48,7 +50,8 @@ export function chooseGroup(
   }
 
   const [first] = servable;
-  if (!first) return undefined;
+  // Short jobs would keep a lane busy that is to run empty.
+  if (!first) return isShutOut ? undefined : shortJob(heads, roomOf);
   const running = servable.find(isRunning);
   const next = running && urgency(running) === urgency(first) && isPatient(first) ? running : first;
   if (isRunning(next)) return { queue: next.queue, rows: free(next) };
@@ -57,4 +60,11 @@ export function chooseGroup(
     (a, b) => lastServed(a.queue) - lastServed(b.queue) || byUrgencyThenAge(a, b),
   );
   return { queue: chosen.queue, rows: free(chosen) };
+}
+
+function shortJob(heads: readonly GroupHead[], roomOf: (queue: string) => Room): Choice | undefined {
+  const isShort = ({ queue, costMs }: GroupHead): boolean =>
+    costMs !== undefined && costMs <= (roomOf(queue).shortJobMs ?? 0);
+  const [chosen] = heads.filter(isShort).sort(byUrgencyThenAge);
+  return chosen && { queue: chosen.queue, rows: 1 };
 }

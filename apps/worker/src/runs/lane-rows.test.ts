@@ -94,3 +94,29 @@ test('A job of more rows than one may count leaves room for others, before and a
   expect(rows.room(LANE)).toEqual({ running: true, freeRows: 680 });
   expect(rows.usage(LANE)).toEqual({ rows: 120, samples: 2 });
 });
+
+test('A full lane has room for a job with a third of the cost that one in it has still to go', () => {
+  const defaults = { firstCap: () => 4, usualRows: () => 2, canPause: () => true };
+  const rows = new LaneRows(defaults, () => {});
+  rows.take(sample(1), LANE, 2, 9000);
+  expect(rows.room(LANE)).toEqual({ running: true, freeRows: 2 });
+  rows.reserve(lease(1), LANE, 2, 3000);
+  expect(rows.room(LANE)).toEqual({ running: true, freeRows: 0, shortJobMs: 3000 });
+  rows.stepped(sample(1), 0.8);
+  expect(rows.room(LANE).shortJobMs).toBeCloseTo(1000);
+});
+
+test('A lane takes short jobs up to twice its row cap', () => {
+  const defaults = { firstCap: () => 4, usualRows: () => 2, canPause: () => true };
+  const rows = new LaneRows(defaults, () => {});
+  for (const n of [1, 2, 3]) rows.take(sample(n), LANE, 2, 900);
+  expect(rows.room(LANE).shortJobMs).toBe(300);
+  rows.take(sample(4), LANE, 2, 900);
+  expect(rows.room(LANE)).toEqual({ running: true, freeRows: 0 });
+});
+
+test('A full lane whose samples cannot pause has no room', () => {
+  const { rows } = laneRows({ cap: 2 });
+  rows.take(sample(1), LANE, 2, 9000);
+  expect(rows.room(LANE)).toEqual({ running: true, freeRows: 0 });
+});

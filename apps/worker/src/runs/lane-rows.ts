@@ -4,6 +4,9 @@
  *
  *   reserved   for an active job, under its lease, until its first samples are submitted
  *   taken      by a sample, from its submission until its last step begins, so that the rows are filled for the next step
+ *
+ * A full lane still has room for a job that is much shorter than one of those in it: the engine lets the shortest samples step, and
+ * the longest ones pause meanwhile. So the rows of a lane can be up to twice its cap.
  */
 import { type LeaseToken, RecentlyUsed } from '@lehr/shared';
 import type { SampleId } from '../engine/protocol.ts';
@@ -14,6 +17,8 @@ export interface Room {
   readonly freeRows: number;
   /** Whether the lane has samples, or rows reserved for samples to come. */
   readonly running: boolean;
+  /** In a full lane: a job that costs at most this, in estimated engine ms, may be claimed for it. Absent where none may. */
+  readonly shortJobMs?: number;
 }
 
 /** What is assumed of a lane before the engine has measured it, and of a job before it is claimed. */
@@ -23,7 +28,14 @@ export interface LaneDefaults {
   usualRows(lane: string): number;
   /** The most rows that one job or sample counts as; absent where each counts in full. */
   mostRows?(lane: string, cap: number): number;
+  /** Whether the samples of the lane can pause; when absent, none can. */
+  canPause?(lane: string): boolean;
 }
+
+/** A job is short enough for a full lane if one in it has this many times its cost still to go. */
+export const SHORT_JOB_RATIO = 3;
+/** Rows of a full lane with those of its short jobs, over its cap. */
+const MOST_OF_CAP = 2;
 
 /** The most lanes on one device: each further lane makes every step of the others wait longer. */
 export const MAX_LANES = 4;
@@ -37,11 +49,17 @@ const MAX_CAPS = 256;
 interface LaneShare {
   readonly lane: string;
   readonly rows: number;
+  /** Its cost that is still to go, in estimated engine ms. */
+  readonly leftMs: number;
+}
+
+interface TakenShare extends LaneShare {
+  readonly costMs: number;
 }
 
 export class LaneRows {
   readonly #reserved = new Map<LeaseToken, LaneShare>();
-  readonly #taken = new Map<SampleId, LaneShare>();
+  readonly #taken = new Map<SampleId, TakenShare>();
   readonly #caps = new RecentlyUsed<string, number>(MAX_CAPS);
   readonly #defaults: LaneDefaults;
   readonly #onFreed: () => void;
@@ -61,16 +79,24 @@ export class LaneRows {
     this.#onFreed();
   }
 
-  reserve(lease: LeaseToken, lane: string, rows: number): void {
-    this.#reserved.set(lease, { lane, rows });
+  /** `costMs`: of the whole job, in estimated engine ms. */
+  reserve(lease: LeaseToken, lane: string, rows: number, costMs = 0): void {
+    this.#reserved.set(lease, { lane, rows, leftMs: costMs });
   }
 
   unreserve(lease: LeaseToken): void {
     this.#reserved.delete(lease);
   }
 
-  take(sample: SampleId, lane: string, rows: number): void {
-    this.#taken.set(sample, { lane, rows });
+  /** `costMs`: of this sample, in estimated engine ms. */
+  take(sample: SampleId, lane: string, rows: number, costMs = 0): void {
+    this.#taken.set(sample, { lane, rows, costMs, leftMs: costMs });
+  }
+
+  /** The sample has made this share of its steps. */
+  stepped(sample: SampleId, share: number): void {
+    const taken = this.#taken.get(sample);
+    if (taken) this.#taken.set(sample, { ...taken, leftMs: taken.costMs * (1 - share) });
   }
 
   /** Does nothing when the rows of this sample are free already. */
@@ -98,11 +124,20 @@ export class LaneRows {
     const shares = [...this.#taken.values(), ...this.#reserved.values()];
     const ofLane = shares.filter((share) => share.lane === lane);
     const running = ofLane.length > 0;
-    const freeRows = Math.max(0, this.cap(lane) - this.#rowsOf(lane, ofLane));
+    const rows = this.#rowsOf(lane, ofLane);
+    const freeRows = Math.max(0, this.cap(lane) - rows);
     const hasRoom = running
       ? freeRows >= this.#defaults.usualRows(lane)
       : new Set(shares.map((share) => share.lane)).size < MAX_LANES;
-    return { running, freeRows: hasRoom ? freeRows : 0 };
+    if (hasRoom) return { running, freeRows };
+    const shortJobMs = running ? this.#shortJobMs(lane, rows, ofLane) : 0;
+    return { running, freeRows: 0, ...(shortJobMs > 0 && { shortJobMs }) };
+  }
+
+  #shortJobMs(lane: string, rows: number, shares: readonly LaneShare[]): number {
+    const isWithin = rows + this.#defaults.usualRows(lane) <= MOST_OF_CAP * this.cap(lane);
+    if (!isWithin || !this.#defaults.canPause?.(lane)) return 0;
+    return Math.max(...shares.map(({ leftMs }) => leftMs)) / SHORT_JOB_RATIO;
   }
 
   /** How many jobs of the usual size fit into this many rows of the lane; at least one. */

@@ -81,7 +81,8 @@ export class Runs {
 
   /** Runs a job. Resolves when its end can be written: it is done or stopped, and the engine has no sample of it. Never rejects. */
   async run(run: JobRun): Promise<void> {
-    this.#options.laneRows.reserve(run.lease, run.claim.queue, run.firstRows);
+    const { lease, claim, firstRows, record } = run;
+    this.#options.laneRows.reserve(lease, claim.queue, firstRows, record.cost);
     await new Promise<void>((resolve) => {
       this.#runs.set(run, resolve);
       void this.#work(run, () => run.begin());
@@ -119,10 +120,12 @@ export class Runs {
     this.#running = samples;
   }
 
-  sampleStepped(id: SampleId, step: number): void {
+  /** `steps`: those that it makes in all; absent where they are not known. */
+  sampleStepped(id: SampleId, step: number, steps?: number): void {
     const submitted = this.#samples.get(id);
     if (!submitted) return;
     submitted.sample.step = step;
+    if (steps !== undefined) this.#options.laneRows.stepped(id, step / steps);
     if (submitted.run.stopReason) return;
     this.#options.progress.note(submitted.run);
     this.#options.previews.stepped(submitted.run);
@@ -193,7 +196,7 @@ export class Runs {
       sample.step = 0;
       sample.inEngine = true;
       this.#samples.set(id, { run, sample });
-      laneRows.take(id, lane, sample.rows);
+      laneRows.take(id, lane, sample.rows, run.record.cost / samples.length);
       const { request, checkpoint } = sample;
       const maxBatchMates = this.#suspects.maxBatchMates(id);
       return { ...request, maxBatchMates, ...(request.task === 'diffusion' && checkpoint && { checkpoint }) };

@@ -53,6 +53,12 @@ export class ServedModels implements LaneDefaults {
     return isText ? Math.max(1, Math.floor(cap * MOST_OF_TEXT_LANE)) : Number.POSITIVE_INFINITY;
   }
 
+  /** A graph that takes one timestep for all rows runs its batch to the end. */
+  canPause(queue: string): boolean {
+    const isDiffusion = parseGroupQueueName(queue)?.task === 'diffusion';
+    return isDiffusion && this.#find(queue)?.batching === 'step';
+  }
+
   /** The longest audio that a job of a speech group may have, in seconds; undefined for other groups. */
   maxAudioS(queue: string): number | undefined {
     const group = parseGroupQueueName(queue);

@@ -30,6 +30,8 @@ export interface GroupHead {
   readonly priority: PriorityClass;
   /** Ms that the job at the head has waited, by Redis's clock: the clocks of processes differ. */
   readonly waitedMs: number;
+  /** What it was admitted with, in estimated engine ms; undefined when it has no record any more. */
+  readonly costMs: number | undefined;
 }
 
 export interface ClaimerOptions {
@@ -107,16 +109,17 @@ export class Claimer {
       cursor,
       at,
       ...named,
-    ])) as [number, string, number, ...[string, number, number, number][]];
+    ])) as [number, string, number, ...[string, number, number, number, number][]];
     this.#cursor = { index: nextIndex, cursor: nextCursor };
     this.#searchedAll = isWhole === 1;
     // A wake-up that came meanwhile stays for the next search.
     if (this.#woken === woken) this.#woken = undefined;
-    const heads = replies.map(([queue, waiting, score, waitedMs]) => ({
+    const heads = replies.map(([queue, waiting, score, waitedMs, costMs]) => ({
       queue,
       waiting,
       priority: classOfScore(score),
       waitedMs,
+      costMs: costMs < 0 ? undefined : costMs,
     }));
     this.#remembered = this.#searchedAll ? [] : mostPromising(heads);
     return heads;

@@ -8,8 +8,8 @@
 -- ARGV[5]   the index that lacks the first named group, or '0'
 -- ARGV[6..] the named groups
 -- Returns {index, cursor, 1 if all groups were looked at, then for each group
--- {queue, waiting, score of the head, ms that the head has waited by Redis's clock}}; score 0 for a job that was handed back or
--- recovered: those run first.
+-- {queue, waiting, score of the head, ms that the head has waited by Redis's clock, its cost in estimated engine ms or -1}};
+-- score 0 for a job that was handed back or recovered: those run first.
 
 local prefix, limit = ARGV[1], tonumber(ARGV[2])
 local time = redis.call('TIME')
@@ -34,7 +34,9 @@ local function has_work(queue)
   seen[queue] = waiting > 0
   if waiting > 0 then
     local added = tonumber(redis.call('HGET', base .. id, 'timestamp') or now)
-    heads[#heads + 1] = { queue, waiting, score, math.max(0, now - added) }
+    -- Rounded up, so that no job counts as shorter than it is.
+    local cost = math.ceil(tonumber(redis.call('HGET', prefix .. ':record:' .. id, 'cost') or -1))
+    heads[#heads + 1] = { queue, waiting, score, math.max(0, now - added), cost }
   end
   return waiting > 0
 end
