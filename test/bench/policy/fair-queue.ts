@@ -35,6 +35,12 @@ export class FairQueue<Job extends { readonly tenant: string }> {
     this.#waiting.push({ job, start, score: start + this.#costFactor * costMs });
   }
 
+  /** The job of the smallest score. */
+  get head(): Job | undefined {
+    this.#waiting.sort((a, b) => a.score - b.score);
+    return this.#waiting[0]?.job;
+  }
+
   /** Removes the jobs of the smallest scores, at most `count`. */
   claim(count: number): Job[] {
     this.#waiting.sort((a, b) => a.score - b.score);

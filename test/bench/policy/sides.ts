@@ -20,7 +20,7 @@ export interface SideOptions {
 /** From a free row to the submitted sample: claim, record, message to the engine. */
 const CLAIM_MS = 5;
 
-/** Continuous batching: jobs are claimed in fair order as rows become free, and join at the next step. */
+/** Continuous batching: jobs are claimed in fair order as rows become free, and join at the next step; a short one also in a full lane. */
 export async function lehr(
   { costFactor, ...options }: SideOptions,
   jobs: readonly PolicyJob[],
@@ -28,17 +28,23 @@ export async function lehr(
   const record = new Endings(jobs);
   const queue = new FairQueue<PolicyJob>(costFactor);
   let engine: SimulatedEngine;
+  const costMs = (job: PolicyJob): number => aloneMs(options.device, job);
+  const claim = (count: number): void => {
+    for (const job of queue.claim(count)) {
+      // The rows count from the claim on; the sample is in the engine a little later.
+      rows.take(sampleId(job), LANE, ROWS, costMs(job));
+      engine.time.at(engine.time.now() + CLAIM_MS, () => engine.submit(job));
+    }
+  };
   const fill = (): void => {
-    // Cleared by the claim; the rows stay reserved until the sample is submitted.
-    for (let room = rows.room(LANE); room.freeRows > 0 && queue.length > 0; room = rows.room(LANE)) {
-      for (const job of queue.claim(rows.usualJobs(LANE, room.freeRows))) {
-        rows.take(sampleId(job), LANE, ROWS);
-        engine.time.at(engine.time.now() + CLAIM_MS, () => engine.submit(job));
-      }
+    for (let { head } = queue; head; head = queue.head) {
+      const { freeRows, shortJobMs = 0 } = rows.room(LANE);
+      if (freeRows === 0 && costMs(head) > shortJobMs) return;
+      claim(freeRows > 0 ? rows.usualJobs(LANE, freeRows) : 1);
     }
   };
   let firstCap = ROWS;
-  const rows = new LaneRows({ firstCap: () => firstCap, usualRows: () => ROWS }, fill);
+  const rows = new LaneRows({ firstCap: () => firstCap, usualRows: () => ROWS, canPause: () => true }, fill);
   engine = await simulatedEngine({
     ...options,
     rowCap: 'auto',
@@ -47,7 +53,9 @@ export async function lehr(
       if (message.type === 'row-cap') rows.setCap(message.lane, message.rows);
       else if (message.type === 'running') record.start(message.samples, now);
       else if (message.type === 'last-step') rows.release(message.sample);
-      else if (message.type === 'finished') {
+      else if (message.type === 'stepped') {
+        for (const { id, step, steps } of message.samples) rows.stepped(id, step / steps);
+      } else if (message.type === 'finished') {
         rows.release(message.sample);
         record.end(message.sample, now);
       }
