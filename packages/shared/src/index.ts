@@ -132,5 +132,6 @@ export {
   type TranscriptFormat,
 } from './transcripts/formats.ts';
 export { LANGUAGE_NAMES } from './transcripts/language-names.ts';
+export { LEHR_VERSION } from './version.ts';
 export { type Plan, type PlannedNode, planWorkflow } from './workflow/plan.ts';
 export { fillReferences, findReferences, pictureReference } from './workflow/references.ts';

@@ -2,12 +2,8 @@
  * Runs the server's program for models (apps/worker/src/model-tools) and reads its JSON lines. It is another process for the
  * same reasons as the doctor's: this package contains no S3 client and no ONNX Runtime.
  */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { CliError, EXIT, type ExitCode } from './exit-codes.ts';
+import { runServerProgram } from './server-program.ts';
 import type { Terminal } from './terminal.ts';
 
 /** The path is the same from dist/cli/ and from src/cli/. */
@@ -73,50 +69,11 @@ export type ToolEvent =
 type ResultType = 'pulled' | 'list' | 'removed' | 'checked';
 export type ToolResult<Type extends ResultType> = Extract<ToolEvent, { type: Type }>;
 
-/** Other codes mean that the request cannot succeed as it is. */
-const EXIT_OF: Readonly<Record<string, ExitCode>> = {
-  unauthenticated: EXIT.notAllowed,
-  forbidden: EXIT.notAllowed,
-  unavailable: EXIT.unreachable,
-  'rate-limited': EXIT.tryLater,
-  'storage-failed': EXIT.noOutput,
-  internal: EXIT.fault,
-};
-
 /** Resolves with the line of type `wanted`. Throws CliError with the program's error, and when the server is not installed here. */
-export async function runModelTool<Type extends ResultType>(
-  { env, signal }: Pick<Terminal, 'env' | 'signal'>,
+export const runModelTool = <Type extends ResultType>(
+  terminal: Pick<Terminal, 'env' | 'signal'>,
   request: Readonly<Record<string, unknown>>,
   wanted: Type,
   onEvent: (event: ToolEvent) => void = () => {},
-): Promise<ToolResult<Type>> {
-  if (!existsSync(PROGRAM)) {
-    throw new CliError(
-      EXIT.config,
-      'the server of Lehr is not installed here; run this where its worker runs',
-    );
-  }
-  const child = spawn(process.execPath, [PROGRAM, JSON.stringify(request)], {
-    env: { ...env },
-    // Its end tells the program that this process is gone, also after a kill.
-    stdio: ['pipe', 'pipe', 'pipe'],
-  });
-  const stop = (): void => void child.kill('SIGTERM');
-  signal.addEventListener('abort', stop, { once: true });
-  const ended = once(child, 'close') as Promise<[code: number | null, killedBy: string | null]>;
-  let stderr = '';
-  child.stderr.on('data', (text: Buffer) => {
-    stderr = `${stderr}${text}`.slice(-1000);
-  });
-  let result: ToolResult<Type> | undefined;
-  for await (const line of createInterface({ input: child.stdout })) {
-    const event = JSON.parse(line) as ToolEvent;
-    if (event.type === 'failed') throw new CliError(EXIT_OF[event.code] ?? EXIT.refused, event.message);
-    if (event.type === wanted) result = event as ToolResult<Type>;
-    else onEvent(event);
-  }
-  const [code, killedBy] = await ended;
-  if (signal.aborted) throw new CliError(EXIT.interrupted, 'interrupted; what is complete stays');
-  if (result) return result;
-  throw new CliError(EXIT.fault, `the server's program ended (${killedBy ?? code}): ${stderr.trim()}`);
-}
+): Promise<ToolResult<Type>> =>
+  runServerProgram<ToolEvent, Type>(PROGRAM, [JSON.stringify(request)], terminal, wanted, onEvent);

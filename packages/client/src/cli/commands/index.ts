@@ -1,5 +1,6 @@
 import type { Command } from '../command.ts';
 import { audit } from './audit.ts';
+import { backup, listBackups } from './backup.ts';
 import { cancel } from './cancel.ts';
 import { classify } from './classify.ts';
 import { doctor } from './doctor.ts';
@@ -14,6 +15,7 @@ import { models } from './models/offered.ts';
 import { pullModel } from './models/pull.ts';
 import { removeModel } from './models/remove.ts';
 import { queues } from './queues.ts';
+import { restore } from './restore.ts';
 import { retryJobs } from './retry.ts';
 import {
   forgetRollout,
@@ -57,6 +59,10 @@ export const COMMANDS: readonly Command[] = [
   listKeys,
   revokeKeys,
   audit,
+  // The first command whose name matches runs.
+  listBackups,
+  backup,
+  restore,
   logs,
   doctor,
 ];

@@ -1,0 +1,32 @@
+/** What the program of `lehr backup` and `lehr restore` prints, one JSON line each. The command (packages/client) reads them. */
+import type { PlainError } from '@lehr/shared';
+
+export interface ListedBackup {
+  readonly id: string;
+  readonly taken_at: string;
+  readonly lehr: string;
+  readonly schema: number;
+  readonly keys: number;
+  readonly unfinished_jobs: number | null;
+  readonly bytes: number;
+}
+
+export type BackupEvent =
+  | {
+      readonly type: 'progress';
+      readonly stage: 'dump' | 'check' | 'upload' | 'download' | 'copy';
+      /** Bytes of the dump, or keys while they are copied. */
+      readonly done: number;
+      readonly total: number | null;
+    }
+  | ({ readonly type: 'stored' } & ListedBackup)
+  | { readonly type: 'list'; readonly backups: readonly ListedBackup[] }
+  | ({
+      readonly type: 'restored';
+      /** Keys written, and keys of the backup whose life ended before they were. */
+      readonly restored: number;
+      readonly expired: number;
+    } & ListedBackup)
+  | ({ readonly type: 'failed' } & PlainError);
+
+export type Report = (event: BackupEvent) => void;
