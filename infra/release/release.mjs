@@ -52,9 +52,7 @@ async function main() {
       client: { file: client, exports: exported },
       chart: chart ?? null,
       images: imagesOf(values.registry, version),
-      changed: (await git(['status', '--porcelain'], tree))
-        .split('\n')
-        .map((line) => line.trim().replace(/^\S+\s+/, '')),
+      changed: (await git(['diff', '--name-only', 'HEAD'], tree)).split('\n'),
     };
     await writeFile(join(out, 'release.json'), `${JSON.stringify(release, null, 2)}\n`);
     console.log(JSON.stringify(release, null, 2));
