@@ -15,6 +15,7 @@ import { keepRecordsBounded } from './limits/bound-records.ts';
 import { type Listeners, openListeners } from './listeners.ts';
 import { openParts } from './open-parts.ts';
 import { reportCounts } from './operations/report-counts.ts';
+import { reportProcess } from './operations/report-process.ts';
 import { StartError } from './start-error.ts';
 import { type RunningWebhooks, startWebhooks } from './start-webhooks.ts';
 
@@ -77,6 +78,7 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
       keepRecordsBounded(parts),
       deleteLeftovers(parts),
       reportCounts(parts),
+      reportProcess(parts, config.LEHR_ROLES),
     ];
     log.info({ url, port, operationsPort, docs: `${url}/docs`, roles }, 'API is listening');
     const stop = async (): Promise<void> => {

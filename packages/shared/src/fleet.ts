@@ -7,6 +7,7 @@ import { z } from 'zod';
 import type { WorkerId } from './ids.ts';
 import { reasonOf, SCHEMA_VERSION, type Unreadable, UnreadableList } from './records/unreadable.ts';
 import type { Keys, Redis } from './redis/index.ts';
+import { LEHR_VERSION } from './version.ts';
 
 /** Items that do not fit are left out: a worker of a newer version may report tasks and models of kinds that are unknown here. */
 export const known = <Item extends z.ZodType>(item: Item) =>
@@ -17,9 +18,15 @@ export const known = <Item extends z.ZodType>(item: Item) =>
     }),
   );
 
-export const WorkerStatusSchema = z.object({
+/** What every version can read of the report of any other one. */
+export const WorkerVersionSchema = z.object({
   /** SCHEMA_VERSION of the worker; absent in reports of the first version. */
   v: z.number().optional(),
+  /** The version of Lehr; absent in reports of earlier versions. */
+  lehr: z.string().optional(),
+});
+
+export const WorkerStatusSchema = WorkerVersionSchema.extend({
   id: z.custom<WorkerId>((value) => typeof value === 'string'),
   started_at: z.number(),
   tasks: known(z.enum(['diffusion', 'whisper', 'text'])),
@@ -63,7 +70,12 @@ export const WORKER_TTL_MS = 10_000;
 export async function reportWorker(redis: Redis, keys: Keys, status: WorkerStatus): Promise<boolean> {
   const replies = await redis
     .pipeline()
-    .set(keys.worker(status.id), JSON.stringify({ v: SCHEMA_VERSION, ...status }), 'PX', WORKER_TTL_MS)
+    .set(
+      keys.worker(status.id),
+      JSON.stringify({ v: SCHEMA_VERSION, lehr: LEHR_VERSION, ...status }),
+      'PX',
+      WORKER_TTL_MS,
+    )
     .sadd(keys.workers, status.id)
     .exists(keys.runningWatched)
     .exec();

@@ -1,3 +1,9 @@
+export {
+  type ApiProcess,
+  forgetApiProcess,
+  readApiProcesses,
+  reportApiProcess,
+} from './api-processes.ts';
 export { type Clock, systemClock } from './clock.ts';
 export { ConfigError } from './config/config-error.ts';
 export { ENV, envSchema, OTHER_VARIABLES } from './config/env.ts';
@@ -55,6 +61,7 @@ export {
   WORKER_TTL_MS,
   type WorkerStatus,
   WorkerStatusSchema,
+  WorkerVersionSchema,
 } from './fleet.ts';
 export {
   type Alignment,

@@ -23,12 +23,14 @@ import type { Check } from './check.ts';
 import { checkModels, checkProviders, type DeviceChoice } from './model-checks.ts';
 import { checkRedis } from './redis-checks.ts';
 import { checkStore } from './store-check.ts';
+import { checkUpgrade } from './upgrade-checks.ts';
 
 const DoctorEnv = envSchema(
   'LEHR_HOME',
   'LEHR_REDIS_URL',
   'LEHR_REDIS_SENTINELS',
   'LEHR_REDIS_SENTINEL_PASSWORD',
+  'LEHR_NAMESPACE',
   'LEHR_MODELS',
   'LEHR_MODEL_CACHE',
   'LEHR_STORE',
@@ -44,10 +46,16 @@ const NO_SECRET = 'x'.repeat(32);
 
 type Source = Readonly<Record<string, string | undefined>>;
 
+export interface DiagnoseOptions {
+  readonly skipModels: boolean;
+  /** Only what an upgrade to this version needs. */
+  readonly upgrade?: boolean;
+}
+
 /** Makes one check after the other. `source` has the variables that the server is started with. */
 export async function* diagnose(
   source: Source,
-  { skipModels }: { readonly skipModels: boolean },
+  { skipModels, upgrade = false }: DiagnoseOptions,
 ): AsyncGenerator<Check, undefined> {
   let env: Awaited<ReturnType<typeof readEnv>>;
   try {
@@ -57,6 +65,10 @@ export async function* diagnose(
     return void (yield { name: 'configuration', state: 'fail', detail, advice: 'README.md, Configuration.' });
   }
   const redis = openRedis(redisAddress(env), 'api', 'doctor');
+  if (upgrade) {
+    yield* await checkUpgrade(redis, describeAddress(redisAddress(env)), env.LEHR_NAMESPACE);
+    return void redis.disconnect();
+  }
   yield* checkRedis(redis, describeAddress(redisAddress(env)));
   redis.disconnect();
   yield await storeCheck(env);

@@ -5,7 +5,10 @@
 import { parseArgs } from 'node:util';
 import { diagnose } from './diagnose.ts';
 
-const { values } = parseArgs({ options: { 'skip-models': { type: 'boolean' } } });
-for await (const check of diagnose(process.env, { skipModels: values['skip-models'] ?? false })) {
+const { values } = parseArgs({
+  options: { 'skip-models': { type: 'boolean' }, upgrade: { type: 'boolean' } },
+});
+const options = { skipModels: values['skip-models'] ?? false, upgrade: values.upgrade ?? false };
+for await (const check of diagnose(process.env, options)) {
   process.stdout.write(`${JSON.stringify(check)}\n`);
 }

@@ -124,6 +124,9 @@ export interface Keys {
   runningOn(id: WorkerId): string;
   /** Exists while an API process asks for the running samples of all workers. */
   readonly runningWatched: string;
+  /** Ids of API processes that have reported, and the report of one: its version and roles. */
+  readonly apiProcesses: string;
+  apiProcess(id: string): string;
   /** What API processes have counted, by process: a hash. Written while `runningWatched` exists. */
   readonly apiCounts: string;
   /** Ids of workers that have reported. */
@@ -228,10 +231,15 @@ const rolloutKeys = (prefix: string): RolloutKeys => ({
 /** What processes report of themselves. */
 const reportKeys = (
   prefix: string,
-): Pick<Keys, 'worker' | 'runningOn' | 'runningWatched' | 'apiCounts' | 'workers'> => ({
+): Pick<
+  Keys,
+  'worker' | 'runningOn' | 'runningWatched' | 'apiProcesses' | 'apiProcess' | 'apiCounts' | 'workers'
+> => ({
   worker: (id) => `${prefix}:worker:${id}`,
   runningOn: (id) => `${prefix}:worker:${id}:running`,
   runningWatched: `${prefix}:watched:running`,
+  apiProcesses: `${prefix}:api-processes`,
+  apiProcess: (id) => `${prefix}:api-process:${id}`,
   apiCounts: `${prefix}:api-counts`,
   workers: `${prefix}:workers`,
 });

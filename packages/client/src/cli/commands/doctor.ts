@@ -2,7 +2,7 @@ import { defineCommand } from '../command.ts';
 import { checkApi } from '../doctor/api-checks.ts';
 import type { Check } from '../doctor/check.ts';
 import { checkServer } from '../doctor/server-checks.ts';
-import { EXIT } from '../exit-codes.ts';
+import { CliError, EXIT } from '../exit-codes.ts';
 import { plain } from '../table.ts';
 
 export const doctor = defineCommand({
@@ -12,10 +12,14 @@ export const doctor = defineCommand({
   summary: 'Check everything that Lehr needs, and say how to fix what is wrong.',
   notes: [
     'Checks the API over HTTP. Where the server is installed, it also checks Redis, the store, the models and the providers:',
-    'run it with the variables of the server.',
+    'run it with the variables of the server. With --upgrade, run it from the new version before anything is replaced.',
   ],
   options: {
     'skip-models': { type: 'boolean', help: 'Do not load models, which takes time and memory.' },
+    upgrade: {
+      type: 'boolean',
+      help: 'Only say whether what runs can be replaced by this version, and in which order.',
+    },
   },
   run: async ({ values, terminal, json, url, client }) => {
     const checks: Check[] = [];
@@ -23,8 +27,13 @@ export const doctor = defineCommand({
       checks.push(check);
       if (!json) terminal.out(lineOf(check));
     };
-    for await (const check of checkApi(url, client, terminal.signal)) report(check);
-    const isServer = await checkServer(terminal, values['skip-models'] ?? false, report);
+    const { upgrade = false, 'skip-models': skipModels = false } = values;
+    if (!upgrade) for await (const check of checkApi(url, client, terminal.signal)) report(check);
+    const flags = [...(skipModels ? ['--skip-models'] : []), ...(upgrade ? ['--upgrade'] : [])];
+    const isServer = await checkServer(terminal, flags, report);
+    if (upgrade && !isServer) {
+      throw new CliError(EXIT.config, 'the server of Lehr is not installed here; run this where it is');
+    }
     const ok = checks.every(({ state }) => state !== 'fail');
     if (json) terminal.out(`${JSON.stringify({ ok, server: isServer, checks })}\n`);
     else if (!isServer)

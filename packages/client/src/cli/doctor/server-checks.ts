@@ -13,14 +13,14 @@ import type { Check } from './check.ts';
 /** The path is the same from dist/cli/doctor/ and from src/cli/doctor/. */
 const PROGRAM = fileURLToPath(new URL('../../../../../apps/worker/dist/doctor/main.js', import.meta.url));
 
-/** Reports each check when it is done. Returns false when the server is not installed here. */
+/** `flags` are those of the program. Reports each check when it is done. Returns false when the server is not installed here. */
 export async function checkServer(
   { env, signal }: Pick<Terminal, 'env' | 'signal'>,
-  skipModels: boolean,
+  flags: readonly string[],
   report: (check: Check) => void,
 ): Promise<boolean> {
   if (!existsSync(PROGRAM)) return false;
-  const child = spawn(process.execPath, [PROGRAM, ...(skipModels ? ['--skip-models'] : [])], {
+  const child = spawn(process.execPath, [PROGRAM, ...flags], {
     env: { ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     signal,

@@ -1,0 +1,53 @@
+/** The API processes that run, with their versions, so that an upgrade can be planned. Workers say theirs in their reports (fleet.ts). */
+import { z } from 'zod';
+import { SCHEMA_VERSION } from './records/unreadable.ts';
+import type { Keys, Redis } from './redis/index.ts';
+import { LEHR_VERSION } from './version.ts';
+
+/** An API process that has not reported for this long counts as gone. */
+export const API_PROCESS_TTL_MS = 15_000;
+
+export const ApiProcessSchema = z.object({
+  id: z.string(),
+  lehr: z.string(),
+  /** SCHEMA_VERSION of the process. */
+  v: z.number(),
+  /** As in LEHR_ROLES. */
+  roles: z.string(),
+});
+export type ApiProcess = z.output<typeof ApiProcessSchema>;
+
+export async function reportApiProcess(
+  redis: Redis,
+  keys: Keys,
+  { id, roles }: Pick<ApiProcess, 'id' | 'roles'>,
+): Promise<void> {
+  const text = JSON.stringify({ id, roles, lehr: LEHR_VERSION, v: SCHEMA_VERSION } satisfies ApiProcess);
+  await redis
+    .pipeline()
+    .set(keys.apiProcess(id), text, 'PX', API_PROCESS_TTL_MS)
+    .sadd(keys.apiProcesses, id)
+    .exec();
+}
+
+export async function forgetApiProcess(redis: Redis, keys: Keys, id: string): Promise<void> {
+  await redis.pipeline().del(keys.apiProcess(id)).srem(keys.apiProcesses, id).exec();
+}
+
+/** Those that reported within API_PROCESS_TTL_MS in a form that this process can read. */
+export async function readApiProcesses(redis: Redis, keys: Keys): Promise<ApiProcess[]> {
+  const ids = await redis.smembers(keys.apiProcesses);
+  if (ids.length === 0) return [];
+  const texts = await redis.mget(ids.map((id) => keys.apiProcess(id)));
+  const silent = ids.filter((_, i) => texts[i] === null);
+  if (silent.length > 0) await redis.srem(keys.apiProcesses, ...silent);
+  return texts.flatMap((text) => (text === null ? [] : (parsed(text) ?? [])));
+}
+
+function parsed(text: string): ApiProcess | undefined {
+  try {
+    return ApiProcessSchema.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}
