@@ -150,7 +150,8 @@ async function busyLehr(where: Installed, redis: TestRedis) {
   for (const id of ended) expect(await lehr.ended(id)).toMatchObject({ status: 'succeeded' });
   await quick.stop();
   const running = [await lehr.post(key), await lehr.post(key)];
-  const slow = await lehr.worker({ latency: NEVER_ENDING, rowCap: 2, silenceMs: 900_000 });
+  // With guidance, a picture takes two rows.
+  const slow = await lehr.worker({ latency: NEVER_ENDING, rowCap: 4, silenceMs: 900_000 });
   await vi.waitFor(async () => {
     for (const id of running) expect(await lehr.get(id)).toMatchObject({ status: 'running' });
   }, SLOW_MACHINE);
@@ -158,7 +159,9 @@ async function busyLehr(where: Installed, redis: TestRedis) {
   return { lehr, key, keyId, ended, running, waiting, slow };
 }
 
-test('After a backup to S3 and the loss of Redis, all jobs of the backup are restored and end once', async () => {
+test('After a backup to S3 and the loss of Redis, all jobs of the backup are restored and end once', {
+  timeout: 240_000,
+}, async () => {
   const where = await installed();
   const first = await startRedis();
   const { lehr, key, keyId, ended, running, waiting, slow } = await busyLehr(where, first);
