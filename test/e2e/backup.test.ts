@@ -20,7 +20,9 @@ import { tempFolder, tinyModels } from '../support/tiny-models.ts';
 
 const BLOCKS = blocksOf(readText('docs/backup.md'));
 const ROOT_KEY = `lehr_test_${randomBytes(24).toString('hex')}`;
-const NEVER_ENDING = { stepBaseMs: 600_000, stepPerRowMs: 0, pictureMs: 1, textMs: 1 };
+/** With MANY_STEPS, a picture takes longer than the test. Another one joins after a step. */
+const SLOW = { stepBaseMs: 1000, stepPerRowMs: 0, pictureMs: 1, textMs: 1 };
+const MANY_STEPS = 500;
 const SHORT_LEASE = { leaseMs: 2000, stalledCheckMs: 500, times: { renewEveryMs: 500, janitorEveryMs: 500 } };
 
 let s3: Radosgw;
@@ -91,10 +93,10 @@ class Running {
     return ask(this.#where.env.LEHR_PORT, path, body, key);
   }
 
-  async post(key: string): Promise<string> {
+  async post(key: string, steps = 4): Promise<string> {
     const response = await this.ask(
       '/v1/jobs',
-      { type: 'text-to-image', input: { prompt: 'a red circle' } },
+      { type: 'text-to-image', input: { prompt: 'a red circle', steps } },
       key,
     );
     expect(response.status).toBe(202);
@@ -149,9 +151,9 @@ async function busyLehr(where: Installed, redis: TestRedis) {
   const quick = await lehr.worker();
   for (const id of ended) expect(await lehr.ended(id)).toMatchObject({ status: 'succeeded' });
   await quick.stop();
-  const running = [await lehr.post(key), await lehr.post(key)];
+  const running = [await lehr.post(key, MANY_STEPS), await lehr.post(key, MANY_STEPS)];
   // With guidance, a picture takes two rows.
-  const slow = await lehr.worker({ latency: NEVER_ENDING, rowCap: 4, silenceMs: 900_000 });
+  const slow = await lehr.worker({ latency: SLOW, rowCap: 4 });
   await vi.waitFor(async () => {
     for (const id of running) expect(await lehr.get(id)).toMatchObject({ status: 'running' });
   }, SLOW_MACHINE);

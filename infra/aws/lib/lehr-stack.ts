@@ -1,0 +1,38 @@
+/** All that Lehr needs of AWS in one stack. Its outputs are the values of the chart and of the overlay aws-g4dn. */
+import { CfnOutput, Stack, type StackProps } from 'aws-cdk-lib';
+import type { Construct } from 'constructs';
+import { makeBuckets } from './buckets.ts';
+import { existingCluster, newCluster } from './cluster.ts';
+import { makeInterruptionQueue, makeKarpenterRole, makeNodeRole } from './karpenter.ts';
+import { makeRedis } from './redis.ts';
+import { makeStoreRoles } from './roles.ts';
+import type { Settings } from './settings.ts';
+
+export class LehrStack extends Stack {
+  constructor(scope: Construct, id: string, settings: Settings, props: StackProps = {}) {
+    super(scope, id, { description: 'Lehr: cluster, bucket, Redis, roles and interruption queue', ...props });
+    const karpenterNodes = makeNodeRole(this, 'KarpenterNodes');
+    const cluster =
+      settings.cluster.kind === 'new'
+        ? newCluster(this, settings.cluster, karpenterNodes)
+        : existingCluster(this, settings.cluster);
+    const { objects, backups } = makeBuckets(this, settings);
+    makeStoreRoles(this, cluster.issuer, settings.namespace, objects);
+    makeRedis(this, cluster, settings);
+    const queue = makeInterruptionQueue(this);
+    makeKarpenterRole(this, cluster.issuer, settings.cluster.name, queue, karpenterNodes);
+    const outputs = {
+      Bucket: [objects.bucketName, 'settings.LEHR_S3_BUCKET'],
+      BucketRegion: [this.region, 'settings.LEHR_S3_REGION'],
+      OutputTtlHours: [String(settings.outputTtlHours), 'settings.LEHR_OUTPUT_TTL_H'],
+      BackupBucket: [backups.bucketName, 'lehr backup s3://THIS/redis'],
+      ClusterName: [
+        settings.cluster.name,
+        'Karpenter: settings.clusterName; aws eks update-kubeconfig --name',
+      ],
+    } as const;
+    for (const [name, [value, description]] of Object.entries(outputs)) {
+      new CfnOutput(this, name, { value, description });
+    }
+  }
+}
