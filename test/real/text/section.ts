@@ -2,7 +2,8 @@
 import type { Section } from '../section.ts';
 import { bertBase } from './bert-base.ts';
 import { minilm } from './minilm.ts';
-import { manyCallers, oneText } from './speed.ts';
+import { oneText } from './speed.ts';
+import { manyCallers, poissonLoad } from './speed-load.ts';
 import { CALLERS } from './speed-sides.ts';
 
 export const section: Section = {
@@ -12,8 +13,8 @@ same texts in torch. BERT-base has its full size and seeded random weights; tran
 
 For the times, every program runs the same graph in two threads. Lehr is all of Lehr (API, Redis, worker and engine), and its calls are
 held until the job has ended. The pipeline server is Starlette with one queue that batches what waits; both are called by HTTP, a text a
-call. transformers.js and sentence-transformers have no server: they are called in their own process, with ${CALLERS} texts at once where
-the others have ${CALLERS} callers.`,
+call unless a row says more. transformers.js and sentence-transformers have no server: they are called in their own process, in batches
+of ${CALLERS} texts where the others have callers. Servers answer 4,000 calls before they are timed.`,
   environments: [
     { name: 'text/venv', requirements: 'test/real/text/requirements.txt', size: '3 GB, 7 GB on the disk' },
   ],
@@ -21,6 +22,7 @@ the others have ${CALLERS} callers.`,
     { name: 'minilm', title: 'The same embeddings from the same weights', run: minilm },
     { name: 'bert-base', title: 'BERT-base at full size, random weights', run: bertBase },
     { name: 'one-text', title: 'One text after the other: median milliseconds of a text', run: oneText },
-    { name: 'many-callers', title: `${CALLERS} callers: texts per second`, run: manyCallers },
+    { name: 'many-callers', title: 'Many callers: texts per second', run: manyCallers },
+    { name: 'poisson', title: 'Calls at 0.7 of what the slower server can do', run: poissonLoad },
   ],
 };

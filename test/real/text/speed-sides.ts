@@ -5,6 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { TextJobType } from '../../../packages/shared/src/index.ts';
 import { startWholeLehr } from '../../bench/whole-lehr.ts';
 import type { Bench } from '../section.ts';
@@ -12,12 +13,21 @@ import type { Bench } from '../section.ts';
 export const THREADS = 2;
 export const CALLERS = 32;
 
+export interface CrowdOptions {
+  /** CALLERS by default. */
+  readonly callers?: number;
+  /** Texts of a call; 1 by default. */
+  readonly perCall?: number;
+}
+
 export interface Side {
   readonly name: string;
   /** One text after the other; the milliseconds of each. */
   alone(texts: readonly string[]): Promise<readonly number[]>;
-  /** By CALLERS callers with a text each, or, in a program that takes no calls, in batches of CALLERS. The seconds of all. */
-  crowd(texts: readonly string[]): Promise<number>;
+  /** By callers with a call each, or, in a program that takes no calls, in batches of CALLERS. The seconds of all. */
+  crowd(texts: readonly string[], how?: CrowdOptions): Promise<number>;
+  /** Calls of one text each that come in a Poisson process, whether or not earlier ones have ended; the milliseconds of each. */
+  arriving(texts: readonly string[], perSecond: number): Promise<readonly number[]>;
   close(): Promise<void>;
 }
 
@@ -26,34 +36,52 @@ export interface TextModelOfSide {
   readonly type: Extract<TextJobType, 'text-embedding' | 'fill-mask'>;
 }
 
-/** A side that is asked with one call for each text. */
-const bySingleCalls = (
+/** Calls that warm up a server: the first thousands cost half as much again, until what they run is compiled. */
+const WARM_UP_CALLS = 4000;
+
+/** A side that is asked by calls; it is returned warm. */
+async function byCalls(
   name: string,
-  ask: (text: string) => Promise<unknown>,
+  ask: (texts: readonly string[]) => Promise<unknown>,
   close: () => Promise<void>,
-): Side => ({
-  name,
-  alone: async (texts) => {
-    const taken: number[] = [];
-    for (const text of texts) {
-      const startedAt = performance.now();
-      await ask(text);
-      taken.push(performance.now() - startedAt);
-    }
-    return taken;
-  },
-  crowd: async (texts) => {
+): Promise<Side> {
+  const timed = async (text: string): Promise<number> => {
+    const startedAt = performance.now();
+    await ask([text]);
+    return performance.now() - startedAt;
+  };
+  const crowd = async (texts: readonly string[], { callers = CALLERS, perCall = 1 }: CrowdOptions = {}) => {
+    const calls = Array.from({ length: Math.ceil(texts.length / perCall) }, (_, i) =>
+      texts.slice(i * perCall, (i + 1) * perCall),
+    );
     const startedAt = performance.now();
     // All callers take from one iterator.
-    const left = texts.values();
+    const left = calls.values();
     const caller = async () => {
-      for (const text of left) await ask(text);
+      for (const call of left) await ask(call);
     };
-    await Promise.all(Array.from({ length: CALLERS }, caller));
+    await Promise.all(Array.from({ length: callers }, caller));
     return (performance.now() - startedAt) / 1000;
-  },
-  close,
-});
+  };
+  const alone = async (texts: readonly string[]) => {
+    const taken: number[] = [];
+    for (const text of texts) taken.push(await timed(text));
+    return taken;
+  };
+  const arriving = async (texts: readonly string[], perSecond: number) => {
+    const taken: Promise<number>[] = [];
+    let due = performance.now();
+    for (const text of texts) {
+      due += (-Math.log(1 - Math.random()) / perSecond) * 1000;
+      const wait = due - performance.now();
+      if (wait > 0) await sleep(wait);
+      taken.push(timed(text));
+    }
+    return Promise.all(taken);
+  };
+  await crowd(Array.from({ length: WARM_UP_CALLS }, (_, i) => `a red circle [MASK] ${i}`));
+  return { name, alone, crowd, arriving, close };
+}
 
 /** API, Redis, worker and engine. */
 export async function lehrSide({ folder, type }: TextModelOfSide): Promise<Side> {
@@ -73,7 +101,7 @@ export async function lehrSide({ folder, type }: TextModelOfSide): Promise<Side>
     await lehr.close();
     await rm(home, { recursive: true, force: true });
   };
-  return bySingleCalls('Lehr', (text) => lehr.run(type, { texts: [text] }), close);
+  return byCalls('Lehr', (texts) => lehr.run(type, { texts }), close);
 }
 
 export async function pipelineServerSide(bench: Bench, { folder, type }: TextModelOfSide): Promise<Side> {
@@ -81,12 +109,12 @@ export async function pipelineServerSide(bench: Bench, { folder, type }: TextMod
     args: [folder, type === 'fill-mask' ? type : 'embeddings', `${THREADS}`],
   });
   const { port } = await python.ask<{ port: number }>({ do: 'port' });
-  const ask = async (body: string): Promise<unknown> => {
+  const ask = async ([body]: readonly string[]): Promise<unknown> => {
     const response = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body });
     if (!response.ok) throw new Error(`the pipeline server answers ${response.status}`);
     return response.json();
   };
-  return bySingleCalls('pipeline server', ask, () => python.close());
+  return byCalls('pipeline server', ask, () => python.close());
 }
 
 interface InProcess {
@@ -101,6 +129,7 @@ const byBatches = (name: string, { ask, close }: InProcess): Side => ({
     const [ms] = await ask({ together: texts, batch: CALLERS });
     return ms / 1000;
   },
+  arriving: () => Promise.reject(new Error(`${name} takes no calls.`)),
   close,
 });
 
