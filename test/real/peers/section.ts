@@ -102,13 +102,13 @@ const eight: Comparison = {
     const opens = [lehr('merged'), transformersJs, fasterWhisper('float32', { batched: true, clips })];
     return withSides(bench, opens, async (sides) => {
       const files = new Array<Spoken>(JOBS).fill(file);
+      const filesOf = (side: Side) => (side.name.startsWith('faster-whisper') ? [joined] : files);
       const { ours, rest } = others(
-        await interleaved(sides, ROUNDS, async (side) => {
-          const { seconds } = await side.transcribe(
-            side.name.startsWith('faster-whisper') ? [joined] : files,
-          );
-          return JOBS / seconds;
-        }),
+        await interleaved(
+          sides,
+          ROUNDS,
+          async (side) => JOBS / (await side.transcribe(filesOf(side))).seconds,
+        ),
       );
       const rows = rest.map(({ side, values }) =>
         ratioRow(side.name, ours, values, {
@@ -116,16 +116,16 @@ const eight: Comparison = {
           atLeast: side.name === 'transformers.js' ? 1.5 : 1,
         }),
       );
-      return [...rows, ...(await memory(sides, files))];
+      return [...rows, ...(await memory(sides, filesOf))];
     });
   },
 };
 
 /** After the rounds, so that each program has seen its largest work. */
-async function memory(sides: readonly Side[], files: readonly Spoken[]): Promise<Row[]> {
+async function memory(sides: readonly Side[], filesOf: (side: Side) => readonly Spoken[]): Promise<Row[]> {
   const rows: Row[] = [];
   for (const side of sides) {
-    const { peakMb } = await side.transcribe(files);
+    const { peakMb } = await side.transcribe(filesOf(side));
     const parts = side.name === 'Lehr' ? ' (API, worker and engine)' : '';
     rows.push({ what: `peak memory, ${side.name}${parts}`, figure: Math.round(peakMb), unit: 'MB' });
   }
