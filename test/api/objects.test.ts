@@ -35,6 +35,31 @@ test('A signed link is read without a key, with its type and headers that forbid
   expect(response.headers.has('content-disposition')).toBe(false);
 });
 
+test('A picture that is gone is no error for a page of this server, and a 404 for all others', async () => {
+  let later = 0;
+  const clock = { ...systemClock, now: () => Date.now() + later };
+  const world = await apiWorld(server.url, { clock });
+  const link = await world.parts.store.link(KEY);
+  const ask = (headers: Record<string, string>) => world.app.request(link, { headers });
+  const own = { 'sec-fetch-dest': 'image', 'sec-fetch-site': 'same-origin' };
+  for (const status of [404, 410]) {
+    const gone = await ask(own);
+    expect([gone.status, gone.headers.get('cache-control'), await gone.text()]).toEqual([
+      204,
+      'no-store',
+      '',
+    ]);
+    for (const other of [
+      {},
+      { ...own, 'sec-fetch-site': 'cross-site' },
+      { ...own, 'sec-fetch-dest': 'empty' },
+    ]) {
+      expect((await ask(other)).status).toBe(status);
+    }
+    later = 86_400_000;
+  }
+});
+
 test('An object link with a file name is downloaded under that name', async () => {
   const world = await apiWorld(server.url);
   await stored(world);

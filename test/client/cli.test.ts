@@ -243,6 +243,22 @@ test('lehr keys creates, lists and revokes keys, and shows a key only once', asy
     code: 77,
     stderr: expect.stringContaining('right to admin'),
   });
+  const limited = await lehr([
+    'keys',
+    'limit',
+    id,
+    '--max-jobs',
+    '7',
+    '--max-streams',
+    'none',
+    '--weight',
+    '2',
+  ]);
+  expect(limited.stdout).toBe(`${id} of acme: max_jobs 7, max_streams none, weight 2\n`);
+  const [{ limits }] = JSON.parse((await lehr(['keys', 'list', '--json'])).stdout) as [{ limits: object }];
+  expect(limits).toMatchObject({ max_jobs: 7, max_streams: null, weight: 2, max_stored_mb: 10_000 });
+  expect(await lehr(['keys', 'limit', id, '--weight', 'none'])).toMatchObject({ code: 64 });
+  expect(await lehr(['keys', 'limit', id])).toMatchObject({ code: 64 });
   expect((await lehr(['keys', 'revoke', id])).stdout).toBe(`${id} is revoked\n`);
   expect(JSON.parse((await lehr(['keys', 'list', '--json'])).stdout)).toEqual([]);
   expect((await lehr(['keys', 'revoke', id])).code).toBe(65);
@@ -473,7 +489,7 @@ describe('A wrong call of lehr', () => {
     const names = [
       ...all.stdout.matchAll(/^ {2}lehr ((?:keys |(?:jobs|models|backup) (?=[a-z]))?[a-z]+)/gm),
     ].map(([, name]) => name);
-    expect(names).toHaveLength(31);
+    expect(names).toHaveLength(32);
     const helps = await Promise.all(
       names.map((name) => startLehrCommand([...name.split(' '), '--help']).ended),
     );

@@ -68,7 +68,7 @@ describe.skipIf(!chromiumPath)('the gallery', () => {
         [1, 2, 3].map((seed) => stack.post({ seed, steps: 2, width: 64, height: 64, n: seed === 3 ? 2 : 1 })),
       );
       for (const { id } of made) await stack.over(id);
-      const { page } = await openStudio(world.browser, { viewport: DESK });
+      const { page, complaints } = await openStudio(world.browser, { viewport: DESK });
       await enter(page, stack);
       await removeOutputs(home, made[0].id);
       await page.getByRole('link', { name: 'Gallery' }).click();
@@ -100,6 +100,7 @@ describe.skipIf(!chromiumPath)('the gallery', () => {
       await expect.poll(() => page.locator('.tile').count()).toBe(1);
       const left = JobListSchema.parse(await (await stack.ask('GET', '/v1/jobs')).json()).data;
       expect(left.map(({ id }) => id)).toEqual([made[2].id]);
+      expect(complaints).toEqual([]);
     },
   );
 });

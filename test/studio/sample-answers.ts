@@ -10,6 +10,7 @@ import {
   DEFAULT_LIMITS,
   DeadLettersSchema,
   QueueListSchema,
+  RolloutListSchema,
   SettingListSchema,
   TrafficSchema,
   UsageSchema,
@@ -81,9 +82,33 @@ const TRAFFIC = TrafficSchema.parse({
     { id: 'api-9x3c5v8b', requests_per_s: 17.8, refused_per_s: 0, errors_per_s: 0, mean_ms: 41 },
   ],
   models: [
-    { model: MODELS[0], waiting: 34, running: 8, oldest_ms: 8400, accepted_per_s: 6.4, refused_per_s: 0.3 },
-    { model: MODELS[1], waiting: 0, running: 5, oldest_ms: 0, accepted_per_s: 0.7, refused_per_s: 0 },
-    { model: MODELS[2], waiting: 2, running: 4, oldest_ms: 610, accepted_per_s: 3.1, refused_per_s: 0 },
+    {
+      model: MODELS[0],
+      waiting: 34,
+      running: 8,
+      oldest_ms: 8400,
+      share: 0.9,
+      accepted_per_s: 6.4,
+      refused_per_s: 0.3,
+    },
+    {
+      model: MODELS[1],
+      waiting: 0,
+      running: 5,
+      oldest_ms: 0,
+      share: 0.1,
+      accepted_per_s: 0.7,
+      refused_per_s: 0,
+    },
+    {
+      model: MODELS[2],
+      waiting: 2,
+      running: 4,
+      oldest_ms: 610,
+      share: null,
+      accepted_per_s: 3.1,
+      refused_per_s: 0,
+    },
   ],
   workers: WORKERS.map((id, i) => ({
     id,
@@ -176,6 +201,43 @@ const QUEUES = QueueListSchema.parse({
   quarantined: [],
 });
 
+const HISTORY = [
+  { action: 'changed', at: '2026-11-23T09:40:00.000Z', weight: 10, reason: 'no complaints in half an hour' },
+  { action: 'deployed', at: '2026-11-23T09:05:00.000Z', weight: 2, reason: 'sharper hands' },
+].map((event) => ({
+  ...event,
+  by: 'root',
+  rollout: 'ro_9f2c41d07ab3',
+  stable: '1',
+  canary: '2',
+  state: 'running',
+}));
+const ROLLOUTS = RolloutListSchema.parse({
+  object: 'list',
+  data: [
+    {
+      object: 'rollout',
+      id: 'ro_9f2c41d07ab3',
+      model: 'demo-diffusion',
+      state: 'running',
+      stable: '1',
+      canary: '2',
+      weight: 10,
+      sticky_by: 'key',
+      created_at: '2026-11-23T09:05:00.000Z',
+      changed_at: '2026-11-23T09:40:00.000Z',
+      changed_by: 'root',
+      reason: 'no complaints in half an hour',
+      workers: { stable: 2, canary: 1 },
+      outcomes: {
+        stable: { jobs: 912, failed: 3, failures: { 'engine-failed': 3 }, p95: 1.15 },
+        canary: { jobs: 104, failed: 1, failures: { 'numeric-error': 1 }, p95: 1.05 },
+      },
+      history: HISTORY,
+    },
+  ],
+});
+
 const SETTINGS = SettingListSchema.parse({
   object: 'list',
   data: [
@@ -201,6 +263,7 @@ const ANSWERS: Readonly<Record<string, object>> = {
   '/v1/keys': KEYS,
   '/v1/dead-letters': DEAD_LETTERS,
   '/v1/queues': QUEUES,
+  '/v1/rollouts': ROLLOUTS,
   '/v1/settings': SETTINGS,
 };
 

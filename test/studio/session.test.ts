@@ -1,7 +1,7 @@
 /** Signing in to the studio: what the cookie opens, what it does not, and when it ends. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { endRevoked } from '../../apps/api/src/follow/end-revoked.ts';
-import { AuditListSchema, systemClock } from '../../packages/shared/src/index.ts';
+import { ApiKeyListSchema, AuditListSchema, systemClock } from '../../packages/shared/src/index.ts';
 import { API_KEY, type ApiWorld, apiWorld, problemOf } from '../support/api-world.ts';
 import { type KeyHolder, keyHolder } from '../support/key-holder.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
@@ -79,6 +79,7 @@ test('A session makes, lists and cancels jobs of its key, and opens neither othe
   expect((await ask('POST', `/v1/jobs/${id}/cancel`)).status).toBe(200);
   expect((await world.ask('GET', `/v1/jobs/${id}`)).status).toBe(404);
   expect((await ask('GET', '/v1/predictions')).status).toBe(401);
+  expect((await ask('PATCH', `/v1/keys/${key.id}`, { limits: { max_jobs: null } })).status).toBe(403);
   for (const path of [
     '/v1/keys',
     '/v1/audit',
@@ -91,7 +92,7 @@ test('A session makes, lists and cancels jobs of its key, and opens neither othe
   }
 });
 
-test('A session of an administrator reads and revokes keys, and neither makes nor changes one', async () => {
+test('A session of an administrator reads and revokes keys and changes their limits, and gives none other rights', async () => {
   const world = await apiWorld(server.url);
   const { key } = await holder(world);
   const { ask } = await signIn(world, { key: API_KEY });
@@ -106,7 +107,20 @@ test('A session of an administrator reads and revokes keys, and neither makes no
     expect((await ask('GET', path)).status, path).toBe(200);
   }
   expect((await ask('POST', '/v1/keys', { tenant: 'spare' })).status).toBe(401);
-  expect((await ask('PATCH', `/v1/keys/${key.id}`, { name: 'x' })).status).toBe(401);
+  const patch = (change: object) => ask('PATCH', `/v1/keys/${key.id}`, change);
+  const limited = await patch({ limits: { max_jobs: 7 } });
+  expect(await limited.json()).toMatchObject({ limits: { max_jobs: 7, max_streams: 1000 } });
+  for (const change of [
+    { name: 'x' },
+    { expires_at: null },
+    { scopes: ['admin'], limits: { max_jobs: 8 } },
+  ]) {
+    expect((await patch(change)).status, JSON.stringify(change)).toBe(403);
+  }
+  expect((await ask('PATCH', `/v1/keys/${key.id}`, { limits: { max_jobs: 9 } }, {})).status).toBe(403);
+  expect(await actionsOf(world)).toContain('key.changed');
+  const [shown] = ApiKeyListSchema.parse(await (await ask('GET', '/v1/keys')).json()).data;
+  expect([shown.limits.max_jobs, shown.scopes]).toEqual([7, ['submit', 'read', 'cancel']]);
   expect((await ask('DELETE', `/v1/keys/${key.id}`)).status).toBe(204);
 });
 

@@ -36,6 +36,7 @@ export type {
   JobOutputs,
   JobRequest,
   Key,
+  KeyChange,
   KeyLimits,
   KeyRequest,
   LabelScore,

@@ -30,6 +30,7 @@ import type {
   JobOutputs,
   JobRequest,
   Key,
+  KeyChange,
   KeyRequest,
   Model,
   NewKey,
@@ -250,6 +251,10 @@ export class Lehr {
 
     list: async ({ signal }: CallOptions = {}): Promise<readonly Key[]> =>
       (await this.#transport.call('get', '/v1/keys', {}, { idempotent: true, signal })).data,
+
+    /** Takes effect on every API process within a second. An absent limit stays unchanged; null removes it. */
+    change: (id: string, body: KeyChange, { signal }: CallOptions = {}): Promise<Key> =>
+      this.#transport.call('patch', '/v1/keys/{id}', { path: { id }, body }, { idempotent: true, signal }),
 
     /** Every API process refuses the key within a second. */
     revoke: async (id: string, { signal }: CallOptions = {}): Promise<void> => {

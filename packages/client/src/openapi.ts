@@ -416,7 +416,7 @@ export interface paths {
         readonly head?: never;
         /**
          * Change a key
-         * @description Takes effect on every API process within a second. An absent limit stays unchanged; null removes it.
+         * @description Takes effect on every API process within a second. An absent limit stays unchanged; null removes it. A session of the studio may change the limits and nothing else.
          */
         readonly patch: operations["changeKey"];
         readonly trace?: never;
@@ -2217,6 +2217,8 @@ export interface components {
                 readonly running: number;
                 /** @description Age of the oldest waiting job; 0 when none waits. */
                 readonly oldest_ms: number;
+                /** @description Share of the callers that name no version and get this one, by its rollout or by the weights in models.yaml. Null for the only version of a model. */
+                readonly share: number | null;
                 readonly accepted_per_s: number | null;
                 readonly refused_per_s: number | null;
             }[];

@@ -20,6 +20,7 @@ export type JobEvent = Schemas['JobEvent'];
 export type JobList = Schemas['JobList'];
 export type JobRequest = Schemas['JobRequest'];
 export type Key = Schemas['Key'];
+export type KeyChange = Schemas['KeyChange'];
 export type KeyLimits = Schemas['KeyLimits'];
 export type KeyRequest = Schemas['KeyRequest'];
 export type LabelScore = Schemas['LabelScore'];

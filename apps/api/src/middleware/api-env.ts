@@ -28,6 +28,8 @@ export interface ApiEnv {
     isComplete?: boolean;
     /** Set by `authenticate`. Routes without a key (probes, links, docs) have no caller. */
     caller: Caller;
+    /** Set by `authenticate` when the caller is a browser that is signed in to the studio. */
+    isSession?: boolean;
     /** Set by `readBody`: audio that was taken out of a large body, by the numbers of its references. */
     inlineAudio?: readonly InlineAudio[];
   };

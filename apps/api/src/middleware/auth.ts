@@ -16,13 +16,17 @@ export interface AuthParts {
 }
 
 /**
- * The native routes that the studio uses. A session opens no others: it makes no keys, changes none, and calls no other API.
+ * The native routes that the studio uses. A session opens no others: it makes no keys, and calls no other API.
  * Replicate's routes are below /v1/models/{owner}/.
  */
 const OF_STUDIO = /^\/v1\/(?:(?:jobs|files|queues|activity|charts|rollouts)(?:\/|$)|models(?:\/[^/]+)?$)/;
-/** What the admin view reads. A stolen session can revoke a key and make none that would outlive it. */
+/**
+ * What the admin view reads and changes. A stolen session can revoke keys and change their limits. It cannot make a key that would
+ * outlive it, nor give one other rights or a later end: the handler of PATCH refuses that.
+ */
 const OF_ADMIN: Readonly<Record<string, RegExp>> = {
   GET: /^\/v1\/(?:keys|audit|settings|usage|dead-letters|traffic)$/,
+  PATCH: /^\/v1\/keys\/[^/]+$/,
   DELETE: /^\/v1\/keys\/[^/]+$/,
 };
 const isOfStudio = (method: string, path: string): boolean =>
@@ -35,8 +39,10 @@ export function authenticate(parts: AuthParts): MiddlewareHandler<ApiEnv> {
   const callerOfSession = async (c: Context<ApiEnv>): Promise<Caller | undefined> => {
     if (!isOfStudio(c.req.method, c.req.path)) return undefined;
     const session = await findSession(c, parts.sessions, cookie);
-    if (session) refuseForeignPage(c, session);
-    return session?.caller;
+    if (!session) return undefined;
+    refuseForeignPage(c, session);
+    c.set('isSession', true);
+    return session.caller;
   };
   return async function authenticate(c, next) {
     const authorization = c.req.header('authorization') ?? '';

@@ -16,6 +16,9 @@ import {
 import { type GroupDepth, type GroupQueues, readDepths } from '@lehr/shared/queue';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import { Recent } from '../recent.ts';
+import type { StoredRollout } from '../rollouts/rollout.ts';
+import type { RolloutStore } from '../rollouts/rollout-store.ts';
+import { versionShares } from '../rollouts/shares.ts';
 import type { Deliveries } from '../webhooks/deliveries/deliveries.ts';
 import { readApiCounts } from './api-counts.ts';
 import { type Rates, RateWindow } from './rates.ts';
@@ -29,6 +32,7 @@ export interface TrafficParts {
   readonly keys: Keys;
   readonly queues: GroupQueues;
   readonly registry: Registry;
+  readonly rollouts: Pick<RolloutStore, 'list'>;
   readonly webhooks: { readonly deliveries: Pick<Deliveries, 'counts'> };
   readonly clock: Clock;
 }
@@ -48,12 +52,13 @@ export class TrafficView {
   }
 
   async #read(): Promise<Traffic> {
-    const { redis, keys, queues, registry, webhooks, clock } = this.#parts;
-    const [fleet, depths, apis, { outbox, undelivered }] = await Promise.all([
+    const { redis, keys, queues, registry, webhooks, rollouts, clock } = this.#parts;
+    const [fleet, depths, apis, { outbox, undelivered }, byModel] = await Promise.all([
       readFleet(redis, keys),
       readDepths(redis, keys, queues),
       readApiCounts(redis, keys, clock),
       webhooks.deliveries.counts(),
+      rollouts.list(),
     ]);
     fleet.sort((a, b) => (a.id < b.id ? -1 : 1));
     const shown = fleet.slice(0, MAX_WORKERS);
@@ -74,7 +79,7 @@ export class TrafficView {
       at: new Date(at).toISOString(),
       window_s: rates.windowS,
       apis: apis.map(({ id }) => presentApi(id, rates)),
-      models: presentModels(registry, depths, rates),
+      models: presentModels(registry, depths, rates, byModel),
       workers: shown.map((status) => presentWorker(status, rates)),
       more_workers: fleet.length - shown.length,
       receivers: {
@@ -95,12 +100,22 @@ const presentApi = (id: string, rates: Rates): Traffic['apis'][number] => ({
   mean_ms: rates.meanMs(id, 'requests'),
 });
 
+type TrafficModel = Traffic['models'][number];
+
 /** Every version of the registry, so that one without jobs is seen too. */
-function presentModels(registry: Registry, depths: readonly GroupDepth[], rates: Rates): Traffic['models'] {
-  const sums = new Map<string, { waiting: number; running: number; oldest_ms: number }>();
-  for (const { name, versions } of registry.models) {
-    for (const { version } of versions) {
-      sums.set(formatModelRef({ name, version }), { waiting: 0, running: 0, oldest_ms: 0 });
+function presentModels(
+  registry: Registry,
+  depths: readonly GroupDepth[],
+  rates: Rates,
+  rollouts: ReadonlyMap<string, StoredRollout>,
+): Traffic['models'] {
+  const sums = new Map<string, Pick<TrafficModel, 'waiting' | 'running' | 'oldest_ms' | 'share'>>();
+  for (const entry of registry.models) {
+    const shares = versionShares(entry, rollouts.get(entry.name));
+    for (const { version } of entry.versions) {
+      const share = entry.versions.length > 1 ? (shares.get(version) ?? 0) : null;
+      const ref = formatModelRef({ name: entry.name, version });
+      sums.set(ref, { waiting: 0, running: 0, oldest_ms: 0, share });
     }
   }
   for (const { queue, waiting, running, oldestAgeMs = 0 } of depths) {

@@ -73,7 +73,8 @@ const changeRoute = createRoute({
   operationId: 'changeKey',
   summary: 'Change a key',
   description:
-    'Takes effect on every API process within a second. An absent limit stays unchanged; null removes it.',
+    'Takes effect on every API process within a second. An absent limit stays unchanged; null removes it. A session of the studio may ' +
+    'change the limits and nothing else.',
   request: { params: IdParams, body: body(KeyChangeSchema, { limits: { cost_per_minute_s: 600 } }) },
   responses: { 200: shown, ...problemsWithKey('not-found', ...BODY_PROBLEMS) },
 });
@@ -115,7 +116,11 @@ export function keyRoutes(app: Api, { keyStore, storage, clock }: ApiParts): voi
   });
 
   app.openapi(changeRoute, async (c) => {
-    const key = await keyStore.change(c.req.valid('param').id, c.req.valid('json'), actorOf(c));
+    const change = c.req.valid('json');
+    if (c.get('isSession') && Object.keys(change).some((name) => name !== 'limits')) {
+      throw new LehrError('forbidden', 'A session of the studio may change only the limits of a key.');
+    }
+    const key = await keyStore.change(c.req.valid('param').id, change, actorOf(c));
     if (!key) throw unknownKey();
     return c.json(await withUsage(key), 200);
   });

@@ -5,8 +5,10 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { LehrError } from '@lehr/shared';
 import { type LinkVerdict, objectHeaders, verifyLink } from '@lehr/shared/objects';
+import type { Context } from 'hono';
 import { secureHeaders } from 'hono/secure-headers';
 import type { Api, ApiParts } from '../api.ts';
+import type { ApiEnv } from '../middleware/api-env.ts';
 import { problems } from '../responses.ts';
 
 const PREFIX = '/objects/';
@@ -28,6 +30,7 @@ const route = createRoute({
       description: 'The bytes.',
       content: { '*/*': { schema: z.string().meta({ format: 'binary' }) } },
     },
+    204: { description: 'To a picture in a page of this server: the output, or its link, has expired.' },
     304: { description: 'The output still has this `ETag`.' },
     ...problems('forbidden', 'not-found', 'gone', 'storage-failed'),
   },
@@ -41,8 +44,11 @@ export function objectsRoute(app: Api, { store, linkSecret, clock }: ApiParts): 
     if (linkSecret === undefined) throw new LehrError('not-found', 'Outputs are not served here.');
     const { pathname, searchParams } = new URL(c.req.url);
     const path = pathname.slice(pathname.indexOf(PREFIX) + PREFIX.length);
-    const { key, filename } = allowed(verifyLink(linkSecret, path, searchParams, clock.now()));
+    const verdict = verifyLink(linkSecret, path, searchParams, clock.now());
+    if (verdict.outcome === 'expired' && isOwnPicture(c.req.header())) return nothing(c);
+    const { key, filename } = allowed(verdict);
     const object = await store.get(key);
+    if (!object && isOwnPicture(c.req.header())) return nothing(c);
     if (!object) throw new LehrError('not-found', 'This output no longer exists.');
     const headers = objectHeaders(object, filename);
     const isKnown = c.req.header('if-none-match') === headers.etag;
@@ -53,6 +59,15 @@ export function objectsRoute(app: Api, { store, linkSecret, clock }: ApiParts): 
     return c.body(object.body, 200, headers);
   });
 }
+
+/**
+ * Whether a page of this server shows the object as a picture: the studio. It sees only that the picture did not load, and a browser
+ * reports every answer of 400 or more as an error of the page, which a picture that has expired is not.
+ */
+const isOwnPicture = (headers: Readonly<Record<string, string>>): boolean =>
+  headers['sec-fetch-dest'] === 'image' && headers['sec-fetch-site'] === 'same-origin';
+
+const nothing = (c: Context<ApiEnv>): Response => c.body(null, 204, { 'cache-control': 'no-store' });
 
 function allowed(verdict: LinkVerdict): Extract<LinkVerdict, { outcome: 'ok' }> {
   if (verdict.outcome === 'ok') return verdict;

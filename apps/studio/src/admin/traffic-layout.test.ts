@@ -8,6 +8,7 @@ const model = (name: string) => ({
   waiting: 3,
   running: 1,
   oldest_ms: 900,
+  share: null,
   accepted_per_s: 2,
   refused_per_s: 0,
 });

@@ -1,6 +1,7 @@
 /** Saves the results of jobs as one zip file. Loaded when it is used. */
 import { type Job, LehrError } from '@lehr/client';
 import { downloadZip } from 'client-zip';
+import { isKnownGone } from '../parts/picture.tsx';
 import { texts } from '../texts/index.ts';
 import { lehr } from '../wire/lehr.ts';
 import { textResults } from './text-results.ts';
@@ -42,7 +43,7 @@ async function* entriesOf(
     list.push(factsOf(job));
     const lastModified = new Date(job.finished_at ?? job.created_at);
     for (const [i, image] of (job.output?.images ?? []).entries()) {
-      const input = await ifThere(() => lehr.download(image));
+      const input = isKnownGone(image.url) ? undefined : await ifThere(() => lehr.download(image));
       if (!input) state.missing += 1;
       else yield { name: nameOf(job, i, image.content_type), input, lastModified };
     }

@@ -14,21 +14,27 @@ interface PictureProps {
   readonly onStale?: () => void;
 }
 
-/** Links that lead to nothing: a tile that is shown again does not ask for them again. */
+/** Paths of outputs that are gone: a tile that is shown again does not ask for them again. */
 const gone = new Set<string>();
+const pathOf = (url: string): string => new URL(url, location.href).pathname;
+
+/** Whether this page has seen that the output is gone. */
+export const isKnownGone = (url: string): boolean => gone.has(pathOf(url));
 
 export function Picture({ image, alt, underlay, lazy, onStale }: PictureProps) {
-  const isGone = useSignal(gone.has(image.url));
+  const isGone = useSignal(isKnownGone(image.url));
   const isLoaded = useSignal(false);
   useEffect(() => {
-    isGone.value = gone.has(image.url);
+    isGone.value = isKnownGone(image.url);
   }, [image.url]);
   const lost = (): void => {
-    if (onStale && Date.parse(image.expires_at) < Date.now()) {
+    const isStale = Date.parse(image.expires_at) < Date.now();
+    if (isStale && onStale) {
       onStale();
       return;
     }
-    gone.add(image.url);
+    // Behind a link that has expired, the output may still be there.
+    if (!isStale) gone.add(pathOf(image.url));
     isGone.value = true;
   };
   if (isGone.value) return <p class="gone">{texts.make.gone}</p>;

@@ -79,6 +79,17 @@ const TrafficModelSchema = z.object({
   waiting: count,
   running: count,
   oldest_ms: count.meta({ description: 'Age of the oldest waiting job; 0 when none waits.' }),
+  share: z
+    .number()
+    .min(0)
+    .max(1)
+    .nullable()
+    .meta({
+      description:
+        'Share of the callers that name no version and get this one, by its rollout or by the weights in models.yaml. Null for the only ' +
+        'version of a model.',
+      example: 0.1,
+    }),
   accepted_per_s: rate,
   refused_per_s: rate,
 });

@@ -7,6 +7,7 @@ import { doctor } from './doctor.ts';
 import { embed } from './embed.ts';
 import { fleet } from './fleet.ts';
 import { jobs } from './jobs.ts';
+import { limitKey } from './key-limits.ts';
 import { createKey, listKeys, revokeKeys } from './keys.ts';
 import { logs } from './logs.ts';
 import { checkModel } from './models/check.ts';
@@ -57,6 +58,7 @@ export const COMMANDS: readonly Command[] = [
   fleet,
   createKey,
   listKeys,
+  limitKey,
   revokeKeys,
   audit,
   // The first command whose name matches runs.
