@@ -64,7 +64,7 @@ API processes serve these ${Object.keys(METRICS).length} metrics at \`/metrics\`
 seconds, sizes in bytes. Labels have few values: a model, its version, a class, an outcome; never a job, and a tenant only where
 [\`LEHR_METRICS_TENANTS\`](operating.md#cost-of-tenants) asks for it. Both also have the metrics of Node.js (\`process_…\`, \`nodejs_…\`).
 
-Where API and worker have a metric, their values add up. Gauges of the queue are the same at every API process: take their maximum. While
+Where API and worker have a metric, their values add up. Gauges of the queue and of rollouts are the same at every API process: take their maximum. While
 [traces](traces.md) are on, times of requests, jobs, waits and webhooks name a trace for scrapes that accept OpenMetrics.
 
 What recording them costs is measured by \`npm run bench -- metrics\`.

@@ -212,6 +212,8 @@ describe('metrics', () => {
     expect(page).toContain('lehr_workers{model="tiny",version="1",draining="false"} 1\n');
     expect(page).toContain('lehr_jobs_accepted_total{model="tiny",version="1"} 2\n');
     expect(page).toContain('lehr_redis_up 1\n');
+    // This Redis has no limit of memory, and 0 would be a share of it.
+    expect(page).not.toMatch(/^lehr_redis_memory_ratio /m);
   });
 
   test('Answers are counted by route, without ids', async () => {
@@ -228,6 +230,8 @@ describe('metrics', () => {
     expect(page).toContain('lehr_http_requests_total{method="POST",route="/v1/jobs",status="422"} 1\n');
     expect(page).toContain('lehr_http_requests_total{method="GET",route="none",status="404"} 1\n');
     expect(page).toContain('lehr_requests_total{model="",version="",outcome="refused"} 1\n');
+    expect(page).toContain('lehr_refusals_total{code="invalid-input"} 1\n');
+    expect(Number(/^lehr_redis_latency_seconds (\S+)$/m.exec(page)?.[1])).toBeGreaterThan(0);
     expect(page).toContain('lehr_requests_total{model="tiny",version="1",outcome="canceled"} 1\n');
     expect(page).not.toContain(id);
     expect(page).toMatch(/\n$/);

@@ -75,11 +75,17 @@ async function emptyCharts({ url }: TestPrometheus): Promise<string[]> {
 test('Every panel of the dashboards and every chart of the studio has data after a picture and a transcript', async () => {
   const workerPort = await freePort();
   const stack = await startStack(server, {
-    LEHR_MODELS: await speechModels(),
+    LEHR_MODELS: await speechModels({ canary: true }),
     LEHR_WEBHOOK_ALLOW_PRIVATE: 'true',
     LEHR_METRICS_TENANTS: '5',
   });
   await stack.worker({ LEHR_WORKER_PORT: `${workerPort}` });
+  const rollout = { version: '2', weight: 50, sticky_by: 'job', reason: 'sharper hands' };
+  // Once the worker has reported both versions.
+  await vi.waitFor(
+    async () => expect((await stack.ask('PUT', '/v1/rollouts/brush', rollout)).status).toBe(200),
+    { timeout: 30_000, interval: 500 },
+  );
   const prometheus = await startPrometheus({
     'lehr-api': Number(new URL(stack.url).port),
     'lehr-worker': workerPort,

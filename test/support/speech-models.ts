@@ -12,8 +12,8 @@ const DEMO_WHISPER = fileURLToPath(
 /** Seconds of audio a job may have. */
 export const MAX_AUDIO_S = 1800;
 
-/** Returns the path of models.yaml. */
-export async function speechModels(): Promise<string> {
+/** Returns the path of models.yaml. With `canary`, `brush` also has a version 2, which no job gets without a rollout. */
+export async function speechModels({ canary = false } = {}): Promise<string> {
   const folder = await tempFolder('models');
   await writeTinyDiffusion(join(folder, 'brush'), { seed: 5, timestepType: 'float32' });
   const file = join(folder, 'models.yaml');
@@ -22,7 +22,7 @@ export async function speechModels(): Promise<string> {
     `models:
   - name: brush
     task: diffusion
-    versions: [{ version: "1", path: brush }]
+    versions: [{ version: "1", path: brush }${canary ? ', { version: "2", path: brush, weight: 0 }' : ''}]
     defaults: { width: 64, height: 64, steps: 8, guidance: 5, sampler: ddim }
     limits: { min_size: 64, max_size: 512, size_step: 8, max_pixels: 262144, max_steps: 1000, max_samples: 8 }
   - name: ears

@@ -10,6 +10,7 @@ import type { Worker } from './worker.ts';
 import type { WorkerObserver } from './worker-parts.ts';
 
 const EVENT_LOOP_RESOLUTION_MS = 5;
+const ROWS = [1, 2, 4, 8, 16, 32, 64];
 
 export function observeWorker(metrics: Metrics<'worker'>): WorkerObserver {
   return {
@@ -27,6 +28,7 @@ export function observeWorker(metrics: Metrics<'worker'>): WorkerObserver {
       metrics.batchRows.observe(labels, rows);
       metrics.batchSize.observe(labels, samples.length);
       metrics.inferenceCompute.observe({ ...labels, stage: 'denoise' }, ms / 1000);
+      metrics.stepTime.observe({ ...labels, rows: rowsLabel(rows) }, ms / 1000);
     },
     decoderProgress: ({ lane, calls, tokens, ms, samples }) => {
       const labels = labelsOfQueue(lane);
@@ -77,11 +79,7 @@ function countEnd(metrics: Metrics<'worker'>, run: JobRun, end: JobState): void 
   if (run instanceof PictureRun) countPictures(metrics, run, labels);
   if (run instanceof SpeechRun) countSpeech(metrics, run, labels);
   if (run instanceof TextRun) {
-    metrics.requestDuration.observe(
-      { ...labels, outcome: end },
-      (run.queuedMs + run.runMs) / 1000,
-      run.record.trace,
-    );
+    countSuccess(metrics, run, labels, run.queuedMs + run.runMs);
   }
 }
 
@@ -98,11 +96,7 @@ function countSpeech(
   const { audioSeconds, runMs } = run;
   metrics.audioSeconds.inc(labels, audioSeconds);
   if (audioSeconds > 0) metrics.realTimeFactor.observe(labels, runMs / 1000 / audioSeconds);
-  metrics.requestDuration.observe(
-    { ...labels, outcome: 'succeeded' },
-    (run.queuedMs + runMs) / 1000,
-    run.record.trace,
-  );
+  countSuccess(metrics, run, labels, run.queuedMs + runMs);
 }
 
 function countPictures(
@@ -122,9 +116,24 @@ function countPictures(
     );
   }
   const lastUpload = Math.max(...run.pictures.map(({ times }) => times.uploadedAt));
-  const totalMs = run.queuedMs + lastUpload - run.claimedAt;
-  metrics.requestDuration.observe({ ...labels, outcome: 'succeeded' }, totalMs / 1000, run.record.trace);
+  countSuccess(metrics, run, labels, run.queuedMs + lastUpload - run.claimedAt);
 }
+
+/** The times of a job that succeeded. */
+function countSuccess(
+  metrics: Metrics<'worker'>,
+  { record, engineMs }: PictureRun | SpeechRun | TextRun,
+  labels: { model: string; version: string },
+  totalMs: number,
+): void {
+  metrics.requestDuration.observe({ ...labels, outcome: 'succeeded' }, totalMs / 1000, record.trace);
+  metrics.engineTime.observe(labels, engineMs / 1000, record.trace);
+  const byClass = { ...labels, class: record.priority };
+  if (record.cost > 0) metrics.slowdown.observe(byClass, totalMs / record.cost, record.trace);
+}
+
+/** The smallest step of the ladder that holds the rows, so that the label has few values. */
+const rowsLabel = (rows: number): string => String(ROWS.find((step) => rows <= step) ?? 'more');
 
 /** Sets the gauges whose values are read at each scrape. */
 export function readGaugesOf(

@@ -64,6 +64,14 @@ export const API: DashboardFacts = {
       title: 'Connections and processes',
       panels: [
         {
+          question: 'Why are requests for jobs refused?',
+          unit: 'reqps',
+          kind: 'stacked',
+          queries: [
+            { expr: 'sum by (code) (rate(lehr_refusals_total[$__rate_interval]))', legend: '{{code}}' },
+          ],
+        },
+        {
           question: 'How many callers wait or follow jobs?',
           unit: 'short',
           kind: 'lines',

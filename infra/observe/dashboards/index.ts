@@ -1,5 +1,6 @@
 /** All dashboards, as data. dashboard-file.ts makes Grafana's JSON of them. */
 import { API } from './api.ts';
+import { BATCHES } from './batches.ts';
 import { CARDS } from './cards.ts';
 import { CONTAINERS } from './containers.ts';
 import { FLEET } from './fleet.ts';
@@ -15,6 +16,7 @@ export const DASHBOARDS: readonly DashboardFacts[] = [
   LATENCY,
   API,
   MODELS,
+  BATCHES,
   TENANTS,
   WEBHOOKS,
   REDIS,

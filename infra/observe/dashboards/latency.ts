@@ -28,6 +28,15 @@ export const LATENCY: DashboardFacts = {
           ],
         },
         {
+          question: 'How many times longer than its own work does a job take (p95)?',
+          help: 'Time from request to end over the estimated engine time. 1 is a job that had the engine for itself.',
+          unit: 'short',
+          kind: 'lines',
+          queries: [
+            { expr: quantile(0.95, 'lehr_job_slowdown_ratio', 'class', CHOSEN), legend: '{{class}}' },
+          ],
+        },
+        {
           question: 'Which share of its time does a job wait?',
           help: 'Mean wait for a worker over mean duration, of jobs that succeeded or failed. Near 1, more workers would help.',
           unit: 'percentunit',
@@ -65,6 +74,13 @@ export const LATENCY: DashboardFacts = {
               legend: '{{model}}',
             },
           ],
+        },
+        {
+          question: 'How long does a call of so many rows take (median)?',
+          help: 'Flat lines: more rows cost nothing. Lines in proportion to their rows: a larger batch gains nothing.',
+          unit: 's',
+          kind: 'lines',
+          queries: [{ expr: quantile(0.5, 'lehr_step_seconds', 'rows', CHOSEN), legend: '{{rows}} rows' }],
         },
         {
           question: 'How long do text encoding and decoding take?',

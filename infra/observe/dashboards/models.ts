@@ -1,17 +1,24 @@
+/** The versions of the models beside each other: who gets which, which one fails or is slow, and where they are open. */
 import { CHOSEN, type DashboardFacts, quantile } from './panel.ts';
 
-const mean = (name: string): string =>
-  `sum by (model, version) (rate(${name}_sum${CHOSEN}[$__rate_interval])) / sum by (model, version) (rate(${name}_count${CHOSEN}[$__rate_interval]))`;
 const REF = '{{model}}@{{version}}';
+const ROLE = '{{model}}@{{version}} ({{role}})';
 
 export const MODELS: DashboardFacts = {
   id: 'lehr-models',
-  title: 'Lehr: models',
+  title: 'Lehr: models and canary',
   choosesModel: true,
   sections: [
     {
-      title: 'Versions beside each other',
+      title: 'Who gets which version',
       panels: [
+        {
+          question: 'What share of the callers gets the canary?',
+          help: 'As the rollouts say. While no live worker serves the canary, all get the stable version.',
+          unit: 'percentunit',
+          kind: 'lines',
+          queries: [{ expr: `max by (model, version, role) (lehr_rollout_weight${CHOSEN})`, legend: ROLE }],
+        },
         {
           question: 'Which versions get the jobs?',
           unit: 'reqps',
@@ -24,8 +31,49 @@ export const MODELS: DashboardFacts = {
           ],
         },
         {
+          question: 'When were the rollouts changed, and how?',
+          unit: 'short',
+          kind: 'stacked',
+          columns: 24,
+          queries: [
+            {
+              expr: `sum by (model, action) (increase(lehr_rollout_changes_total${CHOSEN}[$__rate_interval]))`,
+              legend: '{{model}} {{action}}',
+            },
+          ],
+        },
+      ],
+    },
+    {
+      title: 'Is the canary worse?',
+      panels: [
+        {
+          question: 'How many jobs of the rollout has each version ended?',
+          help: 'Of the latest rollout of each model; the next one starts at 0.',
+          unit: 'short',
+          kind: 'lines',
+          queries: [
+            {
+              expr: `max by (model, version, role, outcome) (lehr_rollout_jobs${CHOSEN})`,
+              legend: '{{model}}@{{version}} ({{role}}) {{outcome}}',
+            },
+          ],
+        },
+        {
+          question: 'With which errors do jobs of the rollout fail?',
+          unit: 'short',
+          kind: 'lines',
+          isRare: true,
+          queries: [
+            {
+              expr: `max by (model, version, role, code, fault) (lehr_rollout_failures${CHOSEN})`,
+              legend: '{{model}}@{{version}} ({{role}}) {{code}}, fault of the {{fault}}',
+            },
+          ],
+        },
+        {
           question: 'Which versions fail?',
-          help: 'Failures by fault of the service, of the jobs that ended.',
+          help: 'Failures by fault of the service, of the jobs that ended, with and without a rollout.',
           unit: 'percentunit',
           kind: 'lines',
           isRare: true,
@@ -39,58 +87,46 @@ export const MODELS: DashboardFacts = {
           ],
         },
         {
-          question: 'Which versions are slower (p95 of a job)?',
+          question: 'Which versions keep the engine longer?',
+          help: 'Engine time of jobs that succeeded, without their wait. It depends on what was asked for.',
           unit: 's',
           kind: 'lines',
+          queries: [
+            { expr: quantile(0.5, 'lehr_engine_seconds', 'model, version', CHOSEN), legend: `${REF} p50` },
+            { expr: quantile(0.95, 'lehr_engine_seconds', 'model, version', CHOSEN), legend: `${REF} p95` },
+          ],
+        },
+        {
+          question: 'Which versions are slower (p95 of a job, with its wait)?',
+          unit: 's',
+          kind: 'lines',
+          columns: 24,
           queries: [
             { expr: quantile(0.95, 'lehr_request_duration_seconds', 'model, version', CHOSEN), legend: REF },
           ],
         },
+      ],
+    },
+    {
+      title: 'Loaded models and cold starts',
+      panels: [
         {
           question: 'On how many workers is each version open?',
           unit: 'short',
           kind: 'lines',
           queries: [{ expr: `sum by (model, version) (lehr_model_available${CHOSEN})`, legend: REF }],
         },
-      ],
-    },
-    {
-      title: 'Batches',
-      panels: [
         {
-          question: 'How many pictures share a call?',
-          unit: 'short',
-          kind: 'lines',
-          queries: [{ expr: mean('lehr_batch_size'), legend: REF }],
-        },
-        {
-          question: 'How many rows has a call?',
-          unit: 'short',
-          kind: 'lines',
-          queries: [{ expr: mean('lehr_batch_rows'), legend: REF }],
-        },
-        {
-          question: 'How many windows of speech share the decoder?',
-          unit: 'short',
-          kind: 'lines',
-          queries: [{ expr: mean('lehr_windows_per_batch'), legend: REF }],
-        },
-        {
-          question: 'How many tokens are written per second?',
+          question: 'How many live workers take jobs of each version?',
           unit: 'short',
           kind: 'lines',
           queries: [
             {
-              expr: `sum by (model, version) (rate(lehr_tokens_total${CHOSEN}[$__rate_interval]))`,
+              expr: 'max by (model, version) (lehr_workers{draining="false",model=~"$model"})',
               legend: REF,
             },
           ],
         },
-      ],
-    },
-    {
-      title: 'Start and checkpoints',
-      panels: [
         {
           question: 'How long does loading a model take?',
           unit: 's',
@@ -103,16 +139,23 @@ export const MODELS: DashboardFacts = {
           ],
         },
         {
-          question: 'What happens to checkpoints?',
-          isRare: true,
-          unit: 'short',
-          kind: 'stacked',
+          question: 'Where does the time of making a model ready go?',
+          help: 'Fetching its files, opening them, the warm-up, and the first job after it; means since the workers started.',
+          unit: 's',
+          kind: 'lines',
           queries: [
             {
-              expr: `sum by (outcome) (increase(lehr_checkpoints_total${CHOSEN}[$__rate_interval]))`,
-              legend: '{{outcome}}',
+              expr: `sum by (model, version, stage) (lehr_model_load_seconds_sum${CHOSEN}) / sum by (model, version, stage) (lehr_model_load_seconds_count${CHOSEN})`,
+              legend: `${REF} {{stage}}`,
             },
           ],
+        },
+        {
+          question: 'How long does a cold start take?',
+          help: 'Until a new worker of the pool serves.',
+          unit: 's',
+          kind: 'lines',
+          queries: [{ expr: 'max by (pool) (lehr_scale_start_seconds)', legend: '{{pool}}' }],
         },
       ],
     },

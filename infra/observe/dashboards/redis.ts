@@ -14,6 +14,12 @@ export const REDIS: DashboardFacts = {
           queries: [{ expr: 'lehr_redis_up', legend: '{{instance}}' }],
         },
         {
+          question: 'How long does Redis take to answer?',
+          unit: 's',
+          kind: 'lines',
+          queries: [{ expr: 'lehr_redis_latency_seconds', legend: '{{instance}}' }],
+        },
+        {
           question: 'How full is Redis?',
           help: 'From 70 % on, ended jobs of the largest tenants are removed early; from 80 % on, no job is accepted.',
           unit: 'percentunit',

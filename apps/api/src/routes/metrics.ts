@@ -8,6 +8,7 @@ import { UnreadableList } from '@lehr/shared/records';
 import { memoryShare } from '@lehr/shared/redis';
 import type { Api, ApiParts } from '../api.ts';
 import { serving } from '../fleet/fleet-view.ts';
+import { readRollouts, showRollouts } from '../rollouts/show-metrics.ts';
 
 export function metricsRoute(app: Api, parts: ApiParts): void {
   parts.metricsPage.beforeScrape(() => refresh(parts));
@@ -20,25 +21,31 @@ export function metricsRoute(app: Api, parts: ApiParts): void {
 /** Sets the gauges that are read at each scrape. Without Redis they are absent, because zero would be wrong. */
 async function refresh(parts: ApiParts): Promise<void> {
   const { redis, keys, queues, fleet, metrics, registry, webhooks, log } = parts;
-  const { queueJobs, queueOldestJobAge, workers, webhooksPending, redisMemory, unreadable } = metrics;
+  const { queueJobs, queueOldestJobAge, workers, webhooksPending, redisMemory, redisLatency, unreadable } =
+    metrics;
   const { scaleDesired, scaleWorkers, scaleWaiting, scaleStart } = metrics;
   metrics.heldRequests.set(parts.waits.size);
   metrics.waitingRequests.set(parts.activeRequests.waiting);
   metrics.eventStreams.set(parts.feeds.size);
   metrics.modelsFileProblem.set(parts.modelsProblem() === undefined ? 0 : 1);
-  for (const gauge of [queueJobs, queueOldestJobAge, workers, webhooksPending, redisMemory, unreadable])
-    gauge.reset();
+  for (const gauge of [queueJobs, queueOldestJobAge, workers, webhooksPending]) gauge.reset();
+  // A gauge without labels is 0 after `reset`, and absent after `remove`.
+  for (const gauge of [redisMemory, redisLatency, unreadable]) gauge.remove();
   for (const gauge of [scaleDesired, scaleWorkers, scaleWaiting, scaleStart]) gauge.reset();
+  showRollouts(metrics, []);
   try {
     // All is read before the first gauge is set: another scrape could reset the gauges between two readings.
-    const [depths, reports, { outbox, undelivered }, memory, listed, scales] = await Promise.all([
-      readDepths(redis, keys, queues),
-      fleet.workers(),
-      webhooks.deliveries.counts(),
-      memoryShare(redis),
-      new UnreadableList(redis, keys).count(),
-      readScales(parts),
-    ]);
+    const [depths, reports, { outbox, undelivered }, memory, listed, scales, rollouts, latencyMs] =
+      await Promise.all([
+        readDepths(redis, keys, queues),
+        fleet.workers(),
+        webhooks.deliveries.counts(),
+        memoryShare(redis),
+        new UnreadableList(redis, keys).count(),
+        readScales(parts),
+        readRollouts(parts.rollouts),
+        pingMs(parts),
+      ]);
     for (const { model, version, queued, running, oldestMs } of byModel(registry, depths)) {
       queueJobs.set({ model, version, state: 'queued' }, queued);
       queueJobs.set({ model, version, state: 'running' }, running);
@@ -49,15 +56,24 @@ async function refresh(parts: ApiParts): Promise<void> {
       workers.set({ model, version, draining: 'true' }, all.length - taking);
     }
     showScales(metrics, scales);
+    showRollouts(metrics, rollouts);
     webhooksPending.set({ stage: 'outbox' }, outbox);
     webhooksPending.set({ stage: 'delivery' }, undelivered);
     unreadable.set(listed);
     if (memory !== undefined) redisMemory.set(memory);
+    redisLatency.set(latencyMs / 1000);
     metrics.redisUp.set(1);
   } catch (error) {
     log.warn({ error }, 'queue metrics could not be read');
     metrics.redisUp.set(0);
   }
+}
+
+/** With the wait behind the other commands of this scrape and of the process, as every request has it. */
+async function pingMs({ redis, clock }: ApiParts): Promise<number> {
+  const startedAt = clock.monotonic();
+  await redis.ping();
+  return clock.monotonic() - startedAt;
 }
 
 async function readScales({ scaler }: ApiParts): Promise<readonly Scale[]> {

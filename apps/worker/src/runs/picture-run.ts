@@ -9,6 +9,7 @@ import {
   seedOfSample,
   stepsMade,
   type TextToImageInput,
+  type Timings,
 } from '@lehr/shared';
 import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord, Move, StoredImage } from '@lehr/shared/records';
@@ -159,13 +160,20 @@ export class PictureRun extends JobRun {
     };
   }
 
+  /** From the text encoder to the last decoded picture, once the job is done. */
+  get engineMs(): number {
+    const { text, denoise, decode } = this.#timings();
+    return text + denoise + decode;
+  }
+
+  #timings(): Timings {
+    const times = this.pictures.map((picture) => picture.times);
+    return timingsOf(this.queuedMs, this.claimedAt, times);
+  }
+
   successFields(worker: string): Move['fields'] {
     const { pictures } = this;
-    const timings = timingsOf(
-      this.queuedMs,
-      this.claimedAt,
-      pictures.map(({ times }) => times),
-    );
+    const timings = this.#timings();
     const totalMs = totalOf(timings);
     const batchSize = pictures.reduce((sum, picture) => sum + picture.batchSize, 0) / pictures.length;
     const metrics: JobMetrics = {

@@ -112,6 +112,11 @@ export class SpeechRun extends JobRun {
     return Math.max(0, this.#marks.stored - this.claimedAt);
   }
 
+  /** From the decoded audio to the last window, once the job is done. */
+  get engineMs(): number {
+    return Math.max(0, this.#marks.transcribed - this.#marks.decoded);
+  }
+
   get progress(): Progress {
     const steps = Math.max(1, Math.ceil(this.audioSeconds));
     const step = Math.min(steps, Math.floor(this.#builder?.transcribedSeconds ?? 0));

@@ -74,6 +74,11 @@ export class TextRun extends JobRun {
     return Math.max(0, this.#marks.stored - this.claimedAt);
   }
 
+  /** Of its texts in the engine, once the job is done. */
+  get engineMs(): number {
+    return this.#timings().run;
+  }
+
   async begin(): Promise<readonly SampleRun[]> {
     const { clock, fetchTexts } = this.#parts;
     const texts = await fetchTexts(this.#input.texts, this.signal);

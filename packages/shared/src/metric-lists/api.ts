@@ -16,6 +16,13 @@ export const API_METRICS = {
     apps: ['api'],
     labels: [],
   },
+  redisLatency: {
+    name: 'lehr_redis_latency_seconds',
+    kind: 'gauge',
+    help: 'Time until Redis answered a PING of this scrape; each API process has its own.',
+    apps: ['api'],
+    labels: [],
+  },
   httpRequests: {
     name: 'lehr_http_requests_total',
     kind: 'counter',
@@ -87,6 +94,27 @@ export const API_METRICS = {
     help: 'Changes of rollouts that this process made, by action.',
     apps: ['api'],
     labels: ['model', 'action'],
+  },
+  rolloutWeight: {
+    name: 'lehr_rollout_weight',
+    kind: 'gauge',
+    help: 'Share of the callers, from 0 to 1, that the rollout of the model gives each version, by its role (stable, canary).',
+    apps: ['api'],
+    labels: ['model', 'version', 'role'],
+  },
+  rolloutJobs: {
+    name: 'lehr_rollout_jobs',
+    kind: 'gauge',
+    help: 'Jobs of the latest rollout of the model that ended, by role and outcome (succeeded, failed, canceled, expired).',
+    apps: ['api'],
+    labels: ['model', 'version', 'role', 'outcome'],
+  },
+  rolloutFailures: {
+    name: 'lehr_rollout_failures',
+    kind: 'gauge',
+    help: 'Failed jobs of the latest rollout of the model, by role, error code, and whose fault it was (caller, service).',
+    apps: ['api'],
+    labels: ['model', 'version', 'role', 'code', 'fault'],
   },
   auditEntries: {
     name: 'lehr_audit_entries_total',

@@ -22,4 +22,6 @@ export const RUN_S = [
 export const HTTP_S = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
 ] as const;
+/** Ratios of a time to the shortest possible one. */
+export const RATIOS = [1, 1.25, 1.5, 2, 3, 5, 10, 20, 50, 100] as const;
 export const COUNTS = [1, 2, 4, 8, 16, 32, 64] as const;

@@ -42,6 +42,14 @@ export const INFERENCE_METRICS = {
     labels: ['model', 'version'],
     buckets: RUN_S,
   },
+  stepTime: {
+    name: 'lehr_step_seconds',
+    kind: 'histogram',
+    help: 'One denoising call by its rows: `4` is 3 or 4 rows, `more` is above 64.',
+    apps: ['worker'],
+    labels: ['model', 'version', 'rows'],
+    buckets: RUN_S,
+  },
   batchSize: {
     name: 'lehr_batch_size',
     kind: 'histogram',

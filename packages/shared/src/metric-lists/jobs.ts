@@ -1,5 +1,5 @@
 /** Jobs and the fleet. */
-import { type MetricFacts, WAIT_S } from './facts.ts';
+import { type MetricFacts, RATIOS, WAIT_S } from './facts.ts';
 
 export const JOB_METRICS = {
   queueJobs: {
@@ -79,6 +79,13 @@ export const JOB_METRICS = {
     apps: ['api', 'worker'],
     labels: ['model', 'version', 'outcome'],
   },
+  refusals: {
+    name: 'lehr_refusals_total',
+    kind: 'counter',
+    help: 'Refused requests for a job, by the code of their error: rate-limited (a limit of the key), overloaded, and so on.',
+    apps: ['api'],
+    labels: ['code'],
+  },
   jobFailures: {
     name: 'lehr_job_failures_total',
     kind: 'counter',
@@ -93,6 +100,22 @@ export const JOB_METRICS = {
     apps: ['worker'],
     labels: ['model', 'version', 'outcome'],
     buckets: WAIT_S,
+  },
+  engineTime: {
+    name: 'lehr_engine_seconds',
+    kind: 'histogram',
+    help: 'Engine time of a job that succeeded, without its wait, its inputs and its outputs.',
+    apps: ['worker'],
+    labels: ['model', 'version'],
+    buckets: WAIT_S,
+  },
+  slowdown: {
+    name: 'lehr_job_slowdown_ratio',
+    kind: 'histogram',
+    help: 'Time from the request for a job to its end, as a ratio to its estimated engine time; of jobs that succeeded, by class.',
+    apps: ['worker'],
+    labels: ['model', 'version', 'class'],
+    buckets: RATIOS,
   },
   queueTime: {
     name: 'lehr_queue_time_seconds',

@@ -1,0 +1,59 @@
+/** The gauges of the rollouts. They come from Redis, so each API process shows the same: they are not added up. */
+import { ERROR_CODES, type ErrorCode, type Metrics } from '@lehr/shared';
+import type { Outcomes, RolloutSide } from '@lehr/shared/records';
+import type { StoredRollout } from './rollout.ts';
+import type { RolloutStore } from './rollout-store.ts';
+import { rolloutShares } from './shares.ts';
+
+/** A rollout with how its jobs ended until now. */
+export interface RolloutReading {
+  readonly rollout: StoredRollout;
+  readonly outcomes: Outcomes;
+}
+
+type Gauges = Pick<Metrics<'api'>, 'rolloutWeight' | 'rolloutJobs' | 'rolloutFailures'>;
+
+const SIDES = ['stable', 'canary'] as const satisfies readonly RolloutSide[];
+/** Always shown, so that a rate has a first value. */
+const OUTCOMES = ['succeeded', 'failed', 'canceled', 'expired'] as const;
+
+export async function readRollouts(
+  store: Pick<RolloutStore, 'list' | 'outcomes'>,
+): Promise<readonly RolloutReading[]> {
+  const rollouts = [...(await store.list()).values()];
+  return Promise.all(
+    rollouts.map(async (rollout) => ({ rollout, outcomes: await store.outcomes(rollout.id) })),
+  );
+}
+
+/** Sets the gauges anew: a rollout that was removed is no longer shown. */
+export function showRollouts(gauges: Gauges, readings: readonly RolloutReading[]): void {
+  for (const gauge of [gauges.rolloutWeight, gauges.rolloutJobs, gauges.rolloutFailures]) gauge.reset();
+  for (const { rollout, outcomes } of readings) {
+    const shares = rolloutShares(rollout);
+    for (const side of SIDES) {
+      const labels = { model: rollout.model, version: rollout[side], role: side };
+      gauges.rolloutWeight.set(labels, shares[side]);
+      showEnds(gauges, labels, outcomes[side].ends);
+    }
+  }
+}
+
+function showEnds(
+  { rolloutJobs, rolloutFailures }: Gauges,
+  labels: { readonly model: string; readonly version: string; readonly role: RolloutSide },
+  ends: ReadonlyMap<string, number>,
+): void {
+  const isFailure = (end: string): boolean => !OUTCOMES.some((outcome) => outcome === end);
+  const failures = [...ends].filter(([end]) => isFailure(end));
+  const failed = failures.reduce((sum, [, jobs]) => sum + jobs, 0);
+  for (const outcome of OUTCOMES) {
+    rolloutJobs.set({ ...labels, outcome }, outcome === 'failed' ? failed : (ends.get(outcome) ?? 0));
+  }
+  for (const [code, jobs] of failures) {
+    // A code of a newer version of Lehr is named `other`: labels come from a closed list.
+    const isKnown = Object.hasOwn(ERROR_CODES, code);
+    const fault = isKnown && ERROR_CODES[code as ErrorCode].status < 500 ? 'caller' : 'service';
+    rolloutFailures.inc({ ...labels, code: isKnown ? code : 'other', fault }, jobs);
+  }
+}
