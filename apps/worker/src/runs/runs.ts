@@ -196,7 +196,8 @@ export class Runs {
       sample.step = 0;
       sample.inEngine = true;
       this.#samples.set(id, { run, sample });
-      laneRows.take(id, lane, sample.rows, run.record.cost / samples.length);
+      // An engine that was started again gets only the samples that are left.
+      laneRows.take(id, lane, sample.rows, run.record.cost / run.samples.length);
       const { request, checkpoint } = sample;
       const maxBatchMates = this.#suspects.maxBatchMates(id);
       return { ...request, maxBatchMates, ...(request.task === 'diffusion' && checkpoint && { checkpoint }) };
