@@ -38,6 +38,8 @@ export async function runProgram(program: ComparisonProgram): Promise<never> {
       throw new Error(`There is no section '${name}'. The sections are: ${available.join(', ')}.`);
     }
   }
+  // Exit handlers end the programs that a comparison has started; a signal alone would not run them.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
   const broken: string[] = [];
   for (const name of available.filter((each) => positionals.length === 0 || positionals.includes(each))) {
     const { section } = (await import(fileOf(name))) as { section: Section };
