@@ -23,6 +23,9 @@ export function cpuSeconds(pids: readonly number[]): number {
   return [...entries].reduce((sum, [pid, { seconds }]) => sum + (isOurs(pid) ? seconds : 0), 0);
 }
 
+/** CPU seconds of this process alone, and of its children that have ended. */
+export const ownCpuSeconds = (pid: number): number => entryOf(`${pid}`)?.seconds ?? 0;
+
 function entryOf(pid: string): Entry | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

@@ -41,8 +41,8 @@ const PLANS: Readonly<Record<string, Plan>> = {
       return { name: 'u16', folder, side: 128 };
     },
     rounds: 2,
-    closedS: 12,
-    openS: 16,
+    closedS: 8,
+    openS: 14,
   },
 };
 
@@ -60,7 +60,9 @@ async function withServers(
     servers.push(await startLehr(model));
     for (const peer of PEERS) {
       bench.say(`starting ${peer.name}`);
-      servers.push(await startPeer(peer, model, dirname(bench.cache)));
+      const server = await startPeer(peer, model, dirname(bench.cache));
+      server.pause();
+      servers.push(server);
     }
     return await work(servers, model);
   } finally {
@@ -84,8 +86,18 @@ async function samePictures(servers: readonly Server[], { side }: Model): Promis
 
 async function inTurn<T>(servers: readonly Server[], work: (server: Server) => Promise<T>): Promise<T[]> {
   const results: T[] = [];
-  for (const server of servers) results.push(await work(server));
+  for (const server of servers) results.push(await alone(server, work));
   return results;
+}
+
+/** With the other servers paused. */
+async function alone<T>(server: Server, work: (server: Server) => Promise<T>): Promise<T> {
+  server.resume();
+  try {
+    return await work(server);
+  } finally {
+    server.pause();
+  }
 }
 
 const saturation = (name: string, plan: Plan): Comparison => ({
@@ -95,8 +107,10 @@ const saturation = (name: string, plan: Plan): Comparison => ({
     withServers(bench, plan, async (servers, model) => {
       const same = await samePictures(servers, model);
       const cpu = new Map(servers.map((server) => [server, [] as number[]]));
+      const partsBefore = servers[0].cpuParts?.() ?? {};
+      let pictures = 0;
       let turn = 0;
-      const timed = await interleaved(servers, plan.rounds, async (server) => {
+      const measure = async (server: Server): Promise<number> => {
         const round = Math.floor(turn++ / servers.length);
         const before = server.cpuSeconds();
         // The first round is not counted.
@@ -104,10 +118,12 @@ const saturation = (name: string, plan: Plan): Comparison => ({
         const source = drawings(model.side, 1000 * (round + 1));
         const ended = await closedLoop(server.draw, source, { users: USERS, seconds });
         cpu.get(server)?.push(((server.cpuSeconds() - before) * 1000) / ended.length);
+        if (server === servers[0]) pictures += ended.length;
         const rate = rateOf(ended, seconds);
         bench.say(`round ${round}, ${server.name}: ${rate.toFixed(2)} pictures/s`);
         return rate;
-      });
+      };
+      const timed = await interleaved(servers, plan.rounds, (server) => alone(server, measure));
       const best = bestPeer(timed);
       await writeFile(limitFile(bench, name), JSON.stringify({ perSecond: percentile(best.values, 50) }));
       const [lehr, ...peers] = timed;
@@ -125,7 +141,7 @@ const saturation = (name: string, plan: Plan): Comparison => ({
           unit: 'ms',
         }),
       );
-      return [...rates, ...costRows, ...same];
+      return [...rates, ...costRows, partRow(servers[0], partsBefore, pictures), ...same];
     }),
 });
 
@@ -139,7 +155,7 @@ const open = (name: string, plan: Plan): Comparison => ({
     return withServers(bench, plan, async (servers, model) => {
       const all = new Map(servers.map((server) => [server, [] as Ended[][]]));
       let turn = 0;
-      const means = await interleaved(servers, plan.rounds, async (server) => {
+      const measure = async (server: Server): Promise<number> => {
         // All servers get the same arrivals and pictures in one round, and others in the next.
         const round = Math.floor(turn++ / servers.length);
         const source = drawings(model.side, 1000 * (round + 1));
@@ -152,7 +168,8 @@ const open = (name: string, plan: Plan): Comparison => ({
         const latency = mean(ended.map(({ ms }) => ms));
         bench.say(`round ${round}, ${server.name}: ${Math.round(latency)} ms, ${ended.length} pictures`);
         return latency;
-      });
+      };
+      const means = await interleaved(servers, plan.rounds, (server) => alone(server, measure));
       const [lehr, ...peers] = means;
       const rows = peers.map(({ side, values }) =>
         ratioRow(`mean latency, ${side.name}`, lehr.values, values, { unit: 'ms', atMost: 0.5 }),
@@ -177,6 +194,19 @@ const bestPeer = ([, ...peers]: readonly Timed<Server>[]): Timed<Server> =>
 const mean = (values: readonly number[]): number =>
   values.reduce((sum, value) => sum + value, 0) / values.length;
 
+/** Where Lehr's CPU time goes; while it waits too, so the sum is a little above its row. */
+function partRow(
+  { name, cpuParts }: Server,
+  before: Readonly<Record<string, number>>,
+  pictures: number,
+): Row {
+  const parts = Object.entries(cpuParts?.() ?? {}).map(([part, seconds]) => {
+    const ms = ((seconds - (before[part] ?? 0)) * 1000) / pictures;
+    return `${part} ${ms.toPrecision(2)}`;
+  });
+  return { what: `CPU time per picture by part, ${name}, ms`, figure: parts.join(', ') };
+}
+
 function shortRow({ name }: Server, ended: readonly Ended[]): Row {
   const short = ended.filter(({ drawing }) => drawing.inference_steps === SHORT_STEPS).map(({ ms }) => ms);
   return {
@@ -193,14 +223,21 @@ export const section: Section = {
 \`POST /t2i\` with a PNG (BentoML: base64 in JSON, as its batchable APIs answer). The four others share
 [one module](../${HERE}/sampler.py) that draws a batch; each has a batch of at most 8 pictures, its documented settings for batching, and one
 process with the model. Lehr is all of Lehr: API, queue and log in Redis, records, worker, engine, store; the others keep requests
-in memory. All run on the same two cores, also the load generator, and idle while another one is measured.
+in memory. All run on the same two cores, also the load generator; the others are stopped while one is measured (Ray Serve only idles, because its
+processes watch each other).
 
 A stock UNet takes one timestep for all rows of a call. The four others therefore share calls between pictures with equal numbers of steps; FastAPI
 follows the article and also groups by guidance. Of the pictures 30 % have ${SHORT_STEPS} steps, 50 % 10 and 20 % 25 (half of 4, 20 and 50, so that a
 round has enough pictures), with guidance of 3, 5 or 7.5. The demo model draws 64x64 pixels here, latents of 8x8, where batching pays most on a CPU; U16 draws 128x128 pixels and is [made by a script](../${HERE}/u16.ts): 17 million random weights,
 latents of 16x16.
 
-The closed loop counts answers after ${WARM_S} seconds of warm-up. In the open loop a latency counts from the moment when the request was due.`,
+The closed loop counts answers after ${WARM_S} seconds of warm-up. In the open loop a latency counts from the moment when the request was due; its load
+is ${OPEN_SHARE} of what the best of the four drew in the closed loop.
+
+What limits the closed loop: on a CPU every server spends most of its time in the same graph runs, as the CPU time per picture shows. A policy
+cannot save that time, and a batch of pictures with equal steps uses two cores about as well as a batch of mixed ones. Lehr also pays
+for its API, queue, records and store from these two cores; beside a card they would not slow the graphs down. What a policy changes is who waits
+for whom, which is the open loop. Other programs ran on this machine at the same time; min .. max shows how much that changed the rounds.`,
   environments: PEERS.map(({ environment }) => ({
     name: environment,
     requirements: `${HERE}/requirements-${environment.replace('peers/', '')}.txt`,

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startWholeLehr } from '../../bench/whole-lehr.ts';
 import { freePort } from '../../support/ports.ts';
-import { cpuSeconds } from '../cpu.ts';
+import { cpuSeconds, ownCpuSeconds } from '../cpu.ts';
 import type { Draw, Drawing } from './load.ts';
 
 const ROOT = new URL('../../../', import.meta.url).pathname;
@@ -20,6 +20,11 @@ export interface Server {
   readonly draw: Draw;
   /** CPU seconds since the start, of all its processes. */
   cpuSeconds(): number;
+  /** The same by part, where that is known. */
+  cpuParts?(): Readonly<Record<string, number>>;
+  /** Stops its processes while another server is measured, and resumes them. Some poll their queues when they are idle. */
+  pause(): unknown;
+  resume(): unknown;
   close(): Promise<void>;
 }
 
@@ -58,6 +63,20 @@ export async function startLehr({ name, folder, side }: Model): Promise<Server> 
     name: 'Lehr',
     draw: async (drawing) => bytesOf(await post(`${lehr.url}/t2i`, drawing, headers)),
     cpuSeconds: () => cpuSeconds([...lehr.pids, lehr.redisPid]),
+    cpuParts: () => {
+      const [api, worker] = lehr.pids;
+      const parent = ownCpuSeconds(worker);
+      const engine = cpuSeconds([worker]) - parent;
+      return {
+        engine,
+        'worker without engine': parent,
+        API: cpuSeconds([api]),
+        Redis: cpuSeconds([lehr.redisPid]),
+      };
+    },
+    // Its leases would expire. It only waits.
+    pause: () => {},
+    resume: () => {},
     close: async () => {
       await lehr.close();
       await rm(home, { recursive: true, force: true });
@@ -71,6 +90,8 @@ interface Peer {
   readonly environment: string;
   /** Arguments of the interpreter. */
   readonly args: (port: number) => readonly string[];
+  /** False for a server whose processes watch each other and would take a pause for a death. */
+  readonly mayPause?: boolean;
   /** The picture of an answer; its bytes when absent. */
   readonly body?: (drawing: Drawing) => unknown;
   readonly read?: (answer: Response) => Promise<Uint8Array>;
@@ -83,7 +104,12 @@ export const PEERS: readonly Peer[] = [
     args: () => [join(FOLDER, 'fastapi_server.py')],
   },
   { name: 'LitServe', environment: 'peers/litserve', args: () => [join(FOLDER, 'litserve_server.py')] },
-  { name: 'Ray Serve', environment: 'peers/ray', args: () => [join(FOLDER, 'ray_server.py')] },
+  {
+    name: 'Ray Serve',
+    environment: 'peers/ray',
+    args: () => [join(FOLDER, 'ray_server.py')],
+    mayPause: false,
+  },
   {
     name: 'BentoML',
     environment: 'peers/bentoml',
@@ -125,22 +151,34 @@ export async function startPeer(peer: Peer, model: Model, cache: string): Promis
       BENTOML_HOME: home,
       BENTOML_DO_NOT_TRACK: 'true',
       RAY_USAGE_STATS_ENABLED: '0',
+      // 15 by default: on a shared machine its replica would get less time than the others.
+      RAY_worker_niceness: '0',
     },
   });
   // A detached group outlives a parent that is interrupted.
-  process.once('exit', () => killGroup(child));
-  const { name, body = (drawing) => drawing, read = bytesOf } = peer;
+  process.once('exit', () => signalGroup(child, 'SIGKILL'));
+  const { name, body = (drawing) => drawing, read = bytesOf, mayPause = true } = peer;
   const headers = { 'content-type': 'application/json' };
   const draw: Draw = async (drawing) =>
     read(await post(`http://127.0.0.1:${port}/t2i`, body(drawing), headers));
-  const close = (): Promise<void> => stop(child);
+  const close = (): Promise<void> => {
+    signalGroup(child, 'SIGCONT');
+    return stop(child);
+  };
   try {
     await firstPicture(child, draw, model.side);
   } catch (error) {
     await close();
     throw new Error(`${name} does not answer`, { cause: error });
   }
-  return { name, draw, cpuSeconds: () => cpuSeconds([child.pid ?? 0]), close };
+  return {
+    name,
+    draw,
+    cpuSeconds: () => cpuSeconds([child.pid ?? 0]),
+    pause: () => mayPause && signalGroup(child, 'SIGSTOP'),
+    resume: () => mayPause && signalGroup(child, 'SIGCONT'),
+    close,
+  };
 }
 
 async function firstPicture(child: ChildProcess, draw: Draw, side: number): Promise<void> {
@@ -173,13 +211,13 @@ async function stop(child: ChildProcess): Promise<void> {
     await exit;
     clearTimeout(timer);
   }
-  killGroup(child);
+  signalGroup(child, 'SIGKILL');
 }
 
-function killGroup({ pid }: ChildProcess): void {
+function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   if (pid === undefined) return;
   try {
-    process.kill(-pid, 'SIGKILL');
+    process.kill(-pid, signal);
   } catch {
     // All of the group have ended.
   }

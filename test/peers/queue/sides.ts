@@ -18,8 +18,8 @@ export interface QueueSide {
   readonly name: string;
   /** Submits so many jobs and waits for all results; returns the ms. */
   run(jobs: number): Promise<number>;
-  /** CPU seconds since the start of Redis, producer and workers. */
-  cpuSeconds(): number;
+  /** CPU seconds since their start, of its parts: producer, workers, Redis. */
+  cpu(): Readonly<Record<string, number>>;
   close(): Promise<void>;
 }
 
@@ -31,7 +31,7 @@ export async function nodeSide(name: string, kind: 'lehr' | 'bullmq'): Promise<Q
   return {
     name,
     run: (jobs) => producer.order({ jobs }),
-    cpuSeconds: () => cpuSeconds([redis.pid, worker.pid, producer.pid]),
+    cpu: () => cpuOf({ producer: producer.pid, worker: worker.pid, Redis: redis.pid }),
     close: async () => {
       await producer.close();
       await worker.close();
@@ -57,7 +57,7 @@ export async function celerySide(bench: Bench, folder: string): Promise<QueueSid
   return {
     name: 'Celery',
     run: async (jobs) => (await producer.ask<{ ms: number }>({ jobs })).ms,
-    cpuSeconds: () => cpuSeconds([redis.pid, worker.pid ?? 0, producer.pid]),
+    cpu: () => cpuOf({ producer: producer.pid, worker: worker.pid ?? 0, Redis: redis.pid }),
     close: async () => {
       await producer.close();
       await stop(worker);
@@ -74,6 +74,7 @@ export async function wholeSide(): Promise<QueueSide> {
     LEHR_DEVICE: 'cpu',
     LEHR_MAX_WAIT_S: '100000',
   });
+  const [api, worker] = lehr.pids;
   return {
     name: 'all of Lehr by HTTP, embeddings of a short text',
     run: async (jobs) => {
@@ -83,10 +84,13 @@ export async function wholeSide(): Promise<QueueSide> {
       });
       return performance.now() - startedAt;
     },
-    cpuSeconds: () => cpuSeconds([...lehr.pids, lehr.redisPid]),
+    cpu: () => cpuOf({ API: api, 'worker and engine': worker, Redis: lehr.redisPid }),
     close: lehr.close,
   };
 }
+
+const cpuOf = (pids: Readonly<Record<string, number>>): Record<string, number> =>
+  Object.fromEntries(Object.entries(pids).map(([part, pid]) => [part, cpuSeconds([pid])]));
 
 async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
