@@ -37,7 +37,11 @@ function start({ name, program, args, log, env }) {
     say({ name, ended: signal ?? code });
   });
   if (child.pid === undefined) return;
-  setPriority(child.pid, NICE);
+  try {
+    setPriority(child.pid, NICE);
+  } catch {
+    // It has ended already; the exit event says so.
+  }
   say({ name, pid: child.pid });
 }
 
@@ -57,4 +61,5 @@ async function stopAll() {
   process.exit(0);
 }
 
-const say = (message) => process.connected && process.send(message);
+/** A channel that closes in this moment takes no message any more. */
+const say = (message) => process.connected && process.send(message, () => {});

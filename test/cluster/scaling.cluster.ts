@@ -59,8 +59,8 @@ test('A load wave takes workers and nodes from 0 to 4 and back to 0 over a spot 
   onTestFinished(() => proxy.close());
   await startKeda(plane, proxy.url);
   const parts = await watched(world);
-  await install(plane, onKwok(overlay('aws-g4dn')));
   await secretOfKeda(world);
+  await install(plane, onKwok(overlay('aws-g4dn')));
   const { pods, claims, bridge } = parts;
   // The pods of the new Deployments come first, until KEDA has asked Lehr.
   await plane.until('KEDA asks Lehr', async () => proxy.requests() > 2);
@@ -149,6 +149,7 @@ async function watched({ redis, namespace, home, modelsFile }: ChaosWorld): Prom
 async function secretOfKeda({ client }: ChaosWorld): Promise<void> {
   const answer = await client.ask('POST', '/v1/keys', { tenant: 'keda', name: 'KEDA', scopes: ['scale'] });
   const { key } = NewApiKeySchema.parse(await answer.json());
+  await plane.kubectl('create', 'namespace', NAMESPACE);
   const args = ['create', 'secret', 'generic', 'lehr-scale', `--from-literal=token=${key}`];
   expect(await plane.kubectl('-n', NAMESPACE, ...args)).toMatchObject({ code: 0 });
 }

@@ -28,7 +28,7 @@ const PANELS: readonly Panel[] = [
   {
     title: 'Workers that Lehr asks for, and pods',
     series: [
-      { text: 'desired', style: 'orange', value: ({ desired }) => desired },
+      { text: 'desired', style: 'orange area', value: ({ desired }) => desired },
       { text: 'pods', style: 'blue', value: ({ pods }) => pods },
       { text: 'ready pods', style: 'green dashed', value: ({ readyPods }) => readyPods },
     ],

@@ -11,7 +11,7 @@ export default defineConfig({
     include: ['test/cluster/*.cluster.ts'],
     fileParallelism: false,
     globalSetup: ['test/cluster/write-page.ts'],
-    testTimeout: 900_000,
+    testTimeout: 1_500_000,
     hookTimeout: 300_000,
     expect: { poll: { timeout: 60_000 } },
   },
