@@ -1,12 +1,17 @@
 /** The frame of npm run peers: the loads, what is counted, and the page that it writes. */
+import { execFile } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { cpuSeconds } from '../peers/cpu.ts';
 import { peersPage, readPeerResults } from '../peers/page.ts';
 import { closedLoop, type Drawing, drawings, openLoop } from '../peers/pictures/load.ts';
 import { inParallel } from '../peers/queue/program.ts';
 import { Random } from '../support/random.ts';
-import { readText } from './readme.ts';
+import { tempFolder } from '../support/tiny-models.ts';
+import { blocksOf, ROOT, readText } from './readme.ts';
 
 const take = (count: number, from: number): Drawing[] => {
   const source = drawings(128, from);
@@ -74,6 +79,28 @@ test('The CPU time of a process includes that of its descendants', () => {
   expect(cpuSeconds([process.pid])).toBeGreaterThan(0);
   expect(cpuSeconds([process.ppid])).toBeGreaterThanOrEqual(cpuSeconds([process.pid]));
   expect(cpuSeconds([])).toBe(0);
+});
+
+test('The commands of docs/peers.md start locust and autocannon with the classic load', async () => {
+  const folder = await tempFolder('classic-load');
+  const calls = join(folder, 'calls');
+  for (const program of ['locust', 'npx']) {
+    const lines = ['#!/bin/sh', `echo ${program} "$LEHR_PICTURE_SIZE" "$@" >> '${calls}'`, ''];
+    await writeFile(join(folder, program), lines.join('\n'), { mode: 0o755 });
+  }
+  const [block] = blocksOf(readText('docs/peers.md')).filter(({ label }) => label === 'classic');
+  const env = { ...process.env, PATH: `${folder}:${process.env.PATH}` };
+  await promisify(execFile)('sh', ['-ec', block.text.replaceAll('$(cat .lehr/api-key)', 'a-key')], {
+    cwd: ROOT,
+    env,
+  });
+  const [locust, autocannon] = (await readFile(calls, 'utf8')).split('\n');
+  expect(locust).toContain('locust 256 --locustfile test/peers/t2i.locust.py --headless --users 8');
+  expect(readText('test/peers/t2i.locust.py')).toContain('self.client.post("/t2i"');
+  expect(autocannon).toContain('--connections 8 --duration 60');
+  expect(autocannon).toContain('authorization=Bearer a-key');
+  expect(autocannon).toContain('"width":256,"height":256,"inference_steps":20');
+  expect(autocannon).toMatch(/http:\/\/127\.0\.0\.1:8080\/t2i$/);
 });
 
 test('docs/peers.md is the page that the committed results make', () => {

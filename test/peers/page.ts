@@ -23,9 +23,9 @@ const CLASSIC = `## The classic load test
 
 The same load as a file for locust and as a script for autocannon, for any server that answers \`POST /t2i\`, such as a running \`npm start\`:
 
-\`\`\`sh
+\`\`\`sh classic
 LEHR_API_KEY=$(cat .lehr/api-key) LEHR_PICTURE_SIZE=256 \\
-  locust --locustfile test/peers/t2i.locust.py --headless --users 8 --spawn-rate 0.02 --host http://127.0.0.1:8080
+  locust --locustfile test/peers/t2i.locust.py --headless --users 8 --spawn-rate 0.02 --run-time 10m --host http://127.0.0.1:8080
 LEHR_API_KEY=$(cat .lehr/api-key) node test/peers/t2i.autocannon.mjs --url http://127.0.0.1:8080 --users 8 --seconds 60 --size 256
 \`\`\`
 
