@@ -227,21 +227,24 @@ export const section: Section = {
 \`POST /t2i\` with a PNG (BentoML: base64 in JSON, as its batchable APIs answer). The four others share
 [one module](../${HERE}/sampler.py) that draws a batch; each has a batch of at most 8 pictures, its documented settings for batching, and one
 process with the model. Lehr is all of Lehr: API, queue and log in Redis, records, worker, engine, store; the others keep requests
-in memory. All run on the same two cores, also the load generator; the others are stopped while one is measured (Ray Serve only idles, because its
-processes watch each other).
+in memory. All run on the same two cores, also the load generator; the others are stopped while one is measured (Ray Serve and the worker of BentoML only
+idle: Ray's processes watch each other).
 
 A stock UNet takes one timestep for all rows of a call. The four others therefore share calls between pictures with equal numbers of steps; FastAPI
 follows the article and also groups by guidance. Of the pictures 30 % have ${SHORT_STEPS} steps, 50 % 10 and 20 % 25 (half of 4, 20 and 50, so that a
 round has enough pictures), with guidance of 3, 5 or 7.5. The demo model draws 64x64 pixels here, latents of 8x8, where batching pays most on a CPU; U16 draws 128x128 pixels and is [made by a script](../${HERE}/u16.ts): 17 million random weights,
-latents of 16x16.
+latents of 16x16, and is compared with the best two of the demo model.
 
 The closed loop counts answers after ${WARM_S} seconds of warm-up. In the open loop a latency counts from the moment when the request was due; its load
 is ${OPEN_SHARE} of what the best of the four drew in the closed loop.
 
 What limits the closed loop: on a CPU every server spends most of its time in the same graph runs, as the CPU time per picture shows. A policy
 cannot save that time, and a batch of pictures with equal steps uses two cores about as well as a batch of mixed ones. Lehr also pays
-for its API, queue, records and store from these two cores; beside a card they would not slow the graphs down. What a policy changes is who waits
-for whom, which is the open loop. Other programs ran on this machine at the same time; min .. max shows how much that changed the rounds.`,
+for its API, queue, records and store from these two cores; beside a card they would use other processors than the graphs. What a policy changes is who waits
+for whom, which is the open loop: a picture of ${SHORT_STEPS} steps does not wait for a longer one's batch, as its 99th percentile shows. The mean latency gains less: where
+n rows take nearly n times as long as one, sharing every step slows down all pictures that run, and Lehr was closer to its own saturation
+than the server that set the load. Other programs ran on this machine at the same time; min .. max shows how much that changed the rounds. A model
+without a table below has not been measured to the end yet.`,
   environments: PEERS.map(({ environment }) => ({
     name: environment,
     requirements: `${HERE}/requirements-${environment.replace('peers/', '')}.txt`,
