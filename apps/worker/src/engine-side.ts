@@ -18,6 +18,7 @@ import { LaneCalls, runningReport } from './fleet/running.ts';
 import { LaneSpeeds } from './fleet/speeds.ts';
 import { type LaneStatus, laneStatus } from './fleet/worker-status.ts';
 import { logModel, logUnavailable } from './log-model.ts';
+import type { ResidentEngine } from './residency.ts';
 import { type ChargeAudio, chargeAudio } from './runs/charge-audio.ts';
 import { type ChargeTokens, chargeTokens } from './runs/charge-tokens.ts';
 import { Checkpoints } from './runs/checkpoints.ts';
@@ -62,12 +63,15 @@ export class EngineSide implements JobRunner {
   readonly #spans: JobSpans | undefined;
   readonly #messageParts: EngineMessageParts;
   #listener: JobRunnerListener | undefined;
+  /** When a job of each model ended here last, by the monotonic clock. */
+  readonly #lastUses = new Map<string, number>();
   #hasAudio = false;
   #lastError: WorkerStatus['last_error'];
 
   constructor(parts: EngineSideParts) {
     const { clock, log, times, checkpoints: store } = parts;
-    const supervisor = new EngineSupervisor({ engine: parts.engine, clock, log });
+    const isLimited = parts.modelBytes !== undefined;
+    const supervisor = new EngineSupervisor({ engine: parts.engine, clock, log, isLimited });
     const send = submitTogether((message) => supervisor.send(message));
     this.#parts = parts;
     this.#supervisor = supervisor;
@@ -133,6 +137,28 @@ export class EngineSide implements JobRunner {
     this.#entries.readRegistry();
   }
 
+  /** How models are loaded and unloaded while the engine runs, when there is a memory budget. */
+  get resident(): ResidentEngine {
+    const supervisor = this.#supervisor;
+    return {
+      get isUp() {
+        return supervisor.isUp;
+      },
+      get places() {
+        return supervisor.places;
+      },
+      get unavailable() {
+        return supervisor.unavailable;
+      },
+      load: (model, files) => supervisor.load(model, files),
+      unload: (ref) => supervisor.unload(ref),
+      closeUnloaded: (isUsed) => supervisor.closeUnloaded(isUsed),
+      markUnavailable: (model) => supervisor.markUnavailable(model),
+      usesModel: (ref) => this.#runs.usesModel(ref),
+      lastUse: (ref) => this.#lastUses.get(ref),
+    };
+  }
+
   get unavailable(): readonly UnavailableModel[] {
     return this.#supervisor.unavailable;
   }
@@ -158,6 +184,8 @@ export class EngineSide implements JobRunner {
   /** A speech job is claimed only where its audio can be decoded soon; until then another worker may have room. */
   room(group: string): Room {
     const room = this.#laneRows.room(group);
+    // A model that is being unloaded gets no more jobs, and is not shut out by other groups.
+    if (this.#parts.modelBytes !== undefined && !this.serves(group)) return { running: true, freeRows: 0 };
     const maxAudioS = this.#served.maxAudioS(group);
     const canDecode = maxAudioS === undefined || this.#parts.audio.hasRoom(maxAudioS);
     return canDecode ? room : { ...room, freeRows: 0 };
@@ -197,6 +225,8 @@ export class EngineSide implements JobRunner {
 
   ended(run: JobRun, end: JobState | undefined): void {
     this.#loads.ended(run, end);
+    if (this.#parts.modelBytes !== undefined)
+      this.#lastUses.set(run.record.model, this.#parts.clock.monotonic());
     this.#spans?.ended(run, end);
   }
 

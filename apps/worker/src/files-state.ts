@@ -71,3 +71,7 @@ async function fileState(path: string): Promise<string> {
   if (file.isDirectory()) return 'folder';
   return `${file.dev} ${file.ino} ${file.size} ${file.mtimeNs}`;
 }
+
+/** The size of all of these files, in bytes. */
+export const bytesOf = (files: FilesState): number =>
+  [...files.values()].reduce((sum, state) => sum + (Number(state.split(' ')[2]) || 0), 0);

@@ -48,7 +48,12 @@ async function main(): Promise<void> {
   const log = createLog('worker', LEHR_LOG_LEVEL, { logPrompts: LEHR_LOG_PROMPTS });
   logUncaught(log);
   const { metrics, page } = createMetrics('worker', { processMetrics: true });
-  const opened = await openParts(settings, log, observeWorker(metrics), engineEnvironment(process.env));
+  const opened = await openParts(
+    settings,
+    log,
+    observeWorker(metrics),
+    engineEnvironment(process.env, settings.config.LEHR_MODEL_MEMORY_MB !== undefined),
+  );
   if (opened.tracing) page.showExemplars();
   const fetcher = new ModelFetcher({
     registry: settings.models.registry,

@@ -81,6 +81,7 @@ export async function openParts(
       decodedBytes: DECODED_PICTURES_BYTES,
     }),
     registry: models.registry,
+    modelBytes: config.LEHR_MODEL_MEMORY_MB && config.LEHR_MODEL_MEMORY_MB * MB,
     engine: {
       entry: new URL('./engine/process.js', import.meta.url),
       env: engineEnv,

@@ -4,8 +4,14 @@
  *
  * Active jobs are identified by lease token, because a job whose lease was lost may be claimed here again.
  */
-import type { JobId, JobState, LeaseToken } from '@lehr/shared';
-import { Claimer, Janitor, Leases, WorkflowRunner } from '@lehr/shared/queue';
+import {
+  formatModelRef,
+  type JobId,
+  type JobState,
+  type LeaseToken,
+  parseGroupQueueName,
+} from '@lehr/shared';
+import { Claimer, type GroupHead, Janitor, Leases, WorkflowRunner } from '@lehr/shared/queue';
 import type { Outcome } from '@lehr/shared/records';
 import type { StopReason } from './delivery/attempt.ts';
 import { JobFinisher } from './delivery/job-finisher.ts';
@@ -38,6 +44,8 @@ export class QueueSide {
   readonly #janitor: Janitor;
   readonly #quarantine: Quarantine;
   readonly #idleWatch: IdleWatch;
+  /** Looks for jobs of models that are not loaded. The other claimer remembers where its own search stopped. */
+  readonly #lookout: Claimer;
   /** From the start of a job until its end is written. */
   readonly #active = new Map<LeaseToken, JobRun>();
   /** Ends the current wait of `drain`. */
@@ -75,7 +83,9 @@ export class QueueSide {
       onOver: () => this.#intake.look(),
     });
     this.#groups = new GroupList(redis, keys, (group) => runner.serves(group));
-    const claimer = new Claimer({ commands: redis, blocking: parts.blocking, keys, queues, worker });
+    const redisParts = { commands: redis, blocking: parts.blocking, keys, queues, worker };
+    const claimer = new Claimer(redisParts);
+    this.#lookout = new Claimer(redisParts);
     const mayClaim = (): boolean =>
       runner.isUp && outputs.breaker.isClosed && this.#quarantine.reason === undefined;
     this.#intake = new Intake({
@@ -120,6 +130,18 @@ export class QueueSide {
   /** Why the worker is in quarantine and claims no jobs; undefined while it is not. */
   get quarantineReason(): string | undefined {
     return this.#quarantine.reason;
+  }
+
+  /** Whether jobs of this model (`name@version`) are being claimed. */
+  isClaiming(ref: string): boolean {
+    const { claiming } = this.#intake;
+    const group = claiming === undefined ? undefined : parseGroupQueueName(claiming);
+    return group !== undefined && formatModelRef(group.model) === ref;
+  }
+
+  /** Heads of the groups of these models, loaded or not; of all groups, over several calls. */
+  findWaiting(models: readonly string[]): Promise<GroupHead[]> {
+    return this.#lookout.findWork(models);
   }
 
   /** Starts everything but the claiming. The runner must be up. */

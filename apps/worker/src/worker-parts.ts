@@ -42,6 +42,8 @@ export interface WorkerParts {
   readonly repricer: Repricer;
   readonly store: ObjectStore;
   readonly registry: Registry;
+  /** What the open models may take together; absent: all models are open. */
+  readonly modelBytes?: number | undefined;
   /** Why a model (`name@version`) has not been fetched; undefined when it has. */
   readonly whyNotFetched?: (ref: string) => string | undefined;
   readonly engine: EngineOptions;

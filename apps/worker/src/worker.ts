@@ -5,6 +5,7 @@
  * engine side through `JobRunner`; the engine side reports free room through the listener that it gets at its start, so
  * that each half is complete before the other can call it.
  */
+import { readFleet } from '@lehr/shared';
 import { OutputStore } from './delivery/output-store.ts';
 import type { StoreBreaker } from './delivery/store-breaker.ts';
 import type { ModelToOpen } from './engine/protocol.ts';
@@ -12,6 +13,7 @@ import { EngineSide } from './engine-side.ts';
 import { FleetReporter } from './fleet/fleet-reporter.ts';
 import { modelStatus, unavailableStatus } from './fleet/worker-status.ts';
 import { QueueSide } from './queue-side.ts';
+import { Residency } from './residency.ts';
 import type { WorkerParts } from './worker-parts.ts';
 
 export interface WorkerListener {
@@ -26,6 +28,8 @@ export class Worker {
   readonly #engineSide: EngineSide;
   readonly #queueSide: QueueSide;
   readonly #reporter: FleetReporter;
+  /** Absent without a memory budget. */
+  readonly #residency: Residency | undefined;
   readonly storeBreaker: Pick<StoreBreaker, 'isOpen' | 'pendingBytes'>;
   readonly #startedAt: number;
   #draining = false;
@@ -41,6 +45,7 @@ export class Worker {
     this.#startedAt = clock.now();
     this.#engineSide = engineSide;
     this.#queueSide = new QueueSide({ ...parts, outputs }, engineSide, () => this.#listener?.onStuck());
+    this.#residency = this.#newResidency();
     this.#reporter = new FleetReporter({
       ...parts,
       everyMs: times.reportEveryMs,
@@ -55,10 +60,29 @@ export class Worker {
         jobs: this.activeJobs,
         models: modelStatus(engineSide.models),
         unavailable: unavailableStatus(engineSide.unavailable, parts.whyNotFetched),
+        ...(this.#residency && { residency: this.#residency.status }),
         lanes: engineSide.lanes,
       }),
       running: () => engineSide.takeRunning(),
       counts: parts.counts ?? (async () => ({})),
+    });
+  }
+
+  #newResidency(): Residency | undefined {
+    const { modelBytes: budgetBytes, commands, keys } = this.#parts;
+    if (budgetBytes === undefined) return undefined;
+    return new Residency({
+      ...this.#parts,
+      budgetBytes,
+      engine: this.#engineSide.resident,
+      heads: (models) => this.#queueSide.findWaiting(models),
+      fleet: () => readFleet(commands, keys),
+      isClaiming: (ref) => this.#queueSide.isClaiming(ref),
+      onMove: () => {
+        void this.#reporter.report();
+        // Models that are being unloaded would count as shut out in the choice of a group.
+        void this.#queueSide.reloadGroups();
+      },
     });
   }
 
@@ -128,9 +152,13 @@ export class Worker {
     this.#listener = listener;
     await this.#engineSide.start({
       onRoom: () => this.#queueSide.look(),
-      onModelsChanged: () => void this.#queueSide.reloadGroups(),
+      onModelsChanged: () => {
+        this.#residency?.look();
+        void this.#queueSide.reloadGroups();
+      },
       onEngineLost: () => listener.onEngineLost(),
     });
+    await this.#residency?.start();
     await this.#queueSide.start();
     await this.#reporter.start();
     this.#queueSide.startClaiming();
@@ -143,6 +171,7 @@ export class Worker {
    */
   async stop(graceMs: number): Promise<void> {
     this.#draining = true;
+    await this.#residency?.stop();
     await this.#queueSide.stopClaiming();
     await this.#reporter.report();
     await this.#queueSide.drain(graceMs);

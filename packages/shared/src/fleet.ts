@@ -48,6 +48,22 @@ export const WorkerStatusSchema = WorkerVersionSchema.extend({
   unavailable: known(z.object({ ref: z.string(), reason: z.string() })).optional(),
   /** Jobs that it has claimed and not ended; absent in reports of earlier versions. */
   jobs: z.int().nonnegative().optional(),
+  /** With a memory budget for models: its models, but for `unavailable`. Jobs are claimed for those in `models` only. */
+  residency: z
+    .object({
+      budget_bytes: z.number(),
+      models: known(
+        z.object({
+          ref: z.string(),
+          state: z.enum(['known', 'loading', 'loaded', 'unloading']),
+          /** The memory that it takes, or probably will. */
+          bytes: z.number().nonnegative(),
+          /** How long loading it took; 0 before it was measured. */
+          load_ms: z.number().nonnegative(),
+        }),
+      ),
+    })
+    .optional(),
   lanes: known(
     z.object({
       queue: z.string(),

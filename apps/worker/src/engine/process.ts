@@ -15,6 +15,8 @@ import type {
 let engine: Engine | undefined;
 /** `name@version` of each open model. */
 const openRefs = new Set<string>();
+/** The closing of models that is under way: a model is opened after it, when its memory is free. */
+let closing = Promise.resolve();
 
 /** Messages of this turn of the event loop. */
 let unsent: FromEngine[] = [];
@@ -73,6 +75,7 @@ async function openAll(
 }
 
 async function openLater(model: ModelToOpen): Promise<void> {
+  await closing;
   if (!engine || openRefs.has(model.ref)) return;
   const [[opened], [unavailable]] = await openAll(engine, [model]);
   if (opened) post({ type: 'model-opened', model: opened });
@@ -81,9 +84,17 @@ async function openLater(model: ModelToOpen): Promise<void> {
 
 function closeModel(ref: string): void {
   if (!openRefs.delete(ref)) return;
-  engine?.closeModel(ref).catch((error) => {
+  closing = closing.then(() => close(ref));
+}
+
+async function close(ref: string): Promise<void> {
+  const bytesBefore = process.memoryUsage.rss();
+  try {
+    await engine?.closeModel(ref);
+  } catch (error) {
     throw new Error(`Model ${ref} could not be closed`, { cause: error });
-  });
+  }
+  post({ type: 'model-closed', ref, freedBytes: Math.max(0, bytesBefore - process.memoryUsage.rss()) });
 }
 
 const runtimeFor = ({ simulated }: EngineSettings) =>

@@ -122,6 +122,7 @@ const FROM_ENGINE: { [Type in FromEngine['type']]: Extract<FromEngine, { type: T
       rowCap: 2,
     },
   },
+  'model-closed': { type: 'model-closed', ref: 'whisper-tiny@2', freedBytes: 150_000_000 },
   'model-unavailable': {
     type: 'model-unavailable',
     ref: 'sd-turbo@2',

@@ -195,6 +195,8 @@ export type FromEngine =
   /** The answers to `open-model`. */
   | { readonly type: 'model-opened'; readonly model: OpenedModel }
   | ({ readonly type: 'model-unavailable' } & UnavailableModel)
+  /** The answer to `close-model`: by how much the memory of the engine process shrank, without that of a GPU. */
+  | { readonly type: 'model-closed'; readonly ref: string; readonly freedBytes: number }
   | { readonly type: 'open-failed'; readonly failure: PlainError }
   /** The row cap of a lane: sent when it is first known and whenever a measurement changes it. */
   | { readonly type: 'row-cap'; readonly lane: string; readonly rows: number }

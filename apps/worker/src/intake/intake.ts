@@ -60,6 +60,8 @@ export class Intake {
   #skippedGroups: ReadonlySet<string> = new Set();
   /** The group of a marker that was popped for a full lane: another worker gets it if no job of the group is claimed. */
   #owedWakeUp: string | undefined;
+  /** The group that jobs are being claimed from. */
+  #claiming: string | undefined;
   #claims = 0;
   #claimRounds = 0;
   /** When jobs of a group were last claimed, counted in claims; in this order, of the groups that were claimed from last. */
@@ -69,6 +71,11 @@ export class Intake {
   constructor(options: IntakeOptions) {
     this.#options = options;
     this.#starter = new JobStarter(options);
+  }
+
+  /** The group that jobs are being claimed from; undefined when none is, or when their runs exist. */
+  get claiming(): string | undefined {
+    return this.#claiming;
   }
 
   /** How many jobs were claimed. */
@@ -243,11 +250,16 @@ export class Intake {
 
   /** Claims up to `count` jobs and starts an attempt of each; returns how many jobs left the queue. */
   async #claim(group: string, count: number): Promise<number> {
-    const claims = await this.#options.claimer.claim(group, count);
-    this.#claims += claims.length;
-    if (claims.length > 0) this.#noteClaim(group);
-    await this.#starter.start(claims);
-    return claims.length;
+    this.#claiming = group;
+    try {
+      const claims = await this.#options.claimer.claim(group, count);
+      this.#claims += claims.length;
+      if (claims.length > 0) this.#noteClaim(group);
+      await this.#starter.start(claims);
+      return claims.length;
+    } finally {
+      this.#claiming = undefined;
+    }
   }
 
   #noteClaim(group: string): void {

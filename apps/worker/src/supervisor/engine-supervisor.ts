@@ -1,7 +1,8 @@
 /** Keeps an engine running: starts it, and after each death starts the next one, with a backoff when deaths follow quickly. */
 import { type Clock, LehrError, type Log } from '@lehr/shared';
 import type { ModelToOpen, OpenedModel, ToEngine, UnavailableModel } from '../engine/protocol.ts';
-import { EngineModels } from './engine-models.ts';
+import type { FilesState } from '../files-state.ts';
+import { EngineModels, type ModelPlace } from './engine-models.ts';
 import {
   type EngineEvent,
   type EngineExit,
@@ -12,12 +13,14 @@ import {
 
 export interface SupervisorOptions {
   readonly engine: EngineOptions;
+  /** Whether models are opened and closed by `load` and `unload` only, because there is a memory budget. */
+  readonly isLimited?: boolean;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 /** What an engine reports of its work. */
-export type WorkEvent = Exclude<EngineEvent, { type: 'model-opened' | 'model-unavailable' }>;
+export type WorkEvent = Exclude<EngineEvent, { type: 'model-opened' | 'model-unavailable' | 'model-closed' }>;
 
 export interface SupervisorListener {
   onMessage(message: WorkEvent): void;
@@ -60,13 +63,11 @@ export class EngineSupervisor {
     this.#options = options;
     const { engine, clock } = options;
     const open = (model: ModelToOpen): void => this.send({ type: 'open-model', model });
-    const close = (ref: string): void => {
-      this.send({ type: 'close-model', ref });
-      options.log.info({ model: ref }, 'model closed');
-    };
+    const close = (ref: string): void => this.send({ type: 'close-model', ref });
     const onWritten = (model: string, path: string): void =>
       options.log.error({ model, path }, WRITTEN_IN_PLACE);
-    this.#models = new EngineModels({ models: engine.models, clock, open, close, onWritten });
+    const { isLimited = false } = options;
+    this.#models = new EngineModels({ models: engine.models, clock, open, close, onWritten, isLimited });
   }
 
   get isUp(): boolean {
@@ -94,6 +95,30 @@ export class EngineSupervisor {
   /** Changes which models the engine should have. It opens and closes them while it runs. */
   wantModels(models: readonly ModelToOpen[]): void {
     this.#models.want(models);
+  }
+
+  /** The wanted models that are not unavailable, and whether each is open. */
+  get places(): readonly ModelPlace[] {
+    return this.#models.places;
+  }
+
+  /** Opens a model, of which these are the files, or keeps one that was being unloaded. Only while the engine is up. */
+  load(model: ModelToOpen, files: FilesState): void {
+    this.#models.load(model, files);
+  }
+
+  /** No more jobs are claimed for the model; `closeUnloaded` closes it when it is not used. */
+  unload(ref: string): void {
+    this.#models.unload(ref);
+  }
+
+  closeUnloaded(isUsed: (ref: string) => boolean): void {
+    this.#models.closeUnloaded(isUsed);
+  }
+
+  /** The model cannot be opened; it is tried again when its folder has changed. */
+  markUnavailable(model: UnavailableModel): void {
+    this.#models.markUnavailable(model);
   }
 
   /** Whether the engine is trying again to open a model, which can block it for long. */
@@ -155,6 +180,9 @@ export class EngineSupervisor {
       case 'model-unavailable':
         this.#models.markUnavailable(message);
         listener.onModelUnavailable(message);
+        return;
+      case 'model-closed':
+        this.#options.log.info({ model: message.ref, freedBytes: message.freedBytes }, 'model closed');
         return;
       default:
         listener.onMessage(message);

@@ -282,6 +282,10 @@ export const ENV = {
     .meta({
       description: 'Most rows in one UNet batch; `auto` measures from which count on more rows gain nothing.',
     }),
+  LEHR_MODEL_MEMORY_MB: positive.optional().meta({
+    description:
+      'Memory for the open models of a worker, in megabytes: it loads and unloads them while it runs ([Models](docs/models.md#more-models-than-memory)). Not set: all models are open.',
+  }),
   LEHR_THREADS: whole
     .min(1, 'must be at least 1')
     .optional()

@@ -1,0 +1,219 @@
+/**
+ * Keeps the models of a worker within its memory budget (LEHR_MODEL_MEMORY_MB): looks twice a second for which models jobs wait, and loads
+ * and unloads them as supervisor/choose-models.ts decides. Without a budget there is no such object, and all models are open.
+ */
+import {
+  type Clock,
+  formatModelRef,
+  LehrError,
+  type Log,
+  parseGroupQueueName,
+  type WorkerId,
+  type WorkerStatus,
+} from '@lehr/shared';
+import type { GroupHead } from '@lehr/shared/queue';
+import { bytesOf, filesState } from './files-state.ts';
+import { ElsewhereLoaded } from './fleet/elsewhere-loaded.ts';
+import { chooseMove, type ModelMove, type ModelState } from './supervisor/choose-models.ts';
+import type { ModelPlace } from './supervisor/engine-models.ts';
+import type { EngineSupervisor } from './supervisor/engine-supervisor.ts';
+
+/** The engine side, as far as models are loaded and unloaded. */
+export interface ResidentEngine
+  extends Pick<
+    EngineSupervisor,
+    'isUp' | 'places' | 'unavailable' | 'load' | 'unload' | 'closeUnloaded' | 'markUnavailable'
+  > {
+  /** Whether a job that runs here is of this model (`name@version`). */
+  usesModel(ref: string): boolean;
+  /** When a job of this model ended here last, by the monotonic clock. */
+  lastUse(ref: string): number | undefined;
+}
+
+export interface ResidencyOptions {
+  readonly budgetBytes: number;
+  readonly engine: ResidentEngine;
+  readonly id: WorkerId;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Heads of the groups of these models; not all at once when there are many. */
+  readonly heads: (models: readonly string[]) => Promise<GroupHead[]>;
+  readonly fleet: () => Promise<WorkerStatus[]>;
+  /** Whether jobs of this model are being claimed. */
+  readonly isClaiming: (ref: string) => boolean;
+  /** A model is no longer served, or will be loaded. */
+  readonly onMove: () => void;
+}
+
+type Status = NonNullable<WorkerStatus['residency']>;
+
+const LOOK_EVERY_MS = 500;
+
+/** What is remembered of a wanted model. */
+interface Facts {
+  state: ModelState['state'];
+  since: number;
+  bytes: number;
+  loadMs: number;
+}
+
+export class Residency {
+  readonly #options: ResidencyOptions;
+  readonly #elsewhere: ElsewhereLoaded;
+  readonly #stop = new AbortController();
+  readonly #facts = new Map<string, Facts>();
+  #wake = new AbortController();
+  #loop: Promise<void> | undefined;
+  /** The model that room is being made for. */
+  #next: string | undefined;
+
+  constructor(options: ResidencyOptions) {
+    this.#options = options;
+    this.#elsewhere = new ElsewhereLoaded(options.id);
+  }
+
+  /** What the worker reports. */
+  get status(): Status {
+    const { budgetBytes, engine } = this.#options;
+    const models = engine.places.map(({ model: { ref }, state }) => ({
+      ref,
+      state: state === 'known' && ref === this.#next ? ('loading' as const) : state,
+      bytes: this.#facts.get(ref)?.bytes ?? 0,
+      load_ms: this.#facts.get(ref)?.loadMs ?? 0,
+    }));
+    return { budget_bytes: budgetBytes, models };
+  }
+
+  /** Loads what fits, then goes on until `stop`. Rejects with the reason when no model can be opened. */
+  async start(): Promise<void> {
+    const { engine } = this.#options;
+    while (!this.#stop.signal.aborted) {
+      const { load } = await this.#look();
+      const isSettled = load === undefined && !engine.places.some(({ state }) => state === 'loading');
+      if (isSettled) break;
+      await this.#sleep();
+    }
+    const [failed] = engine.unavailable;
+    if (failed && engine.places.length === 0)
+      throw new LehrError(failed.failure.code, failed.failure.message);
+    this.#loop = this.#run();
+  }
+
+  /** Looks again at once: a model was opened or closed, or a job ended. */
+  look(): void {
+    this.#wake.abort();
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.look();
+    await this.#loop;
+  }
+
+  async #run(): Promise<void> {
+    const { log } = this.#options;
+    while (!this.#stop.signal.aborted) {
+      await this.#sleep();
+      try {
+        await this.#look();
+      } catch (error) {
+        log.debug({ error }, 'the jobs of models that are not loaded could not be read');
+      }
+    }
+  }
+
+  async #sleep(): Promise<void> {
+    this.#wake = new AbortController();
+    const { clock } = this.#options;
+    await clock.sleep(LOOK_EVERY_MS, AbortSignal.any([this.#stop.signal, this.#wake.signal]));
+  }
+
+  async #look(): Promise<ModelMove> {
+    const { engine, budgetBytes, clock } = this.#options;
+    if (!engine.isUp || this.#stop.signal.aborted) return { unload: [] };
+    engine.closeUnloaded((ref) => this.#isInHand(ref));
+    for (const place of engine.places) await this.#learn(place);
+    const waiting = await this.#waiting();
+    const now = clock.monotonic();
+    const models = engine.places.map((place) => this.#stateOf(place, waiting));
+    const move = chooseMove(models, budgetBytes, now);
+    await this.#make(move, engine.places);
+    return move;
+  }
+
+  /** Notes how long a model is in its state, and what it takes. */
+  async #learn({ model, state, opened }: ModelPlace): Promise<void> {
+    const { engine, clock } = this.#options;
+    const known = this.#facts.get(model.ref);
+    const facts = known ?? { state, since: clock.monotonic(), bytes: 0, loadMs: 0 };
+    this.#facts.set(model.ref, facts);
+    if (facts.state !== state) Object.assign(facts, { state, since: clock.monotonic() });
+    if (opened?.openMs !== undefined) facts.loadMs = opened.openMs;
+    if (facts.bytes > 0 && !opened) return;
+    if (facts.bytes === 0) facts.bytes = bytesOf(await filesState(model.folder));
+    facts.bytes = Math.max(facts.bytes, opened?.grownBytes ?? 0);
+    if (facts.bytes > 0 || opened) return;
+    const message = `there is no model in its folder ${model.folder}`;
+    engine.markUnavailable({ ref: model.ref, failure: { code: 'model-unavailable', message } });
+  }
+
+  #isInHand(ref: string): boolean {
+    const { engine, isClaiming } = this.#options;
+    return engine.usesModel(ref) || isClaiming(ref);
+  }
+
+  /** The jobs that wait for each model. Of other workers, only when jobs wait for a model that is not loaded here. */
+  async #waiting(): Promise<ReadonlyMap<string, ModelState['waiting']>> {
+    const { engine, heads, fleet, clock } = this.#options;
+    const waiting = new Map<string, { jobs: number; oldestMs: number }>();
+    for (const { queue, waiting: jobs, waitedMs } of await heads(
+      engine.places.map(({ model }) => model.ref),
+    )) {
+      const group = parseGroupQueueName(queue);
+      if (!group) continue;
+      const ref = formatModelRef(group.model);
+      const known = waiting.get(ref) ?? { jobs: 0, oldestMs: 0 };
+      waiting.set(ref, { jobs: known.jobs + jobs, oldestMs: Math.max(known.oldestMs, waitedMs) });
+    }
+    const isMissing = engine.places.some(({ model, state }) => state === 'known' && waiting.has(model.ref));
+    if (isMissing) this.#elsewhere.read(await fleet(), clock.monotonic());
+    return waiting;
+  }
+
+  #stateOf(
+    { model: { ref }, state }: ModelPlace,
+    waiting: ReadonlyMap<string, ModelState['waiting']>,
+  ): ModelState {
+    const { clock, engine } = this.#options;
+    const { since = clock.monotonic(), bytes = 0, loadMs = 0 } = this.#facts.get(ref) ?? {};
+    const isInHand = this.#isInHand(ref);
+    return {
+      ref,
+      state,
+      bytes,
+      loadMs,
+      since,
+      isInHand,
+      usedAt: isInHand ? clock.monotonic() : engine.lastUse(ref),
+      waiting: waiting.get(ref),
+      elsewhereSince: this.#elsewhere.since(ref),
+    };
+  }
+
+  async #make({ load, unload, next }: ModelMove, places: readonly ModelPlace[]): Promise<void> {
+    const { engine, log, onMove } = this.#options;
+    const hasMoved = unload.length > 0 || load !== undefined || next !== this.#next;
+    this.#next = next;
+    for (const ref of unload) {
+      engine.unload(ref);
+      log.info({ model: ref, next }, 'model gets no more jobs and is unloaded');
+    }
+    const place = places.find(({ model }) => model.ref === load);
+    const files = place && (await filesState(place.model.folder));
+    if (place && engine.isUp) {
+      engine.load(place.model, files ?? new Map());
+      log.info({ model: load, bytes: this.#facts.get(place.model.ref)?.bytes }, 'model is loaded');
+    }
+    if (hasMoved) onMove();
+  }
+}
