@@ -1,6 +1,12 @@
 /** What the API says of jobs that no worker serves yet, while one starts. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { endStarting, newWorkerId, reportStarting, systemClock } from '../../packages/shared/src/index.ts';
+import {
+  endStarting,
+  newWorkerId,
+  type QueueList,
+  reportStarting,
+  systemClock,
+} from '../../packages/shared/src/index.ts';
 import { type ApiWorld, apiWorld, jobOf, problemOf } from '../support/api-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
@@ -88,4 +94,20 @@ test('A job is admitted by what the grown fleet can do, and refused when its dea
   const one = await ask({ deadline_s: 20 });
   expect(one.status).toBe(202);
   await jobOf(one);
+});
+
+test('A job for a model that a running worker can load says when it will be loaded, and the worker counts for its pool', async () => {
+  const { world, pass } = await worldWithClock();
+  const model = { ref: 'tiny@1', state: 'known' as const, bytes: 4e9, load_ms: 12_000 };
+  await world.worker.report({ models: [], residency: { budget_bytes: 8e9, models: [model] } });
+  const { queue } = await world.post();
+  expect(queue).toMatchObject({ position: 1, worker_in_ms: 12_000 });
+  const listed = (await (await world.ask('GET', '/v1/queues')).json()) as QueueList;
+  expect(listed.models).toContainEqual(
+    expect.objectContaining({ model: 'tiny@1', workers: 0, can_load: 1, problem: null }),
+  );
+  expect(await (await world.ask('GET', '/v1/scale/all')).json()).toMatchObject({ workers: { live: 1 } });
+  await world.worker.report({ residency: { budget_bytes: 8e9, models: [{ ...model, state: 'loaded' }] } });
+  pass(5_000);
+  expect((await world.post()).queue).not.toHaveProperty('worker_in_ms');
 });

@@ -84,13 +84,14 @@ test(
   WHOLE,
   async () => {
     const { draw, over, worker } = await world();
-    const long = await draw('tiny', { steps: 1000, n: 8 });
+    const long = await draw('tiny', { steps: 600, n: 8 });
     const lehr = await worker(FOR_ONE);
     await lehr.logged('job started');
     const other = await draw('second');
     const waiting = await draw('tiny');
     expect((await over(other.id)).status).toBe('succeeded');
     const ended = await over(long.id);
+    expect(ended.error).toBeNull();
     expect(ended).toMatchObject({ status: 'succeeded', attempt: 1 });
     expect((await over(waiting.id)).status).toBe('succeeded');
   },

@@ -47,6 +47,8 @@ const ACTIVITY = ActivitySchema.parse({
     state: i === 0 ? 'serving' : 'draining',
     devices: [i === 0 ? 'cuda' : 'cpu'],
     models: MODELS,
+    loading: [],
+    can_load: [],
     unavailable: [],
     problem: null,
     last_error:
@@ -197,6 +199,9 @@ const QUEUES = QueueListSchema.parse({
     workers: i === 1 ? 1 : 2,
     breaker: i === 0 ? 'partly-open' : 'closed',
     problem: null,
+    can_load: 0,
+    load_ms: { open: 2_100, 'warm-up': 900 },
+    bytes: 2_300_000_000,
   })),
   quarantined: [],
 });

@@ -121,7 +121,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
   const eventLinks = new EventLinks({ secret: LINK_SECRET, publicUrl: PUBLIC_URL, ttlS: 900, clock });
   const registry = changes.registry ?? parseRegistry(MODELS, undefined, 1_790_000_000);
   const pools = DEFAULT_POOLS;
-  const expected = new ExpectedWorkers({ redis, keys, pools, registry, clock });
+  const expected = new ExpectedWorkers({ redis, keys, pools, registry, fleet, clock });
   const presenter = new Presenter({
     queues,
     records,

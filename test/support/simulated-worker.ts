@@ -120,6 +120,7 @@ const worker = new Worker({
   observe: {
     modelOpened: () => {},
     modelLoaded: () => {},
+    modelUnloaded: () => {},
     stepped: ({ samples }) => {
       if (settings.logsSteps) log.info({ samples }, 'stepped');
     },

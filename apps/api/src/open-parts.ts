@@ -137,14 +137,15 @@ async function openStores({ config, models, redis, publicUrl }: OpenOptions, lin
   const maxUploadBytes = config.LEHR_MAX_UPLOAD_MB * MB;
   const pools = readPools(config, models.registry);
   const storage = new StorageQuota({ redis, keys, ttlMs: outputTtlMs });
+  const fleet = new FleetView(redis, keys, queues, clock);
   return {
     keys,
     queues,
     records,
     workflows: new WorkflowRunner({ redis, keys, records, queues }),
     pools,
-    fleet: new FleetView(redis, keys, queues, clock),
-    expected: new ExpectedWorkers({ redis, keys, pools, registry: models.registry, clock }),
+    fleet,
+    expected: new ExpectedWorkers({ redis, keys, pools, registry: models.registry, fleet, clock }),
     store,
     storage,
     files: new Files({ redis, keys, store, storage, clock, ttlMs: outputTtlMs, maxBytes: maxUploadBytes }),

@@ -22,6 +22,10 @@ export function observeWorker(metrics: Metrics<'worker'>): WorkerObserver {
       const [model, version] = ref.split('@');
       metrics.modelLoad.observe({ model, version, stage }, ms / 1000);
     },
+    modelUnloaded: (ref) => {
+      const [model, version] = ref.split('@');
+      metrics.modelUnloads.inc({ model, version });
+    },
     stepped: ({ lane, rows, ms, samples }) => {
       const labels = labelsOfQueue(lane);
       metrics.batches.inc(labels);
@@ -155,6 +159,11 @@ export function readGaugesOf(
     for (const { ref, isOpen } of worker.models) {
       const [model, version] = ref.split('@');
       metrics.modelAvailable.set({ model, version }, isOpen ? 1 : 0);
+    }
+    metrics.modelMemory.reset();
+    for (const { ref, state, bytes } of worker.residentModels) {
+      const [model, version] = ref.split('@');
+      if (state === 'loaded') metrics.modelMemory.set({ model, version }, bytes);
     }
     metrics.waveformBytes.set(worker.waveformBytes);
   });

@@ -43,6 +43,7 @@ export interface ResidencyOptions {
   readonly isClaiming: (ref: string) => boolean;
   /** A model is no longer served, or will be loaded. */
   readonly onMove: () => void;
+  readonly onUnload: (ref: string) => void;
 }
 
 type Status = NonNullable<WorkerStatus['residency']>;
@@ -201,11 +202,12 @@ export class Residency {
   }
 
   async #make({ load, unload, next }: ModelMove, places: readonly ModelPlace[]): Promise<void> {
-    const { engine, log, onMove } = this.#options;
+    const { engine, log, onMove, onUnload } = this.#options;
     const hasMoved = unload.length > 0 || load !== undefined || next !== this.#next;
     this.#next = next;
     for (const ref of unload) {
       engine.unload(ref);
+      onUnload(ref);
       log.info({ model: ref, next }, 'model gets no more jobs and is unloaded');
     }
     const place = places.find(({ model }) => model.ref === load);

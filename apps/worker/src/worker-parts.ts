@@ -102,6 +102,8 @@ export interface WorkerObserver extends DecodeObserver {
   modelOpened(model: OpenedModel): void;
   /** A part of making a model (`name@version`) ready has ended. */
   modelLoaded(ref: string, stage: LoadStage, ms: number): void;
+  /** A model (`name@version`) is unloaded to make room for others. */
+  modelUnloaded(ref: string): void;
   stepped(message: Extract<FromEngine, { type: 'stepped' }>): void;
   decoderProgress(message: DecoderProgressMessage): void;
   textProgress(message: TextProgressMessage): void;

@@ -78,6 +78,7 @@ export class Worker {
       heads: (models) => this.#queueSide.findWaiting(models),
       fleet: () => readFleet(commands, keys),
       isClaiming: (ref) => this.#queueSide.isClaiming(ref),
+      onUnload: this.#parts.observe.modelUnloaded,
       onMove: () => {
         void this.#reporter.report();
         // Models that are being unloaded would count as shut out in the choice of a group.
@@ -113,6 +114,11 @@ export class Worker {
       ...models.map(({ ref }) => ({ ref, isOpen: true })),
       ...unavailable.map(({ ref }) => ({ ref, isOpen: false })),
     ];
+  }
+
+  /** With a memory budget: its models, and what each takes. */
+  get residentModels() {
+    return this.#residency?.status.models ?? [];
   }
 
   /** Why the worker is in quarantine and claims no jobs; undefined while it is not. */

@@ -1624,6 +1624,8 @@ export interface components {
                 readonly breaker: "closed" | "partly-open" | "open";
                 /** @description Why a live worker cannot open the model; null when all that should serve it do. */
                 readonly problem: string | null;
+                /** @description Live workers that do not have the model loaded and load it when jobs wait, because they have a memory budget. */
+                readonly can_load: number;
                 /** @description How long each part of making the model ready took, as a worker measured it last: fetching its folder, loading its graphs, its warm-up, and the first job after that, from its claim to its end. A part that was not measured is absent. */
                 readonly load_ms: {
                     readonly pull?: number | undefined;
@@ -1685,6 +1687,10 @@ export interface components {
                 /** @description Providers of ONNX Runtime. */
                 readonly devices: readonly string[];
                 readonly models: readonly string[];
+                /** @description Models that it is loading while it runs. */
+                readonly loading: readonly string[];
+                /** @description Models that it loads when jobs wait for them, because it has a memory budget. */
+                readonly can_load: readonly string[];
                 /** @description Models that it should serve and cannot open. */
                 readonly unavailable: readonly string[];
                 /** @description Why it cannot run all of its jobs. */

@@ -99,11 +99,15 @@ export class ActivityView {
 function presentWorker(status: WorkerStatus): Activity['workers'][number] {
   const { id, draining, quarantined, audio_problem, last_error, models, unavailable = [] } = status;
   const serving = quarantined === undefined ? 'serving' : 'quarantined';
+  const resident = (wanted: string): string[] =>
+    (status.residency?.models ?? []).flatMap(({ ref, state }) => (state === wanted ? [ref] : []));
   return {
     id,
     state: draining ? 'draining' : serving,
     devices: [...new Set(models.flatMap(({ providers }) => Object.values(providers)))].sort(),
     models: models.map(({ ref }) => ref),
+    loading: resident('loading'),
+    can_load: [...resident('known'), ...resident('unloading')],
     unavailable: unavailable.map(({ ref }) => ref),
     problem: quarantined ?? audio_problem ?? unavailable[0]?.reason ?? null,
     last_error: last_error

@@ -1,6 +1,7 @@
 /**
  * When a worker is there for a job that no worker serves yet, and how many workers there may be: from the workers that are starting, and
- * from what starts workers, if something has asked lately how many there should be (GET /v1/scale).
+ * from what starts workers, if something has asked lately how many there should be (GET /v1/scale). A worker with a memory budget counts
+ * too that runs and can load the model.
  */
 import {
   type Clock,
@@ -13,6 +14,8 @@ import {
 } from '@lehr/shared';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import { Recent } from '../recent.ts';
+import { type FleetIndex, fleetIndex } from './fleet-index.ts';
+import type { FleetView } from './fleet-view.ts';
 import { lastStartMs, modelsIn } from './scale-state.ts';
 import { type StoredScale, StoredScales } from './stored-scales.ts';
 
@@ -37,6 +40,7 @@ export interface ExpectedWorkersOptions {
   readonly keys: Keys;
   readonly pools: readonly Pool[];
   readonly registry: Pick<Registry, 'models'>;
+  readonly fleet: Pick<FleetView, 'workers'>;
   readonly clock: Clock;
 }
 
@@ -65,11 +69,28 @@ export class ExpectedWorkers {
 
   /** Of a model `name@version`; undefined when no worker is on its way and nothing starts workers. */
   async of(model: string): Promise<Expected | undefined> {
-    const { pools, registry, clock } = this.#options;
+    const { pools, registry, clock, fleet } = this.#options;
     const pool = pools.find((each) => modelsIn(each, registry)(model));
     const reading = await this.#reading.get();
-    return expectedOf(model, pool, registry, reading, clock.now());
+    const started = expectedOf(model, pool, registry, reading, clock.now());
+    return sooner(started, loadedSoon(fleetIndex(await fleet.workers()).canLoad(model)));
   }
+}
+
+/** Of running workers that can load the model. One that has work may take longer. */
+function loadedSoon(models: ReturnType<FleetIndex['canLoad']>): Expected | undefined {
+  if (models.length === 0) return undefined;
+  const loadMs = Math.max(LEAST_MS, Math.round(Math.min(...models.map(({ load_ms }) => load_ms))));
+  return { readyInMs: loadMs, startMs: loadMs, workers: models.length };
+}
+
+function sooner(started: Expected | undefined, loaded: Expected | undefined): Expected | undefined {
+  if (!started || !loaded) return started ?? loaded;
+  return {
+    readyInMs: Math.min(started.readyInMs, loaded.readyInMs),
+    startMs: Math.max(started.startMs, loaded.startMs),
+    workers: started.workers + loaded.workers,
+  };
 }
 
 function expectedOf(

@@ -4,6 +4,8 @@
  */
 import { formatModelRef, parseGroupQueueName, type WorkerStatus } from '@lehr/shared';
 
+type ResidentModel = NonNullable<WorkerStatus['residency']>['models'][number];
+
 class Mean {
   #sum = 0;
   #count = 0;
@@ -20,6 +22,7 @@ class Mean {
 
 export class FleetIndex {
   readonly #serving = new Map<string, WorkerStatus[]>();
+  readonly #canLoad = new Map<string, ResidentModel[]>();
   readonly #aligned = new Set<string>();
   readonly #speeds = new Map<string, Mean>();
   readonly #pixelSpeeds = new Map<string, Mean>();
@@ -36,6 +39,11 @@ export class FleetIndex {
   /** Workers that take new jobs of this model (`name@version`). */
   serving(model: string): readonly WorkerStatus[] {
     return this.#serving.get(model) ?? [];
+  }
+
+  /** The model as the workers report it that do not have it loaded and can load it while they run. */
+  canLoad(model: string): readonly ResidentModel[] {
+    return this.#canLoad.get(model) ?? [];
   }
 
   /** How many workers take new jobs of both models. */
@@ -71,6 +79,10 @@ export class FleetIndex {
       const serving = this.#serving.get(ref);
       if (serving) serving.push(worker);
       else this.#serving.set(ref, [worker]);
+    }
+    for (const model of takesJobs ? (worker.residency?.models ?? []) : []) {
+      if (model.state === 'loaded') continue;
+      this.#canLoad.set(model.ref, [...this.canLoad(model.ref), model]);
     }
     for (const { ref, batching } of worker.models) if (batching === 'aligned') this.#aligned.add(ref);
   }

@@ -29,7 +29,10 @@ export interface SeenPool {
 
 export function seePool(pool: Pool, { registry, loads, fleet, starts, atMs }: PoolReading): SeenPool {
   const inPool = modelsIn(pool, registry);
-  const workers = fleet.filter(({ models }) => models.some(({ ref }) => inPool(ref)));
+  // A worker with a memory budget loads the other models when jobs wait for them.
+  const workers = fleet.filter(({ models, residency }) =>
+    [...models, ...(residency?.models ?? [])].some(({ ref }) => inPool(ref)),
+  );
   const live = workers.filter((each) => stateOf(each) === 'live');
   const starting = starts.starting.filter(({ models }) => models.some(inPool));
   return {

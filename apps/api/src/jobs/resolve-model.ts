@@ -10,7 +10,7 @@ import {
   type WorkerStatus,
 } from '@lehr/shared';
 import { formatShare } from '@lehr/shared/records';
-import { serving } from '../fleet/fleet-view.ts';
+import { fleetIndex } from '../fleet/fleet-index.ts';
 import { assignVersion } from '../rollouts/assign.ts';
 import type { StoredRollout } from '../rollouts/rollout.ts';
 
@@ -40,8 +40,12 @@ export function resolveModel<Task extends ModelEntry['task']>(
   const { model, ref } = registry.resolve(task, wanted, fractionOf(context.job), type);
   const rollout = context.rollouts.get(model.name);
   if (!rollout || wanted?.includes('@')) return { model, ref };
-  const isServed = (version: string): boolean =>
-    serving(context.fleet, formatModelRef({ name: model.name, version })).length > 0;
+  const isServed = (version: string): boolean => {
+    const name = formatModelRef({ name: model.name, version });
+    const index = fleetIndex(context.fleet);
+    // A worker with a memory budget loads it when a job waits.
+    return index.serving(name).length > 0 || index.canLoad(name).length > 0;
+  };
   const assigned = assignVersion(rollout, model.versions, context, isServed);
   if (!assigned) return { model, ref };
   const { version, side } = assigned;

@@ -17,6 +17,7 @@ import {
 } from '@lehr/shared';
 import { type GroupDepth, readDepths } from '@lehr/shared/queue';
 import type { Api, ApiParts } from '../api.ts';
+import { fleetIndex } from '../fleet/fleet-index.ts';
 import { serving } from '../fleet/fleet-view.ts';
 import { forTenants } from '../fleet/for-tenants.ts';
 import { requires } from '../middleware/auth.ts';
@@ -125,6 +126,7 @@ function modelsOf(
         workers: serving(fleet, model).length,
         breaker: BREAKER_STATES[worst],
         problem: failing?.reason ?? null,
+        can_load: fleetIndex(fleet).canLoad(model).length,
         ...presentLoad(loads.get(model)),
       };
     }),

@@ -35,6 +35,10 @@ const ActivityWorkerSchema = z.object({
   state: z.enum(['serving', 'draining', 'quarantined']),
   devices: z.array(z.string()).meta({ description: 'Providers of ONNX Runtime.', example: ['cuda'] }),
   models: z.array(z.string()),
+  loading: z.array(z.string()).meta({ description: 'Models that it is loading while it runs.' }),
+  can_load: z
+    .array(z.string())
+    .meta({ description: 'Models that it loads when jobs wait for them, because it has a memory budget.' }),
   unavailable: z.array(z.string()).meta({ description: 'Models that it should serve and cannot open.' }),
   problem: z.string().nullable().meta({ description: 'Why it cannot run all of its jobs.' }),
   last_error: z

@@ -58,6 +58,10 @@ export const QueueListSchema = z
           problem: z.string().nullable().meta({
             description: 'Why a live worker cannot open the model; null when all that should serve it do.',
           }),
+          can_load: z.int().nonnegative().meta({
+            description:
+              'Live workers that do not have the model loaded and load it when jobs wait, because they have a memory budget.',
+          }),
           load_ms: z.partialRecord(z.enum(LOAD_STAGES), z.int().nonnegative()).meta({
             description:
               'How long each part of making the model ready took, as a worker measured it last: fetching its folder, loading its graphs, ' +

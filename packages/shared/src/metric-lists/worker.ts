@@ -16,6 +16,20 @@ export const WORKER_METRICS = {
     apps: ['worker'],
     labels: ['model', 'version'],
   },
+  modelMemory: {
+    name: 'lehr_model_memory_bytes',
+    kind: 'gauge',
+    help: 'What a loaded model counts as in the memory budget of this worker (LEHR_MODEL_MEMORY_MB).',
+    apps: ['worker'],
+    labels: ['model', 'version'],
+  },
+  modelUnloads: {
+    name: 'lehr_model_unloads_total',
+    kind: 'counter',
+    help: 'Models that this worker unloaded to make room for others.',
+    apps: ['worker'],
+    labels: ['model', 'version'],
+  },
   modelsFileProblem: {
     name: 'lehr_models_file_problem',
     kind: 'gauge',

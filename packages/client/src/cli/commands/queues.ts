@@ -47,10 +47,11 @@ export const queues = defineCommand({
       terminal.out('\n');
       terminal.out(
         tableOf(
-          ['MODEL', 'MEMORY', 'PULL', 'OPEN', 'WARM-UP', 'FIRST ANSWER'],
-          loads.map(({ model, bytes, load_ms }) => [
+          ['MODEL', 'MEMORY', 'CAN LOAD', 'PULL', 'OPEN', 'WARM-UP', 'FIRST ANSWER'],
+          loads.map(({ model, bytes, can_load, load_ms }) => [
             model,
             bytes == null ? '' : bytesText(bytes),
+            `${can_load ?? 0}`,
             age(load_ms.pull),
             age(load_ms.open),
             age(load_ms['warm-up']),
