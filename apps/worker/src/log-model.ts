@@ -2,8 +2,9 @@ import type { Log } from '@lehr/shared';
 import type { OpenedModel, UnavailableModel } from './engine/protocol.ts';
 
 /** Logs the provider that runs each graph, and the providers that refused it. */
-export function logModel(log: Log, { ref, batching, reason, graphs, stepMs, rowCap }: OpenedModel): void {
-  log.info({ model: ref, batching, graphs, stepMs, rowCap }, 'model opened');
+export function logModel(log: Log, opened: OpenedModel): void {
+  const { ref, batching, reason, graphs, stepMs, rowCap, grownBytes } = opened;
+  log.info({ model: ref, batching, graphs, stepMs, rowCap, grownBytes }, 'model opened');
   for (const { graph, provider, refusals } of graphs) {
     if (refusals)
       log.warn({ model: ref, graph, provider, refusals }, 'a preferred provider refused this graph');

@@ -49,11 +49,15 @@ export interface ResidencyOptions {
 type Status = NonNullable<WorkerStatus['residency']>;
 
 const LOOK_EVERY_MS = 500;
+/** Workers report as often. */
+const READ_FLEET_EVERY_MS = 2_000;
 
 /** What is remembered of a wanted model. */
 interface Facts {
   state: ModelState['state'];
   since: number;
+  fileBytes: number;
+  /** As `bytes` of ModelState. */
   bytes: number;
   loadMs: number;
 }
@@ -65,6 +69,7 @@ export class Residency {
   readonly #facts = new Map<string, Facts>();
   #wake = new AbortController();
   #loop: Promise<void> | undefined;
+  #fleetReadAt = Number.NEGATIVE_INFINITY;
   /** The model that room is being made for. */
   #next: string | undefined;
 
@@ -89,9 +94,9 @@ export class Residency {
   async start(): Promise<void> {
     const { engine } = this.#options;
     while (!this.#stop.signal.aborted) {
-      const { load } = await this.#look();
-      const isSettled = load === undefined && !engine.places.some(({ state }) => state === 'loading');
-      if (isSettled) break;
+      const move = await this.#tryLook();
+      const isLoading = engine.places.some(({ state }) => state === 'loading');
+      if (move && move.load === undefined && !isLoading) break;
       await this.#sleep();
     }
     const [failed] = engine.unavailable;
@@ -112,14 +117,19 @@ export class Residency {
   }
 
   async #run(): Promise<void> {
-    const { log } = this.#options;
     while (!this.#stop.signal.aborted) {
       await this.#sleep();
-      try {
-        await this.#look();
-      } catch (error) {
-        log.debug({ error }, 'the jobs of models that are not loaded could not be read');
-      }
+      await this.#tryLook();
+    }
+  }
+
+  /** Undefined when Redis did not answer: the next look is soon. */
+  async #tryLook(): Promise<ModelMove | undefined> {
+    try {
+      return await this.#look();
+    } catch (error) {
+      this.#options.log.debug({ error }, 'the waiting jobs of the models could not be read');
+      return undefined;
     }
   }
 
@@ -146,13 +156,13 @@ export class Residency {
   async #learn({ model, state, opened }: ModelPlace): Promise<void> {
     const { engine, clock } = this.#options;
     const known = this.#facts.get(model.ref);
-    const facts = known ?? { state, since: clock.monotonic(), bytes: 0, loadMs: 0 };
+    const facts = known ?? { state, since: clock.monotonic(), fileBytes: 0, bytes: 0, loadMs: 0 };
     this.#facts.set(model.ref, facts);
     if (facts.state !== state) Object.assign(facts, { state, since: clock.monotonic() });
     if (opened?.openMs !== undefined) facts.loadMs = opened.openMs;
-    if (facts.bytes > 0 && !opened) return;
-    if (facts.bytes === 0) facts.bytes = bytesOf(await filesState(model.folder));
-    facts.bytes = Math.max(facts.bytes, opened?.grownBytes ?? 0);
+    if (facts.fileBytes === 0) facts.fileBytes = bytesOf(await filesState(model.folder));
+    if (opened) facts.bytes = Math.max(facts.fileBytes, opened.grownBytes ?? 0);
+    else facts.bytes ||= facts.fileBytes;
     if (facts.bytes > 0 || opened) return;
     const message = `there is no model in its folder ${model.folder}`;
     engine.markUnavailable({ ref: model.ref, failure: { code: 'model-unavailable', message } });
@@ -177,7 +187,10 @@ export class Residency {
       waiting.set(ref, { jobs: known.jobs + jobs, oldestMs: Math.max(known.oldestMs, waitedMs) });
     }
     const isMissing = engine.places.some(({ model, state }) => state === 'known' && waiting.has(model.ref));
-    if (isMissing) this.#elsewhere.read(await fleet(), clock.monotonic());
+    if (isMissing && clock.monotonic() - this.#fleetReadAt >= READ_FLEET_EVERY_MS) {
+      this.#fleetReadAt = clock.monotonic();
+      this.#elsewhere.read(await fleet(), clock.monotonic());
+    }
     return waiting;
   }
 
@@ -203,7 +216,7 @@ export class Residency {
 
   async #make({ load, unload, next }: ModelMove, places: readonly ModelPlace[]): Promise<void> {
     const { engine, log, onMove, onUnload } = this.#options;
-    const hasMoved = unload.length > 0 || load !== undefined || next !== this.#next;
+    const isAnnounced = next === this.#next;
     this.#next = next;
     for (const ref of unload) {
       engine.unload(ref);
@@ -211,11 +224,18 @@ export class Residency {
       log.info({ model: ref, next }, 'model gets no more jobs and is unloaded');
     }
     const place = places.find(({ model }) => model.ref === load);
-    const files = place && (await filesState(place.model.folder));
-    if (place && engine.isUp) {
-      engine.load(place.model, files ?? new Map());
-      log.info({ model: load, bytes: this.#facts.get(place.model.ref)?.bytes }, 'model is loaded');
-    }
-    if (hasMoved) onMove();
+    const isLoaded = place !== undefined && (await this.#load(place));
+    if (unload.length > 0 || isLoaded || !isAnnounced) onMove();
+  }
+
+  /** Returns false when nothing has changed: a model of which a file was written stays out of service until it is closed. */
+  async #load({ model, state }: ModelPlace): Promise<boolean> {
+    const { engine, log } = this.#options;
+    const files = await filesState(model.folder);
+    if (!engine.isUp) return false;
+    engine.load(model, files);
+    if (engine.places.find((each) => each.model.ref === model.ref)?.state === state) return false;
+    log.info({ model: model.ref, bytes: this.#facts.get(model.ref)?.bytes }, 'model is loaded');
+    return true;
   }
 }

@@ -31,7 +31,7 @@ export function Workers({ workers }: { readonly workers: readonly Worker[] }) {
 }
 
 function Row({ worker }: { readonly worker: Worker }) {
-  const { id, state, devices, models, unavailable, problem, last_error: error } = worker;
+  const { id, state, devices, models, loading, can_load, unavailable, problem, last_error: error } = worker;
   const names = texts.belt.workers;
   return (
     <tr>
@@ -45,6 +45,8 @@ function Row({ worker }: { readonly worker: Worker }) {
       <td data-name={names.device}>{devices.join(', ')}</td>
       <td data-name={names.models}>
         {models.join(', ')}
+        {loading.length > 0 && <span>{names.loads(loading.join(', '))}</span>}
+        {can_load.length > 0 && <span>{names.canLoad(can_load.join(', '))}</span>}
         {unavailable.length > 0 && <span class="fault">{names.cannotOpen(unavailable.join(', '))}</span>}
       </td>
       <td data-name={names.lastError}>

@@ -44,6 +44,8 @@ export const belt = {
     lastError: 'Last error',
     none: 'none',
     states: { serving: 'Serving', draining: 'Draining', quarantined: 'In quarantine' },
+    loads: (models: string) => ` loads ${models} `,
+    canLoad: (models: string) => ` can load ${models} `,
     cannotOpen: (models: string) => `cannot open ${models}`,
     errorAt: (time: string, message: string) => `${time}: ${message}`,
   },
