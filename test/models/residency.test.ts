@@ -1,6 +1,7 @@
 /** A worker with a memory budget for one of its models. */
-import { rm, writeFile } from 'node:fs/promises';
+import { cp, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { writeTinyDiffusion } from '../../packages/demo-models/src/index.ts';
 import type { Job, QueueList } from '../../packages/shared/src/index.ts';
@@ -122,4 +123,24 @@ test('A worker that is killed while it loads a model loses nothing', WHOLE, asyn
   ids.push((await draw('tiny')).id);
   await worker(FOR_ONE);
   for (const id of ids) expect((await over(id)).status).toBe('succeeded');
+});
+
+test('Unloading a model gives its memory back', WHOLE, async () => {
+  const { draw, over, worker, folder } = await world();
+  const demo = fileURLToPath(new URL('../../packages/demo-models/models/demo-diffusion', import.meta.url));
+  for (const name of ['tiny', 'second']) {
+    await rm(join(folder, name), { recursive: true });
+    await cp(demo, join(folder, name), { recursive: true });
+  }
+  const lehr = await worker({ LEHR_MODEL_MEMORY_MB: '20', LEHR_ROW_CAP: '2' });
+  for (const model of ['second', 'tiny', 'second', 'tiny']) {
+    expect((await over((await draw(model)).id)).status).toBe('succeeded');
+  }
+  const bytes = (message: string, field: string): number[] =>
+    lehr.lines.filter(({ msg }) => msg === message).map((line) => Number(line[field]));
+  const [first, ...grown] = bytes('model opened', 'grownBytes');
+  const freed = bytes('model closed', 'freedBytes');
+  expect(first).toBeGreaterThan(15e6);
+  // The files of the model have 15 MB. Half of that is far more than what the sizes of processes vary by.
+  for (const each of freed) expect(each, `${freed} after ${first}, ${grown}`).toBeGreaterThan(7.5e6);
 });
