@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { ModelToOpen, OpenedModel } from '../engine/protocol.ts';
+import { filesState } from '../files-state.ts';
 import { EngineModels } from './engine-models.ts';
 
 let folder: string;
@@ -70,4 +71,33 @@ test('A model that a new engine has opened while its files were read stays in se
   await checked;
   expect(written).toEqual([]);
   expect(models.served).toMatchObject([{ ref: REF }]);
+});
+
+/** With a memory budget. `opened`: whether the engine has opened the model, or is still opening it. */
+async function limitedModels(opened: boolean) {
+  const model: ModelToOpen = { ref: REF, folder, task: 'text' };
+  const clock = { now: () => 0, monotonic: () => 0, sleep: async () => {} };
+  const ignore = (): void => {};
+  const options = { models: [model], clock, open: ignore, close: ignore, onWritten: ignore };
+  const models = new EngineModels({ ...options, isLimited: true });
+  models.load(model, await filesState(folder));
+  if (opened) models.add({ ref: REF } as OpenedModel);
+  return models;
+}
+
+test('A model that was being unloaded when the engine died is opened by the next one, which gets its jobs', async () => {
+  const models = await limitedModels(true);
+  models.unload(REF);
+  expect(models.places).toMatchObject([{ state: 'unloading' }]);
+  models.reset();
+  expect(await models.prepare()).toMatchObject([{ model: { ref: REF } }]);
+});
+
+test('With a memory budget, a model at whose opening the engine died is not opened by the next one', async () => {
+  const models = await limitedModels(false);
+  expect(models.places).toMatchObject([{ state: 'loading' }]);
+  models.reset();
+  expect(await models.prepare()).toEqual([]);
+  models.reset({ models: [], unavailable: [] }, []);
+  expect(models.unavailable).toMatchObject([{ ref: REF, failure: { code: 'engine-failed' } }]);
 });

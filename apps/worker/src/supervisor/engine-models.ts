@@ -153,6 +153,8 @@ export class EngineModels {
   /** With a memory budget, why models could not be opened is remembered. */
   #resetLimited(result: OpenResult, tried: readonly Opening[]): void {
     const interrupted = [...this.#opening];
+    // The next engine gets the jobs in hand, also those of models that were being unloaded.
+    if (result === NONE) for (const { ref } of this.opened) this.#kept?.add(ref);
     this.#result = { models: result.models, unavailable: this.unavailable };
     if (result !== NONE) this.#kept = new Set(result.models.map(({ ref }) => ref));
     for (const [ref] of interrupted) {
