@@ -37,10 +37,22 @@ interface Services {
         readonly healthcheck?: object;
         readonly ports?: readonly string[];
         readonly volumes?: readonly (string | { readonly target: string })[];
+        readonly command?: readonly string[];
+        readonly logging?: { readonly options: Readonly<Record<string, string>> };
         readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
       }
     >
   >;
+}
+
+interface Sources {
+  readonly datasources: readonly { readonly uid: string; readonly url: string }[];
+}
+
+/** The text of all targets of Prometheus. */
+function scrapedAddresses(): string {
+  const { scrape_configs } = parse(readText('infra/observe/prometheus.yaml')) as { scrape_configs: unknown };
+  return JSON.stringify(scrape_configs);
 }
 
 /** What docker-compose makes of the file; rejects with its complaint. */
@@ -57,6 +69,8 @@ async function composed(env: Readonly<Record<string, string>>): Promise<Services
     'gpu',
     '--profile',
     'observe',
+    '--profile',
+    'observe-gpu',
     'config',
   ];
   const { stdout } = await promisify(execFile)('docker-compose', args, {
@@ -68,14 +82,17 @@ async function composed(env: Readonly<Record<string, string>>): Promise<Services
 test('compose.yaml is valid with all its profiles, and every service starts after those that it needs', async () => {
   const { services } = await composed(SECRETS);
   const lehr = ['api', 'redis', 's3', 'worker-cpu', 'worker-cuda'];
-  expect(Object.keys(services).sort()).toEqual([...lehr, 'grafana', 'prometheus'].sort());
+  const observe = ['alloy', 'cadvisor', 'dcgm-exporter', 'grafana', 'loki', 'prometheus', 'tempo'];
+  expect(Object.keys(services).sort()).toEqual([...lehr, ...observe].sort());
   for (const [name, service] of Object.entries(services)) {
     if (service.build) {
       expect(existsSync(join(ROOT, service.build.dockerfile))).toBe(true);
       expect(Object.keys(service.depends_on ?? {})).toEqual(['redis', 's3']);
     } else {
       expect(service.image, name).toMatch(/:v?\d+\.\d+/);
-      expect(service.healthcheck, name).toBeDefined();
+      // The images of these have no program that could ask for their health; Prometheus does.
+      if (['alloy', 'dcgm-exporter', 'tempo'].includes(name)) expect(scrapedAddresses()).toContain(name);
+      else expect(service.healthcheck, name).toBeDefined();
     }
     for (const needed of Object.values(service.depends_on ?? {}))
       expect(needed.condition).toBe('service_healthy');
@@ -95,8 +112,56 @@ test('Prometheus of compose.yaml scrapes the services and ports of compose.yaml,
     expect(readText(`infra/docker/${worker}.Dockerfile`)).toContain('LEHR_WORKER_PORT=9464');
   }
   expect(text).toContain('port: 9464');
-  for (const [, mounted] of readText(COMPOSE).matchAll(/- \.\/(\S+?):\//g))
+  for (const [, mounted] of readText(COMPOSE).matchAll(/(?:- |\[")\.\/(\S+?):\//g))
     expect(existsSync(join(ROOT, 'infra', mounted)), mounted).toBe(true);
+});
+
+test('The logs of compose.yaml are kept in files of bounded size, with the label that the log shipper reads', async () => {
+  const { services } = await composed(SECRETS);
+  const [, label] = /attrs\.\\"([\w.]+)\\"/.exec(readText('infra/observe/alloy.alloy')) ?? [];
+  for (const [name, { logging }] of Object.entries(services)) {
+    expect(logging?.options, name).toEqual({ 'max-size': '20m', 'max-file': '5', labels: label });
+  }
+});
+
+test('Grafana of compose.yaml reads the services and ports that its sources, dashboards and links name', async () => {
+  const { services } = await composed(SECRETS);
+  const folder = 'infra/observe';
+  const { datasources } = parse(readText(`${folder}/grafana-provisioning/datasource.yaml`)) as Sources;
+  const ports: Record<string, unknown> = {
+    prometheus: 9090,
+    loki: parse(readText(`${folder}/loki.yaml`)).server.http_listen_port,
+    tempo: parse(readText(`${folder}/tempo.yaml`)).server.http_listen_port,
+  };
+  for (const { uid, url } of datasources) {
+    expect(services[uid], uid).toBeDefined();
+    expect(url).toBe(`http://${uid}:${ports[uid]}`);
+  }
+  expect(datasources.map(({ uid }) => uid)).toEqual(['prometheus', 'loki', 'tempo']);
+  const links = JSON.stringify(datasources).matchAll(/"datasourceUid":"(\w+)"/g);
+  expect([...links].map(([, uid]) => uid).sort()).toEqual(['loki', 'tempo', 'tempo']);
+  for (const file of await readdir(join(ROOT, folder, 'grafana'))) {
+    const text = readText(`${folder}/grafana/${file}`);
+    const used = [...text.matchAll(/"datasource": \{\s*"type": "(\w+)"/g)].map(([, type]) => type);
+    expect(new Set(used), file).toEqual(new Set(['prometheus']));
+  }
+});
+
+test('Traces and logs of compose.yaml arrive at ports that Tempo and Loki listen on, and the links find what Lehr writes', () => {
+  const tempo = parse(readText('infra/observe/tempo.yaml'));
+  const [, endpoint] = /OTEL_EXPORTER_OTLP_ENDPOINT=http:\/\/(tempo:\d+)/.exec(readText(COMPOSE)) ?? [];
+  expect(tempo.distributor.receivers.otlp.protocols.http.endpoint).toBe(
+    endpoint?.replace('tempo', '0.0.0.0'),
+  );
+  const loki = parse(readText('infra/observe/loki.yaml')).server.http_listen_port;
+  expect(readText('infra/observe/alloy.alloy')).toContain(`http://loki:${loki}/loki/api/v1/push`);
+  const sources = readText('infra/observe/grafana-provisioning/datasource.yaml');
+  // The name of the field in Lehr's logs, and that of the label of its exemplars.
+  expect(readText('apps/api/src/middleware/observe.ts')).toContain('trace: traceIdOf(traceparent)');
+  expect(sources).toContain(`'"trace":"([0-9a-f]{32})"'`);
+  expect(sources).toContain('| json | trace="$${__trace.traceId}"');
+  expect(readText('packages/shared/src/metrics.ts')).toContain('{ trace_id: traceId }');
+  expect(sources).toContain('{ name: trace_id, datasourceUid: tempo }');
 });
 
 test('compose.yaml sets only variables that exist, to valid values', async () => {
@@ -143,8 +208,16 @@ test('No container of compose.yaml may gain rights or write to its image, and ea
       mem_limit: expect.stringMatching(/^\d+g$/),
       tmpfs: [expect.stringMatching(/:mode=1777$/)],
     });
-    // Only the S3 server starts as root; the images of Lehr name their own user.
-    if (name !== 's3') expect(service.cap_add, name).toBeUndefined();
+    // Each of these is explained where it is given; the images of Lehr name their own user.
+    const rights: Record<string, readonly string[]> = {
+      s3: ['CHOWN', 'DAC_OVERRIDE', 'SETGID', 'SETUID'],
+      alloy: ['DAC_READ_SEARCH'],
+      cadvisor: ['DAC_READ_SEARCH'],
+      'dcgm-exporter': ['SYS_ADMIN'],
+    };
+    expect(service.cap_add, name).toEqual(rights[name]);
+    const socket = JSON.stringify(service.volumes ?? []).includes('docker.sock');
+    expect(socket, name).toBe(name === 'cadvisor');
   }
   expect(services.redis.user).toBe('redis');
 });
