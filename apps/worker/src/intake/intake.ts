@@ -33,8 +33,11 @@ const RETRY_MS = 500;
  * time it goes on where it stopped, at the latest when the claimer's longest sleep ends.
  */
 const MAX_SEARCHES = 8;
-/** How often it looks whether the head of a group whose lane is full has become a short job: a later job may go first. */
-const SHORT_JOBS_EVERY_MS = 250;
+/**
+ * After this long it looks whether the head of a group whose lane is full has become a short job, since a later job may go first; then
+ * after twice as long, and so on, until it claims again: every worker with a full lane does so while jobs wait.
+ */
+const SHORT_JOBS_AFTER_MS = 1000;
 /** Groups claimed from last, which every search looks at: their lanes may be running. More than an engine has lanes. */
 const MAX_RECENT_GROUPS = 8;
 /** Callers choose the groups, by the sizes of their pictures. */
@@ -62,6 +65,8 @@ export class Intake {
   #owedWakeUp: string | undefined;
   /** The group that jobs are being claimed from. */
   #claiming: string | undefined;
+  /** Looks for short jobs since the last claim. */
+  #looksInVain = 0;
   #claims = 0;
   #claimRounds = 0;
   /** When jobs of a group were last claimed, counted in claims; in this order, of the groups that were claimed from last. */
@@ -186,7 +191,7 @@ export class Intake {
       this.#wake = () => resolve('local');
     });
     const timer = new AbortController();
-    if (this.#mayGetShortJob()) this.#wakeIn(SHORT_JOBS_EVERY_MS, timer.signal);
+    if (this.#mayGetShortJob()) void this.#wakeIn(SHORT_JOBS_AFTER_MS * 2 ** this.#looksInVain, timer.signal);
     const woken = await Promise.race([this.#sleep.woken, local]).finally(() => timer.abort());
     this.#wake = undefined;
     if (woken !== 'local') await this.#wokenBy(woken);
@@ -196,12 +201,11 @@ export class Intake {
     return this.#mayClaim() && [...this.#skippedGroups].some((group) => this.#roomOf(group).shortJobMs);
   }
 
-  #wakeIn(ms: number, signal: AbortSignal): void {
-    const { clock } = this.#options;
-    clock.sleep(ms, signal).then(
-      () => this.#wake?.(),
-      () => {},
-    );
+  async #wakeIn(ms: number, signal: AbortSignal): Promise<void> {
+    await this.#options.clock.sleep(ms, signal);
+    if (signal.aborted) return;
+    this.#looksInVain++;
+    this.#wake?.();
   }
 
   /**
@@ -254,6 +258,7 @@ export class Intake {
     try {
       const claims = await this.#options.claimer.claim(group, count);
       this.#claims += claims.length;
+      this.#looksInVain = 0;
       if (claims.length > 0) this.#noteClaim(group);
       await this.#starter.start(claims);
       return claims.length;
