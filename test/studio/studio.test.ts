@@ -1,9 +1,11 @@
 /** What people do in the studio: pictures, words, the gallery, and what happens when something fails. */
+import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { type Job, JobListSchema } from '../../packages/shared/src/index.ts';
 import { chromiumPath } from '../support/browser.ts';
 import type { Stack } from '../support/stack.ts';
 import { tcpProxy } from '../support/tcp-proxy.ts';
+import { faultsOf } from './look-at.ts';
 import { demoStack, enter, finished, make, openStudio, PROMPT, studioWorld } from './studio-world.ts';
 
 const world = studioWorld();
@@ -91,9 +93,15 @@ describe.skipIf(!chromiumPath)('the studio', () => {
     await expect
       .poll(() => page.evaluate("document.querySelector('.transcript audio').played.length"))
       .toBeGreaterThan(0);
+    await page.getByRole('button', { name: 'Correct the words' }).click();
+    await page.getByLabel('Words at 0:00').fill('a green star');
+    expect(await faultsOf(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Done correcting' }).click();
+    expect(await words.textContent()).toContain('a green star');
     const download = page.waitForEvent('download');
     await page.getByRole('button', { name: 'srt' }).click();
     expect((await download).suggestedFilename()).toMatch(/^job_\w+\.srt$/);
+    expect(await readFile(await (await download).path(), 'utf8')).toContain('a green star');
     await page.getByRole('button', { name: 'Make the picture of these words' }).click();
     await finished(page);
     expect(complaints).toEqual([]);

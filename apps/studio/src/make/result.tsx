@@ -66,6 +66,16 @@ function Action({ icon, text, onClick }: ActionProps) {
 
 const SHOWN = ['seed', 'width', 'height', 'steps', 'guidance', 'sampler', 'negative_prompt'] as const;
 
+const MAX_SHOWN = 16;
+
+/** Where the picture comes from. Its file names the job, the model and the settings as well. */
+function provenanceOf({ id, metrics, output }: Job): readonly (readonly [name: string, value: string])[] {
+  const [image] = output?.images ?? [];
+  const worker = metrics?.worker ? ([['worker', metrics.worker]] as const) : [];
+  const digest = image ? ([['sha256', image.sha256]] as const) : [];
+  return [...worker, ['job', id], ...digest];
+}
+
 /** What the picture was made with. */
 export function Parameters({ job }: { readonly job: Job }) {
   const shown = SHOWN.filter((name) => job.input[name] !== undefined && job.input[name] !== '');
@@ -79,6 +89,12 @@ export function Parameters({ job }: { readonly job: Job }) {
         <div key={name}>
           <dt>{name.replace('_', ' ')}</dt>
           <dd>{String(job.input[name])}</dd>
+        </div>
+      ))}
+      {provenanceOf(job).map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd title={value}>{value.slice(0, MAX_SHOWN)}</dd>
         </div>
       ))}
     </dl>

@@ -50,7 +50,7 @@ function Transcription() {
   return (
     <>
       {!isOver(job) && <ProgressLine followed={followed.value} />}
-      <TranscriptView job={job} text={followed.value.text.value} />
+      <TranscriptView key={job.id} job={job} text={followed.value.text.value} />
     </>
   );
 }

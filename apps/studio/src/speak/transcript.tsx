@@ -1,7 +1,7 @@
-/** The words of a recording: segments that play their place in the sound, and files of them. */
+/** The words of a recording: segments that play their place in the sound and can be corrected, and files of them. */
 import type { Job, Segment } from '@lehr/client';
 import { isOver } from '@lehr/client';
-import { useSignal } from '@preact/signals';
+import { type Signal, useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import { change } from '../make/form.ts';
 import { make } from '../make/making.ts';
@@ -10,11 +10,15 @@ import { Link } from '../parts/link.tsx';
 import { go } from '../shell/router.ts';
 import { texts } from '../texts/index.ts';
 import { Downloads } from './downloads.tsx';
+import { type Edits, withEdits } from './edits.ts';
 import { sound } from './transcribing.ts';
 
-export function TranscriptView({ job, text }: { readonly job: Job; readonly text: string }) {
+export function TranscriptView({ job: heard, text }: { readonly job: Job; readonly text: string }) {
   const player = useRef<HTMLAudioElement>(null);
   const at = useSignal(-1);
+  const edits = useSignal<Edits>({});
+  const isEditing = useSignal(false);
+  const job = withEdits(heard, edits.value);
   const output = job.output;
   const segments = output?.segments ?? [];
   const words = output?.text ?? text;
@@ -38,12 +42,17 @@ export function TranscriptView({ job, text }: { readonly job: Job; readonly text
       </audio>
       <div class="words" aria-live="polite">
         {segments.length > 0 ? (
-          <Segments segments={segments} at={at.value} onPlay={play} />
+          <Segments
+            segments={segments}
+            at={at.value}
+            onPlay={play}
+            edits={isEditing.value ? edits : undefined}
+          />
         ) : (
           <p>{words || (isOver(job) ? texts.speak.silence : '')}</p>
         )}
       </div>
-      {output && words && <Uses job={job} words={words} />}
+      {output && (words || isEditing.value) && <Uses job={job} words={words} isEditing={isEditing} />}
     </section>
   );
 }
@@ -53,16 +62,19 @@ interface SegmentsProps {
   /** The second that is played. */
   readonly at: number;
   readonly onPlay: (second: number) => void;
+  /** While the texts are being corrected. */
+  readonly edits?: Signal<Edits> | undefined;
 }
 
-export function Segments({ segments, at, onPlay }: SegmentsProps) {
+export function Segments({ segments, at, onPlay, edits }: SegmentsProps) {
   return (
     <ol class="segments" aria-label={texts.speak.segments}>
       {segments.map(({ id, start, end, text }) => (
-        <li key={id}>
+        <li key={id} class={edits && 'segment-edit'}>
           <button
             type="button"
             class="segment"
+            data-editing={edits !== undefined}
             aria-current={at >= start && at < end ? 'true' : undefined}
             onClick={() => onPlay(start)}
           >
@@ -70,15 +82,31 @@ export function Segments({ segments, at, onPlay }: SegmentsProps) {
               <span class="hidden">{texts.speak.jumpTo('')}</span>
               {clock(start)}
             </span>
-            <span>{text.trim()}</span>
+            {!edits && <span>{text.trim()}</span>}
           </button>
+          {edits && (
+            <input
+              type="text"
+              aria-label={texts.speak.correct(clock(start))}
+              value={edits.value[id] ?? text.trim()}
+              onInput={(event) => {
+                edits.value = { ...edits.value, [id]: event.currentTarget.value };
+              }}
+            />
+          )}
         </li>
       ))}
     </ol>
   );
 }
 
-function Uses({ job, words }: { readonly job: Job; readonly words: string }) {
+interface UsesProps {
+  readonly job: Job;
+  readonly words: string;
+  readonly isEditing: Signal<boolean>;
+}
+
+function Uses({ job, words, isEditing }: UsesProps) {
   const draw = (): void => {
     change({ prompt: words.trim() });
     go({ name: 'make' });
@@ -90,6 +118,18 @@ function Uses({ job, words }: { readonly job: Job; readonly words: string }) {
         <Icon name="make" />
         {texts.speak.picture}
       </button>
+      {job.output?.segments && (
+        <button
+          type="button"
+          class="button"
+          aria-pressed={isEditing.value}
+          onClick={() => {
+            isEditing.value = !isEditing.value;
+          }}
+        >
+          {isEditing.value ? texts.speak.edited : texts.speak.edit}
+        </button>
+      )}
       <Link to={{ name: 'job', id: job.id }} class="button">
         <Icon name="page" />
         {texts.result.open}

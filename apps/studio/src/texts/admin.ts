@@ -3,7 +3,13 @@ const round = (value: number): string => (value < 10 ? value.toFixed(1) : String
 const ms = (value: number): string => (value < 1000 ? `${Math.round(value)} ms` : `${round(value / 1000)} s`);
 const plural = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
 
+const percent = (share: number): string => {
+  const value = Math.round(share * 1000) / 10;
+  return value > 0 && value < 0.1 ? '<0.1 %' : `${value} %`;
+};
+
 export const admin = {
+  percent,
   title: 'Admin',
   tabs: {
     label: 'Parts of the admin view',
@@ -23,7 +29,7 @@ export const admin = {
   ms,
   rate: (perSecond: number) => (perSecond === 0 ? '0/s' : `${perSecond < 0.1 ? '<0.1' : round(perSecond)}/s`),
   traffic: {
-    lead: 'How requests become pictures and words: from callers to the API, through the queues to the workers, and on to the store and to receivers of webhooks. A line is as thick as its traffic; ✕ is what was refused or failed, and a time is how long it took or waited.',
+    lead: 'How requests become pictures and words: from callers to the API, through the queues to the workers, and on to the store and to receivers of webhooks. A line is as thick as its traffic; ✕ is what was refused or failed, and a time is how long it took or waited. A model with several versions shows their shares of the callers.',
     label: 'The traffic of the last ten seconds',
     warming: 'Measuring: the first rates follow in two seconds.',
     callers: 'Callers',
@@ -34,10 +40,12 @@ export const admin = {
     workers: 'Workers',
     noWorkers: 'No worker',
     waiting: (count: number) => `${count} waiting`,
+    share: percent,
     running: (count: number) => `${count} running`,
     pending: (count: number) => `${count} pending`,
     bad: (rate: string) => `✕ ${rate}`,
     more: (count: number) => `${plural(count, 'more worker', 'more workers')} not drawn`,
+    shares: 'Change the shares of the versions',
     table: 'The same as a table',
     from: 'From',
     to: 'To',
@@ -48,7 +56,7 @@ export const admin = {
   },
   fleet: { lead: 'Every worker that has reported in the last ten seconds.', none: 'No worker is running.' },
   models: {
-    lead: 'What models.yaml names, and whether workers serve it.',
+    lead: 'What models.yaml names, whether workers serve it, and who gets which version.',
     model: 'Model and version',
     workers: 'Workers',
     waiting: 'Waiting',
@@ -71,7 +79,7 @@ export const admin = {
     none: 'No tenant has jobs.',
   },
   keys: {
-    lead: 'The keys that were created. The configured key is not among them. Create keys with the command lehr or the API.',
+    lead: 'The keys that were created. The configured key is not among them. Create keys with the command lehr or the API; change their limits here.',
     key: 'Key',
     tenant: 'Tenant',
     scopes: 'May',
@@ -81,6 +89,16 @@ export const admin = {
     never: 'never',
     unlimited: 'the defaults',
     unusable: 'unusable: its pepper is missing',
+    changes: 'Change',
+    change: 'Limits',
+    changeOf: (name: string) => `Change the limits of ${name}`,
+    limitsOf: (name: string) => `Limits of ${name}`,
+    limitsHint:
+      'An empty field is no limit. Every API process applies a change within a second, and the audit log keeps it.',
+    save: 'Save',
+    cancel: 'Cancel',
+    same: 'Nothing was changed.',
+    saved: 'The limits are changed.',
     revoke: 'Revoke',
     revokeOf: (name: string) => `Revoke ${name}`,
     revokeAsk: (name: string) =>
@@ -100,6 +118,19 @@ export const admin = {
       max_priority: 'at most',
       weight: 'weight',
     },
+    field: {
+      max_jobs: 'Unfinished jobs of the tenant',
+      max_queued: 'Waiting jobs of the tenant',
+      cost_per_minute_s: 'Engine seconds a minute',
+      requests_per_minute: 'Requests a minute',
+      max_streams: 'Event streams',
+      max_backlog_share: 'Share of the longest wait, 0.01 to 1',
+      max_stored_mb: 'Megabytes stored',
+      upload_mb_per_day: 'Megabytes uploaded a day',
+      max_priority: 'Most urgent class',
+      weight: 'Share of the engine (weight)',
+    },
+    classes: { interactive: 'interactive', standard: 'standard', bulk: 'bulk' },
   },
   deadLetters: {
     lead: 'Jobs that failed for good, newest first, and what no process could read.',

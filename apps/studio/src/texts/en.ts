@@ -4,6 +4,7 @@ import { belt } from './belt.ts';
 import { charts } from './charts.ts';
 import { compare } from './compare.ts';
 import { job } from './job.ts';
+import { rollouts } from './rollouts.ts';
 
 const seconds = (value: number): string => {
   if (value < 1) return 'less than a second';
@@ -154,6 +155,9 @@ export const en = {
     busy: 'The recording before is still being sent. Try again in a moment.',
     tooShort: 'That was too short. Hold the button while you talk.',
     player: 'The recording',
+    edit: 'Correct the words',
+    edited: 'Done correcting',
+    correct: (time: string) => `Words at ${time}`,
     stop: 'Stop',
   },
   gallery: {
@@ -203,6 +207,7 @@ export const en = {
     more: (count: number) => `+${count}`,
   },
   admin,
+  rollouts,
   belt,
   compare,
   charts,
