@@ -15,7 +15,7 @@ const MAX_SCRIPT_BYTES = 120 * 1024;
 const ADMIN_PARTS = [
   ['traffic', '.traffic-node'],
   ['fleet', '.worker-table'],
-  ['models', '.admin-table'],
+  ['models', '.rollout'],
   ['tenants', '.hours-chart'],
   ['keys', '.key-name'],
   ['dead-letters', '.admin-table'],
@@ -93,12 +93,16 @@ describe.skipIf(!chromiumPath)('the looks of the studio', () => {
       for (const [tab, mark] of ADMIN_PARTS) {
         await page.goto(`${stack.url}/studio/admin/${tab}`);
         await page.locator(mark).first().waitFor();
-        const isOnPhone = tab === 'traffic' || tab === 'tenants';
+        const isOnPhone = ['traffic', 'models', 'tenants'].includes(tab);
         await lookAt(
           page,
           `admin-${tab}-${colorScheme}`,
           isOnPhone ? `admin-${tab}-phone-${colorScheme}` : undefined,
         );
+        if (tab !== 'keys') continue;
+        await page.getByRole('button', { name: 'Change the limits of web shop' }).click();
+        await page.locator('.limits-dialog[open]').waitFor();
+        await lookAt(page, `admin-limits-${colorScheme}`, `admin-limits-phone-${colorScheme}`);
       }
       expect(complaints).toEqual([]);
     },

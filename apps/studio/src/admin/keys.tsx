@@ -1,4 +1,4 @@
-/** The keys of all tenants with what they may and their limits. A key is revoked here and created elsewhere. */
+/** The keys of all tenants with what they may and their limits, which are changed here. A key is revoked here and created elsewhere. */
 import type { Key } from '@lehr/client';
 import { type Signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
@@ -7,6 +7,7 @@ import { texts } from '../texts/index.ts';
 import { faultOf } from '../wire/fault.ts';
 import { lehr, lehrOnce } from '../wire/lehr.ts';
 import { limitsOf } from './limits.ts';
+import { LimitsDialog } from './limits-dialog.tsx';
 import { Panel } from './panel.tsx';
 import { type Reading, useReading } from './reading.ts';
 import { type Column, Table } from './table.tsx';
@@ -18,7 +19,14 @@ const nameOf = ({ name, prefix }: Key): string => name || prefix;
 const dateOf = (iso: string | null): string =>
   iso === null ? words.never : new Date(iso).toLocaleDateString();
 
-const columns = (doomed: Signal<Key | undefined>): readonly Column<Key>[] => [
+interface Chosen {
+  /** The key whose limits are being changed. */
+  readonly limited: Signal<Key | undefined>;
+  /** The key that is about to be revoked. */
+  readonly doomed: Signal<Key | undefined>;
+}
+
+const columns = ({ limited, doomed }: Chosen): readonly Column<Key>[] => [
   {
     name: words.key,
     cell: (key) => (
@@ -35,18 +43,30 @@ const columns = (doomed: Signal<Key | undefined>): readonly Column<Key>[] => [
   { name: words.used, cell: ({ last_used_at: at }) => dateOf(at) },
   { name: words.expires, cell: ({ expires_at: at }) => dateOf(at) },
   {
-    name: words.revoke,
+    name: words.changes,
     cell: (key) => (
-      <button
-        type="button"
-        class="button button-small"
-        aria-label={words.revokeOf(nameOf(key))}
-        onClick={() => {
-          doomed.value = key;
-        }}
-      >
-        {words.revoke}
-      </button>
+      <span class="key-actions">
+        <button
+          type="button"
+          class="button button-small"
+          aria-label={words.changeOf(nameOf(key))}
+          onClick={() => {
+            limited.value = key;
+          }}
+        >
+          {words.change}
+        </button>
+        <button
+          type="button"
+          class="button button-small"
+          aria-label={words.revokeOf(nameOf(key))}
+          onClick={() => {
+            doomed.value = key;
+          }}
+        >
+          {words.revoke}
+        </button>
+      </span>
     ),
   },
 ];
@@ -54,6 +74,10 @@ const columns = (doomed: Signal<Key | undefined>): readonly Column<Key>[] => [
 export function Keys() {
   const reading = useReading(lehrOnce.keys.list, EVERY_MS);
   const doomed = useSignal<Key | undefined>(undefined);
+  const limited = useSignal<Key | undefined>(undefined);
+  const changed = (key: Key): void => {
+    reading.value.value = reading.value.value?.map((each) => (each.id === key.id ? key : each));
+  };
   return (
     <Panel lead={words.lead} reading={reading}>
       {(keys) => (
@@ -65,9 +89,10 @@ export function Keys() {
               caption={texts.admin.tabs.keys}
               rows={keys}
               idOf={({ id }) => id}
-              columns={columns(doomed)}
+              columns={columns({ limited, doomed })}
             />
           )}
+          <LimitsDialog limited={limited} nameOf={nameOf} onChanged={changed} />
           <RevokeDialog doomed={doomed} reading={reading} />
         </>
       )}

@@ -1,9 +1,10 @@
-/** Models and versions: who serves them, what waits for them, and whether they take jobs. */
+/** Models and versions: who serves them, what waits for them, whether they take jobs, and which callers get which version. */
 import type { QueueList } from '@lehr/client';
 import { texts } from '../texts/index.ts';
 import { lehrOnce } from '../wire/lehr.ts';
 import { Panel } from './panel.tsx';
 import { useReading } from './reading.ts';
+import { Rollouts } from './rollouts.tsx';
 import { type Column, Table } from './table.tsx';
 
 type Row = QueueList['models'][number] & { readonly waiting: number; readonly running: number };
@@ -29,12 +30,15 @@ export function Models() {
   return (
     <Panel lead={words.lead} reading={reading}>
       {(list) => (
-        <Table
-          caption={texts.admin.tabs.models}
-          rows={rowsOf(list)}
-          idOf={({ model }) => model}
-          columns={COLUMNS}
-        />
+        <>
+          <Table
+            caption={texts.admin.tabs.models}
+            rows={rowsOf(list)}
+            idOf={({ model }) => model}
+            columns={COLUMNS}
+          />
+          <Rollouts refs={list.models} />
+        </>
       )}
     </Panel>
   );

@@ -73,7 +73,7 @@ interface BoxProps {
 
 function Box({ node, traffic }: BoxProps) {
   const { x, y, width, height, kind } = node;
-  const { name, note, state } = contentOf(node, traffic);
+  const { name, note, share = null, state } = contentOf(node, traffic);
   return (
     <g class="traffic-node" data-kind={kind} data-state={state}>
       <rect x={x} y={y} width={width} height={height} rx={12} />
@@ -84,6 +84,11 @@ function Box({ node, traffic }: BoxProps) {
       <text x={x + 14} y={y + 43} class="traffic-note">
         {note}
       </text>
+      {share !== null && (
+        <text x={x + width - 12} y={y + 43} class="traffic-share" text-anchor="end">
+          {words.share(share)}
+        </text>
+      )}
     </g>
   );
 }
@@ -91,6 +96,8 @@ function Box({ node, traffic }: BoxProps) {
 interface Content {
   readonly name: string;
   readonly note: string;
+  /** Of the callers, from 0 to 1; of a version of a model with several. */
+  readonly share?: number | null;
   readonly state: 'good' | 'busy' | 'bad';
 }
 
@@ -103,9 +110,10 @@ function contentOf({ id, kind }: TrafficNode, traffic: Traffic): Content {
       return { name: words.api, note: name, state: isFailing ? 'bad' : 'good' };
     }
     case 'model': {
-      const { waiting = 0, running = 0 } = traffic.models.find((each) => each.model === name) ?? {};
+      const own = traffic.models.find((each) => each.model === name);
+      const { waiting = 0, running = 0, share = null } = own ?? {};
       const note = `${words.waiting(waiting)}, ${words.running(running)}`;
-      return { name, note, state: waiting > 0 ? 'busy' : 'good' };
+      return { name, note, share, state: waiting > 0 ? 'busy' : 'good' };
     }
     case 'worker': {
       const { state = 'serving' } = traffic.workers.find((each) => each.id === name) ?? {};

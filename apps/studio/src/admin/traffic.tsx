@@ -4,6 +4,7 @@ import { texts } from '../texts/index.ts';
 import { lehrOnce } from '../wire/lehr.ts';
 import { Panel } from './panel.tsx';
 import { useReading } from './reading.ts';
+import { Rollouts } from './rollouts.tsx';
 import { type Column, Table } from './table.tsx';
 import { type TrafficEdge, trafficPicture } from './traffic-layout.ts';
 import { Picture } from './traffic-picture.tsx';
@@ -31,6 +32,12 @@ function Shown({ traffic }: { readonly traffic: Traffic }) {
           {traffic.more_workers > 0 && words.more(traffic.more_workers)}
         </p>
       </section>
+      {traffic.models.some(({ share }) => share !== null) && (
+        <details class="traffic-details">
+          <summary>{words.shares}</summary>
+          <Rollouts refs={traffic.models} />
+        </details>
+      )}
       <details class="traffic-details">
         <summary>{words.table}</summary>
         <Table
