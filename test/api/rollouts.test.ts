@@ -29,6 +29,10 @@ describe('The version of a job', () => {
     changed_at: 0,
     changed_by: null,
     reason: null,
+    auto_rollback: true,
+    promote_after: null,
+    steps: [],
+    carried: { failures: 0, slowness: 0 },
   };
   const versions = [
     { version: '1', path: 'a', weight: 1 },

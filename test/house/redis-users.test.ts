@@ -100,6 +100,7 @@ const API_ONLY = [
     'leftovers',
     'probe',
     'rolloutHistory',
+    'rolloutJudge',
     'rollouts',
     'scale',
     'secretKeys',

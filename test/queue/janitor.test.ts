@@ -7,7 +7,7 @@ import {
   WORKFLOW_QUEUE,
   WorkflowRunner,
 } from '../../packages/shared/src/queue/index.ts';
-import { JanitorLock } from '../../packages/shared/src/queue/janitor-lock.ts';
+import { WorkLock } from '../../packages/shared/src/queue/work-lock.ts';
 import type { RecordStore } from '../../packages/shared/src/records/index.ts';
 import { redisNow } from '../../packages/shared/src/redis/index.ts';
 import { GROUP, newJob, type QueueWorld, queueWorld } from '../support/queue-world.ts';
@@ -34,8 +34,8 @@ const later = async ({ redis }: QueueWorld): Promise<number> => (await redisNow(
 test('A lock that is held longer than its lifetime stays with its holder', async () => {
   const { redis, keys } = await queueWorld(server.url);
   const [first, second] = [
-    new JanitorLock(redis, keys.janitor, 300),
-    new JanitorLock(redis, keys.janitor, 300),
+    new WorkLock(redis, keys.janitor, 300),
+    new WorkLock(redis, keys.janitor, 300),
   ];
   const order: string[] = [];
   const holding = first.hold(async (signal) => {
@@ -53,7 +53,7 @@ test('A lock that is held longer than its lifetime stays with its holder', async
 
 test('The work under a lock is told to stop when the lock goes to another process', async () => {
   const { redis, keys } = await queueWorld(server.url);
-  const lock = new JanitorLock(redis, keys.janitor, 300);
+  const lock = new WorkLock(redis, keys.janitor, 300);
   await lock.hold(async (signal) => {
     await redis.set(keys.janitor, 'another process');
     await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));

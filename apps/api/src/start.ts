@@ -16,6 +16,7 @@ import { type Listeners, openListeners } from './listeners.ts';
 import { openParts } from './open-parts.ts';
 import { reportCounts } from './operations/report-counts.ts';
 import { reportProcess } from './operations/report-process.ts';
+import { runJudge } from './rollouts/run-judge.ts';
 import { StartError } from './start-error.ts';
 import { type RunningWebhooks, startWebhooks } from './start-webhooks.ts';
 
@@ -79,6 +80,7 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
       deleteLeftovers(parts),
       reportCounts(parts),
       reportProcess(parts, config.LEHR_ROLES),
+      runJudge(parts),
     ];
     log.info({ url, port, operationsPort, docs: `${url}/docs`, roles }, 'API is listening');
     const stop = async (): Promise<void> => {

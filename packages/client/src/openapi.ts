@@ -1877,6 +1877,7 @@ export interface components {
                 readonly stable: components["schemas"]["VersionOutcomes"];
                 readonly canary: components["schemas"]["VersionOutcomes"];
             };
+            readonly analysis: components["schemas"]["RolloutAnalysis"];
             /** @description What happened to the rollouts of this model, newest first, at most 100. */
             readonly history: readonly components["schemas"]["RolloutEvent"][];
         };
@@ -1892,12 +1893,38 @@ export interface components {
             /** @description The 95th percentile of engine time, as a ratio to what a job of its size is expected to take; null without jobs. */
             readonly p95: number | null;
         };
+        /** @description What Lehr decides by: the jobs posted since the last change of the rollout. */
+        readonly RolloutAnalysis: {
+            readonly auto_rollback: boolean;
+            readonly promote_after: number | null;
+            readonly steps: readonly number[];
+            /** @description Evidence from which on Lehr rolls the canary back. */
+            readonly limit: number;
+            /** @description How strongly the ended jobs speak against the canary; 1 or less says nothing. If the canary is not worse, each of the two ever reaches `limit` with a probability of at most 1 in `limit`. */
+            readonly evidence: {
+                readonly failures: number;
+                readonly slowness: number;
+            };
+            readonly stable: components["schemas"]["EndedJobs"];
+            readonly canary: components["schemas"]["EndedJobs"];
+            /** @description Comparisons of engine time between a job of the canary and one of the stable version. */
+            readonly pairs: {
+                readonly slower: number;
+                readonly faster: number;
+            };
+        };
+        readonly EndedJobs: {
+            /** @description Jobs that ended. */
+            readonly jobs: number;
+            /** @description Those that failed. */
+            readonly failed: number;
+        };
         readonly RolloutEvent: {
             /** Format: date-time */
             readonly at: string;
             /** @enum {string} */
             readonly action: "deployed" | "changed" | "paused" | "resumed" | "promoted" | "rolled-back" | "removed";
-            /** @description The id of the key; `root` is the configured key. */
+            /** @description The id of the key; `root` is the configured key, and `lehr` is Lehr itself. */
             readonly by: string | null;
             readonly reason: string | null;
             /** @description The id of the rollout. */
@@ -1913,13 +1940,19 @@ export interface components {
             readonly version: string;
             /** @description The version that all other callers get. It can be left out when an earlier rollout decided it, or when only one other version has a weight in models.yaml. */
             readonly stable?: string | undefined;
-            /** @description Per cent of the callers that get the canary. Left out: as before, and 0 for a new rollout. */
+            /** @description Per cent of the callers that get the canary. Left out: as before, and the first of `steps` for a new rollout. */
             readonly weight?: number | undefined;
             /**
              * @description What decides which version a caller gets: the API key (the default), the tenant, or every job by itself.
              * @enum {string}
              */
             readonly sticky_by?: ("key" | "tenant" | "job") | undefined;
+            /** @description Whether Lehr rolls the canary back when its jobs fail more often or take longer. Left out: as before, and true for a new rollout. */
+            readonly auto_rollback?: boolean | undefined;
+            /** @description Lehr goes to the next step, and after the last one promotes the canary, when so many of its jobs have ended in a step and nothing speaks against it. Null: only on request. Left out: as before, and null for a new rollout. */
+            readonly promote_after?: (number | null) | undefined;
+            /** @description The weights that `promote_after` leads through; 100, or the end of the list, is the promotion. Left out: as before, and none for a new rollout. A new rollout without a weight begins with the first one. */
+            readonly steps?: readonly number[] | undefined;
             /** @description Why, for people: it is kept in the history. */
             readonly reason?: string | undefined;
         };
@@ -2116,7 +2149,7 @@ export interface components {
         readonly AuditEntry: {
             /** @enum {string} */
             readonly action: "key.created" | "key.changed" | "key.revoked" | "webhook-secret.created" | "webhook-secret.shown" | "webhook-secret.rotated" | "admin.refused" | "session.created" | "session.ended" | "session.refused" | "rollout.deployed" | "rollout.changed" | "rollout.paused" | "rollout.resumed" | "rollout.promoted" | "rollout.rolled-back" | "rollout.removed";
-            /** @description The id of the key that made the request; `root` is the configured key. Null: a request without a known key, or Lehr itself. */
+            /** @description The id of the key that made the request; `root` is the configured key, and `lehr` what Lehr decided about a rollout. Null: a request without a known key, or Lehr itself. */
             readonly actor: string | null;
             /** @description The tenant that the action is about; null when it is about none. */
             readonly tenant: string | null;

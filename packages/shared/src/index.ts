@@ -112,6 +112,7 @@ export {
   type TextModelEntry,
   type WhisperModelEntry,
 } from './registry.ts';
+export * from './rollouts/index.ts';
 export {
   MAX_RUNNING_REPORTED,
   type RunningReport,

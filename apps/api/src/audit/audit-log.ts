@@ -17,6 +17,8 @@ export interface Actor {
   readonly address: string | null;
 }
 export const SYSTEM_ACTOR: Actor = { keyId: null, address: null };
+/** Lehr itself, where the log must say that no administrator decided. No key has this id. */
+export const LEHR_ACTOR: Actor = { keyId: 'lehr', address: null };
 
 /** Where a script appends the entry of its change. */
 export interface AuditTarget {

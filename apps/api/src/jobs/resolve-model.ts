@@ -52,7 +52,8 @@ export function resolveModel<Task extends ModelEntry['task']>(
   return {
     model,
     ref: { name: model.name, version },
-    share: side && ((expectedMs) => formatShare({ rollout: rollout.id, side, expectedMs })),
+    share:
+      side && ((expectedMs) => formatShare({ rollout: rollout.id, side, stage: rollout.rev, expectedMs })),
   };
 }
 

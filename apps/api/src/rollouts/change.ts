@@ -2,6 +2,7 @@
 import {
   LehrError,
   type ModelEntry,
+  NO_EVIDENCE,
   type Registry,
   type RolloutAction,
   type RolloutChange,
@@ -9,8 +10,8 @@ import {
   type RolloutState,
 } from '@lehr/shared';
 import { refusal } from '../field-problems.ts';
-import { type StoredRollout, servingVersion } from './rollout.ts';
-import type { RolloutStep } from './rollout-store.ts';
+import { isOpen, type StoredRollout, servingVersion } from './rollout.ts';
+import type { Analysis, RolloutStep } from './rollout-store.ts';
 
 export interface DeployContext {
   readonly registry: Registry;
@@ -24,14 +25,12 @@ export interface DeployContext {
   readonly by: string | null;
 }
 
-const isOpen = (rollout: StoredRollout | undefined): rollout is StoredRollout =>
-  rollout?.state === 'running' || rollout?.state === 'paused';
-
 /** Throws `model-not-found`, `invalid-input` and `conflict`. */
 export function deployStep(
   context: DeployContext,
   request: RolloutRequest,
   current: StoredRollout | undefined,
+  { evidence }: Pick<Analysis, 'evidence'>,
 ): RolloutStep {
   const entry = entryOf(context.registry, context.model);
   const { version: canary } = request;
@@ -54,10 +53,12 @@ export function deployStep(
     const detail = `is the stable version already; must be one of: ${others.join(', ') || 'none, add a version to models.yaml'}`;
     throw refusal('invalid-input', [{ pointer: '/version', detail }]);
   }
-  const { weight = open?.weight ?? 0 } = request;
+  const plan = planOf(request, open);
+  const { weight = open?.weight ?? plan.steps[0] ?? 0 } = request;
   if (!open && weight === 0) {
     throw refusal('invalid-input', [{ pointer: '/weight', detail: 'must be more than 0 for a new rollout' }]);
   }
+  checkPlan(plan, weight);
   checkServed(context, canary);
   const { now, by } = context;
   const { reason = null } = request;
@@ -76,8 +77,31 @@ export function deployStep(
       changed_at: now,
       changed_by: by,
       reason,
+      ...plan,
+      carried: open ? evidence : NO_EVIDENCE,
     },
   };
+}
+
+type Plan = Pick<StoredRollout, 'auto_rollback' | 'promote_after' | 'steps'>;
+
+function planOf(request: RolloutRequest, open: StoredRollout | undefined): Plan {
+  const { promote_after = open?.promote_after ?? null } = request;
+  return {
+    auto_rollback: request.auto_rollback ?? open?.auto_rollback ?? true,
+    promote_after,
+    steps: request.steps ?? (promote_after === null ? [] : (open?.steps ?? [])),
+  };
+}
+
+function checkPlan({ promote_after, steps }: Plan, weight: number): void {
+  if (promote_after === null && steps.length > 0) {
+    throw refusal('invalid-input', [{ pointer: '/steps', detail: 'needs promote_after' }]);
+  }
+  if (promote_after !== null && weight === 100) {
+    const detail = 'must be less than 100 with promote_after, so that there are jobs to compare with';
+    throw refusal('invalid-input', [{ pointer: '/weight', detail }]);
+  }
 }
 
 /** From which state a rollout may come into another one, and what that is called. */
@@ -93,6 +117,7 @@ export function changeStep(
   context: Pick<DeployContext, 'model' | 'workersOf' | 'now' | 'by'>,
   { state, reason }: RolloutChange,
   current: StoredRollout | undefined,
+  { evidence: carried }: Pick<Analysis, 'evidence'>,
 ): RolloutStep | undefined {
   if (!current) throw noRollout(context.model);
   if (current.state === state) return undefined;
@@ -107,7 +132,8 @@ export function changeStep(
   }
   if (state === 'promoted') checkServed(context, current.canary);
   const { rev: _, v: __, ...before } = current;
-  const after = { ...before, state, changed_at: context.now, changed_by: context.by, reason: reason ?? null };
+  const { now, by } = context;
+  const after = { ...before, state, changed_at: now, changed_by: by, reason: reason ?? null, carried };
   return { action, reason: reason ?? null, after };
 }
 

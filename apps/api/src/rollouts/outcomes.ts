@@ -1,22 +1,41 @@
 /** What is shown of how the jobs of one version ended. Pure. */
-import { ERROR_CODES, type ErrorCode, type VersionOutcomes } from '@lehr/shared';
-import { BUCKET_RATIO, type SideOutcomes } from '@lehr/shared/records';
+import {
+  type EndedJobs,
+  ERROR_CODES,
+  type ErrorCode,
+  type Samples,
+  type VersionOutcomes,
+} from '@lehr/shared';
+import { BUCKET_RATIO, parseOutcomes, parsePairs, type SideOutcomes } from '@lehr/shared/records';
 
 const PERCENTILE = 0.95;
 
 /** As administrators see it. */
 export function presentSide({ ends, buckets }: SideOutcomes): VersionOutcomes {
-  const failures = [...ends].filter(([end]) => !NOT_FAILED.includes(end));
-  const failed = failures.reduce((sum, [code, jobs]) => sum + (isServersFault(code) ? jobs : 0), 0);
   const bucket = percentileBucket(buckets);
   return {
-    jobs: (ends.get('succeeded') ?? 0) + failed,
-    failed,
-    failures: Object.fromEntries(failures),
+    ...endedJobs(ends),
+    failures: Object.fromEntries(failuresOf(ends)),
     // The middle of the bucket.
     p95: bucket === undefined ? null : rounded(BUCKET_RATIO ** (bucket + 0.5)),
   };
 }
+
+/** What the hash of a stage says of its two versions. */
+export function samplesOf(hash: Readonly<Record<string, string>>): Samples {
+  const { stable, canary } = parseOutcomes(hash);
+  return { stable: endedJobs(stable.ends), canary: endedJobs(canary.ends), pairs: parsePairs(hash) };
+}
+
+type Ends = SideOutcomes['ends'];
+
+function endedJobs(ends: Ends): EndedJobs {
+  const failed = failuresOf(ends).reduce((sum, [code, jobs]) => sum + (isServersFault(code) ? jobs : 0), 0);
+  return { jobs: (ends.get('succeeded') ?? 0) + failed, failed };
+}
+
+const failuresOf = (ends: Ends): readonly (readonly [string, number])[] =>
+  [...ends].filter(([end]) => !NOT_FAILED.includes(end));
 
 /** A job that was cancelled or that expired says nothing of its version. */
 const NOT_FAILED: readonly string[] = ['succeeded', 'canceled', 'expired'];

@@ -1,9 +1,16 @@
 /** A rollout as administrators see it. */
-import { formatModelRef, type Rollout, type WorkerStatus } from '@lehr/shared';
+import {
+  EVIDENCE_LIMIT,
+  formatModelRef,
+  type Rollout,
+  type RolloutAnalysis,
+  type WorkerStatus,
+} from '@lehr/shared';
 import { serving } from '../fleet/fleet-view.ts';
+import { shownEvidence } from './judge.ts';
 import { presentSide } from './outcomes.ts';
 import type { StoredRollout } from './rollout.ts';
-import type { RolloutStore } from './rollout-store.ts';
+import type { Analysis, RolloutStore } from './rollout-store.ts';
 
 const iso = (ms: number): string => new Date(ms).toISOString();
 
@@ -13,7 +20,11 @@ export async function presentRollout(
   rollout: StoredRollout,
 ): Promise<Rollout> {
   const { id, model, state, stable, canary, weight, sticky_by } = rollout;
-  const [outcomes, history] = await Promise.all([store.outcomes(id), store.history(model)]);
+  const [outcomes, history, analysis] = await Promise.all([
+    store.outcomes(id),
+    store.history(model),
+    store.analysis(rollout),
+  ]);
   const workersOf = (version: string): number =>
     serving(fleet, formatModelRef({ name: model, version })).length;
   return {
@@ -31,6 +42,19 @@ export async function presentRollout(
     reason: rollout.reason,
     workers: { stable: workersOf(stable), canary: workersOf(canary) },
     outcomes: { stable: presentSide(outcomes.stable), canary: presentSide(outcomes.canary) },
+    analysis: presentAnalysis(rollout, analysis),
     history,
+  };
+}
+
+function presentAnalysis(rollout: StoredRollout, { samples, evidence }: Analysis): RolloutAnalysis {
+  const { auto_rollback, promote_after, steps } = rollout;
+  return {
+    auto_rollback,
+    promote_after,
+    steps,
+    limit: EVIDENCE_LIMIT,
+    evidence: { failures: shownEvidence(evidence.failures), slowness: shownEvidence(evidence.slowness) },
+    ...samples,
   };
 }

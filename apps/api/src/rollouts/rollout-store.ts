@@ -3,14 +3,19 @@ import {
   type AuditFacts,
   type Clock,
   LehrError,
+  type LogEvidence,
+  NO_EVIDENCE,
   type RolloutAction,
   type RolloutEvent,
   RolloutEventSchema,
+  type Samples,
+  totalEvidence,
 } from '@lehr/shared';
-import { type Outcomes, parseOutcomes } from '@lehr/shared/records';
+import { type Outcomes, parseOutcomes, stageName } from '@lehr/shared/records';
 import { defineScript, type Keys, type Redis, type Script } from '@lehr/shared/redis';
 import { type Actor, APPEND_AUDIT_LUA, type AuditTarget } from '../audit/audit-log.ts';
 import { Recent } from '../recent.ts';
+import { samplesOf } from './outcomes.ts';
 import { formatRollout, parseRollout, type RolloutDraft, type StoredRollout } from './rollout.ts';
 
 /** How a rollout becomes another one; `after` undefined removes it. */
@@ -18,6 +23,11 @@ export interface RolloutStep {
   readonly action: RolloutAction;
   readonly after: RolloutDraft | undefined;
   readonly reason: string | null;
+}
+
+export interface Analysis {
+  readonly samples: Samples;
+  readonly evidence: LogEvidence;
 }
 
 export interface RolloutStoreOptions {
@@ -28,6 +38,8 @@ export interface RolloutStoreOptions {
   /** Called when this process has changed a rollout. */
   readonly onChanged?: (event: RolloutEvent & { readonly model: string }) => void;
 }
+
+const NOTHING: Analysis = { samples: samplesOf({}), evidence: NO_EVIDENCE };
 
 const HISTORY_KEPT = 100;
 /** Requests use a reading that is at most this old, and for as long again the older one while the next is under way. */
@@ -89,14 +101,21 @@ export class RolloutStore {
     return parseOutcomes(await redis.hgetall(keys.rolloutOutcomes(rollout)));
   }
 
+  /** The jobs posted since its last change that ended, and the evidence with that of the stages before. */
+  async analysis({ id, rev, carried }: StoredRollout): Promise<Analysis> {
+    const { redis, keys } = this.#options;
+    const samples = samplesOf(await redis.hgetall(keys.rolloutOutcomes(stageName(id, rev))));
+    return { samples, evidence: totalEvidence(samples, carried) };
+  }
+
   /**
-   * Changes the rollout of a model. `decide` gets the present one and returns the step, undefined for none, or throws; it may be called
+   * Changes the rollout of a model. `decide` gets the present one with its evidence and returns the step, undefined for none, or throws; it may be called
    * again when another process changed the rollout meanwhile. Throws `conflict` when that happens again and again.
    */
   async change(
     model: string,
     actor: Actor,
-    decide: (current: StoredRollout | undefined) => RolloutStep | undefined,
+    decide: (current: StoredRollout | undefined, analysis: Analysis) => RolloutStep | undefined,
   ): Promise<StoredRollout | undefined> {
     const { redis, keys } = this.#options;
     for (let tries = 0; tries < TRIES; tries += 1) {
@@ -104,7 +123,7 @@ export class RolloutStore {
       const current = text === '' ? undefined : parseRollout(text);
       if (text !== '' && !current)
         throw new LehrError('unavailable', `Another version of Lehr wrote the rollout of ${model}.`);
-      const step = decide(current);
+      const step = decide(current, current ? await this.analysis(current) : NOTHING);
       if (!step) return current;
       const changed = await this.#write(model, actor, { text, current }, step);
       if (changed) return changed.rollout;

@@ -1,5 +1,5 @@
 /** The rollout of a model as Redis keeps it: one JSON text per model. */
-import { ROLLOUT_STATES, STICKY_BY } from '@lehr/shared';
+import { NO_EVIDENCE, ROLLOUT_STATES, STICKY_BY } from '@lehr/shared';
 import { z } from 'zod';
 
 /** Of the stored text; a process leaves rollouts of another version alone. */
@@ -9,7 +9,7 @@ const StoredRolloutSchema = z.object({
   v: z.literal(STORED_VERSION),
   id: z.string(),
   model: z.string(),
-  /** Rises with every change. */
+  /** Rises with every change, and names the stage that the change begins. */
   rev: z.int(),
   stable: z.string(),
   canary: z.string(),
@@ -21,6 +21,12 @@ const StoredRolloutSchema = z.object({
   changed_at: z.number(),
   changed_by: z.string().nullable(),
   reason: z.string().nullable(),
+  /** Absent in rollouts of older versions, which only administrators decided. */
+  auto_rollback: z.boolean().default(false),
+  promote_after: z.number().nullable().default(null),
+  steps: z.array(z.number()).default([]),
+  /** Logarithms of the evidence of the stages before the last change (shared/rollouts/verdict.ts). */
+  carried: z.object({ failures: z.number(), slowness: z.number() }).default(NO_EVIDENCE),
 });
 export type StoredRollout = z.output<typeof StoredRolloutSchema>;
 
@@ -42,3 +48,7 @@ export function parseRollout(text: string): StoredRollout | undefined {
 /** The version that callers get who are not part of the trial. */
 export const servingVersion = ({ state, stable, canary }: StoredRollout): string =>
   state === 'promoted' ? canary : stable;
+
+/** Under way: it may be changed, and new jobs may be part of it. */
+export const isOpen = (rollout: StoredRollout | undefined): rollout is StoredRollout =>
+  rollout?.state === 'running' || rollout?.state === 'paused';

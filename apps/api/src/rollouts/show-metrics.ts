@@ -1,6 +1,7 @@
 /** The gauges of the rollouts. They come from Redis, so each API process shows the same: they are not added up. */
-import { ERROR_CODES, type ErrorCode, type Metrics } from '@lehr/shared';
+import { ERROR_CODES, type ErrorCode, EVIDENCE_KINDS, type LogEvidence, type Metrics } from '@lehr/shared';
 import type { Outcomes, RolloutSide } from '@lehr/shared/records';
+import { shownEvidence } from './judge.ts';
 import type { StoredRollout } from './rollout.ts';
 import type { RolloutStore } from './rollout-store.ts';
 import { rolloutShares } from './shares.ts';
@@ -9,32 +10,45 @@ import { rolloutShares } from './shares.ts';
 export interface RolloutReading {
   readonly rollout: StoredRollout;
   readonly outcomes: Outcomes;
+  readonly evidence: LogEvidence;
 }
 
-type Gauges = Pick<Metrics<'api'>, 'rolloutWeight' | 'rolloutJobs' | 'rolloutFailures'>;
+type Gauges = Pick<Metrics<'api'>, 'rolloutWeight' | 'rolloutJobs' | 'rolloutFailures' | 'rolloutEvidence'>;
 
 const SIDES = ['stable', 'canary'] as const satisfies readonly RolloutSide[];
 /** Always shown, so that a rate has a first value. */
 const OUTCOMES = ['succeeded', 'failed', 'canceled', 'expired'] as const;
 
 export async function readRollouts(
-  store: Pick<RolloutStore, 'list' | 'outcomes'>,
+  store: Pick<RolloutStore, 'list' | 'outcomes' | 'analysis'>,
 ): Promise<readonly RolloutReading[]> {
   const rollouts = [...(await store.list()).values()];
   return Promise.all(
-    rollouts.map(async (rollout) => ({ rollout, outcomes: await store.outcomes(rollout.id) })),
+    rollouts.map(async (rollout) => {
+      const [outcomes, { evidence }] = await Promise.all([
+        store.outcomes(rollout.id),
+        store.analysis(rollout),
+      ]);
+      return { rollout, outcomes, evidence };
+    }),
   );
 }
 
 /** Sets the gauges anew: a rollout that was removed is no longer shown. */
 export function showRollouts(gauges: Gauges, readings: readonly RolloutReading[]): void {
-  for (const gauge of [gauges.rolloutWeight, gauges.rolloutJobs, gauges.rolloutFailures]) gauge.reset();
-  for (const { rollout, outcomes } of readings) {
+  const { rolloutWeight, rolloutJobs, rolloutFailures, rolloutEvidence } = gauges;
+  for (const gauge of [rolloutWeight, rolloutJobs, rolloutFailures, rolloutEvidence]) gauge.reset();
+  for (const { rollout, outcomes, evidence } of readings) {
     const shares = rolloutShares(rollout);
     for (const side of SIDES) {
       const labels = { model: rollout.model, version: rollout[side], role: side };
       gauges.rolloutWeight.set(labels, shares[side]);
       showEnds(gauges, labels, outcomes[side].ends);
+    }
+    if (rollout.state !== 'running') continue;
+    for (const kind of EVIDENCE_KINDS) {
+      const labels = { model: rollout.model, version: rollout.canary, kind };
+      rolloutEvidence.set(labels, shownEvidence(evidence[kind]));
     }
   }
 }

@@ -31,5 +31,15 @@ export const ROLLOUT: Rollout = {
     stable: { jobs: 912, failed: 3, failures: { 'engine-failed': 3 }, p95: 1.15 },
     canary: { jobs: 104, failed: 1, failures: { 'engine-failed': 1 }, p95: 1.05 },
   },
+  analysis: {
+    auto_rollback: true,
+    promote_after: 500,
+    steps: [10, 50],
+    limit: 400,
+    evidence: { failures: 0.4, slowness: 0.1 },
+    stable: { jobs: 912, failed: 3 },
+    canary: { jobs: 104, failed: 1 },
+    pairs: { slower: 6, faster: 94 },
+  },
   history: [DEPLOYED],
 };

@@ -139,7 +139,9 @@ export function rolloutRoutes(app: Api, { rollouts, registry, redis, keys, clock
     const actor = actorOf(c);
     const context = await contextOf(model, actor.keyId);
     const request = c.req.valid('json');
-    const changed = await rollouts.change(model, actor, (current) => deployStep(context, request, current));
+    const changed = await rollouts.change(model, actor, (current, analysis) =>
+      deployStep(context, request, current, analysis),
+    );
     return c.json(await answerOf(model, changed), 200);
   });
 
@@ -148,7 +150,9 @@ export function rolloutRoutes(app: Api, { rollouts, registry, redis, keys, clock
     const actor = actorOf(c);
     const context = await contextOf(model, actor.keyId);
     const change = c.req.valid('json');
-    const changed = await rollouts.change(model, actor, (current) => changeStep(context, change, current));
+    const changed = await rollouts.change(model, actor, (current, analysis) =>
+      changeStep(context, change, current, analysis),
+    );
     return c.json(await answerOf(model, changed), 200);
   });
 

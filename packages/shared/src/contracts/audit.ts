@@ -27,7 +27,7 @@ export const AuditFactsSchema = z.object({
   action: z.enum(AUDIT_ACTIONS).meta({ example: 'key.changed' }),
   actor: z.string().nullable().meta({
     description:
-      'The id of the key that made the request; `root` is the configured key. Null: a request without a known key, or Lehr itself.',
+      'The id of the key that made the request; `root` is the configured key, and `lehr` what Lehr decided about a rollout. Null: a request without a known key, or Lehr itself.',
     example: 'root',
   }),
   tenant: z.string().nullable().meta({

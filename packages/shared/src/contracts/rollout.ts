@@ -46,12 +46,39 @@ export const RolloutRequestSchema = z
       example: '1',
     }),
     weight: percent(
-      'Per cent of the callers that get the canary. Left out: as before, and 0 for a new rollout.',
+      'Per cent of the callers that get the canary. Left out: as before, and the first of `steps` for a new rollout.',
     ).optional(),
     sticky_by: z.enum(STICKY_BY).optional().meta({
       description:
         'What decides which version a caller gets: the API key (the default), the tenant, or every job by itself.',
     }),
+    auto_rollback: z.boolean().optional().meta({
+      description:
+        'Whether Lehr rolls the canary back when its jobs fail more often or take longer. Left out: as before, and true for a new rollout.',
+    }),
+    promote_after: z
+      .int()
+      .min(20)
+      .max(1_000_000)
+      .nullable()
+      .optional()
+      .meta({
+        description:
+          'Lehr goes to the next step, and after the last one promotes the canary, when so many of its jobs have ended in a step and nothing ' +
+          'speaks against it. Null: only on request. Left out: as before, and null for a new rollout.',
+        example: 500,
+      }),
+    steps: z
+      .array(z.number().gt(0).max(100))
+      .max(10)
+      .refine((steps) => steps.every((step, i) => i === 0 || step > steps[i - 1]), 'must rise')
+      .optional()
+      .meta({
+        description:
+          'The weights that `promote_after` leads through; 100, or the end of the list, is the promotion. Left out: as before, and none for a ' +
+          'new rollout. A new rollout without a weight begins with the first one.',
+        example: [10, 50],
+      }),
     reason: ReasonSchema.optional(),
   })
   .meta({ id: 'RolloutRequest' });
@@ -75,7 +102,7 @@ export const RolloutEventSchema = z
     at: z.iso.datetime(),
     action: z.enum(ROLLOUT_ACTIONS),
     by: z.string().nullable().meta({
-      description: 'The id of the key; `root` is the configured key.',
+      description: 'The id of the key; `root` is the configured key, and `lehr` is Lehr itself.',
       example: 'root',
     }),
     reason: z.string().nullable(),
@@ -108,6 +135,36 @@ const VersionOutcomesSchema = z
   .meta({ id: 'VersionOutcomes' });
 export type VersionOutcomes = z.output<typeof VersionOutcomesSchema>;
 
+const EndedJobsSchema = z
+  .object({ jobs: count('Jobs that ended.'), failed: count('Those that failed.') })
+  .meta({ id: 'EndedJobs' });
+
+const AnalysisSchema = z
+  .object({
+    auto_rollback: z.boolean(),
+    promote_after: z.int().nullable(),
+    steps: z.array(z.number()),
+    limit: z
+      .number()
+      .meta({ description: 'Evidence from which on Lehr rolls the canary back.', example: 400 }),
+    evidence: z.object({ failures: z.number(), slowness: z.number() }).meta({
+      description:
+        'How strongly the ended jobs speak against the canary; 1 or less says nothing. If the canary is not worse, each of the two ever ' +
+        'reaches `limit` with a probability of at most 1 in `limit`.',
+      example: { failures: 0.4, slowness: 0.1 },
+    }),
+    stable: EndedJobsSchema,
+    canary: EndedJobsSchema,
+    pairs: z.object({ slower: z.int(), faster: z.int() }).meta({
+      description: 'Comparisons of engine time between a job of the canary and one of the stable version.',
+    }),
+  })
+  .meta({
+    id: 'RolloutAnalysis',
+    description: 'What Lehr decides by: the jobs posted since the last change of the rollout.',
+  });
+export type RolloutAnalysis = z.output<typeof AnalysisSchema>;
+
 export const RolloutSchema = z
   .object({
     object: z.literal('rollout'),
@@ -128,6 +185,7 @@ export const RolloutSchema = z
     outcomes: z
       .object({ stable: VersionOutcomesSchema, canary: VersionOutcomesSchema })
       .meta({ description: 'How the jobs of this rollout ended, by the version that it gave them.' }),
+    analysis: AnalysisSchema,
     history: z.array(RolloutEventSchema).meta({
       description: 'What happened to the rollouts of this model, newest first, at most 100.',
     }),

@@ -116,6 +116,20 @@ export const API_METRICS = {
     apps: ['api'],
     labels: ['model', 'version', 'role', 'code', 'fault'],
   },
+  rolloutDecisions: {
+    name: 'lehr_rollout_decisions_total',
+    kind: 'counter',
+    help: 'Those that Lehr decided by itself, by action.',
+    apps: ['api'],
+    labels: ['model', 'action'],
+  },
+  rolloutEvidence: {
+    name: 'lehr_rollout_evidence',
+    kind: 'gauge',
+    help: 'How strongly the ended jobs speak against the canary of a running rollout, by kind: failures or slowness. From 400 on it is rolled back.',
+    apps: ['api'],
+    labels: ['model', 'version', 'kind'],
+  },
   auditEntries: {
     name: 'lehr_audit_entries_total',
     kind: 'counter',

@@ -27,4 +27,5 @@ export {
   type WaitingLine,
   type WaitingLines,
 } from './waiting-lines.ts';
+export { WorkLock } from './work-lock.ts';
 export { WORKFLOW_QUEUE, WorkflowRunner, type WorkflowRunnerOptions } from './workflow-runner.ts';

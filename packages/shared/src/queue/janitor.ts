@@ -8,11 +8,11 @@ import type { JobRecord, RecordStore } from '../records/index.ts';
 import { type Keys, type Redis, redisNow } from '../redis/index.ts';
 import { Failures } from './failures.ts';
 import type { GroupQueues } from './group-queues.ts';
-import { JanitorLock } from './janitor-lock.ts';
 import { expireOverdue, requeueLost } from './reconciler.ts';
 import { retireIdleGroups } from './retire.ts';
 import { reviewUnreadable } from './review-unreadable.ts';
 import { recoverStalled } from './stalled.ts';
+import { WorkLock } from './work-lock.ts';
 import { WorkflowRunner } from './workflow-runner.ts';
 
 export interface JanitorOptions {
@@ -34,7 +34,7 @@ export interface JanitorOptions {
 
 export class Janitor {
   readonly #options: JanitorOptions;
-  readonly #lock: JanitorLock;
+  readonly #lock: WorkLock;
   readonly #stop = new AbortController();
   readonly #workflows: WorkflowRunner;
   #running: Promise<void> | undefined;
@@ -43,7 +43,7 @@ export class Janitor {
     this.#options = options;
     this.#workflows = new WorkflowRunner(options);
     // For one or two missed rounds, so a dead process soon loses it.
-    this.#lock = new JanitorLock(options.redis, options.keys.janitor, options.everyMs * 3);
+    this.#lock = new WorkLock(options.redis, options.keys.janitor, options.everyMs * 3);
   }
 
   start(): void {

@@ -27,9 +27,11 @@ export {
   formatShare,
   type Outcomes,
   parseOutcomes,
+  parsePairs,
   type RolloutShare,
   type RolloutSide,
   type SideOutcomes,
+  stageName,
 } from './rollout-share.ts';
 export {
   type FoundRecords,

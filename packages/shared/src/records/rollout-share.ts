@@ -1,13 +1,20 @@
 /**
  * What the record of a job says when a rollout chose its version. transition.lua reads it when the job ends and counts the end in
- * the hash of the rollout: `<side> <state or code>`, and for a job that succeeded also `<side> ~<bucket>` of its engine time.
+ * the hash of the rollout: `<side> <state or code>`, and for a job that succeeded also `<side> ~<bucket>` of its engine time. In a
+ * hash of the stage it counts the ends again, and compares jobs of both sides in pairs: `slower` and `faster`. A job that waits for
+ * one of the other side to be compared with is kept as `pair <class>`, at most one in each class of size and batch.
  */
+import type { Pairs } from '../rollouts/evidence.ts';
+import { TOLERANCE } from '../rollouts/evidence.ts';
+
 export type RolloutSide = 'stable' | 'canary';
 
 export interface RolloutShare {
   /** The id of the rollout. */
   readonly rollout: string;
   readonly side: RolloutSide;
+  /** The rev of the rollout when the job was posted: each change of a rollout begins a stage. */
+  readonly stage: number;
   /** Engine ms that a job of this size takes on any version: its real time is counted as a ratio to it. */
   readonly expectedMs: number;
 }
@@ -28,11 +35,23 @@ export const BUCKET_RATIO = 1.1;
 const BUCKETS = { first: -60, last: 120 };
 
 /** For transition.lua. */
-export const BUCKETS_LUA = `local BUCKETS = { ratio = ${BUCKET_RATIO}, first = ${BUCKETS.first}, last = ${BUCKETS.last} }`;
+export const BUCKETS_LUA = [
+  `local BUCKETS = { ratio = ${BUCKET_RATIO}, first = ${BUCKETS.first}, last = ${BUCKETS.last} }`,
+  `local TOLERANCE = ${TOLERANCE}`,
+].join('\n');
 
 /** The field `rollout` of a record. */
-export const formatShare = ({ rollout, side, expectedMs }: RolloutShare): string =>
-  `${rollout} ${side} ${expectedMs}`;
+export const formatShare = ({ rollout, side, stage, expectedMs }: RolloutShare): string =>
+  `${rollout} ${side} ${expectedMs} ${stage}`;
+
+/** Names the hash of a stage, in place of the rollout's id. */
+export const stageName = (rollout: string, stage: number): string => `${rollout}.${stage}`;
+
+/** Reads the pairs in the hash of a stage. */
+export const parsePairs = ({ slower = '0', faster = '0' }: Readonly<Record<string, string>>): Pairs => ({
+  slower: Number(slower),
+  faster: Number(faster),
+});
 
 /** Reads the hash of a rollout. */
 export function parseOutcomes(hash: Readonly<Record<string, string>>): Outcomes {

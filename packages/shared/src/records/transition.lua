@@ -6,7 +6,8 @@
 -- ARGV[3]  how long a finished record is kept, ms
 --
 -- MOVES is put before this text when it is loaded: per move, the states it may start from and the one it leads to
--- (records/record.ts). So is BUCKETS, by which the engine times of a rollout are counted (records/rollout-share.ts).
+-- (records/record.ts). So are BUCKETS and TOLERANCE, by which the engine times of a rollout are counted and compared
+-- (records/rollout-share.ts).
 --
 -- With the state it writes everything that must agree with it: the tenant's job list, the sets of live and running jobs, the
 -- load of each group queue, and the outbox of webhook events.
@@ -175,34 +176,62 @@ end
 
 local OUTCOMES_KEPT_MS = 30 * 24 * 3600000
 
--- Engine ms of a job that succeeded; nil for a workflow.
+-- Engine ms and batch size of a job that succeeded; nil for a workflow.
 local function engine_ms(metrics)
   local ok, parsed = pcall(cjson.decode, metrics or '')
   local parts = ok and type(parsed) == 'table' and parsed.timings
   if type(parts) ~= 'table' then return nil end
-  if parts.denoise then return (parts.text or 0) + parts.denoise + (parts.decode or 0) end
-  return parts.transcribe or parts.run
+  local batch = tonumber(parsed.batch_size) or 1
+  if parts.denoise then return tonumber((parts.text or 0) + parts.denoise + (parts.decode or 0)), batch end
+  return tonumber(parts.transcribe or parts.run), batch
 end
 
--- Counts the end of a job whose version a rollout chose: by its version, and by its state or the code of its error.
+-- The power of two below a number, at most 32.
+local function doubling(number)
+  return math.max(0, math.min(32, math.floor(math.log(math.max(number, 1)) / math.log(2))))
+end
+
+-- Compares a job with the last one of the other version that had about its size and its batch size and was not compared yet.
+local function compare(key, side, ratio, size, batch)
+  local class = 'pair ' .. doubling(size) .. ' ' .. doubling(batch)
+  local other, theirs = string.match(redis.call('HGET', key, class) or '', '^(%a+) (%S+)$')
+  if not other or other == side then
+    redis.call('HSET', key, class, side .. ' ' .. ratio)
+    return
+  end
+  redis.call('HDEL', key, class)
+  local canary, stable = ratio, tonumber(theirs)
+  if side == 'stable' then canary, stable = stable, canary end
+  redis.call('HINCRBY', key, canary > TOLERANCE * stable and 'slower' or 'faster', 1)
+end
+
+-- Counts the end of a job whose version a rollout chose: by its version, and by its state or the code of its error. A record of an
+-- older version names no stage.
 local function count_outcome(rollout, state, fields)
-  local id, side, expected = string.match(rollout, '^(%S+) (%a+) (%S+)$')
-  if not tonumber(expected) then return end
-  local key = prefix .. ':rollout-outcomes:' .. id
+  local id, side, expected, stage = string.match(rollout, '^(%S+) (%a+) (%S+) ?(%d*)$')
+  local size = tonumber(expected)
+  if not size then return end
   local outcome = state
   if state == 'failed' then
     local ok, failure = pcall(cjson.decode, fields and fields.error or '')
     outcome = ok and type(failure) == 'table' and type(failure.code) == 'string' and failure.code or 'internal'
   end
+  local key = prefix .. ':rollout-outcomes:' .. id
+  local of_stage = stage ~= '' and key .. '.' .. stage
   redis.call('HINCRBY', key, side .. ' ' .. outcome, 1)
-  local ms = state == 'succeeded' and tonumber(engine_ms(fields and fields.metrics))
-  if ms then
-    local ratio = math.max(ms, 0.01) / math.max(tonumber(expected), 0.01)
-    local bucket = math.floor(math.log(ratio) / math.log(BUCKETS.ratio))
-    bucket = math.max(BUCKETS.first, math.min(BUCKETS.last, bucket))
-    redis.call('HINCRBY', key, side .. ' ~' .. bucket, 1)
+  if of_stage then redis.call('HINCRBY', of_stage, side .. ' ' .. outcome, 1) end
+  if state == 'succeeded' then
+    local ms, batch = engine_ms(fields and fields.metrics)
+    if ms then
+      local ratio = math.max(ms, 0.01) / math.max(size, 0.01)
+      local bucket = math.floor(math.log(ratio) / math.log(BUCKETS.ratio))
+      bucket = math.max(BUCKETS.first, math.min(BUCKETS.last, bucket))
+      redis.call('HINCRBY', key, side .. ' ~' .. bucket, 1)
+      if of_stage then compare(of_stage, side, ratio, size, batch) end
+    end
   end
   redis.call('PEXPIRE', key, OUTCOMES_KEPT_MS)
+  if of_stage then redis.call('PEXPIRE', of_stage, OUTCOMES_KEPT_MS) end
 end
 
 local function finish(key, id, tenant)

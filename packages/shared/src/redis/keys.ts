@@ -144,8 +144,10 @@ export interface Keys {
   readonly rollouts: string;
   /** What happened to the rollouts of a model, newest first. */
   rolloutHistory(model: string): string;
-  /** How the jobs of a rollout ended, by the version that they got. */
+  /** How the jobs of a rollout, or of one of its stages, ended, by the version that they got. */
   rolloutOutcomes(rollout: string): string;
+  /** Held by the one process that judges rollouts. */
+  readonly rolloutJudge: string;
   /** Exists after a sweep of old outputs until the next one is due. */
   readonly sweep: string;
   /** Held by the one process that runs the janitor. */
@@ -220,12 +222,13 @@ export function keysOf(namespace: string): Keys {
   };
 }
 
-type RolloutKeys = Pick<Keys, 'rollouts' | 'rolloutHistory' | 'rolloutOutcomes'>;
+type RolloutKeys = Pick<Keys, 'rollouts' | 'rolloutHistory' | 'rolloutOutcomes' | 'rolloutJudge'>;
 
 const rolloutKeys = (prefix: string): RolloutKeys => ({
   rollouts: `${prefix}:rollouts`,
   rolloutHistory: (model) => `${prefix}:rollout-history:${model}`,
   rolloutOutcomes: (rollout) => `${prefix}:rollout-outcomes:${rollout}`,
+  rolloutJudge: `${prefix}:rollout-judge`,
 });
 
 /** What processes report of themselves. */

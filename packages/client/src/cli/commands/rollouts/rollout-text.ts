@@ -18,6 +18,19 @@ export function percentOf(name: string, text: string): number {
   throw usageError(`--${name} is ${JSON.stringify(text)}, expected a share from 0% to 100%`);
 }
 
+/** Undefined when it is not given. Throws CliError for any other word. */
+export function onOrOff(name: string, text: string | undefined): boolean | undefined {
+  if (text === undefined) return undefined;
+  if (text === 'on' || text === 'off') return text === 'on';
+  throw usageError(`--${name} is ${JSON.stringify(text)}, expected on or off`);
+}
+
+/** Throws CliError for anything but a whole number. */
+export function jobsOf(name: string, text: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw usageError(`--${name} is ${JSON.stringify(text)}, expected a number of jobs`);
+}
+
 export function showRollout({ out }: Terminal, json: boolean, rollout: Rollout): void {
   if (json) {
     out(`${JSON.stringify(rollout)}\n`);
@@ -31,6 +44,20 @@ export function showRollout({ out }: Terminal, json: boolean, rollout: Rollout):
     ['canary', canary, `${workers.canary}`, ...cellsOf(outcomes.canary)],
   ];
   out(tableOf(['', 'VERSION', 'WORKERS', 'JOBS', 'FAILED', 'P95'], rows));
+  for (const line of analysisLines(rollout)) out(`${line}\n`);
+}
+
+function analysisLines({ analysis }: Rollout): readonly string[] {
+  const { evidence, limit, auto_rollback, promote_after, steps, canary } = analysis;
+  const { failures, slowness } = evidence;
+  const plan = steps.length > 0 ? ` in each step of ${steps.map((step) => `${step}%`).join(', ')}` : '';
+  return [
+    `evidence against it: ${failures} for failures, ${slowness} for slowness; ` +
+      (auto_rollback ? `from ${limit} on it is rolled back` : 'it is not rolled back by itself'),
+    ...(promote_after === null
+      ? []
+      : [`promoted after ${promote_after} of its jobs${plan}; ${canary.jobs} ended since the last change`]),
+  ];
 }
 
 function statusOf({ state, stable, weight }: Rollout): string {

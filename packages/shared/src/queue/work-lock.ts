@@ -1,7 +1,7 @@
 /**
- * The lock under which one of all janitors works. It is renewed during the work, and the work is told when it is lost, for
- * example because this process was frozen. Two janitors at once would do no harm: every change that they make is a guarded
- * move of a record or an idempotent repair.
+ * A lock under which one of all processes does some work. It is renewed during the work, and a signal is aborted when it is lost, for
+ * example because this process was frozen. It only saves work: two processes at once must do no harm, because every change that they
+ * make is guarded by itself.
  */
 import { randomUUID } from 'node:crypto';
 import { defineScript, type Redis, type Script } from '../redis/index.ts';
@@ -16,7 +16,7 @@ if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) 
 return 0`;
 const RENEWALS_PER_LIFETIME = 3;
 
-export class JanitorLock {
+export class WorkLock {
   readonly #key: string;
   readonly #lifetimeMs: number;
   readonly #token = randomUUID();
