@@ -102,6 +102,13 @@ const FLEET: readonly Alert[] = [
     summary: 'The worker at {{ $labels.instance }} cannot open {{ $labels.model }}@{{ $labels.version }}.',
   },
   {
+    alert: 'LehrRolledBack',
+    expr: 'sum by (model) (increase(lehr_rollout_decisions_total{action="rolled-back"}[1h])) > 0',
+    for: '1m',
+    severity: 'ticket',
+    summary: 'Lehr has rolled back the new version of {{ $labels.model }} because its jobs failed more often or took longer.',
+  },
+  {
     alert: 'LehrEngineRestarts',
     expr: 'increase(lehr_engine_restarts_total[30m]) > 3',
     for: '1m',

@@ -131,6 +131,14 @@ const FLEET_CASES: Readonly<Record<string, AlertCase>> = {
     fires: { [`lehr_model_available{${OF_MODEL},instance="w1"}`]: '0x25' },
     quiet: { [`lehr_model_available{${OF_MODEL},instance="w1"}`]: '0x10 1x15' },
   },
+  LehrRolledBack: {
+    at: '20m',
+    fires: { 'lehr_rollout_decisions_total{model="sd",action="rolled-back"}': '0x10 1x20' },
+    quiet: {
+      'lehr_rollout_decisions_total{model="sd",action="rolled-back"}': '1x30',
+      'lehr_rollout_decisions_total{model="sd",action="promoted"}': '0x10 1x20',
+    },
+  },
   LehrEngineRestarts: {
     at: '40m',
     fires: { 'lehr_engine_restarts_total{instance="w1",reason="SIGSEGV"}': '0+1x45' },

@@ -33,10 +33,7 @@ const later = async ({ redis }: QueueWorld): Promise<number> => (await redisNow(
 
 test('A lock that is held longer than its lifetime stays with its holder', async () => {
   const { redis, keys } = await queueWorld(server.url);
-  const [first, second] = [
-    new WorkLock(redis, keys.janitor, 300),
-    new WorkLock(redis, keys.janitor, 300),
-  ];
+  const [first, second] = [new WorkLock(redis, keys.janitor, 300), new WorkLock(redis, keys.janitor, 300)];
   const order: string[] = [];
   const holding = first.hold(async (signal) => {
     for (let i = 0; i < 5; i++) {

@@ -1,6 +1,7 @@
 /** The API with a model that has several versions, and a worker that serves them. */
 import { type Job, parseRegistry, type Rollout, RolloutSchema } from '../../packages/shared/src/index.ts';
 import type { Claim } from '../../packages/shared/src/queue/index.ts';
+import type { StoredError } from '../../packages/shared/src/records/index.ts';
 import { type ApiWorld, apiWorld } from './api-world.ts';
 import { type asking, keyHolder } from './key-holder.ts';
 
@@ -63,9 +64,40 @@ export async function postWith(ask: ReturnType<typeof asking>, changes: object =
   return (await response.json()) as Job;
 }
 
-/** Ends a claimed job as a worker does, after so much engine time. */
-export async function succeedAfter({ worker }: ApiWorld, claim: Claim, engineMs: number): Promise<void> {
+/** Ends a claimed job as a worker does, after so much engine time in a batch of so many. */
+export async function succeedAfter(
+  { worker }: ApiWorld,
+  claim: Claim,
+  engineMs: number,
+  batchSize = 1,
+): Promise<void> {
   const timings = { queued: 1, admitted: 1, text: 0, denoise: engineMs, decode: 0, encode: 1, upload: 1 };
-  const metrics = { queue_ms: 1, run_ms: engineMs, total_ms: 7, batch_size: 1, worker: worker.id, timings };
+  const metrics = {
+    queue_ms: 1,
+    run_ms: engineMs,
+    total_ms: 7,
+    batch_size: batchSize,
+    worker: worker.id,
+    timings,
+  };
   await worker.endWith(claim, { output: { images: [] }, metrics });
+}
+
+/** How a job of one version ends: after so many engine ms, or with an error. */
+export type End = number | StoredError;
+
+/** Posts a job, and ends it as `endOf` says for the version that it got. */
+export async function runJob(
+  world: RolloutWorld,
+  endOf: (side: 'stable' | 'canary') => End,
+  { input = {}, batchSize = 1 }: { readonly input?: object; readonly batchSize?: number } = {},
+): Promise<'stable' | 'canary'> {
+  const { model } = await postWith(world.ask, { input: { prompt: 'a red circle', ...input } });
+  const side = model === 'sd@2' ? 'canary' : 'stable';
+  const claim = await world.worker.take(QUEUE[side]);
+  const end = endOf(side);
+  await (typeof end === 'number'
+    ? succeedAfter(world, claim, end, batchSize)
+    : world.worker.fail(claim, end));
+  return side;
 }

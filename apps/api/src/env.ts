@@ -11,6 +11,7 @@ import {
   type Settings,
   TRACING_VARIABLES,
 } from '@lehr/shared';
+import { createEgress, type Egress, parseAllowList } from '@lehr/shared/egress';
 import type { z } from 'zod';
 
 const API_ENV = envSchema(
@@ -41,6 +42,8 @@ const API_ENV = envSchema(
   'LEHR_SECRET_KEY_OTHER',
   'LEHR_EGRESS_ALLOW',
   'LEHR_WEBHOOK_ALLOW_PRIVATE',
+  'LEHR_OPERATOR_WEBHOOK_URL',
+  'LEHR_OPERATOR_WEBHOOK_SECRET',
   'LEHR_MAX_UPLOAD_MB',
   'LEHR_PROMETHEUS_URL',
   'LEHR_METRICS_TENANTS',
@@ -67,7 +70,11 @@ export const readApiSettings = (
 ): Promise<Settings<ApiConfig>> =>
   readSettings(API_ENV, source, {
     defaultModels,
-    check: (config, models) => [...openHostFaults(config), ...poolFaults(config, models)],
+    check: (config, models) => [
+      ...openHostFaults(config),
+      ...operatorWebhookFaults(config),
+      ...poolFaults(config, models),
+    ],
   });
 
 /** The pools of LEHR_POOLS. Throws when the file cannot be used. */
@@ -97,3 +104,36 @@ export function openHostFaults({ LEHR_HOST: host, ...config }: Partial<ApiConfig
 
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
+
+/** A webhook without a secret would not be signed. A variable with a fault of its own is absent and says so itself. */
+export function operatorWebhookFaults(config: Partial<ApiConfig>): readonly string[] {
+  const pair = ['LEHR_OPERATOR_WEBHOOK_URL', 'LEHR_OPERATOR_WEBHOOK_SECRET'] as const;
+  if (!pair.every((name) => name in config)) return [];
+  const missing = pair.filter((name) => config[name] === undefined);
+  const set = pair.find((name) => name !== missing[0]);
+  if (missing.length === 1) return [`${missing[0]} is missing: ${set} is set`];
+  const { LEHR_OPERATOR_WEBHOOK_URL: url } = config;
+  return url === undefined || canBeCalled(config, url)
+    ? []
+    : [
+        'LEHR_OPERATOR_WEBHOOK_URL must be an https URL on port 443 without a user name, or of a host that LEHR_EGRESS_ALLOW names',
+      ];
+}
+
+function canBeCalled(config: Partial<ApiConfig>, url: string): boolean {
+  try {
+    egressOf(config).check(url);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Guards requests to URLs that are not Lehr's own. */
+export const egressOf = (
+  config: Partial<Pick<ApiConfig, 'LEHR_EGRESS_ALLOW' | 'LEHR_WEBHOOK_ALLOW_PRIVATE'>>,
+): Egress =>
+  createEgress({
+    allow: parseAllowList(config.LEHR_EGRESS_ALLOW ?? ''),
+    allowPrivate: config.LEHR_WEBHOOK_ALLOW_PRIVATE ?? false,
+  });

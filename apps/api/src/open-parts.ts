@@ -96,6 +96,7 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
       keys,
       audit,
       clock,
+      operatorUrl: config.LEHR_OPERATOR_WEBHOOK_URL,
       onChanged: ({ model, action }) => metrics.rolloutChanges.inc({ model, action }),
     }),
     ...admission,

@@ -1,12 +1,11 @@
 /** Starts the role `webhooks`. */
 import { homeSecret } from '@lehr/shared';
-import { createEgress, type Egress, parseAllowList } from '@lehr/shared/egress';
 import { type Keys, openRedis, redisAddress, redisReady } from '@lehr/shared/redis';
 import type { ApiParts } from './api.ts';
 import type { AuditTarget } from './audit/audit-log.ts';
 import { nativeRenderer } from './dialects/native/native-renderer.ts';
 import { replicateRenderer } from './dialects/replicate/replicate-renderer.ts';
-import type { ApiConfig } from './env.ts';
+import { type ApiConfig, egressOf } from './env.ts';
 import { openWebhooks, type WebhookOptions } from './webhooks/parts.ts';
 import { WebhookService } from './webhooks/webhook-service.ts';
 
@@ -23,16 +22,10 @@ export async function webhookOptions(
     egress: egressOf(config),
     secretKey: config.LEHR_SECRET_KEY ?? (await homeSecret(config.LEHR_HOME, 'secret-key')).value,
     otherSecretKey: config.LEHR_SECRET_KEY_OTHER,
+    operatorSecret: config.LEHR_OPERATOR_WEBHOOK_SECRET,
     endedMs: Math.round(config.LEHR_RECORD_TTL_H * HOUR_MS),
   };
 }
-
-/** Guards requests to URLs that callers choose. */
-const egressOf = (config: ApiConfig): Egress =>
-  createEgress({
-    allow: parseAllowList(config.LEHR_EGRESS_ALLOW ?? ''),
-    allowPrivate: config.LEHR_WEBHOOK_ALLOW_PRIVATE,
-  });
 
 export interface RunningWebhooks {
   /** Lets running attempts finish for `graceMs`. */

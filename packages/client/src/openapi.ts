@@ -1893,7 +1893,7 @@ export interface components {
             /** @description The 95th percentile of engine time, as a ratio to what a job of its size is expected to take; null without jobs. */
             readonly p95: number | null;
         };
-        /** @description What Lehr decides by: the jobs posted since the last change of the rollout. */
+        /** @description What Lehr decides by: the jobs posted since the share was changed or the rollout was paused. */
         readonly RolloutAnalysis: {
             readonly auto_rollback: boolean;
             readonly promote_after: number | null;

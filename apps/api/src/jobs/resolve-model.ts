@@ -53,7 +53,7 @@ export function resolveModel<Task extends ModelEntry['task']>(
     model,
     ref: { name: model.name, version },
     share:
-      side && ((expectedMs) => formatShare({ rollout: rollout.id, side, stage: rollout.rev, expectedMs })),
+      side && ((expectedMs) => formatShare({ rollout: rollout.id, side, stage: rollout.stage, expectedMs })),
   };
 }
 

@@ -1,6 +1,7 @@
 /** Checks what an administrator wants of a rollout, and makes the step of it. Pure. */
 import {
   LehrError,
+  type LogEvidence,
   type ModelEntry,
   NO_EVIDENCE,
   type Registry,
@@ -10,7 +11,7 @@ import {
   type RolloutState,
 } from '@lehr/shared';
 import { refusal } from '../field-problems.ts';
-import { isOpen, type StoredRollout, servingVersion } from './rollout.ts';
+import { isOpen, nextStage, type StoredRollout, servingVersion } from './rollout.ts';
 import type { Analysis, RolloutStep } from './rollout-store.ts';
 
 export interface DeployContext {
@@ -61,7 +62,7 @@ export function deployStep(
   checkPlan(plan, weight);
   checkServed(context, canary);
   const { now, by } = context;
-  const { reason = null } = request;
+  const { reason = null, sticky_by = open?.sticky_by ?? 'key' } = request;
   return {
     action: open ? 'changed' : 'deployed',
     reason,
@@ -71,16 +72,28 @@ export function deployStep(
       stable,
       canary,
       weight,
-      sticky_by: request.sticky_by ?? open?.sticky_by ?? 'key',
+      sticky_by,
       state: open?.state ?? 'running',
       created_at: open?.created_at ?? now,
       changed_at: now,
       changed_by: by,
       reason,
       ...plan,
-      carried: open ? evidence : NO_EVIDENCE,
+      ...(open ? stageAfter(open, { weight, sticky_by }, evidence) : FIRST_STAGE),
     },
   };
+}
+
+const FIRST_STAGE = { stage: 1, carried: NO_EVIDENCE } as const;
+
+/** A request that is repeated, or changes only the plan or the reason, keeps the stage with its counts. */
+function stageAfter(
+  open: StoredRollout,
+  { weight, sticky_by }: Pick<StoredRollout, 'weight' | 'sticky_by'>,
+  evidence: LogEvidence,
+): Pick<StoredRollout, 'stage' | 'carried'> {
+  const isSame = weight === open.weight && sticky_by === open.sticky_by;
+  return isSame ? { stage: open.stage, carried: open.carried } : nextStage(open, evidence);
 }
 
 type Plan = Pick<StoredRollout, 'auto_rollback' | 'promote_after' | 'steps'>;
@@ -117,7 +130,7 @@ export function changeStep(
   context: Pick<DeployContext, 'model' | 'workersOf' | 'now' | 'by'>,
   { state, reason }: RolloutChange,
   current: StoredRollout | undefined,
-  { evidence: carried }: Pick<Analysis, 'evidence'>,
+  { evidence }: Pick<Analysis, 'evidence'>,
 ): RolloutStep | undefined {
   if (!current) throw noRollout(context.model);
   if (current.state === state) return undefined;
@@ -133,7 +146,8 @@ export function changeStep(
   if (state === 'promoted') checkServed(context, current.canary);
   const { rev: _, v: __, ...before } = current;
   const { now, by } = context;
-  const after = { ...before, state, changed_at: now, changed_by: by, reason: reason ?? null, carried };
+  const changed = { state, changed_at: now, changed_by: by, reason: reason ?? null };
+  const after = { ...before, ...changed, ...nextStage(current, evidence) };
   return { action, reason: reason ?? null, after };
 }
 

@@ -9,7 +9,7 @@ import {
   verdictOf,
 } from '@lehr/shared';
 import { LEHR_ACTOR } from '../audit/audit-log.ts';
-import type { StoredRollout } from './rollout.ts';
+import { nextStage, type StoredRollout } from './rollout.ts';
 import type { Analysis, RolloutStep } from './rollout-store.ts';
 
 export interface JudgeContext {
@@ -29,7 +29,8 @@ export function judgeRollout(
   if (state !== 'running') return undefined;
   const verdict: Verdict = verdictOf(samples, { carried, autoRollback, promoteAfter });
   const { rev: _, v: __, ...before } = rollout;
-  const draft = { ...before, carried: evidence, changed_at: context.now, changed_by: LEHR_ACTOR.keyId };
+  const changed = { changed_at: context.now, changed_by: LEHR_ACTOR.keyId };
+  const draft = { ...before, ...changed, ...nextStage(rollout, evidence) };
   switch (verdict.action) {
     case 'roll-back': {
       const reason = whyRolledBack(verdict.kind, samples, evidence);

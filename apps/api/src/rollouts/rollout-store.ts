@@ -1,4 +1,4 @@
-/** Rollouts in Redis. A change, its entry in the history and its entry in the audit log are one step. */
+/** Rollouts in Redis. A change, its entries in the history and in the audit log, and its webhook for operators are one step. */
 import {
   type AuditFacts,
   type Clock,
@@ -15,6 +15,8 @@ import { type Outcomes, parseOutcomes, stageName } from '@lehr/shared/records';
 import { defineScript, type Keys, type Redis, type Script } from '@lehr/shared/redis';
 import { type Actor, APPEND_AUDIT_LUA, type AuditTarget } from '../audit/audit-log.ts';
 import { Recent } from '../recent.ts';
+import { OPEN_DELIVERY_LUA } from '../webhooks/deliveries/deliveries.ts';
+import { rolloutDelivery } from '../webhooks/operator-webhook.ts';
 import { samplesOf } from './outcomes.ts';
 import { formatRollout, parseRollout, type RolloutDraft, type StoredRollout } from './rollout.ts';
 
@@ -35,6 +37,8 @@ export interface RolloutStoreOptions {
   readonly keys: Keys;
   readonly audit: AuditTarget;
   readonly clock: Clock;
+  /** LEHR_OPERATOR_WEBHOOK_URL: gets a webhook for each change. */
+  readonly operatorUrl?: string | undefined;
   /** Called when this process has changed a rollout. */
   readonly onChanged?: (event: RolloutEvent & { readonly model: string }) => void;
 }
@@ -49,15 +53,17 @@ const TRIES = 5;
 
 /**
  * KEYS[1] rollouts, [2] history of the model, [3] the audit log; ARGV[1] the model, [2] the text that is expected, '' for none, [3] the
- * new text, '' to remove it, [4] the entry of the history, [5] how many are kept, [6] retention of the audit log, [7] its facts.
- * Returns 0 when the rollout is another one by now.
+ * new text, '' to remove it, [4] the entry of the history, [5] how many are kept, [6] retention of the audit log, [7] its facts; with a
+ * webhook for operators KEYS[4], [5] and ARGV[8] on are the arguments of open_delivery. Returns 0 when the rollout is another one by now.
  */
 const CHANGE_LUA = `${APPEND_AUDIT_LUA}
+${OPEN_DELIVERY_LUA}
 if (redis.call('HGET', KEYS[1], ARGV[1]) or '') ~= ARGV[2] then return 0 end
 if ARGV[3] == '' then redis.call('HDEL', KEYS[1], ARGV[1]) else redis.call('HSET', KEYS[1], ARGV[1], ARGV[3]) end
 redis.call('LPUSH', KEYS[2], ARGV[4])
 redis.call('LTRIM', KEYS[2], 0, ARGV[5] - 1)
 append_audit(KEYS[3], ARGV[6], ARGV[7])
+if KEYS[4] then open_delivery(KEYS[4], KEYS[5], ARGV[8], ARGV[9], ARGV[10], { unpack(ARGV, 11) }) end
 return 1`;
 
 export class RolloutStore {
@@ -101,10 +107,10 @@ export class RolloutStore {
     return parseOutcomes(await redis.hgetall(keys.rolloutOutcomes(rollout)));
   }
 
-  /** The jobs posted since its last change that ended, and the evidence with that of the stages before. */
-  async analysis({ id, rev, carried }: StoredRollout): Promise<Analysis> {
+  /** The jobs of its stage that ended, and the evidence with that of the stages before. */
+  async analysis({ id, stage, carried }: StoredRollout): Promise<Analysis> {
     const { redis, keys } = this.#options;
-    const samples = samplesOf(await redis.hgetall(keys.rolloutOutcomes(stageName(id, rev))));
+    const samples = samplesOf(await redis.hgetall(keys.rolloutOutcomes(stageName(id, stage))));
     return { samples, evidence: totalEvidence(samples, carried) };
   }
 
@@ -138,8 +144,9 @@ export class RolloutStore {
     { text, current }: { readonly text: string; readonly current: StoredRollout | undefined },
     { action, after, reason }: RolloutStep,
   ): Promise<{ readonly rollout: StoredRollout | undefined } | undefined> {
-    const { keys, audit, clock, onChanged } = this.#options;
-    const next = after && formatRollout(after, (current?.rev ?? 0) + 1);
+    const { keys, audit, clock, operatorUrl, onChanged } = this.#options;
+    const rev = (current?.rev ?? 0) + 1;
+    const next = after && formatRollout(after, rev);
     const shown = after ?? current;
     if (!shown) return { rollout: undefined };
     const event: RolloutEvent = {
@@ -154,8 +161,10 @@ export class RolloutStore {
       state: shown.state,
     };
     const facts = factsOf(model, actor, event);
+    const webhook =
+      operatorUrl === undefined ? undefined : rolloutDelivery(keys, operatorUrl, { model, rev, event });
     const written = await this.#change.run(
-      [keys.rollouts, keys.rolloutHistory(model), audit.key],
+      [keys.rollouts, keys.rolloutHistory(model), audit.key, ...(webhook?.keys ?? [])],
       [
         model,
         text,
@@ -164,6 +173,7 @@ export class RolloutStore {
         HISTORY_KEPT,
         audit.retentionMs,
         JSON.stringify(facts),
+        ...(webhook?.args ?? []),
       ],
     );
     if (written === 0) return undefined;

@@ -1,5 +1,5 @@
 /** The rollout of a model as Redis keeps it: one JSON text per model. */
-import { NO_EVIDENCE, ROLLOUT_STATES, STICKY_BY } from '@lehr/shared';
+import { type LogEvidence, NO_EVIDENCE, ROLLOUT_STATES, STICKY_BY } from '@lehr/shared';
 import { z } from 'zod';
 
 /** Of the stored text; a process leaves rollouts of another version alone. */
@@ -9,7 +9,7 @@ const StoredRolloutSchema = z.object({
   v: z.literal(STORED_VERSION),
   id: z.string(),
   model: z.string(),
-  /** Rises with every change, and names the stage that the change begins. */
+  /** Rises with every change. */
   rev: z.int(),
   stable: z.string(),
   canary: z.string(),
@@ -25,7 +25,9 @@ const StoredRolloutSchema = z.object({
   auto_rollback: z.boolean().default(false),
   promote_after: z.number().nullable().default(null),
   steps: z.array(z.number()).default([]),
-  /** Logarithms of the evidence of the stages before the last change (shared/rollouts/verdict.ts). */
+  /** Rises when the share changes or the rollout is paused: from then on its jobs are counted from zero. */
+  stage: z.int().default(1),
+  /** Logarithms of the evidence of the stages before (shared/rollouts/verdict.ts). */
   carried: z.object({ failures: z.number(), slowness: z.number() }).default(NO_EVIDENCE),
 });
 export type StoredRollout = z.output<typeof StoredRolloutSchema>;
@@ -48,6 +50,12 @@ export function parseRollout(text: string): StoredRollout | undefined {
 /** The version that callers get who are not part of the trial. */
 export const servingVersion = ({ state, stable, canary }: StoredRollout): string =>
   state === 'promoted' ? canary : stable;
+
+/** The fields with which a new stage begins. */
+export const nextStage = (
+  { stage }: Pick<StoredRollout, 'stage'>,
+  carried: LogEvidence,
+): Pick<StoredRollout, 'stage' | 'carried'> => ({ stage: stage + 1, carried });
 
 /** Under way: it may be changed, and new jobs may be part of it. */
 export const isOpen = (rollout: StoredRollout | undefined): rollout is StoredRollout =>

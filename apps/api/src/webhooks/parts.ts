@@ -7,6 +7,7 @@ import { Deliveries } from './deliveries/deliveries.ts';
 import { DeliverySchedule } from './deliveries/delivery-schedule.ts';
 import { Outbox } from './deliveries/outbox.ts';
 import { Receivers } from './receivers/receivers.ts';
+import { withOperator } from './secrets/operator-secret.ts';
 import { Sealer } from './secrets/sealer.ts';
 import { WebhookSecrets } from './secrets/webhook-secrets.ts';
 
@@ -27,6 +28,8 @@ export interface WebhookOptions {
   readonly secretKey: string;
   /** LEHR_SECRET_KEY_OTHER. */
   readonly otherSecretKey?: string | undefined;
+  /** LEHR_OPERATOR_WEBHOOK_SECRET. */
+  readonly operatorSecret?: string | undefined;
   /** Where changes of the secrets are logged. */
   readonly audit: AuditTarget;
   /** How long a delivery that has ended can be read and sent again. */
@@ -37,10 +40,11 @@ export interface WebhookOptions {
 
 const TIMEOUT_MS = 15_000;
 /** Longer than the longest time between two attempts, whatever Retry-After a receiver sends. */
-const PENDING_MS = 7 * 24 * 3_600_000;
+export const PENDING_MS = 7 * 24 * 3_600_000;
 
 export function openWebhooks(redis: Redis, options: WebhookOptions): WebhookParts {
-  const { keys, egress, secretKey, otherSecretKey, audit, endedMs, timeoutMs = TIMEOUT_MS } = options;
+  const { keys, egress, secretKey, otherSecretKey, operatorSecret, audit, endedMs } = options;
+  const { timeoutMs = TIMEOUT_MS } = options;
   const sealer = new Sealer(secretKey, 'webhook-secrets', otherSecretKey);
   const secrets = new WebhookSecrets(redis, keys, sealer, audit);
   return {
@@ -50,6 +54,6 @@ export function openWebhooks(redis: Redis, options: WebhookOptions): WebhookPart
     schedule: new DeliverySchedule(redis, keys),
     receivers: new Receivers(redis, keys),
     secrets,
-    sender: new Sender(egress, secrets, timeoutMs),
+    sender: new Sender(egress, withOperator(secrets, operatorSecret), timeoutMs),
   };
 }

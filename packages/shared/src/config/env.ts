@@ -214,6 +214,20 @@ export const ENV = {
     description:
       'For tests and development: webhooks and inputs by URL may reach any private address, over plain http.',
   }),
+  LEHR_OPERATOR_WEBHOOK_URL: httpUrl.optional().meta({
+    description:
+      'Gets a signed webhook for every change of a [rollout](docs/rollouts.md). Guarded as webhooks of jobs are: a private address needs LEHR_EGRESS_ALLOW.',
+    ...SECRET,
+  }),
+  LEHR_OPERATOR_WEBHOOK_SECRET: z
+    .string()
+    .regex(/^whsec_[A-Za-z0-9+/]{32,}={0,2}$/, 'must be whsec_ and at least 24 random bytes in base64')
+    .optional()
+    .meta({
+      description:
+        'Signs it; the same for every API process: `echo whsec_$(openssl rand -base64 32)` makes one.',
+      ...SECRET,
+    }),
   LEHR_PROMETHEUS_URL: httpUrl.optional().meta({
     description:
       'Base address of a Prometheus that scrapes this installation; the charts of the studio are read from it; it may have a name and a password. Not set: there are none. `npm start -- --observe` runs one.',

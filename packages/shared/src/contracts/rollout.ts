@@ -161,7 +161,8 @@ const AnalysisSchema = z
   })
   .meta({
     id: 'RolloutAnalysis',
-    description: 'What Lehr decides by: the jobs posted since the last change of the rollout.',
+    description:
+      'What Lehr decides by: the jobs posted since the share was changed or the rollout was paused.',
   });
 export type RolloutAnalysis = z.output<typeof AnalysisSchema>;
 

@@ -13,7 +13,7 @@ export interface RolloutShare {
   /** The id of the rollout. */
   readonly rollout: string;
   readonly side: RolloutSide;
-  /** The rev of the rollout when the job was posted: each change of a rollout begins a stage. */
+  /** The stage of the rollout when the job was posted: a change of its share begins another one. */
   readonly stage: number;
   /** Engine ms that a job of this size takes on any version: its real time is counted as a ratio to it. */
   readonly expectedMs: number;

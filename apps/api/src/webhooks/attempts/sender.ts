@@ -1,7 +1,7 @@
 /** Makes one attempt: signs the message, posts it, and reports the reply. */
 import type { DeliveryAttempt, TenantId } from '@lehr/shared';
 import { type Egress, EgressError } from '@lehr/shared/egress';
-import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';
+import type { SigningSecrets } from '../secrets/operator-secret.ts';
 import { signedHeaders } from './sign.ts';
 import type { Reply } from './verdict.ts';
 
@@ -32,10 +32,10 @@ const MAX_REPLY_BYTES_KEPT = 1024;
 
 export class Sender {
   readonly #egress: Egress;
-  readonly #secrets: WebhookSecrets;
+  readonly #secrets: SigningSecrets;
   readonly #timeoutMs: number;
 
-  constructor(egress: Egress, secrets: WebhookSecrets, timeoutMs: number) {
+  constructor(egress: Egress, secrets: SigningSecrets, timeoutMs: number) {
     this.#egress = egress;
     this.#secrets = secrets;
     this.#timeoutMs = timeoutMs;

@@ -24,7 +24,10 @@ import { defineScript, type Keys, type Redis, redisNow, type Script } from '@leh
 import { z } from 'zod';
 import { type EventRef, entryOf } from './event-ref.ts';
 
-const OPEN_LUA = readFileSync(new URL('./open-delivery.lua', import.meta.url), 'utf8');
+/** Defines `open_delivery(key, undelivered, entry, id, kept_ms, fields)`. */
+export const OPEN_DELIVERY_LUA = readFileSync(new URL('./open-delivery.lua', import.meta.url), 'utf8');
+const OPEN_LUA = `${OPEN_DELIVERY_LUA}
+return open_delivery(KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3], { unpack(ARGV, 4) })`;
 const SETTLE_LUA = readFileSync(new URL('./settle-delivery.lua', import.meta.url), 'utf8');
 
 const MAX_ATTEMPTS_KEPT = 100;

@@ -1,20 +1,21 @@
--- Stores a new delivery, due at once. A second call with the same webhook id changes nothing: the body of the first one stays.
+-- Defines open_delivery, for Deliveries and for scripts that make a change and its webhook in one step. It stores a new delivery, due
+-- at once. A second call with the same webhook id changes nothing: the body of the first one stays.
 --
--- KEYS[1]  <prefix>:delivery:<job>:<event>
--- KEYS[2]  <prefix>:undelivered; also the channel that announces a delivery that is due at once
--- ARGV[1]  `<job> <event>`
--- ARGV[2]  webhook id; a delivery with another id is of an older event of this kind and is replaced
--- ARGV[3]  how long the record is kept while it is pending, ms
--- ARGV[4]  its fields: name, value, name, value ...
+-- key          <prefix>:delivery:<job>:<event>
+-- undelivered  <prefix>:undelivered; also the channel that announces a delivery that is due at once
+-- entry        `<job> <event>`
+-- id           webhook id; a delivery with another id is of an older event of this kind and is replaced
+-- kept_ms      how long the record is kept while it is pending
+-- fields       its fields: name, value, name, value ...
 -- Returns its state.
-
-if redis.call('HGET', KEYS[1], 'id') == ARGV[2] then return redis.call('HGET', KEYS[1], 'state') end
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-redis.call('DEL', KEYS[1])
-redis.call('HSET', KEYS[1], 'id', ARGV[2], 'state', 'pending', 'tries', 0, 'created_at', now, 'due_at', now,
-  unpack(ARGV, 4))
-redis.call('PEXPIRE', KEYS[1], ARGV[3])
-redis.call('ZADD', KEYS[2], now, ARGV[1])
-redis.call('PUBLISH', KEYS[2], ARGV[1])
-return 'pending'
+local function open_delivery(key, undelivered, entry, id, kept_ms, fields)
+  if redis.call('HGET', key, 'id') == id then return redis.call('HGET', key, 'state') end
+  local time = redis.call('TIME')
+  local now = time[1] * 1000 + math.floor(time[2] / 1000)
+  redis.call('DEL', key)
+  redis.call('HSET', key, 'id', id, 'state', 'pending', 'tries', 0, 'created_at', now, 'due_at', now, unpack(fields))
+  redis.call('PEXPIRE', key, kept_ms)
+  redis.call('ZADD', undelivered, now, entry)
+  redis.call('PUBLISH', undelivered, entry)
+  return 'pending'
+end

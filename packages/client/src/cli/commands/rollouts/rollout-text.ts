@@ -56,7 +56,7 @@ function analysisLines({ analysis }: Rollout): readonly string[] {
       (auto_rollback ? `from ${limit} on it is rolled back` : 'it is not rolled back by itself'),
     ...(promote_after === null
       ? []
-      : [`promoted after ${promote_after} of its jobs${plan}; ${canary.jobs} ended since the last change`]),
+      : [`promoted after ${promote_after} of its jobs${plan}; ${canary.jobs} ended at this share`]),
   ];
 }
 
