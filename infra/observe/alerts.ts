@@ -106,7 +106,8 @@ const FLEET: readonly Alert[] = [
     expr: 'sum by (model) (increase(lehr_rollout_decisions_total{action="rolled-back"}[1h])) > 0',
     for: '1m',
     severity: 'ticket',
-    summary: 'Lehr has rolled back the new version of {{ $labels.model }} because its jobs failed more often or took longer.',
+    summary:
+      'Lehr has rolled back the new version of {{ $labels.model }} because its jobs failed more often or took longer.',
   },
   {
     alert: 'LehrEngineRestarts',

@@ -18,6 +18,12 @@ const CASES: Readonly<Record<string, Omit<SimulatedRollout, 'jobs'>>> = {
   'takes twice as long | 10 %': { ...GOOD, slowness: 2, shares: [0.1] },
   'takes twice as long | 50 %': { ...GOOD, slowness: 2, shares: [0.5] },
   'takes 1.5 times as long | 10 %': { ...GOOD, slowness: 1.5, shares: [0.1] },
+  'takes 10 times as long for a tenth of the jobs | 10 %': {
+    ...GOOD,
+    slowness: 10,
+    slowShare: 0.1,
+    shares: [0.1],
+  },
 };
 const ROLLOUTS = 500;
 const JOBS = 20_000;

@@ -1,13 +1,14 @@
 /** Rollouts without Redis: jobs that end one after the other, judged after each of them. */
-import { type Samples, TOLERANCE, verdictOf } from '../../packages/shared/src/index.ts';
+import { FAR, type Samples, TOLERANCE, verdictOf } from '../../packages/shared/src/index.ts';
 import { totalEvidence } from '../../packages/shared/src/rollouts/verdict.ts';
 import type { Random } from './random.ts';
 
 export interface SimulatedRollout {
   /** Probabilities that a job of each version fails. */
   readonly fails: { readonly stable: number; readonly canary: number };
-  /** How many times as long a job of the canary takes. */
+  /** How many times as long a job of the canary takes, and this share of its jobs; the others take as long as stable ones. */
   readonly slowness: number;
+  readonly slowShare?: number;
   /** Standard deviation of the logarithm of the engine time of jobs of one size. */
   readonly spread: number;
   /** The share of the canary in each stage; every stage has as many of the jobs. */
@@ -44,7 +45,7 @@ class SimulatedStage {
   readonly #share: number;
   readonly #random: Random;
   readonly #ended = { stable: { jobs: 0, failed: 0 }, canary: { jobs: 0, failed: 0 } };
-  readonly #pairs = { slower: 0, faster: 0 };
+  readonly #pairs = { slower: 0, faster: 0, muchSlower: 0, muchFaster: 0 };
   #waiting: { readonly side: 'stable' | 'canary'; readonly time: number } | undefined;
 
   constructor(rollout: SimulatedRollout, share: number, random: Random) {
@@ -58,21 +59,24 @@ class SimulatedStage {
   }
 
   endJob(): 'stable' | 'canary' {
-    const { fails, slowness, spread } = this.#rollout;
+    const { fails, slowness, slowShare = 1, spread } = this.#rollout;
     const side = this.#random.chance(this.#share) ? 'canary' : 'stable';
     this.#ended[side].jobs += 1;
     if (this.#random.chance(fails[side])) {
       this.#ended[side].failed += 1;
       return side;
     }
-    const time = Math.exp(spread * this.#normal()) * (side === 'canary' ? slowness : 1);
+    const isSlow = side === 'canary' && this.#random.chance(slowShare);
+    const time = Math.exp(spread * this.#normal()) * (isSlow ? slowness : 1);
     if (this.#waiting === undefined || this.#waiting.side === side) {
       this.#waiting = { side, time };
       return side;
     }
     const other = this.#waiting.time;
-    const [canary, stable] = side === 'canary' ? [time, other] : [other, time];
-    this.#pairs[canary > TOLERANCE * stable ? 'slower' : 'faster'] += 1;
+    const [canary, stable] = side === 'canary' ? [time / TOLERANCE, other] : [other / TOLERANCE, time];
+    this.#pairs[canary > stable ? 'slower' : 'faster'] += 1;
+    if (canary > FAR * stable) this.#pairs.muchSlower += 1;
+    if (stable > FAR * canary) this.#pairs.muchFaster += 1;
     this.#waiting = undefined;
     return side;
   }

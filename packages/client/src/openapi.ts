@@ -1909,8 +1909,14 @@ export interface components {
             readonly canary: components["schemas"]["EndedJobs"];
             /** @description Comparisons of engine time between a job of the canary and one of the stable version. */
             readonly pairs: {
+                /** @description The one of the canary took more than 1.25 times as long. */
                 readonly slower: number;
+                /** @description All others. */
                 readonly faster: number;
+                /** @description It took more than 2.5 times as long. */
+                readonly much_slower: number;
+                /** @description It took less than 0.625 times as long. */
+                readonly much_faster: number;
             };
         };
         readonly EndedJobs: {

@@ -26,10 +26,10 @@ const ROLLOUT: StoredRollout = {
 const GOOD: Samples = {
   stable: { jobs: 900, failed: 9 },
   canary: { jobs: 100, failed: 1 },
-  pairs: { slower: 20, faster: 75 },
+  pairs: { slower: 20, faster: 75, muchSlower: 2, muchFaster: 3 },
 };
 const FAILING: Samples = { ...GOOD, stable: { jobs: 400, failed: 3 }, canary: { jobs: 40, failed: 12 } };
-const SLOW: Samples = { ...GOOD, pairs: { slower: 30, faster: 1 } };
+const SLOW: Samples = { ...GOOD, pairs: { slower: 30, faster: 1, muchSlower: 6, muchFaster: 0 } };
 
 const judged = (samples: Samples, changes: Partial<StoredRollout> = {}, isServed = true) => {
   const rollout = { ...ROLLOUT, ...changes };
@@ -47,7 +47,7 @@ test('A canary that fails more often is rolled back with both counts, the eviden
 
 test('A slower canary is rolled back, and the reason says in how many comparisons it was slower', () => {
   expect(judged(SLOW)?.reason).toMatch(
-    /^30 of 31 canary jobs took more than 1\.25 times as long as a comparable stable one; evidence \d+, limit 400$/,
+    /^of 31 canary jobs 30 took more than 1\.25 times as long as a comparable stable one and 6 more than 2\.5 times, 0 less than 0\.625 times; evidence \d+, limit 400$/,
   );
 });
 

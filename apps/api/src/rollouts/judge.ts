@@ -2,6 +2,7 @@
 import {
   EVIDENCE_LIMIT,
   type EvidenceKind,
+  FAR,
   type LogEvidence,
   type Samples,
   TOLERANCE,
@@ -50,16 +51,13 @@ export function judgeRollout(
   }
 }
 
-function whyRolledBack(
-  kind: EvidenceKind,
-  { stable, canary, pairs }: Samples,
-  evidence: LogEvidence,
-): string {
+function whyRolledBack(kind: EvidenceKind, samples: Samples, evidence: LogEvidence): string {
+  const { stable, canary, pairs } = samples;
   const what =
     kind === 'failures'
       ? `${canary.failed} of ${canary.jobs} canary jobs failed, ${stable.failed} of ${stable.jobs} stable ones`
-      : `${pairs.slower} of ${pairs.slower + pairs.faster} canary jobs took more than ${TOLERANCE} times as long as a ` +
-        'comparable stable one';
+      : `of ${pairs.slower + pairs.faster} canary jobs ${pairs.slower} took more than ${TOLERANCE} times as long as a comparable ` +
+        `stable one and ${pairs.muchSlower} more than ${TOLERANCE * FAR} times, ${pairs.muchFaster} less than ${TOLERANCE / FAR} times`;
   return `${what}; evidence ${shownEvidence(evidence[kind])}, limit ${EVIDENCE_LIMIT}`;
 }
 

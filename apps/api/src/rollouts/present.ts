@@ -49,12 +49,15 @@ export async function presentRollout(
 
 function presentAnalysis(rollout: StoredRollout, { samples, evidence }: Analysis): RolloutAnalysis {
   const { auto_rollback, promote_after, steps } = rollout;
+  const { slower, faster, muchSlower, muchFaster } = samples.pairs;
   return {
     auto_rollback,
     promote_after,
     steps,
     limit: EVIDENCE_LIMIT,
     evidence: { failures: shownEvidence(evidence.failures), slowness: shownEvidence(evidence.slowness) },
-    ...samples,
+    stable: samples.stable,
+    canary: samples.canary,
+    pairs: { slower, faster, much_slower: muchSlower, much_faster: muchFaster },
   };
 }

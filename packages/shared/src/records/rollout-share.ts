@@ -1,11 +1,11 @@
 /**
  * What the record of a job says when a rollout chose its version. transition.lua reads it when the job ends and counts the end in
  * the hash of the rollout: `<side> <state or code>`, and for a job that succeeded also `<side> ~<bucket>` of its engine time. In a
- * hash of the stage it counts the ends again, and compares jobs of both sides in pairs: `slower` and `faster`. A job that waits for
+ * hash of the stage it counts the ends again, and compares jobs of both sides in pairs: `slower` and `faster`, `much-slower` and `much-faster`. A job that waits for
  * one of the other side to be compared with is kept as `pair <class>`, at most one in each class of size and batch.
  */
 import type { Pairs } from '../rollouts/evidence.ts';
-import { TOLERANCE } from '../rollouts/evidence.ts';
+import { FAR, TOLERANCE } from '../rollouts/evidence.ts';
 
 export type RolloutSide = 'stable' | 'canary';
 
@@ -37,7 +37,7 @@ const BUCKETS = { first: -60, last: 120 };
 /** For transition.lua. */
 export const BUCKETS_LUA = [
   `local BUCKETS = { ratio = ${BUCKET_RATIO}, first = ${BUCKETS.first}, last = ${BUCKETS.last} }`,
-  `local TOLERANCE = ${TOLERANCE}`,
+  `local PAIRS = { tolerance = ${TOLERANCE}, far = ${FAR} }`,
 ].join('\n');
 
 /** The field `rollout` of a record. */
@@ -48,9 +48,11 @@ export const formatShare = ({ rollout, side, stage, expectedMs }: RolloutShare):
 export const stageName = (rollout: string, stage: number): string => `${rollout}.${stage}`;
 
 /** Reads the pairs in the hash of a stage. */
-export const parsePairs = ({ slower = '0', faster = '0' }: Readonly<Record<string, string>>): Pairs => ({
-  slower: Number(slower),
-  faster: Number(faster),
+export const parsePairs = (hash: Readonly<Record<string, string>>): Pairs => ({
+  slower: Number(hash.slower ?? 0),
+  faster: Number(hash.faster ?? 0),
+  muchSlower: Number(hash['much-slower'] ?? 0),
+  muchFaster: Number(hash['much-faster'] ?? 0),
 });
 
 /** Reads the hash of a rollout. */

@@ -6,7 +6,7 @@
 -- ARGV[3]  how long a finished record is kept, ms
 --
 -- MOVES is put before this text when it is loaded: per move, the states it may start from and the one it leads to
--- (records/record.ts). So are BUCKETS and TOLERANCE, by which the engine times of a rollout are counted and compared
+-- (records/record.ts). So are BUCKETS and PAIRS, by which the engine times of a rollout are counted and compared
 -- (records/rollout-share.ts).
 --
 -- With the state it writes everything that must agree with it: the tenant's job list, the sets of live and running jobs, the
@@ -202,7 +202,10 @@ local function compare(key, side, ratio, size, batch)
   redis.call('HDEL', key, class)
   local canary, stable = ratio, tonumber(theirs)
   if side == 'stable' then canary, stable = stable, canary end
-  redis.call('HINCRBY', key, canary > TOLERANCE * stable and 'slower' or 'faster', 1)
+  canary = canary / PAIRS.tolerance
+  redis.call('HINCRBY', key, canary > stable and 'slower' or 'faster', 1)
+  if canary > PAIRS.far * stable then redis.call('HINCRBY', key, 'much-slower', 1) end
+  if stable > PAIRS.far * canary then redis.call('HINCRBY', key, 'much-faster', 1) end
 end
 
 -- Counts the end of a job whose version a rollout chose: by its version, and by its state or the code of its error. A record of an

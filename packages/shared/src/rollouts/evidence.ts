@@ -9,7 +9,9 @@
  *   the counts under fixed Beta priors of both rates; the denominator is their highest likelihood under any pair of rates with
  *   canary <= stable. Only counts are needed, so it does not matter in which order or in which shares the jobs ended.
  * - Slowness: the same for one proportion, the share of pairs in which the canary's job was slower. If the canary is at most TOLERANCE
- *   times as slow, this share is at most one half, whatever the distribution of engine times.
+ *   times as slow, this share is at most one half, whatever the distribution of engine times. A second test does it for the pairs
+ *   that differ by more than FAR times, and finds a canary of which only some jobs are much slower. The evidence is the mean of both,
+ *   which is an e-process again.
  *
  * What is assumed: which version a job gets says nothing of how hard the job is. With few callers that differ this can be wrong; a
  * rollout that is sticky by job makes it true.
@@ -26,6 +28,9 @@ export interface Pairs {
   /** The canary's took more than TOLERANCE times as long in proportion to its size. */
   readonly slower: number;
   readonly faster: number;
+  /** Those of them that differ by more than FAR times, beyond TOLERANCE. */
+  readonly muchSlower: number;
+  readonly muchFaster: number;
 }
 
 export interface Samples {
@@ -43,6 +48,8 @@ export const NO_EVIDENCE: LogEvidence = { failures: 0, slowness: 0 };
 
 /** A canary that takes up to this many times as long is accepted. */
 export const TOLERANCE = 1.25;
+
+export const FAR = 2;
 
 /** Beta distributions. They decide how fast a difference is found, and never how often a good canary is suspected. */
 const PRIORS = {
@@ -70,11 +77,18 @@ function failureEvidence({ stable, canary }: Pick<Samples, 'stable' | 'canary'>)
   return chosen - best;
 }
 
-function slownessEvidence({ slower, faster }: Pairs): number {
+const slownessEvidence = ({ slower, faster, muchSlower, muchFaster }: Pairs): number =>
+  logMean(pairEvidence(slower, faster), pairEvidence(muchSlower, muchFaster));
+
+function pairEvidence(slower: number, faster: number): number {
   const all = slower + faster;
   const best = slower > faster ? all * Math.log(0.5) : logBest(slower, all);
   return logMarginal(PRIORS.pair, slower, all) - best;
 }
+
+/** The logarithm of the mean of two numbers, from their logarithms. */
+export const logMean = (a: number, b: number): number =>
+  Math.max(a, b) + Math.log1p(Math.exp(-Math.abs(a - b))) - Math.log(2);
 
 /** Log probability of one sequence with so many bad outcomes, if the rate is drawn from the prior. */
 const logMarginal = ({ bad, good }: { bad: number; good: number }, failed: number, all: number): number =>

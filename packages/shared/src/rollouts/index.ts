@@ -1,5 +1,6 @@
 export {
   type EndedJobs,
+  FAR,
   type LogEvidence,
   NO_EVIDENCE,
   type Pairs,

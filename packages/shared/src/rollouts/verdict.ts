@@ -1,11 +1,11 @@
 /**
  * What follows from the evidence: roll back, go on to the next step, or wait. Pure.
  *
- * Every change of a rollout (its share, a pause) begins a new stage with counts from zero, so that jobs of a quiet hour at 10 % are not
+ * A change of the share and a pause begin a new stage with counts from zero, so that jobs of a quiet hour at 10 % are not
  * compared with those of a busy hour at 50 %. A stage stakes half of the evidence that the stages before it left: what is carried over
  * is halved at worst, and a product of e-processes, each begun after the one before it, is one again.
  */
-import { type LogEvidence, NO_EVIDENCE, type Samples, weighJobs } from './evidence.ts';
+import { type LogEvidence, logMean, NO_EVIDENCE, type Samples, weighJobs } from './evidence.ts';
 
 /** Of both tests together: the highest probability that a canary which is not worse is ever rolled back. */
 export const FALSE_ALARM_RATE = 0.005;
@@ -22,13 +22,9 @@ export type EvidenceKind = (typeof EVIDENCE_KINDS)[number];
 /** The evidence with that of the stages before. */
 export function totalEvidence(samples: Samples, carried: LogEvidence = NO_EVIDENCE): LogEvidence {
   const stage = weighJobs(samples);
-  const total = (kind: EvidenceKind): number => carried[kind] + logMeanWithOne(stage[kind]);
+  const total = (kind: EvidenceKind): number => carried[kind] + logMean(stage[kind], 0);
   return { failures: total('failures'), slowness: total('slowness') };
 }
-
-/** log((1 + e^x) / 2), also for a large x. */
-const logMeanWithOne = (x: number): number =>
-  Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x))) - Math.log(2);
 
 export interface JudgedBy {
   readonly carried: LogEvidence;
