@@ -1,11 +1,12 @@
 /**
  * What the record of a job says when a rollout chose its version. transition.lua reads it when the job ends and counts the end in
- * the hash of the rollout: `<side> <state or code>`, and for a job that succeeded also `<side> ~<bucket>` of its engine time. In a
- * hash of the stage it counts the ends again, and compares jobs of both sides in pairs: `slower` and `faster`, `much-slower` and `much-faster`. A job that waits for
- * one of the other side to be compared with is kept as `pair <class>`, at most one in each class of size and batch.
+ * the hash of the rollout: `<side> <state or code>`, and for a job that succeeded also `<side> ~<bucket>` of its engine time.
+ *
+ * In a hash of the stage it counts the ends again, and compares jobs of both sides in pairs: `slower` and `faster`, and of these
+ * `much-slower` and `much-faster`. A job that waits for one of the other side is kept as `pair <class>`, at most one in each class of
+ * size and batch.
  */
-import type { Pairs } from '../rollouts/evidence.ts';
-import { FAR, TOLERANCE } from '../rollouts/evidence.ts';
+import { FAR, type Pairs, TOLERANCE } from '../rollouts/evidence.ts';
 
 export type RolloutSide = 'stable' | 'canary';
 
