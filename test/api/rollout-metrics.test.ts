@@ -113,6 +113,11 @@ test('Without a rollout, or when it names a version that is gone, the weights in
     changed_at: 0,
     changed_by: null,
     reason: null,
+    auto_rollback: true,
+    promote_after: null,
+    steps: [] as number[],
+    stage: 1,
+    carried: { failures: 0, slowness: 0 },
   } as const;
   const byWeight = { '1': 0.75, '2': 0.25 };
   expect(Object.fromEntries(versionShares({ versions }, undefined))).toEqual(byWeight);
