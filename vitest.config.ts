@@ -26,6 +26,7 @@ const LONG = [
   'test/studio/interruptions.test.ts',
   'test/client/cli.test.ts',
   'test/client/models.test.ts',
+  'test/client/tune.test.ts',
   'test/worker/fetched-models.test.ts',
   'test/queue/redis-connections.test.ts',
   'test/api/secret-rotation.test.ts',

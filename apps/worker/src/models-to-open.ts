@@ -8,7 +8,11 @@ export function modelsToOpen(registry: Registry, tasks: readonly Task[], places:
     .filter((model) => tasks.includes(model.task))
     .flatMap((model) =>
       model.versions.map((version): ModelToOpen => {
-        const location = { ref: `${model.name}@${version.version}`, folder: versionFolder(version, places) };
+        const location = {
+          ref: `${model.name}@${version.version}`,
+          folder: versionFolder(version, places),
+          ...(version.tuned && { tuned: version.tuned }),
+        };
         if (model.task !== 'diffusion') {
           return { ...location, task: model.task, ...(model.variant && { variant: model.variant }) };
         }

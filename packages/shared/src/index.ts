@@ -100,7 +100,7 @@ export { createLog, type Log, type LogLevel, logUncaught, silentLog } from './lo
 export { METRICS, type MetricApp } from './metric-lists/index.ts';
 export { createMetrics, type Metrics, type MetricsPage } from './metrics.ts';
 export { type ModelLoad, noteModelLoad, readModelLoads } from './model-loads.ts';
-export { type NewVersion, withoutVersion, withVersion } from './models-yaml.ts';
+export { type NewVersion, withoutVersion, withTuned, withVersion } from './models-yaml.ts';
 export { FOLLOW_EVERY_MS, followJob, readPreview, showPreview, wantProgress } from './previews.ts';
 export { RecentlyUsed } from './recently-used.ts';
 export {
@@ -140,6 +140,7 @@ export {
   type TranscriptFormat,
 } from './transcripts/formats.ts';
 export { LANGUAGE_NAMES } from './transcripts/language-names.ts';
+export { OPTIMIZATIONS, type Optimization, TUNED_DEVICES, type Tuned, type TunedSettings } from './tuned.ts';
 export { LEHR_VERSION } from './version.ts';
 export { type Plan, type PlannedNode, planWorkflow } from './workflow/plan.ts';
 export { fillReferences, findReferences, pictureReference } from './workflow/references.ts';

@@ -5,6 +5,7 @@ import { SamplerNameSchema } from './contracts/text-to-image.ts';
 import { DIFFUSION_FAMILIES } from './diffusion-family.ts';
 import { SLUG } from './group.ts';
 import { parseSource, VARIANT } from './model-cache/source.ts';
+import { TunedSchema } from './tuned.ts';
 
 const slug = z.string().regex(SLUG, 'must match [a-z0-9][a-z0-9._-]{0,63}');
 
@@ -21,6 +22,8 @@ const VersionSchema = z
     variant: z.string().regex(VARIANT, 'must be letters, digits and _').optional(),
     /** Share of the jobs that name no version. */
     weight: z.number().nonnegative().default(1),
+    /** How workers run it, by their first device. */
+    tuned: TunedSchema.optional(),
   })
   .superRefine(({ path, source, revision, variant }, context) => {
     const fault = (field: string, message: string): void =>

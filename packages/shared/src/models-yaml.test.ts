@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { withoutVersion, withVersion } from './models-yaml.ts';
+import { withoutVersion, withTuned, withVersion } from './models-yaml.ts';
 import { parseRegistry } from './registry.ts';
 
 const TEXT = `# our models
@@ -67,4 +67,22 @@ test('A version has a path or a source, and only a source has a revision and a v
       /models\.0\.versions\.0\.(path|source|revision)/,
     );
   }
+});
+
+test('Tuned settings are written for one device, and comments and other devices stay', () => {
+  const text = `models:
+  - name: sd
+    task: diffusion
+    versions:
+      # first
+      - version: "1"
+        path: sd
+        tuned:
+          cuda: { row_cap: 8 }
+`;
+  const settings = { threads: 2, optimization: 'basic' } as const;
+  const changed = withTuned(text, { name: 'sd', version: '1' }, 'cpu', settings);
+  expect(changed).toContain('# first\n');
+  expect(parseRegistry(changed).models[0].versions[0].tuned).toEqual({ cuda: { row_cap: 8 }, cpu: settings });
+  expect(() => withTuned(text, { name: 'sd', version: '2' }, 'cpu', settings)).toThrow('has no sd@2');
 });

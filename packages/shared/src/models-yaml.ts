@@ -4,6 +4,7 @@ import { LehrError } from './errors.ts';
 import type { ModelRef, Task } from './group.ts';
 import type { SourceFields } from './model-cache/source.ts';
 import { parseRegistry } from './registry.ts';
+import type { Tuned, TunedSettings } from './tuned.ts';
 
 export interface NewVersion extends SourceFields {
   readonly ref: ModelRef;
@@ -34,9 +35,28 @@ export function withVersion(text: string, { ref, task, model, ...fields }: NewVe
   return checked(document);
 }
 
-/** Returns the text without this version, and without its model when it was the only one. */
-export function withoutVersion(text: string, { name, version }: ModelRef): string {
+/** Returns the text with these settings for workers whose first device is `device`, in place of earlier ones. */
+export function withTuned(text: string, ref: ModelRef, device: keyof Tuned, settings: TunedSettings): string {
   const document = parseDocument(text);
+  const { found } = versionAt(document, ref);
+  found.setIn(['tuned', device], document.createNode(settings, { flow: true }));
+  return checked(document);
+}
+
+/** Returns the text without this version, and without its model when it was the only one. */
+export function withoutVersion(text: string, ref: ModelRef): string {
+  const document = parseDocument(text);
+  const { name, version } = ref;
+  const { models, entry, versions, found } = versionAt(document, ref);
+  if (versions.items.length > 1) versions.delete(versions.items.indexOf(found));
+  else models.delete(models.items.indexOf(entry));
+  if (models.items.length === 0) {
+    throw new LehrError('conflict', `${name}@${version} is the only model; models.yaml needs at least one.`);
+  }
+  return checked(document);
+}
+
+function versionAt(document: Document, { name, version }: ModelRef) {
   const models = seqAt(document, 'models');
   const entry = findNamed(models, 'name', name);
   const versions = entry && seqOf(entry.get('versions'), `the versions of ${name}`);
@@ -44,12 +64,7 @@ export function withoutVersion(text: string, { name, version }: ModelRef): strin
   if (!entry || !versions || !found) {
     throw new LehrError('model-not-found', `models.yaml has no ${name}@${version}.`);
   }
-  if (versions.items.length > 1) versions.delete(versions.items.indexOf(found));
-  else models.delete(models.items.indexOf(entry));
-  if (models.items.length === 0) {
-    throw new LehrError('conflict', `${name}@${version} is the only model; models.yaml needs at least one.`);
-  }
-  return checked(document);
+  return { models, entry, versions, found };
 }
 
 /** Throws `invalid-request` when the result would not be a models.yaml: the file is not changed then. */

@@ -3,7 +3,7 @@
  * Node's IPC channel. protocol.test.ts snapshots one message of each type, so a change of the wire shows in review. No
  * message carries a tensor: pixels and checkpoints travel as bytes, a log-mel window as floats.
  */
-import type { PlainError } from '@lehr/shared';
+import type { PlainError, Tuned } from '@lehr/shared';
 import type { GraphReport, Provider } from '../runtime/runtime.ts';
 import type { LatencyModel } from '../runtime/simulated.ts';
 import type { FrontEnd } from '../whisper/front-end.ts';
@@ -20,6 +20,8 @@ interface FolderToOpen {
   /** `name@version`. */
   readonly ref: string;
   readonly folder: string;
+  /** How to run it, by the first device of the engine (tuned-settings.ts). */
+  readonly tuned?: Tuned;
 }
 
 export interface DiffusionToOpen extends FolderToOpen {

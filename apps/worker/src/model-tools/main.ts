@@ -9,11 +9,14 @@ import { type PullRequest, pull } from './pull.ts';
 import { type RemoveRequest, remove } from './remove.ts';
 import type { ToolEvent } from './tool-event.ts';
 import { readToolSettings } from './tool-settings.ts';
+import { type EnterTunedRequest, enterTuned, type TuneRequest, tuneModel } from './tune.ts';
 
 type ToolRequest =
   | ({ readonly command: 'pull' } & PullRequest)
   | ({ readonly command: 'check' } & CheckRequest)
   | ({ readonly command: 'remove' } & RemoveRequest)
+  | ({ readonly command: 'tune' } & TuneRequest)
+  | ({ readonly command: 'enter-tuned' } & EnterTunedRequest)
   | { readonly command: 'list' };
 
 const PROGRESS_EVERY_MS = 200;
@@ -41,6 +44,10 @@ async function run(request: ToolRequest): Promise<void> {
       return print(await list(settings));
     case 'remove':
       return print(await remove(request, settings));
+    case 'tune':
+      return tuneModel(request, settings, print);
+    case 'enter-tuned':
+      return print(await enterTuned(request, settings));
     case 'check': {
       // Loaded only here, because the other commands need no ONNX Runtime.
       const { check } = await import('./check.ts');

@@ -1,6 +1,8 @@
 /** What the model commands print, one JSON line each. `lehr models` (packages/client) reads them. */
-import type { PlainError } from '@lehr/shared';
+import type { PlainError, TunedSettings } from '@lehr/shared';
 import type { FetchEvent } from '@lehr/shared/model-cache';
+import type { Goal } from '../tune/goal.ts';
+import type { Tuning } from '../tune/tune.ts';
 import type { GraphCheck } from './check.ts';
 
 export interface ListedModel {
@@ -48,4 +50,23 @@ export type ToolEvent =
       readonly open_ms: number;
       readonly memory_bytes: number;
     }
+  /** An interrupted search continues with so many measurements. */
+  | { readonly type: 'continued'; readonly measurements: number }
+  /** Steps made so far, of about so many. */
+  | { readonly type: 'tuning'; readonly done: number; readonly total: number }
+  | ({
+      readonly type: 'tuned';
+      readonly model: string;
+      readonly task: 'diffusion' | 'whisper';
+      readonly goal: Goal;
+      /** The first device of a worker here. */
+      readonly device: NonNullable<TunedSettings['device']>;
+      /** What models.yaml would get. */
+      readonly settings: TunedSettings;
+      /** Path of the report. */
+      readonly report: string;
+      readonly seconds: number;
+      readonly models_file: string;
+    } & Pick<Tuning, 'chosen' | 'costs' | 'failed'>)
+  | { readonly type: 'entered'; readonly models_file: string }
   | ({ readonly type: 'failed' } & PlainError);

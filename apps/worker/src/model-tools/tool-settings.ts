@@ -21,6 +21,8 @@ const ToolEnv = envSchema(
 );
 
 export interface ToolSettings {
+  /** LEHR_HOME. */
+  readonly home: string;
   readonly cache: CacheSettings;
   /** The models.yaml that commands change. It may not exist yet. */
   readonly modelsFile: string;
@@ -32,6 +34,7 @@ export interface ToolSettings {
 export function readToolSettings(source: Readonly<Record<string, string | undefined>>): ToolSettings {
   const env = readConfig(ToolEnv, source);
   return {
+    home: resolve(env.LEHR_HOME),
     cache: cacheSettings(env),
     modelsFile: resolve(env.LEHR_MODELS ?? homeModelsFile(env.LEHR_HOME)),
     providers: providersOf(env.LEHR_DEVICE),

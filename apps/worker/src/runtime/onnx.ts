@@ -63,6 +63,7 @@ async function open(
     executionProviders: [provider],
     logSeverityLevel: FATAL_ONLY,
     ...(options.threads === undefined ? {} : { intraOpNumThreads: options.threads }),
+    ...(options.optimization === undefined ? {} : { graphOptimizationLevel: options.optimization }),
     ...(profile ? { enableProfiling: true, profileFilePrefix: profile.filePrefix } : {}),
     extra: { session: { ...(graph.bytes && dataBeside(graph.path)), ...spinning(options) } },
   };

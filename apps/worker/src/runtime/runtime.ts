@@ -2,6 +2,7 @@
  * The interface between the engine and what runs its graphs. Implemented by ONNX Runtime (onnx.ts) and by a simulated
  * device with a given latency model (simulated.ts), for benchmarks and queue tests.
  */
+import type { Optimization } from '@lehr/shared';
 import type { ElementType, Tensor } from './tensor.ts';
 
 /** An execution provider of ONNX Runtime, as LEHR_DEVICE names it. */
@@ -31,6 +32,8 @@ export interface LoadOptions {
    * short run leaves the cores to the other processes of the machine; on an idle machine it takes a few percent longer.
    */
   readonly spin?: boolean;
+  /** How far ONNX Runtime rewrites the graph at load. Default: `all`. */
+  readonly optimization?: Optimization;
   /** Profile the first run to see where each node ran. Default: true on every provider but cpu. */
   readonly reportPlacement?: boolean;
 }

@@ -10,6 +10,7 @@
  * With a memory budget, wanted models are opened and closed only by `load` and `unload` (residency.ts), and a model that could not be opened
  * is offered for it again when its time has come.
  */
+import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '@lehr/shared';
 import type { ModelToOpen, OpenedModel, UnavailableModel } from '../engine/protocol.ts';
 import { type FilesState, filesState, writtenInPlace } from '../files-state.ts';
@@ -277,6 +278,7 @@ export class EngineModels {
 /** Not when they differ in the picture size of their warm-up only. */
 function isSameModel(a: ModelToOpen, b: ModelToOpen): boolean {
   if (a.ref !== b.ref || a.task !== b.task || a.folder !== b.folder) return false;
+  if (!isDeepStrictEqual(a.tuned, b.tuned)) return false;
   return a.task === 'diffusion' || b.task === 'diffusion' || a.variant === b.variant;
 }
 

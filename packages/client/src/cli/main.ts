@@ -1,4 +1,5 @@
 /** The command `lehr` as a process. */
+import { createInterface } from 'node:readline/promises';
 import { text } from 'node:stream/consumers';
 import { runCli } from './run.ts';
 
@@ -11,6 +12,16 @@ for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 }
 
+/** The question goes to standard error, so that standard output has only results. */
+async function ask(question: string): Promise<string> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return await lines.question(question, { signal: stop.signal });
+  } finally {
+    lines.close();
+  }
+}
+
 process.exitCode = await runCli(process.argv.slice(2), {
   env: process.env,
   out: (line) => process.stdout.write(line),
@@ -21,4 +32,5 @@ process.exitCode = await runCli(process.argv.slice(2), {
   columns: process.stdout.columns || process.stderr.columns || 80,
   signal: stop.signal,
   readStdin: () => text(process.stdin),
+  ...(process.stdin.isTTY && process.stderr.isTTY && { ask }),
 });

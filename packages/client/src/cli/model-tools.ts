@@ -28,6 +28,22 @@ export interface CheckedGraph {
   readonly first_run_ms: number | null;
 }
 
+export interface JobFigures {
+  /** Pictures or windows per second when batches are full. */
+  readonly jobsPerS: number;
+  /** Of one job in a full batch. */
+  readonly jobMs: number;
+  readonly residentBytes: number;
+}
+
+export interface SettingCost {
+  readonly setting: string;
+  readonly value: string;
+  readonly figures: JobFigures;
+  /** How many times worse than the chosen value. */
+  readonly cost: number;
+}
+
 /** The lines of the program, as its tool-event.ts defines them. */
 export type ToolEvent =
   | { readonly type: 'waiting' }
@@ -64,9 +80,26 @@ export type ToolEvent =
       readonly open_ms: number;
       readonly memory_bytes: number;
     }
+  | { readonly type: 'continued'; readonly measurements: number }
+  | { readonly type: 'tuning'; readonly done: number; readonly total: number }
+  | {
+      readonly type: 'tuned';
+      readonly model: string;
+      readonly task: string;
+      readonly goal: string;
+      readonly device: string;
+      readonly settings: Readonly<Record<string, string | number>>;
+      readonly chosen: { readonly figures: JobFigures };
+      readonly costs: readonly SettingCost[];
+      readonly failed: readonly { readonly reason: string }[];
+      readonly report: string;
+      readonly seconds: number;
+      readonly models_file: string;
+    }
+  | { readonly type: 'entered'; readonly models_file: string }
   | { readonly type: 'failed'; readonly code: string; readonly message: string };
 
-type ResultType = 'pulled' | 'list' | 'removed' | 'checked';
+type ResultType = 'pulled' | 'list' | 'removed' | 'checked' | 'tuned' | 'entered';
 export type ToolResult<Type extends ResultType> = Extract<ToolEvent, { type: Type }>;
 
 /** Resolves with the line of type `wanted`. Throws CliError with the program's error, and when the server is not installed here. */

@@ -12,4 +12,6 @@ export interface Terminal {
   /** Aborts on Ctrl-C and SIGTERM. */
   readonly signal: AbortSignal;
   readStdin(): Promise<string>;
+  /** Asks a person and returns the line; absent when standard input and standard error are not a terminal. */
+  readonly ask?: (question: string) => Promise<string>;
 }

@@ -1,5 +1,6 @@
 /** The diffusion part of the engine: its open models, a lane for each picture size, prompts before and latents after them. */
 
+import { availableParallelism } from 'node:os';
 import { RecentlyUsed } from '@lehr/shared';
 import type { LatentRgb } from '../../diffusion/latent-rgb.ts';
 import type { VaeEncoder } from '../../diffusion/vae-encoder.ts';
@@ -11,6 +12,7 @@ import { weightsDigest } from '../../models/weights-digest.ts';
 import { type EngineParts, isNotOpen, openedModel } from '../engine-parts.ts';
 import type { DiffusionSample, DiffusionToOpen, OpenedModel, SampleId } from '../protocol.ts';
 import { ladderFor, RowCap } from '../row-cap.ts';
+import { tunedSettings } from '../tuned-settings.ts';
 import type { TurnTaker } from '../turns.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { DecodeQueue } from './decode-queue.ts';
@@ -66,7 +68,8 @@ export class DiffusionLanes {
 
   /** Loads a model and warms it up; rejects with `model-unavailable` and the reason. */
   async open(spec: DiffusionToOpen): Promise<OpenedModel> {
-    const { runtime, settings, clock } = this.#parts;
+    const { runtime, clock } = this.#parts;
+    const settings = tunedSettings(this.#parts.settings, spec.tuned, availableParallelism());
     const model = await openDiffusionModel(spec.folder, runtime, settings);
     const loadedAt = clock.monotonic();
     const warm = model.onlySize ?? spec.warmUp;

@@ -1,8 +1,10 @@
 /** The text part of the engine: its open models and a lane for each. */
+import { availableParallelism } from 'node:os';
 import { orClose } from '../../models/open-whole.ts';
 import { openTextModel, type TextModel } from '../../models/text/text-folder.ts';
 import { ModelLanes } from '../model-lanes.ts';
 import type { OpenedModel, TextSample, TextToOpen } from '../protocol.ts';
+import { tunedSettings } from '../tuned-settings.ts';
 import { TextLane } from './text-lane.ts';
 import { warmUpText } from './text-warm-up.ts';
 import { claimTokens, type TokenBudget } from './token-budget.ts';
@@ -14,9 +16,10 @@ interface OpenModel {
 
 export class TextLanes extends ModelLanes<OpenModel, TextSample> {
   /** Loads a model and warms it up; rejects with `model-unavailable` and the reason. */
-  async open({ ref, folder, variant }: TextToOpen): Promise<OpenedModel> {
-    const { runtime, settings, clock } = this.parts;
-    const model = await openTextModel(folder, runtime, { ...settings, ...(variant && { variant }) });
+  async open({ ref, folder, variant, tuned }: TextToOpen): Promise<OpenedModel> {
+    const { runtime, clock } = this.parts;
+    const settings = tunedSettings(this.parts.settings, tuned, availableParallelism());
+    const model = await openTextModel(folder, runtime, { ...(variant && { variant }), ...settings });
     const loadedAt = clock.monotonic();
     const budget = await orClose(model, () => warmUpText(model, clock));
     const warmUpMs = clock.monotonic() - loadedAt;

@@ -1,10 +1,12 @@
 /** The Whisper part of the engine: its open models and a lane for each. */
+import { availableParallelism } from 'node:os';
 import { orClose } from '../../models/open-whole.ts';
 import { openWhisperModel, type WhisperModel } from '../../models/whisper/whisper-folder.ts';
 import { openedModel } from '../engine-parts.ts';
 import { ModelLanes } from '../model-lanes.ts';
 import type { OpenedModel, WhisperSample, WhisperToOpen } from '../protocol.ts';
 import { ladderFor } from '../row-cap.ts';
+import { tunedSettings } from '../tuned-settings.ts';
 import { WhisperLane } from './whisper-lane.ts';
 import { type WhisperCaps, warmUpWhisper } from './whisper-warm-up.ts';
 
@@ -15,9 +17,10 @@ interface OpenModel {
 
 export class WhisperLanes extends ModelLanes<OpenModel, WhisperSample> {
   /** Loads a model and warms it up; rejects with `model-unavailable` and the reason. */
-  async open({ ref, folder, variant }: WhisperToOpen): Promise<OpenedModel> {
-    const { runtime, settings, clock } = this.parts;
-    const model = await openWhisperModel(folder, runtime, { ...settings, ...(variant && { variant }) });
+  async open({ ref, folder, variant, tuned }: WhisperToOpen): Promise<OpenedModel> {
+    const { runtime, clock } = this.parts;
+    const settings = tunedSettings(this.parts.settings, tuned, availableParallelism());
+    const model = await openWhisperModel(folder, runtime, { ...(variant && { variant }), ...settings });
     const loadedAt = clock.monotonic();
     const caps = await orClose(model, () => warmUpWhisper(model, settings.rowCap, clock));
     const warmUpMs = clock.monotonic() - loadedAt;

@@ -29,6 +29,7 @@ import { deployVersion } from './rollouts/deploy.ts';
 import { listRollouts } from './rollouts/list.ts';
 import { submit } from './submit.ts';
 import { transcribe } from './transcribe.ts';
+import { tune } from './tune.ts';
 import { watch } from './watch.ts';
 
 /** In the order of the help text. */
@@ -46,6 +47,7 @@ export const COMMANDS: readonly Command[] = [
   checkModel,
   listModels,
   removeModel,
+  tune,
   deployVersion,
   promoteVersion,
   rollBackVersion,

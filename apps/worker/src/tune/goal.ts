@@ -1,0 +1,51 @@
+/** What a measurement means for a job, and which of two measurements is better for a goal. */
+import type { Durations } from './durations.ts';
+
+export const GOALS = ['throughput', 'latency', 'memory'] as const;
+export type Goal = (typeof GOALS)[number];
+
+/** One candidate, measured. */
+export interface Measured {
+  readonly step: Durations;
+  readonly perJobMs: number;
+  readonly residentBytes: number;
+  readonly openMs: number;
+}
+
+/** A job as the search assumes it. */
+export interface UsualJob {
+  /** Two for a picture with guidance. */
+  readonly rows: number;
+  /** Steps of a picture, or tokens of a window. */
+  readonly steps: number;
+}
+
+export interface JobFigures {
+  /** Pictures or windows per second when batches are full. */
+  readonly jobsPerS: number;
+  /** The 95th percentile of a step, times the steps, for a job in a full batch: ms. */
+  readonly jobMs: number;
+  readonly residentBytes: number;
+}
+
+export function figuresOf(
+  rowCap: number,
+  { step, perJobMs, residentBytes }: Measured,
+  job: UsualJob,
+): JobFigures {
+  const jobs = Math.max(1, Math.floor(rowCap / job.rows));
+  const batchMs = job.steps * step.medianMs + jobs * perJobMs;
+  return { jobsPerS: (1000 * jobs) / batchMs, jobMs: job.steps * step.p95Ms + perJobMs, residentBytes };
+}
+
+/** Lower is better. */
+export function scoreOf(goal: Goal, { jobsPerS, jobMs, residentBytes }: JobFigures): number {
+  switch (goal) {
+    case 'throughput':
+      return 1 / jobsPerS;
+    case 'latency':
+      return jobMs;
+    case 'memory':
+      return residentBytes;
+  }
+}

@@ -1,0 +1,132 @@
+import { resolve } from 'node:path';
+import { defineCommand } from '../command.ts';
+import { EXIT, usageError } from '../exit-codes.ts';
+import { runModelTool, type ToolEvent, type ToolResult } from '../model-tools.ts';
+import { progressText } from '../progress.ts';
+import { bytesText, durationText, plain, tableOf } from '../table.ts';
+import type { Terminal } from '../terminal.ts';
+
+const GOALS = ['throughput', 'latency', 'memory'];
+
+export const tune = defineCommand({
+  name: 'tune',
+  operands: 'MODEL',
+  count: [1, 1],
+  summary: 'Find the settings with which a model runs best on this machine, and enter them in models.yaml.',
+  notes: [
+    'MODEL is name or name@version of models.yaml. The same command continues a search that was interrupted.',
+    'This command needs the server of Lehr on this machine, and the variables of the server. Stop its workers first: they share the device.',
+  ],
+  options: {
+    goal: {
+      type: 'string',
+      value: 'GOAL',
+      help: 'What is best: throughput, latency or memory. Default: throughput.',
+    },
+    variants: {
+      type: 'boolean',
+      help: 'Also try the other exports of a speech model (fp16, quantized), whose results may differ.',
+    },
+    grid: { type: 'boolean', help: 'Measure every combination fully. Takes several times as long.' },
+    write: { type: 'boolean', help: 'Enter the result in models.yaml without asking.' },
+    report: {
+      type: 'string',
+      value: 'FILE',
+      help: 'Where the report is written. Default: LEHR_HOME/tune/MODEL-GOAL.json.',
+    },
+  },
+  run: async ({ values, positionals: [model], terminal, json }) => {
+    const { goal = 'throughput', variants = false, grid = false, write = false, report } = values;
+    if (!GOALS.includes(goal)) throw usageError(`--goal is "${goal}", expected one of ${GOALS.join(', ')}`);
+    const request = {
+      command: 'tune',
+      model,
+      goal,
+      variants,
+      grid,
+      ...(report !== undefined && { report: resolve(report) }),
+    };
+    const view = tuneView(terminal, json);
+    const { type: _, ...tuned } = await runModelTool(terminal, request, 'tuned', view.show).finally(view.end);
+    if (!json) showTuned(tuned, terminal);
+    const isWritten = write || (!json && (await isAgreed(terminal)));
+    if (isWritten) {
+      const { model: ref, device, settings } = tuned;
+      await runModelTool(terminal, { command: 'enter-tuned', model: ref, device, settings }, 'entered');
+    }
+    if (json) terminal.out(`${JSON.stringify({ ...tuned, written: isWritten })}\n`);
+    else if (isWritten)
+      terminal.out(`entered in ${plain(tuned.models_file)}; running workers take it within seconds\n`);
+    else terminal.out('models.yaml was not changed; --write enters the result\n');
+    return EXIT.ok;
+  },
+});
+
+async function isAgreed({ ask }: Terminal): Promise<boolean> {
+  return /^y(?:es)?$/i.test((await ask?.('Enter this in models.yaml? [y/N] ')) ?? '');
+}
+
+function showTuned(tuned: Omit<ToolResult<'tuned'>, 'type'>, { out }: Terminal): void {
+  const { chosen, costs, failed, goal, device, settings, seconds, report } = tuned;
+  const job = tuned.task === 'whisper' ? 'WINDOWS/S' : 'PICTURES/S';
+  out(
+    tableOf(
+      ['SETTING', 'VALUE', job, 'ONE JOB', 'MEMORY', 'COST'],
+      costs.map(({ setting, value, figures, cost }) => [
+        setting,
+        value === '' ? 'none' : value,
+        figures.jobsPerS.toPrecision(3),
+        durationText(figures.jobMs),
+        bytesText(figures.residentBytes),
+        cost === 1 ? 'chosen' : `x ${cost.toFixed(2)}`,
+      ]),
+    ),
+  );
+  for (const reason of new Set(failed.map((each) => each.reason))) out(`does not run  ${plain(reason)}\n`);
+  const { jobsPerS, jobMs, residentBytes } = chosen.figures;
+  out(`\nbest for ${goal}  ${plain(settingsText(settings))}, where ${device} is the first device\n`);
+  out(`it gives  ${jobsPerS.toPrecision(3)} per second, ${durationText(jobMs)} for one in a full batch, `);
+  out(`${bytesText(residentBytes)} of memory\n`);
+  out(`found in  ${durationText(1000 * seconds)}\nreport    ${plain(report)}\n`);
+}
+
+const settingsText = (settings: Readonly<Record<string, string | number>>): string =>
+  Object.entries(settings)
+    .map(([name, value]) => `${name}: ${value === '' ? 'none' : value}`)
+    .join(', ');
+
+interface TuneView {
+  show(event: ToolEvent): void;
+  /** Erases the bar. */
+  end(): void;
+}
+
+const ERASE_LINE = '\r\x1b[2K';
+const LINE_EVERY_PERCENT = 10;
+
+/** A bar on a terminal, otherwise a line for every tenth. */
+function tuneView({ err, errIsTty, columns }: Terminal, json: boolean): TuneView {
+  if (json) return { show: () => {}, end: () => {} };
+  let nextPercent = 0;
+  return {
+    show: (event) => {
+      if (event.type === 'continued') {
+        err(`continues an interrupted search with ${event.measurements} measurements\n`);
+      } else if (event.type === 'tuning') {
+        const { done, total } = event;
+        const fraction = done / total;
+        if (errIsTty) {
+          return err(
+            `${ERASE_LINE}${progressText(fraction, 'measure', `${done}/${total}`).slice(0, columns - 1)}`,
+          );
+        }
+        if (fraction * 100 < nextPercent) return;
+        nextPercent = Math.floor((fraction * 100) / LINE_EVERY_PERCENT + 1) * LINE_EVERY_PERCENT;
+        err(`${Math.floor(fraction * 100)} % measured\n`);
+      }
+    },
+    end: () => {
+      if (errIsTty && !json) err(ERASE_LINE);
+    },
+  };
+}

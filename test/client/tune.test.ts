@@ -1,0 +1,118 @@
+/** `lehr tune` as a process, with the demo model for pictures. */
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { readFile, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import { parseRegistry } from '../../packages/shared/src/index.ts';
+import { blocksOf, ROOT, readText } from '../house/readme.ts';
+import { tempFolder, tinyModels } from '../support/tiny-models.ts';
+import { LEHR, startLehrCommand } from './lehr-command.ts';
+
+const WHOLE = { timeout: 300_000 };
+const DEMO = join(ROOT, 'packages/demo-models/models/demo-diffusion');
+
+async function demoHome() {
+  const home = await tempFolder('tune');
+  const models = join(home, 'models.yaml');
+  await writeFile(
+    models,
+    `# ours
+models:
+  - name: demo
+    task: diffusion
+    versions:
+      # the first one
+      - { version: "1", path: ${DEMO} }
+    defaults: { width: 128, height: 128, steps: 20, guidance: 2, sampler: ddim }
+`,
+  );
+  // One thread and one row count: four combinations, one for each optimization level.
+  const env = { LEHR_HOME: home, LEHR_DEVICE: 'cpu', LEHR_THREADS: '1' };
+  const start = (...args: string[]) => startLehrCommand(['tune', ...args], { env });
+  return { home, models, start };
+}
+
+test(
+  'lehr tune continues after kill -9, reports every setting, and keeps the comments of models.yaml',
+  WHOLE,
+  async () => {
+    const { home, models, start } = await demoHome();
+    const before = await readFile(models, 'utf8');
+    const killed = start('demo', '--goal', 'latency');
+    await new Promise<void>((resolve) => {
+      let shown = '';
+      killed.child.stderr?.on('data', (text: Buffer) => {
+        shown += text;
+        // The first line says 0 %; at the second, a trial is in the journal.
+        if (shown.split(' % measured').length > 2) resolve();
+      });
+    });
+    killed.child.kill('SIGKILL');
+    await killed.ended;
+    expect(existsSync(join(home, 'tune/demo@1-latency.jsonl'))).toBe(true);
+
+    const done = await start('demo', '--goal', 'latency').ended;
+    expect(done).toMatchObject({ code: 0 });
+    expect(done.stderr).toMatch(/^continues an interrupted search with \d+ measurements\n/);
+    expect(done.stdout).toMatch(/^SETTING +VALUE +PICTURES\/S +ONE JOB +MEMORY +COST\n/);
+    for (const level of ['disabled', 'basic', 'extended', 'all']) {
+      expect(done.stdout).toMatch(
+        new RegExp(`^optimization +${level} +[\\d.]+ .* (?:chosen|x [\\d.]+)$`, 'm'),
+      );
+    }
+    expect(done.stdout).toContain('models.yaml was not changed');
+    expect(await readFile(models, 'utf8')).toBe(before);
+    expect(existsSync(join(home, 'tune/demo@1-latency.jsonl'))).toBe(false);
+    const report = JSON.parse(await readFile(join(home, 'tune/demo@1-latency.json'), 'utf8')) as {
+      tuned: object;
+      all: unknown[];
+    };
+    expect(report.all).toHaveLength(4);
+
+    const written = await start('demo@1', '--goal', 'latency', '--write', '--json').ended;
+    const { settings } = JSON.parse(written.stdout) as { settings: Record<string, unknown> };
+    expect(settings).toEqual({ threads: 1, optimization: expect.any(String) });
+    const text = await readFile(models, 'utf8');
+    expect(text).toContain('# ours\n');
+    expect(text).toContain('# the first one\n');
+    expect(parseRegistry(text).models[0].versions[0].tuned).toEqual({ cpu: settings });
+  },
+);
+
+test('lehr tune refuses an unknown goal, an unknown model and a text model', WHOLE, async () => {
+  const { models, start } = await demoHome();
+  expect(await start('demo', '--goal', 'fame').ended).toMatchObject({
+    code: 64,
+    stderr: expect.stringContaining('expected one of throughput, latency, memory'),
+  });
+  expect(await start('other').ended).toMatchObject({
+    code: 65,
+    stderr: expect.stringContaining('There is no model "other". Offered: demo.'),
+  });
+  const text = '  - { name: words, task: text, tasks: [fill-mask], versions: [{ version: "1", path: . }] }\n';
+  await writeFile(models, `${await readFile(models, 'utf8')}${text}`);
+  expect(await start('words').ended).toMatchObject({
+    code: 65,
+    stderr: expect.stringContaining('only models for pictures and speech can be tuned'),
+  });
+});
+
+test('The commands of docs/tuning.md work', WHOLE, async () => {
+  const cwd = await tempFolder('shell');
+  const models = await tinyModels();
+  await symlink(LEHR, join(cwd, 'lehr'));
+  const blocks = blocksOf(readText('docs/tuning.md')).filter(({ language }) => language === 'sh');
+  expect(blocks.map(({ label }) => label)).toEqual(['tune']);
+  const env = { LEHR_HOME: cwd, LEHR_MODELS: models, LEHR_DEVICE: 'cpu', LEHR_THREADS: '1', MODEL: 'tiny' };
+  const { stdout } = await promisify(execFile)('sh', ['-eu', '-c', blocks[0].text], {
+    cwd,
+    env: { ...env, PATH: `${cwd}:${process.env.PATH}` },
+  });
+  expect(stdout).toMatch(/^row cap +32 /m);
+  expect(stdout).toContain(`entered in ${models}`);
+  expect(parseRegistry(await readFile(models, 'utf8')).models[0].versions[0].tuned).toMatchObject({
+    cpu: { threads: 1, row_cap: expect.any(Number) },
+  });
+});
