@@ -27,6 +27,7 @@ const LONG = [
   'test/client/cli.test.ts',
   'test/client/models.test.ts',
   'test/client/tune.test.ts',
+  'test/client/prepare.test.ts',
   'test/worker/fetched-models.test.ts',
   'test/queue/redis-connections.test.ts',
   'test/api/secret-rotation.test.ts',

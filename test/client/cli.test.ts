@@ -489,7 +489,7 @@ describe('A wrong call of lehr', () => {
     const names = [
       ...all.stdout.matchAll(/^ {2}lehr ((?:keys |(?:jobs|models|backup) (?=[a-z]))?[a-z]+)/gm),
     ].map(([, name]) => name);
-    expect(names).toHaveLength(33);
+    expect(names).toHaveLength(34);
     const helps = await Promise.all(
       names.map((name) => startLehrCommand([...name.split(' '), '--help']).ended),
     );

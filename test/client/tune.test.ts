@@ -104,7 +104,7 @@ test('The commands of docs/tuning.md work', WHOLE, async () => {
   const models = await tinyModels();
   await symlink(LEHR, join(cwd, 'lehr'));
   const blocks = blocksOf(readText('docs/tuning.md')).filter(({ language }) => language === 'sh');
-  expect(blocks.map(({ label }) => label)).toEqual(['tune']);
+  expect(blocks.map(({ label }) => label)).toEqual(['tune', 'prepare']);
   const env = { LEHR_HOME: cwd, LEHR_MODELS: models, LEHR_DEVICE: 'cpu', LEHR_THREADS: '1', MODEL: 'tiny' };
   const { stdout } = await promisify(execFile)('sh', ['-eu', '-c', blocks[0].text], {
     cwd,

@@ -6,7 +6,7 @@ import type { ToolEvent } from './tool-event.ts';
 import type { ToolSettings } from './tool-settings.ts';
 
 export interface GraphCheck {
-  /** Its path in the folder; `(rewired)` follows when Lehr changed its timestep or its rows. */
+  /** Its path in the folder; `(rewired)` follows when Lehr changed its timestep or its rows, `(prepared)` when `lehr models prepare` had. */
   readonly graph: string;
   readonly provider: string;
   /** Such as `sample float32[batch,4,64,64]`. */
@@ -60,6 +60,7 @@ interface Measured {
 /** A runtime that notes how long each graph takes to load and to run for the first time. */
 function measuring(runtime: InferenceRuntime, folder: string, graphs: Measured[]): InferenceRuntime {
   return {
+    ...runtime,
     async load(graph, options) {
       const startedAt = performance.now();
       const session = await runtime.load(graph, options);
@@ -74,6 +75,7 @@ function measuring(runtime: InferenceRuntime, folder: string, graphs: Measured[]
           return session.placement;
         },
         refusals: session.refusals,
+        ...(session.isPrepared && { isPrepared: true }),
         inputs: session.inputs,
         outputs: session.outputs,
         async run(feeds, outputs) {
@@ -87,12 +89,13 @@ function measuring(runtime: InferenceRuntime, folder: string, graphs: Measured[]
           return session.close();
         },
       };
-      const path = graph.path.slice(folder.length + 1);
+      const path = (graph.prepared?.from ?? graph.path).slice(folder.length + 1);
+      const isRewired = graph.bytes !== undefined || graph.prepared?.isRewired;
       graphs.push({
         // Closed before the last graph was loaded.
         isClosedEarly: () => closedAt !== undefined && closedAt < graphs.length,
         described: () => ({
-          graph: graph.bytes ? `${path} (rewired)` : path,
+          graph: `${path}${isRewired ? ' (rewired)' : ''}${graph.prepared ? ' (prepared)' : ''}`,
           provider: session.provider,
           inputs: session.inputs.map(valueText),
           outputs: session.outputs.map(valueText),

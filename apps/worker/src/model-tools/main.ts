@@ -5,6 +5,7 @@
 import { ConfigError, type PlainError, toPlainError, unreachable } from '@lehr/shared';
 import type { CheckRequest } from './check.ts';
 import { list } from './list.ts';
+import type { PrepareRequest } from './prepare.ts';
 import { type PullRequest, pull } from './pull.ts';
 import { type RemoveRequest, remove } from './remove.ts';
 import type { ToolEvent } from './tool-event.ts';
@@ -15,6 +16,7 @@ type ToolRequest =
   | ({ readonly command: 'pull' } & PullRequest)
   | ({ readonly command: 'check' } & CheckRequest)
   | ({ readonly command: 'remove' } & RemoveRequest)
+  | ({ readonly command: 'prepare' } & PrepareRequest)
   | ({ readonly command: 'tune' } & TuneRequest)
   | ({ readonly command: 'enter-tuned' } & EnterTunedRequest)
   | { readonly command: 'list' };
@@ -44,6 +46,10 @@ async function run(request: ToolRequest): Promise<void> {
       return print(await list(settings));
     case 'remove':
       return print(await remove(request, settings));
+    case 'prepare': {
+      const { prepare } = await import('./prepare.ts');
+      return print(await prepare(request, settings));
+    }
     case 'tune':
       return tuneModel(request, settings, print);
     case 'enter-tuned':

@@ -68,5 +68,20 @@ export type ToolEvent =
       readonly seconds: number;
       readonly models_file: string;
     } & Pick<Tuning, 'chosen' | 'costs' | 'failed'>)
+  | {
+      readonly type: 'prepared';
+      readonly folder: string;
+      /** What was prepared was removed. */
+      readonly undone: boolean;
+      readonly graphs: readonly {
+        readonly graph: string;
+        readonly rewired: boolean;
+        readonly optimized: boolean;
+        /** From the original, as a share of its largest output; null where no optimized graph could be saved. */
+        readonly difference: number | null;
+        readonly tolerance: number | null;
+        readonly bytes: number;
+      }[];
+    }
   | { readonly type: 'entered'; readonly models_file: string }
   | ({ readonly type: 'failed' } & PlainError);

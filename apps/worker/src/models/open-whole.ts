@@ -1,5 +1,6 @@
 import { filesState, refuseChanged } from '../files-state.ts';
 import type { InferenceRuntime, RuntimeSession } from '../runtime/runtime.ts';
+import { preparedRuntime } from './prepared/prepared-runtime.ts';
 
 /**
  * Opens a model of several sessions completely or not at all: when `open` fails, the sessions it has loaded are closed.
@@ -15,15 +16,17 @@ export async function openWhole<Parts extends object>(
   const close = async (): Promise<void> => {
     for (const session of sessions) await session.close();
   };
-  const tracked: InferenceRuntime = {
-    async load(graph, options) {
-      const session = await runtime.load(graph, options);
-      sessions.push(session);
-      return session;
-    },
-  };
   try {
     const before = await filesState(folder);
+    const prepared = await preparedRuntime(folder, runtime);
+    const tracked: InferenceRuntime = {
+      ...prepared,
+      async load(graph, options) {
+        const session = await prepared.load(graph, options);
+        sessions.push(session);
+        return session;
+      },
+    };
     const parts = await open(tracked);
     await refuseChanged(folder, before);
     return { ...parts, close };

@@ -1,5 +1,5 @@
 /** ONNX Runtime as an InferenceRuntime. The only file that imports onnxruntime-node. */
-import { dirname } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { LehrError } from '@lehr/shared';
 import { env, InferenceSession, Tensor as OrtTensor } from 'onnxruntime-node';
 import { checkExternalData } from './external-data.ts';
@@ -26,6 +26,7 @@ const FATAL_ONLY = 4;
 keepHalfPrecisionAsBits();
 
 export const onnxRuntime: InferenceRuntime = {
+  version: env.versions.node ?? 'unknown',
   async load(graph, options) {
     checkExternalData(graph);
     const refusals: Error[] = [];
@@ -65,13 +66,20 @@ async function open(
     ...(options.threads === undefined ? {} : { intraOpNumThreads: options.threads }),
     ...(options.optimization === undefined ? {} : { graphOptimizationLevel: options.optimization }),
     ...(profile ? { enableProfiling: true, profileFilePrefix: profile.filePrefix } : {}),
-    extra: { session: { ...(graph.bytes && dataBeside(graph.path)), ...spinning(options) } },
+    ...(options.saveOptimized === undefined ? {} : { optimizedModelFilePath: options.saveOptimized }),
+    extra: {
+      session: {
+        ...(graph.bytes && dataBeside(graph.path)),
+        ...(options.saveOptimized !== undefined && savedWeights(options.saveOptimized)),
+        ...spinning(options),
+      },
+    },
   };
   try {
     const session = await (graph.bytes
       ? InferenceSession.create(graph.bytes, sessionOptions)
       : InferenceSession.create(graph.path, sessionOptions));
-    return new OnnxSession(graph.path, session, { provider, refusals, profile });
+    return new OnnxSession(graph, session, { provider, refusals, profile });
   } catch (error) {
     profile?.remove();
     throw error;
@@ -80,6 +88,12 @@ async function open(
 
 /** The folder of the external weights, for a session that is loaded from bytes. */
 const dataBeside = (path: string) => ({ model_external_initializers_file_folder_path: dirname(path) });
+
+/** A file of a graph holds at most 2 GiB, so the weights are saved in another one. */
+const savedWeights = (path: string) => ({
+  optimized_model_external_initializers_file_name: `${basename(path)}.data`,
+  optimized_model_external_initializers_min_size_in_bytes: '1024',
+});
 
 const spinning = ({ spin = true }: LoadOptions) => ({ intra_op: { allow_spinning: spin ? '1' : '0' } });
 
@@ -94,14 +108,16 @@ class OnnxSession implements RuntimeSession {
   readonly refusals: readonly string[];
   readonly inputs: readonly ValueInfo[];
   readonly outputs: readonly ValueInfo[];
+  readonly isPrepared: boolean;
   readonly #path: string;
   #session: InferenceSession | undefined;
   /** Set until the first run has ended. */
   #profile: FirstRunProfile | undefined;
   #placement: Placement | undefined;
 
-  constructor(path: string, session: InferenceSession, origin: SessionOrigin) {
+  constructor({ path, prepared }: GraphSource, session: InferenceSession, origin: SessionOrigin) {
     this.#path = path;
+    this.isPrepared = prepared !== undefined;
     this.#session = session;
     this.#profile = origin.profile;
     this.provider = origin.provider;

@@ -20,6 +20,8 @@ export interface GraphSource {
   readonly path: string;
   /** The graph's bytes when they were rewritten at load (models/diffusion/rewire-unet.ts); its data is still beside `path`. */
   readonly bytes?: Uint8Array;
+  /** Set when `path` is a file that `lehr models prepare` made from another one (models/prepared). */
+  readonly prepared?: { readonly from: string; readonly isRewired: boolean };
 }
 
 export interface LoadOptions {
@@ -34,6 +36,8 @@ export interface LoadOptions {
   readonly spin?: boolean;
   /** How far ONNX Runtime rewrites the graph at load. Default: `all`. */
   readonly optimization?: Optimization;
+  /** Also saves the graph as it was optimised to this path, and its weights beside it as `<path>.data`. */
+  readonly saveOptimized?: string;
   /** Profile the first run to see where each node ran. Default: true on every provider but cpu. */
   readonly reportPlacement?: boolean;
 }
@@ -47,6 +51,8 @@ export interface RuntimeSession {
   readonly refusals: readonly string[];
   readonly inputs: readonly ValueInfo[];
   readonly outputs: readonly ValueInfo[];
+  /** Whether it was loaded from what `lehr models prepare` has kept. */
+  readonly isPrepared?: boolean;
   /** Known after the first run, if `reportPlacement` was set. */
   readonly placement: Placement | undefined;
   /**
@@ -61,8 +67,12 @@ export interface RuntimeSession {
 }
 
 export interface InferenceRuntime {
+  /** Of ONNX Runtime; absent for a simulated device. */
+  readonly version?: string;
   /** Throws LehrError `model-unavailable` when no provider of the list accepts the graph. */
   load(graph: GraphSource, options: LoadOptions): Promise<RuntimeSession>;
+  /** The rewired form of this graph, when it was prepared and is still the same model. */
+  rewired?(path: string): Promise<Uint8Array | undefined>;
 }
 
 /** Where a graph runs, as the session reports it after its first run. */
@@ -73,6 +83,8 @@ export interface GraphReport {
   readonly placement?: Placement;
   /** Why the providers before it in the list did not accept the graph; absent when it was the first. */
   readonly refusals?: readonly string[];
+  /** Loaded from what `lehr models prepare` has kept. */
+  readonly prepared?: true;
 }
 
 /**

@@ -44,6 +44,15 @@ export interface SettingCost {
   readonly cost: number;
 }
 
+export interface PreparedGraph {
+  readonly graph: string;
+  readonly rewired: boolean;
+  readonly optimized: boolean;
+  readonly difference: number | null;
+  readonly tolerance: number | null;
+  readonly bytes: number;
+}
+
 /** The lines of the program, as its tool-event.ts defines them. */
 export type ToolEvent =
   | { readonly type: 'waiting' }
@@ -96,10 +105,16 @@ export type ToolEvent =
       readonly seconds: number;
       readonly models_file: string;
     }
+  | {
+      readonly type: 'prepared';
+      readonly folder: string;
+      readonly undone: boolean;
+      readonly graphs: readonly PreparedGraph[];
+    }
   | { readonly type: 'entered'; readonly models_file: string }
   | { readonly type: 'failed'; readonly code: string; readonly message: string };
 
-type ResultType = 'pulled' | 'list' | 'removed' | 'checked' | 'tuned' | 'entered';
+type ResultType = 'pulled' | 'list' | 'removed' | 'checked' | 'tuned' | 'entered' | 'prepared';
 export type ToolResult<Type extends ResultType> = Extract<ToolEvent, { type: Type }>;
 
 /** Resolves with the line of type `wanted`. Throws CliError with the program's error, and when the server is not installed here. */

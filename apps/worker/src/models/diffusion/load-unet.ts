@@ -65,6 +65,8 @@ async function loadRewired(
   runtime: InferenceRuntime,
   options: LoadOptions,
 ): Promise<{ readonly session: RuntimeSession } | { readonly reason: string }> {
+  const kept = await runtime.rewired?.(path);
+  if (kept) return { session: await runtime.load({ path, bytes: kept }, options) };
   const rewiring = rewireTimestep(path);
   switch (rewiring.outcome) {
     case 'impossible':

@@ -116,6 +116,8 @@ async function loadRewired(
   runtime: InferenceRuntime,
   options: LoadOptions,
 ): Promise<Loaded | { readonly reason: string }> {
+  const kept = await runtime.rewired?.(files.next);
+  if (kept) return load(files, kept, runtime, options);
   const rewiring = rewireDecoder(files.next, {
     layers: config.decoder_layers,
     heads: config.decoder_attention_heads,

@@ -13,6 +13,7 @@ import { logs } from './logs.ts';
 import { checkModel } from './models/check.ts';
 import { listModels } from './models/list.ts';
 import { models } from './models/offered.ts';
+import { prepareModel } from './models/prepare.ts';
 import { pullModel } from './models/pull.ts';
 import { removeModel } from './models/remove.ts';
 import { queues } from './queues.ts';
@@ -45,6 +46,7 @@ export const COMMANDS: readonly Command[] = [
   cancel,
   pullModel,
   checkModel,
+  prepareModel,
   listModels,
   removeModel,
   tune,

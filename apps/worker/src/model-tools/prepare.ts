@@ -1,0 +1,127 @@
+/** `lehr models prepare`: keeps beside a model what a worker would compute at each start, or removes it. */
+import { randomUUID } from 'node:crypto';
+import { existsSync, statSync } from 'node:fs';
+import { cp, rename, rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { LehrError, type Task } from '@lehr/shared';
+import { acquireLock, versionFolder } from '@lehr/shared/model-cache';
+import { tunedSettings } from '../engine/tuned-settings.ts';
+import { type FolderOptions, taskOfFolder } from '../models/open-folder.ts';
+import { PREPARED_FOLDER } from '../models/prepared/manifest.ts';
+import { prepareFolder, unprepareFolder } from '../models/prepared/prepare-folder.ts';
+import { onnxRuntime } from '../runtime/onnx.ts';
+import type { ToolEvent } from './tool-event.ts';
+import { placesOf, readModelsFile, type ToolSettings } from './tool-settings.ts';
+
+export interface PrepareRequest {
+  /** `name` or `name@version` of models.yaml. */
+  readonly model: string;
+  /** Absolute path of what may be a folder of that name. */
+  readonly folder: string;
+  /** Absolute path of a folder to make: a copy of the model that is prepared, while the model stays as it is. */
+  readonly out?: string | undefined;
+  /** Removes what was prepared. */
+  readonly undo: boolean;
+  readonly variant?: string | undefined;
+}
+
+export async function prepare(request: PrepareRequest, settings: ToolSettings): Promise<ToolEvent> {
+  const { task, folder, options } = await find(request, settings);
+  if (request.undo) {
+    const wasPrepared = await locked(folder, () => unprepareFolder(folder));
+    return { type: 'prepared', folder, undone: wasPrepared, graphs: [] };
+  }
+  const { out } = request;
+  if (out === undefined) return locked(folder, () => prepared(task, folder, options, folder));
+  if (existsSync(out)) throw new LehrError('conflict', `${out} is already there; --out names a new folder.`);
+  const draft = `${out}.${randomUUID()}.tmp`;
+  try {
+    await cp(folder, draft, {
+      recursive: true,
+      dereference: true,
+      preserveTimestamps: true,
+      filter: (path) => !basename(path).startsWith(PREPARED_FOLDER),
+    });
+    const event = await prepared(task, draft, options, out);
+    await rename(draft, out);
+    return event;
+  } finally {
+    await rm(draft, { recursive: true, force: true });
+  }
+}
+
+async function prepared(
+  task: Task,
+  folder: string,
+  options: FolderOptions,
+  shown: string,
+): Promise<ToolEvent> {
+  const { graphs } = await prepareFolder(task, folder, onnxRuntime, options);
+  return {
+    type: 'prepared',
+    folder: shown,
+    undone: false,
+    graphs: graphs.map(({ graph, rewired, optimized, difference, tolerance }) => ({
+      graph,
+      rewired: rewired !== undefined,
+      optimized: optimized !== undefined,
+      difference: difference ?? null,
+      tolerance: tolerance ?? null,
+      bytes: [...(rewired ? [rewired] : []), ...(optimized ?? [])].reduce((sum, { bytes }) => sum + bytes, 0),
+    })),
+  };
+}
+
+interface Found {
+  readonly task: Task;
+  readonly folder: string;
+  readonly options: FolderOptions;
+}
+
+/** A folder of this name comes before a model of this name. */
+async function find({ model, folder, variant }: PrepareRequest, settings: ToolSettings): Promise<Found> {
+  const { providers, threads } = settings;
+  const engine = { providers, rowCap: 'auto', ...(threads !== undefined && { threads }) } as const;
+  if (existsSync(folder) && statSync(folder).isDirectory()) {
+    return {
+      task: taskOfFolder(folder),
+      folder,
+      options: { ...engine, ...(variant && { variant: `_${variant}` }) },
+    };
+  }
+  const registry = await readModelsFile(settings);
+  const entry = registry?.models.find(({ name }) => name === model.split('@')[0]);
+  if (!registry || !entry) {
+    throw new LehrError(
+      'model-not-found',
+      `${model} is neither a folder nor a model of ${settings.modelsFile}.`,
+    );
+  }
+  const { ref } = registry.resolve(entry.task, model, 0);
+  const version = entry.versions.find((each) => each.version === ref.version) ?? entry.versions[0];
+  const place = versionFolder(version, placesOf(settings));
+  if (!existsSync(place)) {
+    throw new LehrError('model-unavailable', `${place} is not there; lehr models pull fetches a model.`);
+  }
+  const own = entry.task === 'diffusion' ? undefined : entry.variant;
+  const tuned = tunedSettings(engine, version.tuned, Number.POSITIVE_INFINITY);
+  return {
+    task: entry.task,
+    folder: place,
+    options: { ...(own && { variant: own }), ...tuned, ...(variant && { variant: `_${variant}` }) },
+  };
+}
+
+/** Two preparations at once would remove each other's files. */
+async function locked<Result>(folder: string, use: () => Promise<Result>): Promise<Result> {
+  const lock = await acquireLock(
+    join(folder, `${PREPARED_FOLDER}.lock`),
+    AbortSignal.timeout(60_000),
+    () => {},
+  );
+  try {
+    return await use();
+  } finally {
+    await lock.release();
+  }
+}

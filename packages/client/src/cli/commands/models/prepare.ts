@@ -1,0 +1,61 @@
+import { resolve } from 'node:path';
+import { defineCommand } from '../../command.ts';
+import { EXIT, usageError } from '../../exit-codes.ts';
+import { type PreparedGraph, runModelTool } from '../../model-tools.ts';
+import { bytesText, plain, tableOf } from '../../table.ts';
+
+export const prepareModel = defineCommand({
+  name: 'models prepare',
+  operands: 'FOLDER|MODEL',
+  count: [1, 1],
+  summary: 'Keep beside a model what a worker would compute at each start, verified against the original.',
+  notes: [
+    'What is kept is for this machine, its first device and its ONNX Runtime; elsewhere a worker uses the original.',
+    'This command needs the server of Lehr on this machine, and runs on the first device of LEHR_DEVICE.',
+  ],
+  options: {
+    out: { type: 'string', value: 'FOLDER', help: 'Prepare a copy of the model in this new folder.' },
+    undo: { type: 'boolean', help: 'Remove what was prepared.' },
+    variant: {
+      type: 'string',
+      value: 'NAME',
+      help: 'Which of several exports of speech and text models, such as quantized.',
+    },
+  },
+  run: async ({ values, positionals: [model], terminal, json }) => {
+    const { out, undo = false, variant } = values;
+    if (undo && out !== undefined) throw usageError('--undo and --out cannot be used together');
+    const request = {
+      command: 'prepare',
+      model,
+      folder: resolve(model),
+      undo,
+      variant,
+      ...(out !== undefined && { out: resolve(out) }),
+    };
+    const { type: _, ...prepared } = await runModelTool(terminal, request, 'prepared');
+    if (json) {
+      terminal.out(`${JSON.stringify(prepared)}\n`);
+      return EXIT.ok;
+    }
+    const { folder, graphs, undone } = prepared;
+    if (undo)
+      terminal.out(undone ? `removed from ${plain(folder)}\n` : `${plain(folder)} was not prepared\n`);
+    else {
+      terminal.out(
+        tableOf(['GRAPH', 'REWIRED', 'OPTIMIZED', 'DIFFERENCE', 'TOLERANCE', 'SIZE'], graphs.map(rowOf)),
+      );
+      terminal.out(`\nfolder  ${plain(folder)}\n`);
+    }
+    return EXIT.ok;
+  },
+});
+
+const rowOf = ({ graph, rewired, optimized, difference, tolerance, bytes }: PreparedGraph): string[] => [
+  graph,
+  rewired ? 'yes' : 'no',
+  optimized ? 'yes' : 'no',
+  difference === null ? '-' : difference.toExponential(1),
+  tolerance === null ? '-' : tolerance.toExponential(0),
+  bytesText(bytes),
+];

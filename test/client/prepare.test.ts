@@ -1,0 +1,67 @@
+/** `lehr models prepare` as a process: what it keeps, what a check shows of it, and its removal. */
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { readdir, symlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import { blocksOf, readText } from '../house/readme.ts';
+import { tempFolder, tinyModels } from '../support/tiny-models.ts';
+import { LEHR, startLehrCommand } from './lehr-command.ts';
+
+const WHOLE = { timeout: 120_000 };
+const PREPARED = '.lehr-prepared';
+
+async function tiny() {
+  const models = await tinyModels();
+  const env = { LEHR_HOME: await tempFolder('home'), LEHR_MODELS: models, LEHR_DEVICE: 'cpu' };
+  const lehr = (...args: string[]) => startLehrCommand(['models', ...args], { env }).ended;
+  return { env, folder: join(dirname(models), 'tiny'), lehr };
+}
+
+test(
+  'lehr models prepare keeps verified graphs beside a model, or in a copy of it, and removes them',
+  WHOLE,
+  async () => {
+    const { folder, lehr } = await tiny();
+    const prepared = await lehr('prepare', 'tiny@1');
+    expect(prepared).toMatchObject({ code: 0, stderr: '' });
+    expect(prepared.stdout).toMatch(/^unet\/model\.onnx +yes +yes +\S+ +1e-4 +[\d.]+ [kM]B$/m);
+    expect(prepared.stdout).toMatch(/^vae_decoder\/model\.onnx +no +yes /m);
+    expect((await lehr('check', folder)).stdout).toMatch(
+      /^unet\/model\.onnx \(rewired\) \(prepared\) +cpu /m,
+    );
+
+    const removed = await lehr('prepare', folder, '--undo');
+    expect(removed.stdout).toBe(`removed from ${folder}\n`);
+    expect(await readdir(folder)).not.toContain(PREPARED);
+    expect((await lehr('check', folder)).stdout).toMatch(/^unet\/model\.onnx \(rewired\) +cpu /m);
+
+    const out = join(await tempFolder('out'), 'copy');
+    expect(await lehr('prepare', folder, '--out', out)).toMatchObject({ code: 0 });
+    expect((await lehr('check', out)).stdout).toMatch(/^vae_decoder\/model\.onnx \(prepared\) +cpu /m);
+    expect(existsSync(join(folder, PREPARED))).toBe(false);
+    expect(await lehr('prepare', folder, '--out', out)).toMatchObject({
+      code: 65,
+      stderr: expect.stringContaining('is already there'),
+    });
+    expect(await readdir(dirname(out))).toEqual(['copy']);
+    expect(await lehr('prepare', 'other')).toMatchObject({
+      code: 65,
+      stderr: expect.stringContaining('other is neither a folder nor a model of'),
+    });
+  },
+);
+
+test('The commands of docs/tuning.md for a prepared model work', WHOLE, async () => {
+  const { env, folder } = await tiny();
+  const cwd = await tempFolder('shell');
+  await symlink(LEHR, join(cwd, 'lehr'));
+  const [block, ...more] = blocksOf(readText('docs/tuning.md')).filter(({ label }) => label === 'prepare');
+  expect(more).toEqual([]);
+  const { stdout } = await promisify(execFile)('sh', ['-eu', '-c', block.text], {
+    cwd,
+    env: { ...env, MODEL: 'tiny@1', PATH: `${cwd}:${process.env.PATH}` },
+  });
+  expect(stdout).toContain(`removed from ${folder}\n`);
+});
