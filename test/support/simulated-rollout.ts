@@ -1,0 +1,88 @@
+/** Rollouts without Redis: jobs that end one after the other, judged after each of them. */
+import { FAR, type Samples, TOLERANCE, verdictOf } from '../../packages/shared/src/index.ts';
+import { totalEvidence } from '../../packages/shared/src/rollouts/verdict.ts';
+import type { Random } from './random.ts';
+
+export interface SimulatedRollout {
+  /** Probabilities that a job of each version fails. */
+  readonly fails: { readonly stable: number; readonly canary: number };
+  /** How many times as long a job of the canary takes, and this share of its jobs; the others take as long as stable ones. */
+  readonly slowness: number;
+  readonly slowShare?: number;
+  /** Standard deviation of the logarithm of the engine time of jobs of one size. */
+  readonly spread: number;
+  /** The share of the canary in each stage; every stage has as many of the jobs. */
+  readonly shares: readonly number[];
+  readonly jobs: number;
+}
+
+export interface Alarm {
+  readonly kind: 'failures' | 'slowness';
+  /** Jobs of the canary that had ended, of all stages. */
+  readonly canaryJobs: number;
+}
+
+/** The rollback, judged after every single job; undefined when all jobs passed without one. */
+export function simulateRollout(rollout: SimulatedRollout, random: Random): Alarm | undefined {
+  const { shares, jobs } = rollout;
+  let carried = { failures: 0, slowness: 0 };
+  let canaryJobs = 0;
+  for (const share of shares) {
+    const stage = new SimulatedStage(rollout, share, random);
+    for (let i = 0; i < jobs / shares.length; i += 1) {
+      canaryJobs += stage.endJob() === 'canary' ? 1 : 0;
+      const verdict = verdictOf(stage.samples, { carried, autoRollback: true, promoteAfter: null });
+      if (verdict.action === 'roll-back') return { kind: verdict.kind, canaryJobs };
+    }
+    carried = totalEvidence(stage.samples, carried);
+  }
+  return undefined;
+}
+
+/** Counts as transition.lua does. */
+class SimulatedStage {
+  readonly #rollout: SimulatedRollout;
+  readonly #share: number;
+  readonly #random: Random;
+  readonly #ended = { stable: { jobs: 0, failed: 0 }, canary: { jobs: 0, failed: 0 } };
+  readonly #pairs = { slower: 0, faster: 0, muchSlower: 0, muchFaster: 0 };
+  #waiting: { readonly side: 'stable' | 'canary'; readonly time: number } | undefined;
+
+  constructor(rollout: SimulatedRollout, share: number, random: Random) {
+    this.#rollout = rollout;
+    this.#share = share;
+    this.#random = random;
+  }
+
+  get samples(): Samples {
+    return { ...this.#ended, pairs: this.#pairs };
+  }
+
+  endJob(): 'stable' | 'canary' {
+    const { fails, slowness, slowShare = 1, spread } = this.#rollout;
+    const side = this.#random.chance(this.#share) ? 'canary' : 'stable';
+    this.#ended[side].jobs += 1;
+    if (this.#random.chance(fails[side])) {
+      this.#ended[side].failed += 1;
+      return side;
+    }
+    const isSlow = side === 'canary' && this.#random.chance(slowShare);
+    const time = Math.exp(spread * this.#normal()) * (isSlow ? slowness : 1);
+    if (this.#waiting === undefined || this.#waiting.side === side) {
+      this.#waiting = { side, time };
+      return side;
+    }
+    const other = this.#waiting.time;
+    const [canary, stable] = side === 'canary' ? [time / TOLERANCE, other] : [other / TOLERANCE, time];
+    this.#pairs[canary > stable ? 'slower' : 'faster'] += 1;
+    if (canary > FAR * stable) this.#pairs.muchSlower += 1;
+    if (stable > FAR * canary) this.#pairs.muchFaster += 1;
+    this.#waiting = undefined;
+    return side;
+  }
+
+  #normal(): number {
+    const radius = Math.sqrt(-2 * Math.log(1 - this.#random.next()));
+    return radius * Math.cos(2 * Math.PI * this.#random.next());
+  }
+}
