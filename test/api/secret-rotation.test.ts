@@ -8,6 +8,7 @@ import { blocksOf, readText } from '../house/readme.ts';
 import { type Env, installation } from '../support/installation.ts';
 import { type LehrProcess, startLehr } from '../support/lehr-process.ts';
 import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';
+import { redisWithUsers } from '../support/redis-with-users.ts';
 import { tempFolder } from '../support/tiny-models.ts';
 import { verified, webhookReceiver } from '../support/webhook-receiver.ts';
 
@@ -253,4 +254,36 @@ test('The commands of docs/operating.md for a lost secret let the API start with
   const second = await started(next);
   expect(await statusOf(second, key)).toBe(401);
   expect(await statusOf(second, (await createdKey(second)).key)).toBe(200);
+});
+
+test('The commands of docs/operating.md change the password of a user of Redis while its processes run', async () => {
+  const redis = await redisWithUsers();
+  const urlWith = (password: string): string => {
+    const url = new URL(redis.urlOf('api'));
+    url.password = encodeURIComponent(password);
+    return url.href;
+  };
+  const password = (url: string): string => decodeURIComponent(new URL(url).password);
+  const NEW_PASSWORD = 'another-password-of-the-api';
+  const OLD_PASSWORD = password(redis.urlOf('api'));
+  const run = async (label: string): Promise<string> => {
+    const block = BLOCKS.find((each) => each.language === 'sh' && each.label === label);
+    const env = {
+      PATH: process.env.PATH,
+      LEHR_REDIS_URL: redis.urlOf('operator'),
+      NEW_PASSWORD,
+      OLD_PASSWORD,
+    };
+    return (await promisify(execFile)('sh', ['-eu', '-c', block?.text ?? 'false'], { env })).stdout;
+  };
+  const env = await configured({ LEHR_REDIS_URL: redis.urlOf('api'), LEHR_NAMESPACE: 'lehr' });
+  const first = await started(env);
+  expect(await run('add-redis-password')).toBe('OK\n');
+  const second = await started({ ...env, LEHR_REDIS_URL: urlWith(NEW_PASSWORD) });
+  const { key } = await createdKey(first);
+  expect(await statusOf(second, key)).toBe(200);
+  expect(await run('remove-redis-password')).toBe('OK\n');
+  for (const each of [first, second]) expect(await statusOf(each, key)).toBe(200);
+  const late = startLehr('api', env);
+  expect(await late.exited()).toBe(69);
 });

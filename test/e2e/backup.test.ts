@@ -5,7 +5,7 @@ import { symlinkSync } from 'node:fs';
 import { readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { keysOf } from '../../packages/shared/src/redis/index.ts';
 import { LEHR, startLehrCommand } from '../client/lehr-command.ts';
 import { blocksOf, readText } from '../house/readme.ts';
@@ -15,10 +15,16 @@ import { freePort } from '../support/ports.ts';
 import { type Radosgw, startRadosgw } from '../support/radosgw.ts';
 import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';
 import { startSimulatedWorker } from '../support/start-simulated-worker.ts';
+import { SLOW_MACHINE } from '../support/timeouts.ts';
 import { tempFolder, tinyModels } from '../support/tiny-models.ts';
 
 const BLOCKS = blocksOf(readText('docs/backup.md'));
 const ROOT_KEY = `lehr_test_${randomBytes(24).toString('hex')}`;
+/** With MANY_STEPS, a picture takes longer than the test. Another one joins after a step. */
+const SLOW = { stepBaseMs: 1000, stepPerRowMs: 0, pictureMs: 1, textMs: 1 };
+const MANY_STEPS = 500;
+/** Of 20 s each, for a job to end. */
+const MAX_WAITS = 3;
 const SHORT_LEASE = { leaseMs: 2000, stalledCheckMs: 500, times: { renewEveryMs: 500, janitorEveryMs: 500 } };
 
 let s3: Radosgw;
@@ -106,10 +112,11 @@ class Running {
   }
 
   async ended(id: string): Promise<Job> {
-    for (;;) {
+    for (let waits = 0; waits < MAX_WAITS; waits++) {
       const job = await this.get(id, 20);
       if (!['queued', 'running'].includes(job.status)) return job;
     }
+    throw new Error(`the job did not end: ${JSON.stringify(await this.get(id))}`);
   }
 
   worker(settings: Partial<Parameters<typeof startSimulatedWorker>[0]> = {}): Promise<LehrProcess> {
@@ -133,6 +140,82 @@ async function command(label: string, where: Installed, more: Env): Promise<stri
   const env = { ...where.env, ...more, PATH: `${cwd}:${process.env.PATH}` };
   return (await promisify(execFile)('sh', ['-eu', '-c', block.text], { env, cwd })).stdout;
 }
+
+/** Jobs of one key in every state: ended, running and waiting. The worker of the running ones is killed. */
+async function busyLehr(where: Installed, redis: TestRedis) {
+  const lehr = await Running.start(where, redis.url);
+  const made = await lehr.ask('/v1/keys', {
+    tenant: 'default',
+    name: 'caller',
+    limits: { cost_per_minute_s: 600 },
+  });
+  const { key, id: keyId } = (await made.json()) as { key: string; id: string };
+  const ended = [await lehr.post(key), await lehr.post(key)];
+  const quick = await lehr.worker();
+  for (const id of ended) expect(await lehr.ended(id)).toMatchObject({ status: 'succeeded' });
+  await quick.stop();
+  const running = [await lehr.post(key, MANY_STEPS), await lehr.post(key, MANY_STEPS)];
+  // With guidance, a picture takes two rows.
+  const slow = await lehr.worker({ latency: SLOW, rowCap: 4 });
+  await vi.waitFor(async () => {
+    for (const id of running) expect(await lehr.get(id)).toMatchObject({ status: 'running' });
+  }, SLOW_MACHINE);
+  const waiting = [await lehr.post(key), await lehr.post(key), await lehr.post(key)];
+  return { lehr, key, keyId, ended, running, waiting, slow };
+}
+
+test('After a backup to S3 and the loss of Redis, all jobs of the backup are restored and end once', {
+  timeout: 240_000,
+}, async () => {
+  const where = await installed();
+  const first = await startRedis();
+  const { lehr, key, keyId, ended, running, waiting, slow } = await busyLehr(where, first);
+  const keys = keysOf(where.namespace);
+  const spent = await testRedis(first.url).hmget(keys.budget(keyId), 'used', 'at');
+  const BACKUPS = 's3://backups/nightly';
+  const stored = await command('backup', where, { BACKUPS, LEHR_REDIS_URL: first.url });
+  expect(stored).toMatch(/^\S+ {2}\d+ keys, 5 unfinished jobs, /);
+  const late = await lehr.post(key);
+  slow.signal('SIGKILL');
+  await slow.exited();
+  await lehr.kill();
+  // With SIGKILL, and without its folder.
+  await first.stop();
+
+  const second = await redisServer();
+  expect(await command('list', where, { BACKUPS })).toContain(stored.split(' ')[0]);
+  const restored = await command('restore', where, { BACKUPS, LEHR_REDIS_URL: second.url });
+  expect(restored).toMatch(/ is restored: \d+ keys, 5 unfinished jobs; \d+ keys had expired\n$/);
+  const redis = testRedis(second.url);
+  const spentOfBackup = await redis.hmget(keys.budget(keyId), 'used', 'at');
+  expect(spentOfBackup).toEqual(spent);
+
+  const again = await Running.start(where, second.url);
+  expect((await again.ask(`/v1/jobs/${late}`)).status).toBe(404);
+  for (const id of ended) {
+    const { status, output } = await again.get(id);
+    expect(status).toBe('succeeded');
+    const picture = await fetch(output?.images[0].url ?? '');
+    expect(
+      Buffer.from(await picture.arrayBuffer())
+        .subarray(1, 4)
+        .toString(),
+    ).toBe('PNG');
+  }
+  await again.worker();
+  for (const id of [...running, ...waiting]) {
+    expect(await again.ended(id)).toMatchObject({ status: 'succeeded' });
+    const events = await redis.lrange(keys.events(id as never), 0, -1);
+    expect(events.filter((event) => event.includes('succeeded'))).toHaveLength(1);
+  }
+  expect(await redis.zcard(keys.live)).toBe(0);
+  expect(await redis.hmget(keys.budget(keyId), 'used', 'at')).toEqual(spent);
+
+  // An output that has gone since the backup.
+  await rm(join(where.home, 'objects'), { recursive: true });
+  const { output } = await again.get(ended[0]);
+  expect((await fetch(output?.images[0].url ?? '')).status).toBe(404);
+});
 
 test('A backup is refused when it is damaged or of another schema, and when Redis is not empty', async () => {
   const where = await installed();
