@@ -51,4 +51,6 @@ await step(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '--
 const vitest = join(ROOT, 'node_modules/vitest/vitest.mjs');
 await step(process.execPath, [vitest, 'run', '--config', join(HERE, 'vitest.config.ts')]);
 const templates = [await synthesise('new', {}), await synthesise('existing', EXISTING)];
-await step(join(CACHE, 'venv/bin/cfn-lint'), ['--regions', 'eu-central-1', '--', ...templates]);
+// W3005, a dependency named twice: of a helper that the CDK itself adds to the template.
+const options = ['--ignore-checks', 'W3005', '--regions', 'eu-central-1'];
+await step(join(CACHE, 'venv/bin/cfn-lint'), [...options, '--', ...templates]);

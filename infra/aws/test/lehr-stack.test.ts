@@ -8,11 +8,11 @@ import { readSettings } from '../lib/settings.ts';
 
 const EXISTING = {
   clusterName: 'prod',
-  vpcId: 'vpc-0abc',
+  vpcId: 'vpc-0123456789abcdef0',
   issuer: 'https://oidc.eks.eu-central-1.amazonaws.com/id/ABC',
   issuerArn: 'arn:aws:iam::111122223333:oidc-provider/oidc.eks.eu-central-1.amazonaws.com/id/ABC',
   privateSubnets: 'subnet-1,subnet-2',
-  nodeSecurityGroup: 'sg-0abc',
+  nodeSecurityGroup: 'sg-0123456789abcdef0',
 };
 
 function templateOf(context: Readonly<Record<string, unknown>> = {}): Template {
