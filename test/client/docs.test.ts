@@ -128,7 +128,7 @@ describe('docs/cli.md', () => {
     expect(await shell('script')).toBe('0\n');
     expect(JSON.parse(await readFile(join(cwd, 'job.json'), 'utf8'))).toMatchObject({ status: 'succeeded' });
     expect(await shell('keys')).toMatch(/acme +render farm +submit,read[\s\S]* is revoked\n$/);
-    expect(await shell('audit')).toMatch(/key\.revoked .*\n.*key\.created /);
+    expect(await shell('audit')).toMatch(/key\.revoked .*\n.*key\.changed .*\n.*key\.created /);
     // As npm start does, which is not what runs here.
     await mkdir(join(home, 'logs'));
     await writeFile(

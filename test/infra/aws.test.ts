@@ -12,6 +12,7 @@ const ACTION_OF: Readonly<Record<string, string>> = {
   PutObjectCommand: 's3:PutObject',
   DeleteObjectCommand: 's3:DeleteObject',
   DeleteObjectsCommand: 's3:DeleteObject',
+  ListObjectsV2Command: 's3:ListBucket',
   paginateListObjectsV2: 's3:ListBucket',
 };
 const OBJECTS = 'packages/shared/src/objects';
