@@ -256,7 +256,14 @@ describe('losses', () => {
     const quiet = feed.next();
     await own.kill();
     expect(await clock.until(quiet)).toMatchObject({ value: 'ping' });
-    const rest = feed.next();
+    // More pings come when Redis is back late.
+    const nextEvent = async () => {
+      for (;;) {
+        const next = await feed.next();
+        if (next.value !== 'ping') return next;
+      }
+    };
+    const rest = nextEvent();
     await own.restart();
     const isBack = () =>
       world.worker.progress(claim, 2).then(
@@ -266,7 +273,7 @@ describe('losses', () => {
     await expect.poll(isBack, { timeout: 5000 }).toBe(true);
     expect(await clock.until(rest)).toMatchObject({ value: { rev: 3, event: { type: 'job.progress' } } });
     await world.worker.succeed(claim);
-    const end = await clock.until(feed.next());
+    const end = await clock.until(nextEvent());
     expect(end).toMatchObject({ value: { rev: 4, event: { type: 'job.succeeded' } } });
     expect(await feed.next()).toMatchObject({ done: true });
     await expectNothingLeft(world);

@@ -4,7 +4,7 @@ import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { LEHR_VERSION, newWorkerId } from '../../packages/shared/src/index.ts';
+import { newWorkerId, OWN_VERSION } from '../../packages/shared/src/index.ts';
 import { keysOf } from '../../packages/shared/src/redis/index.ts';
 import { blocksOf, readText } from '../house/readme.ts';
 import { installation } from '../support/installation.ts';
@@ -37,7 +37,7 @@ test('lehr doctor --upgrade says which versions run, in which order to replace t
   await report({ v: 1, lehr: '0.0.9', lanes: 'unknown' });
   const { code, stdout } = await ask();
   expect(code).toBe(0);
-  expect(stdout).toContain(`1 of ${LEHR_VERSION} (schema 1)`);
+  expect(stdout).toContain(`1 of ${OWN_VERSION} (schema 1)`);
   expect(stdout).toContain('1 of 0.0.9 (schema 1)');
   expect(stdout).toMatch(/^ok {4}upgrade .* in any order, also back$/m);
 

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { SCHEMA_VERSION } from './records/unreadable.ts';
 import type { Keys, Redis } from './redis/index.ts';
-import { LEHR_VERSION } from './version.ts';
+import { OWN_VERSION } from './version.ts';
 
 /** An API process that has not reported for this long counts as gone. */
 export const API_PROCESS_TTL_MS = 15_000;
@@ -22,7 +22,7 @@ export async function reportApiProcess(
   keys: Keys,
   { id, roles }: Pick<ApiProcess, 'id' | 'roles'>,
 ): Promise<void> {
-  const text = JSON.stringify({ id, roles, lehr: LEHR_VERSION, v: SCHEMA_VERSION } satisfies ApiProcess);
+  const text = JSON.stringify({ id, roles, lehr: OWN_VERSION, v: SCHEMA_VERSION } satisfies ApiProcess);
   await redis
     .pipeline()
     .set(keys.apiProcess(id), text, 'PX', API_PROCESS_TTL_MS)

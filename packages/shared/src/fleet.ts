@@ -7,7 +7,7 @@ import { z } from 'zod';
 import type { WorkerId } from './ids.ts';
 import { reasonOf, SCHEMA_VERSION, type Unreadable, UnreadableList } from './records/unreadable.ts';
 import type { Keys, Redis } from './redis/index.ts';
-import { LEHR_VERSION } from './version.ts';
+import { OWN_VERSION } from './version.ts';
 
 /** Items that do not fit are left out: a worker of a newer version may report tasks and models of kinds that are unknown here. */
 export const known = <Item extends z.ZodType>(item: Item) =>
@@ -88,7 +88,7 @@ export async function reportWorker(redis: Redis, keys: Keys, status: WorkerStatu
     .pipeline()
     .set(
       keys.worker(status.id),
-      JSON.stringify({ v: SCHEMA_VERSION, lehr: LEHR_VERSION, ...status }),
+      JSON.stringify({ v: SCHEMA_VERSION, lehr: OWN_VERSION, ...status }),
       'PX',
       WORKER_TTL_MS,
     )

@@ -141,6 +141,6 @@ export {
 } from './transcripts/formats.ts';
 export { LANGUAGE_NAMES } from './transcripts/language-names.ts';
 export { OPTIMIZATIONS, type Optimization, TUNED_DEVICES, type Tuned, type TunedSettings } from './tuned.ts';
-export { LEHR_VERSION } from './version.ts';
+export { OWN_VERSION } from './version.ts';
 export { type Plan, type PlannedNode, planWorkflow } from './workflow/plan.ts';
 export { fillReferences, findReferences, pictureReference } from './workflow/references.ts';

@@ -1,2 +1,2 @@
 /** The version of this program; `npm run release` writes it, with that of every package. */
-export const LEHR_VERSION = '0.1.0';
+export const OWN_VERSION = '0.1.0';

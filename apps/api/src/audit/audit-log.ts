@@ -18,7 +18,7 @@ export interface Actor {
 }
 export const SYSTEM_ACTOR: Actor = { keyId: null, address: null };
 /** Lehr itself, where the log must say that no administrator decided. No key has this id. */
-export const LEHR_ACTOR: Actor = { keyId: 'lehr', address: null };
+export const OWN_ACTOR: Actor = { keyId: 'lehr', address: null };
 
 /** Where a script appends the entry of its change. */
 export interface AuditTarget {

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { LEHR_VERSION, LehrError } from '@lehr/shared';
+import { LehrError, OWN_VERSION } from '@lehr/shared';
 import { SCHEMA_VERSION } from '@lehr/shared/records';
 import { keysOf, openRedis, redisNow, redisReady } from '@lehr/shared/redis';
 import { countKeys, dumpRdb } from './dump.ts';
@@ -48,7 +48,7 @@ export async function backup(
     const manifest: Manifest = {
       format: MANIFEST_FORMAT,
       id,
-      lehr: LEHR_VERSION,
+      lehr: OWN_VERSION,
       schema: SCHEMA_VERSION,
       namespace: settings.namespace,
       keys,

@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { LEHR_VERSION, LehrError } from '@lehr/shared';
+import { LehrError, OWN_VERSION } from '@lehr/shared';
 import { SCHEMA_VERSION } from '@lehr/shared/records';
 import {
   assertNoEviction,
@@ -77,7 +77,7 @@ function expectSameSchema({ id, lehr, schema }: Manifest): void {
   if (schema === SCHEMA_VERSION) return;
   throw new LehrError(
     'conflict',
-    `backup ${id} has schema ${schema} and was made by Lehr ${lehr}; this is Lehr ${LEHR_VERSION} with schema ${SCHEMA_VERSION}. ` +
+    `backup ${id} has schema ${schema} and was made by Lehr ${lehr}; this is Lehr ${OWN_VERSION} with schema ${SCHEMA_VERSION}. ` +
       'Restore it with that version, then upgrade.',
   );
 }

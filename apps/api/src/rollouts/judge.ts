@@ -9,7 +9,7 @@ import {
   type Verdict,
   verdictOf,
 } from '@lehr/shared';
-import { LEHR_ACTOR } from '../audit/audit-log.ts';
+import { OWN_ACTOR } from '../audit/audit-log.ts';
 import { nextStage, type StoredRollout } from './rollout.ts';
 import type { Analysis, RolloutStep } from './rollout-store.ts';
 
@@ -30,7 +30,7 @@ export function judgeRollout(
   if (state !== 'running') return undefined;
   const verdict: Verdict = verdictOf(samples, { carried, autoRollback, promoteAfter });
   const { rev: _, v: __, ...before } = rollout;
-  const changed = { changed_at: context.now, changed_by: LEHR_ACTOR.keyId };
+  const changed = { changed_at: context.now, changed_by: OWN_ACTOR.keyId };
   const draft = { ...before, ...changed, ...nextStage(rollout, evidence) };
   switch (verdict.action) {
     case 'roll-back': {

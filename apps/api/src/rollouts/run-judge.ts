@@ -6,7 +6,7 @@
 import { type Clock, formatModelRef, type Log, type Metrics, readFleet } from '@lehr/shared';
 import { WorkLock } from '@lehr/shared/queue';
 import type { Keys, Redis } from '@lehr/shared/redis';
-import { LEHR_ACTOR } from '../audit/audit-log.ts';
+import { OWN_ACTOR } from '../audit/audit-log.ts';
 import { serving } from '../fleet/fleet-view.ts';
 import { judgeRollout } from './judge.ts';
 import type { StoredRollout } from './rollout.ts';
@@ -77,7 +77,7 @@ async function judgeAll(
   for (const { model, id, rev } of open) {
     if (lost.aborted) return;
     let step: RolloutStep | undefined;
-    await rollouts.change(model, LEHR_ACTOR, (current, analysis) => {
+    await rollouts.change(model, OWN_ACTOR, (current, analysis) => {
       step = undefined;
       // An older reading: the next round judges what there is now.
       if (!current || current.id !== id || current.rev !== rev) return step;

@@ -36,6 +36,7 @@ export function RolloutCard({ model, rollout, onChanged }: RolloutCardProps) {
             idOf={({ role }) => role}
             columns={COLUMNS}
           />
+          {rollout.state === 'running' && <p class="hint">{evidenceOf(rollout)}</p>}
         </>
       )}
       <RolloutForm model={model} rollout={rollout} onChanged={onChanged} />
@@ -50,6 +51,12 @@ function saying(rollout: Rollout | undefined): string {
   if (only !== undefined) return words.all(only);
   if (rollout.workers.canary === 0) return words.unserved(rollout.canary);
   return words.running(rollout.canary, rollout.weight, rollout.stable);
+}
+
+function evidenceOf({ canary, analysis: { evidence, limit, auto_rollback } }: Rollout): string {
+  const { failures, slowness } = evidence;
+  const found = words.evidence(canary, failures, slowness);
+  return `${found} ${auto_rollback ? words.rollsBack(limit) : words.neverRollsBack}`;
 }
 
 /** The table has the same numbers. */

@@ -3,10 +3,16 @@ import { admin } from './admin.ts';
 
 const percent = (weight: number): string => admin.percent(weight / 100);
 
+const oneDigit = (value: number): string => value.toFixed(1);
+
 export const rollouts = {
   title: (model: string) => `Versions of ${model}`,
   states: { running: 'running', paused: 'paused', promoted: 'promoted', 'rolled-back': 'rolled back' },
   noState: 'no rollout',
+  evidence: (canary: string, failures: number, slowness: number): string =>
+    `Evidence against version ${canary}: ${oneDigit(failures)} from failures, ${oneDigit(slowness)} from engine times.`,
+  rollsBack: (limit: number): string => `From ${limit} on, Lehr gives all callers the stable version again.`,
+  neverRollsBack: 'Lehr does not roll it back by itself.',
   running: (canary: string, weight: number, stable: string) =>
     `${percent(weight)} of the callers get version ${canary}, all others version ${stable}.`,
   all: (version: string) => `All callers get version ${version}.`,

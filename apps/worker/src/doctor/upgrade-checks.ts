@@ -1,5 +1,5 @@
 /** The checks of `lehr doctor --upgrade`: what runs over this Redis, compared with this version. */
-import { LEHR_VERSION, readApiProcesses, WorkerVersionSchema } from '@lehr/shared';
+import { OWN_VERSION, readApiProcesses, WorkerVersionSchema } from '@lehr/shared';
 import { SCHEMA_VERSION, UnreadableList } from '@lehr/shared/records';
 import { keysOf, type Redis, redisReady } from '@lehr/shared/redis';
 import type { Check } from './check.ts';
@@ -21,7 +21,7 @@ export async function checkUpgrade(redis: Redis, where: string, namespace: strin
       ...apis.map(({ lehr, v }): RunningProcess => ({ kind: 'API', lehr, schema: v })),
       ...workers,
     ];
-    return planUpgrade({ lehr: LEHR_VERSION, schema: SCHEMA_VERSION }, processes, unreadable);
+    return planUpgrade({ lehr: OWN_VERSION, schema: SCHEMA_VERSION }, processes, unreadable);
   } catch (error) {
     const advice = 'Start Redis, or set LEHR_REDIS_URL to its address.';
     return [{ name: 'Redis', state: 'fail', detail: `${where}: ${(error as Error).message}`, advice }];

@@ -344,7 +344,12 @@ export const ENV = {
  * Variables of Lehr's other programs, which an API or a worker may find in its environment: LEHR_URL is read by the client
  * and the command `lehr`, the others by the tests.
  */
-export const OTHER_VARIABLES: readonly string[] = ['LEHR_URL', 'LEHR_TEST_MARK', 'LEHR_TEST_S3'];
+export const OTHER_VARIABLES: readonly string[] = [
+  'LEHR_URL',
+  'LEHR_PICTURE_SIZE',
+  'LEHR_TEST_MARK',
+  'LEHR_TEST_S3',
+];
 
 /** A schema of the named variables, for readConfig. */
 export function envSchema<Name extends keyof typeof ENV>(
