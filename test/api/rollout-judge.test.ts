@@ -35,8 +35,8 @@ function judge({ parts }: RolloutWorld, count = 1): void {
 }
 
 /** Keeps the report of the worker alive while many jobs run. */
-function keepServing(world: RolloutWorld): void {
-  const timer = setInterval(() => void world.serve('1', '2'), 2000);
+function keepServing(world: RolloutWorld, serve = () => world.serve('1', '2')): void {
+  const timer = setInterval(() => void serve(), 2000);
   onTestFinished(() => clearInterval(timer));
 }
 
@@ -184,7 +184,9 @@ describe('Deciding', () => {
     timeout: 120_000,
   }, async () => {
     const world = await rolloutWorld(server.url);
-    keepServing(world);
+    const serve = () => world.serveApart('1', '2');
+    await serve();
+    keepServing(world, serve);
     await world.deploy({ ...HALF, auto_rollback: false });
     judge(world);
     for (let i = 0; i < 60; i += 1) await runJob(world, (side) => (side === 'canary' ? 200 : 100));

@@ -1,5 +1,11 @@
 /** The API with a model that has several versions, and a worker that serves them. */
-import { type Job, parseRegistry, type Rollout, RolloutSchema } from '../../packages/shared/src/index.ts';
+import {
+  type Job,
+  newWorkerId,
+  parseRegistry,
+  type Rollout,
+  RolloutSchema,
+} from '../../packages/shared/src/index.ts';
 import type { Claim } from '../../packages/shared/src/queue/index.ts';
 import type { StoredError } from '../../packages/shared/src/records/index.ts';
 import { type ApiWorld, apiWorld } from './api-world.ts';
@@ -21,6 +27,8 @@ const served = (version: string) => ({ ref: `sd@${version}`, batching: 'step', p
 export interface RolloutWorld extends ApiWorld {
   /** A worker serves these versions from now on. */
   serve(...versions: readonly string[]): Promise<void>;
+  /** A separate worker serves each of these versions from now on. */
+  serveApart(...versions: readonly string[]): Promise<void>;
   put(body: object): Promise<Response>;
   deploy(body: object): Promise<Rollout>;
   change(state: string, reason?: string): Promise<Response>;
@@ -34,9 +42,14 @@ export async function rolloutWorld(url: string): Promise<RolloutWorld> {
   const read = async (response: Response): Promise<Rollout> =>
     RolloutSchema.strict().parse(await response.json());
   const put = (body: object): Promise<Response> => world.ask('PUT', '/v1/rollouts/sd', body);
+  const others = Array.from({ length: 3 }, () => newWorkerId('simulated'));
   const rolloutWorld: RolloutWorld = {
     ...world,
     serve: (...versions) => world.worker.report({ models: versions.map(served) }),
+    serveApart: async (...versions) => {
+      for (const [i, version] of versions.entries())
+        await world.worker.report({ models: [served(version)], ...(i > 0 && { id: others[i - 1] }) });
+    },
     put,
     deploy: async (body) => read(await put(body)),
     change: (state, reason) => world.ask('PATCH', '/v1/rollouts/sd', { state, reason }),

@@ -31,10 +31,14 @@ const GOOD: Samples = {
 const FAILING: Samples = { ...GOOD, stable: { jobs: 400, failed: 3 }, canary: { jobs: 40, failed: 12 } };
 const SLOW: Samples = { ...GOOD, pairs: { slower: 30, faster: 1, muchSlower: 6, muchFaster: 0 } };
 
-const judged = (samples: Samples, changes: Partial<StoredRollout> = {}, isServed = true) => {
+const judged = (
+  samples: Samples,
+  changes: Partial<StoredRollout> = {},
+  { isServed = true, isShared = false } = {},
+) => {
   const rollout = { ...ROLLOUT, ...changes };
   const analysis = { samples, evidence: totalEvidence(samples, rollout.carried) };
-  return judgeRollout(rollout, analysis, { now: 7, isServed });
+  return judgeRollout(rollout, analysis, { now: 7, isServed, isShared });
 };
 
 test('A canary that fails more often is rolled back with both counts, the evidence and the limit as the reason', () => {
@@ -51,6 +55,11 @@ test('A slower canary is rolled back, and the reason says in how many comparison
   );
 });
 
+test('A slower canary is left alone while a worker serves both versions, and a failing one is not', () => {
+  expect(judged(SLOW, {}, { isShared: true })).toBeUndefined();
+  expect(judged(FAILING, {}, { isShared: true })?.action).toBe('rolled-back');
+});
+
 test('A canary that is failing or slow is left alone when that was asked for, and is not promoted either', () => {
   for (const samples of [FAILING, SLOW]) expect(judged(samples, { auto_rollback: false })).toBeUndefined();
 });
@@ -65,7 +74,7 @@ test('A good canary goes from step to step and is promoted after the last one be
 test('A canary is not promoted before its jobs have ended, without a plan, without a worker, or in doubt', () => {
   expect(judged({ ...GOOD, canary: { jobs: 99, failed: 0 } })).toBeUndefined();
   expect(judged(GOOD, { promote_after: null })).toBeUndefined();
-  expect(judged(GOOD, {}, false)).toBeUndefined();
+  expect(judged(GOOD, {}, { isServed: false })).toBeUndefined();
   const doubtful = { ...GOOD, canary: { jobs: 100, failed: 8 } };
   expect(shownEvidence(totalEvidence(doubtful).failures)).toBeGreaterThan(10);
   expect(judged(doubtful)).toBeUndefined();

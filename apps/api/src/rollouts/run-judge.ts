@@ -7,7 +7,7 @@ import { type Clock, formatModelRef, type Log, type Metrics, readFleet } from '@
 import { WorkLock } from '@lehr/shared/queue';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import { OWN_ACTOR } from '../audit/audit-log.ts';
-import { serving } from '../fleet/fleet-view.ts';
+import { fleetIndex } from '../fleet/fleet-index.ts';
 import { judgeRollout } from './judge.ts';
 import type { StoredRollout } from './rollout.ts';
 import type { RolloutStep, RolloutStore } from './rollout-store.ts';
@@ -81,8 +81,13 @@ async function judgeAll(
       step = undefined;
       // An older reading: the next round judges what there is now.
       if (!current || current.id !== id || current.rev !== rev) return step;
-      const isServed = serving(fleet, formatModelRef({ name: model, version: current.canary })).length > 0;
-      step = judgeRollout(current, analysis, { now: clock.now(), isServed });
+      const refOf = (version: string): string => formatModelRef({ name: model, version });
+      const [stable, canary] = [refOf(current.stable), refOf(current.canary)];
+      const index = fleetIndex(fleet);
+      // A worker with a memory budget loads it when a job waits.
+      const isServed = index.serving(canary).length > 0 || index.canLoad(canary).length > 0;
+      const isShared = index.serving(canary).some((worker) => index.serving(stable).includes(worker));
+      step = judgeRollout(current, analysis, { now: clock.now(), isServed, isShared });
       return step;
     });
     if (!step) continue;

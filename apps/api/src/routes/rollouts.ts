@@ -11,7 +11,7 @@ import {
   readFleet,
 } from '@lehr/shared';
 import type { Api, ApiParts } from '../api.ts';
-import { serving } from '../fleet/fleet-view.ts';
+import { fleetIndex } from '../fleet/fleet-index.ts';
 import { actorOf } from '../middleware/actor.ts';
 import { requires } from '../middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../responses.ts';
@@ -115,8 +115,12 @@ export function rolloutRoutes(app: Api, { rollouts, registry, redis, keys, clock
   };
   const contextOf = async (model: string, by: string | null) => {
     const fleet = await readFleet(redis, keys);
-    const workersOf = (version: string): number =>
-      serving(fleet, formatModelRef({ name: model, version })).length;
+    const workersOf = (version: string): number => {
+      const ref = formatModelRef({ name: model, version });
+      const index = fleetIndex(fleet);
+      // A worker with a memory budget loads it when a job waits.
+      return index.serving(ref).length + index.canLoad(ref).length;
+    };
     return { registry, model, workersOf, newId, now: clock.now(), by };
   };
 
