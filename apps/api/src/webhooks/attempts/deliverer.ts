@@ -10,6 +10,7 @@ import type { Deliveries, StoredDelivery } from '../deliveries/deliveries.ts';
 import type { DeliverySchedule, LeasedDelivery } from '../deliveries/delivery-schedule.ts';
 import type { ReceiverGate } from '../receivers/receiver-gate.ts';
 import { hostKey, hostOf, type Receivers } from '../receivers/receivers.ts';
+import { OPERATOR } from '../secrets/operator-secret.ts';
 import type { Sender, Sent } from './sender.ts';
 import { type Reply, type Verdict, verdictOf } from './verdict.ts';
 
@@ -123,6 +124,8 @@ export class Deliverer {
   async #updateReceiver(delivery: StoredDelivery, { state, pauseMs }: Verdict): Promise<void> {
     const { receivers, closeAfterMs } = this.#options;
     if (pauseMs !== undefined) await receivers.pause(delivery, pauseMs);
+    // Nothing opens the receiver of operators again, and its webhooks are few.
+    if (delivery.tenant === OPERATOR && state !== 'delivered') return;
     switch (state) {
       case 'delivered':
         return receivers.markHealthy(delivery);
