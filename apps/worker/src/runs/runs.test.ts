@@ -150,6 +150,20 @@ test('The error of a job that crashes the engine tells the sizes of the batches 
   expect(other.stopReason).toBeUndefined();
 });
 
+test('A job that was alone in an engine that died while it opened a model is submitted again, and is no suspect', async () => {
+  const { runs, sent } = testRuns();
+  const run = new TestRun('lease');
+  void runs.run(run);
+  await settled();
+  runs.engineRuns([run.samples[0].request.id]);
+  for (let death = 0; death < 3; death++) {
+    runs.engineDied({ ...CRASH, wasOpening: true });
+    runs.resubmit();
+  }
+  expect(run.stopReason).toBeUndefined();
+  expect(limitsOf(sent.at(-1))).toEqual([Number.MAX_SAFE_INTEGER]);
+});
+
 test('A job that was alone in the engine when it crashed fails, and a stopped job needs no answer of a dead engine', async () => {
   const { runs } = testRuns();
   const crashing = new TestRun('lease-1');

@@ -161,7 +161,7 @@ export class Runs {
   /** Fails the jobs that made the engine crash. The others wait for `resubmit`. */
   engineDied(exit: EngineExit): void {
     const running = this.#running.filter((id) => this.#samples.has(id));
-    const failing = this.#suspects.crashed(running, exit.hung ? null : exit.signal);
+    const failing = exit.wasOpening ? [] : this.#suspects.crashed(running, exit.hung ? null : exit.signal);
     this.#running = [];
     this.#options.laneRows.releaseAll();
     // The log names the jobs of the batch. The error of a job does not: its batch mates may be jobs of other tenants.

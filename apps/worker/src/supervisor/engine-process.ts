@@ -19,6 +19,8 @@ export interface EngineExit {
   readonly hung: boolean;
   /** How long it could have been silent, when it hung. */
   readonly limitMs?: number;
+  /** Whether it was opening a model: that, and no job, may have made it die. */
+  readonly wasOpening?: boolean;
 }
 
 /** Which models an engine has opened, and which it could not open. */

@@ -192,8 +192,9 @@ export class EngineSupervisor {
   async #restart(exit: EngineExit, listener: SupervisorListener): Promise<void> {
     const { clock, log } = this.#options;
     this.#engine = undefined;
+    const wasOpening = this.#models.isOpening;
     this.#models.reset();
-    listener.onDied(exit);
+    listener.onDied({ ...exit, ...(wasOpening && { wasOpening }) });
     this.#quickDeaths = clock.monotonic() - this.#startedAt < HEALTHY_MS ? this.#quickDeaths + 1 : 0;
     // The first restarts are immediate: most crashes come from one bad job, and halving its batch takes a few of them.
     let pauseMs = this.#quickDeaths > MAX_FAILED_STARTS ? 1000 : 0;
