@@ -235,8 +235,10 @@ export class Intake {
   /** Only after the look: a marker put back before it would be popped here again at once. */
   async #payWakeUp(): Promise<void> {
     const owed = this.#owedWakeUp;
+    const wasCutShort = this.#stop.signal.aborted || !this.#mayClaim();
+    if (owed !== undefined && (wasCutShort || this.#skippedGroups.has(owed)))
+      await this.#options.claimer.pass(owed);
     this.#owedWakeUp = undefined;
-    if (owed !== undefined && this.#skippedGroups.has(owed)) await this.#options.claimer.pass(owed);
   }
 
   #mayClaim(): boolean {
