@@ -80,7 +80,9 @@ async function search(
 ): Promise<void> {
   const { goal, grid } = request;
   const space = spaceOf(found, request, settings);
-  const journal = await Journal.open<Outcome>(`${place}.jsonl`, await subjectOf(found, space, grid));
+  // What failed may work now: a library was missing, or memory.
+  const succeeded = (outcome: Outcome): boolean => !('failure' in outcome);
+  const journal = await Journal.open(`${place}.jsonl`, await subjectOf(found, space, grid), succeeded);
   if (journal.size > 0) report({ type: 'continued', measurements: journal.size });
   const startedAt = performance.now();
   const tuning = await tune({

@@ -19,12 +19,16 @@ export class Journal<Value> {
     this.#known = known;
   }
 
-  /** `subject`: everything that the measurements depend on. */
-  static async open<Value>(path: string, subject: string): Promise<Journal<Value>> {
+  /** `subject`: everything that the measurements depend on. Only what `keep` accepts is not measured again. */
+  static async open<Value>(
+    path: string,
+    subject: string,
+    keep: (value: Value) => boolean = () => true,
+  ): Promise<Journal<Value>> {
     const lines = (await readFile(path, 'utf8').catch(() => '')).split('\n');
     const [head, ...entries] = lines.flatMap((line) => parsed(line));
     const isSame = (head as { subject?: unknown } | undefined)?.subject === subject;
-    const known = (isSame ? entries : []) as JournalEntry<Value>[];
+    const known = ((isSame ? entries : []) as JournalEntry<Value>[]).filter(({ value }) => keep(value));
     await mkdir(dirname(path), { recursive: true });
     // Written again as a whole: a line after an incomplete one would be lost with it.
     const text = [{ subject }, ...known].map((line) => `${JSON.stringify(line)}\n`).join('');

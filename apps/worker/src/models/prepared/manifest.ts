@@ -19,6 +19,7 @@ const FileSchema = z.strictObject({
   path: z.string().regex(/^(?!.*(?:^|\/)\.\.(?:\/|$))[^/]/, 'must be a path below the folder'),
   bytes: z.int().nonnegative(),
   mtime_ms: z.number(),
+  ctime_ms: z.number(),
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
 });
 export type KeptFile = z.output<typeof FileSchema>;
@@ -66,18 +67,25 @@ export async function readManifest(folder: string): Promise<PreparedManifest | u
 }
 
 export async function keptFile(folder: string, path: string): Promise<KeptFile> {
-  const { size, mtimeMs } = await stat(join(folder, path));
-  return { path, bytes: size, mtime_ms: mtimeMs, sha256: await sha256Of(join(folder, path)) };
+  const { size, mtimeMs, ctimeMs } = await stat(join(folder, path));
+  return {
+    path,
+    bytes: size,
+    mtime_ms: mtimeMs,
+    ctime_ms: ctimeMs,
+    sha256: await sha256Of(join(folder, path)),
+  };
 }
 
-/** Reads the file only when its time differs, as after a copy. */
+/** Reads the file only when a time differs, as after a copy. Programs that keep the time of a change cannot keep ctime. */
 export async function isUnchanged(
   folder: string,
-  { path, bytes, mtime_ms, sha256 }: KeptFile,
+  { path, bytes, mtime_ms, ctime_ms, sha256 }: KeptFile,
 ): Promise<boolean> {
   const now = await stat(join(folder, path)).catch(() => undefined);
   if (now?.size !== bytes) return false;
-  return now.mtimeMs === mtime_ms || (await sha256Of(join(folder, path))) === sha256;
+  const isSame = now.mtimeMs === mtime_ms && now.ctimeMs === ctime_ms;
+  return isSame || (await sha256Of(join(folder, path))) === sha256;
 }
 
 async function sha256Of(path: string): Promise<string> {
