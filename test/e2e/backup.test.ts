@@ -160,7 +160,9 @@ async function busyLehr(where: Installed, redis: TestRedis) {
   await vi.waitFor(async () => {
     for (const id of running) expect(await lehr.get(id)).toMatchObject({ status: 'running' });
   }, SLOW_MACHINE);
-  const waiting = [await lehr.post(key), await lehr.post(key), await lehr.post(key)];
+  // Not short: the full lane would take a short job.
+  const post = () => lehr.post(key, MANY_STEPS);
+  const waiting = [await post(), await post(), await post()];
   return { lehr, key, keyId, ended, running, waiting, slow };
 }
 
