@@ -147,6 +147,9 @@ export class EngineSide implements JobRunner {
       get places() {
         return supervisor.places;
       },
+      get leaving() {
+        return supervisor.leaving;
+      },
       get unavailable() {
         return supervisor.unavailable;
       },

@@ -22,7 +22,7 @@ import type { EngineSupervisor } from './supervisor/engine-supervisor.ts';
 export interface ResidentEngine
   extends Pick<
     EngineSupervisor,
-    'isUp' | 'places' | 'unavailable' | 'load' | 'unload' | 'closeUnloaded' | 'markUnavailable'
+    'isUp' | 'places' | 'leaving' | 'unavailable' | 'load' | 'unload' | 'closeUnloaded' | 'markUnavailable'
   > {
   /** Whether a job that runs here is of this model (`name@version`). */
   usesModel(ref: string): boolean;
@@ -134,9 +134,9 @@ export class Residency {
   }
 
   async #sleep(): Promise<void> {
+    // A `look` since the last sleep has aborted it: then this one ends at once.
+    await this.#options.clock.sleep(LOOK_EVERY_MS, this.#wake.signal);
     this.#wake = new AbortController();
-    const { clock } = this.#options;
-    await clock.sleep(LOOK_EVERY_MS, AbortSignal.any([this.#stop.signal, this.#wake.signal]));
   }
 
   async #look(): Promise<ModelMove> {
@@ -147,9 +147,17 @@ export class Residency {
     const waiting = await this.#waiting();
     const now = clock.monotonic();
     const models = engine.places.map((place) => this.#stateOf(place, waiting));
-    const move = chooseMove(models, budgetBytes, now);
+    const move = chooseMove(models, budgetBytes, now, this.#leavingBytes);
     await this.#make(move, engine.places);
     return move;
+  }
+
+  get #leavingBytes(): number {
+    const { leaving } = this.#options.engine;
+    return leaving.reduce(
+      (sum, { ref, grownBytes = 0 }) => sum + (this.#facts.get(ref)?.bytes ?? grownBytes),
+      0,
+    );
   }
 
   /** Notes how long a model is in its state, and what it takes. */
@@ -195,7 +203,7 @@ export class Residency {
   }
 
   #stateOf(
-    { model: { ref }, state }: ModelPlace,
+    { model: { ref }, state, isSuspect }: ModelPlace,
     waiting: ReadonlyMap<string, ModelState['waiting']>,
   ): ModelState {
     const { clock, engine } = this.#options;
@@ -204,6 +212,7 @@ export class Residency {
     return {
       ref,
       state,
+      isSuspect,
       bytes,
       loadMs,
       since,

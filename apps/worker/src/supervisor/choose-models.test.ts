@@ -15,6 +15,7 @@ const model = (ref: string, fields: Partial<ModelState> = {}): ModelState => ({
   bytes: 10,
   isInHand: false,
   usedAt: undefined,
+  isSuspect: false,
   since: 0,
   loadMs: 1_000,
   ...fields,
@@ -28,6 +29,18 @@ test('Without work, models are loaded in their order while they fit, and at leas
   expect(choose([loaded('a'), model('b')], 20)).toEqual({ load: 'b', unload: [] });
   expect(choose([loaded('a'), model('b')], 19)).toEqual({ unload: [] });
   expect(choose([model('huge', { bytes: 99 })])).toEqual({ load: 'huge', unload: [] });
+});
+
+test('What a model takes that is no longer wanted and still open is not given away', () => {
+  const b = model('b', waiting(1));
+  expect(chooseMove([b], 10, NOW, 10)).toEqual({ unload: [], next: 'b' });
+  expect(chooseMove([b], 20, NOW, 10)).toEqual({ load: 'b', unload: [] });
+  expect(chooseMove([b], 10, NOW)).toEqual({ load: 'b', unload: [] });
+});
+
+test('A model that an engine died with is loaded for a waiting job only', () => {
+  expect(choose([model('a', { isSuspect: true })])).toEqual({ unload: [] });
+  expect(choose([model('a', { isSuspect: true, ...waiting(1) })])).toEqual({ load: 'a', unload: [] });
 });
 
 test('The room of a model without work goes to a waiting job at once, and that of the one used longest ago first', () => {
@@ -145,6 +158,7 @@ function stateOf(model: SimulatedModel, now: number): ModelState {
   const [oldest] = model.line;
   return {
     ...model,
+    isSuspect: false,
     isInHand: model.endsAt > now,
     waiting: oldest === undefined ? undefined : { jobs: model.line.length, oldestMs: now - oldest },
   };

@@ -20,6 +20,8 @@ export interface ModelState {
   readonly isInHand: boolean;
   /** When this worker last had jobs of it in hand; undefined: never. All times are of the monotonic clock, in ms. */
   readonly usedAt: number | undefined;
+  /** Whether an engine died while it opened the model, and no other engine has opened it since. */
+  readonly isSuspect: boolean;
   /** Since when it is in this state. */
   readonly since: number;
   /** How long loading it takes; 0 while that was never measured. */
@@ -52,14 +54,24 @@ const NOTHING: ModelMove = { unload: [] };
 export const patienceMs = ({ loadMs }: Pick<ModelState, 'loadMs'>): number =>
   Math.max(MIN_PATIENCE_MS, PATIENCE_IN_LOADS * loadMs);
 
-/** `models`: those that can be opened, in the order of models.yaml. */
-export function chooseMove(models: readonly ModelState[], budgetBytes: number, now: number): ModelMove {
+/**
+ * `models`: those that can be opened, in the order of models.yaml. `leavingBytes`: what models take that are no longer wanted and still
+ * open, for the jobs that they have in hand.
+ */
+export function chooseMove(
+  models: readonly ModelState[],
+  wholeBudgetBytes: number,
+  now: number,
+  leavingBytes = 0,
+): ModelMove {
+  const budgetBytes = wholeBudgetBytes - leavingBytes;
   // One after the other: loading blocks the engine, and what a model takes is known when it is open.
   if (models.some(({ state }) => state === 'loading')) return NOTHING;
   const open = models.filter(({ state }) => state !== 'known');
   const loaded = open.filter(({ state }) => state === 'loaded');
   const usedBytes = sumOf(open);
-  const fits = ({ bytes }: ModelState): boolean => open.length === 0 || usedBytes + bytes <= budgetBytes;
+  const isFree = open.length === 0 && leavingBytes === 0;
+  const fits = ({ bytes }: ModelState): boolean => isFree || usedBytes + bytes <= budgetBytes;
 
   const wanted = models
     .filter((model) => model.state === 'known' && isWanted(model, now))
@@ -134,10 +146,10 @@ function takeBytes(models: readonly ModelState[], bytes: number): ModelState[] {
   return taken;
 }
 
-/** Loads what fits, and always one model. */
+/** Loads what fits, and always one model; none that would make the engine die while no job needs it. */
 function prefetch(models: readonly ModelState[], fits: (model: ModelState) => boolean): ModelMove {
   const [next] = models
-    .filter((model) => model.state === 'known' && fits(model))
+    .filter((model) => model.state === 'known' && !model.isSuspect && fits(model))
     .sort((a, b) => byLastUse(b, a));
   return next ? { load: next.ref, unload: [] } : NOTHING;
 }

@@ -93,6 +93,16 @@ test('A model that was being unloaded when the engine died is opened by the next
   expect(await models.prepare()).toMatchObject([{ model: { ref: REF } }]);
 });
 
+test('A model that is no longer wanted still takes memory until it is closed', async () => {
+  const models = await limitedModels(true);
+  expect(models.leaving).toEqual([]);
+  models.want([]);
+  expect(models.places).toEqual([]);
+  expect(models.leaving).toMatchObject([{ ref: REF }]);
+  models.closeUnloaded(() => false);
+  expect(models.leaving).toEqual([]);
+});
+
 test('With a memory budget, a model at whose opening the engine died is not opened by the next one', async () => {
   const models = await limitedModels(false);
   expect(models.places).toMatchObject([{ state: 'loading' }]);

@@ -34,6 +34,8 @@ export interface EngineModelsOptions {
 export interface ModelPlace {
   readonly model: ModelToOpen;
   readonly state: 'known' | 'loading' | 'loaded' | 'unloading';
+  /** Whether an engine died while it opened the model, and no other engine has opened it since. */
+  readonly isSuspect: boolean;
   /** Set when it is open. */
   readonly opened?: OpenedModel | undefined;
 }
@@ -99,10 +101,19 @@ export class EngineModels {
     const failed = new Set(this.unavailable.map(({ ref }) => ref));
     return this.#wanted.flatMap((model): ModelPlace[] => {
       const opened = this.opened.find(({ ref }) => ref === model.ref);
-      if (opened) return [{ model, opened, state: this.#isServed(model.ref) ? 'loaded' : 'unloading' }];
+      const isSuspect = this.#suspects.has(model.ref);
+      if (opened) {
+        const state = this.#isServed(model.ref) ? 'loaded' : 'unloading';
+        return [{ model, opened, isSuspect, state }];
+      }
       if (failed.has(model.ref)) return [];
-      return [{ model, state: this.#kept?.has(model.ref) ? 'loading' : 'known' }];
+      return [{ model, isSuspect, state: this.#kept?.has(model.ref) ? 'loading' : 'known' }];
     });
+  }
+
+  /** The models that are no longer wanted, and still open because jobs use them. */
+  get leaving(): readonly OpenedModel[] {
+    return this.opened.filter(({ ref }) => !this.#wanted.some((model) => model.ref === ref));
   }
 
   /** Changes what is wanted. */

@@ -102,6 +102,11 @@ export class EngineSupervisor {
     return this.#models.places;
   }
 
+  /** The models that are no longer wanted, and still open because jobs use them. */
+  get leaving(): readonly OpenedModel[] {
+    return this.#models.leaving;
+  }
+
   /** Opens a model, of which these are the files, or keeps one that was being unloaded. Only while the engine is up. */
   load(model: ModelToOpen, files: FilesState): void {
     this.#models.load(model, files);
