@@ -273,6 +273,13 @@ test('A backup is refused when it is damaged or of another schema, and when Redi
   const there = testRedis(empty.url);
   expect((await there.keys('*')).sort()).toEqual([`${prefix}:a`, `${prefix}:b`]);
   expect(await there.pttl(`${prefix}:b`)).toBeGreaterThan(0);
+
+  // A damaged manifest does not hide another backup.
+  const second = JSON.parse((await lehr(['backup', backups, '--json'])).stdout) as { id: string };
+  await writeFile(fileOf('manifest.json'), manifest.replace('"format": 1', '"format": 9'));
+  const shown = await lehr(['backup', 'list', backups, '--json']);
+  expect(JSON.parse(shown.stdout)).toMatchObject([{ id: second.id }]);
+  expect(shown).toMatchObject({ code: 65, stderr: expect.stringContaining(id) });
   expect(await there.pttl(`${prefix}:a`)).toBe(-1);
   expect((await lehr(['backup', 'ftp://x'])).stderr).toContain('neither s3://bucket/prefix nor a folder');
 });

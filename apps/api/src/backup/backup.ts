@@ -10,6 +10,7 @@ import { countKeys, dumpRdb } from './dump.ts';
 import type { Report } from './event.ts';
 import {
   backupIds,
+  type ListedBackup,
   listed,
   MANIFEST_FORMAT,
   type Manifest,
@@ -91,14 +92,22 @@ async function foreign(rdb: string, file: string): Promise<Facts> {
   return { redis_version: 'unknown', taken_at: new Date().toISOString(), unfinished_jobs: null };
 }
 
-/** `lehr backup list`: the complete backups of this namespace, oldest first. */
+/** `lehr backup list`: the complete backups of this namespace, oldest first. One that cannot be read does not hide the others. */
 export async function list(
   { where }: BackupRequest,
   settings: BackupSettings,
   report: Report,
 ): Promise<void> {
   const place = await openPlace(where, settings);
-  const backups = [];
-  for (const id of await backupIds(place)) backups.push(listed(await readManifest(place, id)));
-  report({ type: 'list', backups });
+  const backups: ListedBackup[] = [];
+  const unreadable: string[] = [];
+  for (const id of await backupIds(place)) {
+    try {
+      backups.push(listed(await readManifest(place, id)));
+    } catch (error) {
+      if (!(error instanceof LehrError && error.code === 'conflict')) throw error;
+      unreadable.push(id);
+    }
+  }
+  report({ type: 'list', backups, unreadable });
 }

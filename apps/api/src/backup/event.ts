@@ -1,15 +1,6 @@
 /** What the program of `lehr backup` and `lehr restore` prints, one JSON line each. The command (packages/client) reads them. */
 import type { PlainError } from '@lehr/shared';
-
-export interface ListedBackup {
-  readonly id: string;
-  readonly taken_at: string;
-  readonly lehr: string;
-  readonly schema: number;
-  readonly keys: number;
-  readonly unfinished_jobs: number | null;
-  readonly bytes: number;
-}
+import type { ListedBackup } from './manifest.ts';
 
 export type BackupEvent =
   | {
@@ -20,7 +11,12 @@ export type BackupEvent =
       readonly total: number | null;
     }
   | ({ readonly type: 'stored' } & ListedBackup)
-  | { readonly type: 'list'; readonly backups: readonly ListedBackup[] }
+  | {
+      readonly type: 'list';
+      readonly backups: readonly ListedBackup[];
+      /** Ids of complete backups whose manifest is damaged, or of a later version. */
+      readonly unreadable: readonly string[];
+    }
   | ({
       readonly type: 'restored';
       /** Keys written, and keys of the backup whose life ended before they were. */

@@ -1,7 +1,6 @@
 /** The description of a backup. It is stored last, so a backup without one is not complete and is never restored. */
 import { LehrError, type ObjectKey, toObjectKey } from '@lehr/shared';
 import { z } from 'zod';
-import type { ListedBackup } from './event.ts';
 import type { BackupPlace } from './place.ts';
 
 export const MANIFEST_FORMAT = 1;
@@ -29,6 +28,19 @@ export const ManifestSchema = z.object({
   parts: z.array(z.object({ name: z.string().regex(/^part-\d{5}$/), bytes: count, sha256 })).min(1),
 });
 export type Manifest = z.output<typeof ManifestSchema>;
+
+/** What is shown of a backup. */
+const ListedSchema = ManifestSchema.pick({
+  id: true,
+  taken_at: true,
+  lehr: true,
+  schema: true,
+  keys: true,
+  unfinished_jobs: true,
+  bytes: true,
+});
+export type ListedBackup = z.output<typeof ListedSchema>;
+export const listed = (manifest: Manifest): ListedBackup => ListedSchema.parse(manifest);
 
 export const keyOf = (place: BackupPlace, id: string, name: string): ObjectKey =>
   toObjectKey(`${place.prefix}${id}/${name}`);
@@ -75,21 +87,3 @@ export async function backupIds({ store, prefix }: BackupPlace): Promise<string[
   }
   return ids.sort();
 }
-
-export const listed = ({
-  id,
-  taken_at,
-  lehr,
-  schema,
-  keys,
-  unfinished_jobs,
-  bytes,
-}: Manifest): ListedBackup => ({
-  id,
-  taken_at,
-  lehr,
-  schema,
-  keys,
-  unfinished_jobs,
-  bytes,
-});

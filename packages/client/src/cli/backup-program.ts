@@ -27,7 +27,11 @@ type BackupEvent =
       readonly total: number | null;
     }
   | ({ readonly type: 'stored' } & ListedBackup)
-  | { readonly type: 'list'; readonly backups: readonly ListedBackup[] }
+  | {
+      readonly type: 'list';
+      readonly backups: readonly ListedBackup[];
+      readonly unreadable: readonly string[];
+    }
   | ({ readonly type: 'restored'; readonly restored: number; readonly expired: number } & ListedBackup);
 
 type Result = 'stored' | 'list' | 'restored';

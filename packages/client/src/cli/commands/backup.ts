@@ -36,10 +36,12 @@ export const listBackups = defineCommand({
   summary: 'List the complete backups in a bucket or a folder, oldest first.',
   options: {},
   run: async ({ positionals: [where], terminal, json }) => {
-    const { backups } = await runBackupProgram(terminal, { command: 'list', where }, 'list');
+    const { backups, unreadable } = await runBackupProgram(terminal, { command: 'list', where }, 'list');
     const head = ['BACKUP', 'LEHR', 'SCHEMA', 'KEYS', 'UNFINISHED JOBS', 'SIZE'];
     terminal.out(json ? `${JSON.stringify(backups)}\n` : tableOf(head, backups.map(rowOf)));
-    return EXIT.ok;
+    for (const id of unreadable)
+      terminal.err(`lehr: the manifest of backup ${plain(id)} is damaged, or of a later version of Lehr.\n`);
+    return unreadable.length === 0 ? EXIT.ok : EXIT.refused;
   },
 });
 
