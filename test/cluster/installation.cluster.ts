@@ -85,7 +85,7 @@ describe.each(Object.entries(CASES))('%s', (name, render) => {
     });
   });
 
-  test('The Pod Security Standard lets all pods of Lehr in, and no pod with more rights', async () => {
+  test('All pods are made, and the namespace of an overlay refuses a pod with more rights', async () => {
     const { items } = await plane.kube.get<{ items: Event[] }>(`/api/v1/namespaces/${NAMESPACE}/events`);
     expect(items.filter(({ reason }) => reason === 'FailedCreate')).toEqual([]);
     if (!name.startsWith('overlay')) return;

@@ -92,7 +92,7 @@ test('A session makes, lists and cancels jobs of its key, and opens neither othe
   }
 });
 
-test('A session of an administrator reads and revokes keys and changes their limits, and gives none other rights', async () => {
+test('A session of an administrator reads and revokes keys and changes their limits, and changes the rights of none', async () => {
   const world = await apiWorld(server.url);
   const { key } = await holder(world);
   const { ask } = await signIn(world, { key: API_KEY });

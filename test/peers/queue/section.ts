@@ -76,7 +76,7 @@ Every side has its own Redis, whose log is written to disk every second.
 * All of Lehr by HTTP: \`POST /v1/jobs?wait=60\` of 64 connections, one API process and one worker with its engine. Its jobs do something:
   each embeds a short text with the demo model. The CPU time of the program that sends the requests is not counted.
 
-What limits Lehr's queue here: producer, worker and Redis share two cores, and Redis runs about eight scripts and reads for each job (admission,
+What limits Lehr's queue here: producer, worker and Redis share two cores, and Redis runs about nine scripts and reads for each job (admission,
 record, queue entry, claim, start, end, close, and a read of the record for each of its two changes), where BullMQ runs two scripts. The CPU time
 by part is in the table.`,
   environments: [

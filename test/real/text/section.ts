@@ -14,7 +14,8 @@ same texts in torch. BERT-base has its full size and seeded random weights; tran
 For the times, every program runs the same graph in two threads. Lehr is all of Lehr (API, Redis, worker and engine), and its calls are
 held until the job has ended. The pipeline server is Starlette with one queue that batches what waits; both are called by HTTP, a text a
 call unless a row says more. transformers.js and sentence-transformers have no server: they are called in their own process, in batches
-of ${CALLERS} texts where the others have callers. Servers answer 4,000 calls before they are timed.`,
+of ${CALLERS} texts where the others have callers. Servers answer 4,000 calls before they are timed; the table
+"32 callers" is of an earlier run without these calls.`,
   environments: [
     { name: 'text/venv', requirements: 'test/real/text/requirements.txt', size: '3 GB, 7 GB on the disk' },
   ],

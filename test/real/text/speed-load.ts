@@ -89,7 +89,7 @@ export async function manyCallers(bench: Bench): Promise<Row[]> {
   return [...minilm, ...demo];
 }
 
-/** Arrivals of a Poisson process, at 0.7 of what the slower one of the two servers can do; both get the same. */
+/** Arrivals of a Poisson process, at 0.7 of what the slower one of the two servers can do: the same rate for both, drawn anew. */
 export async function poissonLoad(bench: Bench): Promise<Row[]> {
   const model = await minilmModel(bench);
   const opens = minilmSides(bench, model).slice(0, 2);

@@ -119,6 +119,12 @@ const openai: Comparison = {
     }),
 };
 
+/** When openai-whisper drew the tokens of all files at random. */
+const NO_SPANISH_FILE: Row = {
+  what: 'text of Spanish files in English',
+  figure: 'not compared: openai-whisper drew all of them at random',
+};
+
 const translate: Comparison = {
   name: 'translate',
   title: 'Translation, beside openai-whisper',
@@ -137,6 +143,7 @@ const translate: Comparison = {
         equal.push(mine.text === other.text.trim());
         written.push(mine.text);
       }
+      if (equal.length === 0) return [NO_SPANISH_FILE];
       return [equalRow(`text of ${equal.length} Spanish files in English`, equal, written.join(' / '))];
     }),
 };
@@ -182,7 +189,7 @@ const long: Comparison = {
             sequential.segments.length === other.segments.length
               ? hundredths(furthest(sequential.segments, other.segments))
               : `${sequential.segments.length} and ${other.segments.length} segments`,
-          unit: 's',
+          ...(sequential.segments.length === other.segments.length && { unit: 's' }),
         },
       ];
     }),
