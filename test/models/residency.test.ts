@@ -57,20 +57,19 @@ const count = ({ lines }: LehrProcess, message: string): number =>
   lines.filter(({ msg }) => msg === message).length;
 
 test(
-  'With memory for one model, the jobs of two end, and each model is loaded while the other has none',
+  'With memory for one model, the jobs of two end, and each model is loaded when the other has no jobs',
   WHOLE,
   async () => {
     const { draw, over, worker, listed } = await world();
     const first = await draw('second');
     const lehr = await worker(FOR_ONE);
     // The one with a waiting job is loaded first, though it is the second of models.yaml.
-    expect(await lehr.logged('model is loaded')).toMatchObject({ model: 'second@1' });
+    expect(await lehr.logged('model is being loaded')).toMatchObject({ model: 'second@1' });
     expect((await over(first.id)).status).toBe('succeeded');
     const ids: string[] = [];
     for (const model of ['tiny', 'second', 'tiny', 'tiny', 'second']) ids.push((await draw(model)).id);
     for (const id of ids) expect((await over(id)).status).toBe('succeeded');
-    const closed = await lehr.logged('model closed');
-    expect(closed.freedBytes).toBeGreaterThanOrEqual(0);
+    await lehr.logged('model closed');
     // Each load follows the unloading of the other model.
     expect(count(lehr, 'model opened')).toBe(count(lehr, 'model closed') + 1);
     expect(count(lehr, 'model opened')).toBeLessThanOrEqual(6);
@@ -118,7 +117,7 @@ test('A worker that is killed while it loads a model loses nothing', WHOLE, asyn
   const { draw, over, worker } = await world();
   const first = await worker(FOR_ONE);
   const ids = [(await draw('tiny')).id, (await draw('second')).id];
-  await first.line(({ msg, model }) => msg === 'model is loaded' && model === 'second@1');
+  await first.line(({ msg, model }) => msg === 'model is being loaded' && model === 'second@1');
   first.signal('SIGKILL');
   ids.push((await draw('tiny')).id);
   await worker(FOR_ONE);
@@ -142,5 +141,7 @@ test('Unloading a model gives its memory back', WHOLE, async () => {
   const freed = bytes('model closed', 'freedBytes');
   expect(first).toBeGreaterThan(15e6);
   // The files of the model have 15 MB. Half of that is far more than what the sizes of processes vary by.
+  // Each of the last three jobs needed the memory of the other model.
+  expect(freed.length).toBeGreaterThanOrEqual(3);
   for (const each of freed) expect(each, `${freed} after ${first}, ${grown}`).toBeGreaterThan(7.5e6);
 });

@@ -244,7 +244,7 @@ export class Residency {
     if (!engine.isUp) return false;
     engine.load(model, files);
     if (engine.places.find((each) => each.model.ref === model.ref)?.state === state) return false;
-    log.info({ model: model.ref, bytes: this.#facts.get(model.ref)?.bytes }, 'model is loaded');
+    log.info({ model: model.ref, bytes: this.#facts.get(model.ref)?.bytes }, 'model is being loaded');
     return true;
   }
 }
