@@ -46,6 +46,11 @@ export class FleetIndex {
     return this.#canLoad.get(model) ?? [];
   }
 
+  /** How many workers take jobs of the model: it is loaded, or will be when a job waits. */
+  available(model: string): number {
+    return this.serving(model).length + this.canLoad(model).length;
+  }
+
   /** How many workers take new jobs of both models. */
   servingBoth(model: string, other: string): number {
     const name = `${model} ${other}`;
@@ -82,7 +87,9 @@ export class FleetIndex {
     }
     for (const model of takesJobs ? (worker.residency?.models ?? []) : []) {
       if (model.state === 'loaded') continue;
-      this.#canLoad.set(model.ref, [...this.canLoad(model.ref), model]);
+      const known = this.#canLoad.get(model.ref);
+      if (known) known.push(model);
+      else this.#canLoad.set(model.ref, [model]);
     }
     for (const { ref, batching } of worker.models) if (batching === 'aligned') this.#aligned.add(ref);
   }

@@ -40,12 +40,8 @@ export function resolveModel<Task extends ModelEntry['task']>(
   const { model, ref } = registry.resolve(task, wanted, fractionOf(context.job), type);
   const rollout = context.rollouts.get(model.name);
   if (!rollout || wanted?.includes('@')) return { model, ref };
-  const isServed = (version: string): boolean => {
-    const name = formatModelRef({ name: model.name, version });
-    const index = fleetIndex(context.fleet);
-    // A worker with a memory budget loads it when a job waits.
-    return index.serving(name).length > 0 || index.canLoad(name).length > 0;
-  };
+  const isServed = (version: string): boolean =>
+    fleetIndex(context.fleet).available(formatModelRef({ name: model.name, version })) > 0;
   const assigned = assignVersion(rollout, model.versions, context, isServed);
   if (!assigned) return { model, ref };
   const { version, side } = assigned;

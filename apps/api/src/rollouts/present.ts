@@ -6,7 +6,7 @@ import {
   type RolloutAnalysis,
   type WorkerStatus,
 } from '@lehr/shared';
-import { serving } from '../fleet/fleet-view.ts';
+import { fleetIndex } from '../fleet/fleet-index.ts';
 import { shownEvidence } from './judge.ts';
 import { presentSide } from './outcomes.ts';
 import type { StoredRollout } from './rollout.ts';
@@ -26,7 +26,7 @@ export async function presentRollout(
     store.analysis(rollout),
   ]);
   const workersOf = (version: string): number =>
-    serving(fleet, formatModelRef({ name: model, version })).length;
+    fleetIndex(fleet).available(formatModelRef({ name: model, version }));
   return {
     object: 'rollout',
     id,

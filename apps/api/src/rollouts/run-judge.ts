@@ -84,9 +84,8 @@ async function judgeAll(
       const refOf = (version: string): string => formatModelRef({ name: model, version });
       const [stable, canary] = [refOf(current.stable), refOf(current.canary)];
       const index = fleetIndex(fleet);
-      // A worker with a memory budget loads it when a job waits.
-      const isServed = index.serving(canary).length > 0 || index.canLoad(canary).length > 0;
-      const isShared = index.serving(canary).some((worker) => index.serving(stable).includes(worker));
+      const isServed = index.available(canary) > 0;
+      const isShared = index.servingBoth(canary, stable) > 0;
       step = judgeRollout(current, analysis, { now: clock.now(), isServed, isShared });
       return step;
     });

@@ -115,12 +115,8 @@ export function rolloutRoutes(app: Api, { rollouts, registry, redis, keys, clock
   };
   const contextOf = async (model: string, by: string | null) => {
     const fleet = await readFleet(redis, keys);
-    const workersOf = (version: string): number => {
-      const ref = formatModelRef({ name: model, version });
-      const index = fleetIndex(fleet);
-      // A worker with a memory budget loads it when a job waits.
-      return index.serving(ref).length + index.canLoad(ref).length;
-    };
+    const workersOf = (version: string): number =>
+      fleetIndex(fleet).available(formatModelRef({ name: model, version }));
     return { registry, model, workersOf, newId, now: clock.now(), by };
   };
 
