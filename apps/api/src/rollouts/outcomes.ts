@@ -34,15 +34,15 @@ function endedJobs(ends: Ends): EndedJobs {
   return { jobs: (ends.get('succeeded') ?? 0) + failed, failed };
 }
 
-const failuresOf = (ends: Ends): readonly (readonly [string, number])[] =>
+export const failuresOf = (ends: Ends): readonly (readonly [string, number])[] =>
   [...ends].filter(([end]) => !NOT_FAILED.includes(end));
 
 /** A job that was cancelled or that expired says nothing of its version. */
 const NOT_FAILED: readonly string[] = ['succeeded', 'canceled', 'expired'];
 
 /** A code of a newer version counts, too: a caller's fault would be known. */
-const isServersFault = (code: string): boolean =>
-  !(code in ERROR_CODES) || ERROR_CODES[code as ErrorCode].status >= 500;
+export const isServersFault = (code: string): boolean =>
+  !Object.hasOwn(ERROR_CODES, code) || ERROR_CODES[code as ErrorCode].status >= 500;
 
 const timed = ({ buckets }: SideOutcomes): number =>
   [...buckets.values()].reduce((sum, jobs) => sum + jobs, 0);

@@ -1,7 +1,8 @@
 /** The gauges of the rollouts. They come from Redis, so each API process shows the same: they are not added up. */
-import { ERROR_CODES, type ErrorCode, EVIDENCE_KINDS, type LogEvidence, type Metrics } from '@lehr/shared';
+import { ERROR_CODES, EVIDENCE_KINDS, type LogEvidence, type Metrics } from '@lehr/shared';
 import type { Outcomes, RolloutSide } from '@lehr/shared/records';
 import { shownEvidence } from './judge.ts';
+import { failuresOf, isServersFault } from './outcomes.ts';
 import type { StoredRollout } from './rollout.ts';
 import type { RolloutStore } from './rollout-store.ts';
 import { rolloutShares } from './shares.ts';
@@ -10,7 +11,8 @@ import { rolloutShares } from './shares.ts';
 export interface RolloutReading {
   readonly rollout: StoredRollout;
   readonly outcomes: Outcomes;
-  readonly evidence: LogEvidence;
+  /** Of a rollout that is running. */
+  readonly evidence?: LogEvidence | undefined;
 }
 
 type Gauges = Pick<Metrics<'api'>, 'rolloutWeight' | 'rolloutJobs' | 'rolloutFailures' | 'rolloutEvidence'>;
@@ -25,11 +27,11 @@ export async function readRollouts(
   const rollouts = [...(await store.list()).values()];
   return Promise.all(
     rollouts.map(async (rollout) => {
-      const [outcomes, { evidence }] = await Promise.all([
+      const [outcomes, analysis] = await Promise.all([
         store.outcomes(rollout.id),
-        store.analysis(rollout),
+        rollout.state === 'running' ? store.analysis(rollout) : undefined,
       ]);
-      return { rollout, outcomes, evidence };
+      return { rollout, outcomes, evidence: analysis?.evidence };
     }),
   );
 }
@@ -45,7 +47,7 @@ export function showRollouts(gauges: Gauges, readings: readonly RolloutReading[]
       gauges.rolloutWeight.set(labels, shares[side]);
       showEnds(gauges, labels, outcomes[side].ends);
     }
-    if (rollout.state !== 'running') continue;
+    if (!evidence) continue;
     for (const kind of EVIDENCE_KINDS) {
       const labels = { model: rollout.model, version: rollout.canary, kind };
       rolloutEvidence.set(labels, shownEvidence(evidence[kind]));
@@ -58,16 +60,15 @@ function showEnds(
   labels: { readonly model: string; readonly version: string; readonly role: RolloutSide },
   ends: ReadonlyMap<string, number>,
 ): void {
-  const isFailure = (end: string): boolean => !OUTCOMES.some((outcome) => outcome === end);
-  const failures = [...ends].filter(([end]) => isFailure(end));
+  const failures = failuresOf(ends);
   const failed = failures.reduce((sum, [, jobs]) => sum + jobs, 0);
   for (const outcome of OUTCOMES) {
     rolloutJobs.set({ ...labels, outcome }, outcome === 'failed' ? failed : (ends.get(outcome) ?? 0));
   }
   for (const [code, jobs] of failures) {
     // A code of a newer version of Lehr is named `other`: labels come from a closed list.
-    const isKnown = Object.hasOwn(ERROR_CODES, code);
-    const fault = isKnown && ERROR_CODES[code as ErrorCode].status < 500 ? 'caller' : 'service';
-    rolloutFailures.inc({ ...labels, code: isKnown ? code : 'other', fault }, jobs);
+    const name = Object.hasOwn(ERROR_CODES, code) ? code : 'other';
+    const fault = isServersFault(code) ? 'service' : 'caller';
+    rolloutFailures.inc({ ...labels, code: name, fault }, jobs);
   }
 }
