@@ -41,6 +41,9 @@ async function expectRefusals(world: ApiWorld): Promise<void> {
       expect(await problemOf(response)).toMatchObject({ type: 'urn:lehr:problem:unavailable' });
     }),
   );
+  const metrics = await (await world.ask('GET', '/metrics')).text();
+  expect(metrics).toContain('lehr_refusals_total{code="unavailable"}');
+  expect(metrics).not.toContain('lehr_refusals_total{code="internal"}');
   for (const path of NEED_NOTHING) expect((await world.ask('GET', path)).status, path).toBe(200);
 }
 

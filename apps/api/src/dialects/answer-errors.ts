@@ -48,6 +48,7 @@ export function problemResponse(
   error: LehrError,
   dialect: ErrorDialect = dialectOf(c.req.path),
 ): Response {
+  c.set('refusal', error.code);
   const shown =
     error.code === 'internal' ? new LehrError('internal', 'Something went wrong on our side.') : error;
   const openai = openaiRefusal(error);

@@ -1,5 +1,6 @@
 /** What Hono carries with each request: variables that middleware sets and handlers read. */
 import type { HttpBindings } from '@hono/node-server';
+import type { ErrorCode } from '@lehr/shared';
 import type { Span } from '@lehr/shared/tracing';
 import type { Caller } from '../auth/authenticator.ts';
 import type { InlineAudio } from '../bodies/inline-audio.ts';
@@ -24,6 +25,8 @@ export interface ApiEnv {
     span?: Span;
     /** Set by `findCallerAddress`; absent only in tests without a connection. */
     address?: string;
+    /** Set by `problemResponse`: the code of the error that is answered. */
+    refusal?: ErrorCode;
     /** Set by `answerJson`: the answer has all of its headers already. */
     isComplete?: boolean;
     /** Set by `authenticate`. Routes without a key (probes, links, docs) have no caller. */
