@@ -56,6 +56,8 @@ export async function backup(
       ...facts,
       ...stored,
     };
+    // With its manifest it would be a complete backup.
+    signal.throwIfAborted();
     await storeManifest(place, manifest);
     report({ type: 'stored', ...listed(manifest) });
   } finally {
@@ -94,14 +96,16 @@ async function foreign(rdb: string, file: string): Promise<Facts> {
 
 /** `lehr backup list`: the complete backups of this namespace, oldest first. One that cannot be read does not hide the others. */
 export async function list(
-  { where }: BackupRequest,
+  { where }: Pick<BackupRequest, 'where'>,
   settings: BackupSettings,
   report: Report,
+  signal: AbortSignal,
 ): Promise<void> {
   const place = await openPlace(where, settings);
   const backups: ListedBackup[] = [];
   const unreadable: string[] = [];
   for (const id of await backupIds(place)) {
+    signal.throwIfAborted();
     try {
       backups.push(listed(await readManifest(place, id)));
     } catch (error) {

@@ -20,7 +20,7 @@ async function run(request: Request, signal: AbortSignal): Promise<void> {
     case 'backup':
       return backup(request, settings, print, signal);
     case 'list':
-      return list(request, settings, print);
+      return list(request, settings, print, signal);
     case 'restore':
       return restore(request, settings, print, signal);
     default:
