@@ -15,8 +15,14 @@ for (const stream of [process.stdout, process.stderr]) {
 /** The question goes to standard error, so that standard output has only results. */
 async function ask(question: string): Promise<string> {
   const lines = createInterface({ input: process.stdin, output: process.stderr });
+  // Readline reads Ctrl-C as a key: no signal comes.
+  lines.once('SIGINT', () => stop.abort());
   try {
     return await lines.question(question, { signal: stop.signal });
+  } catch (error) {
+    if (stop.signal.aborted) throw error;
+    // Ctrl-D.
+    return '';
   } finally {
     lines.close();
   }
