@@ -1,5 +1,6 @@
 /** The traffic of the installation as a picture that follows it, and the same numbers as a table. */
 import type { Traffic } from '@lehr/client';
+import { useSignal } from '@preact/signals';
 import { texts } from '../texts/index.ts';
 import { lehrOnce } from '../wire/lehr.ts';
 import { Panel } from './panel.tsx';
@@ -23,6 +24,11 @@ export function TrafficPanel() {
 
 function Shown({ traffic }: { readonly traffic: Traffic }) {
   const picture = trafficPicture(traffic);
+  // What is closed reads nothing.
+  const areSharesOpen = useSignal(false);
+  const onToggle = (event: { readonly currentTarget: HTMLDetailsElement }): void => {
+    areSharesOpen.value = event.currentTarget.open;
+  };
   return (
     <>
       <section class="card traffic">
@@ -33,9 +39,9 @@ function Shown({ traffic }: { readonly traffic: Traffic }) {
         </p>
       </section>
       {traffic.models.some(({ share }) => share !== null) && (
-        <details class="traffic-details">
+        <details class="traffic-details" onToggle={onToggle}>
           <summary>{words.shares}</summary>
-          <Rollouts refs={traffic.models} />
+          {areSharesOpen.value && <Rollouts refs={traffic.models} />}
         </details>
       )}
       <details class="traffic-details">
