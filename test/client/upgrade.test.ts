@@ -41,6 +41,13 @@ test('lehr doctor --upgrade says which versions run, in which order to replace t
   expect(stdout).toContain('1 of 0.0.9 (schema 1)');
   expect(stdout).toMatch(/^ok {4}upgrade .* in any order, also back$/m);
 
+  // An API process whose report cannot be read is not taken for none.
+  await redis.set(keys.apiProcess('api-other'), 'other', 'PX', 60_000);
+  await redis.sadd(keys.apiProcesses, 'api-other');
+  const unknown = await ask();
+  expect(unknown).toMatchObject({ code: 5, stdout: expect.stringContaining('unknown schema runs') });
+  await redis.del(keys.apiProcess('api-other'));
+
   await redis.hset(keys.unreadable, 'job_1', JSON.stringify({ at: '', reason: '' }));
   await report({ v: 2, lehr: '9.0.0' });
   const refused = await ask();

@@ -1,21 +1,22 @@
 /** The API processes that run, with their versions, so that an upgrade can be planned. Workers say theirs in their reports (fleet.ts). */
-import { z } from 'zod';
+import type { z } from 'zod';
+import { WorkerVersionSchema } from './fleet.ts';
 import { SCHEMA_VERSION } from './records/unreadable.ts';
 import type { Keys, Redis } from './redis/index.ts';
+import { parsedStored } from './starting.ts';
 import { OWN_VERSION } from './version.ts';
 
 /** An API process that has not reported for this long counts as gone. */
-export const API_PROCESS_TTL_MS = 15_000;
+const API_PROCESS_TTL_MS = 15_000;
 
-export const ApiProcessSchema = z.object({
-  id: z.string(),
-  lehr: z.string(),
+interface ApiProcess {
+  readonly id: string;
+  readonly lehr: string;
   /** SCHEMA_VERSION of the process. */
-  v: z.number(),
+  readonly v: number;
   /** As in LEHR_ROLES. */
-  roles: z.string(),
-});
-export type ApiProcess = z.output<typeof ApiProcessSchema>;
+  readonly roles: string;
+}
 
 export async function reportApiProcess(
   redis: Redis,
@@ -34,20 +35,15 @@ export async function forgetApiProcess(redis: Redis, keys: Keys, id: string): Pr
   await redis.pipeline().del(keys.apiProcess(id)).srem(keys.apiProcesses, id).exec();
 }
 
-/** Those that reported within API_PROCESS_TTL_MS in a form that this process can read. */
-export async function readApiProcesses(redis: Redis, keys: Keys): Promise<ApiProcess[]> {
+/** The versions of those that reported within API_PROCESS_TTL_MS; empty where a report has a form that is unknown here. */
+export async function readApiProcesses(
+  redis: Redis,
+  keys: Keys,
+): Promise<z.output<typeof WorkerVersionSchema>[]> {
   const ids = await redis.smembers(keys.apiProcesses);
   if (ids.length === 0) return [];
   const texts = await redis.mget(ids.map((id) => keys.apiProcess(id)));
   const silent = ids.filter((_, i) => texts[i] === null);
   if (silent.length > 0) await redis.srem(keys.apiProcesses, ...silent);
-  return texts.flatMap((text) => (text === null ? [] : (parsed(text) ?? [])));
-}
-
-function parsed(text: string): ApiProcess | undefined {
-  try {
-    return ApiProcessSchema.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
+  return texts.flatMap((text) => (text === null ? [] : [parsedStored(WorkerVersionSchema, text) ?? {}]));
 }

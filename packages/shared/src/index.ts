@@ -1,5 +1,4 @@
 export {
-  type ApiProcess,
   forgetApiProcess,
   readApiProcesses,
   reportApiProcess,
