@@ -1,6 +1,7 @@
 /** Runs a trial in a process and reads its answer. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
 import type { TrialRequest, TrialResult } from './trial.ts';
 
 export type TrialAnswer = { readonly result: TrialResult } | { readonly failure: string };
@@ -12,7 +13,7 @@ const MAX_ERROR_LENGTH = 500;
 
 /** A trial whose process dies, such as by the kernel's out-of-memory killer, is a failure of its settings. */
 export async function runTrialProcess(request: TrialRequest, entry: URL = ENTRY): Promise<TrialAnswer> {
-  const child = spawn(process.execPath, [entry.pathname, JSON.stringify(request)], {
+  const child = spawn(process.execPath, [fileURLToPath(entry), JSON.stringify(request)], {
     // Its end tells the trial that this process is gone, also after a kill.
     stdio: ['pipe', 'pipe', 'pipe'],
   });
@@ -25,8 +26,8 @@ export async function runTrialProcess(request: TrialRequest, entry: URL = ENTRY)
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     stderr = `${stderr}${text}`.slice(-MAX_ERROR_LENGTH);
   });
-  const [code, killedBy] = (await once(child, 'close')) as [code: number | null, killedBy: string | null];
-  clearTimeout(limit);
+  const ended = once(child, 'close').finally(() => clearTimeout(limit));
+  const [code, killedBy] = (await ended) as [code: number | null, killedBy: string | null];
   try {
     return JSON.parse(stdout) as TrialAnswer;
   } catch {

@@ -61,10 +61,9 @@ export async function runTrial(
   const perJob = await timed(Math.min(calls, MAX_JOB_CALLS), (call) => steps.job(call));
   const points: TrialPoint[] = [];
   for (const rowCap of rowCaps) {
-    const rows = steps.fixedRows ?? rowCap;
-    if (rows > rowCap) continue;
+    if (steps.fixedRows !== undefined && steps.fixedRows !== rowCap) continue;
     try {
-      const step = await timed(calls, () => steps.step(rows));
+      const step = await timed(calls, () => steps.step(rowCap));
       points.push({ rowCap, step, residentBytes: process.resourceUsage().maxRSS * 1024 });
     } catch (error) {
       if (points.length === 0) throw error;
