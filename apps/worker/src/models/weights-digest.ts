@@ -5,14 +5,13 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { LehrError } from '@lehr/shared';
+import { PREPARED_FOLDER } from './prepared/manifest.ts';
 
 /**
  * Files that may lie beside the graphs and draw nothing: the manifest of a fetched folder (@lehr/shared/model-cache), and weights of
  * other programs, which may be as large as the model.
  */
 const NOT_OF_THE_MODEL = /^lehr-model\.json$|\.(?:safetensors|bin|ckpt|pt|msgpack|h5|md)$/i;
-/** What `lehr models prepare` keeps draws the same pictures within a tolerance. */
-const PREPARED = /^\.lehr-prepared/;
 const CHUNK_BYTES = 1024 * 1024;
 
 /** SHA-256 of the names and contents of the files in the folder and its folders. Throws LehrError `model-unavailable`. */
@@ -35,7 +34,8 @@ export async function weightsDigest(folder: string): Promise<string> {
 async function filesIn(folder: string, level = 0): Promise<string[]> {
   const names: string[] = [];
   for (const entry of await readdir(join(folder), { withFileTypes: true })) {
-    if (PREPARED.test(entry.name)) continue;
+    // What `lehr models prepare` keeps draws the same pictures within a tolerance.
+    if (entry.name.startsWith(PREPARED_FOLDER)) continue;
     if (!entry.isDirectory()) names.push(entry.name);
     else if (level === 0)
       names.push(...(await filesIn(join(folder, entry.name), 1)).map((name) => `${entry.name}/${name}`));

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import type { Task } from '@lehr/shared';
 import { filesState } from '../../files-state.ts';
@@ -24,7 +24,7 @@ import {
 /** Fused nodes add in another order. float32 on a CPU differs by rounding alone; half precision rounds a thousand times as much. */
 export const TOLERANCE = { float32: 1e-4, float16: 2e-2 } as const;
 
-/** Throws what opening the folder throws. Returns what was kept; the folder is as before when it throws. */
+/** Throws what opening the folder throws. Returns what was kept; what an earlier preparation has kept stays when it throws. */
 export async function prepareFolder(
   task: Task,
   folder: string,
@@ -35,10 +35,11 @@ export async function prepareFolder(
   const home = join(folder, PREPARED_FOLDER);
   const set = `${PREPARED_FOLDER}/${randomUUID()}`;
   await mkdir(join(folder, set), { recursive: true });
+  let prepared: PreparedManifest;
   try {
     const sources: PreparedManifest['sources'] = [];
-    for (const path of (await filesState(folder)).keys()) {
-      if (await isFile(join(folder, path))) sources.push(await keptFile(folder, path));
+    for (const [path, state] of await filesState(folder)) {
+      if (state !== 'folder' && state !== 'missing') sources.push(await keptFile(folder, path));
     }
     const graphs = await prepareGraphs(task, folder, set, runtime, { ...options, providers: [device] });
     const manifest: PreparedManifest = {
@@ -51,15 +52,17 @@ export async function prepareFolder(
       sources,
       graphs,
     };
-    const draft = join(home, `${MANIFEST}.${process.pid}`);
+    // In the set: what is left of a preparation that was killed goes with it.
+    const draft = join(folder, set, MANIFEST);
     await writeFile(draft, `${JSON.stringify(manifest, undefined, 2)}\n`);
     await rename(draft, join(home, MANIFEST));
-    await removeOthers(folder, set);
-    return manifest;
+    prepared = manifest;
   } catch (error) {
     await rm(join(folder, set), { recursive: true, force: true });
     throw error;
   }
+  await removeOthers(folder, set);
+  return prepared;
 }
 
 /** The manifest goes first, so that a kill in between leaves no half of a prepared folder. Returns whether there was one. */
@@ -70,8 +73,6 @@ export async function unprepareFolder(folder: string): Promise<boolean> {
   await rm(home, { recursive: true, force: true });
   return wasPrepared;
 }
-
-const isFile = async (path: string): Promise<boolean> => (await stat(path)).isFile();
 
 /** Also what a preparation that was killed has left. */
 async function removeOthers(folder: string, set: string): Promise<void> {
