@@ -1,4 +1,5 @@
 /** The settings with which one model is opened: those of the worker, and what `lehr tune` found for it. */
+import { availableParallelism } from 'node:os';
 import type { Optimization, Tuned } from '@lehr/shared';
 import type { EngineSettings } from './protocol.ts';
 
@@ -15,7 +16,7 @@ export interface OpenSettings extends EngineSettings {
 export function tunedSettings(
   settings: EngineSettings,
   tuned: Tuned | undefined,
-  cores: number,
+  cores = availableParallelism(),
 ): OpenSettings {
   const [first, ...more] = settings.providers;
   const found = tuned?.[first];

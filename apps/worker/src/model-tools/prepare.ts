@@ -104,7 +104,7 @@ async function find({ model, folder, variant }: PrepareRequest, settings: ToolSe
     throw new LehrError('model-unavailable', `${place} is not there; lehr models pull fetches a model.`);
   }
   const own = entry.task === 'diffusion' ? undefined : entry.variant;
-  const tuned = tunedSettings(engine, version.tuned, Number.POSITIVE_INFINITY);
+  const tuned = tunedSettings(engine, version.tuned);
   return {
     task: entry.task,
     folder: place,

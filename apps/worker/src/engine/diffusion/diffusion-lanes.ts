@@ -1,6 +1,5 @@
 /** The diffusion part of the engine: its open models, a lane for each picture size, prompts before and latents after them. */
 
-import { availableParallelism } from 'node:os';
 import { RecentlyUsed } from '@lehr/shared';
 import type { LatentRgb } from '../../diffusion/latent-rgb.ts';
 import type { VaeEncoder } from '../../diffusion/vae-encoder.ts';
@@ -69,7 +68,7 @@ export class DiffusionLanes {
   /** Loads a model and warms it up; rejects with `model-unavailable` and the reason. */
   async open(spec: DiffusionToOpen): Promise<OpenedModel> {
     const { runtime, clock } = this.#parts;
-    const settings = tunedSettings(this.#parts.settings, spec.tuned, availableParallelism());
+    const settings = tunedSettings(this.#parts.settings, spec.tuned);
     const model = await openDiffusionModel(spec.folder, runtime, settings);
     const loadedAt = clock.monotonic();
     const warm = model.onlySize ?? spec.warmUp;

@@ -1,5 +1,4 @@
 /** The text part of the engine: its open models and a lane for each. */
-import { availableParallelism } from 'node:os';
 import { orClose } from '../../models/open-whole.ts';
 import { openTextModel, type TextModel } from '../../models/text/text-folder.ts';
 import { ModelLanes } from '../model-lanes.ts';
@@ -18,7 +17,7 @@ export class TextLanes extends ModelLanes<OpenModel, TextSample> {
   /** Loads a model and warms it up; rejects with `model-unavailable` and the reason. */
   async open({ ref, folder, variant, tuned }: TextToOpen): Promise<OpenedModel> {
     const { runtime, clock } = this.parts;
-    const settings = tunedSettings(this.parts.settings, tuned, availableParallelism());
+    const settings = tunedSettings(this.parts.settings, tuned);
     const model = await openTextModel(folder, runtime, { ...(variant && { variant }), ...settings });
     const loadedAt = clock.monotonic();
     const budget = await orClose(model, () => warmUpText(model, clock));

@@ -1,5 +1,4 @@
 /** The Whisper part of the engine: its open models and a lane for each. */
-import { availableParallelism } from 'node:os';
 import { orClose } from '../../models/open-whole.ts';
 import { openWhisperModel, type WhisperModel } from '../../models/whisper/whisper-folder.ts';
 import { openedModel } from '../engine-parts.ts';
@@ -19,7 +18,7 @@ export class WhisperLanes extends ModelLanes<OpenModel, WhisperSample> {
   /** Loads a model and warms it up; rejects with `model-unavailable` and the reason. */
   async open({ ref, folder, variant, tuned }: WhisperToOpen): Promise<OpenedModel> {
     const { runtime, clock } = this.parts;
-    const settings = tunedSettings(this.parts.settings, tuned, availableParallelism());
+    const settings = tunedSettings(this.parts.settings, tuned);
     const model = await openWhisperModel(folder, runtime, { ...(variant && { variant }), ...settings });
     const loadedAt = clock.monotonic();
     const caps = await orClose(model, () => warmUpWhisper(model, settings.rowCap, clock));
