@@ -105,7 +105,7 @@ export class Residency {
     this.#loop = this.#run();
   }
 
-  /** Looks again at once: a model was opened or closed, or a job ended. */
+  /** Looks again at once: a model was opened, or the engine was started again. */
   look(): void {
     this.#wake.abort();
   }

@@ -177,8 +177,7 @@ export class Worker {
    */
   async stop(graceMs: number): Promise<void> {
     this.#draining = true;
-    await this.#residency?.stop();
-    await this.#queueSide.stopClaiming();
+    await Promise.all([this.#residency?.stop(), this.#queueSide.stopClaiming()]);
     await this.#reporter.report();
     await this.#queueSide.drain(graceMs);
     await this.#engineSide.close();
