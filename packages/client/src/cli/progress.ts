@@ -3,6 +3,7 @@ import type { FollowedEvent } from '../follow.ts';
 import type { JobEvent } from '../wire.ts';
 import { stateText } from './job-text.ts';
 import { plain } from './table.ts';
+import type { Terminal } from './terminal.ts';
 
 export interface ProgressView {
   show(event: FollowedEvent): void;
@@ -11,7 +12,8 @@ export interface ProgressView {
 }
 
 const BAR_WIDTH = 24;
-const ERASE_LINE = '\r\x1b[2K';
+export const ERASE_LINE = '\r\x1b[2K';
+const LINE_EVERY_PERCENT = 10;
 
 export function progressBar(write: (text: string) => void, columns: number): ProgressView {
   return {
@@ -73,4 +75,18 @@ export function lineText(event: JobEvent): string | undefined {
       // A newer server may send events that this client does not know.
       return 'status' in event.data ? stateText(event.data) : undefined;
   }
+}
+
+/** Shows how far a work is: as a bar on a terminal, otherwise as a line for every tenth. */
+export function fractionView(
+  { err, errIsTty, columns }: Pick<Terminal, 'err' | 'errIsTty' | 'columns'>,
+  stage: string,
+): (fraction: number, amount: string) => void {
+  let nextPercent = 0;
+  return (fraction, amount) => {
+    if (errIsTty) return err(`${ERASE_LINE}${progressText(fraction, stage, amount).slice(0, columns - 1)}`);
+    if (fraction * 100 < nextPercent) return;
+    nextPercent = Math.floor((fraction * 100) / LINE_EVERY_PERCENT + 1) * LINE_EVERY_PERCENT;
+    err(`${Math.floor(fraction * 100)} % ${amount}\n`);
+  };
 }

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { defineCommand } from '../command.ts';
 import { EXIT, usageError } from '../exit-codes.ts';
 import { runModelTool, type ToolEvent, type ToolResult } from '../model-tools.ts';
-import { progressText } from '../progress.ts';
+import { ERASE_LINE, fractionView } from '../progress.ts';
 import { bytesText, durationText, plain, tableOf } from '../table.ts';
 import type { Terminal } from '../terminal.ts';
 
@@ -101,32 +101,18 @@ interface TuneView {
   end(): void;
 }
 
-const ERASE_LINE = '\r\x1b[2K';
-const LINE_EVERY_PERCENT = 10;
-
-/** A bar on a terminal, otherwise a line for every tenth. */
-function tuneView({ err, errIsTty, columns }: Terminal, json: boolean): TuneView {
+function tuneView(terminal: Terminal, json: boolean): TuneView {
   if (json) return { show: () => {}, end: () => {} };
-  let nextPercent = 0;
+  const { err, errIsTty } = terminal;
+  const draw = fractionView(terminal, 'measure');
   return {
     show: (event) => {
-      if (event.type === 'continued') {
+      if (event.type === 'continued')
         err(`continues an interrupted search with ${event.measurements} measurements\n`);
-      } else if (event.type === 'tuning') {
-        const { done, total } = event;
-        const fraction = done / total;
-        if (errIsTty) {
-          return err(
-            `${ERASE_LINE}${progressText(fraction, 'measure', `${done}/${total}`).slice(0, columns - 1)}`,
-          );
-        }
-        if (fraction * 100 < nextPercent) return;
-        nextPercent = Math.floor((fraction * 100) / LINE_EVERY_PERCENT + 1) * LINE_EVERY_PERCENT;
-        err(`${Math.floor(fraction * 100)} % measured\n`);
-      }
+      else if (event.type === 'tuning') draw(event.done / event.total, `${event.done}/${event.total}`);
     },
     end: () => {
-      if (errIsTty && !json) err(ERASE_LINE);
+      if (errIsTty) err(ERASE_LINE);
     },
   };
 }

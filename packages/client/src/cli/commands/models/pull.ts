@@ -1,7 +1,7 @@
 import { defineCommand } from '../../command.ts';
 import { EXIT } from '../../exit-codes.ts';
 import { runModelTool, type ToolEvent } from '../../model-tools.ts';
-import { progressText } from '../../progress.ts';
+import { ERASE_LINE, fractionView } from '../../progress.ts';
 import { bytesText, durationText, plain } from '../../table.ts';
 import type { Terminal } from '../../terminal.ts';
 
@@ -53,13 +53,10 @@ interface FetchView {
   end(): void;
 }
 
-const ERASE_LINE = '\r\x1b[2K';
-const LINE_EVERY_PERCENT = 10;
-
-/** A bar on a terminal, otherwise a line for every tenth. */
-function fetchView({ err, errIsTty, columns }: Terminal): FetchView {
+function fetchView(terminal: Terminal): FetchView {
+  const { err, errIsTty } = terminal;
   const write = (line: string): void => err(errIsTty ? `${ERASE_LINE}${line}\n` : `${line}\n`);
-  let nextPercent = 0;
+  const draw = fractionView(terminal, 'fetch');
   return {
     show: (event) => {
       switch (event.type) {
@@ -70,12 +67,7 @@ function fetchView({ err, errIsTty, columns }: Terminal): FetchView {
         case 'progress': {
           const { doneBytes, totalBytes } = event;
           const fraction = totalBytes === 0 ? 1 : doneBytes / totalBytes;
-          const amount = `${bytesText(doneBytes)} of ${bytesText(totalBytes)}`;
-          if (errIsTty)
-            return err(`${ERASE_LINE}${progressText(fraction, 'fetch', amount).slice(0, columns - 1)}`);
-          if (fraction * 100 < nextPercent) return;
-          nextPercent = Math.floor((fraction * 100) / LINE_EVERY_PERCENT + 1) * LINE_EVERY_PERCENT;
-          return err(`${Math.floor(fraction * 100)} % ${amount}\n`);
+          return draw(fraction, `${bytesText(doneBytes)} of ${bytesText(totalBytes)}`);
         }
       }
     },
