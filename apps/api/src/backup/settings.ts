@@ -1,8 +1,6 @@
 /** What `lehr backup` and `lehr restore` read from the environment, which is that of the server. */
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { envSchema, readConfig } from '@lehr/shared';
-import { type RedisAddress, redisAddress } from '@lehr/shared/redis';
+import { type RedisAddress, redisAddress, withLocalRedis } from '@lehr/shared/redis';
 import type { PlaceSettings } from './place.ts';
 
 const BackupEnv = envSchema(
@@ -23,16 +21,11 @@ export interface BackupSettings extends PlaceSettings {
 
 const PASSED_ON = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'NODE_EXTRA_CA_CERTS'];
 
-/** Throws ConfigError with every fault. `npm start` writes the address of its Redis to a file in LEHR_HOME. */
+/** Throws ConfigError with every fault. */
 export async function readBackupSettings(
   source: Readonly<Record<string, string | undefined>>,
 ): Promise<BackupSettings> {
-  const home = source.LEHR_HOME || '.lehr';
-  const local = await readFile(join(home, 'redis-url'), 'utf8').catch(() => undefined);
-  const config = readConfig(BackupEnv, {
-    ...source,
-    LEHR_REDIS_URL: source.LEHR_REDIS_URL || local?.trim(),
-  });
+  const config = readConfig(BackupEnv, await withLocalRedis(source));
   return {
     address: redisAddress(config),
     namespace: config.LEHR_NAMESPACE,

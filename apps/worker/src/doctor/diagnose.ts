@@ -16,7 +16,7 @@ import {
 } from '@lehr/shared';
 import { modelCacheFolder } from '@lehr/shared/model-cache';
 import { openObjectStore } from '@lehr/shared/objects';
-import { describeAddress, openRedis, redisAddress } from '@lehr/shared/redis';
+import { describeAddress, openRedis, redisAddress, withLocalRedis } from '@lehr/shared/redis';
 import { providersOf } from '../providers.ts';
 import { checkAudio } from './audio-check.ts';
 import type { Check } from './check.ts';
@@ -81,11 +81,8 @@ export async function* diagnose(
   yield* modelChecks(env, choice, skipModels);
 }
 
-/** `npm start` writes the address of its Redis to a file in LEHR_HOME. */
 async function readEnv(source: Source) {
-  const home = source.LEHR_HOME || '.lehr';
-  const local = await readFile(join(home, 'redis-url'), 'utf8').catch(() => undefined);
-  const env = readConfig(DoctorEnv, { ...source, LEHR_REDIS_URL: source.LEHR_REDIS_URL || local?.trim() });
+  const env = readConfig(DoctorEnv, await withLocalRedis(source));
   const faults = storeFaults(env);
   if (faults.length > 0) throw new ConfigError(faults);
   return env;

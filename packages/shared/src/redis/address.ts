@@ -1,4 +1,6 @@
 /** Where Redis is: one server, or the server that a group of Sentinels names as the master. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { RedisOptions } from 'ioredis';
 
 export interface RedisAddress {
@@ -47,4 +49,14 @@ export function sentinelOptions({ url, sentinels, sentinelPassword }: RedisAddre
     // Leaves a master that was demoted while its connection stayed open.
     failoverDetector: true,
   };
+}
+
+/** `source` with the address that `npm start` wrote to a file in LEHR_HOME, unless it has one. */
+export async function withLocalRedis(
+  source: Readonly<Record<string, string | undefined>>,
+): Promise<Readonly<Record<string, string | undefined>>> {
+  if (source.LEHR_REDIS_URL) return source;
+  const file = join(source.LEHR_HOME || '.lehr', 'redis-url');
+  const local = await readFile(file, 'utf8').catch(() => undefined);
+  return { ...source, LEHR_REDIS_URL: local?.trim() };
 }

@@ -1,4 +1,4 @@
-export { describeAddress, type RedisAddress, redisAddress } from './address.ts';
+export { describeAddress, type RedisAddress, redisAddress, withLocalRedis } from './address.ts';
 export {
   assertNoEviction,
   type ConnectionRole,
