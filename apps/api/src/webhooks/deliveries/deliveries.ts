@@ -84,6 +84,22 @@ export interface DeliveriesOptions {
   readonly endedMs: number;
 }
 
+/** The keys and arguments of `open_delivery`, the fields of the delivery last. */
+export interface OpenArguments {
+  readonly keys: string[];
+  readonly args: (string | number)[];
+}
+
+export const openArguments = (
+  keys: Keys,
+  ref: DeliveryRef,
+  delivery: NewDelivery,
+  pendingMs: number,
+): OpenArguments => ({
+  keys: [keys.delivery(ref.job, ref.event), keys.undelivered],
+  args: [entryOf(ref), ref.id, pendingMs, ...Object.entries(delivery).flat()],
+});
+
 export class Deliveries {
   readonly #redis: Redis;
   readonly #keys: Keys;
@@ -101,14 +117,8 @@ export class Deliveries {
 
   /** Stores the delivery unless it is stored already, and returns its state. */
   async open(ref: DeliveryRef, delivery: NewDelivery): Promise<DeliveryState> {
-    const keys = [this.#keys.delivery(ref.job, ref.event), this.#keys.undelivered];
-    const fields = Object.entries(delivery).flat();
-    return (await this.#open.run(keys, [
-      entryOf(ref),
-      ref.id,
-      this.#options.pendingMs,
-      ...fields,
-    ])) as DeliveryState;
+    const { keys, args } = openArguments(this.#keys, ref, delivery, this.#options.pendingMs);
+    return (await this.#open.run(keys, args)) as DeliveryState;
   }
 
   /** The delivery, with Redis's clock in ms; undefined when there is none. */
