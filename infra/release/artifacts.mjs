@@ -8,7 +8,7 @@ import { findProgram } from '../local/command.mjs';
 
 const run = promisify(execFile);
 
-export const IMAGES = ['lehr-api', 'lehr-worker-cpu', 'lehr-worker-cuda'];
+const IMAGES = ['lehr-api', 'lehr-worker-cpu', 'lehr-worker-cuda'];
 
 /** Builds and packs the client into `out`. Returns the file. */
 export async function packClient(tree, out) {

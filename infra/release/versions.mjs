@@ -15,8 +15,8 @@ export function nextVersion(current, wanted) {
     patch: [major, minor, patch + 1],
   };
   const next = steps[wanted] ?? numbersOf(wanted);
-  const isAbove = next.join() !== [major, minor, patch].join() && compare(next, [major, minor, patch]) > 0;
-  if (!isAbove) throw new Error(`the version is ${current}, so the next one cannot be ${wanted}`);
+  if (compare(next, [major, minor, patch]) <= 0)
+    throw new Error(`the version is ${current}, so the next one cannot be ${wanted}`);
   return next.join('.');
 }
 
@@ -38,19 +38,18 @@ const manifestOf = async (root, folder) =>
   JSON.parse(await readFile(join(root, folder, 'package.json'), 'utf8'));
 
 /** The folders of the root and of all packages. */
-export const packageFolders = (root) => [
-  '.',
-  'infra/aws',
-  ...['apps', 'packages'].flatMap((parent) =>
-    readdirSync(join(root, parent))
-      .map((name) => `${parent}/${name}`)
-      .filter((folder) => existsSync(join(root, folder, 'package.json'))),
-  ),
-];
+export const packageFolders = (root) =>
+  [
+    '.',
+    'infra/aws',
+    ...['apps', 'packages'].flatMap((parent) =>
+      readdirSync(join(root, parent)).map((name) => `${parent}/${name}`),
+    ),
+  ].filter((folder) => existsSync(join(root, folder, 'package.json')));
 
 /** Writes the version into the packages, their references to each other, the lock file and the code. */
 export async function writeVersion(root, version) {
-  const folders = packageFolders(root).filter((folder) => existsSync(join(root, folder, 'package.json')));
+  const folders = packageFolders(root);
   for (const folder of folders) {
     const manifest = await manifestOf(root, folder);
     await writeJson(join(root, folder, 'package.json'), raised(manifest, version));

@@ -105,7 +105,7 @@ export function openHostFaults({ LEHR_HOST: host, ...config }: Partial<ApiConfig
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
 
-/** A webhook without a secret would not be signed. A variable with a fault of its own is absent and says so itself. */
+/** A webhook without a secret would not be signed. A variable that cannot be read is absent here, and is reported already. */
 export function operatorWebhookFaults(config: Partial<ApiConfig>): readonly string[] {
   const pair = ['LEHR_OPERATOR_WEBHOOK_URL', 'LEHR_OPERATOR_WEBHOOK_SECRET'] as const;
   if (!pair.every((name) => name in config)) return [];

@@ -1,4 +1,4 @@
-/** The users of Redis for ElastiCache, from the file that a server of one's own uses (infra/redis/users.acl). */
+/** The users of Redis for ElastiCache, from the file for a Redis that Lehr's operators run (infra/redis/users.acl). */
 import { readFileSync } from 'node:fs';
 
 const USERS = readFileSync(new URL('../../redis/users.acl', import.meta.url), 'utf8');

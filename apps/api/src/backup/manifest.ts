@@ -9,7 +9,7 @@ const MAX_MANIFEST_BYTES = 4_000_000;
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const count = z.int().nonnegative();
 
-export const ManifestSchema = z.object({
+const ManifestSchema = z.object({
   format: z.literal(MANIFEST_FORMAT),
   id: z.string(),
   /** The version of Lehr that made it, and its SCHEMA_VERSION. */

@@ -5,7 +5,7 @@ import { LehrError } from '@lehr/shared';
 import { keyOf, type Manifest } from './manifest.ts';
 import type { BackupPlace } from './place.ts';
 
-export const PART_BYTES = 16 * 1024 * 1024;
+const PART_BYTES = 16 * 1024 * 1024;
 
 type Parts = Pick<Manifest, 'bytes' | 'sha256' | 'parts'>;
 

@@ -115,8 +115,8 @@ export class RolloutStore {
   }
 
   /**
-   * Changes the rollout of a model. `decide` gets the present one with its evidence and returns the step, undefined for none, or throws; it may be called
-   * again when another process changed the rollout meanwhile. Throws `conflict` when that happens again and again.
+   * Changes the rollout of a model. `decide` gets the present one with its evidence and returns the step, undefined for none, or throws; it
+   * may be called again when another process changed the rollout meanwhile. Throws `conflict` when that happens again and again.
    */
   async change(
     model: string,

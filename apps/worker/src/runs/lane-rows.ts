@@ -33,7 +33,7 @@ export interface LaneDefaults {
 }
 
 /** A job is short enough for a full lane if one in it has this many times its cost still to go. */
-export const SHORT_JOB_RATIO = 3;
+const SHORT_JOB_RATIO = 3;
 /** Rows of a full lane with those of its short jobs, over its cap. */
 const MOST_OF_CAP = 2;
 

@@ -42,7 +42,7 @@ export interface ModelMove {
 }
 
 export const MIN_PATIENCE_MS = 10_000;
-export const PATIENCE_IN_LOADS = 4;
+const PATIENCE_IN_LOADS = 4;
 /** For so long, and for the time that loading takes, jobs are left to another worker that has their model loaded. */
 export const LEAVE_TO_OTHERS_MS = 3_000;
 /** Each waiting job counts as this much more wait, so that of two models the one with more jobs is loaded first. */

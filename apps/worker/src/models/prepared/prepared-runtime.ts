@@ -61,4 +61,4 @@ async function optimizedOf(
   return () => runtime.load(source, { ...options, providers: [device], optimization: 'disabled' });
 }
 
-export const digestOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+const digestOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
