@@ -37,7 +37,7 @@ test('The metrics have the share of both versions in every state, and none witho
   expect(await weights(world)).toEqual(weightLines(0, 1));
   await world.change('rolled-back');
   expect(await weights(world)).toEqual(weightLines(1, 0));
-  await world.ask('DELETE', '/v1/rollouts/sd');
+  expect((await world.ask('DELETE', '/v1/rollouts/sd')).status).toBe(204);
   expect(await gaugesOf(world)).toEqual([]);
 });
 
