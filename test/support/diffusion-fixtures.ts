@@ -131,7 +131,7 @@ export async function denoise(model: DiffusionModel, samples: readonly LaneSampl
     const predictions = await model.unet.predict(rows.flat(), latentSize(model, left[0].request));
     let at = 0;
     for (const [i, sample] of left.entries()) {
-      sample.advance(predictions.rows.slice(at, at + rows[i].length), left.length);
+      sample.advance(predictions, at, left.length);
       at += rows[i].length;
     }
   }

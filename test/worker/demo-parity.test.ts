@@ -92,8 +92,7 @@ describe.each(fixtures)('$prompt', (fixture) => {
     expect(distance(sample.latent, floatsOf(fixture.initial_latent))).toBeLessThanOrEqual(1e-6);
     const size = { width: width / model.vae.scaleFactor, height: height / model.vae.scaleFactor };
     while (sample.callsLeft > 0) {
-      const { rows } = await model.unet.predict(sample.nextRows(), size);
-      sample.advance(rows, 1);
+      sample.advance(await model.unet.predict(sample.nextRows(), size), 0, 1);
     }
     expect(sample.step).toBe(steps);
     expect(distance(sample.latent, floatsOf(fixture.final_latent))).toBeLessThanOrEqual(1e-3);

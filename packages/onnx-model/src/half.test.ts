@@ -32,6 +32,14 @@ test('Float32 values round to the same halves as in numpy', () => {
   expect([...toFloat16(KNOWN.map(([value]) => value))]).toEqual(KNOWN.map(([, half]) => half));
 });
 
+test('Values in a Float32Array convert as single ones do, also where some are too small or too large for a normal half', () => {
+  const normal = KNOWN.filter(([value]) => Math.abs(value) >= 2 ** -14 && Math.abs(value) < 65504);
+  for (const known of [KNOWN, normal]) {
+    const values = Float32Array.of(9, ...known.map(([value]) => value));
+    expect([...toFloat16(values.subarray(1))]).toEqual(known.map(([, half]) => half));
+  }
+});
+
 test('Every half converts to float32 and back, and a NaN stays a NaN', () => {
   const halves = Uint16Array.from({ length: 0x10000 }, (_, half) => half);
   const floats = toFloat32(halves);

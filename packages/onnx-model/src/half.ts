@@ -36,10 +36,33 @@ function halfTable(): Float32Array {
   return floatOfHalf;
 }
 
+/** The value of each of the 65,536 halves, by its bits; shared, and must not be changed. */
+export const halfValues = (): Float32Array => halfTable();
+
 /** Rounds to nearest, ties to even. Writes into `out` when given, which may be longer. */
 export function toFloat16(values: ArrayLike<number>, out = new Uint16Array(values.length)): Uint16Array {
+  if (values instanceof Float32Array) {
+    const bits = new Int32Array(values.buffer, values.byteOffset, values.length);
+    if (writeNormalHalves(bits, out)) return out;
+  }
   for (let i = 0; i < values.length; i += 1) out[i] = toHalfBits(values[i]);
   return out;
+}
+
+/**
+ * As toHalfBits, for the bits of float32 values whose halves are normal numbers; returns false when some are not, and their halves are
+ * then wrong. Latents are almost always normal, and a loop without a branch and a detour through memory takes half of the time.
+ */
+function writeNormalHalves(bits: Int32Array, out: Uint16Array): boolean {
+  let outside = 0;
+  for (let i = 0; i < bits.length; i += 1) {
+    const magnitude = bits[i] & 0x7fffffff;
+    // Negative for a value below the smallest normal half or above the largest.
+    outside |= (magnitude - 0x38800000) | (0x477fffff - magnitude);
+    out[i] =
+      ((bits[i] >> 16) & 0x8000) | ((((magnitude >> 13) & 1) + magnitude + (0xfff - 0x38000000)) >> 13);
+  }
+  return outside >= 0;
 }
 
 /** Exact: every half is a float32. Writes into `out` when given: a new array of this size costs more than the conversion. */

@@ -1,7 +1,7 @@
 /** ONNX model files as data: decode, edit, encode. Independent of what a model does. */
 export { type ByteSource, memorySource, withFileSource } from './byte-source.ts';
 export { decode, encode } from './codec.ts';
-export { toFloat16, toFloat32 } from './half.ts';
+export { halfValues, toFloat16, toFloat32 } from './half.ts';
 export {
   ATTRIBUTE_TYPE,
   type AttributeProto,

@@ -84,8 +84,7 @@ async function lehrSteps(folder: string): Promise<() => Promise<Step>> {
   sample.setEmbeddings([{ hidden: new Float32Array(TEXT.tokens * TEXT.width).fill(0.5), pooled: undefined }]);
   return async () => {
     const [startedAt, before] = [performance.now(), process.cpuUsage()];
-    const { rows } = await unet.predict(sample.nextRows(), LATENT);
-    sample.advance(rows, 1);
+    sample.advance(await unet.predict(sample.nextRows(), LATENT), 0, 1);
     const { user, system } = process.cpuUsage(before);
     return { seconds: (performance.now() - startedAt) / 1000, cpu_seconds: (user + system) / 1e6 };
   };

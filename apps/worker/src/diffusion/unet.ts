@@ -6,14 +6,13 @@ import type { Batching, RuntimeSession, ValueInfo } from '../runtime/runtime.ts'
 import {
   FLOAT_TYPES,
   type FloatType,
-  findBadRows,
-  floatValues,
   NUMBER_TYPES,
   type NumberType,
   numberTensor,
   type Tensor,
 } from '../runtime/tensor.ts';
 import type { Conditions } from './conditioning.ts';
+import { NoisePredictions } from './noise-predictions.ts';
 import { type ConditionName, unetInputNames } from './unet-inputs.ts';
 
 /** One row of the batch; a sample with guidance takes two. */
@@ -33,13 +32,6 @@ export interface LatentSize {
   readonly width: number;
 }
 
-export interface NoisePredictions {
-  /** One per row, `[channels, height, width]`: views of one buffer, which the next `predict` may overwrite. */
-  readonly rows: readonly Float32Array[];
-  /** Indices of rows with a NaN or an infinity; all other rows are valid. */
-  readonly badRows: readonly number[];
-}
-
 export interface UnetConfig {
   /** Sizes that the graph may leave free; undefined when the config does not give them either. */
   readonly latentChannels?: number | undefined;
@@ -52,6 +44,7 @@ interface ConditionInput {
   readonly input: string;
   readonly type: NumberType;
   readonly length: number;
+  readonly stack: RowStack;
 }
 
 export class Unet {
@@ -67,9 +60,9 @@ export class Unet {
   readonly #conditions: ReadonlyMap<ConditionName, ConditionInput>;
   readonly #output: string;
   readonly #latents = new RowStack();
-  readonly #texts = new RowStack({ cacheConverted: true });
-  /** Predictions of a float16 graph as float32. */
-  #converted = new Float32Array(0);
+  readonly #texts = new RowStack({ constant: true });
+  /** The prediction for one sample. */
+  #guided = new Float32Array(0);
 
   /** Throws LehrError `model-unavailable` when the session is not a Stable Diffusion UNet. */
   constructor(session: RuntimeSession, batching: Batching, config: UnetConfig = {}) {
@@ -125,21 +118,13 @@ export class Unet {
       [this.#timestep.name]: this.#stackTimesteps(batch),
       [this.#text.name]: this.#texts.stack(this.#text.type, texts, [batch.length, tokens, this.embeddingDim]),
     };
-    for (const [name, { input, type, length }] of this.#conditions) {
-      const values = batch.flatMap(({ conditions }) => [...(conditions?.[name] ?? [])]);
-      feeds[input] = numberTensor(type, values, [batch.length, length]);
-    }
+    for (const [name, condition] of this.#conditions)
+      feeds[condition.input] = stackConditions(batch, name, condition);
     const results = await this.#session.run(feeds, [this.#output]);
-    const values = this.#valuesOf(results[this.#output]);
-    const predictions = rows.map((_, row) => values.subarray(row * rowLength, (row + 1) * rowLength));
-    return { rows: predictions, badRows: findBadRows(predictions) };
-  }
-
-  #valuesOf(output: Tensor): Float32Array {
-    if (this.#converted.length !== output.data.length && output.type === 'float16') {
-      this.#converted = new Float32Array(output.data.length);
-    }
-    return floatValues(output, this.#converted);
+    const output = results[this.#output];
+    if (!isFloat(output)) throw new TypeError(`The UNet's output is ${output.type}, wanted a float type.`);
+    if (this.#guided.length !== rowLength) this.#guided = new Float32Array(rowLength);
+    return new NoisePredictions(output, rows.length, this.#guided);
   }
 
   async close(): Promise<void> {
@@ -194,8 +179,24 @@ export class Unet {
 
 function conditionInput(input: ValueInfo, fromConfig: number | undefined): ConditionInput {
   const length = expectSize('unet', input, 1, fromConfig);
-  return { input: input.name, type: expectType('unet', input, NUMBER_TYPES), length };
+  const type = expectType('unet', input, NUMBER_TYPES);
+  return { input: input.name, type, length, stack: new RowStack({ constant: true }) };
 }
+
+function stackConditions(
+  batch: readonly UnetRow[],
+  name: ConditionName,
+  { type, length, stack }: ConditionInput,
+): Tensor {
+  const dims = [batch.length, length];
+  const rows = batch.map(({ conditions }) => conditions?.[name] ?? new Float32Array(0));
+  if (type === 'float32' || type === 'float16') return stack.stack(type, rows, dims);
+  const values = rows.flatMap((row) => [...row]);
+  return numberTensor(type, values, dims);
+}
+
+const isFloat = (tensor: Tensor): tensor is Tensor<FloatType> =>
+  tensor.type === 'float32' || tensor.type === 'float16';
 
 const misfit = (what: string, length: number, wanted: number | string): LehrError =>
   new LehrError('engine-failed', `The UNet was given ${what} of ${length} values, wanted ${wanted}.`);

@@ -1,2 +1,2 @@
 /** Half precision. It is implemented in onnx-model, because the model generator uses it too. */
-export { toFloat16, toFloat32 } from '@lehr/onnx-model';
+export { halfValues, toFloat16, toFloat32 } from '@lehr/onnx-model';

@@ -8,30 +8,48 @@ import type { FloatType, Tensor } from './tensor.ts';
 export class RowStack {
   #floats = new Float32Array(0);
   #halves = new Uint16Array(0);
-  /** Half-precision copies of rows that are stacked at every step, such as prompt embeddings: converted once. */
+  /** Half-precision copies of constant rows: converted once. */
   readonly #converted: WeakMap<Float32Array, Uint16Array> | undefined;
+  /** The constant rows that are in the memory already, each at its place. */
+  #placed: readonly Float32Array[] = [];
+  #type: FloatType | undefined;
 
-  constructor(options: { readonly cacheConverted?: boolean } = {}) {
-    this.#converted = options.cacheConverted ? new WeakMap() : undefined;
+  /**
+   * `constant`: the values of a row never change, such as those of a prompt's embedding. While a row stays at its place from call to
+   * call, it is not copied again.
+   */
+  constructor(options: { readonly constant?: boolean } = {}) {
+    this.#converted = options.constant ? new WeakMap() : undefined;
   }
 
   /** `rows` have equal lengths and together fill `dims`. */
   stack(type: FloatType, rows: readonly Float32Array[], dims: readonly number[]): Tensor<FloatType> {
     const rowLength = rows[0]?.length ?? 0;
     const length = rows.length * rowLength;
-    if (type === 'float32') {
-      if (this.#floats.length < length) this.#floats = new Float32Array(length);
-      for (const [i, row] of rows.entries()) this.#floats.set(row, i * rowLength);
-      return { type, data: this.#floats.subarray(0, length), dims };
-    }
-    if (this.#halves.length < length) this.#halves = new Uint16Array(length);
+    this.#makeRoom(type, length);
     for (const [i, row] of rows.entries()) {
+      if (row === this.#placed[i]) continue;
       // The two rows of a picture with guidance have one latent.
       const isRepeated = i > 0 && row === rows[i - 1];
-      if (isRepeated) this.#halves.copyWithin(i * rowLength, (i - 1) * rowLength, i * rowLength);
+      const memory = type === 'float32' ? this.#floats : this.#halves;
+      if (isRepeated) memory.copyWithin(i * rowLength, (i - 1) * rowLength, i * rowLength);
+      else if (type === 'float32') this.#floats.set(row, i * rowLength);
       else this.#writeHalves(row, i * rowLength);
     }
-    return { type, data: this.#halves.subarray(0, length), dims };
+    if (this.#converted) this.#placed = rows;
+    return type === 'float32'
+      ? { type, data: this.#floats.subarray(0, length), dims }
+      : { type, data: this.#halves.subarray(0, length), dims };
+  }
+
+  #makeRoom(type: FloatType, length: number): void {
+    const memory = type === 'float32' ? this.#floats : this.#halves;
+    if (type !== this.#type) this.#placed = [];
+    this.#type = type;
+    if (memory.length >= length) return;
+    this.#placed = [];
+    if (type === 'float32') this.#floats = new Float32Array(length);
+    else this.#halves = new Uint16Array(length);
   }
 
   #writeHalves(row: Float32Array, offset: number): void {

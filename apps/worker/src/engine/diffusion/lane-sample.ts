@@ -9,8 +9,8 @@ import {
   pictureConditions,
   type RowKind,
 } from '../../diffusion/conditioning.ts';
-import { applyGuidance } from '../../diffusion/guidance.ts';
 import { SeededNoise } from '../../diffusion/noise.ts';
+import type { NoisePredictions } from '../../diffusion/noise-predictions.ts';
 import { predictedClean } from '../../diffusion/predicted-clean.ts';
 import { createSamplerRun } from '../../diffusion/samplers/index.ts';
 import type { SamplerRun } from '../../diffusion/samplers/sampler.ts';
@@ -189,10 +189,13 @@ export class LaneSample implements LaneMember {
     return this.#promptRows.map((row) => ({ latent: this.#input, timestep, ...row }));
   }
 
-  /** Makes a step from the predictions for `nextRows`, in the same order. */
-  advance(predictions: readonly Float32Array[], batchSize: number): void {
-    const prediction = predictions[predictions.length - 1];
-    if (predictions.length === 2) applyGuidance(predictions[0], prediction, this.request.guidance);
+  /**
+   * Makes a step from the predictions for `nextRows`, the first of which is row `firstRow` of the run. Returns false, and makes none,
+   * when they are not finite.
+   */
+  advance(predictions: NoisePredictions, firstRow: number, batchSize: number): boolean {
+    const prediction = predictions.of(firstRow, this.rows, this.request.guidance);
+    if (!prediction) return false;
     if (this.wantsPreview) {
       const timestep = this.#run.timesteps[this.#run.call];
       this.#preview = predictedClean(this.#config, timestep, this.#input, prediction);
@@ -200,6 +203,7 @@ export class LaneSample implements LaneMember {
     }
     this.#run.step(prediction, this.latent, (length) => this.#noise.draw(length));
     this.#batchSizeSum += batchSize;
+    return true;
   }
 
   /** The clean latent that the last step predicted, if a preview was asked for; returned once. */

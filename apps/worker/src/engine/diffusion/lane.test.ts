@@ -1,9 +1,11 @@
 import { LehrError, type SamplerName, systemClock } from '@lehr/shared';
 import { expect, test } from 'vitest';
 import { LatentRgb } from '../../diffusion/latent-rgb.ts';
+import { NoisePredictions } from '../../diffusion/noise-predictions.ts';
 import { parseSchedulerConfig } from '../../diffusion/scheduler-config.ts';
-import type { NoisePredictions, UnetRow } from '../../diffusion/unet.ts';
+import type { UnetRow } from '../../diffusion/unet.ts';
 import type { Batching } from '../../runtime/runtime.ts';
+import { floatTensor } from '../../runtime/tensor.ts';
 import type { DiffusionSample, FromEngine, SampleId } from '../protocol.ts';
 import { RowCap } from '../row-cap.ts';
 import { Lane } from './lane.ts';
@@ -36,10 +38,14 @@ class FakeUnet {
     this.calls.push(rows);
     const failure = this.failure(rows);
     if (failure) throw failure;
-    const predicted = rows.map(({ latent, timestep, promptEmbedding }) =>
-      latent.map((value, i) => 0.1 * value + Math.sin(0.01 * timestep + i) * promptEmbedding[0]),
+    const bad = this.badRows(rows);
+    const predicted = rows.flatMap(({ latent, timestep, promptEmbedding }, row) =>
+      [...latent].map((value, i) =>
+        bad.includes(row) ? Number.NaN : 0.1 * value + Math.sin(0.01 * timestep + i) * promptEmbedding[0],
+      ),
     );
-    return { rows: predicted, badRows: this.badRows(rows) };
+    const output = floatTensor('float32', Float32Array.from(predicted), [rows.length, LENGTH]);
+    return new NoisePredictions(output, rows.length);
   }
 }
 

@@ -10,7 +10,8 @@
  */
 import { type Clock, LehrError, toLehrError, toPlainError } from '@lehr/shared';
 import type { LatentRgb } from '../../diffusion/latent-rgb.ts';
-import type { LatentSize, NoisePredictions, UnetRow } from '../../diffusion/unet.ts';
+import type { NoisePredictions } from '../../diffusion/noise-predictions.ts';
+import type { LatentSize, UnetRow } from '../../diffusion/unet.ts';
 import type { Batching } from '../../runtime/runtime.ts';
 import { chooseBatch } from '../choose-batch.ts';
 import type { FromEngine, SampleId } from '../protocol.ts';
@@ -140,8 +141,7 @@ export class Lane implements TurnTaker {
    */
   async #step(samples: readonly LaneSample[]): Promise<boolean> {
     const { unet, size, cap } = this.#options;
-    const rowsOf = samples.map((sample) => sample.nextRows());
-    const rows = rowsOf.flat();
+    const rows = samples.flatMap((sample) => sample.nextRows());
     let predictions: NoisePredictions;
     try {
       predictions = await unet.predict(rows, size, this.#padded(rows.length));
@@ -157,13 +157,10 @@ export class Lane implements TurnTaker {
       await this.#step(samples.slice(middle));
       return false;
     }
-    const bad = new Set(predictions.badRows);
     let at = 0;
-    for (const [i, sample] of samples.entries()) {
-      const end = at + rowsOf[i].length;
-      if (rowsOf[i].some((_, row) => bad.has(at + row))) this.#fail(sample, notANumber(sample));
-      else sample.advance(predictions.rows.slice(at, end), samples.length);
-      at = end;
+    for (const sample of samples) {
+      if (!sample.advance(predictions, at, samples.length)) this.#fail(sample, notANumber(sample));
+      at += sample.rows;
     }
     return true;
   }
