@@ -107,6 +107,18 @@ test('Symbolic links inside the folder are not read, listed, written through or 
   expect(await keysOf(outsideStore.list('dir/'))).toEqual(['dir/secret']);
 });
 
+test('A file in the place of a directory hides what would be below it, and is not written over', async () => {
+  const { root, store } = await openStore();
+  await writeFile(join(root, 't'), 'untouched');
+  expect(await store.get(toObjectKey('t/a'))).toBeUndefined();
+  expect(await keysOf(store.list('t/'))).toEqual([]);
+  await expect(store.put(toObjectKey('t/a'), BODY, PNG)).rejects.toMatchObject({
+    code: 'storage-failed',
+    message: expect.stringContaining('a link or a file is in the place of a directory'),
+  });
+  expect(await readFile(join(root, 't'), 'utf8')).toBe('untouched');
+});
+
 test('A put over a symbolic link replaces the link, not its target', async () => {
   const { root, store } = await openStore();
   const outside = join(await temporaryFolder(), 'precious');

@@ -5,7 +5,7 @@
  * directory by a link in between. Such a process could change the objects directly.
  */
 import { constants } from 'node:fs';
-import { type FileHandle, lstat, mkdir, open, readdir, rename, rmdir } from 'node:fs/promises';
+import { type FileHandle, lstat, mkdir, open, readdir, realpath, rename, rmdir } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import { codeOf, ignore } from './errno.ts';
 
@@ -17,6 +17,9 @@ const MAX_RENAMES = 10;
  * a file or a link (`blocked`).
  */
 async function directoryState(root: string, directory: string): Promise<'whole' | 'missing' | 'blocked'> {
+  // In one call instead of one for each step; a link on the way would change the path. The last part makes a file fail.
+  const real = await realpath(`${directory}${sep}.`).catch(() => undefined);
+  if (real === directory) return 'whole';
   let path = root;
   for (const step of directory.slice(root.length).split(sep).filter(Boolean)) {
     path = join(path, step);
