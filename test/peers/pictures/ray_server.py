@@ -33,7 +33,7 @@ class Draw:
 
 stopped = threading.Event()
 signal.signal(signal.SIGTERM, lambda *_: stopped.set())
-passed = {name: os.environ[name] for name in ("MODEL", "SIDE", "THREADS", "PYTHONPATH")}
+passed = {name: os.environ[name] for name in ("MODEL", "SIDE", "THREADS", "SPIN", "PYTHONPATH")}
 ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, runtime_env={"env_vars": passed})
 serve.start(http_options={"host": "127.0.0.1", "port": int(os.environ["PORT"]), "request_timeout_s": 300}, logging_config={"enable_access_log": False})
 serve.run(Draw.bind(), route_prefix="/t2i")

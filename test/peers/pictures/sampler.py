@@ -67,6 +67,7 @@ class Sampler:
         folder = Path(folder)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = int(threads or os.environ.get("THREADS", "2"))
+        options.add_session_config_entry("session.intra_op.allow_spinning", os.environ.get("SPIN", "1"))
 
         def load(graph):
             return onnxruntime.InferenceSession(str(folder / graph / "model.onnx"), options, providers=["CPUExecutionProvider"])

@@ -144,6 +144,7 @@ export async function startPeer(peer: Peer, model: Model, cache: string): Promis
       MODEL: model.folder,
       SIDE: `${model.side}`,
       THREADS: `${THREADS}`,
+      SPIN: process.env.SPIN ?? '0',
       PYTHONPATH: FOLDER,
       PYTHONWARNINGS: 'ignore',
       PYTHONDONTWRITEBYTECODE: '1',

@@ -5,7 +5,7 @@ import { type TinyDiffusionOptions, writeTinyDiffusion } from '@lehr/demo-models
 import { decode, EXTERNAL, encode, type ModelProto } from '@lehr/onnx-model';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { onnxRuntime } from '../../runtime/onnx.ts';
-import type { InferenceRuntime } from '../../runtime/runtime.ts';
+import type { InferenceRuntime, LoadOptions } from '../../runtime/runtime.ts';
 import { createSimulatedRuntime } from '../../runtime/simulated.ts';
 import { openDiffusionModel } from './diffusion-folder.ts';
 
@@ -72,6 +72,22 @@ const variants: readonly TinyDiffusionOptions[] = [
   { opset: 11, timestepType: 'float32', externalData: true, latentChannels: 16, sampleSize: 32 },
   { opset: 17, timestepDims: ['steps'] },
 ];
+
+test('The threads of a diffusion model leave the cores to other processes between two runs', async () => {
+  await writeTinyDiffusion(folder);
+  const loaded: LoadOptions[] = [];
+  const recording: InferenceRuntime = {
+    ...onnxRuntime,
+    load: (graph, options) => {
+      loaded.push(options);
+      return onnxRuntime.load(graph, options);
+    },
+  };
+  const model = await open(recording);
+  onTestFinished(() => model.close());
+  expect(loaded).not.toHaveLength(0);
+  for (const options of loaded) expect(options).toMatchObject({ spin: false, ...CPU });
+});
 
 test('A model whose file is overwritten while it is opened is closed and not used', async () => {
   await writeTinyDiffusion(folder);

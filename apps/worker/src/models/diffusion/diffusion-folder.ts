@@ -58,7 +58,9 @@ export async function openDiffusionModel(
   runtime: InferenceRuntime,
   options: DiffusionOptions,
 ): Promise<DiffusionModel> {
-  return openWhole(folder, runtime, (tracked) => openParts(folder, tracked, options));
+  // Between two steps, and on a small machine during them, the worker, the API and Redis need the cores.
+  const sharing = { spin: false, ...options };
+  return openWhole(folder, runtime, (tracked) => openParts(folder, tracked, sharing));
 }
 
 async function openParts(
