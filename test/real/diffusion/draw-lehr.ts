@@ -14,12 +14,17 @@ import { type Drawn, type DrawnOf, readDrawn } from './full-size.ts';
 /** The name of the picture that was drawn alone. */
 export const aloneOf = ({ name }: DiffusersCase): { name: string } => ({ name: `${name}-alone` });
 
-export async function drawWithLehr(folder: string, cases: readonly DiffusersCase[]): Promise<DrawnOf> {
-  const out = join(folder, 'drawn/lehr');
+/** `graphs` is the folder of the export below `folder`. */
+export async function drawWithLehr(
+  folder: string,
+  cases: readonly DiffusersCase[],
+  graphs = 'onnx',
+): Promise<DrawnOf> {
+  const out = join(folder, 'drawn', graphs === 'onnx' ? 'lehr' : `lehr-${graphs}`);
   const last = cases[cases.length - 1];
   if (existsSync(join(out, `${aloneOf(last).name}.json`))) return readDrawn(out);
   await mkdir(out, { recursive: true });
-  const model = await openDiffusionModel(join(folder, 'onnx'), onnxRuntime, {
+  const model = await openDiffusionModel(join(folder, graphs), onnxRuntime, {
     providers: ['cpu'],
     threads: 1,
   });

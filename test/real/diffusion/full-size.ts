@@ -25,13 +25,19 @@ export async function fullSize(bench: Bench, name: string): Promise<string> {
   return folder;
 }
 
-/** Asks for what makes `result`, in a separate process, unless an earlier run has made it completely. */
-async function once(result: string, text: string, request: object, bench: Bench): Promise<void> {
+/** Asks a Python program for what makes `result`, in a separate process, unless an earlier run has made it completely. */
+export async function once(
+  result: string,
+  text: string,
+  request: object,
+  bench: Bench,
+  script = SCRIPT,
+): Promise<void> {
   const done = `${result}.done`;
   if (existsSync(done)) return;
   bench.say(text);
   await rm(result, { recursive: true, force: true });
-  const program = await bench.openPython(SCRIPT);
+  const program = await bench.openPython(script);
   try {
     await program.ask(request);
     await writeFile(done, '');

@@ -118,7 +118,7 @@ def record(pipeline, cases, folder: Path) -> None:
         with torch.no_grad():
             latent = pipeline(**arguments, generator=torch.Generator().manual_seed(each["seed"]), output_type="latent").images
             picture = pipeline(**arguments, generator=torch.Generator().manual_seed(each["seed"])).images[0]
-        latent.numpy().astype("<f4").tofile(folder / "expected" / f"{each['name']}.latent.f32")
+        latent.float().numpy().astype("<f4").tofile(folder / "expected" / f"{each['name']}.latent.f32")
         picture.save(folder / "expected" / f"{each['name']}.png")
         print(folder.name, each["name"], "latent std", float(latent.std()))
     pipeline.scheduler = own

@@ -2,7 +2,7 @@
 import { wordErrorRate } from '../../support/held-out-speech.ts';
 import type { Bench, Comparison, Row, Section } from '../section.ts';
 import { ENVIRONMENT, whisperModels } from '../whisper/models.ts';
-import { cleanSpeech, jfk, longSpeech, type Spoken } from '../whisper/speech.ts';
+import { cleanSpeech, englishParts, jfk, longSpeech, type Spoken } from '../whisper/speech.ts';
 import { interleaved, ratioRow, type Timed } from './interleaved.ts';
 import { joinedFiles } from './joined-files.ts';
 import { lehrSide, type Outcome, pythonSide, type Side, transformersJsSide } from './sides.ts';
@@ -167,9 +167,9 @@ const long: Comparison = {
 
 const errors: Comparison = {
   name: 'word-errors',
-  title: 'Word errors of jfk and the five English samples',
+  title: 'Word errors of jfk and of the five English samples',
   run: async (bench) => {
-    const clean = (await cleanSpeech(bench.cache)).filter(({ language }) => language === 'en');
+    const parts = englishParts(await cleanSpeech(bench.cache));
     const opens = [
       lehr('merged'),
       transformersJs,
@@ -179,11 +179,13 @@ const errors: Comparison = {
     ];
     return withSides(bench, opens, async (sides) => {
       const rows: Row[] = [];
-      for (const side of sides) {
-        const { texts } = await side.transcribe(clean);
-        const rate =
-          100 * wordErrorRate(clean.map(({ text }, i) => ({ spoken: text, transcript: texts[i] })));
-        rows.push({ what: side.name, figure: rate, unit: '%' });
+      for (const [name, files] of parts) {
+        for (const side of sides) {
+          const { texts } = await side.transcribe(files);
+          const rate =
+            100 * wordErrorRate(files.map(({ text }, i) => ({ spoken: text, transcript: texts[i] })));
+          rows.push({ what: `${name}: ${side.name}`, figure: rate, unit: '%' });
+        }
       }
       return rows;
     });

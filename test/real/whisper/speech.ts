@@ -42,6 +42,15 @@ export async function cleanSpeech(folder: string): Promise<Spoken[]> {
   return Promise.all([jfk(folder), ...samples]);
 }
 
+/** What word errors are counted of, in English: the recording of a person, and what espeak-ng spoke, which Whisper hears badly. */
+export function englishParts(clean: readonly Spoken[]): readonly (readonly [string, readonly Spoken[]])[] {
+  const english = clean.filter(({ language }) => language === 'en');
+  return [
+    ['jfk.flac, a recording of a person', english.filter(({ name }) => name === 'jfk')],
+    ['the five samples that espeak-ng speaks', english.filter(({ name }) => name !== 'jfk')],
+  ];
+}
+
 /** Sentences in English and Spanish in many voices. Throws without espeak-ng. */
 export async function espeakSpeech(folder: string, count = SENTENCES): Promise<Spoken[]> {
   if (!hasEspeak()) throw new Error('espeak-ng is missing: apt-get install espeak-ng');
