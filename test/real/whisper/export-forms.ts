@@ -3,7 +3,7 @@ import { wordErrorRate } from '../../support/held-out-speech.ts';
 import type { PythonProgram } from '../python.ts';
 import { atMostRow, equalRow } from '../rows.ts';
 import type { Comparison, Row } from '../section.ts';
-import { type Models, whisperModels } from './models.ts';
+import type { Models } from './models.ts';
 import { cleanSpeech, englishParts, type Spoken } from './speech.ts';
 import { byLehr, request, sameTokens, type Written, withReference } from './tokens.ts';
 
