@@ -231,6 +231,7 @@ describe('list of jobs', () => {
   });
 
   test.each([
+    ['limit=', '?limit'],
     ['limit=0', '?limit'],
     ['limit=101', '?limit'],
     ['status=done', '?status'],

@@ -52,6 +52,14 @@ test('A long poll with If-None-Match returns on any change of the job', async ()
   expect(await jobOf(response)).toMatchObject({ progress: { step: 3 } });
 });
 
+test.each(['', '%20', 'soon'])('A wait without a number (%j) is refused', async (wait) => {
+  const world = await apiWorld(server.url);
+  const { id } = await world.post();
+  const response = await world.ask('GET', `/v1/jobs/${id}?wait=${wait}`);
+  expect(response.status).toBe(400);
+  expect(await response.json()).toMatchObject({ errors: [{ pointer: '?wait' }] });
+});
+
 test('An unchanged version is answered 304, at once or at the end of the wait', async () => {
   const world = await apiWorld(server.url);
   const { id } = await world.post();

@@ -34,6 +34,8 @@ export interface Target {
   readonly politeKey: string;
   /** What the API logged as an error, and which program has ended. */
   readonly errors: readonly string[];
+  /** What the API logged about its answers of 500 and above, with their causes. */
+  readonly serverErrors: readonly string[];
   ask(key: string, method: string, path: string, body?: unknown): Promise<Response>;
   probe(collectsGarbage?: boolean): Promise<ProbeAnswer>;
   close(): Promise<void>;
@@ -68,7 +70,11 @@ export async function startTarget({
   const api = start([...probeFlags, path('../../apps/api/dist/main.js')], env);
   const worker = start([path('../../apps/worker/dist/main.js')], env);
   const errors: string[] = [];
+  const serverErrors: string[] = [];
   collectErrors('API', api, errors);
+  onLines(api, (line) => {
+    if (line.includes('a request was answered with status 5')) serverErrors.push(line.slice(0, 2000));
+  });
   collectErrors('worker', worker, errors, false);
   const close = async (): Promise<void> => {
     await Promise.all([stop(api), stop(worker)]);
@@ -101,6 +107,7 @@ export async function startTarget({
     attackerKey: await keyOf('attacker', { limits }),
     politeKey: await keyOf('polite', {}),
     errors,
+    serverErrors,
     ask,
     probe: prober(api),
     close,
@@ -141,13 +148,16 @@ function start(args: readonly string[], env: Readonly<Record<string, string>>): 
 
 /** Lines of level error; of a worker only its end, because a job may fail there. */
 function collectErrors(name: string, child: ChildProcess, errors: string[], withLines = true): void {
-  for (const stream of [child.stdout, child.stderr]) {
-    if (!stream) continue;
-    createInterface(stream).on('line', (line) => {
-      if (withLines && !/^\{"level":"(?:trace|debug|info|warn)"/.test(line)) errors.push(line.slice(0, 2000));
-    });
-  }
+  onLines(child, (line) => {
+    if (withLines && !/^\{"level":"(?:trace|debug|info|warn)"/.test(line)) errors.push(line.slice(0, 2000));
+  });
   child.once('exit', (code, signal) => errors.push(`the ${name} ended: ${signal ?? code}`));
+}
+
+function onLines({ stdout, stderr }: ChildProcess, take: (line: string) => void): void {
+  for (const stream of [stdout, stderr]) {
+    if (stream) createInterface(stream).on('line', take);
+  }
 }
 
 function prober(api: ChildProcess): Target['probe'] {

@@ -5,11 +5,12 @@ import type { Api, ApiParts } from '../api.ts';
 import { requires } from '../middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../responses.ts';
 import { AUDIT_ENTRY } from './examples.ts';
+import { queryNumber } from './query-number.ts';
 
 const AuditQuery = z.strictObject({
   tenant: TenantSchema.optional().meta({ description: 'Entries about this tenant.' }),
   action: z.enum(AUDIT_ACTIONS).optional(),
-  limit: z.coerce.number().int().min(1).max(100).default(20),
+  limit: queryNumber(z.coerce.number().int().min(1).max(100).default(20)),
   cursor: z
     .string()
     .regex(/^[1-9]\d{0,14}-\d{1,10}$/, 'is not a cursor of this list')

@@ -31,6 +31,9 @@ const BodySchema = z
   })
   .meta({ id: 'HuggingFaceRequest' });
 
+/** A JSON string is the text itself. */
+const JsonBodySchema = z.union([BodySchema, z.string().meta({ example: 'a red circle' })]);
+
 const AnswerSchema = z.unknown().meta({
   description:
     "In the shape of transformers' pipelines: a list of numbers, of labels, of tokens or of entities; or `{text}`.",
@@ -52,7 +55,7 @@ const ERRORS = errors(400, 401, 403, 404, 408, 409, 410, 413, 415, 422, 429, 500
 const DESCRIPTION =
   'Makes a job and holds the request until it is finished. `model` is the name of an offered model, perhaps after an owner, and ' +
   'may be followed by `/pipeline/` and the name of a task; without it the call is of the first task of the model. A body that is ' +
-  "not JSON is the input itself: audio for a speech model, else a text. Answers have the shape of transformers' pipelines. When " +
+  "not JSON is the input itself: audio for a speech model, else a text; so is a JSON string. Answers have the shape of transformers' pipelines. When " +
   'the hold ends first, the answer is 504 and the job continues; the same call again waits for the same job.';
 
 export function registerPaths(app: Api): void {
@@ -68,7 +71,10 @@ export function registerPaths(app: Api): void {
       params: z.object({
         model: z.string().meta({ param: { name: 'model', in: 'path' }, example: 'demo-text' }),
       }),
-      body: { required: true, content: { 'application/json': { schema: BodySchema }, 'audio/wav': binary } },
+      body: {
+        required: true,
+        content: { 'application/json': { schema: JsonBodySchema }, 'audio/wav': binary },
+      },
     },
     responses: {
       200: {
@@ -94,7 +100,7 @@ export function registerPaths(app: Api): void {
         required: true,
         content: {
           'text/plain': { schema: z.string().meta({ example: 'a red [MASK] on a blue background' }) },
-          'application/json': { schema: BodySchema },
+          'application/json': { schema: JsonBodySchema },
         },
       },
     },

@@ -14,10 +14,11 @@ import type { ApiEnv } from '../../middleware/api-env.ts';
 import { requires } from '../../middleware/auth.ts';
 import { BEARER, problems, problemsWithKey } from '../../responses.ts';
 import { PROGRESS_EVENT } from '../examples.ts';
+import { queryNumber } from '../query-number.ts';
 import { IdParams } from './params.ts';
 
 const query = z.strictObject({
-  after: z.coerce.number().int().nonnegative().default(0).meta({
+  after: queryNumber(z.coerce.number().int().nonnegative().default(0)).meta({
     description: 'The `id` of the last event you have. The header `Last-Event-ID` overrides it.',
   }),
   previews: z.enum(['true', 'false']).default('true').meta({

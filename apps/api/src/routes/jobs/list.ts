@@ -6,12 +6,13 @@ import { refusal } from '../../field-problems.ts';
 import { requires } from '../../middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../../responses.ts';
 import { SUCCEEDED_JOB } from '../examples.ts';
+import { queryNumber } from '../query-number.ts';
 
 const ListQuery = z.strictObject({
   status: JobStateSchema.optional(),
   type: JobTypeParamSchema.optional(),
   model: z.string().min(1).max(200).optional().meta({ description: '`name` or `name@version`.' }),
-  limit: z.coerce.number().int().min(1).max(100).default(20),
+  limit: queryNumber(z.coerce.number().int().min(1).max(100).default(20)),
   cursor: z.string().max(200).optional().meta({ description: '`next_cursor` of the previous page.' }),
 });
 
