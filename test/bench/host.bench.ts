@@ -4,6 +4,7 @@
  * may take for a step, as a run of ONNX Runtime does. The time of a run is not counted.
  */
 
+import { NoiseDrawer } from '../../apps/worker/src/diffusion/noise-drawer.ts';
 import { parseSchedulerConfig } from '../../apps/worker/src/diffusion/scheduler-config.ts';
 import { Unet } from '../../apps/worker/src/diffusion/unet.ts';
 import { Lane } from '../../apps/worker/src/engine/diffusion/lane.ts';
@@ -92,6 +93,8 @@ function sampleOf(seed: number, sampler: SamplerName, side: number): LaneSample 
   return sample;
 }
 
+const drawer = new NoiseDrawer();
+
 /** Ms of each step without the run, per row. */
 async function stepTimes(type: FloatType, sampler: SamplerName, side: number): Promise<number[]> {
   const rows = 2 * SAMPLES;
@@ -102,6 +105,7 @@ async function stepTimes(type: FloatType, sampler: SamplerName, side: number): P
     size: { height: side, width: side },
     cap: new RowCap({ ceiling: rows, fixed: true }),
     ladder: [],
+    noise: drawer,
     clock: systemClock,
     post: () => {},
     onDenoised: () => {},

@@ -119,17 +119,20 @@ export function runGolden(run: SamplerRun, latent: Float32Array, noise: GoldenNo
   const input = new Float32Array(latent.length);
   const latents: Float32Array[] = [];
   const noiseUsed: (number | null)[] = [];
+  /** Of each call, whether the run says before it that it will draw. */
+  const announced: boolean[] = [];
   let draws = 0;
   while (run.call < run.timesteps.length) {
     const timestep = run.timesteps[run.call];
     run.scaleModelInput(latent, input);
     const output = input.map((x, i) => 0.1 * x + Math.sin(0.01 * timestep + 0.001 * noise.indices[i]));
     const before = draws;
+    announced.push(run.drawsNoise);
     run.step(output, latent, () => Float32Array.from(noise.steps[draws++]));
     noiseUsed.push(draws > before ? before : null);
     latents.push(latent.slice());
   }
-  return { latents, noiseUsed };
+  return { latents, noiseUsed, announced };
 }
 
 function read<T>(file: string): T {

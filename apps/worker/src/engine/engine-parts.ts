@@ -1,4 +1,5 @@
 import type { Clock } from '@lehr/shared';
+import type { NoiseDrawer } from '../diffusion/noise-drawer.ts';
 import type { Batching, InferenceRuntime } from '../runtime/runtime.ts';
 import type { EngineSettings, FromEngine, GraphReport, OpenedModel } from './protocol.ts';
 import type { RowCap } from './row-cap.ts';
@@ -9,6 +10,8 @@ export interface EngineParts {
   readonly settings: EngineSettings;
   readonly clock: Clock;
   readonly post: (message: FromEngine) => void;
+  /** Draws noise while a graph runs; the engine closes it. */
+  readonly noise?: NoiseDrawer;
 }
 
 interface WarmModel {

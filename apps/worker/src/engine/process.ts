@@ -1,5 +1,6 @@
 /** Entry of the engine process: connects the engine to the messages of the worker that forked it. */
 import { systemClock, toPlainError } from '@lehr/shared';
+import { NoiseDrawer } from '../diffusion/noise-drawer.ts';
 import { onnxRuntime } from '../runtime/onnx.ts';
 import { createSimulatedRuntime } from '../runtime/simulated.ts';
 import { Engine } from './engine.ts';
@@ -40,7 +41,8 @@ function flush(): void {
 
 async function open({ settings, models }: Extract<ToEngine, { type: 'open' }>): Promise<void> {
   try {
-    engine = new Engine({ runtime: runtimeFor(settings), settings, clock: systemClock, post });
+    const noise = new NoiseDrawer();
+    engine = new Engine({ runtime: runtimeFor(settings), settings, clock: systemClock, post, noise });
     const [opened, unavailable] = await openAll(engine, models);
     if (opened.length === 0 && unavailable.length > 0) {
       return post({ type: 'open-failed', failure: unavailable[0].failure });

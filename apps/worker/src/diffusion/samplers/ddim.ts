@@ -19,6 +19,7 @@ export const ddim: SamplerKind = {
     return {
       start: { picture: first.alpha, noise: first.sigma },
       historyLength: 0,
+      drawsNoise: () => eta > 0,
 
       update(call, modelOutput, latent, _history, drawNoise) {
         const here = levelAt(schedule, timesteps[call]);

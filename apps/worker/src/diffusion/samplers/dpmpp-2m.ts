@@ -38,6 +38,7 @@ function dpmpp({ karras, stochastic }: Variant): SamplerKind {
       return {
         start: { picture: first.alpha, noise: first.sigma },
         historyLength: 1,
+        drawsNoise: () => stochastic,
 
         update(call, modelOutput, latent, [lastClean], drawNoise) {
           const mix = cleanMix(config.predictionType, levelOfSigma(sigmas[call]));

@@ -12,6 +12,8 @@ export const eulerAncestral: SamplerKind = {
   rule({ config }, { sigmas }) {
     return {
       ...eulerLatent(sigmas),
+      drawsNoise: () => true,
+
       update(call, modelOutput, latent, _history, drawNoise) {
         const slope = slopeMix(config.predictionType, sigmas[call]);
         const { down, up } = split(sigmas[call], sigmas[call + 1]);

@@ -37,8 +37,9 @@ describe('text to image', () => {
       run.scaleModelInput(latent, input);
       expectLatent(input, want.firstModelInput);
 
-      const { latents, noiseUsed } = runGolden(run, latent, noise);
+      const { latents, noiseUsed, announced } = runGolden(run, latent, noise);
       expect(noiseUsed).toEqual(want.noiseUsed);
+      expect(announced).toEqual(want.noiseUsed.map((used) => used !== null));
       expect(latents).toHaveLength(want.prevSamples.length);
       for (const [i, sample] of want.prevSamples.entries()) expectLatent(latents[i], sample);
     }

@@ -30,6 +30,7 @@ export const lcm: SamplerKind = {
     return {
       start: { picture: first.alpha, noise: first.sigma },
       historyLength: 0,
+      drawsNoise: (call) => call < timesteps.length - 1,
 
       update(call, modelOutput, latent, _history, drawNoise) {
         const clean = cleanMix(config.predictionType, levelAt(schedule, timesteps[call]));

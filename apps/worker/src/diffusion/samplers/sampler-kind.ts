@@ -42,6 +42,8 @@ export interface SamplerRule {
   readonly historyLength: number;
   /** Factor on the latent in the model's input; 1 when absent. */
   inputScale?(call: number): number;
+  /** Whether the update of a call draws noise, as many values as the latent has; no call does when absent. */
+  drawsNoise?(call: number): boolean;
   /** Updates `latent` and `history` in place. */
   update(
     call: number,

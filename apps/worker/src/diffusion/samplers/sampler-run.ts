@@ -23,6 +23,10 @@ export class PlannedRun implements SamplerRun {
     return this.#call;
   }
 
+  get drawsNoise(): boolean {
+    return this.#call < this.timesteps.length && this.#rule.drawsNoise?.(this.#call) === true;
+  }
+
   scaleModelInput(latent: Float32Array, out: Float32Array): void {
     this.#expect(latent, out);
     const scale = this.#rule.inputScale?.(this.#call);

@@ -23,6 +23,8 @@ export interface SamplerRun {
   readonly initNoiseSigma: number;
   /** Model calls made so far; the run has ended when this equals `timesteps.length`. */
   readonly call: number;
+  /** Whether the next step draws noise: as many values as the latent has. */
+  readonly drawsNoise: boolean;
   /** Writes the model's input for the next call into `out`: Euler divides by sqrt(sigma^2 + 1), most samplers copy. */
   scaleModelInput(latent: Float32Array, out: Float32Array): void;
   /** Makes a step: updates `latent` in place from the guided model output for it. */

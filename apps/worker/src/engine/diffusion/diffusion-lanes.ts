@@ -150,6 +150,7 @@ export class DiffusionLanes {
 
   async close(): Promise<void> {
     for (const { model } of this.#models.values()) await model.close();
+    await this.#parts.noise?.close();
   }
 
   #open(ref: string): OpenModel {
@@ -167,7 +168,7 @@ export class DiffusionLanes {
     const known = this.#lanes.get(request.lane);
     if (known) return known;
     const { model, cap, latentRgb, warm } = this.#open(request.model);
-    const { clock, post } = this.#parts;
+    const { clock, post, noise } = this.#parts;
     const isWarm = request.width === warm.width && request.height === warm.height;
     const lane = new Lane({
       name: request.lane,
@@ -176,6 +177,7 @@ export class DiffusionLanes {
       latentRgb,
       cap: isWarm ? cap : cap.forAnotherShape(),
       ladder: ladderFor(model.unetProvider),
+      noise,
       clock,
       post,
       onDenoised: (sample) => this.#decodes.submit(sample),

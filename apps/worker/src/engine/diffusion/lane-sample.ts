@@ -189,6 +189,11 @@ export class LaneSample implements LaneMember {
     return this.#promptRows.map((row) => ({ latent: this.#input, timestep, ...row }));
   }
 
+  /** Asks for the noise of the next step before it is needed; returns memory for the noise thread, when there is anything to draw. */
+  drawAhead(): SharedArrayBuffer | undefined {
+    return this.#run.drawsNoise ? this.#noise.drawAhead(this.latent.length) : undefined;
+  }
+
   /**
    * Makes a step from the predictions for `nextRows`, the first of which is row `firstRow` of the run. Returns false, and makes none,
    * when they are not finite.

@@ -3,12 +3,13 @@ import { expect, test } from 'vitest';
 import { LatentRgb } from '../../diffusion/latent-rgb.ts';
 import { NoisePredictions } from '../../diffusion/noise-predictions.ts';
 import { parseSchedulerConfig } from '../../diffusion/scheduler-config.ts';
+import { SharedDraw } from '../../diffusion/shared-draw.ts';
 import type { UnetRow } from '../../diffusion/unet.ts';
 import type { Batching } from '../../runtime/runtime.ts';
 import { floatTensor } from '../../runtime/tensor.ts';
 import type { DiffusionSample, FromEngine, SampleId } from '../protocol.ts';
 import { RowCap } from '../row-cap.ts';
-import { Lane } from './lane.ts';
+import { Lane, type LaneOptions } from './lane.ts';
 import { LaneSample } from './lane-sample.ts';
 
 const CONFIG = parseSchedulerConfig(
@@ -86,7 +87,7 @@ function sampleOf({
   return sample;
 }
 
-function laneOf(rowCap = 64) {
+function laneOf(rowCap = 64, noise?: LaneOptions['noise']) {
   const unet = new FakeUnet();
   const posted: FromEngine[] = [];
   const denoised: LaneSample[] = [];
@@ -100,6 +101,7 @@ function laneOf(rowCap = 64) {
       [1, 2, 3].map((weight) => Float64Array.of(weight, 0, 0, 0, 100)),
     ),
     cap,
+    noise,
     ladder: [],
     clock: systemClock,
     post: (message) => posted.push(message),
@@ -121,6 +123,27 @@ async function alone(fields: SampleFields): Promise<Float32Array> {
   await runDry();
   return denoised[0].latent;
 }
+
+test('Samples whose noise another thread draws get the same latents as without it', async () => {
+  const samplers: SamplerName[] = ['euler_a', 'dpmpp_2m_sde_karras', 'lcm', 'ddim'];
+  let drawn = 0;
+  const drawer = {
+    begin(draws: readonly SharedArrayBuffer[]) {
+      drawn += draws.length;
+      for (const buffer of draws) new SharedDraw(buffer).perform();
+    },
+  };
+  const { lane, denoised, runDry } = laneOf(4, drawer);
+  for (const [seed, sampler] of samplers.entries()) lane.submit(sampleOf({ sampler, seed, steps: 6 }));
+  await runDry();
+  for (const { request, latent } of denoised) {
+    expect([...latent]).toEqual([
+      ...(await alone({ sampler: request.sampler, seed: request.seed, steps: 6 })),
+    ]);
+  }
+  // Each of the six steps, but the last one of lcm, which adds no noise.
+  expect(drawn).toBe(6 + 6 + 5);
+});
 
 test('Samples with different steps, samplers, guidance and seeds share calls, and each gets the same latent as alone', async () => {
   const samplers: SamplerName[] = ['ddim', 'euler', 'euler_a', 'dpmpp_2m', 'pndm'];

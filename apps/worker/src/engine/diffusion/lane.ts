@@ -10,6 +10,7 @@
  */
 import { type Clock, LehrError, toLehrError, toPlainError } from '@lehr/shared';
 import type { LatentRgb } from '../../diffusion/latent-rgb.ts';
+import type { NoiseDrawer } from '../../diffusion/noise-drawer.ts';
 import type { NoisePredictions } from '../../diffusion/noise-predictions.ts';
 import type { LatentSize, UnetRow } from '../../diffusion/unet.ts';
 import type { Batching } from '../../runtime/runtime.ts';
@@ -34,6 +35,8 @@ export interface LaneOptions {
   readonly cap: RowCap;
   /** Row counts that runs are padded to, for providers that tune per shape; empty for none. */
   readonly ladder: readonly number[];
+  /** Draws noise while the graph runs; when undefined, the engine's own thread does after the run. */
+  readonly noise?: Pick<NoiseDrawer, 'begin'> | undefined;
   readonly clock: Clock;
   readonly post: (message: FromEngine) => void;
   /** A sample has made its last step; its latent is final. */
@@ -140,7 +143,8 @@ export class Lane implements TurnTaker {
    * that only the samples that cannot run fail.
    */
   async #step(samples: readonly LaneSample[]): Promise<boolean> {
-    const { unet, size, cap } = this.#options;
+    const { unet, size, cap, noise } = this.#options;
+    noise?.begin(samples.flatMap((sample) => sample.drawAhead() ?? []));
     const rows = samples.flatMap((sample) => sample.nextRows());
     let predictions: NoisePredictions;
     try {

@@ -1,0 +1,44 @@
+/** The noise thread as the engine sees it. */
+import { extname } from 'node:path';
+import { Worker } from 'node:worker_threads';
+
+/** Compiled or not, as this file is. */
+const ENTRY = new URL(`./noise-thread${extname(import.meta.url)}`, import.meta.url);
+/** It holds one stream; draws are outside of its heap. */
+const HEAP_MB = 32;
+
+export class NoiseDrawer {
+  readonly #entry: URL;
+  #worker: Worker | undefined;
+  #isBroken = false;
+
+  /** `entry`: the module of the thread; tests give others. */
+  constructor(entry = ENTRY) {
+    this.#entry = entry;
+  }
+
+  /**
+   * Has these draws made by the thread, which is started at the first call. Nothing depends on it: the engine makes a draw that the thread
+   * has not begun, and a thread that has died is not started again.
+   */
+  begin(draws: readonly SharedArrayBuffer[]): void {
+    if (draws.length === 0 || this.#isBroken) return;
+    this.#worker ??= this.#start();
+    this.#worker.postMessage(draws);
+  }
+
+  async close(): Promise<void> {
+    this.#isBroken = true;
+    await this.#worker?.terminate();
+  }
+
+  #start(): Worker {
+    const worker = new Worker(this.#entry, { resourceLimits: { maxOldGenerationSizeMb: HEAP_MB } });
+    worker.on('error', () => {
+      this.#isBroken = true;
+    });
+    // The engine process ends without waiting for it.
+    worker.unref();
+    return worker;
+  }
+}
