@@ -3,13 +3,12 @@ import type { Job } from '@lehr/client';
 import { useSignal } from '@preact/signals';
 import { copy } from '../parts/toast.tsx';
 import { texts } from '../texts/index.ts';
-import { LANGUAGES, type Language, snippetOf } from './snippets.ts';
+import { LANGUAGES, type Language, requestAgain, snippetOf } from './snippets.ts';
 
 export function Snippets({ job }: { readonly job: Job }) {
   const language = useSignal<Language>('curl');
-  // Each node of a workflow is a job with its own page.
-  if (job.type === 'workflow') return null;
-  const text = snippetOf(language.value, job, location.origin);
+  const { body, missing } = requestAgain(job);
+  const text = snippetOf(language.value, body, location.origin);
   return (
     <section class="card">
       <h2>{texts.job.snippets}</h2>
@@ -38,6 +37,7 @@ export function Snippets({ job }: { readonly job: Job }) {
       <pre class="snippet" tabIndex={0}>
         <code>{text}</code>
       </pre>
+      {missing.length > 0 && <p class="hint">{texts.job.notShown(missing.join(', '))}</p>}
     </section>
   );
 }

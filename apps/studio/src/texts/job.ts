@@ -33,6 +33,9 @@ export const job = {
   retryable: 'The same job may succeed when it is made again.',
   final: 'Making the same job again will not help.',
   snippets: 'Make this job again',
+  fillIn: 'FILL IN',
+  notShown: (names: string) =>
+    `Sent inside the request and not shown here: ${names}. Fill it in where FILL IN stands.`,
   copy: 'Copy',
   copyId: 'Copy id',
   missing: 'There is no such job. It may have been deleted, or its record has expired.',
