@@ -1,7 +1,7 @@
 # A worker that runs its graphs on the CPU. Build it from the repository's root:
 #   docker build -f infra/docker/worker-cpu.Dockerfile -t lehr-worker-cpu .
+# docs/images.md lists what is in the image, and docs/operating.md explains how to pin the base image.
 
-# docs/operating.md explains how to pin the base images.
 ARG NODE_IMAGE=node:24-bookworm-slim
 FROM ${NODE_IMAGE} AS manifests
 WORKDIR /lehr
@@ -24,34 +24,37 @@ COPY apps/worker apps/worker
 RUN npm run build -- --filter=@lehr/worker...
 
 FROM manifests AS modules
-# ONNX Runtime ships its library for every platform; this image needs one of them.
-RUN npm ci --omit=dev --workspace=@lehr/worker --no-audit --no-fund \
-    && rm -rf node_modules/onnxruntime-node/bin/napi-v6/darwin node_modules/onnxruntime-node/bin/napi-v6/win32
+COPY infra/docker/slim.sh infra/docker/
+RUN npm ci --omit=dev --workspace=@lehr/worker --no-audit --no-fund && sh infra/docker/slim.sh worker
 
 FROM ${NODE_IMAGE}
 LABEL org.opencontainers.image.title="lehr-worker-cpu" \
       org.opencontainers.image.description="Worker of Lehr that runs its graphs on the CPU" \
       org.opencontainers.image.licenses="MIT"
 ENV NODE_ENV=production LEHR_HOST=0.0.0.0 LEHR_WORKER_PORT=9464 LEHR_HOME=/var/lib/lehr LEHR_DEVICE=cpu
-# It decodes the audio of speech jobs.
+# The layers follow in the order of how seldom they change, so that a new version of Lehr is a few megabytes to pull.
+# ffmpeg decodes the audio of speech jobs.
 RUN apt-get update \
     && apt-get install -y --no-install-recommends ffmpeg \
     && rm -rf /var/lib/apt/lists/*
+RUN mkdir -p /var/lib/lehr && chown 1000:1000 /var/lib/lehr
 WORKDIR /lehr
 COPY LICENSE package.json ./
+COPY infra/docker/healthy.mjs infra/docker/bill.mjs infra/docker/
 COPY --from=modules /lehr/node_modules node_modules
-COPY --from=build /lehr/packages/shared/package.json packages/shared/
-COPY --from=build /lehr/packages/shared/dist packages/shared/dist
+COPY --from=modules /lehr/npm.cdx.json ./
+RUN node infra/docker/bill.mjs /lehr lehr-worker-cpu
+COPY packages/demo-models/models packages/demo-models/models
 COPY --from=build /lehr/packages/onnx-model/package.json packages/onnx-model/
 COPY --from=build /lehr/packages/onnx-model/dist packages/onnx-model/dist
 COPY --from=build /lehr/packages/demo-models/package.json packages/demo-models/
 COPY --from=build /lehr/packages/demo-models/dist packages/demo-models/dist
+COPY --from=build /lehr/packages/shared/package.json packages/shared/
+COPY --from=build /lehr/packages/shared/dist packages/shared/dist
 COPY --from=build /lehr/apps/worker/package.json apps/worker/
 COPY --from=build /lehr/apps/worker/dist apps/worker/dist
-COPY packages/demo-models/models packages/demo-models/models
-COPY infra/docker/healthy.mjs infra/docker/
-RUN mkdir -p /var/lib/lehr && chown node:node /var/lib/lehr
-USER node
+# By number, so that Kubernetes can see that it is not root. It writes to /var/lib/lehr and /tmp only: mount the root read-only.
+USER 1000:1000
 EXPOSE 9464
 # It drains: finishes what it can within LEHR_DRAIN_S and hands the rest back. The program that stops it must wait that long.
 STOPSIGNAL SIGTERM

@@ -37,7 +37,8 @@ test.each(DOCKERFILES)('%s copies only files and stages that exist', (path) => {
     for (const source of sources) {
       // dist does not exist before a build, so its sources are looked for.
       const here = source.replace(/^\/lehr\//, '').replace(/\/dist$/, '/src');
-      if (!/^\/usr\/|^node_modules$/.test(here)) expect(existsSync(join(ROOT, here)), source).toBe(true);
+      if (!/^\/usr\/|^node_modules$|^npm\.cdx\.json$|^\/(?:cuda|provider|about)\b/.test(here))
+        expect(existsSync(join(ROOT, here)), source).toBe(true);
     }
   }
 });
@@ -80,7 +81,7 @@ test.each(DOCKERFILES)(
     const { last } = read(path);
     const value = (keyword: string): string | undefined =>
       last.filter((line) => line.startsWith(`${keyword} `)).at(-1);
-    expect(value('USER')).toMatch(/^USER (node|lehr)$/);
+    expect(value('USER')).toMatch(/^USER (1000:1000|10001:10001)$/);
     expect(value('STOPSIGNAL')).toBe('STOPSIGNAL SIGTERM');
     expect(value('HEALTHCHECK')).toMatch(/ CMD node infra\/docker\/healthy\.mjs "\$LEHR_(WORKER_)?PORT"$/);
     const program = /^CMD \["node", "(apps\/\w+)\/dist\/main\.js"\]$/.exec(value('CMD') ?? '')?.[1];
@@ -126,6 +127,33 @@ test.each(DOCKERFILES)('%s installs every workspace that its program is built fr
   const built = copied.filter((source) => source.endsWith('/dist')).map((source) => source.slice(6, -5));
   expect(built.sort()).toEqual([...wanted].sort());
   for (const workspace of wanted) expect(copied).toContain(`/lehr/${workspace}/package.json`);
+});
+
+test.each(DOCKERFILES)(
+  '%s copies what changes often after what changes seldom, and lists what it consists of',
+  (path) => {
+    const { last } = read(path);
+    const at = (part: string): number => last.findIndex((line) => line.includes(part));
+    const order = [
+      at('/lehr/node_modules node_modules'),
+      at('infra/docker/bill.mjs /lehr lehr-'),
+      at('packages/shared/dist'),
+    ];
+    expect(order).toEqual(order.toSorted((one, other) => one - other));
+    expect(order[0]).toBeGreaterThan(0);
+    expect(at('apps/studio/dist') > 0).toBe(path.includes('api'));
+    expect(readText(path)).toMatch(/npm ci --omit=dev .*&& sh infra\/docker\/slim\.sh (?:api|worker)$/m);
+  },
+);
+
+test('The CUDA image takes the provider in the version of onnxruntime-node, and every file by its checksum', () => {
+  const text = readText('infra/docker/cuda-requirements.txt');
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  for (const line of lines) expect(line).toMatch(/^[\w-]+==[\d.]+ --hash=sha256:[0-9a-f]{64}$/);
+  const worker = JSON.parse(readText('apps/worker/package.json')) as { dependencies: Record<string, string> };
+  expect(text).toContain(`onnxruntime-gpu==${worker.dependencies['onnxruntime-node']} `);
+  const steps = readText('infra/docker/worker-cuda.Dockerfile');
+  expect(steps).toContain('pip install --no-cache-dir --require-hashes --no-deps --only-binary=:all:');
 });
 
 test('npm knows every setting of .npmrc and runs no install script', async () => {
