@@ -85,7 +85,10 @@ function licences(components) {
   return `${lines.join('\n')}\n\n${blocks.join('\n')}`;
 }
 
-const full = ({ group, name }) => (group ? `${group}/${name}` : name);
+/** The name of a module with its scope. */
+function full({ group, name }) {
+  return group ? `${group}/${name}` : name;
+}
 
 function licenceTexts(name) {
   const place = join(folder, 'node_modules', name);

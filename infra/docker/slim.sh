@@ -14,4 +14,5 @@ if [ -d "$runtime" ]; then
   find "$runtime" -mindepth 1 -maxdepth 1 ! -name linux -exec rm -r {} +
   find "$runtime/linux" -mindepth 1 -maxdepth 1 ! -name "$arch" -exec rm -r {} +
 fi
-npm sbom --omit=dev --omit=peer --workspace="@lehr/$1" --sbom-format=cyclonedx > npm.cdx.json
+# From the lock file, because the other workspaces are not installed here; bill.mjs leaves out what is not there.
+npm sbom --package-lock-only --omit=dev --omit=peer --workspace="@lehr/$1" --sbom-format=cyclonedx > npm.cdx.json
