@@ -1,10 +1,14 @@
 /** Builds images with buildah, which needs no daemon, and reads what they are made of. Everything is kept in the cache folder. */
 import { execFile, execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createReadStream, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
+import { createGunzip } from 'node:zlib';
 
 const MAX_OUTPUT = 2 ** 27;
+/** Characters of the output of a failed build. */
+const SHOWN = 4000;
 
 export class Images {
   #cache;
@@ -40,10 +44,14 @@ export class Images {
   }
 
   /** Runs every step of a Dockerfile, in chroots with this machine's network. Steps that did not change are taken from the cache. */
-  async build(dockerfile, name, base, root) {
+  async build(dockerfile, name, base, context) {
     const args = ['bud', '--format', 'docker', '--isolation', 'chroot', '--network', 'host', '--layers'];
-    const rest = ['--build-arg', `NODE_IMAGE=${base}`, '--file', dockerfile, '--tag', name, root];
-    await promisify(execFile)('buildah', [...this.#store, ...args, ...rest], { maxBuffer: MAX_OUTPUT });
+    const rest = ['--build-arg', `NODE_IMAGE=${base}`, '--file', dockerfile, '--tag', name, context];
+    try {
+      await promisify(execFile)('buildah', [...this.#store, ...args, ...rest], { maxBuffer: MAX_OUTPUT });
+    } catch (error) {
+      throw new Error(`${dockerfile} was not built:\n${`${error.stdout}${error.stderr}`.slice(-SHOWN)}`);
+    }
   }
 
   /** User, variables, commands and health check of an image. */
@@ -52,15 +60,16 @@ export class Images {
     return Docker.config;
   }
 
-  /** The layers in order: the instruction, its bytes as a tar file and compressed by zstd. */
-  layers(name) {
-    const plain = this.#pushed(name, ['--disable-compression']);
-    const packed = this.#pushed(name, ['--compression-format', 'zstd']);
-    const steps = plain.history.filter(({ empty_layer }) => !empty_layer);
+  /** The layers in order: the instruction, its bytes as a tar file, and compressed by gzip and by zstd. */
+  async layers(name) {
+    const gzip = await this.#pushed(name, 'gzip');
+    const zstd = await this.#pushed(name, 'zstd');
+    const steps = gzip.history.filter(({ empty_layer }) => !empty_layer);
     return steps.map(({ created_by }, index) => ({
-      step: created_by ?? 'base image',
-      bytes: plain.sizes[index],
-      zstdBytes: packed.sizes[index],
+      step: index === 0 ? 'base image' : instruction(created_by),
+      bytes: gzip.layers[index].bytes,
+      gzipBytes: gzip.layers[index].size,
+      zstdBytes: zstd.layers[index].size,
     }));
   }
 
@@ -75,18 +84,27 @@ export class Images {
     }
   }
 
-  #pushed(name, options) {
+  async #pushed(name, format) {
     const folder = mkdtempSync(join(this.#cache, 'pushed-'));
     try {
-      this.#run('push', '--quiet', '--format', 'oci', ...options, name, `oci:${folder}:image`);
-      const read = (digest) =>
-        JSON.parse(readFileSync(join(folder, 'blobs', digest.replace(':', '/')), 'utf8'));
+      this.#run(
+        'push',
+        '--quiet',
+        '--format',
+        'oci',
+        '--compression-format',
+        format,
+        name,
+        `oci:${folder}:image`,
+      );
+      const blob = (digest) => join(folder, 'blobs', digest.replace(':', '/'));
+      const read = (digest) => JSON.parse(readFileSync(blob(digest), 'utf8'));
       const index = JSON.parse(readFileSync(join(folder, 'index.json'), 'utf8'));
       const manifest = read(index.manifests[0].digest);
-      return {
-        sizes: manifest.layers.map(({ size }) => size),
-        history: read(manifest.config.digest).history,
-      };
+      const layers = [];
+      for (const { size, digest } of manifest.layers)
+        layers.push({ size, bytes: format === 'gzip' ? await unpackedBytes(blob(digest)) : undefined });
+      return { layers, history: read(manifest.config.digest).history };
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
@@ -100,4 +118,21 @@ export class Images {
       stdio,
     });
   }
+}
+
+/** The bytes that a file has without gzip. */
+async function unpackedBytes(path) {
+  let bytes = 0;
+  await pipeline(createReadStream(path), createGunzip(), async (chunks) => {
+    for await (const chunk of chunks) bytes += chunk.length;
+  });
+  return bytes;
+}
+
+/** As in the Dockerfile, as far as buildah keeps it. */
+function instruction(step) {
+  const text = step
+    .replace(/^\/bin\/sh -c (?:#\(nop\) )?/, '')
+    .replaceAll(/(?:dir|file|multi):[0-9a-f]{64} in /g, '');
+  return text.startsWith('COPY') ? text.trim() : `RUN ${text.trim()}`;
 }

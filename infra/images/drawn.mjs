@@ -11,7 +11,7 @@ import { Container } from './container.mjs';
 
 const HOST = '127.0.0.1';
 /** More steps than a worker can do before it is stopped. */
-const LONG = { prompt: 'a red circle on a blue background', steps: 100, count: 4 };
+const LONG = { prompt: 'a red circle on a blue background', steps: 100, width: 512, height: 512 };
 
 /**
  * Resolves to what was seen, as lines. Throws at the first thing that a container may not do or must do.

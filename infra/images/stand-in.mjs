@@ -18,12 +18,14 @@ import { join } from 'node:path';
 const NODE = '24.9.0';
 const SUITE = 'bookworm';
 const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';
+/** In the image: the package ca-certificates writes the other file again when a step installs it. */
+const TRUSTED = '/usr/local/share/trusted.crt';
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** Name of the image; it is made when `images` does not have it yet. `root` is the repository's root. */
 export function standIn(images, { root, cache, mirror }) {
   const { packageManager } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  const name = `localhost/lehr-stand-in:${NODE}-${packageManager.replace('@', '-')}`;
+  const name = `localhost/lehr-stand-in:${NODE}-${packageManager.replace('@', '-')}-2`;
   if (images.has(name)) return name;
   const folder = mkdtempSync(join(cache, 'stand-in-'));
   try {
@@ -40,14 +42,9 @@ export function standIn(images, { root, cache, mirror }) {
     run('chroot', [tree, 'useradd', '--uid', '1000', '--gid', 'node', '--create-home', 'node']);
     for (const place of ['var/cache/apt/archives', 'var/lib/apt/lists']) emptied(join(tree, place));
     // npm and pip must trust what this machine trusts: a proxy in between may have a certificate of its own.
-    mkdirSync(join(tree, 'etc/ssl/certs'), { recursive: true });
-    if (existsSync(CERTIFICATES)) cpSync(CERTIFICATES, join(tree, CERTIFICATES));
-    images.import(tree, name, {
-      PATH,
-      NODE_VERSION: NODE,
-      NODE_EXTRA_CA_CERTS: CERTIFICATES,
-      PIP_CERT: CERTIFICATES,
-    });
+    const trust = existsSync(CERTIFICATES) && { NODE_EXTRA_CA_CERTS: TRUSTED, PIP_CERT: TRUSTED };
+    if (trust) cpSync(CERTIFICATES, join(tree, TRUSTED));
+    images.import(tree, name, { PATH, NODE_VERSION: NODE, ...trust });
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
