@@ -1,4 +1,4 @@
-/** An HTTP proxy for programs outside of the cluster: the name of Lehr's Service leads to the API process of the test. */
+/** An HTTP proxy for programs outside of the cluster: names and addresses of the cluster lead to API processes of the test. */
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -9,13 +9,14 @@ export interface ClusterProxy {
   close(): void;
 }
 
-/** `service`: host and port as in the objects; `target`: the URL of the API. */
-export async function clusterProxy(service: string, target: string): Promise<ClusterProxy> {
+/** `targetOf`: the URL of the process for a host and port of the cluster; undefined when there is none. */
+export async function clusterProxy(targetOf: (host: string) => string | undefined): Promise<ClusterProxy> {
   let requests = 0;
   const server = createServer((incoming, outgoing) => {
     const url = new URL(incoming.url ?? '/', 'http://unknown');
-    if (url.host !== service) {
-      outgoing.writeHead(502).end(`this proxy knows only ${service}, not ${url.host}`);
+    const target = targetOf(url.host);
+    if (target === undefined) {
+      outgoing.writeHead(502).end(`this proxy does not know ${url.host}`);
       return;
     }
     requests += 1;

@@ -60,6 +60,7 @@ export interface Pod extends KubeItem {
   readonly spec: { readonly nodeName?: string; readonly terminationGracePeriodSeconds?: number };
   readonly status: {
     readonly phase: string;
+    readonly podIP?: string;
     readonly conditions?: readonly { readonly type: string; readonly status: string }[];
   };
 }

@@ -19,6 +19,7 @@ export function page(text: string, results: Results): string {
     installation: installation(results),
     budgets: budgets(results),
     scaling: scaling(results),
+    api: api(results),
   };
   return Object.entries(tables).reduce((all, [name, lines]) => between(all, name, lines), text);
 }
@@ -78,6 +79,18 @@ function scaling({ scaling: figures }: Results): string[] {
     ['... notice until four workers serve again, on a new node', `${figures.replacedS} s`],
     ['From the end of the last job until there is no worker', `${figures.noWorkersS} s`],
     ['... until there is no node', `${figures.noNodesS} s`],
+  ];
+  return ['| What | Seen |', '| --- | --- |', ...rows.map(([what, seen]) => `| ${what} | ${seen} |`)];
+}
+
+function api({ 'api-scaling': figures }: Results): string[] {
+  if (!figures) return [];
+  const rows: readonly (readonly [string, string])[] = [
+    ['Requests held at the same time, target for each process', `${figures.held}, ${figures.target}`],
+    ['Fewest and most API processes', `${figures.least}, ${figures.most}`],
+    ['From the first held request until the last process serves', `${figures.toMostS} s`],
+    ['From the end of the requests until the fewest are left', `${figures.toLeastS} s`],
+    ['Requests that failed', `${figures.failed} of ${figures.answered}`],
   ];
   return ['| What | Seen |', '| --- | --- |', ...rows.map(([what, seen]) => `| ${what} | ${seen} |`)];
 }

@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { SCOPES } from '../../packages/shared/src/contracts/api-key.ts';
 import { blocksOf, ROOT, readText } from '../house/readme.ts';
+import { objectsOf } from './kustomizations.ts';
 
 const blocks = blocksOf(readText('docs/kubernetes.md'));
 const commands = blocks.filter(({ language }) => language === 'sh').map(({ text }) => text);
@@ -24,10 +25,9 @@ test('The key for KEDA is stored under the name that the objects read, with a sc
   const [, scope] = /--scopes (\w+)/.exec(text) ?? [];
   expect(SCOPES).toContain(scope);
   const [, secret, key] = /create secret generic ([\w-]+) --from-literal=(\w+)=/.exec(text) ?? [];
-  const authentication = parse(readText('infra/k8s/components/keda/keda.yaml')) as {
-    spec: { secretTargetRef: { name: string; key: string }[] };
-  };
-  expect(authentication.spec.secretTargetRef).toMatchObject([{ name: secret, key }]);
+  const objects = objectsOf(readText('infra/k8s/components/keda/keda.yaml'));
+  const authentication = objects.find(({ kind }) => kind === 'TriggerAuthentication');
+  expect(authentication?.spec).toMatchObject({ secretTargetRef: [{ name: secret, key }] });
 });
 
 test('The pool that the page shows for the chart has the fields that its schema wants', () => {

@@ -96,7 +96,7 @@ test.each(rendered)('Every selector of $name selects pods, and workloads select 
     expect(selected(selector)).toEqual([name]);
   }
   for (const { name, spec } of ofKind<{ selector: Labels }>(objects, 'Service'))
-    expect(selected(spec.selector), name).toEqual([name]);
+    expect(selected(spec.selector), name).toEqual([name.replace(/-operations$/, '')]);
   for (const { name, spec } of ofKind<{ selector: { matchLabels: Labels } }>(objects, 'PodDisruptionBudget'))
     expect(selected(spec.selector.matchLabels), name).toEqual([name]);
   for (const { name, spec } of ofKind<{ podSelector: { matchLabels: Labels } }>(objects, 'NetworkPolicy'))
@@ -190,9 +190,7 @@ test.each(rendered)(
       pod.containers.flatMap(({ ports = [] }) => ports.map((port) => port.name));
     for (const { spec } of ofKind<{ selector: Labels; ports: { targetPort: string }[] }>(objects, 'Service'))
       for (const workload of all.filter(({ labels }) => matches(spec.selector, labels)))
-        expect(portsOf(workload)).toEqual(
-          spec.ports.map(({ targetPort }) => targetPort).concat(portsOf(workload).slice(spec.ports.length)),
-        );
+        for (const { targetPort } of spec.ports) expect(portsOf(workload)).toContain(targetPort);
     for (const workload of all)
       for (const { startupProbe, livenessProbe, readinessProbe } of workload.pod.containers)
         for (const probe of [startupProbe, livenessProbe, readinessProbe])
@@ -203,6 +201,39 @@ test.each(rendered)(
         expect(portsOf(workload)).toContain(spec.podMetricsEndpoints[0].port);
   },
 );
+
+interface ApiScaler {
+  readonly scaleTargetRef: { readonly name: string };
+  readonly triggers: readonly {
+    readonly type: string;
+    readonly metadata: Readonly<Record<string, string>>;
+  }[];
+  readonly advanced: { readonly horizontalPodAutoscalerConfig: { readonly name: string } };
+}
+
+test('With KEDA the HPA of the API is gone, and KEDA reads a number that the API has, from every process', () => {
+  const { objects, patches } = rendered.filter(({ name }) => name === 'aws-g4dn')[0];
+  const [hpa] = objects.filter(({ kind }) => kind === 'HorizontalPodAutoscaler');
+  const removed = patches.filter(({ patch }) => patch.startsWith('$patch: delete\n'));
+  expect(removed.map(({ target }) => target)).toEqual([{ kind: hpa.kind, name: hpa.metadata.name }]);
+  const scaled = ofKind<ApiScaler>(objects, 'ScaledObject').filter(({ name }) => name === 'lehr-api');
+  expect(scaled).toHaveLength(1);
+  const [{ spec }] = scaled;
+  // It takes over an HPA that is there already.
+  expect(spec.advanced.horizontalPodAutoscalerConfig.name).toBe(hpa.metadata.name);
+  expect(spec.triggers.map(({ type }) => type)).toEqual(['cpu', 'metrics-api']);
+  const [, { metadata }] = spec.triggers;
+  expect(readText('docs/metrics.md')).toContain(`| \`${metadata.valueLocation}\` | gauge |  | api |`);
+  const [, service, port] = /^http:\/\/([\w-]+)\.lehr\.svc:(\d+)\/metrics$/.exec(metadata.url) ?? [];
+  const found = ofKind<{ ports: { port: number; targetPort: string }[] }>(objects, 'Service').find(
+    ({ name }) => name === service,
+  );
+  expect(found?.spec.ports.map((each) => `${each.port} ${each.targetPort}`)).toEqual([`${port} operations`]);
+  const api = workloads(objects).find(({ name }) => name === 'lehr-api');
+  // KEDA computes the share of CPU from what the pods request.
+  expect(api?.pod.containers[0].resources.requests).toHaveProperty('cpu');
+  expect(api?.pod.containers[0].ports).toContainEqual({ name: 'operations', containerPort: Number(port) });
+});
 
 test('A worker has longer to end than its drain takes, and an API longer than it waits and closes', () => {
   for (const { name, pod } of rendered.flatMap(({ objects }) => workloads(objects).filter(isLehr))) {
@@ -236,15 +267,14 @@ test('Every pod fits the Pod Security Standard that its namespace enforces', () 
 
 test('Images, their users and their ports are those of the Dockerfiles', () => {
   const version = (JSON.parse(readText('package.json')) as { version: string }).version;
-  const uids: Readonly<Record<string, number>> = { node: 1000, lehr: 10_001 };
   for (const { pod } of rendered.flatMap(({ objects }) => workloads(objects).filter(isLehr))) {
     const [{ image, ports = [] }] = pod.containers;
     const [, name, tag] = /^lehr-([a-z-]+):(.+)$/.exec(image) ?? [];
     expect(tag).toBe(version);
     const dockerfile = readText(`infra/docker/${name}.Dockerfile`);
-    const [, user = ''] = /^USER (\w+)$/m.exec(dockerfile) ?? [];
-    expect(pod.securityContext.runAsUser).toBe(uids[user]);
-    if (user === 'lehr') expect(dockerfile).toContain(`--uid ${uids.lehr} `);
+    const [, user = ''] = /^USER (\d+):\d+$/m.exec(dockerfile) ?? [];
+    expect(pod.securityContext.runAsUser).toBe(Number(user));
+    if (user !== '1000') expect(dockerfile).toContain(`--uid ${user} `);
     const [, exposed] = /^EXPOSE (\d+)$/m.exec(dockerfile) ?? [];
     expect(ports.map(({ containerPort }) => `${containerPort}`)).toContain(exposed);
   }

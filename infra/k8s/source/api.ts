@@ -109,23 +109,6 @@ export const apiObjects = (): readonly KubeObject[] => [
     },
   },
   deployment('api', undefined),
-  {
-    apiVersion: 'autoscaling/v2',
-    kind: 'HorizontalPodAutoscaler',
-    metadata: { name: 'lehr-api', labels: selectorOf('api') },
-    spec: {
-      scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'lehr-api' },
-      minReplicas: SETTINGS.apiMin.setting,
-      maxReplicas: SETTINGS.apiMax.setting,
-      metrics: [
-        {
-          type: 'Resource',
-          resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 70 } },
-        },
-      ],
-      behavior: { scaleDown: { stabilizationWindowSeconds: 300 } },
-    },
-  },
   budget('api'),
 ];
 

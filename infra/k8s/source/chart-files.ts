@@ -2,6 +2,7 @@
 import { Document, isMap, isScalar, stringify } from 'yaml';
 import { ruleFile } from '../../observe/rule-file.ts';
 import { apiObjects, webhookObjects } from './api.ts';
+import { cpuScaler, heldScaler } from './api-scaler.ts';
 import { monitorObjects, ruleObject, scaleAuthentication } from './monitoring.ts';
 import { networkObjects, redisPolicy } from './network.ts';
 import { POOL_SCHEMA, POOLS, TEMPLATE_POOL } from './pools.ts';
@@ -39,6 +40,7 @@ function templates(): readonly File[] {
   return [
     ['shared', templateYaml(always)],
     ['api', templateYaml({ name: 'api', about: 'Processes that answer requests.', objects: apiObjects() })],
+    ['api-scaler', apiScalerTemplate()],
     [
       'webhooks',
       templateYaml({
@@ -59,6 +61,15 @@ function templates(): readonly File[] {
     ['pools', poolsTemplate()],
     ['monitoring', monitoringTemplate()],
   ];
+}
+
+/** An HPA, or with KEDA a ScaledObject. */
+function apiScalerTemplate(): string {
+  const about = 'How many processes answer requests.';
+  const cpu = templateYaml({ name: 'api-scaler', about, objects: cpuScaler() });
+  const held = heldScaler().map(templateOf).join('---\n');
+  const [head, object] = cpu.split(/(?=^apiVersion)/m);
+  return `${head}{{- if .Values.keda.enabled }}\n${held}{{- else }}\n---\n${object}{{- end }}\n`;
 }
 
 /** pools.yaml of the API, made from the same values as the workers. */

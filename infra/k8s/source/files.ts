@@ -1,6 +1,7 @@
 /** The generated files of Kustomize and of the chart: npm run docs writes them, and a test holds them equal to the code. */
 import { stringify } from 'yaml';
 import { apiObjects, webhookObjects } from './api.ts';
+import { cpuScaler, heldScaler, WITHOUT_CPU_SCALER } from './api-scaler.ts';
 import { chartFiles } from './chart-files.ts';
 import { monitorObjects, ruleObject, scaleAuthentication } from './monitoring.ts';
 import { NAMESPACE } from './names.ts';
@@ -27,11 +28,14 @@ export const kubernetesFiles = (): readonly File[] => [
     [...redisObjects(), redisPolicy()],
   ),
   ...component('s3', 'An S3 server beside Lehr.', [...s3Objects(), s3Policy()], {
-    LEHR_S3_ENDPOINT: 'http://lehr-s3:8333',
+    settings: { LEHR_S3_ENDPOINT: 'http://lehr-s3:8333' },
   }),
-  ...component('keda', 'What KEDA shows to the API. The ScaledObjects are in the folder scaled-pools.', [
-    scaleAuthentication(),
-  ]),
+  ...component(
+    'keda',
+    'What KEDA shows to the API, and how many API processes it keeps. The ScaledObjects of workers are in the folder scaled-pools.',
+    [scaleAuthentication(), ...heldScaler()],
+    { patches: [WITHOUT_CPU_SCALER] },
+  ),
   ...component('monitoring', 'For the operator of Prometheus.', [...monitorObjects(), ruleObject()]),
   ...Object.keys(POOLS).flatMap(poolFiles),
   ...chartFiles(),
@@ -43,7 +47,7 @@ function base(): readonly File[] {
     ['models', 'models.yaml; it is read again when it changes.', [modelsObject()]],
     ['accounts', 'Service accounts, for roles of AWS. No pod gets a token of the cluster.', accountObjects()],
     ['priorities', 'Who is placed first, and may displace whom.', priorityObjects()],
-    ['api', 'Processes that answer requests.', apiObjects()],
+    ['api', 'Processes that answer requests.', [...apiObjects(), ...cpuScaler()]],
     ['webhooks', 'Processes that deliver webhooks.', webhookObjects()],
     ['network', 'The connections that Lehr needs.', networkObjects()],
   ];
@@ -75,12 +79,14 @@ function component(
   name: string,
   about: string,
   objects: readonly KubeObject[],
-  settings?: Readonly<Record<string, string>>,
+  more: { readonly settings?: Readonly<Record<string, string>>; readonly patches?: readonly object[] } = {},
 ): readonly File[] {
+  const { settings, patches } = more;
   const kustomization = {
     apiVersion: 'kustomize.config.k8s.io/v1alpha1',
     kind: 'Component',
     resources: [`${name}.yaml`],
+    ...(patches && { patches }),
     ...(settings && {
       configMapGenerator: [{ name: 'lehr-settings', behavior: 'merge', literals: literals(settings) }],
     }),

@@ -71,6 +71,12 @@ export const SETTINGS = {
     TYPES.atLeastOne,
     'Most of them. More start above 70 % of the requested CPU.',
   ),
+  apiHeld: documented(
+    'api.heldRequests',
+    '1000',
+    { type: 'string', pattern: '^[1-9][0-9]*$' },
+    'With KEDA, more also start above so many requests, for each process, that wait for a job.',
+  ),
   apiResources: documented(
     'api.resources',
     limits('500m', '512Mi', '1Gi'),
