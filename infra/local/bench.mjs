@@ -1,4 +1,7 @@
-/** npm run bench [-- part of a file name ...]: runs test/bench/*.bench.ts one after the other and prints one table. */
+/**
+ * npm run bench [-- part of a file name ...]: runs test/bench/*.bench.ts one after the other and prints one table. Bench files that
+ * have a table in the docs write it there with --write.
+ */
 import './node-version.mjs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,7 +19,9 @@ main(process.argv.slice(2)).catch((error) =>
   stopAndExit(error instanceof Problem ? error.message : error.stack, 1),
 );
 
-async function main(filters) {
+async function main(args) {
+  const filters = args.filter((arg) => arg !== '--write');
+  const flags = args.filter((arg) => arg === '--write');
   await ensureServices({ say, signal });
   await ensureModules({ signal });
   // The whole stack is measured as it ships.
@@ -25,14 +30,14 @@ async function main(filters) {
   const broken = [];
   for (const file of await benchFiles(filters)) {
     say(`--- ${file}`);
-    const args = [...FROM_SOURCE, join(FOLDER, 'run.ts'), join(FOLDER, file)];
+    const command = [...FROM_SOURCE, join(FOLDER, 'run.ts'), join(FOLDER, file), ...flags];
     const onMessage = (row) => {
       rows.push(row);
       say(
         `    ${row.name}: ${row.value.toPrecision(3)} (${row.min.toPrecision(3)} .. ${row.max.toPrecision(3)})`,
       );
     };
-    const code = await runCommand(process.execPath, args, { signal, onMessage });
+    const code = await runCommand(process.execPath, command, { signal, onMessage });
     signal.throwIfAborted();
     if (code !== 0) broken.push(file);
   }
