@@ -36,7 +36,7 @@ ENV NODE_ENV=production LEHR_HOST=0.0.0.0 LEHR_WORKER_PORT=9464 LEHR_HOME=/var/l
 # ffmpeg decodes the audio of speech jobs.
 RUN apt-get update \
     && apt-get install -y --no-install-recommends ffmpeg \
-    && rm -rf /var/lib/apt/lists/*
+    && apt-get clean && rm -rf /var/lib/apt/lists/*
 RUN mkdir -p /var/lib/lehr && chown 1000:1000 /var/lib/lehr
 WORKDIR /lehr
 COPY LICENSE package.json ./

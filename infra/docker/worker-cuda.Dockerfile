@@ -31,7 +31,7 @@ RUN npm ci --omit=dev --workspace=@lehr/worker --no-audit --no-fund && sh infra/
 FROM ${NODE_IMAGE} AS cuda
 RUN apt-get update \
     && apt-get install -y --no-install-recommends python3-pip \
-    && rm -rf /var/lib/apt/lists/*
+    && apt-get clean && rm -rf /var/lib/apt/lists/*
 COPY infra/docker/cuda-requirements.txt infra/docker/
 # pip refuses a file whose checksum is not in the list. Only libraries and licences stay; the names of Python and the headers go.
 RUN python3 -m pip install --no-cache-dir --require-hashes --no-deps --only-binary=:all: --target /cuda \
@@ -56,7 +56,7 @@ ENV LD_LIBRARY_PATH=/opt/nvidia/cu13/lib:/opt/nvidia/cudnn/lib
 # ffmpeg decodes the audio of speech jobs.
 RUN apt-get update \
     && apt-get install -y --no-install-recommends ffmpeg \
-    && rm -rf /var/lib/apt/lists/*
+    && apt-get clean && rm -rf /var/lib/apt/lists/*
 RUN groupadd --system --gid 10001 lehr && useradd --system --uid 10001 --gid lehr lehr && mkdir -p /var/lib/lehr && chown 10001:10001 /var/lib/lehr
 # Two large layers, which are pulled at the same time.
 COPY --from=cuda /cuda/nvidia/cudnn /opt/nvidia/cudnn
