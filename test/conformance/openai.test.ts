@@ -9,6 +9,7 @@ import {
   NotFoundError,
   PermissionDeniedError,
   RateLimitError,
+  toFile,
   UnprocessableEntityError,
 } from 'openai';
 import sharp from 'sharp';
@@ -18,6 +19,7 @@ import { pictureFile } from '../support/picture-file.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { type Stack, startStack } from '../support/stack.ts';
 import { storedJobs } from '../support/stored-jobs.ts';
+import { tinyModels } from '../support/tiny-models.ts';
 
 /** Each test starts a whole installation, possibly on a busy machine. */
 vi.setConfig({ testTimeout: 180_000 });
@@ -74,6 +76,37 @@ test('The model list has one page, in the OpenAI and the Replicate form, and mod
     type: 'invalid_request_error',
     param: null,
   });
+});
+
+test('A picture to begin at is a field of images.generate, and images.edit is refused with its name', async () => {
+  const stack = await startStack(server, { LEHR_MODELS: await tinyModels({ vaeEncoder: true }) });
+  const worker = stack.worker();
+  const { client } = openai(stack);
+  const start = await sharp({ create: { width: 64, height: 64, channels: 3, background: '#c83264' } })
+    .png()
+    .toBuffer();
+  const draw = (fields: object) =>
+    client.images.generate({ ...CIRCLE, response_format: 'b64_json', ...lehrFields({ seed: 3, ...fields }) });
+  const image = `data:image/png;base64,${start.toString('base64')}`;
+  const plain = await draw({});
+  const begun = await draw({ image, strength: 0.5 });
+  await worker;
+  expect(firstDigest(begun)).not.toBe(firstDigest(plain));
+  expect(firstDigest(await draw({ image, strength: 0.5 }))).toBe(firstDigest(begun));
+  const unreadable = await errorOf(draw({ image: 'data:image/png;base64,AAAA', strength: 0.5 }));
+  expect(unreadable).toMatchObject({ status: 400, param: 'image' });
+  const file = await toFile(start, 'start.png', { type: 'image/png' });
+  const edit = await errorOf(client.images.edit({ ...CIRCLE, image: file }));
+  expect(edit).toBeInstanceOf(NotFoundError);
+  expect(edit).toMatchObject({ code: 'not_found', message: expect.stringContaining('`image`') });
+});
+
+test('A model without a VAE encoder refuses a picture to begin at, with the name of the field', async () => {
+  const { client } = openai(await startStack(server));
+  const image = 'https://app.example/sketch.png';
+  const refused = await errorOf(client.images.generate({ ...CIRCLE, ...lehrFields({ image }) }));
+  expect(refused).toBeInstanceOf(BadRequestError);
+  expect(refused).toMatchObject({ param: 'image' });
 });
 
 describe('images.generate', () => {

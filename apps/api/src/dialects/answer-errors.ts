@@ -76,8 +76,20 @@ function refusalHeaders(error: LehrError): Record<string, string> {
   };
 }
 
+/** Calls of OpenAI's clients that Lehr does not have, with what to call in their place. */
+const NOT_OFFERED: Readonly<Record<string, string>> = {
+  '/v1/images/edits':
+    'Lehr has no images.edit. POST /v1/images/generations takes a picture to begin at, in `image`, and `strength`; masks are not supported.',
+  '/v1/images/variations':
+    'Lehr has no images.createVariation. POST /v1/images/generations takes a picture to begin at, in `image`, and `strength`.',
+};
+
 export const answerNotFound = (c: Context<ApiEnv>): Response =>
-  problemResponse(c, new LehrError('not-found', 'There is nothing at this path.'), 'both');
+  problemResponse(
+    c,
+    new LehrError('not-found', NOT_OFFERED[c.req.path] ?? 'There is nothing at this path.'),
+    'both',
+  );
 
 export function answerMethodNotAllowed(c: Context<ApiEnv>, methods: readonly string[]): Response {
   c.header('allow', methods.join(', '));

@@ -85,6 +85,7 @@ const WORKER_CHECKED_FIELDS: Readonly<Record<string, string>> = {
   '/input/language': 'language',
   '/input/task': 'model',
   '/input/timestamps': 'timestamp_granularities[]',
+  '/input/image': 'image',
   '/input/texts': 'input',
   '/input/dimensions': 'dimensions',
 };

@@ -4,7 +4,8 @@ import { IMAGE_FORMATS, TextToImageRequestSchema } from '@lehr/shared';
 import { nullsAsAbsent } from '../without-nulls.ts';
 
 const MAX_IMAGES = 10;
-const { prompt, negative_prompt, steps, guidance, seed, sampler } = TextToImageRequestSchema.shape;
+const { prompt, negative_prompt, steps, guidance, seed, sampler, image, strength } =
+  TextToImageRequestSchema.shape;
 
 export const ImageRequestSchema = nullsAsAbsent({
   prompt,
@@ -31,6 +32,8 @@ export const ImageRequestSchema = nullsAsAbsent({
   guidance,
   seed,
   sampler,
+  image,
+  strength,
 }).meta({ id: 'OpenAiImageRequest' });
 export type ImageRequest = z.output<typeof ImageRequestSchema>;
 

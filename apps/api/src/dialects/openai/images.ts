@@ -102,10 +102,14 @@ export function imageRoutes(app: Api, parts: ApiParts): void {
 }
 
 function requestOf(body: ImageRequest): Parameters<typeof nativeRequest>[0] {
-  const { prompt, model, n, output_format, negative_prompt, steps, guidance, seed, sampler } = body;
-  const [width, height] =
-    body.size === undefined || body.size === 'auto' ? [] : body.size.split('x').map(Number);
-  const input = { prompt, n, width, height, output_format, negative_prompt, steps, guidance, seed, sampler };
+  const { model, size, ...fields } = body;
+  const [width, height] = size === undefined || size === 'auto' ? [] : size.split('x').map(Number);
+  const { prompt, n, output_format, negative_prompt, steps, guidance, seed, sampler, image, strength } =
+    fields;
+  const input = {
+    ...{ prompt, n, width, height, output_format },
+    ...{ negative_prompt, steps, guidance, seed, sampler, image, strength },
+  };
   return { type: 'text-to-image', model, input };
 }
 
