@@ -23,7 +23,7 @@ options and few channels: the fixtures of \`npm test\`, made and exported again.
   comparisons: [
     { name: 'opening', title: 'Opening Stable Diffusion 1.5', run: opening },
     { name: 'parity', title: 'The same pictures from the same weights', run: parity },
-    { name: 'step', title: "A step of 512x512 beside Optimum's pipeline", run: stepTime },
+    { name: 'step', title: "A step of 512x512 beside the bare loop and Optimum's pipeline", run: stepTime },
     {
       name: 'velocity',
       title: 'Stable Diffusion 2.1, which predicts velocity, at half width',

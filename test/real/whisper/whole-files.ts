@@ -112,12 +112,21 @@ const openai: Comparison = {
           what: 'files that openai-whisper decodes at temperature 0 (above, both programs draw at random)',
           figure: `${chosen.length} of ${files.length}`,
         },
-        equalRow('text of these', text),
+        equalRow('text of these', text, unequalTexts(chosen)),
         differenceRow('times of segments, largest difference', segments),
         differenceRow('times of words, largest difference', timed),
       ];
     }),
 };
+
+/** The texts that differ, Lehr's first. */
+const unequalTexts = (
+  pairs: readonly { readonly mine: Transcript; readonly plain: OpenaiTranscript }[],
+): string =>
+  pairs
+    .filter(({ mine, plain }) => mine.text !== plain.text.trim())
+    .map(({ mine, plain }) => `"${mine.text}" and "${plain.text.trim()}"`)
+    .join('; ');
 
 /** When openai-whisper drew the tokens of all files at random. */
 const NO_SPANISH_FILE: Row = {
