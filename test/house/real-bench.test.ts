@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { supportCard } from '../real/card.ts';
 import { loggedKinds } from '../real/clients/logged-kinds.ts';
 import { readResults, realPage } from '../real/page.ts';
 import { runSection } from '../real/run-section.ts';
@@ -101,6 +102,35 @@ test('The page shows units, the spread, missed targets and their reason', () => 
   );
   expect(page).toContain('| memory |  |  | **812 MB** |  |  |');
   expect(page).toContain('Run on 2026-11-23 in 7 s on 2 cores; load 1 to 2.5.');
+});
+
+test('The card counts what was met of each model, names what was missed, and says what was not run', () => {
+  const comparison = { title: '', date: '2026-11-23', machine: '2 cores', load: [1, 1], seconds: 1 } as const;
+  const row = (what: string, met: boolean, figure: number | string = 1) => ({
+    what,
+    figure,
+    wanted: 'x',
+    met,
+  });
+  const card = supportCard([
+    {
+      title: 'Whisper',
+      about: '',
+      versions: [],
+      comparisons: [
+        { ...comparison, name: 'tokens', rows: [row('a', true), { what: 'b', figure: 3 }] },
+        {
+          ...comparison,
+          name: 'exports',
+          rows: [row('int8: equal', false, '1 of 3'), row('fp16: equal', true)],
+        },
+      ],
+    },
+  ]);
+  expect(card).toContain('| Whisper base, real weights | tokens, language, translation; float32 | 1 of 1 |');
+  expect(card).toContain('| merged decoder, int8 | 0 of 1; missed: int8: equal: 1 of 3 |');
+  expect(card).toContain('| merged decoder, float16 | 1 of 1 |');
+  expect(card).toContain('| SD-Turbo | float32, float16; few channels | not run |');
 });
 
 test('The errors that a server logged are counted by request, message and cause', () => {

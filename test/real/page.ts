@@ -1,5 +1,6 @@
 /** docs/real-models.md, made from the results in test/real/results. */
 import { existsSync, readFileSync } from 'node:fs';
+import { supportCard } from './card.ts';
 import { type Cell, type Row, SECTIONS, type SectionResults } from './section.ts';
 
 const RESULTS = new URL('./results/', import.meta.url);
@@ -19,7 +20,8 @@ their name, and \`--again\` repeats what is done. Virtual environments, weights 
 
 export const readResults = (): SectionResults[] => readResultsIn(RESULTS, SECTIONS);
 
-export const realPage = (results: readonly SectionResults[]): string => pageOf(HEAD, results);
+export const realPage = (results: readonly SectionResults[]): string =>
+  pageOf(`${HEAD}\n${supportCard(results)}`, results);
 
 /** The sections of these names that `folder` has results of. */
 export function readResultsIn(folder: URL, names: readonly string[]): SectionResults[] {

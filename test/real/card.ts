@@ -1,0 +1,100 @@
+/** The card of what Lehr supports: for each kind of model, how many of the wanted results of these runs were met. */
+import type { Row, SectionResults } from './section.ts';
+
+interface Entry {
+  readonly model: string;
+  readonly forms: string;
+  /** Their names differ between sections. */
+  readonly comparisons: readonly string[];
+  /** Only rows that begin with this. */
+  readonly rows?: string;
+}
+
+const family = (model: string, rows: string): Entry => ({
+  model,
+  forms: 'float32, float16; few channels',
+  comparisons: ['families'],
+  rows: `${rows}, `,
+});
+
+const exported = (forms: string, rows: string): Entry => ({
+  model: 'Whisper base, real weights',
+  forms,
+  comparisons: ['exports'],
+  rows: `${rows}: `,
+});
+
+const ENTRIES: readonly Entry[] = [
+  {
+    model: 'Whisper base, real weights',
+    forms: 'tokens, language, translation; float32',
+    comparisons: ['tokens', 'translated-tokens', 'detected-language'],
+  },
+  exported('merged decoder, float32', 'merged'),
+  exported('pair of decoders, float32', 'pair'),
+  exported('with cross-attentions, float32', 'words'),
+  exported('merged decoder, float16', 'fp16'),
+  exported('pair of decoders, float16', 'fp16-pair'),
+  exported('merged decoder, int8', 'int8'),
+  exported('pair of decoders, int8', 'int8-pair'),
+  {
+    model: 'Stable Diffusion 1.5',
+    forms: 'float32; full size',
+    comparisons: ['opening', 'parity', 'step'],
+  },
+  {
+    model: 'Stable Diffusion 2.1, velocity',
+    forms: 'float32; half width',
+    comparisons: ['velocity'],
+  },
+  { model: 'SDXL', forms: 'float32; three tenths of the width', comparisons: ['xl'] },
+  family('Stable Diffusion 1.5', 'Stable Diffusion 1.5'),
+  family('Stable Diffusion 2.1, velocity', 'Stable Diffusion 2.1, velocity'),
+  family('SD-Turbo', 'SD-Turbo'),
+  family('LCM', 'LCM'),
+  family('SDXL', 'SDXL'),
+  family('SDXL-Turbo', 'SDXL-Turbo'),
+  family('LCM of SDXL', 'LCM of SDXL'),
+  {
+    model: 'all-MiniLM-L6-v2, real weights',
+    forms: 'embeddings; float32',
+    comparisons: ['minilm'],
+  },
+  {
+    model: 'BERT-base',
+    forms: 'fill-mask, text-classification; float32; random weights',
+    comparisons: ['bert-base'],
+  },
+];
+
+/** An entry without results in these runs says so. */
+export function supportCard(results: readonly SectionResults[]): string {
+  const all = results.flatMap(({ comparisons }) => comparisons);
+  const lines = ENTRIES.map((entry) => {
+    const rows = all
+      .filter(({ name }) => entry.comparisons.includes(name))
+      .flatMap((comparison) => comparison.rows)
+      .filter(({ what, wanted }) => wanted !== undefined && what.startsWith(entry.rows ?? ''));
+    return `| ${entry.model} | ${entry.forms} | ${metOf(rows)} |`;
+  });
+  return `## What Lehr supports
+
+Counted from the tables below: of the results that were wanted of a model (equal tokens or pictures, memory, speed), those that were met. What
+is refused is in [Families](diffusion.md#what-is-refused).
+
+| Model | Forms | Wanted results that were met |
+| --- | --- | --- |
+${lines.join('\n')}
+`;
+}
+
+function metOf(rows: readonly Row[]): string {
+  if (rows.length === 0) return 'not run';
+  const missed = rows.filter(({ met }) => met === false);
+  const names = missed.map(({ what, figure }) => `${what}: ${shortened(figure)}`);
+  const text = `${rows.length - missed.length} of ${rows.length}`;
+  return names.length === 0 ? text : `${text}; missed: ${names.join('; ')}`.replaceAll('|', '\\|');
+}
+
+const shortened = (figure: Row['figure']): string =>
+  typeof figure === 'number' ? `${Number(figure.toPrecision(3))}` : figure;
