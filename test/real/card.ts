@@ -10,11 +10,10 @@ interface Entry {
   readonly rows?: string;
 }
 
-const family = (model: string, rows: string): Entry => ({
+const family = (model: string, name: string): Entry => ({
   model,
   forms: 'float32, float16; few channels',
-  comparisons: ['families'],
-  rows: `${rows}, `,
+  comparisons: [`family-${name}`],
 });
 
 const exported = (forms: string, rows: string): Entry => ({
@@ -48,13 +47,13 @@ const ENTRIES: readonly Entry[] = [
     comparisons: ['velocity'],
   },
   { model: 'SDXL', forms: 'float32; three tenths of the width', comparisons: ['xl'] },
-  family('Stable Diffusion 1.5', 'Stable Diffusion 1.5'),
-  family('Stable Diffusion 2.1, velocity', 'Stable Diffusion 2.1, velocity'),
-  family('SD-Turbo', 'SD-Turbo'),
-  family('LCM', 'LCM'),
-  family('SDXL', 'SDXL'),
-  family('SDXL-Turbo', 'SDXL-Turbo'),
-  family('LCM of SDXL', 'LCM of SDXL'),
+  family('Stable Diffusion 1.5', 'sd15'),
+  family('Stable Diffusion 2.1, velocity', 'sd21'),
+  family('SD-Turbo', 'sd-turbo'),
+  family('LCM', 'lcm'),
+  family('SDXL', 'sdxl'),
+  family('SDXL-Turbo', 'sdxl-turbo'),
+  family('LCM of SDXL', 'sdxl-lcm'),
   {
     model: 'all-MiniLM-L6-v2, real weights',
     forms: 'embeddings; float32',

@@ -2,14 +2,14 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { casesOf, type DiffusersCase, relativeDistance } from '../../support/diffusion-fixtures.ts';
-import type { Bench, Row } from '../section.ts';
+import type { Bench, Comparison, Row } from '../section.ts';
 import { aloneOf, drawWithLehr } from './draw-lehr.ts';
 import { type DrawnOf, once, readDrawn } from './full-size.ts';
 
 const SCRIPT = 'test/real/diffusion/families.py';
 const FAMILIES = {
   sd15: 'Stable Diffusion 1.5',
-  sd21: 'Stable Diffusion 2.1, velocity',
+  sd21: 'Stable Diffusion 2.1, which predicts velocity',
   'sd-turbo': 'SD-Turbo',
   lcm: 'LCM',
   sdxl: 'SDXL',
@@ -17,13 +17,13 @@ const FAMILIES = {
   'sdxl-lcm': 'LCM of SDXL',
 } as const;
 
-export async function families(bench: Bench): Promise<readonly Row[]> {
-  const rows: Row[] = [];
-  for (const [name, title] of Object.entries(FAMILIES)) rows.push(...(await family(bench, name, title)));
-  return rows;
-}
+export const families: readonly Comparison[] = Object.entries(FAMILIES).map(([name, title]) => ({
+  name: `family-${name}`,
+  title: `${title}, with few channels, in float32 and float16`,
+  run: (bench) => family(bench, name),
+}));
 
-async function family(bench: Bench, name: string, title: string): Promise<Row[]> {
+async function family(bench: Bench, name: string): Promise<Row[]> {
   const folder = join(bench.cache, 'families', name);
   const cases = casesOf(name);
   await mkdir(folder, { recursive: true });
@@ -38,7 +38,7 @@ async function family(bench: Bench, name: string, title: string): Promise<Row[]>
   };
   const torch = await drawnBy('torch-fp32');
   const lehr = await drawWithLehr(folder, cases, 'onnx-fp32');
-  const what = `${title}, ${cases.length} pictures in one batch`;
+  const what = `${cases.length} pictures in one batch`;
   const rows: Row[] = [];
   for (const [by, drawn] of [
     ['diffusers in torch', torch],

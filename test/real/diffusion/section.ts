@@ -11,7 +11,7 @@ export const section: Section = {
   about: `The pipeline of Stable Diffusion 1.5 as its published configuration describes it (860 million parameters in the UNet), with seeded
 random weights, because no weights can be downloaded here. Optimum exports it in float32 from a local folder. Equal pictures show that the
 graphs, samplers, guidance and seeds are equal; they show nothing about the pictures' quality. Stable Diffusion 2.1 has half of its
-published width and SDXL three tenths, with all of their blocks and layers, because the machine has 23 GB of memory for several users. The table of all families has pipelines with the published blocks, layers and
+published width and SDXL three tenths, with all of their blocks and layers, because the machine has 23 GB of memory for several users. The tables of all families have pipelines with the published blocks, layers and
 options and few channels: the fixtures of \`npm test\`, made and exported again.`,
   environments: [
     {
@@ -30,11 +30,7 @@ options and few channels: the fixtures of \`npm test\`, made and exported again.
       run: parityOfVelocity,
     },
     { name: 'xl', title: 'SDXL at three tenths of its width', run: parityOfXl },
-    {
-      name: 'families',
-      title: 'Every family with few channels, in float32 and float16',
-      run: families,
-    },
+    ...families,
     {
       name: 'host',
       title: "Lehr's own work between two runs of the UNet, with a device that takes 0 ms",
