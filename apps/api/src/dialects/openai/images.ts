@@ -102,15 +102,11 @@ export function imageRoutes(app: Api, parts: ApiParts): void {
 }
 
 function requestOf(body: ImageRequest): Parameters<typeof nativeRequest>[0] {
-  const { model, size, ...fields } = body;
+  const { prompt, model, n, size, output_format } = body;
+  const { negative_prompt, steps, guidance, seed, sampler, image, strength } = body;
   const [width, height] = size === undefined || size === 'auto' ? [] : size.split('x').map(Number);
-  const { prompt, n, output_format, negative_prompt, steps, guidance, seed, sampler, image, strength } =
-    fields;
-  const input = {
-    ...{ prompt, n, width, height, output_format },
-    ...{ negative_prompt, steps, guidance, seed, sampler, image, strength },
-  };
-  return { type: 'text-to-image', model, input };
+  const own = { negative_prompt, steps, guidance, seed, sampler, image, strength };
+  return { type: 'text-to-image', model, input: { prompt, n, width, height, output_format, ...own } };
 }
 
 async function imagesOf(
