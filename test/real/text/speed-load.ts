@@ -22,7 +22,7 @@ const to256: Length = (index) => 4 + ((index * 97) % 253);
 interface Crowd {
   readonly what: string;
   readonly tokens: Length;
-  readonly texts?: number;
+  readonly texts?: number | undefined;
   readonly first?: readonly string[];
   readonly callers?: number;
   readonly perCall?: number;
@@ -46,48 +46,53 @@ async function crowdRows(sides: readonly Side[], crowd: Crowd): Promise<Row[]> {
 
 const callers = (count: number): string => (count === 1 ? '1 caller' : `${count} callers`);
 
-export async function manyCallers(bench: Bench): Promise<Row[]> {
-  const model = await minilmModel(bench);
-  const minilm = await withSides(minilmSides(bench, model), async (sides) => {
+/** Each is a comparison of its own, so that a run that was stopped goes on with the next one. */
+const minilmCrowds = (open: (sides: Opens) => Opens, crowds: readonly Crowd[]) => async (bench: Bench) =>
+  withSides(open(minilmSides(bench, await minilmModel(bench))), async (sides) => {
     const rows: Row[] = [];
-    for (const count of [1, 8, CALLERS])
-      rows.push(
-        ...(await crowdRows(sides, {
-          what: `MiniLM, ${callers(count)}, 16 tokens`,
-          tokens: () => 16,
-          callers: count,
-          ...(count === 1 && { texts: 128 }),
-        })),
-      );
-    rows.push(
-      ...(await crowdRows(sides, { what: `MiniLM, ${callers(CALLERS)}, 4 to 128 tokens`, tokens: to128 })),
-    );
-    rows.push(
-      ...(await crowdRows(sides, { what: `MiniLM, ${callers(CALLERS)}, 4 to 256 tokens`, tokens: to256 })),
-    );
-    const [lehr, , ...inProcess] = sides;
-    const together = { callers: 4, perCall: TEXTS_OF_A_CALL, texts: 2 * TEXTS_OF_CROWD };
-    const name = `MiniLM, ${callers(4)} with ${TEXTS_OF_A_CALL} texts a call`;
-    rows.push(
-      ...(await crowdRows([lehr, ...inProcess], {
-        what: `${name}, 16 tokens`,
-        tokens: () => 16,
-        ...together,
-      })),
-      ...(await crowdRows([lehr, ...inProcess], {
-        what: `${name}, 4 to 128 tokens`,
-        tokens: to128,
-        ...together,
-      })),
-    );
+    for (const crowd of crowds) rows.push(...(await crowdRows(sides, crowd)));
     return rows;
   });
-  const what = `demo-text fills a mask, ${callers(CALLERS)}, 16 tokens`;
-  const demo = await withSides(demoSides(bench), (sides) =>
-    crowdRows(sides, { what, tokens: () => 16, first: MASKED }),
+type Opens = ReturnType<typeof minilmSides>;
+const all = (opens: Opens): Opens => opens;
+/** The pipeline server takes one text a call. */
+const withoutPipelineServer = ([lehr, , ...inProcess]: Opens): Opens => [lehr, ...inProcess];
+
+const minilmLength = (name: string, tokens: Length, texts?: number) =>
+  minilmCrowds(all, [{ what: `MiniLM, ${callers(CALLERS)}, ${name} tokens`, tokens, texts }]);
+const textsACall = (name: string, tokens: Length, texts: number) =>
+  minilmCrowds(withoutPipelineServer, [
+    {
+      what: `MiniLM, ${callers(4)} with ${TEXTS_OF_A_CALL} texts a call, ${name} tokens`,
+      tokens,
+      callers: 4,
+      perCall: TEXTS_OF_A_CALL,
+      texts,
+    },
+  ]);
+
+export const shortTexts = minilmCrowds(
+  all,
+  [1, 8, CALLERS].map((count) => ({
+    what: `MiniLM, ${callers(count)}, 16 tokens`,
+    tokens: () => 16,
+    callers: count,
+    ...(count === 1 && { texts: 128 }),
+  })),
+);
+export const mixedTexts = minilmLength('4 to 128', to128);
+export const longTexts = minilmLength('4 to 256', to256, 256);
+export const shortTextsACall = textsACall('16', () => 16, 2 * TEXTS_OF_CROWD);
+export const mixedTextsACall = textsACall('4 to 128', to128, TEXTS_OF_CROWD);
+
+export const demoTexts = (bench: Bench): Promise<Row[]> =>
+  withSides(demoSides(bench), (sides) =>
+    crowdRows(sides, {
+      what: `demo-text fills a mask, ${callers(CALLERS)}, 16 tokens`,
+      tokens: () => 16,
+      first: MASKED,
+    }),
   );
-  return [...minilm, ...demo];
-}
 
 /** Arrivals of a Poisson process, at 0.7 of what the slower one of the two servers can do: the same rate for both, drawn anew. */
 export async function poissonLoad(bench: Bench): Promise<Row[]> {
