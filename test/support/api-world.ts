@@ -23,6 +23,7 @@ import { EventFeeds } from '../../apps/api/src/follow/event-feed.ts';
 import { EventLinks } from '../../apps/api/src/follow/event-links.ts';
 import { JobWaits } from '../../apps/api/src/follow/wait.ts';
 import { admissionParts } from '../../apps/api/src/jobs/admission-parts.ts';
+import { DirectCalls } from '../../apps/api/src/jobs/direct-calls.ts';
 import { LargeAnswers } from '../../apps/api/src/jobs/large-answers.ts';
 import { Presenter } from '../../apps/api/src/jobs/present.ts';
 import { ActiveRequests } from '../../apps/api/src/limits/active-requests.ts';
@@ -148,6 +149,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     ...changes,
   });
   const { backlog } = admission;
+  const waits = new JobWaits(channels, keys, clock);
   const parts: ApiParts = {
     registry,
     modelsProblem: () => undefined,
@@ -161,7 +163,17 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     activeRequests: new ActiveRequests(clock),
     callerLines: new CallerLines(),
     unanswered: new UnansweredRequests(redis, keys),
-    waits: new JobWaits(channels, keys, clock),
+    waits,
+    direct: new DirectCalls({
+      redis,
+      keys,
+      queues,
+      fleet,
+      waits,
+      clock,
+      log: silentLog,
+      quotas: admission.quotas,
+    }),
     feeds: new EventFeeds({ channels, redis, keys, records, presenter, clock, log: silentLog, ...changes }),
     eventLinks,
     presenter,

@@ -20,6 +20,7 @@ import type { EventFeeds } from './follow/event-feed.ts';
 import type { EventLinks } from './follow/event-links.ts';
 import type { JobWaits } from './follow/wait.ts';
 import type { AdmissionParts } from './jobs/admission-parts.ts';
+import type { DirectCalls } from './jobs/direct-calls.ts';
 import type { LargeAnswers } from './jobs/large-answers.ts';
 import type { Presenter } from './jobs/present.ts';
 import type { ActiveRequests } from './limits/active-requests.ts';
@@ -49,6 +50,7 @@ export interface ApiParts extends AdmissionParts {
   readonly channels: Channels;
   readonly unanswered: UnansweredRequests;
   readonly waits: JobWaits;
+  readonly direct: DirectCalls;
   readonly feeds: EventFeeds;
   readonly eventLinks: EventLinks;
   readonly presenter: Presenter;

@@ -34,6 +34,7 @@ import { EventFeeds } from './follow/event-feed.ts';
 import { EventLinks } from './follow/event-links.ts';
 import { JobWaits } from './follow/wait.ts';
 import { admissionParts } from './jobs/admission-parts.ts';
+import { DirectCalls } from './jobs/direct-calls.ts';
 import { LargeAnswers } from './jobs/large-answers.ts';
 import { Presenter } from './jobs/present.ts';
 import { ActiveRequests } from './limits/active-requests.ts';
@@ -86,9 +87,11 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
     maxGroups: config.LEHR_MAX_GROUPS,
     groupIdleMs: Math.ceil(config.LEHR_GROUP_IDLE_H * HOUR_MS),
   });
+  const views = openViews(options, stores, linkSecret);
   return {
     ...stores,
-    ...openViews(options, stores, linkSecret),
+    ...views,
+    direct: new DirectCalls({ redis, ...stores, ...views, ...admission, clock, log }),
     ...(await openAuth(options, stores, audit)),
     audit,
     rollouts: new RolloutStore({

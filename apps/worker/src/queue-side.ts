@@ -16,6 +16,7 @@ import type { Outcome } from '@lehr/shared/records';
 import type { StopReason } from './delivery/attempt.ts';
 import { JobFinisher } from './delivery/job-finisher.ts';
 import type { OutputStore } from './delivery/output-store.ts';
+import { DirectRuns } from './direct/direct-runs.ts';
 import { subscribeToAnnouncements } from './intake/announcements.ts';
 import { Deadlines } from './intake/deadlines.ts';
 import { GroupList } from './intake/group-list.ts';
@@ -32,6 +33,8 @@ export interface QueueSideParts extends WorkerParts {
 
 /** Time to hand jobs back after the drain: the engine drops their samples within a step, then their ends are written. */
 const HAND_BACK_MS = 10_000;
+/** A job without a record cannot be followed. */
+const NOT_FOLLOWED = { followed: false, watched: false };
 
 export class QueueSide {
   readonly #parts: QueueSideParts;
@@ -41,6 +44,7 @@ export class QueueSide {
   readonly #finisher: JobFinisher;
   readonly #groups: GroupList;
   readonly #intake: Intake;
+  readonly #direct: DirectRuns;
   readonly #janitor: Janitor;
   readonly #quarantine: Quarantine;
   readonly #idleWatch: IdleWatch;
@@ -102,6 +106,12 @@ export class QueueSide {
       onStarted: (run, outcome) => void this.#runToEnd(run, outcome),
       onEndedAtClaim: (queue, end, code) => parts.observe.endedAtClaim(queue, end, code),
     });
+    this.#direct = new DirectRuns({
+      ...parts,
+      runner,
+      mayRun: mayClaim,
+      onStarted: (run) => void this.#runToEnd(run, NOT_FOLLOWED),
+    });
     this.#idleWatch = new IdleWatch({
       clock,
       log,
@@ -161,9 +171,10 @@ export class QueueSide {
     this.#janitor.start();
   }
 
-  startClaiming(): void {
+  async startClaiming(): Promise<void> {
     this.#intake.start();
     this.#idleWatch.start();
+    await this.#direct.open();
   }
 
   /** Looks for jobs again: there may be room for one. */
@@ -174,7 +185,7 @@ export class QueueSide {
   /** Resolves when a claim under way has been started. */
   async stopClaiming(): Promise<void> {
     this.#idleWatch.stop();
-    await this.#intake.stop();
+    await Promise.all([this.#intake.stop(), this.#direct.close()]);
   }
 
   /** Lets running jobs finish for `graceMs`, then hands the rest back to their queues. */
@@ -202,7 +213,7 @@ export class QueueSide {
   }
 
   /** Never rejects. */
-  async #runToEnd(run: JobRun, started: Outcome): Promise<void> {
+  async #runToEnd(run: JobRun, started: Pick<Outcome, 'followed' | 'watched'>): Promise<void> {
     this.#active.set(run.lease, run);
     this.#deadlines.watch(run);
     await this.#runner.run(run, started);
@@ -225,6 +236,7 @@ export class QueueSide {
   /** Returns the end that this worker wrote; undefined when it wrote none. */
   async #finish(run: JobRun): Promise<JobState | undefined> {
     try {
+      if (run.direct) return await this.#direct.finish(run);
       return await (run.stopReason ? this.#finisher.stop(run, run.stopReason) : this.#finisher.succeed(run));
     } catch (error) {
       this.#parts.log.error(

@@ -167,7 +167,7 @@ export class Worker {
     await this.#residency?.start();
     await this.#queueSide.start();
     await this.#reporter.start();
-    this.#queueSide.startClaiming();
+    await this.#queueSide.startClaiming();
     log.info({ worker: id, groups: this.#queueSide.groups.length }, 'worker serves');
   }
 

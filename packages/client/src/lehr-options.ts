@@ -23,7 +23,10 @@ export interface SubmitOptions extends CallOptions {
   readonly wait?: boolean | undefined;
   /** With `wait`: the longest wait, after which the call throws LehrError `timed-out`. The job continues. */
   readonly timeoutMs?: number | undefined;
-  /** A second request with the same key and body returns the same job, also from another process. Default: a random key. */
+  /**
+   * A second request with the same key and body returns the same job, also from another process. Default: a random key; none for a
+   * request that waits and has `durability: 'none'`, whose retry makes a new job.
+   */
   readonly idempotencyKey?: string | undefined;
 }
 

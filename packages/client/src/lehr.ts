@@ -67,13 +67,20 @@ export class Lehr {
    * create a second job.
    */
   async submit(request: JobRequest, options: SubmitOptions = {}): Promise<Job> {
-    const { wait = false, idempotencyKey = crypto.randomUUID(), signal } = options;
+    const { wait = false, signal } = options;
+    // A key promises the job of the first request to a retry, and so needs a record.
+    const needsNoRecord = wait && 'durability' in request && request.durability === 'none';
+    const idempotencyKey = options.idempotencyKey ?? (needsNoRecord ? undefined : crypto.randomUUID());
     const deadline = new Deadline(options);
     const holdS = wait ? deadline.holdS : 0;
     const job = await this.#transport.call(
       'post',
       '/v1/jobs',
-      { query: { wait: holdS || undefined }, header: { 'idempotency-key': idempotencyKey }, body: request },
+      {
+        query: { wait: holdS || undefined },
+        header: { 'idempotency-key': idempotencyKey },
+        body: request,
+      },
       { idempotent: true, signal, holdMs: holdS * 1000 },
     );
     return wait && !isOver(job) ? this.#waitForEnd(job.id, deadline, signal) : job;

@@ -992,6 +992,11 @@ export interface components {
             readonly model?: string | undefined;
             readonly input: components["schemas"]["TextEmbeddingInput"];
             /**
+             * @description `none`: a small request that is held for its result may run without being stored. Its job cannot be read, listed, followed or retried, and ends with the request or with the processes that carry it. Default: `stored`.
+             * @enum {string}
+             */
+            readonly durability?: ("stored" | "none") | undefined;
+            /**
              * @description Jobs of a more urgent class always run first. Absent: `standard`, or the most urgent class that the key allows if that is `bulk`.
              * @enum {string}
              */
@@ -1012,6 +1017,11 @@ export interface components {
             /** @description `name` or `name@version`. Absent: the default model of the task. */
             readonly model?: string | undefined;
             readonly input: components["schemas"]["TextClassificationInput"];
+            /**
+             * @description `none`: a small request that is held for its result may run without being stored. Its job cannot be read, listed, followed or retried, and ends with the request or with the processes that carry it. Default: `stored`.
+             * @enum {string}
+             */
+            readonly durability?: ("stored" | "none") | undefined;
             /**
              * @description Jobs of a more urgent class always run first. Absent: `standard`, or the most urgent class that the key allows if that is `bulk`.
              * @enum {string}
@@ -1034,6 +1044,11 @@ export interface components {
             readonly model?: string | undefined;
             readonly input: components["schemas"]["FillMaskInput"];
             /**
+             * @description `none`: a small request that is held for its result may run without being stored. Its job cannot be read, listed, followed or retried, and ends with the request or with the processes that carry it. Default: `stored`.
+             * @enum {string}
+             */
+            readonly durability?: ("stored" | "none") | undefined;
+            /**
              * @description Jobs of a more urgent class always run first. Absent: `standard`, or the most urgent class that the key allows if that is `bulk`.
              * @enum {string}
              */
@@ -1054,6 +1069,11 @@ export interface components {
             /** @description `name` or `name@version`. Absent: the default model of the task. */
             readonly model?: string | undefined;
             readonly input: components["schemas"]["TokenClassificationInput"];
+            /**
+             * @description `none`: a small request that is held for its result may run without being stored. Its job cannot be read, listed, followed or retried, and ends with the request or with the processes that carry it. Default: `stored`.
+             * @enum {string}
+             */
+            readonly durability?: ("stored" | "none") | undefined;
             /**
              * @description Jobs of a more urgent class always run first. Absent: `standard`, or the most urgent class that the key allows if that is `bulk`.
              * @enum {string}

@@ -1,5 +1,6 @@
 /** Request headers that several dialects share. */
 import { z } from '@hono/zod-openapi';
+import { DURABILITIES, type Durability, LehrError } from '@lehr/shared';
 
 /** For the headers of every route that makes jobs. */
 export const IDEMPOTENCY_HEADER = {
@@ -8,6 +9,30 @@ export const IDEMPOTENCY_HEADER = {
       'Of your choice, new for every job: the same request sent again with it within 24 hours gets the same job.',
   }),
 };
+
+export const DURABILITY = 'lehr-durability';
+/** For the headers of routes of text tasks whose bodies are those of another API. */
+export const DURABILITY_HEADER = {
+  [DURABILITY]: z
+    .enum(DURABILITIES)
+    .optional()
+    .meta({
+      description:
+        '`none`: a small request may run without being stored, as `durability` of `POST /v1/jobs` says. An answer with this header had no ' +
+        'record.',
+    }),
+};
+
+/** `none` or nothing, on routes whose headers have no schema. Throws `invalid-input`. */
+export function durabilityOf(value: string | undefined): Durability | undefined {
+  if (value === undefined) return undefined;
+  const known = DURABILITIES.find((each) => each === value);
+  if (known) return known;
+  throw new LehrError(
+    'invalid-input',
+    `The header ${DURABILITY} must be one of: ${DURABILITIES.join(', ')}.`,
+  );
+}
 
 /** The longest wait that a request may have. */
 export const MAX_WAIT_S = 60;

@@ -1,9 +1,17 @@
 /** Makes the job of a request, on every route that makes jobs, and marks whether the request gets its answer. */
-import { type JobId, type JobRequest, type Log, type Metrics, toLehrError } from '@lehr/shared';
+import {
+  type Durability,
+  type JobId,
+  type JobRequest,
+  type Log,
+  type Metrics,
+  toLehrError,
+} from '@lehr/shared';
 import type { DuplicateRequest } from '@lehr/shared/queue';
 import type { JobRecord } from '@lehr/shared/records';
 import type { Context } from 'hono';
 import type { JobWaits } from '../follow/wait.ts';
+import type { DirectJob } from '../jobs/direct-calls.ts';
 import { identify } from '../jobs/identity.ts';
 import { metricLabels } from '../jobs/metric-labels.ts';
 import type { RetryRequest } from '../jobs/retry.ts';
@@ -11,12 +19,14 @@ import { type Submission, type SubmitParts, submitJob } from '../jobs/submit.ts'
 import { quotaHeaders } from '../limits/quota.ts';
 import type { TenantUsage } from '../limits/tenant-usage.ts';
 import type { ApiEnv } from '../middleware/api-env.ts';
+import { inactive } from '../middleware/turns.ts';
 import type { Hook } from '../webhooks/hook.ts';
+import { DURABILITY } from './call-headers.ts';
 import { onLostAnswer } from './lost-answer.ts';
 import { inNames, type Names } from './names.ts';
 import type { UnansweredRequests } from './unanswered-requests.ts';
 
-export interface CallParts extends Omit<SubmitParts, 'heldBy'> {
+export interface CallParts extends Omit<SubmitParts, 'heldBy' | 'durability'> {
   readonly waits: Pick<JobWaits, 'holder'>;
   readonly unanswered: UnansweredRequests;
   readonly metrics: Pick<Metrics<'api'>, 'jobsAccepted'>;
@@ -37,6 +47,8 @@ export interface JobCall {
   readonly hook?: Hook | undefined;
   /** The request waits for the end of its job. */
   readonly isHeld?: boolean;
+  /** Absent: as the native request says. Counts only when the request is held. */
+  readonly durability?: Durability | undefined;
   /** See DuplicateRequest. */
   readonly isRetry?: boolean;
   /** See DuplicateRequest. */
@@ -50,6 +62,8 @@ export interface MadeJob {
   readonly record: JobRecord;
   /** False when an earlier request made the job. */
   readonly isNew: boolean;
+  /** False for a job without a record, which has ended when it is here. */
+  readonly isStored: boolean;
   /** Headers for the answer. */
   readonly headers: Readonly<Record<string, string>>;
   /** The request waits for its answer: a duplicate that says it is a retry takes the job over. */
@@ -63,13 +77,14 @@ export interface MadeJob {
 /** Throws what submitJob throws, with the field names of the dialect. */
 export async function makeJob(c: Context<ApiEnv>, parts: CallParts, call: JobCall): Promise<MadeJob> {
   const { caller } = c.var;
-  const { route, body, request, names, hook, isHeld, cancelIfAbandoned, ...repeat } = call;
+  const { route, body, request, names, hook, isHeld, durability, cancelIfAbandoned, ...repeat } = call;
   const identity = identify(caller, route, body, repeat);
   const submission = await submitJob(
     {
       ...parts,
       inlineAudio: c.var.inlineAudio,
       heldBy: isHeld ? parts.waits.holder : undefined,
+      durability: durability ?? ('durability' in request ? request.durability : undefined),
       span: c.var.span,
     },
     caller,
@@ -84,12 +99,21 @@ export async function makeJob(c: Context<ApiEnv>, parts: CallParts, call: JobCal
     parts.metrics.jobsAccepted.inc(metricLabels(record));
     parts.tenantUsage.count(record);
   }
+  if (submission.direct) return directJob(c, submission, submission.direct);
   return {
     record,
     isNew: how === 'new',
+    isStored: true,
     headers: headersOf(submission),
     ...trackAnswer(c, parts, record.id, identity.duplicate, cancelIfAbandoned),
   };
+}
+
+/** Rejects with `unavailable` when the job is lost with its worker. */
+async function directJob(c: Context<ApiEnv>, submission: Submission, { end }: DirectJob): Promise<MadeJob> {
+  const record = await inactive(c, end(c.req.raw.signal));
+  const headers = { ...headersOf(submission), [DURABILITY]: 'none' };
+  return { record, isNew: true, isStored: false, headers, ...NO_MARKS };
 }
 
 const headersOf = ({ how, quota }: Submission): Record<string, string> => ({
@@ -97,6 +121,12 @@ const headersOf = ({ how, quota }: Submission): Record<string, string> => ({
   ...(how === 'replay' && { 'idempotency-replayed': 'true' }),
   ...(quota && quotaHeaders(quota)),
 });
+
+const NO_MARKS = {
+  markHeld: async () => {},
+  markAnswered: async () => {},
+  markUnanswered: async () => {},
+};
 
 /** A mark that fails costs at most a second job for the same request, so the request continues without it. */
 function trackAnswer(
@@ -107,7 +137,7 @@ function trackAnswer(
   cancel: boolean,
 ): Pick<MadeJob, 'markHeld' | 'markAnswered' | 'markUnanswered'> {
   if (!duplicate) {
-    return { markHeld: async () => {}, markAnswered: async () => {}, markUnanswered: async () => {} };
+    return NO_MARKS;
   }
   const logFailure = (mark: Promise<void>): Promise<void> =>
     mark.catch((error) =>

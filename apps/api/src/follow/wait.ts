@@ -58,6 +58,11 @@ export class JobWaits {
     return this.#ended.holder;
   }
 
+  /** Calls `onEnd` when a job that is held by this process ends. Returns a function that removes the listener. */
+  listenForEnd(id: JobId, onEnd: (record: JobRecord | undefined) => void): () => void {
+    return this.#ended.listen(id, onEnd);
+  }
+
   /** Requests that wait now. */
   get size(): number {
     return this.#wakeUps.size;

@@ -1,5 +1,5 @@
 /** Makes a job: resolve, price, admit, store. */
-import { type JobId, type JobRequest, LehrError, newJobId } from '@lehr/shared';
+import { type Durability, type JobId, type JobRequest, LehrError, newJobId } from '@lehr/shared';
 import type { DuplicateRequest, GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
 import type { JobRecord, NewJob, RecordStore } from '@lehr/shared/records';
 import { inPart, type Span } from '@lehr/shared/tracing';
@@ -11,6 +11,7 @@ import type { RolloutStore } from '../rollouts/rollout-store.ts';
 import { type Hook, hookFields } from '../webhooks/hook.ts';
 import type { WebhookParts } from '../webhooks/parts.ts';
 import { type AdmitParts, type Admitted, admitJob } from './admit.ts';
+import { type DirectCalls, type DirectJob, mayBeDirect } from './direct-calls.ts';
 import type { RequestIdentity } from './identity.ts';
 import { priorityOf } from './priority.ts';
 import { isWork, type ResolveParts, resolveWork } from './resolve.ts';
@@ -29,6 +30,9 @@ export interface SubmitParts extends AdmitParts, ResolveParts, AttachmentParts {
   readonly webhooks: Pick<WebhookParts, 'egress'>;
   /** The process that holds the request and gets the end of its job; absent when it is not held, or must read the job. */
   readonly heldBy?: string | undefined;
+  /** The caller asks for no record, where the request allows it. */
+  readonly durability?: Durability | undefined;
+  readonly direct: DirectCalls;
   /** Of the request, when it is traced. */
   readonly span?: Span | undefined;
 }
@@ -39,6 +43,8 @@ export interface Submission {
   readonly how: 'new' | 'replay' | 'adopted';
   /** What is left of the key's budget, if it has one and the job is new. */
   readonly quota?: Quota | undefined;
+  /** The job has no record: its end comes only here. `record` is what it is now. */
+  readonly direct?: DirectJob | undefined;
 }
 
 /**
@@ -92,6 +98,9 @@ export async function submitJob(
     trace: span?.traceparent,
     ...ownFields,
   };
+  const isDirect = parts.durability === 'none' && mayBeDirect(job, resolved.attachments, identity);
+  const direct = isDirect ? await inPart(span, 'send', () => parts.direct.send(caller, job)) : undefined;
+  if (direct) return { record: direct.record, how: 'new', quota, direct };
   try {
     await storeAttachments(parts, caller, resolved.attachments);
   } catch (error) {

@@ -19,7 +19,7 @@ export async function subscribeToAnnouncements(options: AnnouncementsOptions): P
   subscriber.on('message', (channel: string, text: string) => {
     if (channel === keys.groups) onGroup(text);
     else if (channel === keys.retiredGroups) onRetired(text);
-    else onCancel(text as JobId);
+    else if (channel === keys.cancel(worker)) onCancel(text as JobId);
   });
   subscriber.on('ready', onReconnect);
   await subscriber.subscribe(keys.groups, keys.retiredGroups, keys.cancel(worker));

@@ -11,8 +11,13 @@ export type ChargeTokens = (run: JobRun, tokens: number) => Promise<void>;
 
 export const chargeTokens =
   ({ repricer, clock, lanes, log }: ChargeOptions & { readonly log: Pick<Log, 'error'> }): ChargeTokens =>
-  async ({ record, lease, signal }, tokens) => {
+  async ({ record, lease, signal, direct }, tokens) => {
     const costMs = textCostMs(tokens, laneSpeed(record.queue, lanes()));
+    // Charged with its end.
+    if (direct) {
+      direct.costMs = costMs;
+      return;
+    }
     // The charge of a short text is often right, and a round trip counts for it.
     if (costMs === record.cost) return;
     // A stale attempt learns about its end elsewhere.

@@ -113,11 +113,12 @@ export class TextRun extends JobRun {
     return [];
   }
 
-  /** A short result is kept in the record, a long one as an object. */
+  /** A short result is kept in the record, a long one as an object; that of a direct job goes to its request whole. */
   async #store({ answers, tokens, truncated }: AnsweredMessage): Promise<StoredTextOutput> {
     const counts = { tokens, ...(truncated.length > 0 && { truncated: [...truncated] }) };
     const result = resultOf(answers);
     const json = JSON.stringify(result);
+    if (this.direct) return { ...counts, result };
     if (json.length <= MAX_INLINE_TEXT_BYTES && Buffer.byteLength(json) <= MAX_INLINE_TEXT_BYTES) {
       return { ...counts, result };
     }

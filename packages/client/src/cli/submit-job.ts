@@ -15,11 +15,14 @@ export async function submitJob(
   const { signal } = terminal;
   const idempotencyKey = values['idempotency-key'];
   const seconds = numberOf('timeout', values.timeout);
-  const job = await lehr.submit(request, { signal, idempotencyKey });
+  const timeoutMs = seconds && seconds * 1000;
+  // A job without a record cannot be followed: its request is held.
+  const isHeld = wait && 'durability' in request && request.durability === 'none';
+  const job = await lehr.submit(request, { signal, idempotencyKey, ...(isHeld && { wait, timeoutMs }) });
   if (!wait || isOver(job)) return job;
   const view =
     terminal.errIsTty && !json
       ? progressBar((text) => terminal.err(text), terminal.columns)
       : { show: () => {}, end: () => {} };
-  return followToEnd(lehr, job.id, view, { signal, timeoutMs: seconds && seconds * 1000 });
+  return followToEnd(lehr, job.id, view, { signal, timeoutMs });
 }

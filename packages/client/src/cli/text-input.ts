@@ -1,8 +1,11 @@
 /** The texts of a command, and the options that all commands of texts have. */
+import type { JobRequest } from '../wire.ts';
 import type { Options } from './command.ts';
 import { usageError } from './exit-codes.ts';
 import { readInput } from './read-input.ts';
 import type { Terminal } from './terminal.ts';
+
+type TextRequest = Extract<JobRequest, { type: 'text-embedding' }>;
 
 export const TEXT_OPTIONS = {
   file: {
@@ -11,8 +14,16 @@ export const TEXT_OPTIONS = {
     value: 'PATH',
     help: 'Take the texts from this file, one a line; - is standard input.',
   },
+  durability: {
+    type: 'string',
+    value: 'KIND',
+    help: 'none: a small request may run without a record of its job. Default: stored.',
+  },
   truncate: { type: 'boolean', help: 'Cut texts that are longer than the model takes.' },
 } as const satisfies Options;
+
+/** The server validates it, so that an older client accepts the values of a newer server. */
+export const durabilityOf = (value: string | undefined) => value as TextRequest['durability'];
 
 /** The operands, or the lines of `file` that are not empty. Throws CliError. */
 export async function textsOf(

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { MetadataSchema, OLDER_WORKFLOW_TYPE, PRIORITY_CLASSES } from './job.ts';
 import { SpeechToTextRequestSchema } from './speech-to-text.ts';
 import {
+  DURABILITIES,
   FillMaskRequestSchema,
   TextClassificationRequestSchema,
   TextEmbeddingRequestSchema,
@@ -38,14 +39,30 @@ const model = z.string().min(1).max(200).optional().meta({
 const request = <Type extends string, Input extends z.ZodType>(type: Type, input: Input) =>
   z.strictObject({ type: z.literal(type), model, input, ...common });
 
+const textRequest = <Type extends string, Input extends z.ZodType>(type: Type, input: Input) =>
+  z.strictObject({
+    type: z.literal(type),
+    model,
+    input,
+    durability: z
+      .enum(DURABILITIES)
+      .optional()
+      .meta({
+        description:
+          '`none`: a small request that is held for its result may run without being stored. Its job cannot be read, listed, followed or ' +
+          'retried, and ends with the request or with the processes that carry it. Default: `stored`.',
+      }),
+    ...common,
+  });
+
 export const JobRequestSchema = z
   .discriminatedUnion('type', [
     request('text-to-image', TextToImageRequestSchema),
     request('speech-to-text', SpeechToTextRequestSchema),
-    request('text-embedding', TextEmbeddingRequestSchema),
-    request('text-classification', TextClassificationRequestSchema),
-    request('fill-mask', FillMaskRequestSchema),
-    request('token-classification', TokenClassificationRequestSchema),
+    textRequest('text-embedding', TextEmbeddingRequestSchema),
+    textRequest('text-classification', TextClassificationRequestSchema),
+    textRequest('fill-mask', FillMaskRequestSchema),
+    textRequest('token-classification', TokenClassificationRequestSchema),
     z.strictObject({
       type: z.literal('speech-to-image'),
       model: model.meta({

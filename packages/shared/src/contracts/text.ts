@@ -15,6 +15,10 @@ export type TextJobType = (typeof TEXT_JOB_TYPES)[number];
 export const isTextJobType = (type: string): type is TextJobType =>
   (TEXT_JOB_TYPES as readonly string[]).includes(type);
 
+/** Whether a job has a record; see `durability` of a request. */
+export const DURABILITIES = ['stored', 'none'] as const;
+export type Durability = (typeof DURABILITIES)[number];
+
 export const MAX_TEXTS = 2048;
 /** Characters of one text: 8,192 tokens of English have about half of them. */
 export const MAX_TEXT_LENGTH = 65_536;

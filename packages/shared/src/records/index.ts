@@ -4,6 +4,7 @@ export {
   type CheckpointStoreOptions,
   type JobOfCheckpoint,
 } from './checkpoints.ts';
+export { encodeRecord } from './encode-record.ts';
 export { type JobFilter, listJobs, type Page } from './list.ts';
 export {
   DIALECTS,
@@ -21,7 +22,13 @@ export {
   type StoredWebhook,
   type WorkflowState,
 } from './record.ts';
-export { type EndedJob, type Outcome, parseEndedJob, type StoredEvent } from './replies.ts';
+export {
+  type EndedJob,
+  type Outcome,
+  parseEndedJob,
+  parseStoredRecord,
+  type StoredEvent,
+} from './replies.ts';
 export {
   BUCKET_RATIO,
   formatShare,

@@ -110,3 +110,7 @@ export function parseRecord(id: JobId, hash: Record<string, string>): Parsed {
   const version = hash.v === undefined ? undefined : Number(hash.v);
   return { unreadable: { id, version, reason: reasonOf(error) } };
 }
+
+/** A record that did not come from Redis's hash but has its form; undefined when it cannot be read. */
+export const parseStoredRecord = (id: JobId, hash: Record<string, string>): JobRecord | undefined =>
+  parseRecord(id, hash).record;

@@ -7,6 +7,7 @@ import type { JobState } from '../contracts/job.ts';
 import { LehrError } from '../errors.ts';
 import type { JobId, LeaseToken } from '../ids.ts';
 import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
+import { encodeFields } from './encode-record.ts';
 import { type JobRecord, MOVES, type MoveName, type NewJob } from './record.ts';
 import { type Outcome, parseEvents, parseOutcome, parseRecord, type StoredEvent } from './replies.ts';
 import { BUCKETS_LUA } from './rollout-share.ts';
@@ -191,13 +192,3 @@ const encodeMove = (move: Move): object => ({
   fields: move.fields && encodeFields(move.fields),
   data: move.data && JSON.stringify(move.data),
 });
-
-function encodeFields(fields: Readonly<Record<string, unknown>>): Record<string, string> {
-  const encoded: Record<string, string> = {};
-  for (const name in fields) {
-    const value = fields[name];
-    if (value === undefined) continue;
-    encoded[name] = typeof value === 'object' ? JSON.stringify(value) : String(value);
-  }
-  return encoded;
-}

@@ -117,6 +117,8 @@ export interface Keys {
   preview(id: JobId): string;
   /** Channel: this worker should cancel a job it runs. */
   cancel(worker: WorkerId): string;
+  /** Direct jobs that a worker has, by when they no longer count; also the channel on which it gets them. */
+  direct(worker: WorkerId): string;
   /** A worker's private marker: adding to it ends the worker's blocking wait. */
   wake(worker: WorkerId): string;
   worker(id: WorkerId): string;
@@ -236,8 +238,16 @@ const reportKeys = (
   prefix: string,
 ): Pick<
   Keys,
-  'worker' | 'runningOn' | 'runningWatched' | 'apiProcesses' | 'apiProcess' | 'apiCounts' | 'workers'
+  | 'direct'
+  | 'worker'
+  | 'runningOn'
+  | 'runningWatched'
+  | 'apiProcesses'
+  | 'apiProcess'
+  | 'apiCounts'
+  | 'workers'
 > => ({
+  direct: (worker) => `${prefix}:direct:${worker}`,
   worker: (id) => `${prefix}:worker:${id}`,
   runningOn: (id) => `${prefix}:worker:${id}:running`,
   runningWatched: `${prefix}:watched:running`,

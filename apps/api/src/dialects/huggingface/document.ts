@@ -1,6 +1,7 @@
 /** The paths of the inference API in the OpenAPI document. */
 import { type RouteConfig, z } from '@hono/zod-openapi';
 import type { Api } from '../../api.ts';
+import { DURABILITY_HEADER } from '../../calls/call-headers.ts';
 import { BEARER } from '../../responses.ts';
 import { HuggingFaceErrorSchema } from './errors.ts';
 
@@ -52,6 +53,8 @@ const errors = (...statuses: readonly number[]): RouteConfig['responses'] =>
   );
 const ERRORS = errors(400, 401, 403, 404, 408, 409, 410, 413, 415, 422, 429, 500, 503, 504);
 
+const HEADERS = z.object(DURABILITY_HEADER);
+
 const DESCRIPTION =
   'Makes a job and holds the request until it is finished. `model` is the name of an offered model, perhaps after an owner, and ' +
   'may be followed by `/pipeline/` and the name of a task; without it the call is of the first task of the model. A body that is ' +
@@ -68,6 +71,7 @@ export function registerPaths(app: Api): void {
     description: DESCRIPTION,
     security: BEARER,
     request: {
+      headers: HEADERS,
       params: z.object({
         model: z.string().meta({ param: { name: 'model', in: 'path' }, example: 'demo-text' }),
       }),
@@ -96,6 +100,7 @@ export function registerPaths(app: Api): void {
       'For clients of a server in front of one fill-mask pipeline: the body is the text, and the default model for this task fills ' +
       'its mask. A JSON body is read as by `/models/{model}`.',
     request: {
+      headers: HEADERS,
       body: {
         required: true,
         content: {

@@ -1,6 +1,7 @@
 /** POST /v1/embeddings: makes a text-embedding job and holds the answer. */
 import { createRoute } from '@hono/zod-openapi';
 import type { Api, ApiParts } from '../../api.ts';
+import { DURABILITY, DURABILITY_HEADER } from '../../calls/call-headers.ts';
 import { holdUntilDone } from '../../calls/hold.ts';
 import { makeJob } from '../../calls/make-job.ts';
 import { atTheTop, type Names, nativeRequest } from '../../calls/names.ts';
@@ -15,6 +16,7 @@ import { EmbeddingRequestSchema, EmbeddingsSchema, textsOf } from './embedding-c
 import { callErrors } from './errors.ts';
 
 const PATH = '/v1/embeddings';
+const EMBEDDING_HEADERS = CALL_HEADERS.extend(DURABILITY_HEADER);
 
 const route = createRoute({
   method: 'post',
@@ -28,7 +30,7 @@ const route = createRoute({
     'the same call again waits for the same job.',
   security: BEARER,
   request: {
-    headers: CALL_HEADERS,
+    headers: EMBEDDING_HEADERS,
     body: {
       required: true,
       content: {
@@ -62,6 +64,7 @@ export function embeddingRoutes(app: Api, parts: ApiParts): void {
       request: nativeRequest({ type: 'text-embedding', model: body.model, input }, NAMES),
       names: NAMES,
       isHeld: true,
+      durability: headers[DURABILITY],
       cancelIfAbandoned: true,
       ...repeatOf(headers),
     });

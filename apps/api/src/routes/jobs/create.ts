@@ -81,7 +81,7 @@ export function createJobRoute(app: Api, parts: ApiParts): void {
     });
     const record = await waitUntilOver(c, parts, made.record, waitS * 1000);
     const headers = {
-      location: `${PATH}/${record.id}`,
+      ...(made.isStored && { location: `${PATH}/${record.id}` }),
       etag: etagOf(record),
       ...made.headers,
       ...(preferredS !== undefined && { 'preference-applied': `wait=${preferredS}` }),

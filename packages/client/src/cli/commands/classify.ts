@@ -4,7 +4,7 @@ import { jobText } from '../job-text.ts';
 import { REQUEST_OPTIONS, requestFields } from '../request-options.ts';
 import { submitJob } from '../submit-job.ts';
 import { tableOf } from '../table.ts';
-import { TEXT_OPTIONS, textsOf } from '../text-input.ts';
+import { durabilityOf, TEXT_OPTIONS, textsOf } from '../text-input.ts';
 
 const SCORE_DIGITS = 4;
 
@@ -24,7 +24,12 @@ export const classify = defineCommand({
     const texts = await textsOf(positionals, values.file, terminal);
     const input = { texts, truncate: values.truncate, top_k: numberOf('top-k', values['top-k']) ?? 1 };
     const lehr = await call.client();
-    const request = { type: 'text-classification', input, ...requestFields(values) } as const;
+    const request = {
+      type: 'text-classification',
+      input,
+      durability: durabilityOf(values.durability),
+      ...requestFields(values),
+    } as const;
     const job = await submitJob(lehr, request, call, { wait: true });
     if (json) terminal.out(`${JSON.stringify(job)}\n`);
     else if (job.status !== 'succeeded') terminal.err(jobText(job));

@@ -3,7 +3,7 @@ import { exitCodeOfJob } from '../exit-codes.ts';
 import { jobText } from '../job-text.ts';
 import { REQUEST_OPTIONS, requestFields } from '../request-options.ts';
 import { submitJob } from '../submit-job.ts';
-import { TEXT_OPTIONS, textsOf } from '../text-input.ts';
+import { durabilityOf, TEXT_OPTIONS, textsOf } from '../text-input.ts';
 
 export const embed = defineCommand({
   name: 'embed',
@@ -25,7 +25,12 @@ export const embed = defineCommand({
     const texts = await textsOf(positionals, values.file, terminal);
     const input = { texts, truncate, normalize, dimensions: numberOf('dimensions', values.dimensions) };
     const lehr = await call.client();
-    const request = { type: 'text-embedding', input, ...requestFields(values) } as const;
+    const request = {
+      type: 'text-embedding',
+      input,
+      durability: durabilityOf(values.durability),
+      ...requestFields(values),
+    } as const;
     const job = await submitJob(lehr, request, call, { wait: true });
     if (json) terminal.out(`${JSON.stringify(job)}\n`);
     else if (job.status !== 'succeeded') terminal.err(jobText(job));
