@@ -29,8 +29,8 @@ export interface WholeLehr {
   draw(pictures: readonly Picture[]): Promise<number>;
   /** Draws the pictures as jobs posted at once; returns their files (PNG), in order. */
   files(pictures: readonly Picture[]): Promise<Uint8Array[]>;
-  /** Posts a job and waits for its end. Throws when it did not succeed. */
-  run(type: JobType, input: object): Promise<Job>;
+  /** Posts a job, with `fields` beside its input, and waits for its end. Throws when it did not succeed. */
+  run(type: JobType, input: object, fields?: Readonly<Record<string, unknown>>): Promise<Job>;
   /** Uploads a file and returns its link, for the input of a job. */
   upload(bytes: Uint8Array): Promise<string>;
   /** Process ids of the API and the worker. */
@@ -81,8 +81,8 @@ export async function startWholeLehr(env: Readonly<Record<string, string>>): Pro
     if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
     return (await response.json()) as Job;
   };
-  const run = async (type: JobType, input: object): Promise<Job> => {
-    let job = await ask('POST', '/v1/jobs?wait=60', { type, input });
+  const run: WholeLehr['run'] = async (type, input, fields) => {
+    let job = await ask('POST', '/v1/jobs?wait=60', { type, input, ...fields });
     while (job.status === 'queued' || job.status === 'running')
       job = await ask('GET', `/v1/jobs/${job.id}?wait=60`);
     if (job.status !== 'succeeded') throw new Error(`a bench job ${job.status}: ${JSON.stringify(job)}`);

@@ -2,7 +2,7 @@
 import type { Section } from '../section.ts';
 import { bertBase } from './bert-base.ts';
 import { minilm } from './minilm.ts';
-import { oneText } from './speed.ts';
+import { oneDemoText, oneText } from './speed.ts';
 import {
   demoTexts,
   longTexts,
@@ -30,6 +30,11 @@ of ${CALLERS} texts where the others have callers. Servers answer 4,000 calls be
     { name: 'minilm', title: 'The same embeddings from the same weights', run: minilm },
     { name: 'bert-base', title: 'BERT-base at full size, random weights', run: bertBase },
     { name: 'one-text', title: 'One text after the other: median milliseconds of a text', run: oneText },
+    {
+      name: 'one-demo-text',
+      title: 'One text of demo-text after the other: median milliseconds of a text',
+      run: oneDemoText,
+    },
     { name: 'many-short', title: '1, 8 and 32 callers, 16 tokens: texts per second', run: shortTexts },
     { name: 'many-mixed', title: '32 callers, to 128 tokens: texts per second', run: mixedTexts },
     { name: 'many-long', title: '32 callers, to 256 tokens: texts per second', run: longTexts },

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { TextJobType } from '../../../packages/shared/src/index.ts';
+import type { Durability, TextJobType } from '../../../packages/shared/src/index.ts';
 import { startWholeLehr } from '../../bench/whole-lehr.ts';
 import type { Bench } from '../section.ts';
 
@@ -83,8 +83,13 @@ async function byCalls(
   return { name, alone, crowd, arriving, close };
 }
 
-/** API, Redis, worker and engine. */
-export async function lehrSide({ folder, type }: TextModelOfSide): Promise<Side> {
+export const WITHOUT_RECORD = 'Lehr without a record';
+
+/** API, Redis, worker and engine; `durability` as in a request. */
+export async function lehrSide(
+  { folder, type }: TextModelOfSide,
+  durability: Durability = 'stored',
+): Promise<Side> {
   const home = await mkdtemp(join(tmpdir(), 'lehr-real-'));
   const models = join(home, 'models.yaml');
   // Of a models.yaml, paths are relative to its folder.
@@ -101,7 +106,8 @@ export async function lehrSide({ folder, type }: TextModelOfSide): Promise<Side>
     await lehr.close();
     await rm(home, { recursive: true, force: true });
   };
-  return byCalls('Lehr', (texts) => lehr.run(type, { texts }), close);
+  const name = durability === 'none' ? WITHOUT_RECORD : 'Lehr';
+  return byCalls(name, (texts) => lehr.run(type, { texts }, { durability }), close);
 }
 
 export async function pipelineServerSide(bench: Bench, { folder, type }: TextModelOfSide): Promise<Side> {
