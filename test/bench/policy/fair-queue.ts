@@ -5,8 +5,15 @@
 import { readFileSync } from 'node:fs';
 
 const SCRIPT = new URL('../../../packages/shared/src/queue/fair-wait.lua', import.meta.url);
-/** As the script has it. */
-export const COST_FACTOR = Number(/^local COST_FACTOR = ([\d.]+)/m.exec(readFileSync(SCRIPT, 'utf8'))?.[1]);
+const constant = (name: string): number =>
+  Number(new RegExp(`^local ${name} = ([\\d.]+)`, 'm').exec(readFileSync(SCRIPT, 'utf8'))?.[1]);
+/** As the script has them. */
+export const COST_FACTOR = constant('COST_FACTOR');
+export const LAG_MS = constant('LAG_MS');
+
+/** `lag_ms` of the script. */
+export const lagMs = (costMs: number, { costFactor = COST_FACTOR, lag = LAG_MS } = {}): number =>
+  lag * Math.log(1 + (costFactor * costMs) / lag);
 
 interface Entry<Job> {
   readonly job: Job;
@@ -15,13 +22,13 @@ interface Entry<Job> {
 }
 
 export class FairQueue<Job extends { readonly tenant: string }> {
-  readonly #costFactor: number;
+  readonly #lag: (costMs: number) => number;
   readonly #tags = new Map<string, number>();
   #waiting: Entry<Job>[] = [];
   #virtualTime = 0;
 
-  constructor(costFactor = COST_FACTOR) {
-    this.#costFactor = costFactor;
+  constructor(lag: (costMs: number) => number = lagMs) {
+    this.#lag = lag;
   }
 
   get length(): number {
@@ -32,7 +39,7 @@ export class FairQueue<Job extends { readonly tenant: string }> {
     if (this.#waiting.length === 0) this.#virtualTime = Math.max(this.#virtualTime, ...this.#tags.values());
     const start = Math.max(this.#virtualTime, this.#tags.get(job.tenant) ?? 0);
     this.#tags.set(job.tenant, start + costMs);
-    this.#waiting.push({ job, start, score: start + this.#costFactor * costMs });
+    this.#waiting.push({ job, start, score: start + this.#lag(costMs) });
   }
 
   /** The job of the smallest score. */

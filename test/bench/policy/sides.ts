@@ -14,19 +14,17 @@ export interface Ended {
 export interface SideOptions {
   readonly folder: string;
   readonly device: LatencyModel;
-  readonly costFactor?: number;
+  /** How far behind its start tag a job of this cost is placed; default: as Lehr does. */
+  readonly lag?: (costMs: number) => number;
 }
 
 /** From a free row to the submitted sample: claim, record, message to the engine. */
 const CLAIM_MS = 5;
 
 /** Continuous batching: jobs are claimed in fair order as rows become free, and join at the next step; a short one also in a full lane. */
-export async function lehr(
-  { costFactor, ...options }: SideOptions,
-  jobs: readonly PolicyJob[],
-): Promise<Ended[]> {
+export async function lehr({ lag, ...options }: SideOptions, jobs: readonly PolicyJob[]): Promise<Ended[]> {
   const record = new Endings(jobs);
-  const queue = new FairQueue<PolicyJob>(costFactor);
+  const queue = new FairQueue<PolicyJob>(lag);
   let engine: SimulatedEngine;
   const costMs = (job: PolicyJob): number => aloneMs(options.device, job);
   const claim = (count: number): void => {

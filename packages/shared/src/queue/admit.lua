@@ -127,7 +127,7 @@ if is_idle and redis.call('ZCOUNT', KEYS[4], first, first + CLASS_SPAN - 1) == 0
   virtual_time = math.max(virtual_time, latest)
   redis.call('HSET', KEYS[3], class, virtual_time)
   start = virtual_time
-  score = first + math.floor(start + COST_FACTOR * math.max(1, cost))
+  score = first + math.floor(start + lag_ms(cost))
 end
 -- A tag that is not past the virtual time has no effect. An admission removes a few of them and adds at most one.
 local passed = redis.call('ZRANGEBYSCORE', KEYS[10], '-inf', virtual_time, 'LIMIT', 0, TAGS_REMOVED)

@@ -5,10 +5,14 @@
 -- last one ended, but never before the virtual time of the class. An idle tenant saves up nothing, and the jobs of a tenant
 -- that floods the queue wait behind each other.
 
--- How strongly short jobs go first: a job's place is its start tag plus this many times its own cost. So shorter jobs overtake
--- a long one only if they arrive within that much engine time.
-local COST_FACTOR = 8
+-- How strongly short jobs go first. A job's place is its start tag plus a lag, so shorter jobs overtake it only if they arrive within that
+-- much engine time. The lag of a short job is COST_FACTOR times its cost; that of a long one grows with the logarithm of its cost,
+-- by LAG_MS for each factor of 2.7. So a job of seconds goes before longer ones, and one of minutes does not wait for hours.
+local COST_FACTOR = 60
+local LAG_MS = 30000
 local CLASS_SPAN = 2251799813685248 -- 2^51
+
+local function lag_ms(cost) return LAG_MS * math.log(1 + COST_FACTOR * math.max(1, cost) / LAG_MS) end
 
 -- fair: hash with the virtual time of each class; tenants: sorted set of one class, each tenant by its next start tag;
 -- prioritized: BullMQ's waiting jobs, scored class * 2^51 + virtual ms; load: hash with the engine ms that wait by class;
@@ -18,7 +22,7 @@ local function fair_place(fair, tenants, prioritized, load, first, classes, tena
   local class = string.match(classes, '^%S+')
   local virtual_time = tonumber(redis.call('HGET', fair, class) or 0)
   local start = math.max(virtual_time, tonumber(redis.call('ZSCORE', tenants, tenant) or 0))
-  local score = first + math.min(CLASS_SPAN - 1, math.floor(start + COST_FACTOR * math.max(1, cost)))
+  local score = first + math.min(CLASS_SPAN - 1, math.floor(start + lag_ms(cost)))
   local ahead_ms = 0
   for each in string.gmatch(classes, '%S+') do
     local waiting_ms = math.max(0, tonumber(redis.call('HGET', load, each) or 0))
