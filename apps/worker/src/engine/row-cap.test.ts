@@ -88,3 +88,39 @@ test('Warm-up measures the next rung only while a doubling increases the through
     ]),
   ).toBe(false);
 });
+
+/** Rows per ms of a lane that always has enough samples, over `steps` steps. */
+function throughput(device: (rows: number) => number, cap: RowCap, steps: number): number {
+  let [rows, ms] = [0, 0];
+  for (let step = 0; step < steps; step++) {
+    const each = cap.rows;
+    const took = device(each);
+    cap.observe(each, took);
+    rows += each;
+    ms += took;
+  }
+  return rows / ms;
+}
+
+test.each([
+  ['whose neighbour takes a core', (rows: number) => 8.2 + 10.3 * rows, (rows: number) => 2 + 13 * rows],
+  [
+    'that is throttled to half its speed',
+    (rows: number) => 3.4 + 1.32 * rows,
+    (rows: number) => 6.8 + 2.64 * rows,
+  ],
+  ['that stops to gain from a batch', (rows: number) => 46 + rows, (rows: number) => 1 + 10 * rows],
+])(
+  'On a device %s the cap keeps 0.97 of the best throughput, during the change and after it',
+  (_, before, during) => {
+    const best = (device: (rows: number) => number): number =>
+      Math.max(...[1, 2, 4, 8, 16, 32].map((rows) => rows / device(rows)));
+    const cap = new RowCap();
+    for (const rows of [1, 2, 4, 8, 16, 32]) cap.observe(rows, before(rows));
+    for (const device of [before, during, before]) {
+      // Until row counts above the cap are tried again.
+      throughput(device, cap, 1500);
+      expect(throughput(device, cap, 2000) / best(device)).toBeGreaterThanOrEqual(0.97);
+    }
+  },
+);

@@ -1,0 +1,95 @@
+/**
+ * The row cap that a worker measures for itself, beside the best fixed one of a sweep: on simulated devices, some of which change while
+ * they serve (in virtual time, so the machine does not matter), and on the demo model. And what a picture that is decoded does to the
+ * steps of a lane.
+ */
+import { dirname, join } from 'node:path';
+import { warmUp } from '../../apps/worker/src/engine/diffusion/warm-up.ts';
+import { RowCap } from '../../apps/worker/src/engine/row-cap.ts';
+import { probeRow } from '../../apps/worker/src/models/diffusion/check-unet.ts';
+import { openDiffusionModel } from '../../apps/worker/src/models/diffusion/diffusion-folder.ts';
+import { onnxRuntime } from '../../apps/worker/src/runtime/onnx.ts';
+import { demoModelsFile } from '../../packages/demo-models/src/index.ts';
+import { systemClock } from '../../packages/shared/src/index.ts';
+import type { Figure, RatioFigure } from './harness.ts';
+import { bestFixed, type Device, throughput, warmCap } from './policy/saturated-lane.ts';
+
+const line =
+  (fixed: number, perRow: number): Device =>
+  (rows) =>
+    fixed + perRow * rows;
+
+/** As in docs/performance.md. */
+const T4 = line(9, 61.9);
+const U16 = line(8.2, 10.3);
+const U8 = line(3.4, 1.32);
+
+/** Another process takes a core of a machine with two, and gives it back: fewer rows then use the device fully. */
+const NEIGHBOUR_MS = 600_000;
+const neighbour: Device = (rows, at) =>
+  at > NEIGHBOUR_MS && at < 2 * NEIGHBOUR_MS ? line(2, 13)(rows, at) : U16(rows, at);
+/** A card that is too hot takes twice as long for everything, and recovers. */
+const throttled: Device = (rows, at) =>
+  at > NEIGHBOUR_MS && at < 2 * NEIGHBOUR_MS ? 2 * U8(rows, at) : U8(rows, at);
+
+const simulated = (name: string, device: Device, forMs: number): RatioFigure => ({
+  kind: 'ratio',
+  name: `row cap: simulated ${name}, a full lane for ${forMs / 60_000} minutes, over the best fixed cap`,
+  unit: 'rows/ms',
+  rounds: 1,
+  warmUps: 0,
+  target: { atLeast: 0.97 },
+  open: async () => ({
+    ours: () => throughput(device, forMs, warmCap(device)),
+    baseline: () => bestFixed(device, forMs),
+    close: async () => {},
+  }),
+});
+
+const RUNGS = [1, 2, 4, 8, 16];
+const RUNS = 2;
+const SIDE = 256;
+
+/** The demo model on this machine: rows per second at the measured cap, and at the best of a sweep. Both from the same rounds. */
+const demo: RatioFigure = {
+  kind: 'ratio',
+  name: 'row cap: the demo model on this machine, 256x256, over the best fixed cap',
+  unit: 'rows/ms',
+  rounds: 5,
+  target: { atLeast: 0.97 },
+  open: async () => {
+    const folder = join(dirname(demoModelsFile()), 'demo-diffusion');
+    const model = await openDiffusionModel(folder, onnxRuntime, { providers: ['cpu'] });
+    const cap = new RowCap();
+    await warmUp(model, { width: SIDE, height: SIDE }, cap, systemClock);
+    const size = { width: SIDE / model.vae.scaleFactor, height: SIDE / model.vae.scaleFactor };
+    const row = probeRow(model.unet, size, model.tokenizer.maxTokens, 1);
+    const rate = async (rows: number): Promise<number> => {
+      let best = 0;
+      for (let run = 0; run < RUNS; run++) {
+        const startedAt = performance.now();
+        await model.unet.predict(new Array(rows).fill(row), size);
+        best = Math.max(best, rows / (performance.now() - startedAt));
+      }
+      return best;
+    };
+    return {
+      ours: () => rate(cap.rows),
+      baseline: async () => {
+        const rates: number[] = [];
+        for (const rows of RUNGS) rates.push(await rate(rows));
+        return Math.max(...rates);
+      },
+      close: () => model.close(),
+    };
+  },
+};
+
+export const figures: readonly Figure[] = [
+  simulated('T4', T4, 600_000),
+  simulated('U16', U16, 600_000),
+  simulated('U8', U8, 600_000),
+  simulated('U16 whose neighbour takes a core for a third of the time', neighbour, 3 * NEIGHBOUR_MS),
+  simulated('U8 that is throttled to half its speed for a third of the time', throttled, 3 * NEIGHBOUR_MS),
+  demo,
+];
