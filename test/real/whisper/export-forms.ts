@@ -7,6 +7,10 @@ import type { Models } from './models.ts';
 import { cleanSpeech, englishParts, type Spoken } from './speech.ts';
 import { byLehr, request, sameTokens, type Written, withReference } from './tokens.ts';
 
+/** Seen on 2026-11-23 with the merged decoder. */
+const INT8_DIFFERS =
+  'int8 rounds every activation, so tiny differences grow: Optimum itself writes other tokens for 2 of 3 windows when ' +
+  'ONNX Runtime 1.30, which Lehr has, takes the place of 1.23.2';
 const WER_LIMIT = 3;
 const NOT_CLEAN = 'a synthetic voice, which base hears badly in every program';
 /** Files for every form of the export. */
@@ -58,6 +62,7 @@ async function besideOptimum(
     equalRow(
       `${form}: windows equal to the same graphs in Optimum's ORTModelForSpeechSeq2Seq`,
       sameTokens(ours, theirs),
+      form.startsWith('int8') ? INT8_DIFFERS : undefined,
     ),
   ];
 }
