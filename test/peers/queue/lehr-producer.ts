@@ -1,7 +1,11 @@
-/** Submits jobs as the API does, without its HTTP: admission, record and queue entry. Waits for the end of each, and reads its record. */
+/**
+ * Submits jobs as the API does for requests that it holds, without its HTTP: admission, record and queue entry. The ended record of each comes
+ * as a message.
+ */
+import { randomUUID } from 'node:crypto';
 import { type JobId, newJobId, type TenantId } from '../../../packages/shared/src/index.ts';
 import { Admitter } from '../../../packages/shared/src/queue/index.ts';
-import { isTerminal, type NewJob } from '../../../packages/shared/src/records/index.ts';
+import { type NewJob, parseEndedJob } from '../../../packages/shared/src/records/index.ts';
 import { openRedis } from '../../../packages/shared/src/redis/index.ts';
 import { GROUP, MODEL, openLehr } from './lehr-parts.ts';
 import { inParallel, serveOrders } from './program.ts';
@@ -9,21 +13,17 @@ import { inParallel, serveOrders } from './program.ts';
 const { url, keys, redis, queues, records } = await openLehr();
 const admitter = new Admitter(redis, keys, queues);
 const subscriber = openRedis(url, 'subscriber');
-const waiting = new Map<string, { readonly id: JobId; end(): void }>();
+const holder = randomUUID();
+const waiting = new Map<JobId, () => void>();
 
-subscriber.on('pmessage', (_pattern: string, channel: string) => {
-  const found = waiting.get(channel);
-  // A failure ends this process, and with it the round.
-  if (found) void endIfTerminal(channel, found);
+subscriber.on('message', (_channel: string, message: string) => {
+  const { id, record } = parseEndedJob(message);
+  // This ends the process, and with it the round.
+  if (record?.state !== 'succeeded') throw new Error(`job ${id}: ${record?.state ?? 'no record came'}`);
+  waiting.get(id)?.();
+  waiting.delete(id);
 });
-await subscriber.psubscribe(`${keys.prefix}:changed:*`);
-
-async function endIfTerminal(channel: string, { id, end }: { id: JobId; end(): void }): Promise<void> {
-  const record = await records.read(id);
-  if (!isTerminal(record?.state ?? 'queued') || !waiting.delete(channel)) return;
-  if (record?.state !== 'succeeded') throw new Error(`job ${id} ${record?.state}`);
-  end();
-}
+await subscriber.subscribe(keys.ended(holder));
 
 /** Resolves when the job is stored; `ended` resolves at its end. */
 async function submit(): Promise<{ ended: Promise<void> }> {
@@ -54,9 +54,10 @@ async function submit(): Promise<{ ended: Promise<void> }> {
     input: { prompt: 'a lighthouse on a rock in the evening', width: 512, height: 512, steps: 20, n: 1 },
     metadata: {},
     deadline_at: undefined,
+    held_by: holder,
   };
   // Before the job exists, so that its end cannot be missed.
-  const ended = new Promise<void>((end) => waiting.set(keys.changed(id), { id, end }));
+  const ended = new Promise<void>((end) => waiting.set(id, end));
   await records.create(job, () => queues.of(GROUP).add(job, admission.score));
   return { ended };
 }

@@ -67,18 +67,22 @@ export const section: Section = {
   about: `One process submits ${JOBS} jobs and waits for the result of each; the time is from the first submission to the last result. The jobs do nothing.
 Every side has its own Redis, whose log is written to disk every second.
 
-* Lehr's queue: one producer, which admits, stores and queues each job as the API does, without HTTP, is notified of each change and reads the
-  record; one worker, which claims under leases, writes start and end of each record, and closes the job. Admission, fair order between
-  tenants, the record and its events are part of each job.
+* Lehr's queue: one producer, which admits, stores and queues each job as the API does for a request that it holds, without HTTP, and gets the
+  ended record as a message; one worker, which claims under leases, writes start and end of each record, and closes the job. Admission, fair
+  order between tenants, the record and its events are part of each job.
 * Celery: one producer (\`delay\`, then \`join_native\`), one worker with a pool of 2 processes, with the settings that its documentation
   advises for many short tasks. A task is acknowledged when it starts, so it is lost when its worker dies.
 * BullMQ: one producer (\`add\`, then \`waitUntilFinished\`), one worker with a concurrency of 64.
 * All of Lehr by HTTP: \`POST /v1/jobs?wait=60\` of 64 connections, one API process and one worker with its engine. Its jobs do something:
   each embeds a short text with the demo model. The CPU time of the program that sends the requests is not counted.
 
-What limits Lehr's queue here: producer, worker and Redis share two cores, and Redis runs about nine scripts and reads for each job (admission,
-record, queue entry, claim, start, end, close, and a read of the record for each of its two changes), where BullMQ runs two scripts. The CPU time
-by part is in the table.`,
+The promises differ. A job of Lehr survives the death of its worker and ends once, and its record stays readable; it is stored and queued before
+its producer gets an answer. A job of plain BullMQ survives its worker too; it has no admission, no order between tenants and no record. A task
+of Celery is lost with its worker in this setting. With \`acks_late\` it would run again, and Celery would be slower.
+
+What Lehr does for a job and plain BullMQ does not: the admission script, the script that writes the record, the one that places the job by its
+fair score, and the scripts that start and end the record. BullMQ's own three (add, claim, complete) are in both. The CPU time by part is in the
+table.`,
   environments: [
     {
       name: ENVIRONMENT,
