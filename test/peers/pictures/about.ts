@@ -10,14 +10,15 @@ export const WARM_S = 2;
 export const OPEN_SHARE = 0.7;
 
 /** What profiles have shown; figures of 2026-11-23. */
-const FOUND = `**Where the time goes, and what can be won.** With spinning threads, the default of ONNX Runtime, all five servers need about twice the CPU time
-on this machine: a thread that spins holds a core that API, Redis, event loops and load generator need. Lehr with spinning threads took 150 to
-180 ms of CPU time for a picture of the demo model and 78 to 94 ms without, Ray Serve 185 to 214 and 85 to 90. Lehr's engine no longer spins, and
-the four others get the same option here.
+const FOUND = `**Where the time goes, and what can be won.** With spinning threads, the default of ONNX Runtime, a server needs about twice the CPU time on this
+machine: a thread that spins holds a core that API, Redis, event loops and load generator need. Lehr with spinning threads took 150 to 180 ms of
+CPU time for a picture of the demo model and 78 to 94 ms without, Ray Serve 185 to 214 and 85 to 90, FastAPI 177 to 193 and 74. Lehr's engine no
+longer spins, and the four others get the same option here.
 
 A call of the UNet of the demo model takes 5.2 ms of CPU time with 1 row, 7.5 with 2, 11.9 with 4, 20 with 8, 36 with 16 and 75 with 32. With these
 figures and batches of 8 of the mix, the graph costs the four others about 60 ms a picture, and Lehr, which fills every call, about 49: without
-any host work Lehr would make 1.22 times as many pictures. For U16 (8.2 ms and 10.3 ms a row) it is 1.14 times. So 1.3 times is out of reach where
+any host work Lehr would make 1.22 times as many pictures. For U16 (8.2 ms and 10.3 ms a row, [measured
+earlier](performance.md)) it is 1.14 times. So 1.3 times is out of reach where
 a CPU gains so little from wider calls; a card gains more. Of that gain, Lehr's API, worker and Redis take about 20 ms of CPU time a picture: HTTP,
 claims, records, messages of the engine at every step, and the files of the store. A profile of the engine's JavaScript has 91 % in ONNX Runtime
 and 3 % in messages to the worker.
@@ -25,7 +26,11 @@ and 3 % in messages to the worker.
 The row of cores in use says how much of the machine a server got. An earlier table, measured beside other programs at a load of 4 to 5.5, had
 Lehr at 0.47 of Ray Serve with 1.1 times its CPU time per picture: Ray Serve had 1.7 cores in use in its rounds and Lehr 1.2. With all sides in
 one control group for the CPU and threads that still spun, Lehr made 9.1 to 11.7 pictures/s and Ray Serve 8.0 to 8.3. A comparison on a machine
-that does other work is therefore only fair in a control group of its own.`;
+that does other work is therefore only fair in a control group of its own; tables with a load above 10 were measured in one.
+
+Two rounds of 24 seconds with U16 at a load of 30 to 39 gave Lehr 2.23 and 2.27 pictures/s, Ray Serve 2.32 and 2.18, LitServe 2.18 and 2.18, with 500, 528
+and 474 ms of CPU time a picture. The first round of the open loop with the demo model at a load of 45 (113 pictures, 9.4 a second or 0.6 of Lehr's
+saturation) had a mean latency of 261 ms with Lehr, 243 with BentoML, 434 with LitServe, 480 with Ray Serve and 625 with FastAPI.`;
 
 export const ABOUT = `Each server serves the same ONNX graphs on the CPU with ${THREADS} threads of ONNX Runtime 1.30 that do not spin between two pieces of work, draws
 with Euler and guidance, and answers \`POST /t2i\` with a PNG (BentoML: base64 in JSON, as its batchable APIs answer). The four others share
