@@ -144,7 +144,8 @@ export async function startPeer(peer: Peer, model: Model, cache: string): Promis
       MODEL: model.folder,
       SIDE: `${model.side}`,
       THREADS: `${THREADS}`,
-      SPIN: process.env.SPIN ?? '0',
+      // As in Lehr's engine.
+      SPIN: '0',
       PYTHONPATH: FOLDER,
       PYTHONWARNINGS: 'ignore',
       PYTHONDONTWRITEBYTECODE: '1',
