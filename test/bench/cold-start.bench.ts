@@ -8,7 +8,7 @@ import { writeSection } from '../simulation/scaling/page.ts';
 import { bytesOf, type ColdModel, coldStarts, PARTS, type Parts, STATES, type State } from './cold-starts.ts';
 import { percentile, type SampledFigure } from './harness.ts';
 
-const ROUNDS = 5;
+const ROUNDS = 3;
 const DEMO = new URL('../../packages/demo-models/models/demo-diffusion', import.meta.url).pathname;
 const { COLD_START_MODEL: other, COLD_START_SIZE: size = '512' } = process.env;
 const MODELS: readonly ColdModel[] = [

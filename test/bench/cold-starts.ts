@@ -120,6 +120,7 @@ const asking =
   };
 
 async function startOnce(env: NodeJS.ProcessEnv, ask: Ask, size: number): Promise<Parts> {
+  const before = JSON.stringify(await loadOf(ask));
   const worker = spawn(process.execPath, [entry('worker')], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   try {
     const start = await startLine(worker.stdout);
@@ -128,7 +129,12 @@ async function startOnce(env: NodeJS.ProcessEnv, ask: Ask, size: number): Promis
     while (job.status === 'queued' || job.status === 'running')
       job = (await ask('GET', `/v1/jobs/${job.id}?wait=60`)) as Job;
     if (job.status !== 'succeeded') throw new Error(`the first job ${job.status}`);
-    const load = await loadOf(ask);
+    let load: Load = {};
+    // Redis keeps what the worker of the start before has measured.
+    await until(async () => {
+      load = await loadOf(ask);
+      return JSON.stringify(load) !== before;
+    });
     const { process: code, connect, pull, open } = start.stages_ms;
     const graphs = load.open ?? 0;
     const warmUp = load['warm-up'] ?? 0;
@@ -140,7 +146,7 @@ async function startOnce(env: NodeJS.ProcessEnv, ask: Ask, size: number): Promis
       graphs,
       'warm-up': warmUp,
       total: start.total_ms,
-      'first-answer': load['first-answer'] ?? 0,
+      'first-answer': Date.parse(job.finished_at ?? '') - Date.parse(job.started_at ?? ''),
     };
   } finally {
     await ended(worker);
@@ -150,18 +156,16 @@ async function startOnce(env: NodeJS.ProcessEnv, ask: Ask, size: number): Promis
 interface Job {
   readonly id: string;
   readonly status: string;
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
 }
-type Load = Partial<Record<'open' | 'warm-up' | 'first-answer', number>>;
+type Load = Partial<Record<'pull' | 'open' | 'warm-up', number>>;
 
-/** The worker reports the first answer shortly after it. */
+/** What a worker measured last when it made the model ready; nothing before the first one. */
 async function loadOf(ask: Ask): Promise<Load> {
-  let load: Load = {};
-  await until(async () => {
-    const { models } = (await ask('GET', '/v1/queues')) as { models: { model: string; load_ms: Load }[] };
-    load = models.find(({ model }) => model === REF)?.load_ms ?? {};
-    return load['first-answer'] !== undefined;
-  });
-  return load;
+  const { models } = (await ask('GET', '/v1/queues')) as { models: { model: string; load_ms: Load }[] };
+  const { pull, open, 'warm-up': warmUp } = models.find(({ model }) => model === REF)?.load_ms ?? {};
+  return { pull, open, 'warm-up': warmUp };
 }
 
 interface StartLine {

@@ -27,8 +27,8 @@ export async function applyDefinitions(plane: ControlPlane): Promise<void> {
     const made = await plane.kubectl('apply', '--server-side', '-f', folder);
     if (made.code !== 0) throw new Error(`definitions of ${folder}: ${made.errors}`);
     const args = ['wait', '--for=condition=Established', '--timeout=60s', '-f', folder];
-    const established = await plane.kubectl(...args);
-    if (established.code !== 0) throw new Error(`definitions of ${folder}: ${established.errors}`);
+    // kubectl ends with an error for a definition that has no conditions at all yet.
+    await plane.until(`definitions of ${folder}`, async () => (await plane.kubectl(...args)).code === 0);
   }
 }
 
