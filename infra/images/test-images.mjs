@@ -86,7 +86,7 @@ async function report(name) {
   });
 }
 
-/** Draws with this worker's image. The one for cards draws on the CPU, and must refuse to start as it ships, without a card. */
+/** Draws with this worker's image. The one for cards draws on the CPU. */
 async function tried(name, api) {
   await images.mounted(imageOf(name), async (root) => {
     const folder = mkdtempSync(join(values.cache, 'world-'));
@@ -102,7 +102,7 @@ async function tried(name, api) {
   });
 }
 
-/** The CUDA worker without a card: it opens no Redis before it knows its device, so none is needed. */
+/** What ONNX Runtime of the CUDA image says to a graph on a machine without a card. */
 async function refused(worker, folder) {
   const env = { LEHR_REDIS_URL: 'redis://127.0.0.1:1', LEHR_WORKER_PORT: 0 };
   const program = `import('/lehr/node_modules/onnxruntime-node/dist/index.js').then(({ InferenceSession }) =>
@@ -111,6 +111,7 @@ async function refused(worker, folder) {
   const [graph] = ['demo-diffusion/vae_decoder/model.onnx'];
   const container = new Container({ ...worker, home: folder, user: '0:0', env });
   const { output } = await container.run(['node', '-e', program, graph]);
-  if (!/libcuda\.so\.1|CUDA/.test(output)) throw new Error(`the CUDA provider was not tried:\n${output}`);
-  return `cuda: without a card ONNX Runtime says: ${output.trim().split('\n')[0].slice(0, 300)}`;
+  const said = output.split('\n').findLast((line) => /libcuda\.so\.1|CUDA/.test(line));
+  if (said === undefined) throw new Error(`the CUDA provider was not tried:\n${output}`);
+  return `cuda: without a card ONNX Runtime says: ${said.slice(0, 300)}`;
 }
