@@ -35,8 +35,8 @@ function judge({ parts }: RolloutWorld, count = 1): void {
 }
 
 /** Keeps the report of the worker alive while many jobs run. */
-function keepServing(world: RolloutWorld, serve = () => world.serve('1', '2')): void {
-  const timer = setInterval(() => void serve(), 2000);
+function keepServing(world: RolloutWorld): void {
+  const timer = setInterval(() => void world.serve('1', '2'), 2000);
   onTestFinished(() => clearInterval(timer));
 }
 
@@ -114,6 +114,28 @@ describe('Counting', () => {
     expect(await pairs()).toEqual([4, 1, 2, 0]);
   });
 
+  test('What a job waited for others between its steps says nothing of its version, and a job without device time is not compared', async () => {
+    const world = await rolloutWorld(server.url);
+    await world.deploy(HALF);
+    const run = (wanted: 'stable' | 'canary', times: Parameters<typeof succeedAfter>[4]) =>
+      runOn(world, wanted, 100, { times });
+    await run('stable', {});
+    await run('canary', { waitedMs: 900 });
+    await run('stable', {});
+    await run('canary', { isMeasured: false });
+    expect((await world.rollout()).analysis.pairs).toMatchObject({ slower: 0, faster: 1, much_slower: 0 });
+  });
+
+  test('Jobs are not compared when their batches differ by more than a tenth', async () => {
+    const world = await rolloutWorld(server.url);
+    await world.deploy(HALF);
+    await runOn(world, 'stable', 100, { batchSize: 4 });
+    await runOn(world, 'canary', 100, { batchSize: 5 });
+    expect((await world.rollout()).analysis.pairs).toMatchObject({ slower: 0, faster: 0 });
+    await runOn(world, 'canary', 100, { batchSize: 4.02 });
+    expect((await world.rollout()).analysis.pairs).toMatchObject({ slower: 0, faster: 1 });
+  });
+
   test('A change of the share counts from zero and keeps the evidence', async () => {
     const world = await rolloutWorld(server.url);
     await world.deploy({ ...HALF, auto_rollback: false });
@@ -135,7 +157,11 @@ async function runOn(
   world: RolloutWorld,
   wanted: 'stable' | 'canary',
   ms: number,
-  { input = {}, batchSize }: Parameters<typeof runJob>[2] = {},
+  {
+    input = {},
+    batchSize,
+    times,
+  }: Parameters<typeof runJob>[2] & { readonly times?: Parameters<typeof succeedAfter>[4] } = {},
 ): Promise<void> {
   const ref = wanted === 'canary' ? 'sd@2' : 'sd@1';
   for (;;) {
@@ -143,7 +169,7 @@ async function runOn(
     if (model === ref) break;
     await world.ask('POST', `/v1/jobs/${id}/cancel`);
   }
-  await succeedAfter(world, await world.worker.take(QUEUE[wanted]), ms, batchSize);
+  await succeedAfter(world, await world.worker.take(QUEUE[wanted]), ms, batchSize, times);
 }
 
 describe('Deciding', () => {
@@ -180,13 +206,11 @@ describe('Deciding', () => {
     expect((await postWith(world.ask)).model).toBe('sd@1');
   });
 
-  test('A version that takes twice as long is rolled back, and a failing one is not when that is switched off', {
+  test('A version that takes twice as long is rolled back, also when one worker serves both versions, and is not when that is switched off', {
     timeout: 120_000,
   }, async () => {
     const world = await rolloutWorld(server.url);
-    const serve = () => world.serveApart('1', '2');
-    await serve();
-    keepServing(world, serve);
+    keepServing(world);
     await world.deploy({ ...HALF, auto_rollback: false });
     judge(world);
     for (let i = 0; i < 60; i += 1) await runJob(world, (side) => (side === 'canary' ? 200 : 100));

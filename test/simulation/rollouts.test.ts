@@ -56,3 +56,15 @@ test('Of 1,000 good rollouts at most 1 % are rolled back, although each is judge
   expect(alarms.length).toBeLessThanOrEqual(2 * FALSE_ALARM_RATE * 1000);
   expect(PAGE).toContain(`rolled back ${alarms.length} of 1,000`);
 });
+
+test('A good version with the larger or the smaller batches is rolled back in at most 1 % of 500 rollouts', () => {
+  const random = new Random(22);
+  const alarms: Alarm[] = [];
+  for (let i = 0; i < 500; i += 1) {
+    const shares = [random.pick([0.1, 0.3, 0.5, 0.7, 0.8, 0.9])];
+    const rows = random.pick([2, 4, 8, 16]);
+    const alarm = simulateRollout({ ...GOOD, spread: 0.1, shares, rows, jobs: 2000 }, random);
+    if (alarm) alarms.push(alarm);
+  }
+  expect(alarms.length).toBeLessThanOrEqual(2 * FALSE_ALARM_RATE * 500);
+});

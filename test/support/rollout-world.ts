@@ -77,26 +77,29 @@ export async function postWith(ask: ReturnType<typeof asking>, changes: object =
   return (await response.json()) as Job;
 }
 
-/** Ends a claimed job as a worker does, after so much engine time in a batch of so many. */
+/** Ends a claimed job as a worker does, after so much device time in a batch of so many. */
 export async function succeedAfter(
   { worker }: ApiWorld,
   claim: Claim,
-  engineMs: number,
+  deviceMs: number,
   batchSize = 1,
+  { waitedMs = 0, isMeasured = true } = {},
 ): Promise<void> {
-  const timings = { queued: 1, admitted: 1, text: 0, denoise: engineMs, decode: 0, encode: 1, upload: 1 };
+  const denoise = deviceMs + waitedMs;
+  const timings = { queued: 1, admitted: 1, text: 0, denoise, decode: 0, encode: 1, upload: 1 };
   const metrics = {
     queue_ms: 1,
-    run_ms: engineMs,
+    run_ms: denoise,
     total_ms: 7,
     batch_size: batchSize,
     worker: worker.id,
     timings,
+    ...(isMeasured && { device_ms: deviceMs }),
   };
   await worker.endWith(claim, { output: { images: [] }, metrics });
 }
 
-/** How a job of one version ends: after so many engine ms, or with an error. */
+/** How a job of one version ends: after so many device ms, or with an error. */
 export type End = number | StoredError;
 
 /** Posts a job, and ends it as `endOf` says for the version that it got. */

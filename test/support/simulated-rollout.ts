@@ -1,5 +1,5 @@
 /** Rollouts without Redis: jobs that end one after the other, judged after each of them. */
-import { FAR, type Samples, TOLERANCE, verdictOf } from '../../packages/shared/src/index.ts';
+import { BATCH_RATIO, FAR, type Samples, TOLERANCE, verdictOf } from '../../packages/shared/src/index.ts';
 import { totalEvidence } from '../../packages/shared/src/rollouts/verdict.ts';
 import type { Random } from './random.ts';
 
@@ -14,6 +14,8 @@ export interface SimulatedRollout {
   /** The share of the canary in each stage; every stage has as many of the jobs. */
   readonly shares: readonly number[];
   readonly jobs: number;
+  /** Both versions have lanes of this many rows for both shares together. A row's share of a step then depends on the size of the batch. */
+  readonly rows?: number;
 }
 
 export interface Alarm {
@@ -46,7 +48,8 @@ class SimulatedStage {
   readonly #random: Random;
   readonly #ended = { stable: { jobs: 0, failed: 0 }, canary: { jobs: 0, failed: 0 } };
   readonly #pairs = { slower: 0, faster: 0, muchSlower: 0, muchFaster: 0 };
-  #waiting: { readonly side: 'stable' | 'canary'; readonly time: number } | undefined;
+  /** By the class of the batch. */
+  readonly #waiting = new Map<number, { readonly side: 'stable' | 'canary'; readonly time: number }>();
 
   constructor(rollout: SimulatedRollout, share: number, random: Random) {
     this.#rollout = rollout;
@@ -67,18 +70,31 @@ class SimulatedStage {
       return side;
     }
     const isSlow = side === 'canary' && this.#random.chance(slowShare);
-    const time = Math.exp(spread * this.#normal()) * (isSlow ? slowness : 1);
-    if (this.#waiting === undefined || this.#waiting.side === side) {
-      this.#waiting = { side, time };
+    const batch = this.#batchOf(side);
+    // A step of which three quarters are the same for any number of rows, as on a card that waits for its memory.
+    const perRow = (3 + batch) / (4 * batch);
+    const time = perRow * Math.exp(spread * this.#normal()) * (isSlow ? slowness : 1);
+    const batchClass = Math.floor(Math.log(batch) / Math.log(BATCH_RATIO) + 1e-9);
+    const waiting = this.#waiting.get(batchClass);
+    if (waiting === undefined || waiting.side === side) {
+      this.#waiting.set(batchClass, { side, time });
       return side;
     }
-    const other = this.#waiting.time;
+    const other = waiting.time;
     const [canary, stable] = side === 'canary' ? [time / TOLERANCE, other] : [other / TOLERANCE, time];
     this.#pairs[canary > stable ? 'slower' : 'faster'] += 1;
     if (canary > FAR * stable) this.#pairs.muchSlower += 1;
     if (stable > FAR * canary) this.#pairs.muchFaster += 1;
-    this.#waiting = undefined;
+    this.#waiting.delete(batchClass);
     return side;
+  }
+
+  /** The mean batch size of a job: of the rows, those of its version, more or less. */
+  #batchOf(side: 'stable' | 'canary'): number {
+    const { rows } = this.#rollout;
+    if (rows === undefined) return 1;
+    const mean = rows * (side === 'canary' ? this.#share : 1 - this.#share);
+    return Math.max(1, mean * Math.exp(0.3 * this.#normal()));
   }
 
   #normal(): number {

@@ -31,14 +31,10 @@ const GOOD: Samples = {
 const FAILING: Samples = { ...GOOD, stable: { jobs: 400, failed: 3 }, canary: { jobs: 40, failed: 12 } };
 const SLOW: Samples = { ...GOOD, pairs: { slower: 30, faster: 1, muchSlower: 6, muchFaster: 0 } };
 
-const judged = (
-  samples: Samples,
-  changes: Partial<StoredRollout> = {},
-  { isServed = true, isShared = false } = {},
-) => {
+const judged = (samples: Samples, changes: Partial<StoredRollout> = {}, { isServed = true } = {}) => {
   const rollout = { ...ROLLOUT, ...changes };
   const analysis = { samples, evidence: totalEvidence(samples, rollout.carried) };
-  return judgeRollout(rollout, analysis, { now: 7, isServed, isShared });
+  return judgeRollout(rollout, analysis, { now: 7, isServed });
 };
 
 test('A canary that fails more often is rolled back with both counts, the evidence and the limit as the reason', () => {
@@ -53,11 +49,6 @@ test('A slower canary is rolled back, and the reason says in how many comparison
   expect(judged(SLOW)?.reason).toMatch(
     /^of 31 canary jobs 30 took more than 1\.25 times as long as a comparable stable one and 6 more than 2\.5 times, 0 less than 0\.625 times; evidence \d+, limit 400$/,
   );
-});
-
-test('A slower canary is left alone while a worker serves both versions, and a failing one is not', () => {
-  expect(judged(SLOW, {}, { isShared: true })).toBeUndefined();
-  expect(judged(FAILING, {}, { isShared: true })?.action).toBe('rolled-back');
 });
 
 test('A canary that is failing or slow is left alone when that was asked for, and is not promoted either', () => {

@@ -18,11 +18,6 @@ export interface JudgeContext {
   readonly now: number;
   /** Whether a live worker serves the canary: without one it is not promoted, and gets no more callers. */
   readonly isServed: boolean;
-  /**
-   * Whether a live worker serves both versions. Their lanes then share its device, and a job of the version with fewer jobs shares it more
-   * often: its time says nothing about the version.
-   */
-  readonly isShared: boolean;
 }
 
 /** Undefined when there is nothing to do, or not yet. */
@@ -39,7 +34,6 @@ export function judgeRollout(
   const draft = { ...before, ...changed, ...nextStage(rollout, evidence) };
   switch (verdict.action) {
     case 'roll-back': {
-      if (verdict.kind === 'slowness' && context.isShared) return undefined;
       const reason = whyRolledBack(verdict.kind, samples, evidence);
       return { action: 'rolled-back', reason, after: { ...draft, state: 'rolled-back', reason } };
     }

@@ -81,12 +81,9 @@ async function judgeAll(
       step = undefined;
       // An older reading: the next round judges what there is now.
       if (!current || current.id !== id || current.rev !== rev) return step;
-      const refOf = (version: string): string => formatModelRef({ name: model, version });
-      const [stable, canary] = [refOf(current.stable), refOf(current.canary)];
-      const index = fleetIndex(fleet);
-      const isServed = index.available(canary) > 0;
-      const isShared = index.servingBoth(canary, stable) > 0;
-      step = judgeRollout(current, analysis, { now: clock.now(), isServed, isShared });
+      const canary = formatModelRef({ name: model, version: current.canary });
+      const isServed = fleetIndex(fleet).available(canary) > 0;
+      step = judgeRollout(current, analysis, { now: clock.now(), isServed });
       return step;
     });
     if (!step) continue;

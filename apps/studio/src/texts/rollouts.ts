@@ -10,7 +10,7 @@ export const rollouts = {
   states: { running: 'running', paused: 'paused', promoted: 'promoted', 'rolled-back': 'rolled back' },
   noState: 'no rollout',
   evidence: (canary: string, failures: number, slowness: number): string =>
-    `Evidence against version ${canary}: ${oneDigit(failures)} from failures, ${oneDigit(slowness)} from engine times.`,
+    `Evidence against version ${canary}: ${oneDigit(failures)} from failures, ${oneDigit(slowness)} from device times.`,
   rollsBack: (limit: number): string => `From ${limit} on, Lehr gives all callers the stable version again.`,
   neverRollsBack: 'Lehr does not roll it back by itself.',
   running: (canary: string, weight: number, stable: string) =>

@@ -160,7 +160,7 @@ const FROM_ENGINE: { [Type in FromEngine['type']]: Extract<FromEngine, { type: T
     width: 1,
     height: 1,
     batchSize: 1.5,
-    timings: { textMs: 12, startedAt: 15, denoisedAt: 295, decodedAt: 560 },
+    timings: { textMs: 12, startedAt: 15, denoisedAt: 295, decodedAt: 560, deviceMs: 302.5 },
   },
   segment: {
     type: 'segment',
@@ -189,7 +189,7 @@ const FROM_ENGINE: { [Type in FromEngine['type']]: Extract<FromEngine, { type: T
     compressionRatio: 0.9,
     noSpeechProbability: 0.02,
     batchSize: 7.5,
-    timings: { encodedAt: 210, startedAt: 260, decodedAt: 480 },
+    timings: { encodedAt: 210, startedAt: 260, decodedAt: 480, deviceMs: 41.25 },
   },
   answered: {
     type: 'answered',
@@ -198,7 +198,7 @@ const FROM_ENGINE: { [Type in FromEngine['type']]: Extract<FromEngine, { type: T
     tokens: 7,
     truncated: [],
     batchSize: 4,
-    timings: { tokenizeMs: 0.2, startedAt: 1, endedAt: 9 },
+    timings: { tokenizeMs: 0.2, startedAt: 1, endedAt: 9, deviceMs: 2.5 },
   },
   'text-progress': {
     type: 'text-progress',

@@ -136,6 +136,8 @@ export interface SampleTimings {
   readonly startedAt: number;
   readonly denoisedAt: number;
   readonly decodedAt: number;
+  /** Of the turns that it was part of, the share of its rows, ms. Absent when it continued from a checkpoint. */
+  readonly deviceMs?: number;
 }
 
 /** In ms since the window arrived. */
@@ -143,6 +145,8 @@ export interface WindowTimings {
   readonly encodedAt: number;
   readonly startedAt: number;
   readonly decodedAt: number;
+  /** Of the turns that it was part of, its share, ms. */
+  readonly deviceMs: number;
 }
 
 /** A segment of a window is complete while the decoder continues. */

@@ -38,6 +38,8 @@ export interface AnsweredMessage {
     /** When its first run began and its last one ended: ms since the sample arrived. */
     readonly startedAt: number;
     readonly endedAt: number;
+    /** Of the runs of its texts, the share of these texts, ms. */
+    readonly deviceMs: number;
   };
 }
 

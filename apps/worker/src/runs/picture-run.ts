@@ -20,7 +20,7 @@ import type { DiffusionSample, SampleId } from '../engine/protocol.ts';
 import { JobRun, type SampleResult, type SampleRun } from './job-run.ts';
 import type { FetchMedia } from './media-source.ts';
 import type { PictureReader } from './picture-reader.ts';
-import { type PictureTimes, timingsOf, totalOf } from './timeline.ts';
+import { deviceMsOf, type PictureTimes, timingsOf, totalOf } from './timeline.ts';
 
 interface Picture {
   readonly image: StoredImage;
@@ -175,6 +175,7 @@ export class PictureRun extends JobRun {
     const { pictures } = this;
     const timings = this.#timings();
     const totalMs = totalOf(timings);
+    const deviceMs = deviceMsOf(pictures.map(({ times }) => times));
     const batchSize = pictures.reduce((sum, picture) => sum + picture.batchSize, 0) / pictures.length;
     const metrics: JobMetrics = {
       queue_ms: timings.queued,
@@ -183,6 +184,7 @@ export class PictureRun extends JobRun {
       batch_size: Math.round(batchSize * 100) / 100,
       worker,
       timings,
+      ...(deviceMs !== undefined && { device_ms: deviceMs }),
     };
     return { output: { images: pictures.map(({ image }) => image) }, metrics };
   }

@@ -29,6 +29,7 @@ import type {
 import type { ChargeAudio } from './charge-audio.ts';
 import { JobRun, type SampleResult, type SampleRun } from './job-run.ts';
 import type { FetchMedia } from './media-source.ts';
+import { roundedMs } from './timeline.ts';
 import { type TextPart, TranscriptBuilder } from './transcript-builder.ts';
 
 export interface SpeechParts {
@@ -78,6 +79,7 @@ export class SpeechRun extends JobRun {
   #marks = { fetched: 0, decoded: 0, transcribed: 0, stored: 0 };
   #output: object | undefined;
   #batchSizeSum = 0;
+  #deviceMs = 0;
 
   constructor(
     claim: Claim,
@@ -158,6 +160,7 @@ export class SpeechRun extends JobRun {
     this.#windows.delete(window);
     this.#ended += 1;
     this.#batchSizeSum += result.batchSize;
+    this.#deviceMs += result.timings.deviceMs;
     const { sampleRate, hopLength, windowSamples } = this.#parts.abilities.frontEnd;
     const next = window.start + result.advanceFrames * hopLength;
     const end = this.#input.mode === 'fast' ? window.end : (this.#waveform?.length ?? 0);
@@ -201,6 +204,7 @@ export class SpeechRun extends JobRun {
       batch_size: this.#ended === 0 ? null : Math.round((this.#batchSizeSum / this.#ended) * 100) / 100,
       worker,
       timings,
+      device_ms: roundedMs(this.#deviceMs),
       audio_seconds: this.audioSeconds,
     };
     return { output: this.#output ?? {}, metrics };

@@ -19,6 +19,7 @@ import type { ChargeTokens } from './charge-tokens.ts';
 import { JobRun, type SampleResult, type SampleRun } from './job-run.ts';
 import type { FetchTexts } from './text-source.ts';
 import { resultOf, type TextInput, workOf } from './text-work.ts';
+import { roundedMs } from './timeline.ts';
 
 export interface TextParts {
   readonly store: Pick<OutputStore, 'put'>;
@@ -139,6 +140,7 @@ export class TextRun extends JobRun {
       batch_size: Math.round((this.#result?.batchSize ?? 0) * 100) / 100,
       worker,
       timings,
+      device_ms: roundedMs(this.#result?.timings.deviceMs ?? 0),
     };
     return { output: { text: this.#output ?? { tokens: 0 } }, metrics };
   }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { timingsOf, totalOf } from './timeline.ts';
+import { deviceMsOf, timingsOf, totalOf } from './timeline.ts';
 
 const picture = (
   submittedAt: number,
@@ -37,4 +37,11 @@ test('With several pictures a part lasts until the last picture has passed it', 
 test('Parts are never negative, even when a later picture was encoded before an earlier one was decoded', () => {
   const pictures = [picture(1000, [1, 2, 3], 1004, 1005), picture(1000, [1, 500, 501], 1502, 1503)];
   expect(Math.min(...Object.values(timingsOf(-3, 1000, pictures)))).toBeGreaterThanOrEqual(0);
+});
+
+test('The device time of a job is that of its pictures together, and unknown when one continued from a checkpoint', () => {
+  const [first, second] = [picture(1, [20, 520, 780], 790, 830), picture(1, [20, 520, 780], 790, 830)];
+  const measured = (deviceMs: number) => ({ engine: { ...first.engine, deviceMs } });
+  expect(deviceMsOf([measured(100.0004), measured(20)])).toBe(120);
+  expect(deviceMsOf([measured(100), second])).toBeUndefined();
 });

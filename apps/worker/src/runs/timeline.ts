@@ -39,5 +39,18 @@ export function timingsOf(queuedMs: number, claimedAt: number, pictures: readonl
   return { queued: Math.max(0, Math.round(queuedMs)), admitted, text, denoise, decode, encode, upload };
 }
 
+/** Device time of all pictures together, ms; undefined when one of them continued from a checkpoint. */
+export function deviceMsOf(pictures: readonly Pick<PictureTimes, 'engine'>[]): number | undefined {
+  let sum = 0;
+  for (const { engine } of pictures) {
+    if (engine.deviceMs === undefined) return undefined;
+    sum += engine.deviceMs;
+  }
+  return roundedMs(sum);
+}
+
+/** To microseconds: texts take less than a millisecond. */
+export const roundedMs = (ms: number): number => Math.round(ms * 1000) / 1000;
+
 export const totalOf = (timings: Timings): number =>
   Object.values(timings).reduce((sum, part) => sum + part, 0);

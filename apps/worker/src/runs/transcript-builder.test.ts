@@ -23,7 +23,7 @@ const windowOf = (...segments: WindowSegment[]): TranscribedMessage => ({
   compressionRatio: 1.1,
   noSpeechProbability: 0.01,
   batchSize: 1,
-  timings: { encodedAt: 1, startedAt: 2, decodedAt: 3 },
+  timings: { encodedAt: 1, startedAt: 2, decodedAt: 3, deviceMs: 1 },
 });
 
 const input = (changes: Partial<SpeechToTextInput> = {}): SpeechToTextInput => ({

@@ -106,6 +106,14 @@ export const JobMetricsSchema = z
     }),
     worker: z.string().nullable(),
     timings: z.union([TimingsSchema, SpeechTimingsSchema, TextTimingsSchema, WorkflowTimingsSchema]),
+    device_ms: z
+      .number()
+      .optional()
+      .meta({
+        description:
+          "Device time of the job's own steps and graph runs; of what it shared with other jobs, its share. Without waits, so it does not " +
+          'depend on what else runs. Absent for a workflow, and for pictures that continued from a checkpoint.',
+      }),
     audio_seconds: z.number().optional().meta({ description: 'Seconds of audio transcribed.' }),
   })
   .meta({ id: 'JobMetrics' });

@@ -128,7 +128,7 @@ const VersionOutcomesSchema = z
     }),
     p95: z.number().nullable().meta({
       description:
-        'The 95th percentile of engine time, as a ratio to what a job of its size is expected to take; null without jobs.',
+        'The 95th percentile of device time, as a ratio to what a job of its size is expected to take alone; null without jobs.',
       example: 1.02,
     }),
   })
@@ -163,7 +163,7 @@ const AnalysisSchema = z
         much_faster: count('It took less than 0.625 times as long.'),
       })
       .meta({
-        description: 'Comparisons of engine time between a job of the canary and one of the stable version.',
+        description: 'Comparisons of device time between a job of the canary and one of the stable version.',
       }),
   })
   .meta({

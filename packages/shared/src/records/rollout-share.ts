@@ -1,12 +1,12 @@
 /**
  * What the record of a job says when a rollout chose its version. transition.lua reads it when the job ends and counts the end in
- * the hash of the rollout: `<side> <state or code>`, and for a job that succeeded also `<side> ~<bucket>` of its engine time.
+ * the hash of the rollout: `<side> <state or code>`, and for a job that succeeded also `<side> ~<bucket>` of its device time.
  *
  * In a hash of the stage it counts the ends again, and compares jobs of both sides in pairs: `slower` and `faster`, and of these
  * `much-slower` and `much-faster`. A job that waits for one of the other side is kept as `pair <class>`, at most one in each class of
  * size and batch.
  */
-import { FAR, type Pairs, TOLERANCE } from '../rollouts/evidence.ts';
+import { BATCH_RATIO, FAR, type Pairs, TOLERANCE } from '../rollouts/evidence.ts';
 
 export type RolloutSide = 'stable' | 'canary';
 
@@ -16,7 +16,7 @@ export interface RolloutShare {
   readonly side: RolloutSide;
   /** The stage of the rollout when the job was posted: a change of its share begins another one. */
   readonly stage: number;
-  /** Engine ms that a job of this size takes on any version: its real time is counted as a ratio to it. */
+  /** Device ms that a job of this size takes on any version: its real time is counted as a ratio to it. */
   readonly expectedMs: number;
 }
 
@@ -24,7 +24,7 @@ export interface RolloutShare {
 export interface SideOutcomes {
   /** Jobs by state, failed ones by the code of their error. */
   readonly ends: ReadonlyMap<string, number>;
-  /** Jobs that succeeded, by the bucket of their engine time; a bucket begins at BUCKET_RATIO to its power. */
+  /** Jobs that succeeded, by the bucket of their device time; a bucket begins at BUCKET_RATIO to its power. */
   readonly buckets: ReadonlyMap<number, number>;
 }
 
@@ -38,7 +38,7 @@ const BUCKETS = { first: -60, last: 120 };
 /** For transition.lua. */
 export const BUCKETS_LUA = [
   `local BUCKETS = { ratio = ${BUCKET_RATIO}, first = ${BUCKETS.first}, last = ${BUCKETS.last} }`,
-  `local PAIRS = { tolerance = ${TOLERANCE}, far = ${FAR} }`,
+  `local PAIRS = { tolerance = ${TOLERANCE}, far = ${FAR}, batch_ratio = ${BATCH_RATIO} }`,
 ].join('\n');
 
 /** The field `rollout` of a record. */

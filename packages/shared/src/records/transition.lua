@@ -6,7 +6,7 @@
 -- ARGV[3]  how long a finished record is kept, ms
 --
 -- MOVES is put before this text when it is loaded: per move, the states it may start from and the one it leads to
--- (records/record.ts). So are BUCKETS and PAIRS, by which the engine times of a rollout are counted and compared
+-- (records/record.ts). So are BUCKETS and PAIRS, by which the device times of a rollout are counted and compared
 -- (records/rollout-share.ts).
 --
 -- With the state it writes everything that must agree with it: the tenant's job list, the sets of live and running jobs, the
@@ -176,24 +176,23 @@ end
 
 local OUTCOMES_KEPT_MS = 30 * 24 * 3600000
 
--- Engine ms and batch size of a job that succeeded; nil for a workflow.
-local function engine_ms(metrics)
+-- Device ms and batch size of a job that succeeded; nil when its worker did not measure it, as workers of older versions do not.
+local function device_ms(metrics)
   local ok, parsed = pcall(cjson.decode, metrics or '')
-  local parts = ok and type(parsed) == 'table' and parsed.timings
-  if type(parts) ~= 'table' then return nil end
-  local batch = tonumber(parsed.batch_size) or 1
-  if parts.denoise then return tonumber((parts.text or 0) + parts.denoise + (parts.decode or 0)), batch end
-  return tonumber(parts.transcribe or parts.run), batch
+  local ms = ok and type(parsed) == 'table' and tonumber(parsed.device_ms)
+  if not ms then return nil end
+  return ms, tonumber(parsed.batch_size) or 1
 end
 
--- The power of two below a number, at most 32.
-local function doubling(number)
-  return math.max(0, math.min(32, math.floor(math.log(math.max(number, 1)) / math.log(2))))
+-- The class of a number when each class begins at `ratio` times the one before; at most `most`.
+local function class_of(number, ratio, most)
+  -- A number at the edge of two classes must not fall below it by rounding.
+  return math.max(0, math.min(most, math.floor(math.log(math.max(number, 1)) / math.log(ratio) + 1e-9)))
 end
 
 -- Compares a job with the last one of the other version that had about its size and its batch size and was not compared yet.
 local function compare(key, side, ratio, size, batch)
-  local class = 'pair ' .. doubling(size) .. ' ' .. doubling(batch)
+  local class = 'pair ' .. class_of(size, 2, 32) .. ' ' .. class_of(batch, PAIRS.batch_ratio, 60)
   local other, theirs = string.match(redis.call('HGET', key, class) or '', '^(%a+) (%S+)$')
   if not other or other == side then
     redis.call('HSET', key, class, side .. ' ' .. ratio)
@@ -224,7 +223,7 @@ local function count_outcome(rollout, state, fields)
   redis.call('HINCRBY', key, side .. ' ' .. outcome, 1)
   if of_stage then redis.call('HINCRBY', of_stage, side .. ' ' .. outcome, 1) end
   if state == 'succeeded' then
-    local ms, batch = engine_ms(fields and fields.metrics)
+    local ms, batch = device_ms(fields and fields.metrics)
     if ms then
       local ratio = math.max(ms, 0.01) / math.max(size, 0.01)
       local bucket = math.floor(math.log(ratio) / math.log(BUCKETS.ratio))

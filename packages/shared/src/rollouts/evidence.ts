@@ -9,7 +9,8 @@
  *   the counts under fixed Beta priors of both rates; the denominator is their highest likelihood under any pair of rates with
  *   canary <= stable. Only counts are needed, so it does not matter in which order or in which shares the jobs ended.
  * - Slowness: the same for one proportion, the share of pairs in which the canary's job was slower. If the canary is at most TOLERANCE
- *   times as slow, this share is at most one half, whatever the distribution of engine times. A second test does it for the pairs
+ *   times as slow, this share is at most one half, whatever the distribution of device times. Device time has no waits in it, so it
+ *   does not matter whether both versions share a device. A second test does it for the pairs
  *   that differ by more than FAR times, and finds a canary of which only some jobs are much slower. The evidence is the mean of both,
  *   which is an e-process again.
  *
@@ -23,7 +24,7 @@ export interface EndedJobs {
   readonly failed: number;
 }
 
-/** Comparisons of one job of the canary with one of the stable version, of about the same size and batch. */
+/** Comparisons of one job of the canary with one of the stable version, of about the same size and batch size. */
 export interface Pairs {
   /** The canary's took more than TOLERANCE times as long in proportion to its size. */
   readonly slower: number;
@@ -50,6 +51,13 @@ export const NO_EVIDENCE: LogEvidence = { failures: 0, slowness: 0 };
 export const TOLERANCE = 1.25;
 
 export const FAR = 2;
+
+/**
+ * Jobs are compared when the sizes of their batches are in one class; the next class begins at this multiple. The version with more
+ * callers has larger batches, in which a row takes less of the device's time, at most in proportion: so a difference within a class
+ * is less than this, and TOLERANCE covers it.
+ */
+export const BATCH_RATIO = 1.1;
 
 /** Beta distributions. They decide how fast a difference is found, and never how often a good canary is suspected. */
 const PRIORS = {

@@ -1,4 +1,5 @@
 export {
+  BATCH_RATIO,
   type EndedJobs,
   FAR,
   type LogEvidence,

@@ -51,16 +51,19 @@ export class DecodeQueue implements TurnTaker {
     const [sample] = this.#waiting;
     const { id, width, height, model } = sample.request;
     post({ type: 'running', samples: [id] });
+    const begunAt = clock.monotonic();
     try {
       const pixels = await vaeOf(model).decode(sample.latent, { width, height });
       // A cancel may have arrived during the run.
       if (!this.cancel(id)) return;
       const { arrivedAt, textMs, startedAt, denoisedAt, batchSize } = sample;
+      const decodedAt = clock.monotonic();
       const timings = {
         textMs,
         startedAt: startedAt - arrivedAt,
         denoisedAt: denoisedAt - arrivedAt,
-        decodedAt: clock.monotonic() - arrivedAt,
+        decodedAt: decodedAt - arrivedAt,
+        ...(!sample.isResumed && { deviceMs: sample.deviceMs + decodedAt - begunAt }),
       };
       post({ type: 'finished', sample: id, pixels, width, height, batchSize, timings });
     } catch (error) {

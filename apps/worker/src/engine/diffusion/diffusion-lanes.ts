@@ -55,6 +55,7 @@ export class DiffusionLanes {
       onEncoded: (sample) => this.#lane(sample.request).submit(sample),
     });
     this.#encodes = new EncodeQueue({
+      clock,
       post,
       encoderOf: (request) => this.#encoder(request),
       onEncoded: (sample) => this.#prompts.submit(sample),

@@ -1,11 +1,12 @@
 /** Encodes the pictures that samples begin at, one picture per turn, before their prompts. */
-import { toPlainError } from '@lehr/shared';
+import { type Clock, toPlainError } from '@lehr/shared';
 import type { VaeEncoder } from '../../diffusion/vae-encoder.ts';
 import type { DiffusionSample, FromEngine, SampleId } from '../protocol.ts';
 import type { TurnTaker } from '../turns.ts';
 import type { LaneSample } from './lane-sample.ts';
 
 export interface EncodeQueueOptions {
+  readonly clock: Clock;
   readonly post: (message: FromEngine) => void;
   readonly encoderOf: (request: DiffusionSample) => VaeEncoder;
   readonly onEncoded: (sample: LaneSample) => void;
@@ -36,15 +37,17 @@ export class EncodeQueue implements TurnTaker {
 
   /** Never rejects: a picture that cannot be encoded is a failure of its sample. */
   async takeTurn(): Promise<void> {
-    const { post, encoderOf, onEncoded } = this.#options;
+    const { clock, post, encoderOf, onEncoded } = this.#options;
     const [sample] = this.#waiting;
     const { request } = sample;
     post({ type: 'running', samples: [request.id] });
+    const begunAt = clock.monotonic();
     try {
       const picture = await encoderOf(request).encode(request.image ?? new Uint8Array(), request);
       // A cancel may have arrived during the run.
       if (!this.cancel(request.id)) return;
       sample.beginAt(picture);
+      sample.deviceMs += clock.monotonic() - begunAt;
       onEncoded(sample);
     } catch (error) {
       if (!this.cancel(request.id)) return;

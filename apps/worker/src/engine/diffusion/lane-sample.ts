@@ -33,6 +33,8 @@ export class LaneSample implements LaneMember {
   /** This and the other times are on the engine's monotonic clock. */
   readonly arrivedAt: number;
   textMs = 0;
+  /** Device time of its turns here: of each the share of its rows. */
+  deviceMs = 0;
   startedAt = 0;
   denoisedAt = 0;
   hasBegun = false;
@@ -127,6 +129,11 @@ export class LaneSample implements LaneMember {
   /** Calls since the last checkpoint. */
   get callsToCheckpoint(): number {
     return this.#run.call - this.#checkpointedAt;
+  }
+
+  /** Whether it continued from a checkpoint, so that earlier steps were made elsewhere. */
+  get isResumed(): boolean {
+    return this.#resumedAt > 0;
   }
 
   get batchSize(): number {

@@ -1,4 +1,4 @@
-import { LehrError, type SamplerName, systemClock } from '@lehr/shared';
+import { type Clock, LehrError, type SamplerName, systemClock } from '@lehr/shared';
 import { expect, test } from 'vitest';
 import { LatentRgb } from '../../diffusion/latent-rgb.ts';
 import { NoisePredictions } from '../../diffusion/noise-predictions.ts';
@@ -87,7 +87,7 @@ function sampleOf({
   return sample;
 }
 
-function laneOf(rowCap = 64, noise?: LaneOptions['noise']) {
+function laneOf(rowCap = 64, noise?: LaneOptions['noise'], clock: Clock = systemClock) {
   const unet = new FakeUnet();
   const posted: FromEngine[] = [];
   const denoised: LaneSample[] = [];
@@ -103,7 +103,7 @@ function laneOf(rowCap = 64, noise?: LaneOptions['noise']) {
     cap,
     noise,
     ladder: [],
-    clock: systemClock,
+    clock,
     post: (message) => posted.push(message),
     onDenoised: (sample) => denoised.push(sample),
     isDecodeCongested: () => false,
@@ -376,4 +376,21 @@ test('In an aligned lane a resumed sample does not run beside a sample that is a
   for (const rows of unet.calls) expect(new Set(rows.map(({ timestep }) => timestep)).size).toBe(1);
   expect(denoised).toHaveLength(2);
   expect(denoised[0].latent).toEqual(denoised[1].latent);
+});
+
+test('The device time of a picture is the share of its rows in its own steps, whatever runs between them', async () => {
+  let now = 0;
+  const { lane, unet, denoised } = laneOf(64, undefined, { ...systemClock, monotonic: () => now });
+  unet.badRows = (rows) => {
+    now += 10 * rows.length;
+    return [];
+  };
+  lane.submit(sampleOf({ steps: 2, guidance: 7.5 }));
+  lane.submit(sampleOf({ steps: 1, guidance: 1 }));
+  while (lane.hasWork) {
+    await lane.takeTurn();
+    // A step of another lane.
+    now += 1000;
+  }
+  expect(denoised.map(({ deviceMs }) => deviceMs)).toEqual([10, 40]);
 });

@@ -110,6 +110,7 @@ export class Lane implements TurnTaker {
     });
     // A cancel or a failure may have removed some during the step.
     const stepped = samples.filter((sample) => this.#samples.includes(sample));
+    for (const sample of stepped) sample.deviceMs += (ms * sample.rows) / rows;
     this.#options.onStepped?.(stepped);
     this.#postPreviews(stepped);
     this.#finish(stepped);

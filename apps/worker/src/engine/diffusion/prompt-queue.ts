@@ -80,6 +80,7 @@ export class PromptQueue implements TurnTaker {
       if (!this.cancel(sample.request.id)) continue;
       sample.setEmbeddings(own);
       sample.textMs = textMs;
+      sample.deviceMs += (textMs * own.length) / prompts.length;
       onEncoded(sample);
     }
   }

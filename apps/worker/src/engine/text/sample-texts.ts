@@ -25,6 +25,8 @@ export class SampleTexts implements RunSample<WaitingText> {
   readonly waiting: WaitingText[] = [];
   isDropped = false;
   tokensRun = 0;
+  /** Of the runs of its texts, the share of these texts. */
+  deviceMs = 0;
   #tokenized = 0;
   #tokenizeMs = 0;
   #truncated: number[] = [];
@@ -127,6 +129,7 @@ export class SampleTexts implements RunSample<WaitingText> {
         tokenizeMs: this.#tokenizeMs,
         startedAt: since(this.#startedAt),
         endedAt: since(this.#endedAt),
+        deviceMs: this.deviceMs,
       },
     };
   }

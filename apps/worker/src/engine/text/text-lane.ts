@@ -150,8 +150,12 @@ export class TextLane implements TurnTaker {
     const part = texts.filter(({ sample }) => !sample.isDropped);
     if (part.length === 0) return true;
     try {
-      const rows = await run(part);
       const now = (): number => this.#options.clock.monotonic();
+      const startedAt = now();
+      const rows = await run(part);
+      // Each text is padded to the longest one, so all take the same share.
+      const shareMs = (now() - startedAt) / part.length;
+      for (const { sample } of part) sample.deviceMs += shareMs;
       for (const [i, text] of part.entries()) {
         this.#unfinished.add(text.sample, text.sample.finish(text, rows[i], part.length, now));
       }

@@ -124,7 +124,9 @@ export class WhisperLane implements TurnTaker {
     const startedAt = clock.monotonic();
     const whole = await this.#inParts(windows, async (part) => {
       const mels = part.map(({ request }) => request.mel);
+      const charge = this.#measure(part);
       const features = await model.encoder.encode(mels, model.decoder.sizes.floatType);
+      charge();
       for (const [i, window] of part.entries()) window.setFeatures(features[i], clock.monotonic());
     });
     const ms = clock.monotonic() - startedAt;
@@ -138,10 +140,12 @@ export class WhisperLane implements TurnTaker {
     this.#announce(windows);
     await this.#inParts(windows, async (part) => {
       const prompts = part.map(({ prompt }) => prompt);
+      const charge = this.#measure(part);
       const started = await model.decoder.start(
         prompts,
         part.map(({ features }) => features),
       );
+      charge();
       for (const [row, window] of part.entries()) {
         if (window.isDropped) continue;
         window.startedAt ||= clock.monotonic();
@@ -160,13 +164,13 @@ export class WhisperLane implements TurnTaker {
   }
 
   async #step(): Promise<void> {
-    const { clock, cap } = this.#options;
+    const { cap } = this.#options;
     const batch = this.#decoding.next();
     const windows = [...batch.windows];
     this.#announce(windows);
-    const startedAt = clock.monotonic();
+    const charge = this.#measure(windows);
     const { whole, failures, tooMany } = await batch.step();
-    const ms = clock.monotonic() - startedAt;
+    const ms = charge();
     this.#decoderDelayMs = delayAfterDecoding(this.#decoderDelayMs, ms);
     if (whole) cap.observe(windows.length, ms);
     if (tooMany !== undefined) cap.limit(Math.floor(tooMany / 2));
@@ -199,8 +203,10 @@ export class WhisperLane implements TurnTaker {
     const { model, post } = this.#options;
     const text = window.textToTime;
     this.#announce([window]);
+    const charge = this.#measure([window]);
     try {
       const words = text ? await timeWords(model, text) : [];
+      charge();
       this.#timing = this.#timing.filter((other) => other !== window);
       if (!window.isDropped) post(window.result(words));
     } catch (error) {
@@ -226,6 +232,17 @@ export class WhisperLane implements TurnTaker {
       await this.#inParts(windows.slice(middle), run);
       return false;
     }
+  }
+
+  /** Returns the function that ends the measurement: it adds equal shares of the time to these windows, and returns the time in ms. */
+  #measure(windows: readonly WhisperWindow[]): () => number {
+    const { clock } = this.#options;
+    const startedAt = clock.monotonic();
+    return () => {
+      const ms = clock.monotonic() - startedAt;
+      for (const window of windows) window.deviceMs += ms / windows.length;
+      return ms;
+    };
   }
 
   #fail(window: WhisperWindow, error: LehrError): void {

@@ -40,6 +40,8 @@ export class WhisperWindow {
   encodedAt = 0;
   startedAt = 0;
   decodedAt = 0;
+  /** Device time of its turns: of each its share. */
+  deviceMs = 0;
   /** Cancelled or failed: nothing more of it is posted, and the lane removes it at the next turn. */
   isDropped = false;
   readonly #model: WhisperModel;
@@ -168,7 +170,7 @@ export class WhisperWindow {
   /** To be called when the window has ended. */
   result(words?: readonly WindowWord[]): TranscribedMessage {
     const quality = this.#quality();
-    const { arrivedAt, encodedAt, startedAt, decodedAt } = this;
+    const { arrivedAt, encodedAt, startedAt, decodedAt, deviceMs } = this;
     const { segments, advanceFrames } = this.#read();
     return {
       type: 'transcribed',
@@ -185,6 +187,7 @@ export class WhisperWindow {
         encodedAt: encodedAt - arrivedAt,
         startedAt: startedAt - arrivedAt,
         decodedAt: decodedAt - arrivedAt,
+        deviceMs,
       },
     };
   }
