@@ -18,7 +18,16 @@ import { Recent } from '../recent.ts';
 import { OPEN_DELIVERY_LUA } from '../webhooks/deliveries/deliveries.ts';
 import { rolloutDelivery } from '../webhooks/operator-webhook.ts';
 import { samplesOf } from './outcomes.ts';
-import { formatRollout, parseRollout, type RolloutDraft, type StoredRollout } from './rollout.ts';
+import {
+  copyField,
+  formatCopy,
+  formatRollout,
+  isCopyField,
+  parseRollout,
+  type RolloutDraft,
+  type StoredRollout,
+  unknownFields,
+} from './rollout.ts';
 
 /** How a rollout becomes another one; `after` undefined removes it. */
 export interface RolloutStep {
@@ -43,6 +52,13 @@ export interface RolloutStoreOptions {
   readonly onChanged?: (event: RolloutEvent & { readonly model: string }) => void;
 }
 
+/** A rollout as a change finds it. */
+interface Present {
+  readonly text: string;
+  readonly copy: string | undefined;
+  readonly current: StoredRollout | undefined;
+}
+
 const NOTHING: Analysis = { samples: samplesOf({}), evidence: NO_EVIDENCE };
 
 const HISTORY_KEPT = 100;
@@ -53,17 +69,18 @@ const TRIES = 5;
 
 /**
  * KEYS[1] rollouts, [2] history of the model, [3] the audit log; ARGV[1] the model, [2] the text that is expected, '' for none, [3] the
- * new text, '' to remove it, [4] the entry of the history, [5] how many are kept, [6] retention of the audit log, [7] its facts; with a
- * webhook for operators KEYS[4], [5] and ARGV[8] on are the arguments of open_delivery. Returns 0 when the rollout is another one by now.
+ * new text, '' to remove it, [4] the field of its copy, [5] the copy, [6] the entry of the history, [7] how many are kept, [8] retention of
+ * the audit log, [9] its facts; with a webhook for operators KEYS[4], [5] and ARGV[10] on are the arguments of open_delivery. Returns 0 when the rollout is another one by now.
  */
 const CHANGE_LUA = `${APPEND_AUDIT_LUA}
 ${OPEN_DELIVERY_LUA}
 if (redis.call('HGET', KEYS[1], ARGV[1]) or '') ~= ARGV[2] then return 0 end
-if ARGV[3] == '' then redis.call('HDEL', KEYS[1], ARGV[1]) else redis.call('HSET', KEYS[1], ARGV[1], ARGV[3]) end
-redis.call('LPUSH', KEYS[2], ARGV[4])
-redis.call('LTRIM', KEYS[2], 0, ARGV[5] - 1)
-append_audit(KEYS[3], ARGV[6], ARGV[7])
-if KEYS[4] then open_delivery(KEYS[4], KEYS[5], ARGV[8], ARGV[9], ARGV[10], { unpack(ARGV, 11) }) end
+if ARGV[3] == '' then redis.call('HDEL', KEYS[1], ARGV[1], ARGV[4])
+else redis.call('HSET', KEYS[1], ARGV[1], ARGV[3], ARGV[4], ARGV[5]) end
+redis.call('LPUSH', KEYS[2], ARGV[6])
+redis.call('LTRIM', KEYS[2], 0, ARGV[7] - 1)
+append_audit(KEYS[3], ARGV[8], ARGV[9])
+if KEYS[4] then open_delivery(KEYS[4], KEYS[5], ARGV[10], ARGV[11], ARGV[12], { unpack(ARGV, 13) }) end
 return 1`;
 
 export class RolloutStore {
@@ -85,10 +102,11 @@ export class RolloutStore {
   /** By model. Rollouts that another version of Lehr stored are left out. */
   async list(): Promise<ReadonlyMap<string, StoredRollout>> {
     const { redis, keys } = this.#options;
-    const stored = Object.entries(await redis.hgetall(keys.rollouts));
+    const stored = await redis.hgetall(keys.rollouts);
+    const models = Object.keys(stored).filter((field) => !isCopyField(field));
     return new Map(
-      stored.flatMap(([model, text]) => {
-        const rollout = parseRollout(text);
+      models.flatMap((model) => {
+        const rollout = parseRollout(stored[model], stored[copyField(model)]);
         return rollout ? [[model, rollout] as const] : [];
       }),
     );
@@ -123,15 +141,14 @@ export class RolloutStore {
     actor: Actor,
     decide: (current: StoredRollout | undefined, analysis: Analysis) => RolloutStep | undefined,
   ): Promise<StoredRollout | undefined> {
-    const { redis, keys } = this.#options;
     for (let tries = 0; tries < TRIES; tries += 1) {
-      const text = (await redis.hget(keys.rollouts, model)) ?? '';
-      const current = text === '' ? undefined : parseRollout(text);
+      const [text, copy] = await this.#read(model);
+      const current = text === '' ? undefined : parseRollout(text, copy);
       if (text !== '' && !current)
         throw new LehrError('unavailable', `Another version of Lehr wrote the rollout of ${model}.`);
       const step = decide(current, current ? await this.analysis(current) : NOTHING);
       if (!step) return current;
-      const changed = await this.#write(model, actor, { text, current }, step);
+      const changed = await this.#write(model, actor, { text, copy, current }, step);
       if (changed) return changed.rollout;
     }
     throw new LehrError('conflict', `The rollout of ${model} is being changed by others. Try again.`);
@@ -141,12 +158,13 @@ export class RolloutStore {
   async #write(
     model: string,
     actor: Actor,
-    { text, current }: { readonly text: string; readonly current: StoredRollout | undefined },
+    { text, copy, current }: Present,
     { action, after, reason }: RolloutStep,
   ): Promise<{ readonly rollout: StoredRollout | undefined } | undefined> {
     const { keys, audit, clock, operatorUrl, onChanged } = this.#options;
     const rev = (current?.rev ?? 0) + 1;
-    const next = after && formatRollout(after, rev);
+    const isSame = after !== undefined && after.id === current?.id;
+    const next = after && formatRollout(after, rev, isSame ? unknownFields(text, copy) : {});
     const shown = after ?? current;
     if (!shown) return { rollout: undefined };
     const event: RolloutEvent = {
@@ -169,6 +187,8 @@ export class RolloutStore {
         model,
         text,
         next ?? '',
+        copyField(model),
+        next === undefined ? '' : formatCopy(next),
         JSON.stringify(event),
         HISTORY_KEPT,
         audit.retentionMs,
@@ -182,6 +202,13 @@ export class RolloutStore {
     audit.appended(facts.action);
     onChanged?.({ ...event, model });
     return { rollout: next === undefined ? undefined : parseRollout(next) };
+  }
+
+  /** The text, '' for none, and its copy. */
+  async #read(model: string): Promise<readonly [text: string, copy: string | undefined]> {
+    const { redis, keys } = this.#options;
+    const [text, copy] = await redis.hmget(keys.rollouts, model, copyField(model));
+    return [text ?? '', copy ?? undefined];
   }
 
   #newRecent(): Recent<ReadonlyMap<string, StoredRollout>> {
