@@ -59,6 +59,7 @@ async function runUntilDecided(
 describe('Counting', () => {
   test('An end that is reported twice, by the worker or by another one, is counted once', async () => {
     const world = await rolloutWorld(server.url);
+    keepServing(world);
     await world.deploy({ ...HALF, weight: 100 });
     await postWith(world.ask);
     const claim = await world.worker.take(QUEUE.canary);
@@ -73,6 +74,7 @@ describe('Counting', () => {
 
   test('Invalid numbers and runs that take too long are failures; what a caller caused is not counted', async () => {
     const world = await rolloutWorld(server.url);
+    keepServing(world);
     await world.deploy({ ...HALF, weight: 100 });
     for (const code of ['numeric-error', 'run-too-long', 'invalid-audio', 'invalid-input'] as const)
       await runJob(world, () => errorOf(code));
@@ -84,6 +86,7 @@ describe('Counting', () => {
 
   test('Jobs are compared in pairs of one of each version, of the same class of size and batch', async () => {
     const world = await rolloutWorld(server.url);
+    keepServing(world);
     await world.deploy(HALF);
     const run = (wanted: 'stable' | 'canary', ms: number, more?: Parameters<typeof runJob>[2]) =>
       runOn(world, wanted, ms, more);
@@ -116,6 +119,7 @@ describe('Counting', () => {
 
   test('What a job waited for others between its steps says nothing of its version, and a job without device time is not compared', async () => {
     const world = await rolloutWorld(server.url);
+    keepServing(world);
     await world.deploy(HALF);
     const run = (wanted: 'stable' | 'canary', times: Parameters<typeof succeedAfter>[4]) =>
       runOn(world, wanted, 100, { times });
@@ -128,6 +132,7 @@ describe('Counting', () => {
 
   test('Jobs are not compared when their batches differ by more than a tenth', async () => {
     const world = await rolloutWorld(server.url);
+    keepServing(world);
     await world.deploy(HALF);
     await runOn(world, 'stable', 100, { batchSize: 4 });
     await runOn(world, 'canary', 100, { batchSize: 5 });
@@ -138,6 +143,7 @@ describe('Counting', () => {
 
   test('A change of the share counts from zero and keeps the evidence', async () => {
     const world = await rolloutWorld(server.url);
+    keepServing(world);
     await world.deploy({ ...HALF, auto_rollback: false });
     for (let i = 0; i < 40; i += 1)
       await runJob(world, (side) => (side === 'canary' ? errorOf('internal') : 1));

@@ -385,12 +385,12 @@ test('The device time of a picture is the share of its rows in its own steps, wh
     now += 10 * rows.length;
     return [];
   };
-  lane.submit(sampleOf({ steps: 2, guidance: 7.5 }));
-  lane.submit(sampleOf({ steps: 1, guidance: 1 }));
+  lane.submit(sampleOf({ steps: 3, guidance: 7.5 }));
+  lane.submit(sampleOf({ steps: 2, guidance: 1 }));
   while (lane.hasWork) {
     await lane.takeTurn();
     // A step of another lane.
     now += 1000;
   }
-  expect(denoised.map(({ deviceMs }) => deviceMs)).toEqual([10, 40]);
+  expect(denoised.map(({ deviceMs }) => deviceMs)).toEqual([20, 60]);
 });
