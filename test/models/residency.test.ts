@@ -1,5 +1,5 @@
 /** A worker with a memory budget for one of its models. */
-import { cp, rm, writeFile } from 'node:fs/promises';
+import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -51,6 +51,14 @@ async function world(): Promise<World> {
       return Object.fromEntries(models.map((each) => [each.model, each]));
     },
   };
+}
+
+async function enginePid({ pid }: LehrProcess): Promise<number> {
+  const children = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ');
+  for (const child of children) {
+    if (/engine/.test(await readFile(`/proc/${child}/cmdline`, 'utf8'))) return Number(child);
+  }
+  throw new Error(`worker ${pid} has no engine`);
 }
 
 const count = ({ lines }: LehrProcess, message: string): number =>
@@ -110,6 +118,21 @@ test(
     await expect.poll(async () => (await listed())['second@1'].problem, PATIENT).toContain('unet');
     await writeTinyDiffusion(join(folder, 'second'), { seed: 6, timestepType: 'float32' });
     expect((await over(broken.id)).status).toBe('succeeded');
+  },
+);
+
+test(
+  'A worker whose only open model cannot be opened after a crash of the engine serves the other one',
+  WHOLE,
+  async () => {
+    const { draw, over, worker, folder } = await world();
+    const first = await draw('tiny');
+    const lehr = await worker(FOR_ONE);
+    expect((await over(first.id)).status).toBe('succeeded');
+    await rm(join(folder, 'tiny', 'unet'), { recursive: true });
+    process.kill(await enginePid(lehr), 'SIGKILL');
+    await lehr.logged('engine restarted');
+    expect((await over((await draw('second')).id)).status).toBe('succeeded');
   },
 );
 

@@ -81,6 +81,7 @@ async function intakeWorld({ canPause = false } = {}): Promise<IntakeWorld> {
       room: (group) => laneRows.room(group),
       usualJobs: (group, rows) => laneRows.usualJobs(group, rows),
       newRun: (claim, record, at) => new SpeechRun(claim, record, at, INPUT, parts as SpeechParts),
+      serves: () => true,
       stop: (run, reason) => stopped.push([run.record.id, reason]),
     },
     clock: systemClock,

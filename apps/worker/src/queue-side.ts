@@ -154,6 +154,11 @@ export class QueueSide {
     return this.#lookout.findWork(models);
   }
 
+  /** Whether the last `findWaiting` looked at all groups with waiting jobs. */
+  get sawAllWaiting(): boolean {
+    return this.#lookout.searchedAll;
+  }
+
   /** Starts everything but the claiming. The runner must be up. */
   async start(): Promise<void> {
     const { subscriber, keys, id } = this.#parts;

@@ -14,6 +14,7 @@ import {
 import type { GroupHead } from '@lehr/shared/queue';
 import { bytesOf, filesState } from './files-state.ts';
 import { ElsewhereLoaded } from './fleet/elsewhere-loaded.ts';
+import { WaitingMemory } from './fleet/waiting-memory.ts';
 import { chooseMove, type ModelMove, type ModelState } from './supervisor/choose-models.ts';
 import type { ModelPlace } from './supervisor/engine-models.ts';
 import type { EngineSupervisor } from './supervisor/engine-supervisor.ts';
@@ -38,6 +39,8 @@ export interface ResidencyOptions {
   readonly log: Log;
   /** Heads of the groups of these models; not all at once when there are many. */
   readonly heads: (models: readonly string[]) => Promise<GroupHead[]>;
+  /** Whether the last call of `heads` looked at all groups with waiting jobs. */
+  readonly sawAllHeads: () => boolean;
   readonly fleet: () => Promise<WorkerStatus[]>;
   /** Whether jobs of this model are being claimed. */
   readonly isClaiming: (ref: string) => boolean;
@@ -67,6 +70,7 @@ export class Residency {
   readonly #elsewhere: ElsewhereLoaded;
   readonly #stop = new AbortController();
   readonly #facts = new Map<string, Facts>();
+  readonly #memory = new WaitingMemory();
   #wake = new AbortController();
   #loop: Promise<void> | undefined;
   #fleetReadAt = Number.NEGATIVE_INFINITY;
@@ -183,17 +187,18 @@ export class Residency {
 
   /** The jobs that wait for each model. Of other workers, only when jobs wait for a model that is not loaded here. */
   async #waiting(): Promise<ReadonlyMap<string, ModelState['waiting']>> {
-    const { engine, heads, fleet, clock } = this.#options;
-    const waiting = new Map<string, { jobs: number; oldestMs: number }>();
+    const { engine, heads, sawAllHeads, fleet, clock } = this.#options;
+    const found = new Map<string, { jobs: number; oldestMs: number }>();
     for (const { queue, waiting: jobs, waitedMs } of await heads(
       engine.places.map(({ model }) => model.ref),
     )) {
       const group = parseGroupQueueName(queue);
       if (!group) continue;
       const ref = formatModelRef(group.model);
-      const known = waiting.get(ref) ?? { jobs: 0, oldestMs: 0 };
-      waiting.set(ref, { jobs: known.jobs + jobs, oldestMs: Math.max(known.oldestMs, waitedMs) });
+      const known = found.get(ref) ?? { jobs: 0, oldestMs: 0 };
+      found.set(ref, { jobs: known.jobs + jobs, oldestMs: Math.max(known.oldestMs, waitedMs) });
     }
+    const waiting = this.#memory.add(found, sawAllHeads(), clock.monotonic());
     const isMissing = engine.places.some(({ model, state }) => state === 'known' && waiting.has(model.ref));
     if (isMissing && clock.monotonic() - this.#fleetReadAt >= READ_FLEET_EVERY_MS) {
       this.#fleetReadAt = clock.monotonic();

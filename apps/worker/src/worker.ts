@@ -76,6 +76,7 @@ export class Worker {
       budgetBytes,
       engine: this.#engineSide.resident,
       heads: (models) => this.#queueSide.findWaiting(models),
+      sawAllHeads: () => this.#queueSide.sawAllWaiting,
       fleet: () => readFleet(commands, keys),
       isClaiming: (ref) => this.#queueSide.isClaiming(ref),
       onUnload: this.#parts.observe.modelUnloaded,

@@ -39,12 +39,16 @@ function flush(): void {
   if (messages.length > 0 && process.connected) process.send?.(messages, () => {});
 }
 
-async function open({ settings, models }: Extract<ToEngine, { type: 'open' }>): Promise<void> {
+async function open({
+  settings,
+  models,
+  mayBeEmpty = false,
+}: Extract<ToEngine, { type: 'open' }>): Promise<void> {
   try {
     const noise = new NoiseDrawer();
     engine = new Engine({ runtime: runtimeFor(settings), settings, clock: systemClock, post, noise });
     const [opened, unavailable] = await openAll(engine, models);
-    if (opened.length === 0 && unavailable.length > 0) {
+    if (opened.length === 0 && unavailable.length > 0 && !mayBeEmpty) {
       return post({ type: 'open-failed', failure: unavailable[0].failure });
     }
     post({ type: 'ready', models: opened, unavailable });

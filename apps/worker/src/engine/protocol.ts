@@ -107,7 +107,13 @@ export interface CheckpointSettings {
 }
 
 export type ToEngine =
-  | { readonly type: 'open'; readonly settings: EngineSettings; readonly models: readonly ModelToOpen[] }
+  | {
+      readonly type: 'open';
+      readonly settings: EngineSettings;
+      readonly models: readonly ModelToOpen[];
+      /** Whether to go on when none of the models can be opened: others may be opened later. */
+      readonly mayBeEmpty?: boolean | undefined;
+    }
   /** Opens a model that could not be opened before, or that models.yaml names since. */
   | { readonly type: 'open-model'; readonly model: ModelToOpen }
   /** Closes a model (`name@version`) that has no sample left. */

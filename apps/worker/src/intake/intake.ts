@@ -17,7 +17,7 @@ import { chooseGroup } from './policy.ts';
 
 export interface IntakeOptions extends JobStarterOptions {
   readonly claimer: Claimer;
-  readonly runner: Pick<JobRunner, 'room' | 'usualJobs' | 'newRun' | 'stop'>;
+  readonly runner: Pick<JobRunner, 'room' | 'usualJobs' | 'newRun' | 'serves' | 'stop'>;
   /** The group queues that this worker serves. */
   readonly groups: () => readonly string[];
   /** The models of these groups. */

@@ -9,8 +9,14 @@ import {
   toPlainError,
   type WorkerId,
 } from '@lehr/shared';
-import type { Claim, GroupQueues, Leases, WorkflowRunner } from '@lehr/shared/queue';
-import type { Outcome, RecordStore } from '@lehr/shared/records';
+import {
+  type Claim,
+  firstScore,
+  type GroupQueues,
+  type Leases,
+  type WorkflowRunner,
+} from '@lehr/shared/queue';
+import type { JobRecord, Outcome, RecordStore } from '@lehr/shared/records';
 import { traceIdOf } from '@lehr/shared/tracing';
 import { giveUp } from '../delivery/give-up.ts';
 import { setAside } from '../delivery/set-aside.ts';
@@ -24,7 +30,7 @@ export interface JobStarterOptions {
   readonly records: RecordStore;
   readonly workflows: WorkflowRunner;
   readonly leases: Leases;
-  readonly runner: Pick<JobRunner, 'newRun' | 'stop'>;
+  readonly runner: Pick<JobRunner, 'newRun' | 'stop' | 'serves'>;
   readonly clock: Clock;
   readonly log: Log;
   /** The attempt of each active job. */
@@ -110,6 +116,15 @@ export class JobStarter {
     return alive;
   }
 
+  /** Another attempt, which is not counted, runs the job when a worker serves its model. */
+  async #handBack(claim: Claim, { id, priority, score = firstScore(priority) }: JobRecord): Promise<void> {
+    const { queues, leases, records, log } = this.#options;
+    log.info({ job: id, queue: claim.queue }, 'job handed back: its model was closed after it was claimed');
+    await records.apply([{ move: 'requeue', id, lease: claim.token, refund: true }]);
+    leases.remove(claim);
+    await queues.of(claim.queue).handBack(claim, score);
+  }
+
   /** Returns the run, unless the job does not run here. */
   async #start(claim: Claim, outcome: Outcome, claimedAt: number): Promise<JobRun | undefined> {
     const { queues, leases, runner, workflows, log } = this.#options;
@@ -140,7 +155,11 @@ export class JobStarter {
     try {
       run = runner.newRun(claim, record, claimedAt);
     } catch (error) {
-      await giveUp(this.#options, claim, toPlainError(error));
+      const failure = toPlainError(error);
+      // The engine died, or closed the model, after the job was claimed: the job is not to blame.
+      const isUnserved = failure.code === 'model-unavailable' && !runner.serves(claim.queue);
+      if (isUnserved) await this.#handBack(claim, record);
+      else await giveUp(this.#options, claim, failure);
       return undefined;
     }
     const { prompt } = record.input;

@@ -57,6 +57,8 @@ export interface EngineOptions {
   readonly silenceMs: number;
   /** The engine's entry module. */
   readonly entry: URL;
+  /** Whether to start without a model when none of them can be opened. */
+  readonly mayBeEmpty?: boolean;
   /** Absent: as this process. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -64,7 +66,10 @@ export interface EngineOptions {
 /** Checks in the configured time of silence. */
 const CHECKS_PER_SILENCE = 8;
 
-/** Starts an engine; resolves when it has loaded and warmed up its models. Rejects with the reason when it can load none. */
+/**
+ * Starts an engine; resolves when it has loaded and warmed up its models. Rejects with the reason when it can load none, unless
+ * `mayBeEmpty`.
+ */
 export async function startEngine(options: EngineOptions, listener: EngineListener): Promise<EngineProcess> {
   const child = fork(options.entry, {
     serialization: 'advanced',
@@ -158,7 +163,12 @@ function opened(child: ChildProcess, options: EngineOptions): Promise<OpenResult
     child.once('exit', onExit);
     child.once('error', onError);
     child.send(
-      { type: 'open', settings: options.settings, models: options.models } satisfies ToEngine,
+      {
+        type: 'open',
+        settings: options.settings,
+        models: options.models,
+        mayBeEmpty: options.mayBeEmpty,
+      } satisfies ToEngine,
       () => {},
     );
   });

@@ -143,11 +143,12 @@ export class EngineSupervisor {
   }
 
   async #start(listener: SupervisorListener): Promise<void> {
-    const { engine, clock } = this.#options;
+    const { engine, clock, isLimited = false } = this.#options;
     const prepared = await this.#models.prepare();
     const models = prepared.map(({ model }) => model);
     this.#engine = await startEngine(
-      { ...engine, models },
+      // With a memory budget only a few of the models are open: others can take the place of one whose files were damaged.
+      { ...engine, models, mayBeEmpty: isLimited },
       {
         onMessage: (message) => this.#receive(message, listener),
         isBusy: listener.isBusy,
