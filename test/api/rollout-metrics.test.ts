@@ -116,6 +116,7 @@ test('Without a rollout, or when it names a version that is gone, the weights in
     auto_rollback: true,
     promote_after: null,
     steps: [] as number[],
+    shadow: 0,
     stage: 1,
     carried: { failures: 0, slowness: 0 },
   } as const;

@@ -32,6 +32,7 @@ describe('The version of a job', () => {
     auto_rollback: true,
     promote_after: null,
     steps: [],
+    shadow: 0,
     stage: 1,
     carried: { failures: 0, slowness: 0 },
   };

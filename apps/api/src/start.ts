@@ -9,6 +9,7 @@ import { type ApiConfig, isLoopback } from './env.ts';
 import { sweepOutputs } from './files/sweep-outputs.ts';
 import { endRevokedStreams } from './follow/end-revoked.ts';
 import { connectionOwner, inTurns } from './in-turns.ts';
+import { type CompareParts, compareShadows } from './jobs/compare-shadows.ts';
 import { countExpired } from './jobs/count-expired.ts';
 import { deleteLeftovers } from './jobs/leftovers.ts';
 import { keepRecordsBounded } from './limits/bound-records.ts';
@@ -80,7 +81,7 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
       deleteLeftovers(parts),
       reportCounts(parts),
       reportProcess(parts, config.LEHR_ROLES),
-      runJudge(parts),
+      followRollouts(parts),
     ];
     log.info({ url, port, operationsPort, docs: `${url}/docs`, roles }, 'API is listening');
     const stop = async (): Promise<void> => {
@@ -102,6 +103,14 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
     disconnect();
     throw error;
   }
+}
+
+/** Returns the function that stops it. */
+function followRollouts(parts: Parameters<typeof runJudge>[0] & CompareParts): () => Promise<void> {
+  const stops = [runJudge(parts), compareShadows(parts)];
+  return async () => {
+    await Promise.all(stops.map((stop) => stop()));
+  };
 }
 
 async function reachRedis(redis: Redis): Promise<void> {

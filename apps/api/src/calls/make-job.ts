@@ -14,6 +14,7 @@ import type { JobWaits } from '../follow/wait.ts';
 import type { DirectJob } from '../jobs/direct-calls.ts';
 import { identify } from '../jobs/identity.ts';
 import { metricLabels } from '../jobs/metric-labels.ts';
+import { postShadow, type ShadowParts } from '../jobs/post-shadow.ts';
 import type { RetryRequest } from '../jobs/retry.ts';
 import { type Submission, type SubmitParts, submitJob } from '../jobs/submit.ts';
 import { quotaHeaders } from '../limits/quota.ts';
@@ -26,7 +27,9 @@ import { onLostAnswer } from './lost-answer.ts';
 import { inNames, type Names } from './names.ts';
 import type { UnansweredRequests } from './unanswered-requests.ts';
 
-export interface CallParts extends Omit<SubmitParts, 'heldBy' | 'durability'> {
+export interface CallParts
+  extends Omit<SubmitParts, 'heldBy' | 'durability'>,
+    Pick<ShadowParts, 'redis' | 'keys'> {
   readonly waits: Pick<JobWaits, 'holder'>;
   readonly unanswered: UnansweredRequests;
   readonly metrics: Pick<Metrics<'api'>, 'jobsAccepted'>;
@@ -98,6 +101,8 @@ export async function makeJob(c: Context<ApiEnv>, parts: CallParts, call: JobCal
   if (how === 'new') {
     parts.metrics.jobsAccepted.inc(metricLabels(record));
     parts.tenantUsage.count(record);
+    // A job without a record cannot be compared later.
+    if (!submission.direct) void postShadow(parts, record);
   }
   if (submission.direct) return directJob(c, submission, submission.direct);
   return {

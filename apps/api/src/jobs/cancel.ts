@@ -29,7 +29,7 @@ export async function cancelJob(parts: CancelParts, record: JobRecord): Promise<
   return 'canceled';
 }
 
-interface DeleteParts extends CancelParts {
+export interface DeleteParts extends CancelParts {
   readonly redis: Redis;
   readonly keys: Keys;
   readonly store: ObjectStore;

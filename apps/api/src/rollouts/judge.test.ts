@@ -20,6 +20,7 @@ const ROLLOUT: StoredRollout = {
   auto_rollback: true,
   promote_after: 100,
   steps: [10, 50, 100],
+  shadow: 0,
   stage: 1,
   carried: NO_EVIDENCE,
 };

@@ -28,6 +28,7 @@ import {
   type StoredRollout,
   unknownFields,
 } from './rollout.ts';
+import { parseShadowCounts, type ShadowCounts } from './shadow.ts';
 
 /** How a rollout becomes another one; `after` undefined removes it. */
 export interface RolloutStep {
@@ -119,10 +120,11 @@ export class RolloutStore {
     return texts.flatMap((text) => RolloutEventSchema.safeParse(JSON.parse(text)).data ?? []);
   }
 
-  /** How its jobs ended until now. */
-  async outcomes(rollout: string): Promise<Outcomes> {
+  /** How its jobs and its shadows ended until now. */
+  async outcomes(rollout: string): Promise<Outcomes & { readonly compared: ShadowCounts }> {
     const { redis, keys } = this.#options;
-    return parseOutcomes(await redis.hgetall(keys.rolloutOutcomes(rollout)));
+    const hash = await redis.hgetall(keys.rolloutOutcomes(rollout));
+    return { ...parseOutcomes(hash), compared: parseShadowCounts(hash) };
   }
 
   /** The jobs of its stage that ended, and the evidence with that of the stages before. */
@@ -176,6 +178,7 @@ export class RolloutStore {
       stable: shown.stable,
       canary: shown.canary,
       weight: shown.weight,
+      ...(shown.shadow > 0 && { shadow: shown.shadow }),
       state: shown.state,
     };
     const facts = factsOf(model, actor, event);
@@ -217,13 +220,20 @@ export class RolloutStore {
 }
 
 function factsOf(model: string, actor: Actor, event: RolloutEvent): AuditFacts {
-  const { action, stable, canary, weight, state, reason } = event;
+  const { action, stable, canary, weight, shadow, state, reason } = event;
   return {
     action: `rollout.${action}`,
     actor: actor.keyId,
     tenant: null,
     target: model,
     address: actor.address,
-    changes: { stable, canary, weight, state, ...(reason !== null && { reason }) },
+    changes: {
+      stable,
+      canary,
+      weight,
+      state,
+      ...(shadow !== undefined && { shadow }),
+      ...(reason !== null && { reason }),
+    },
   };
 }

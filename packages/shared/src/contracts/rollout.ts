@@ -48,6 +48,10 @@ export const RolloutRequestSchema = z
     weight: percent(
       'Per cent of the callers that get the canary. Left out: as before, and the first of `steps` for a new rollout.',
     ).optional(),
+    shadow: percent(
+      'Per cent of the jobs of the stable version that the new version runs a second time, as shadows, for comparison. Callers never see ' +
+        'a shadow and do not pay for it. Left out: as before, and none when a weight is given.',
+    ).optional(),
     sticky_by: z.enum(STICKY_BY).optional().meta({
       description:
         'What decides which version a caller gets: the API key (the default), the tenant, or every job by itself.',
@@ -110,6 +114,7 @@ export const RolloutEventSchema = z
     stable: z.string(),
     canary: z.string(),
     weight: z.number(),
+    shadow: z.number().optional(),
     state: z.enum(ROLLOUT_STATES),
   })
   .meta({ id: 'RolloutEvent' });
@@ -134,6 +139,30 @@ const VersionOutcomesSchema = z
   })
   .meta({ id: 'VersionOutcomes' });
 export type VersionOutcomes = z.output<typeof VersionOutcomesSchema>;
+
+const ShadowSchema = VersionOutcomesSchema.extend({
+  share: percent('Per cent of the jobs of the stable version that have a shadow.'),
+  dropped: count('Shadows that were not posted, because real jobs wait, or that did not start in time.'),
+  compared: count('Shadows that succeeded, as the job did.'),
+  equal: count('Those of them whose output is the same.'),
+  difference: z
+    .number()
+    .nullable()
+    .meta({
+      description:
+        'How much the outputs differ on average: of pictures the mean absolute difference of a color value, from 0 to 255; of speech the ' +
+        'words that differ, as a ratio to those of the stable version; of texts the share of results that differ. Null when none was compared.',
+      example: 3.2,
+    }),
+  time_ratio: z.number().nullable().meta({
+    description:
+      'Device time of a shadow as a ratio to that of its job, the geometric mean; null when none was compared.',
+    example: 1.04,
+  }),
+}).meta({
+  id: 'RolloutShadow',
+  description: 'Copies of jobs that the new version ran for comparison.',
+});
 
 const EndedJobsSchema = z
   .object({ jobs: count('Jobs that ended.'), failed: count('Those that failed.') })
@@ -172,6 +201,7 @@ const AnalysisSchema = z
       'What Lehr decides by: the jobs posted since the share was changed or the rollout was paused.',
   });
 export type RolloutAnalysis = z.output<typeof AnalysisSchema>;
+export type RolloutShadow = z.output<typeof ShadowSchema>;
 
 export const RolloutSchema = z
   .object({
@@ -193,6 +223,7 @@ export const RolloutSchema = z
     outcomes: z
       .object({ stable: VersionOutcomesSchema, canary: VersionOutcomesSchema })
       .meta({ description: 'How the jobs of this rollout ended, by the version that it gave them.' }),
+    shadow: ShadowSchema,
     analysis: AnalysisSchema,
     history: z.array(RolloutEventSchema).meta({
       description: 'What happened to the rollouts of this model, newest first, at most 100.',

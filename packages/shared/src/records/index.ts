@@ -35,6 +35,7 @@ export {
   type Outcomes,
   parseOutcomes,
   parsePairs,
+  parseShare,
   type RolloutShare,
   type RolloutSide,
   type SideOutcomes,

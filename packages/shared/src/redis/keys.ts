@@ -150,6 +150,10 @@ export interface Keys {
   rolloutOutcomes(rollout: string): string;
   /** Held by the one process that judges rollouts. */
   readonly rolloutJudge: string;
+  /** Jobs and their shadows that are to be compared, by the time of the shadow. */
+  readonly shadows: string;
+  /** Held by the one process that compares them. */
+  readonly shadowLock: string;
   /** Exists after a sweep of old outputs until the next one is due. */
   readonly sweep: string;
   /** Held by the one process that runs the janitor. */
@@ -224,13 +228,18 @@ export function keysOf(namespace: string): Keys {
   };
 }
 
-type RolloutKeys = Pick<Keys, 'rollouts' | 'rolloutHistory' | 'rolloutOutcomes' | 'rolloutJudge'>;
+type RolloutKeys = Pick<
+  Keys,
+  'rollouts' | 'rolloutHistory' | 'rolloutOutcomes' | 'rolloutJudge' | 'shadows' | 'shadowLock'
+>;
 
 const rolloutKeys = (prefix: string): RolloutKeys => ({
   rollouts: `${prefix}:rollouts`,
   rolloutHistory: (model) => `${prefix}:rollout-history:${model}`,
   rolloutOutcomes: (rollout) => `${prefix}:rollout-outcomes:${rollout}`,
   rolloutJudge: `${prefix}:rollout-judge`,
+  shadows: `${prefix}:rollout-shadows`,
+  shadowLock: `${prefix}:rollout-shadow-lock`,
 });
 
 /** What processes report of themselves. */

@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest';
+import { pixelDifference, wordDifference } from './output-difference.ts';
+
+test('Pictures differ by the mean difference of their color values, and completely when their sizes differ', () => {
+  expect(pixelDifference(Uint8Array.of(0, 10, 255), Uint8Array.of(0, 13, 249))).toBe(3);
+  expect(pixelDifference(Uint8Array.of(7, 7, 7), Uint8Array.of(7, 7, 7))).toBe(0);
+  expect(pixelDifference(Uint8Array.of(1, 2, 3), Uint8Array.of(1, 2, 3, 4))).toBe(255);
+});
+
+test('Transcripts differ by the words to insert, remove or replace, whatever their case and punctuation', () => {
+  expect(wordDifference('Fire it slowly.', ' fire it, slowly')).toBe(0);
+  expect(wordDifference('fire it slowly now', 'fire slowly then')).toBe(0.5);
+  expect(wordDifference('', '')).toBe(0);
+  expect(wordDifference('', 'thank you')).toBe(1);
+  expect(wordDifference('one', 'one two three')).toBe(2);
+});

@@ -1,0 +1,40 @@
+/** How much the output of a shadow differs from that of its job. Pure. */
+import type { JobOutput } from '@lehr/shared/records';
+
+/** Words of a transcript that are compared, from its start: the work grows with their square. */
+const MOST_WORDS = 2_000;
+
+/** Mean absolute difference of the values, from 0 to 255; 255 for pictures of different sizes. */
+export function pixelDifference(a: Uint8Array, b: Uint8Array): number {
+  if (a.length !== b.length || a.length === 0) return 255;
+  let sum = 0;
+  for (let i = 0; i < a.length; i += 1) sum += Math.abs(a[i] - b[i]);
+  return sum / a.length;
+}
+
+/** Words to insert, remove or replace, as a ratio to those of the first text. Case and punctuation are not compared. */
+export function wordDifference(expected: string, actual: string): number {
+  const [a, b] = [wordsOf(expected), wordsOf(actual)];
+  if (a.length === 0) return b.length === 0 ? 0 : 1;
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (const [i, word] of a.entries()) {
+    const next = [i + 1];
+    for (const [j, other] of b.entries()) {
+      next.push(Math.min(row[j] + (word === other ? 0 : 1), row[j + 1] + 1, next[j] + 1));
+    }
+    row = next;
+  }
+  return row[b.length] / a.length;
+}
+
+const wordsOf = (text: string): string[] =>
+  (text.toLowerCase().match(/[\p{L}\p{N}']+/gu) ?? []).slice(0, MOST_WORDS);
+
+/** Of the transcripts, or of the results of a text task; undefined when there is neither. */
+export function textDifference(a: JobOutput, b: JobOutput): number | undefined {
+  if (a.transcript && b.transcript) return wordDifference(a.transcript.text, b.transcript.text);
+  if (!a.text || !b.text) return undefined;
+  // A long result is an object, which is not read.
+  if (a.text.result === undefined || b.text.result === undefined) return undefined;
+  return JSON.stringify(a.text.result) === JSON.stringify(b.text.result) ? 0 : 1;
+}
