@@ -75,6 +75,9 @@ test('The programs and commands of the pages about texts embed, classify and fil
     return (await runFile('sh', ['-eu', '-c', block], { env: { ...env, PATH: path } })).stdout;
   };
   expect(JSON.parse(await shell('embed'))).toMatchObject({ status: 'succeeded', output: { dimensions: 4 } });
+  const [openai, embedding] = (await shell('none')).trim().split('\n');
+  expect(JSON.parse(openai)).toMatchObject({ object: 'list', usage: { prompt_tokens: 5 } });
+  expect(JSON.parse(embedding)).toHaveLength(3);
   expect(await shell('shell')).toMatch(
     /^\[[^\]]+\]\n\[[^\]]+\]\nLABEL +SCORE +TEXT\none +0\.7500 +a red circle\n/,
   );
