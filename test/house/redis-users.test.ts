@@ -105,6 +105,8 @@ const API_ONLY = [
     'scale',
     'secretKeys',
     'sessions',
+    'shadowLock',
+    'shadows',
     'signIn',
     'signInGeneration',
     'storage',
