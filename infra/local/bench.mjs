@@ -1,10 +1,13 @@
 /**
- * npm run bench [-- part of a file name ...]: runs test/bench/*.bench.ts one after the other and prints one table. Bench files that
- * have a table in the docs write it there with --write.
+ * npm run bench [-- part of a file name ...] [--only policy,claim] [--quick] [--readme] [--write] [--page]: runs test/bench/*.bench.ts
+ * one after the other, prints one table, and makes the report. --readme: the files of the README's table, and --write. --write: the tables
+ * of README and docs are made again from the results, and benches that write a table by themselves write it. --page: measures nothing.
  */
 import './node-version.mjs';
 import { readdir } from 'node:fs/promises';
+import { loadavg } from 'node:os';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { ROOT, runCommand } from './command.mjs';
 import { say, signal, stopAndExit, stopOnSignals } from './lifecycle.mjs';
 import { ensureBuilt, ensureModules } from './modules.mjs';
@@ -13,39 +16,75 @@ import { ensureServices } from './programs.mjs';
 
 const FOLDER = join(ROOT, 'test/bench');
 const FROM_SOURCE = ['--conditions=lehr-source', `--import=${join(ROOT, 'infra/local/typescript.mjs')}`];
+const OPTIONS = {
+  only: { type: 'string', multiple: true, default: [] },
+  quick: { type: 'boolean', default: false },
+  readme: { type: 'boolean', default: false },
+  write: { type: 'boolean', default: false },
+  page: { type: 'boolean', default: false },
+};
 
 stopOnSignals();
-main(process.argv.slice(2)).catch((error) =>
+main(parseArgs({ options: OPTIONS, allowPositionals: true })).catch((error) =>
   stopAndExit(error instanceof Problem ? error.message : error.stack, 1),
 );
 
-async function main(args) {
-  const filters = args.filter((arg) => arg !== '--write');
-  const flags = args.filter((arg) => arg === '--write');
-  await ensureServices({ say, signal });
+async function main({ values, positionals }) {
   await ensureModules({ signal });
-  // The whole stack is measured as it ships.
-  await ensureBuilt({ signal });
-  const rows = [];
-  const broken = [];
-  for (const file of await benchFiles(filters)) {
-    say(`--- ${file}`);
-    const command = [...FROM_SOURCE, join(FOLDER, 'run.ts'), join(FOLDER, file), ...flags];
-    const onMessage = (row) => {
-      rows.push(row);
-      say(
-        `    ${row.name}: ${row.value.toPrecision(3)} (${row.min.toPrecision(3)} .. ${row.max.toPrecision(3)})`,
-      );
-    };
-    const code = await runCommand(process.execPath, command, { signal, onMessage });
-    signal.throwIfAborted();
-    if (code !== 0) broken.push(file);
-  }
   await import('./typescript.mjs');
-  const { table } = await import('../../test/bench/harness.ts');
-  console.log(`\n${table(rows)}\n`);
+  const bench = await import('../../test/bench/report/make.ts');
+  const broken = [];
+  if (!values.page) {
+    await ensureServices({ say, signal });
+    // The whole stack is measured as it ships.
+    await ensureBuilt({ signal });
+    const only = values.only.flatMap((part) => part.split(','));
+    const files = await benchFiles([...positionals, ...only, ...(values.readme ? bench.README_BENCHES : [])]);
+    broken.push(...(await runAll(files, values, bench)));
+  }
+  const { report, summary } = bench.makeReport({
+    isQuick: values.quick,
+    writes: values.write || values.readme,
+  });
+  console.log(`\n${summary}\n`);
+  say(`The report: file://${report}`);
   if (broken.length > 0) throw new Problem(`These ended with an error: ${broken.join(', ')}.`);
   process.exit(0);
+}
+
+/** Returns the files that ended with an error; the results of all others are saved as soon as they are there. */
+async function runAll(files, { quick: isQuick, write }, bench) {
+  const broken = [];
+  const measured = [];
+  for (const [i, file] of files.entries()) {
+    const name = file.replace('.bench.ts', '');
+    say(`--- ${file} (${i + 1} of ${files.length}${bench.lastDuration(name)})`);
+    const [before] = loadavg();
+    const startedAt = performance.now();
+    const [rows, charts] = [[], []];
+    const onMessage = ({ begins, at, of, row, chart }) => {
+      if (chart) charts.push(chart);
+      if (begins) say(`    ${at} of ${of}: ${begins}`);
+      if (!row) return;
+      rows.push(row);
+      measured.push(row);
+      say(`      ${row.value.toPrecision(3)} (${row.min.toPrecision(3)} .. ${row.max.toPrecision(3)})`);
+    };
+    const args = [
+      ...FROM_SOURCE,
+      join(FOLDER, 'run.ts'),
+      join(FOLDER, file),
+      ...(isQuick ? ['--quick'] : []),
+    ];
+    const code = await runCommand(process.execPath, args, { signal, onMessage });
+    signal.throwIfAborted();
+    const seconds = (performance.now() - startedAt) / 1000;
+    if (code !== 0) broken.push(file);
+    // A part of a file's figures must not take the place of all of them.
+    else bench.save({ bench: name, rows, charts, load: [before, loadavg()[0]], seconds }, isQuick);
+  }
+  console.log(`\n${bench.table(measured)}`);
+  return broken;
 }
 
 async function benchFiles(filters) {

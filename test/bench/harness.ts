@@ -16,6 +16,8 @@ interface AnyFigure {
   /** The unit of what a side or a sample returns: ms, pictures/s. */
   readonly unit: string;
   readonly target?: Target;
+  /** What ran the graphs when it was no real device: `simulated T4`. Such a figure is the same in every run. */
+  readonly device?: string;
 }
 
 /** Ours over the baseline. */
@@ -44,23 +46,35 @@ export interface Row {
   readonly name: string;
   readonly unit: string;
   readonly target?: Target;
+  readonly device?: string;
   /** The ratio, or the percentile. */
   readonly value: number;
   /** Minimum, maximum and number of the rounds or samples. */
   readonly min: number;
   readonly max: number;
   readonly count: number;
+  /** The ratio of each round, or the percentile of each tenth of the samples: how much the figure differs within one run. */
+  readonly rounds?: readonly number[];
   /** Medians of the sides; only for a ratio. */
   readonly sides?: { readonly ours: number; readonly baseline: number };
 }
 
-export async function measure(figure: Figure): Promise<Row> {
-  const { name, unit, target } = figure;
-  const head = { name, unit, ...(target && { target }) };
+export interface MeasureOptions {
+  /** At most so many rounds of a ratio. */
+  readonly mostRounds?: number;
+}
+
+export async function measure(
+  figure: Figure,
+  { mostRounds = Number.POSITIVE_INFINITY }: MeasureOptions = {},
+): Promise<Row> {
+  const { name, unit, target, device } = figure;
+  const head = { name, unit, ...(target && { target }), ...(device && { device }) };
   if (figure.kind === 'ratio') {
     const sides = await figure.open();
     try {
-      return { ...head, ...(await compare(sides, figure)) };
+      const rounds = Math.min(figure.rounds ?? 9, mostRounds);
+      return { ...head, ...(await compare(sides, { ...figure, rounds })) };
     } finally {
       await sides.close();
     }
@@ -68,7 +82,12 @@ export async function measure(figure: Figure): Promise<Row> {
   const source = await figure.open();
   try {
     const samples = await source.samples();
-    return { ...head, ...spread(samples), value: percentile(samples, figure.percentile) };
+    return {
+      ...head,
+      ...spread(samples),
+      ...partsOf(samples, figure.percentile),
+      value: percentile(samples, figure.percentile),
+    };
   } finally {
     await source.close();
   }
@@ -78,7 +97,7 @@ export async function measure(figure: Figure): Promise<Row> {
 async function compare(
   { ours, baseline }: { readonly ours: Side; readonly baseline: Side },
   { rounds = 9, warmUps = 1, name }: RatioFigure,
-): Promise<Pick<Row, 'value' | 'min' | 'max' | 'count' | 'sides'>> {
+): Promise<Pick<Row, 'value' | 'min' | 'max' | 'count' | 'rounds' | 'sides'>> {
   const taken: { ours: number; baseline: number }[] = [];
   for (let round = -warmUps; round < rounds; round++) {
     const figures = { ours: 0, baseline: 0 };
@@ -94,6 +113,7 @@ async function compare(
   const ratios = taken.map((each) => each.ours / each.baseline);
   return {
     ...spread(ratios),
+    ...(ratios.length > 1 && { rounds: ratios }),
     value: percentile(ratios, 50),
     sides: {
       ours: percentile(
@@ -110,6 +130,17 @@ async function compare(
 
 function spread(values: readonly number[]): Pick<Row, 'min' | 'max' | 'count'> {
   return { min: Math.min(...values), max: Math.max(...values), count: values.length };
+}
+
+/** Of fewer samples, a part of one tenth would say nothing about the percentile. */
+const FEWEST_SAMPLES = 200;
+const PARTS = 10;
+
+function partsOf(samples: readonly number[], percent: number): Pick<Row, 'rounds'> {
+  if (samples.length < FEWEST_SAMPLES) return {};
+  const size = Math.floor(samples.length / PARTS);
+  const parts = Array.from({ length: PARTS }, (_, i) => samples.slice(i * size, (i + 1) * size));
+  return { rounds: parts.map((part) => percentile(part, percent)) };
 }
 
 /** Interpolates between the two nearest values, like numpy by default. Throws without values. */
@@ -146,11 +177,12 @@ export function table(rows: readonly Row[]): string {
   return [machine(), '', ...head, ...lines].join('\n');
 }
 
-/** The machine that ran the benches. */
-export function machine(): string {
+/** The machine that runs the benches, and its load now. */
+export const machine = (): string => `${machineName()}, load ${loadavg()[0].toFixed(1)}`;
+
+export function machineName(): string {
   const [{ model }] = cpus();
-  const load = loadavg()[0].toFixed(1);
-  return `${model.trim()}, ${cpus().length} cores, ${process.platform} ${process.arch}, Node ${process.versions.node}, load ${load}`;
+  return `${model.trim()}, ${cpus().length} cores, ${process.platform} ${process.arch}, Node ${process.versions.node}`;
 }
 
 const sidesText = ({ sides, unit }: Row): string =>
@@ -164,7 +196,7 @@ function targetText(row: Row): string {
 }
 
 /** Three significant digits, never in powers of ten. */
-const three = (value: number): string => {
+export const three = (value: number): string => {
   const digits = Number(value.toPrecision(3));
   return Math.abs(digits) >= 1000 ? Math.round(value).toString() : digits.toString();
 };

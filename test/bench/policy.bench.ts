@@ -6,9 +6,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type LatencyModel, SIMULATED_T4 } from '../../apps/worker/src/runtime/simulated.ts';
 import { writeTinyDiffusion } from '../../packages/demo-models/src/index.ts';
 import { percentile, type RatioFigure, type Target } from './harness.ts';
+import { type Device, scaledWindowMs, T4, U8, U16 } from './policy/devices.ts';
 import { aloneMs, backlog, capacity, type PolicyJob, poissonMix } from './policy/load.ts';
 import { classic, type Ended, lehr } from './policy/sides.ts';
 
@@ -18,24 +18,6 @@ const ROUNDS = 5;
 const MOST_ROWS = 16;
 const BACKLOG = 256;
 const WINDOW_MS = 500;
-
-interface Device {
-  readonly name: string;
-  readonly latency: LatencyModel;
-}
-
-const T4: Device = { name: 'T4', latency: SIMULATED_T4 };
-const U8: Device = {
-  name: 'U8',
-  latency: { stepBaseMs: 3.4, stepPerRowMs: 1.32, pictureMs: 5.5, textMs: 2 },
-};
-const U16: Device = {
-  name: 'U16',
-  latency: { stepBaseMs: 8.2, stepPerRowMs: 10.3, pictureMs: 43, textMs: 2 },
-};
-
-/** As 500 ms are to the 3.3 s that a picture takes alone on the card for which the classic window was chosen. */
-const scaledWindowMs = ({ latency }: Device): number => 0.15 * aloneMs(latency, { steps: 20 });
 
 type Sides = { readonly ours: readonly Ended[]; readonly baseline: readonly Ended[] };
 type Measure = (ended: readonly Ended[], device: Device) => number;
@@ -88,6 +70,7 @@ function figure({
   return {
     ...head,
     kind: 'ratio',
+    device: `simulated ${device.name}`,
     rounds,
     warmUps: 0,
     open: async () => {

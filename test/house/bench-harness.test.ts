@@ -61,6 +61,18 @@ test('A sampled figure is a percentile of its samples', async () => {
   expect(row).toEqual({ name: 'claim of 8', unit: 'ms', value: 99, min: 0, max: 100, count: 101 });
 });
 
+test('A figure of many samples says how much the percentile of each tenth of them differs', async () => {
+  const samples = Array.from({ length: 200 }, (_, i) => Math.floor(i / 20));
+  const open = async () => ({ samples: async () => samples, close: async () => {} });
+  const row = await measure({ kind: 'sampled', name: 'claim of 8', unit: 'ms', percentile: 50, open });
+  expect(row.rounds).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+});
+
+test('A quick run measures fewer rounds', async () => {
+  const { figure } = ratioOf([1, 1, 1, 1, 1], [1, 1, 1, 1, 1]);
+  expect(await measure(figure, { mostRounds: 3 })).toMatchObject({ count: 3, rounds: [1, 1, 1] });
+});
+
 test('Percentiles are interpolated, and an empty list has none', () => {
   expect(percentile([4, 1, 3, 2], 50)).toBe(2.5);
   expect(percentile([7], 99)).toBe(7);

@@ -24,8 +24,8 @@ export const ROWS = 2;
 export const MEAN_STEPS = MIX.reduce((sum, { share, steps }) => sum + share * steps, 0);
 
 /** Ms of a step of so many rows. */
-export const stepMs = ({ stepBaseMs, stepPerRowMs }: LatencyModel, rows: number): number =>
-  stepBaseMs + stepPerRowMs * rows;
+export const stepMs = ({ stepBaseMs, stepPerRowMs, stepLeastMs = 0 }: LatencyModel, rows: number): number =>
+  Math.max(stepLeastMs, stepBaseMs + stepPerRowMs * rows);
 
 /** How long the device needs for the job when it has no other work. */
 export const aloneMs = (device: LatencyModel, { steps }: Pick<PolicyJob, 'steps'>): number =>

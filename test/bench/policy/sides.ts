@@ -16,14 +16,21 @@ export interface SideOptions {
   readonly device: LatencyModel;
   /** How far behind its start tag a job of this cost is placed; default: as Lehr does. */
   readonly lag?: (costMs: number) => number;
+  /** In a closed loop: the job that its user posts after this one; `arrivesAt` is not before the end. */
+  readonly next?: (ended: Ended) => PolicyJob | undefined;
+  /** Of each call of the UNet, in virtual ms since the first arrival could happen. */
+  readonly onStep?: (atMs: number, rows: number) => void;
 }
 
 /** From a free row to the submitted sample: claim, record, message to the engine. */
 const CLAIM_MS = 5;
 
 /** Continuous batching: jobs are claimed in fair order as rows become free, and join at the next step; a short one also in a full lane. */
-export async function lehr({ lag, ...options }: SideOptions, jobs: readonly PolicyJob[]): Promise<Ended[]> {
-  const record = new Endings(jobs);
+export async function lehr(
+  { lag, next, onStep, ...options }: SideOptions,
+  jobs: readonly PolicyJob[],
+): Promise<Ended[]> {
+  const record = new Endings();
   const queue = new FairQueue<PolicyJob>(lag);
   let engine: SimulatedEngine;
   const costMs = (job: PolicyJob): number => aloneMs(options.device, job);
@@ -49,26 +56,30 @@ export async function lehr({ lag, ...options }: SideOptions, jobs: readonly Poli
     onMessage: (message) => {
       const now = engine.time.now();
       if (message.type === 'row-cap') rows.setCap(message.lane, message.rows);
-      else if (message.type === 'running') record.start(message.samples, now);
+      else if (message.type === 'running') record.start(message.samples, now - begin);
       else if (message.type === 'last-step') rows.release(message.sample);
       else if (message.type === 'stepped') {
+        onStep?.(now - begin, message.rows);
         for (const { id, step, steps } of message.samples) rows.stepped(id, step / steps);
       } else if (message.type === 'finished') {
         rows.release(message.sample);
-        record.end(message.sample, now);
+        const following = next?.(record.end(message.sample, now - begin));
+        if (following) arrive(following);
       }
     },
   });
   firstCap = engine.opened.rowCap;
   const begin = engine.time.now();
-  for (const job of jobs) {
+  const arrive = (job: PolicyJob): void => {
+    record.add(job);
     engine.time.at(begin + job.arrivesAt, () => {
       queue.add(job, aloneMs(options.device, job));
       fill();
     });
-  }
+  };
+  for (const job of jobs) arrive(job);
   await engine.finish();
-  return record.all(begin);
+  return record.all();
 }
 
 export interface ClassicOptions extends SideOptions {
@@ -83,10 +94,10 @@ const MOST_JOBS = 8;
  * window, runs to completion, and its callers get their pictures when all of them are decoded. The oldest group goes first.
  */
 export async function classic(
-  { windowMs, ...options }: ClassicOptions,
+  { windowMs, next: nextOf, onStep, ...options }: ClassicOptions,
   jobs: readonly PolicyJob[],
 ): Promise<Ended[]> {
-  const record = new Endings(jobs);
+  const record = new Endings();
   const groups = new Map<string, PolicyJob[]>();
   let running = new Set<string>();
   let batch: readonly PolicyJob[] = [];
@@ -94,11 +105,16 @@ export async function classic(
     ...options,
     rowCap: MOST_JOBS * ROWS,
     onMessage: (message) => {
-      if (message.type === 'running') record.start(message.samples, engine.time.now());
+      const now = engine.time.now() - begin;
+      if (message.type === 'running') record.start(message.samples, now);
+      if (message.type === 'stepped') onStep?.(now, message.rows);
       if (message.type !== 'finished') return;
       running.delete(message.sample);
       if (running.size > 0) return;
-      for (const job of batch) record.end(sampleId(job), engine.time.now());
+      for (const job of batch) {
+        const following = nextOf?.(record.end(sampleId(job), now));
+        if (following) arrive(following);
+      }
       next();
     },
   });
@@ -120,41 +136,46 @@ export async function classic(
       for (const job of batch) engine.submit(job);
     });
   };
-  for (const job of jobs) {
+  const arrive = (job: PolicyJob): void => {
+    record.add(job);
     engine.time.at(begin + job.arrivesAt, () => {
       const key = `${job.steps} ${job.guidance}`;
       groups.set(key, [...(groups.get(key) ?? []), job]);
       next();
       engine.time.at(engine.time.now() + windowMs, next);
     });
-  }
+  };
+  for (const job of jobs) arrive(job);
   await engine.finish();
-  return record.all(begin);
+  return record.all();
 }
 
+/** Times in ms since the first arrival could happen. */
 class Endings {
-  readonly #jobs: ReadonlyMap<string, PolicyJob>;
+  readonly #jobs = new Map<string, PolicyJob>();
   readonly #started = new Map<string, number>();
-  readonly #ended = new Map<string, number>();
+  readonly #ended = new Map<string, Ended>();
 
-  constructor(jobs: readonly PolicyJob[]) {
-    this.#jobs = new Map(jobs.map((job) => [sampleId(job), job]));
+  add(job: PolicyJob): void {
+    this.#jobs.set(sampleId(job), job);
   }
 
-  start(samples: readonly string[], now: number): void {
-    for (const id of samples) if (!this.#started.has(id)) this.#started.set(id, now);
+  start(samples: readonly string[], at: number): void {
+    for (const id of samples) if (!this.#started.has(id)) this.#started.set(id, at);
   }
 
-  end(id: string, now: number): void {
-    this.#ended.set(id, now);
+  end(id: string, endedAt: number): Ended {
+    const [job, startedAt] = [this.#jobs.get(id), this.#started.get(id)];
+    if (!job || startedAt === undefined) throw new Error(`Job ${id} has not started.`);
+    const ended = { job, startedAt, endedAt };
+    this.#ended.set(id, ended);
+    return ended;
   }
 
-  /** In ms since `begin`. Throws when a job has not ended. */
-  all(begin: number): Ended[] {
-    return [...this.#jobs].map(([id, job]) => {
-      const [startedAt, endedAt] = [this.#started.get(id), this.#ended.get(id)];
-      if (startedAt === undefined || endedAt === undefined) throw new Error(`Job ${id} has not ended.`);
-      return { job, startedAt: startedAt - begin, endedAt: endedAt - begin };
-    });
+  /** Throws when a job has not ended. */
+  all(): Ended[] {
+    const missing = [...this.#jobs.keys()].filter((id) => !this.#ended.has(id));
+    if (missing.length > 0) throw new Error(`Not ended: ${missing.join(', ')}.`);
+    return [...this.#ended.values()];
   }
 }

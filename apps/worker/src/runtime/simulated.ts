@@ -21,9 +21,10 @@ import {
 } from './tensor.ts';
 
 export interface LatencyModel {
-  /** One UNet run takes `stepBaseMs + stepPerRowMs * rows`. */
+  /** One UNet run takes `stepBaseMs + stepPerRowMs * rows`, and at least `stepLeastMs`. */
   readonly stepBaseMs: number;
   readonly stepPerRowMs: number;
+  readonly stepLeastMs?: number;
   /** The VAE, per picture. */
   readonly pictureMs: number;
   /** The text encoder, per run. */
@@ -127,7 +128,8 @@ function kindOf(inputs: readonly ValueInfo[], outputs: readonly ValueInfo[], pat
 
 /** The latent, scaled by 0.9 so that a whole denoising loop stays finite, and shifted by prompt and timestep. */
 const unetKind: GraphKind = {
-  durationMs: (rows, latency) => latency.stepBaseMs + latency.stepPerRowMs * rows,
+  durationMs: (rows, { stepBaseMs, stepPerRowMs, stepLeastMs = 0 }) =>
+    Math.max(stepLeastMs, stepBaseMs + stepPerRowMs * rows),
   run({ sample, timestep, encoder_hidden_states: text }) {
     const values = floatValues(sample).slice();
     const texts = floatValues(text);
