@@ -15,6 +15,7 @@ import { silentLog } from '../../packages/shared/src/index.ts';
 import { openRedis, redisReady } from '../../packages/shared/src/redis/index.ts';
 import { FSYNC_EVERY_SECOND, startRedis } from '../support/redis-server.ts';
 import type { LoadSettings } from './post-load.ts';
+import { startThinApi } from './thin-api.ts';
 
 export interface RateOptions {
   /** Jobs of one round. */
@@ -34,18 +35,20 @@ export interface Rate {
 export interface PostRate {
   post(): Promise<Rate>;
   add(): Promise<Rate>;
+  /** The same requests to the thinnest API, in this process as well. */
+  thin(): Promise<Rate>;
   /** Ms of CPU of this process for one scrape of its metrics. */
   scrape(): Promise<number>;
   close(): Promise<void>;
 }
 
-const KEY = 'lehr_bench_key_0123456789';
-const MODELS = `models:
+export const KEY = 'lehr_bench_key_0123456789';
+export const MODELS = `models:
   - name: sd
     task: diffusion
     versions: [{ version: "1", path: sd }]
 `;
-const BODY = JSON.stringify({
+export const BODY = JSON.stringify({
   type: 'text-to-image',
   input: { prompt: 'a red circle on a blue background', width: 512, height: 512, steps: 20, seed: 7 },
 });
@@ -76,6 +79,7 @@ export async function openPostRate({
   await redisReady(redis);
   const queue = new Queue('bench', { connection: redis, skipVersionCheck: true });
   await queue.waitUntilReady();
+  const thin = await startThinApi(queue, KEY);
 
   const timed = async (work: () => Promise<number>): Promise<Rate> => {
     const cpu = process.cpuUsage();
@@ -85,9 +89,11 @@ export async function openPostRate({
     await redis.flushdb();
     return { perSecond: (jobs / ms) * 1000, cpuMs: (user + system) / 1000 / jobs };
   };
+  const postTo = (port: number): Promise<Rate> =>
+    timed(() => runLoad(load, { port, key: KEY, body: BODY, count: jobs, connections }));
   return {
-    post: () =>
-      timed(() => runLoad(load, { port: api.port, key: KEY, body: BODY, count: jobs, connections })),
+    post: () => postTo(api.port),
+    thin: () => postTo(thin.port),
     add: () =>
       timed(async () => {
         const startedAt = performance.now();
@@ -106,6 +112,7 @@ export async function openPostRate({
     },
     close: async () => {
       load.disconnect();
+      thin.close();
       await api.stop();
       redis.disconnect();
       await server.stop();
@@ -115,7 +122,7 @@ export async function openPostRate({
 }
 
 /** Milliseconds that the load took, measured by its own process. */
-async function runLoad(load: ChildProcess, order: LoadSettings): Promise<number> {
+export async function runLoad(load: ChildProcess, order: LoadSettings): Promise<number> {
   load.send(order);
   const [{ ms, error }] = (await once(load, 'message')) as [{ ms: number; error?: string }];
   if (error !== undefined) throw new Error(error);

@@ -39,6 +39,8 @@ export interface WholeLehr {
   /** Where the API listens, and its key, for other programs that call it. */
   readonly url: string;
   readonly key: string;
+  /** Where the worker serves its metrics. */
+  readonly workerUrl: string;
   close(): Promise<void>;
 }
 
@@ -103,6 +105,7 @@ export async function startWholeLehr(env: Readonly<Record<string, string>>): Pro
     redisPid: redis.pid,
     url: `http://127.0.0.1:${port}`,
     key: KEY,
+    workerUrl: `http://127.0.0.1:${workerPort}`,
     draw: async (pictures) => {
       const startedAt = performance.now();
       await Promise.all(pictures.map(drawOne));
@@ -121,7 +124,7 @@ export async function startWholeLehr(env: Readonly<Record<string, string>>): Pro
   };
 }
 
-async function ready(url: string): Promise<void> {
+export async function ready(url: string): Promise<void> {
   const giveUpAt = performance.now() + START_LIMIT_MS;
   for (;;) {
     const response = await fetch(url).catch(() => undefined);

@@ -28,7 +28,7 @@ export const poisson = (device: Device, load: number): Scenario => ({
 
 /** Users that arrive at 0.02 a second and post the next picture of 20 steps when the last one is there. */
 const USER_EVERY_MS = 50_000;
-const JOBS_OF_USER = 15;
+const AFTER_LAST_MS = 250_000;
 
 export function closedLoop(device: Device, users: number): Scenario {
   const first = Array.from({ length: users }, (_, i) => ({
@@ -44,13 +44,9 @@ export function closedLoop(device: Device, users: number): Scenario {
     hasMix: false,
     jobs: first,
     next: () => {
-      const left = new Map(first.map(({ tenant }) => [tenant, JOBS_OF_USER - 1]));
+      const end = users * USER_EVERY_MS + AFTER_LAST_MS;
       let id = users;
-      return ({ job, endedAt }) => {
-        const more = left.get(job.tenant) ?? 0;
-        left.set(job.tenant, more - 1);
-        return more > 0 ? { ...job, id: id++, arrivesAt: endedAt } : undefined;
-      };
+      return ({ job, endedAt }) => (endedAt < end ? { ...job, id: id++, arrivesAt: endedAt } : undefined);
     },
   };
 }

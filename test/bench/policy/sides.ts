@@ -63,7 +63,8 @@ export async function lehr(
         for (const { id, step, steps } of message.samples) rows.stepped(id, step / steps);
       } else if (message.type === 'finished') {
         rows.release(message.sample);
-        const following = next?.(record.end(message.sample, now - begin));
+        const ended = record.end(message.sample, now - begin);
+        const following = next?.(ended);
         if (following) arrive(following);
       }
     },
@@ -112,7 +113,8 @@ export async function classic(
       running.delete(message.sample);
       if (running.size > 0) return;
       for (const job of batch) {
-        const following = nextOf?.(record.end(sampleId(job), now));
+        const ended = record.end(sampleId(job), now);
+        const following = nextOf?.(ended);
         if (following) arrive(following);
       }
       next();
