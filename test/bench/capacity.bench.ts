@@ -9,7 +9,7 @@ const [T4, A100] = DEVICES;
 const SIZES = [1, 10, 100, 1000];
 const LOADS = [0.5, 0.7, 0.85, 0.95];
 const JOBS_OF_A_CARD = 400;
-const MOST_JOBS = 40_000;
+const MOST_JOBS = 12_000;
 
 const known = new Map<string, FleetWaits>();
 

@@ -10,12 +10,12 @@ import type { Chart } from './charts.ts';
 import { commandTimes, cpuUs } from './command-times.ts';
 import type { SampledFigure } from './harness.ts';
 
-const JOBS = 24_000;
+const JOBS = 12_000;
 const TENANTS = 100;
 const WORKERS = 1000;
 const PROCESSES = 4;
-const JOB_MS = 10_000;
-const SERVE_MS = 40_000;
+const JOB_MS = 20_000;
+const SERVE_MS = 30_000;
 /** As infra/redis.conf sets it. */
 const SERVER = ['--appendonly', 'no', '--hash-max-listpack-value', '1024'];
 

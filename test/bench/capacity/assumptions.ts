@@ -85,3 +85,6 @@ export const SPEECH: readonly SpeechDevice[] = [
     spot: A100.spot,
   },
 ];
+
+/** When a second cell is worth its work; rules of thumb. */
+export const CELLS = { redisShare: 60, workers: 2000 } as const;

@@ -15,7 +15,7 @@ export interface Scenario {
 }
 
 const SEED = 1;
-const JOBS = 240;
+const JOBS = 160;
 const MOST_ROWS = 16;
 
 /** Poisson arrivals of the mix, at a share of what the device can do with full batches. */
@@ -59,8 +59,8 @@ export const burst = (device: Device, count: number): Scenario => ({
   jobs: poissonMix(count, 1, { seed: SEED, tenants: 1 }).map((job) => ({ ...job, arrivesAt: 0 })),
 });
 
-/** Two hours stand for a day: arrivals follow a sine from a tenth of what the device can do to 1.2 of it. */
-const DAY_MS = 7_200_000;
+/** 40 minutes stand for a day: arrivals follow a sine from a tenth of what the device can do to 1.2 of it. */
+const DAY_MS = 2_400_000;
 const [LEAST, MOST] = [0.1, 1.2];
 
 export function dayOf(device: Device): Scenario {
@@ -70,7 +70,7 @@ export function dayOf(device: Device): Scenario {
     (LEAST + (MOST - LEAST) * (0.5 - 0.5 * Math.cos((2 * Math.PI * at) / DAY_MS))) / MOST;
   const all = poissonMix(Math.ceil(most * DAY_MS), most, { seed: SEED, tenants: 1 });
   return {
-    name: `${device.name}, a day in two hours, load ${LEAST} to ${MOST}`,
+    name: `${device.name}, a day in 40 minutes, load ${LEAST} to ${MOST}`,
     device,
     hasMix: true,
     jobs: all.filter(({ arrivesAt }) => random.next() < share(arrivesAt)),

@@ -1,5 +1,6 @@
 /** The tables that README and docs have from the results of npm run bench. */
 import { readFileSync, writeFileSync } from 'node:fs';
+import { capacityPage } from '../capacity/page.ts';
 import { isMet, type Row, three } from '../harness.ts';
 import type { BenchResult } from '../results.ts';
 import { goalText } from './tables.ts';
@@ -23,7 +24,7 @@ export function pageParts(results: readonly BenchResult[]): PagePart[] {
   const parts = [
     { page: 'README.md', name: 'speed', own: of(README_BENCHES), text: speedTable },
     { page: 'docs/performance.md', name: 'policy', own: of(['policy']), text: fullTable },
-    { page: 'docs/performance.md', name: 'load', own: of(['load']), text: fullTable },
+    { page: 'docs/performance.md', name: 'load', own: of(['load', 'poisson']), text: fullTable },
     {
       page: 'docs/performance.md',
       name: 'stack',
@@ -49,6 +50,7 @@ export function writePages(results: readonly BenchResult[]): void {
     const file = new URL(part.page, ROOT);
     writeFileSync(file, withPart(readFileSync(file, 'utf8'), part));
   }
+  writeFileSync(new URL('docs/capacity.md', ROOT), capacityPage(results));
 }
 
 const runsOf = (results: readonly BenchResult[]): string => {

@@ -18,12 +18,17 @@ export const TABLES: readonly TableSection[] = [
     title: 'Order of work, on simulated devices',
     about:
       'Lehr beside the usual micro-batcher (classic) on the engine that ships. Time is virtual, and no card took part: a step of r rows takes a + b · r ms. A figure is Lehr over classic.',
-    benches: ['policy', 'load'],
+    benches: ['policy', 'load', 'poisson'],
   },
   {
     title: 'Queue and Redis',
     about: 'What the queue costs at scale, by the count of Redis itself.',
     benches: ['queue', 'memory', 'fleet-view', 'redis'],
+  },
+  {
+    title: 'Fleets of cards, simulated',
+    about: 'Equal cards behind one queue, in virtual time.',
+    benches: ['capacity'],
   },
   {
     title: 'What extras cost',
@@ -50,14 +55,14 @@ export const CHARTS: readonly ChartSection[] = [
     part: 'load',
     title: 'Throughput over load',
     about: 'What comes out, and what a job waits, as more is asked.',
-    benches: ['load'],
+    benches: ['poisson'],
   },
   {
     part: 'waits',
     title: 'Latency and slowdown',
     about:
       'The share of jobs that were at most so slow. Slowdown is latency over the time that the job takes alone.',
-    benches: ['load', 'users', 'answer'],
+    benches: ['poisson', 'load', 'users', 'answer'],
   },
   {
     part: 'batches',
@@ -69,7 +74,7 @@ export const CHARTS: readonly ChartSection[] = [
     part: 'device',
     title: 'Time of a step over its rows',
     about: 'The curve that decides how many rows are worth their wait.',
-    benches: ['users', 'load'],
+    benches: ['device', 'poisson'],
   },
   {
     part: 'cost',
@@ -80,7 +85,7 @@ export const CHARTS: readonly ChartSection[] = [
   {
     part: 'scale',
     title: 'What one Redis carries',
-    about: 'Measured with simulated workers against a real Redis.',
-    benches: ['redis'],
+    about: 'Measured with simulated workers against a real Redis; fleets of cards are simulated.',
+    benches: ['redis', 'capacity'],
   },
 ];
