@@ -6,6 +6,8 @@ export interface TableSection {
   readonly about: string;
   /** Names of bench files without `.bench.ts`. */
   readonly benches: readonly string[];
+  /** Shown only when the reader asks for it: many lines, and a chart says the same. */
+  readonly isFolded?: boolean;
 }
 
 export const TABLES: readonly TableSection[] = [
@@ -29,6 +31,7 @@ export const TABLES: readonly TableSection[] = [
     title: 'Fleets of cards, simulated',
     about: 'Equal cards behind one queue, in virtual time.',
     benches: ['capacity'],
+    isFolded: true,
   },
   {
     title: 'What extras cost',

@@ -5,21 +5,30 @@ import type { BenchResult } from '../results.ts';
 import { type Html, html } from './html.ts';
 import type { TableSection } from './sections.ts';
 
-export function tableSection({ title, about, benches }: TableSection, results: readonly BenchResult[]): Html {
+export function tableSection(
+  { title, about, benches, isFolded }: TableSection,
+  results: readonly BenchResult[],
+): Html {
   const own = benches.flatMap((bench) => results.find((each) => each.bench === bench) ?? []);
   const missing = benches.filter((bench) => !own.some((each) => each.bench === bench));
   const without =
     missing.length > 0
       ? html`<p class="empty">No result yet of: ${missing.join(', ')}. <code>npm run bench -- ${missing.join(' ')}</code> measures them.</p>`
       : html``;
-  return html`<h2 id="${idOf(title)}">${title}</h2><p>${about}</p>${own.length > 0 ? rowsTable(own) : html``}${without}`;
+  return html`<h2 id="${idOf(title)}">${title}</h2><p>${about}</p>${isFolded ? folded(own) : rowsTable(own)}${without}`;
 }
+
+const folded = (results: readonly BenchResult[]): Html =>
+  results.length > 0
+    ? html`<details><summary>${results.reduce((sum, { rows }) => sum + rows.length, 0)} figures</summary>${rowsTable(results)}</details>`
+    : html``;
 
 export const idOf = (title: string): string => title.toLowerCase().replace(/[^a-z]+/g, '-');
 
 const HEAD = ['Figure', 'Lehr', 'Baseline', 'Measured', 'Smallest to largest', 'Goal', '', 'Run'];
 
 function rowsTable(results: readonly BenchResult[]): Html {
+  if (results.length === 0) return html``;
   const lines = results.flatMap(({ rows, date, load }) =>
     rows.map((row) => rowLine(row, `${date}, load ${load.map((each) => each.toFixed(1)).join(' to ')}`)),
   );
