@@ -73,6 +73,7 @@ function redisSection(figures: Figures): string {
     (name) => figures.of('redis', name),
   );
   const most = MILLION / (post + serve);
+  const cards = Math.round((most / 2) * (msOf(T4) / 1000));
   return `## What one Redis carries
 
 Measured with \`npm run bench -- redis\`: 1,000 simulated workers run the queue side that ships against a real Redis; only their devices are
@@ -86,7 +87,8 @@ ${table(
 
 Calculated: one core of this machine can do 1,000,000 µs / (${whole(post)} + ${whole(serve)}) µs = **${whole(most)} jobs a second**, and half of it, ${whole(most / 2)}, leaves room
 for bursts, for the janitor, and for callers that follow their jobs. A T4 makes ${three(1000 / msOf(T4))} pictures a second of the mix below, so half a Redis carries the jobs of
-${whole((most / 2) * (msOf(T4) / 1000))} T4s; long before that, the connections decide: a worker holds 3, and the default \`maxclients\` of Redis is 10,000. For
+${whole(cards)} T4s, which hold ${whole(3 * cards)} connections of the 10,000 that Redis allows by default. What 1,000 workers ask without jobs, reports and looks for work, is in
+these figures. For
 short work, such as texts, the jobs a second decide.`;
 }
 
@@ -98,8 +100,8 @@ function cellsSection(): string {
 
 One Lehr is one Redis with its API processes and workers, here called a cell. Redis is one thread and one failure, so a second cell is the answer when
 
-- Redis works more than ${CELLS.redisShare} % of the time (its own \`INFO cpu\` says so; Lehr exports no metric of it),
-- there are more than ${whole(CELLS.workers)} workers in one cell: three connections each, and the reports of all of them are read for every estimate,
+- Redis works more than ${CELLS.redisShare} % of the time (a rule of thumb; its own \`INFO cpu\` says so; Lehr exports no metric of it),
+- there are more than ${whole(CELLS.workers)} workers in one cell: three connections each, and the reports of all of them are read for every estimate (a rule of thumb; 1,000 were simulated),
 - a failure of one Redis must not stop all tenants, or tenants must be served in another region or under another law.
 
 Below that, add workers and API processes. Lehr has no router between cells: nothing in it knows of another cell. What routes is what
@@ -110,7 +112,7 @@ stands in front, and it needs only the tenant:
    Where there must be one name, a proxy routes by a table from the digest of the API key to the cell.
 3. A new tenant goes to the cell with the lowest load, and large tenants get a cell of their own.
 4. To move a tenant: make its keys in the new cell, change the table, and let the old cell end what it has; jobs do not move.
-5. All cells may share one bucket with a prefix each, and the same folder of models.
+5. Each cell has its own bucket; the folder of models may be shared.
 
 This section is a plan. Two cells were never run beside each other.
 `;
@@ -243,6 +245,7 @@ function eightUsers(figures: Figures): string {
     load: 0.7,
     pricePerHour: T4.onDemand,
   });
+  const share = (100 * (8 / (20 + alone / 1000)) * full) / 1000;
   const measured = figures.of('load', 'T4, closed loop, 8 users arriving at 0.02/s: pictures per second');
   return `The classic load test: eight users, each posts the next picture of 20 steps with guidance when the last one is there.
 
@@ -251,8 +254,8 @@ function eightUsers(figures: Figures): string {
    8 x ${whole(full)} ms = ${three((8 * full) / 1000)} s. A T4 gains next to nothing from a batch, so no order of work makes it faster: the mean is the same for all
    eight, whether they share steps or take turns. In the simulation, Lehr over a micro-batcher has ${three(measured)} of its pictures per second.
 3. People look at a picture before they ask for the next one. With a think time of 20 s, eight users ask for at most
-   8 / (20 + ${three(alone / 1000)}) = ${three(8 / (20 + alone / 1000))} pictures a second, which is ${whole((100 * (8 / (20 + alone / 1000)) * full) / 1000)} % of the card. One card is enough when that is below 70 %, else two.
-4. Cost: 4,000 pictures in an office day of 8 hours need ${plan.cards} card(s) at a load of 0.7, ${dollars(plan.dollarsPerMonth)} a month on demand when the card runs in these hours only,
+   8 / (20 + ${three(alone / 1000)}) = ${three(8 / (20 + alone / 1000))} pictures a second, which is ${whole(share)} % of the card${share > 70 ? ': too near to all of it, so take two cards' : ', so one card is enough'}.
+4. Cost: 4,000 pictures in an office day of 8 hours need ${plan.cards} ${plan.cards === 1 ? 'card' : 'cards'} at a load of 0.7, ${dollars(plan.dollarsPerMonth)} a month on demand when the card runs in these hours only,
    ${dollars(plan.dollarsPerThousand)} for 1,000 pictures.`;
 }
 
@@ -272,13 +275,15 @@ function millionMinutes(): string {
     ];
   });
   const gb = (MILLION * 60 * 16_000) / 8 / 1e9;
+  const [{ timesRealTime, spot }] = SPEECH;
+  const oneNight = planSpeech({ ...nights, days: 1, timesRealTime, pricePerHour: spot }).cards;
   return `1,000,000 minutes are ${whole(MILLION / 60)} hours of speech. Post each file with \`priority: bulk\`: it goes after all other work, so the same cards can draw pictures by day. Cards
 run from 20:00 to 6:00 on spot machines; a card that is taken away hands its windows back, and another one transcribes them.
 
 ${table(['Card and model', 'Times real time, published', 'Card hours', 'Cards', 'Nights', 'Spot', 'On demand'], rows)}
 
 Calculated with a load of ${nights.load}, ${nights.hoursPerDay} hours a night. Lehr has not run on these cards, and batches of many files come near these figures only when enough
-files wait, which a backlog has. To be done in one night rather than in thirty, take thirty times the cards for the same dollars. Files of 16 kbit/s
+files wait, which a backlog has. To be done in one night, take ${oneNight} T4s for the same dollars. Files of 16 kbit/s
 are ${whole(gb)} GB a month; uploads are free, and transcripts are small. A window of 30 s is no job of its own: 1,000,000 minutes in files of 10 minutes are 100,000 jobs, which
 one Redis carries in minutes.
 `;
