@@ -70,12 +70,8 @@ async function runAll(files, { quick: isQuick, write }, bench) {
       measured.push(row);
       say(`      ${row.value.toPrecision(3)} (${row.min.toPrecision(3)} .. ${row.max.toPrecision(3)})`);
     };
-    const args = [
-      ...FROM_SOURCE,
-      join(FOLDER, 'run.ts'),
-      join(FOLDER, file),
-      ...(isQuick ? ['--quick'] : []),
-    ];
+    const flags = [...(isQuick ? ['--quick'] : []), ...(write ? ['--write'] : [])];
+    const args = [...FROM_SOURCE, join(FOLDER, 'run.ts'), join(FOLDER, file), ...flags];
     const code = await runCommand(process.execPath, args, { signal, onMessage });
     signal.throwIfAborted();
     const seconds = (performance.now() - startedAt) / 1000;

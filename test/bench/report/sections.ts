@@ -14,7 +14,12 @@ export const TABLES: readonly TableSection[] = [
   {
     title: 'Speed',
     about: 'All of Lehr and its parts, on the machine named above.',
-    benches: ['whole', 'post', 'answer', 'claim', 'cost', 'host', 'whisper', 'users'],
+    benches: ['whole', 'post', 'answer', 'claim', 'cost', 'host', 'whisper', 'users', 'device'],
+  },
+  {
+    title: 'Cold starts',
+    about: 'Until a worker serves, in parts.',
+    benches: ['cold-start'],
   },
   {
     title: 'Order of work, on simulated devices',
