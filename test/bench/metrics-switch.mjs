@@ -32,3 +32,18 @@ export function switchMetrics(isOn) {
     }
   }
 }
+
+/** From now on every call of an instrument is also kept, to be made again; `switchMetrics` ends it. */
+export function recordCalls() {
+  const calls = [];
+  for (const [metric, kept] of instruments) {
+    for (const name of METHODS.filter((each) => each in metric)) {
+      kept[name] ??= metric[name];
+      metric[name] = (...args) => {
+        calls.push(() => kept[name].apply(metric, args));
+        return kept[name].apply(metric, args);
+      };
+    }
+  }
+  return calls;
+}

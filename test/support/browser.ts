@@ -1,12 +1,9 @@
 /** A real browser for page tests: Debian's Chromium without a window. */
-import { existsSync } from 'node:fs';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { onTestFinished } from 'vitest';
+import { chromiumPath } from './chromium.ts';
 
-const PATHS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
-
-/** Undefined if no browser is installed; tests that need one are then reported as skipped. */
-export const chromiumPath: string | undefined = PATHS.find((path) => existsSync(path));
+export { chromiumPath };
 
 export function launchBrowser(): Promise<Browser> {
   return chromium.launch({
