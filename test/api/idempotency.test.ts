@@ -328,6 +328,8 @@ describe('held request', () => {
     await cancelAbandoned(world.parts);
     expect((await world.get(running)).status).toBe('running');
     expect((await world.get(waiting)).status).toBe('canceled');
+    const { values } = await world.parts.metrics.janitorActions.get();
+    expect(values).toMatchObject([{ labels: { action: 'canceled' }, value: 1 }]);
   });
 });
 

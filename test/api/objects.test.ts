@@ -147,4 +147,5 @@ test('A process whose clock jumped ahead deletes only the outputs that are old b
   const left: string[] = [];
   for await (const key of store.list('out/')) left.push(key);
   expect(left).toEqual([young]);
+  expect(await world.parts.metricsPage.render()).toContain('lehr_janitor_actions_total{action="files"} 1');
 });

@@ -188,6 +188,8 @@ test('Of a job that is removed because Redis filled, nothing is left in its queu
   await deleteDueLeftovers(parts);
   expect(await namesOf(world, ids)).toEqual([]);
   expect(await redis.exists(keys.leftovers)).toBe(0);
+  const { values } = await parts.metrics.janitorActions.get();
+  expect(values).toMatchObject([{ labels: { action: 'leftovers' }, value: due.length }]);
 });
 
 test('A job whose queue entry is still open is removed after its worker has closed it', async () => {

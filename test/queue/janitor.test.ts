@@ -71,6 +71,27 @@ test('A janitor that takes over does not search all records again before the sea
   expect(await world.claimer.claim(GROUP, 1)).toMatchObject([{ jobId: lost.id }]);
 });
 
+test('A janitor says what it repaired and removed, and says nothing after a round without work', async () => {
+  const world = await queueWorld(server.url);
+  const done: [string, number][] = [];
+  const options = { everyMs: 60_000, reconcileEveryMs: 60_000, clock: systemClock, log: silentLog };
+  const counting = new Janitor({ ...world, ...options, onDone: (...what) => void done.push(what) });
+  await world.submit();
+  await counting.round();
+  expect(done).toEqual([]);
+  const lost = newJob();
+  await world.records.create(lost, async () => {});
+  await world.redis.zadd(world.keys.live, 1, lost.id);
+  await world.redis.del(world.keys.reconciled);
+  const overdue = await world.submit();
+  await world.redis.zadd(world.keys.deadlines, 1, overdue);
+  await counting.round();
+  expect(done).toEqual([
+    ['expired', 1],
+    ['requeued', 1],
+  ]);
+});
+
 test('Every lost job is found although many jobs end during the search', async () => {
   const world = await queueWorld(server.url);
   const ending = await manyJobs(1200, () => world.submit());

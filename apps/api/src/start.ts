@@ -11,6 +11,7 @@ import { endRevokedStreams } from './follow/end-revoked.ts';
 import { connectionOwner, inTurns } from './in-turns.ts';
 import { type CompareParts, compareShadows } from './jobs/compare-shadows.ts';
 import { countExpired } from './jobs/count-expired.ts';
+import { countJanitor } from './jobs/count-janitor.ts';
 import { deleteLeftovers } from './jobs/leftovers.ts';
 import { keepRecordsBounded } from './limits/bound-records.ts';
 import { type Listeners, openListeners } from './listeners.ts';
@@ -52,13 +53,7 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
     const modelsProblem = () => watch.problem;
     const parts = await openParts({ config, models, modelsProblem, redis, subscriber, publicUrl: url, log });
     await checkSecrets(config, parts);
-    const janitor = new Janitor({
-      ...parts,
-      everyMs: JANITOR_EVERY_MS,
-      reconcileEveryMs: RECONCILE_EVERY_MS,
-      groupIdleMs: parts.groupIdleMs,
-      onExpired: countExpired(parts.metrics),
-    });
+    const janitor = newJanitor(parts);
     const roles = config.LEHR_ROLES.split(',');
     if (roles.includes('webhooks')) webhooks = await startWebhooks(config, parts);
     const { port, operationsPort } = listeners;
@@ -111,6 +106,17 @@ function followRollouts(parts: Parameters<typeof runJudge>[0] & CompareParts): (
   return async () => {
     await Promise.all(stops.map((stop) => stop()));
   };
+}
+
+function newJanitor(parts: Awaited<ReturnType<typeof openParts>>): Janitor {
+  return new Janitor({
+    ...parts,
+    everyMs: JANITOR_EVERY_MS,
+    reconcileEveryMs: RECONCILE_EVERY_MS,
+    groupIdleMs: parts.groupIdleMs,
+    onExpired: countExpired(parts.metrics),
+    onDone: countJanitor(parts.metrics),
+  });
 }
 
 async function reachRedis(redis: Redis): Promise<void> {

@@ -37,7 +37,7 @@ export function dispatch(parts: EngineMessageParts, message: WorkEvent): void {
     case 'stepped':
       speeds.stepped(message.lane, message.rows, message.ms);
       silence.stepped(message.lane, message.ms);
-      observe.stepped(message);
+      observe.stepped(message, laneRows.cap(message.lane));
       for (const { id, step, steps } of message.samples) runs.sampleStepped(id, step, steps);
       return;
     case 'decoder-progress':

@@ -1,6 +1,6 @@
 import { createMetrics } from '@lehr/shared';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { showEventLoopDelay, startEventLoopMonitor } from './observe.ts';
+import { observeWorker, showEventLoopDelay, startEventLoopMonitor } from './observe.ts';
 
 const PAUSE_MS = 300;
 
@@ -14,4 +14,22 @@ test('A scrape that waited through a pause of the event loop shows it', async ()
   const text = await page.render();
   const longest = Number(/event_loop_delay\w*\{[^}]*quantile="1"[^}]*\} (\S+)/.exec(text)?.[1]) * 1000;
   expect(longest).toBeGreaterThan(PAUSE_MS * 0.9);
+});
+
+test('A step shows how full its lane was and the time outside of its graph, and a claim its jobs', async () => {
+  const { metrics, page } = createMetrics('worker');
+  const observe = observeWorker(metrics);
+  const lane = 'diffusion.brush@1.512x512';
+  const stepped = { type: 'stepped', lane, rows: 4, ms: 70, samples: [] } as const;
+  observe.stepped({ ...stepped, hostMs: 2 }, 16);
+  // Short jobs of a full lane may take more rows than its cap.
+  observe.stepped({ ...stepped, rows: 20 }, 16);
+  observe.claimed(lane, 3, 5);
+  const text = await page.render();
+  const labels = '{model="brush",version="1"}';
+  expect(text).toContain(`lehr_lane_occupancy_ratio_sum${labels} 1.25`);
+  expect(text).toContain(`lehr_step_host_seconds_sum${labels} 0.002`);
+  expect(text).toContain(`lehr_step_host_seconds_count${labels} 1`);
+  expect(text).toContain(`lehr_claims_total${labels} 3`);
+  expect(text).toContain('lehr_janitor_actions_total{action="recovered"} 0');
 });

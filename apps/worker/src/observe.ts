@@ -2,6 +2,7 @@
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Metrics, MetricsPage } from '@lehr/shared';
 import { ERROR_CODES, type ErrorCode, type JobState, parseGroupQueueName, systemClock } from '@lehr/shared';
+import { JANITOR_ACTIONS } from '@lehr/shared/queue';
 import type { JobRun } from './runs/job-run.ts';
 import { PictureRun } from './runs/picture-run.ts';
 import { SpeechRun } from './runs/speech-run.ts';
@@ -13,6 +14,8 @@ const EVENT_LOOP_RESOLUTION_MS = 5;
 const ROWS = [1, 2, 4, 8, 16, 32, 64];
 
 export function observeWorker(metrics: Metrics<'worker'>): WorkerObserver {
+  // So that a rate counts the first one too.
+  for (const action of JANITOR_ACTIONS) metrics.janitorActions.inc({ action }, 0);
   return {
     modelOpened: ({ ref, openMs }) => {
       const [model, version] = ref.split('@');
@@ -26,13 +29,15 @@ export function observeWorker(metrics: Metrics<'worker'>): WorkerObserver {
       const [model, version] = ref.split('@');
       metrics.modelUnloads.inc({ model, version });
     },
-    stepped: ({ lane, rows, ms, samples }) => {
+    stepped: ({ lane, rows, ms, hostMs, samples }, cap) => {
       const labels = labelsOfQueue(lane);
       metrics.batches.inc(labels);
       metrics.batchRows.observe(labels, rows);
       metrics.batchSize.observe(labels, samples.length);
       metrics.inferenceCompute.observe({ ...labels, stage: 'denoise' }, ms / 1000);
       metrics.stepTime.observe({ ...labels, rows: rowsLabel(rows) }, ms / 1000);
+      if (hostMs !== undefined) metrics.stepHostTime.observe(labels, hostMs / 1000);
+      metrics.laneOccupancy.observe(labels, Math.min(1, rows / cap));
     },
     decoderProgress: ({ lane, calls, tokens, ms, samples }) => {
       const labels = labelsOfQueue(lane);
@@ -58,6 +63,11 @@ export function observeWorker(metrics: Metrics<'worker'>): WorkerObserver {
       metrics.requests.inc({ ...labelsOfQueue(queue), outcome: end });
       if (code) countFailure(metrics, queue, code);
     },
+    claimed: (queue, jobs, ms) => {
+      metrics.claims.inc(labelsOfQueue(queue), jobs);
+      metrics.claimTime.observe({}, ms / 1000);
+    },
+    janitorDid: (action, count) => metrics.janitorActions.inc({ action }, count),
     // A workflow is counted by its type, as in the API.
     expired: ({ queue, workflow, type }) => {
       const labels = workflow ? { model: type, version: '' } : labelsOfQueue(queue);

@@ -61,13 +61,12 @@ export class QueueSide {
     this.#parts = parts;
     this.#runner = runner;
     const workflows = new WorkflowRunner({ redis, keys, records, queues });
-    const leases = new Leases({
+    this.#leases = new Leases({
       queues,
       log,
       renewEveryMs: times.renewEveryMs,
       onLost: ({ token }) => this.#leaseLost(token),
     });
-    this.#leases = leases;
     this.#deadlines = new Deadlines(times.maxRunMs, (lease, reason) => this.#stop(lease, reason));
     this.#finisher = new JobFinisher({
       outputs,
@@ -77,7 +76,7 @@ export class QueueSide {
       clock,
       log,
       worker,
-      onClosing: ({ claim }) => leases.remove(claim),
+      onClosing: ({ claim }) => this.#leases.remove(claim),
     });
     this.#quarantine = new Quarantine({
       clock,
@@ -97,13 +96,14 @@ export class QueueSide {
       worker,
       claimer,
       workflows,
-      leases,
+      leases: this.#leases,
       runner,
       groups: () => this.#groups.names,
       models: () => this.#groups.models,
       mayClaim,
       activeAttempts: () => [...this.#active.values()].map(({ record }) => record.attempt),
       onStarted: (run, outcome) => void this.#runToEnd(run, outcome),
+      onClaimed: (queue, jobs, ms) => parts.observe.claimed(queue, jobs, ms),
       onEndedAtClaim: (queue, end, code) => parts.observe.endedAtClaim(queue, end, code),
     });
     this.#direct = new DirectRuns({
@@ -307,5 +307,6 @@ function newJanitor({
     reconcileEveryMs: times.reconcileEveryMs,
     groupIdleMs: times.groupIdleMs,
     onExpired: (job) => observe.expired(job),
+    onDone: (action, count) => observe.janitorDid(action, count),
   });
 }

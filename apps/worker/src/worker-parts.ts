@@ -11,7 +11,7 @@ import type {
   WorkerId,
 } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
-import { GROUP_IDLE_MS, type GroupQueues, type Repricer } from '@lehr/shared/queue';
+import { GROUP_IDLE_MS, type GroupQueues, type JanitorAction, type Repricer } from '@lehr/shared/queue';
 import type { CheckpointStore, JobRecord, RecordStore } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import type { Tracing } from '@lehr/shared/tracing';
@@ -104,13 +104,18 @@ export interface WorkerObserver extends DecodeObserver {
   modelLoaded(ref: string, stage: LoadStage, ms: number): void;
   /** A model (`name@version`) is unloaded to make room for others. */
   modelUnloaded(ref: string): void;
-  stepped(message: Extract<FromEngine, { type: 'stepped' }>): void;
+  /** `cap`: the most rows that the lane takes. */
+  stepped(message: Extract<FromEngine, { type: 'stepped' }>, cap: number): void;
   decoderProgress(message: DecoderProgressMessage): void;
   textProgress(message: TextProgressMessage): void;
   /** `end` is the end that this worker wrote; undefined when it wrote none. */
   ended(run: JobRun, end: JobState | undefined): void;
   /** A job ended when it was claimed; it did not run here. `code` says why it failed. */
   endedAtClaim(queue: string, end: JobState, code?: ErrorCode): void;
+  /** Jobs of a group were claimed and their attempts started, in `ms`. */
+  claimed(queue: string, jobs: number, ms: number): void;
+  /** The janitor repaired or removed so many jobs or groups. */
+  janitorDid(action: JanitorAction, count: number): void;
   /** A job's deadline passed while it waited. */
   expired(job: JobRecord): void;
   /** `bytes` are those that were written. */

@@ -26,6 +26,20 @@ export const BATCHES: DashboardFacts = {
           queries: [{ expr: mean('lehr_batch_rows'), legend: REF }],
         },
         {
+          question: 'How full are the lanes?',
+          help: 'Rows of a call, as a share of the most that its lane takes.',
+          unit: 'percentunit',
+          kind: 'lines',
+          queries: [{ expr: mean('lehr_lane_occupancy_ratio'), legend: REF }],
+        },
+        {
+          question: 'How long does a call take outside of its graph?',
+          help: 'Stacking rows, guidance and samplers. The device waits meanwhile.',
+          unit: 's',
+          kind: 'lines',
+          queries: [{ expr: mean('lehr_step_host_seconds'), legend: REF }],
+        },
+        {
           question: 'How many windows of speech share the decoder?',
           unit: 'short',
           kind: 'lines',

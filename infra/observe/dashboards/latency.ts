@@ -49,6 +49,24 @@ export const LATENCY: DashboardFacts = {
           ],
         },
         {
+          question: 'How long does a claim take (p99)?',
+          help: 'From the choice of a group until its jobs can run. The lane steps meanwhile, with free rows.',
+          unit: 's',
+          kind: 'lines',
+          queries: [{ expr: quantile(0.99, 'lehr_claim_seconds'), legend: 'p99' }],
+        },
+        {
+          question: 'How many jobs are claimed per second?',
+          unit: 'reqps',
+          kind: 'lines',
+          queries: [
+            {
+              expr: `sum by (model) (rate(lehr_claims_total${CHOSEN}[$__rate_interval]))`,
+              legend: '{{model}}',
+            },
+          ],
+        },
+        {
           question: 'How long has the oldest job of each model waited?',
           unit: 's',
           kind: 'lines',

@@ -35,6 +35,18 @@ export const REDIS: DashboardFacts = {
           ],
         },
         {
+          question: 'What did the janitors repair or remove?',
+          help: 'recovered and requeued are repairs after a crash; the others are everyday work.',
+          unit: 'short',
+          kind: 'stacked',
+          queries: [
+            {
+              expr: 'sum by (action) (increase(lehr_janitor_actions_total[$__rate_interval]))',
+              legend: '{{action}}',
+            },
+          ],
+        },
+        {
           question: 'How many records can no process read?',
           unit: 'short',
           kind: 'lines',

@@ -1,5 +1,5 @@
 /** Cancels abandoned jobs: their request got no answer and was not retried in time (unanswered-requests.ts). */
-import type { Clock, Log } from '@lehr/shared';
+import type { Clock, Log, Metrics } from '@lehr/shared';
 import type { GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
 import type { RecordStore } from '@lehr/shared/records';
 import { cancelJob } from '../jobs/cancel.ts';
@@ -10,6 +10,7 @@ interface AbandonedParts {
   readonly records: RecordStore;
   readonly queues: GroupQueues;
   readonly workflows: WorkflowRunner;
+  readonly metrics: Pick<Metrics<'api'>, 'janitorActions'>;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -42,6 +43,8 @@ async function sweepUntil(parts: AbandonedParts, signal: AbortSignal): Promise<v
 /** One sweep. A job that runs already is left to finish. */
 export async function cancelAbandoned(parts: AbandonedParts): Promise<void> {
   for (const record of await parts.records.readMany(await parts.unanswered.takeAbandoned())) {
-    if (record?.state === 'queued') await cancelJob(parts, record);
+    if (record?.state !== 'queued') continue;
+    await cancelJob(parts, record);
+    parts.metrics.janitorActions.inc({ action: 'canceled' });
   }
 }

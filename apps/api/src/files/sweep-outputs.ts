@@ -1,5 +1,5 @@
 /** Deletes outputs and uploads that have expired: once an hour, by one of the API processes. */
-import type { Clock, Log } from '@lehr/shared';
+import type { Clock, Log, Metrics } from '@lehr/shared';
 import { type ObjectStore, sweepObjects } from '@lehr/shared/objects';
 import { type Keys, type Redis, redisNow } from '@lehr/shared/redis';
 
@@ -7,6 +7,7 @@ interface SweepParts {
   readonly store: ObjectStore;
   readonly redis: Redis;
   readonly keys: Keys;
+  readonly metrics: Pick<Metrics<'api'>, 'janitorActions'>;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -26,7 +27,7 @@ export function sweepOutputs(parts: SweepParts, keepMs: number): () => Promise<v
 }
 
 async function sweeps(parts: SweepParts, keepMs: number, signal: AbortSignal): Promise<void> {
-  const { store, redis, keys, clock, log } = parts;
+  const { store, redis, keys, metrics, clock, log } = parts;
   for (let waitMs = FIRST_AFTER_MS; ; waitMs = EVERY_MS) {
     await clock.sleep(waitMs, signal);
     if (signal.aborted) return;
@@ -36,6 +37,7 @@ async function sweeps(parts: SweepParts, keepMs: number, signal: AbortSignal): P
       // A clock that jumped ahead must not delete everything, so the earlier of two clocks decides.
       const now = Math.min(clock.now(), await redisNow(redis));
       const removed = await sweepObjects(store, now - keepMs, signal);
+      if (removed > 0) metrics.janitorActions.inc({ action: 'files' }, removed);
       if (removed > 0) log.info({ removed }, 'expired outputs and uploads deleted');
     } catch (error) {
       log.warn({ error }, 'expired outputs could not be deleted; retrying in an hour');

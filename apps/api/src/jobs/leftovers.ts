@@ -2,7 +2,7 @@
  * Deletes what is left of jobs that are gone: outputs of jobs that were removed because Redis filled, and queue entries that a
  * worker was closing when their job was deleted.
  */
-import { type Clock, type JobId, type Log, type TenantId, toObjectKey } from '@lehr/shared';
+import { type Clock, type JobId, type Log, type Metrics, type TenantId, toObjectKey } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
 import type { GroupQueues } from '@lehr/shared/queue';
 import { type Keys, type Redis, redisNow } from '@lehr/shared/redis';
@@ -22,6 +22,7 @@ interface LeftoverParts {
   readonly keys: Keys;
   readonly queues: GroupQueues;
   readonly store: ObjectStore;
+  readonly metrics: Pick<Metrics<'api'>, 'janitorActions'>;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -76,9 +77,13 @@ export async function deleteDueLeftovers(parts: LeftoverParts, signal?: AbortSig
   if (failures.length > 0) throw failures[0];
 }
 
-async function deleteOne({ redis, keys, queues, store }: LeftoverParts, entry: string): Promise<void> {
+async function deleteOne(
+  { redis, keys, queues, store, metrics }: LeftoverParts,
+  entry: string,
+): Promise<void> {
   const [tenant, id, queue] = entry.split(' ');
   // Audio that came with the request stays like an upload: a job that repeats this one may need it.
   for await (const key of store.list(`out/${tenant}/${id}/`)) await store.delete(toObjectKey(key));
-  if (await queues.of(queue).remove(id as JobId)) await redis.zrem(keys.leftovers, entry);
+  if (!(await queues.of(queue).remove(id as JobId))) return;
+  if ((await redis.zrem(keys.leftovers, entry)) > 0) metrics.janitorActions.inc({ action: 'leftovers' });
 }

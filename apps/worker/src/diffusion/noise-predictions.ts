@@ -4,6 +4,8 @@ import { allFinite, type FloatType, type Tensor } from '../runtime/tensor.ts';
 import { guideFloats, guideHalves } from './guidance.ts';
 
 export class NoisePredictions {
+  /** How long the graph ran, ms. */
+  readonly runMs: number;
   readonly #output: Tensor<FloatType>;
   readonly #count: number;
   readonly #rowLength: number;
@@ -14,7 +16,9 @@ export class NoisePredictions {
     output: Tensor<FloatType>,
     count: number,
     guided = new Float32Array(output.data.length / output.dims[0]),
+    runMs = 0,
   ) {
+    this.runMs = runMs;
     this.#output = output;
     this.#count = count;
     this.#rowLength = output.data.length / output.dims[0];

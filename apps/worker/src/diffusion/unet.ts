@@ -120,11 +120,13 @@ export class Unet {
     };
     for (const [name, condition] of this.#conditions)
       feeds[condition.input] = stackConditions(batch, name, condition);
+    const startedAt = performance.now();
     const results = await this.#session.run(feeds, [this.#output]);
+    const runMs = performance.now() - startedAt;
     const output = results[this.#output];
     if (!isFloat(output)) throw new TypeError(`The UNet's output is ${output.type}, wanted a float type.`);
     if (this.#guided.length !== rowLength) this.#guided = new Float32Array(rowLength);
-    return new NoisePredictions(output, rows.length, this.#guided);
+    return new NoisePredictions(output, rows.length, this.#guided, runMs);
   }
 
   async close(): Promise<void> {

@@ -140,6 +140,7 @@ const FROM_ENGINE: { [Type in FromEngine['type']]: Extract<FromEngine, { type: T
     lane: 'diffusion.sd-turbo@1.512x512',
     rows: 1,
     ms: 70,
+    hostMs: 2,
     samples: [{ id: SAMPLE, step: 1, steps: 4 }],
   },
   checkpoints: { type: 'checkpoints', samples: [{ id: SAMPLE, step: 2, bytes: Uint8Array.of(76, 69) }] },

@@ -222,6 +222,8 @@ export type FromEngine =
       readonly lane: string;
       readonly rows: number;
       readonly ms: number;
+      /** The part of it outside of the graph; absent for a step that had to be split. */
+      readonly hostMs?: number;
       readonly samples: readonly { readonly id: SampleId; readonly step: number; readonly steps: number }[];
     }
   /** The newest states of unfinished pictures. */

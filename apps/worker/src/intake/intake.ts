@@ -22,6 +22,8 @@ export interface IntakeOptions extends JobStarterOptions {
   readonly groups: () => readonly string[];
   /** The models of these groups. */
   readonly models: () => readonly string[];
+  /** Jobs of this group queue were claimed and their attempts started, in `ms`. */
+  readonly onClaimed?: (queue: string, jobs: number, ms: number) => void;
   /** False while the engine is down or the store refuses writes. */
   readonly mayClaim: () => boolean;
 }
@@ -256,13 +258,16 @@ export class Intake {
 
   /** Claims up to `count` jobs and starts an attempt of each; returns how many jobs left the queue. */
   async #claim(group: string, count: number): Promise<number> {
+    const { claimer, clock, onClaimed } = this.#options;
     this.#claiming = group;
+    const startedAt = clock.monotonic();
     try {
-      const claims = await this.#options.claimer.claim(group, count);
+      const claims = await claimer.claim(group, count);
       this.#claims += claims.length;
       this.#looksInVain = 0;
       if (claims.length > 0) this.#noteClaim(group);
       await this.#starter.start(claims);
+      if (claims.length > 0) onClaimed?.(group, claims.length, clock.monotonic() - startedAt);
       return claims.length;
     } finally {
       this.#claiming = undefined;

@@ -1,5 +1,5 @@
 /** What graphs compute, and what is done before and after. */
-import { COUNTS, type MetricFacts, RUN_S, WAIT_S } from './facts.ts';
+import { COUNTS, HOST_S, type MetricFacts, RUN_S, SHARES, WAIT_S } from './facts.ts';
 
 export const INFERENCE_METRICS = {
   inferenceLoad: {
@@ -49,6 +49,22 @@ export const INFERENCE_METRICS = {
     apps: ['worker'],
     labels: ['model', 'version', 'rows'],
     buckets: RUN_S,
+  },
+  stepHostTime: {
+    name: 'lehr_step_host_seconds',
+    kind: 'histogram',
+    help: 'Of one denoising call, the time outside of the graph: stacking rows, guidance and samplers.',
+    apps: ['worker'],
+    labels: ['model', 'version'],
+    buckets: HOST_S,
+  },
+  laneOccupancy: {
+    name: 'lehr_lane_occupancy_ratio',
+    kind: 'histogram',
+    help: 'Rows of one denoising call, as a share of the most that its lane takes.',
+    apps: ['worker'],
+    labels: ['model', 'version'],
+    buckets: SHARES,
   },
   batchSize: {
     name: 'lehr_batch_size',

@@ -125,6 +125,15 @@ export const JOB_METRICS = {
     labels: ['model', 'version', 'class'],
     buckets: WAIT_S,
   },
+  janitorActions: {
+    name: 'lehr_janitor_actions_total',
+    kind: 'counter',
+    help:
+      'What janitors repaired or removed: jobs of lost workers (recovered), jobs missing from their queue (requeued), overdue (expired) and ' +
+      'abandoned (canceled) jobs, idle groups (retired), expired files (files), and what was left of deleted jobs (leftovers).',
+    apps: ['api', 'worker'],
+    labels: ['action'],
+  },
   recordsRemoved: {
     name: 'lehr_records_removed_total',
     kind: 'counter',

@@ -1,5 +1,5 @@
 /** The worker and its engine process. */
-import type { MetricFacts } from './facts.ts';
+import { HTTP_S, type MetricFacts } from './facts.ts';
 
 export const WORKER_METRICS = {
   workerInfo: {
@@ -36,6 +36,21 @@ export const WORKER_METRICS = {
     help: 'Whether models.yaml has changed and cannot be used (1), so that the earlier one is in force.',
     apps: ['api', 'worker'],
     labels: [],
+  },
+  claims: {
+    name: 'lehr_claims_total',
+    kind: 'counter',
+    help: 'Jobs that this worker claimed; a job that is claimed again counts again.',
+    apps: ['worker'],
+    labels: ['model', 'version'],
+  },
+  claimTime: {
+    name: 'lehr_claim_seconds',
+    kind: 'histogram',
+    help: 'Claiming jobs of one group and starting their attempts, until they can run.',
+    apps: ['worker'],
+    labels: [],
+    buckets: HTTP_S,
   },
   leases: {
     name: 'lehr_leases',

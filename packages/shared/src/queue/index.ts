@@ -12,7 +12,7 @@ export { Claimer, type ClaimerOptions, type GroupHead } from './claim.ts';
 export { type GroupDepth, type GroupLoads, meanWaitingCost, readDepths, readLoads } from './depth.ts';
 export type { Claim, GroupQueue, Lease, QueuedJob } from './group-queue.ts';
 export { DEFAULT_LEASE_TIMES, GroupQueues, type LeaseTimes } from './group-queues.ts';
-export { Janitor, type JanitorOptions } from './janitor.ts';
+export { JANITOR_ACTIONS, Janitor, type JanitorAction, type JanitorOptions } from './janitor.ts';
 export { Leases, type LeasesOptions } from './leases.ts';
 export { expireOverdue, requeueLost } from './reconciler.ts';
 export { BUDGET_LUA, type Repriced, Repricer } from './reprice.ts';

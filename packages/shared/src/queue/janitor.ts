@@ -15,6 +15,10 @@ import { recoverStalled } from './stalled.ts';
 import { WorkLock } from './work-lock.ts';
 import { WorkflowRunner } from './workflow-runner.ts';
 
+/** What a janitor does, as its metric names it. */
+export const JANITOR_ACTIONS = ['recovered', 'expired', 'retired', 'requeued'] as const;
+export type JanitorAction = (typeof JANITOR_ACTIONS)[number];
+
 export interface JanitorOptions {
   readonly redis: Redis;
   readonly keys: Keys;
@@ -30,6 +34,8 @@ export interface JanitorOptions {
   readonly groupIdleMs?: number;
   /** Called for every waiting job that this janitor expired: no worker reports its end. */
   readonly onExpired?: (job: JobRecord) => void;
+  /** Called after each step that did something, with the number of jobs or groups. */
+  readonly onDone?: (action: JanitorAction, count: number) => void;
 }
 
 export class Janitor {
@@ -90,12 +96,14 @@ export class Janitor {
   async #recoverStalled(): Promise<void> {
     const { redis, keys, queues, records, log } = this.#options;
     const stalled = await recoverStalled(redis, keys, queues, records);
+    this.#done('recovered', stalled.length);
     if (stalled.length > 0) log.warn({ jobs: stalled }, 'recovered jobs whose worker was lost');
   }
 
   async #expireOverdue(signal: AbortSignal | undefined): Promise<void> {
     const { redis, keys, queues, records, log, onExpired } = this.#options;
     const expired = await expireOverdue(redis, keys, queues, records, await redisNow(redis), signal);
+    this.#done('expired', expired.length);
     if (expired.length > 0) log.info({ jobs: expired.map(({ id }) => id) }, 'jobs expired in the queue');
     for (const job of expired) onExpired?.(job);
   }
@@ -103,12 +111,14 @@ export class Janitor {
   async #retireIdleGroups(signal: AbortSignal | undefined): Promise<void> {
     const { redis, keys, groupIdleMs, log } = this.#options;
     const retired = await retireIdleGroups(redis, keys, await redisNow(redis), groupIdleMs, signal);
+    this.#done('retired', retired.length);
     if (retired.length > 0) log.info({ groups: retired }, 'idle groups were retired');
   }
 
   async #requeueLost(signal: AbortSignal | undefined): Promise<void> {
     const { redis, keys, queues, records, log } = this.#options;
     const lost = await requeueLost(redis, keys, queues, records, await redisNow(redis), signal);
+    this.#done('requeued', lost.length);
     if (lost.length > 0) log.warn({ jobs: lost }, 'requeued jobs that were missing from their queue');
   }
 
@@ -117,6 +127,10 @@ export class Janitor {
     const unreadable = await reviewUnreadable(redis, keys, records);
     if (unreadable.length > 0)
       log.warn({ ids: unreadable }, 'jobs or workers are left alone: they cannot be read');
+  }
+
+  #done(action: JanitorAction, count: number): void {
+    if (count > 0) this.#options.onDone?.(action, count);
   }
 
   /** Counted in Redis, so that a janitor that takes over does not search all records at once again. */

@@ -34,6 +34,7 @@ class FakeUnet {
   /** When it returns an error, `predict` throws it. */
   failure: (rows: readonly UnetRow[]) => LehrError | undefined = () => undefined;
   badRows: (rows: readonly UnetRow[]) => number[] = () => [];
+  runMs = 0;
 
   async predict(rows: readonly UnetRow[]): Promise<NoisePredictions> {
     this.calls.push(rows);
@@ -46,7 +47,7 @@ class FakeUnet {
       ),
     );
     const output = floatTensor('float32', Float32Array.from(predicted), [rows.length, LENGTH]);
-    return new NoisePredictions(output, rows.length);
+    return new NoisePredictions(output, rows.length, new Float32Array(LENGTH), this.runMs);
   }
 }
 
@@ -260,6 +261,18 @@ test('A sample whose prediction is not finite fails alone', async () => {
     },
   ]);
   expect(denoised).toEqual(expect.arrayContaining([good, last]));
+});
+
+test('A step reports the time outside of its graph, and none when it had to be split', async () => {
+  const { lane, unet, ofType } = laneOf();
+  for (const seed of [1, 2]) lane.submit(sampleOf({ seed }));
+  await lane.takeTurn();
+  unet.runMs = 1e9;
+  await lane.takeTurn();
+  unet.failure = (rows) => (rows.length > 2 ? new LehrError('out-of-memory', 'full') : undefined);
+  await lane.takeTurn();
+  const [first, second, split] = ofType('stepped');
+  expect([first.hostMs, second.hostMs, split.hostMs]).toEqual([first.ms, 0, undefined]);
 });
 
 test('When the device runs out of memory the batch is split, all samples finish, and the row cap is lowered', async () => {

@@ -96,16 +96,17 @@ export class Lane implements TurnTaker {
     this.#announceLastSteps(samples);
     const startedAt = this.#options.clock.monotonic();
     const rows = samples.reduce((sum, sample) => sum + sample.rows, 0);
-    const whole = await this.#step(samples);
+    const runMs = await this.#step(samples);
     const ms = this.#options.clock.monotonic() - startedAt;
     // The time of a step that had to be split is no measure of a whole one.
-    if (whole) this.#options.cap.observe(rows, ms);
+    if (runMs !== undefined) this.#options.cap.observe(rows, ms);
     this.#reportCap();
     this.#options.post({
       type: 'stepped',
       lane: this.#options.name,
       rows,
       ms,
+      ...(runMs !== undefined && { hostMs: Math.max(0, ms - runMs) }),
       samples: samples.map(({ request, step, steps }) => ({ id: request.id, step, steps })),
     });
     // A cancel or a failure may have removed some during the step.
@@ -140,10 +141,10 @@ export class Lane implements TurnTaker {
   }
 
   /**
-   * Runs one step of the samples together; returns false when it had to be split. A failed run is retried in halves, so
-   * that only the samples that cannot run fail.
+   * Runs one step of the samples together; returns the ms in the graph, or undefined when it had to be split. A failed run is
+   * retried in halves, so that only the samples that cannot run fail.
    */
-  async #step(samples: readonly LaneSample[]): Promise<boolean> {
+  async #step(samples: readonly LaneSample[]): Promise<number | undefined> {
     const { unet, size, cap, noise } = this.#options;
     noise?.begin(samples.flatMap((sample) => sample.drawAhead() ?? []));
     const rows = samples.flatMap((sample) => sample.nextRows());
@@ -154,20 +155,20 @@ export class Lane implements TurnTaker {
       const failure = toLehrError(error, 'engine-failed');
       if (samples.length === 1) {
         this.#fail(samples[0], failure);
-        return false;
+        return undefined;
       }
       if (failure.code === 'out-of-memory') cap.limit(Math.floor(rows.length / 2));
       const middle = Math.ceil(samples.length / 2);
       await this.#step(samples.slice(0, middle));
       await this.#step(samples.slice(middle));
-      return false;
+      return undefined;
     }
     let at = 0;
     for (const sample of samples) {
       if (!sample.advance(predictions, at, samples.length)) this.#fail(sample, notANumber(sample));
       at += sample.rows;
     }
-    return true;
+    return predictions.runMs;
   }
 
   #padded(rows: number): number {
