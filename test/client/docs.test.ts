@@ -1,6 +1,6 @@
 /** The programs and commands of docs/client.md, docs/cli.md and docs/events.md run as they are written. */
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -18,7 +18,7 @@ import { speechModels } from '../support/speech-models.ts';
 import { startStack } from '../support/stack.ts';
 import { SLOW_MACHINE } from '../support/timeouts.ts';
 import { tempFolder } from '../support/tiny-models.ts';
-import { LEHR } from './lehr-command.ts';
+import { lehrShell } from './lehr-command.ts';
 import { servedApi } from './served-api.ts';
 
 const CLIENT = readText('docs/client.md');
@@ -104,19 +104,16 @@ describe('docs/cli.md', () => {
     const models = await speechModels();
     const stack = await startStack(server, { LEHR_HOME: home, LEHR_MODELS: models });
     const worker = await stack.worker();
-    const cwd = await tempFolder('shell');
-    symlinkSync(LEHR, join(cwd, 'lehr'));
-    const env = {
-      PATH: `${cwd}:${process.env.PATH}`,
+    const { cwd, run: runScript } = await lehrShell({
       LEHR_URL: stack.url,
       LEHR_API_KEY: stack.key,
       LEHR_HOME: home,
       LEHR_MODELS: models,
       LEHR_REDIS_URL: server.url,
       RECORDING,
-    };
-    const shell = async (label: string, more: object = {}): Promise<string> =>
-      (await run('sh', ['-eu', '-c', blockOf(CLI, 'sh', label)], { env: { ...env, ...more }, cwd })).stdout;
+    });
+    const shell = (label: string, more: Readonly<Record<string, string>> = {}): Promise<string> =>
+      runScript(blockOf(CLI, 'sh', label), more);
     expect(await shell('picture')).toContain('circle.png');
     expect((await readFile(join(cwd, 'circle.png'))).subarray(1, 4).toString()).toBe('PNG');
     expect(await shell('later')).toMatch(/succeeded in [\s\S]*JOB +TYPE/);
@@ -135,7 +132,7 @@ describe('docs/cli.md', () => {
       join(home, 'logs/worker.log'),
       worker.lines.map((line) => `${JSON.stringify(line)}\n`).join(''),
     );
-    const { job: JOB } = await worker.logged('job started');
+    const JOB = String((await worker.logged('job started')).job);
     expect(await shell('logs', { JOB })).toMatch(/worker {2}info {3}job started .*\n.*job succeeded/);
     expect(await shell('doctor')).toMatch(/^ok +API/);
     const labels = blocksOf(CLI).flatMap(({ language, label }) => (language === 'sh' ? [label] : []));

@@ -1,11 +1,15 @@
 /** Runs the built command `lehr` in its own process, as a user does. */
-import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { type ChildProcessByStdio, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { symlink } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { onTestFinished } from 'vitest';
 import type { Stack } from '../support/stack.ts';
+import { tempFolder } from '../support/tiny-models.ts';
 
 export const LEHR = fileURLToPath(new URL('../../packages/client/bin/lehr.mjs', import.meta.url));
 
@@ -52,3 +56,24 @@ export const lehrFor =
   ({ url, key }: Pick<Stack, 'url' | 'key'>) =>
   (args: readonly string[], setting: Setting = {}): Promise<Ended> =>
     startLehrCommand(args, { ...setting, env: { LEHR_URL: url, LEHR_API_KEY: key, ...setting.env } }).ended;
+
+export interface LehrShell {
+  /** The folder that it works in. */
+  readonly cwd: string;
+  /** Returns what the script writes to its standard output. Throws when one of its commands fails. */
+  run(script: string, more?: Readonly<Record<string, string>>): Promise<string>;
+}
+
+/** A shell for commands of the docs: `lehr` is on its PATH, and it has no other variables than these. */
+export async function lehrShell(env: Readonly<Record<string, string>>): Promise<LehrShell> {
+  const cwd = await tempFolder('shell');
+  await symlink(LEHR, join(cwd, 'lehr'));
+  const run = promisify(execFile);
+  return {
+    cwd,
+    run: async (script, more = {}) => {
+      const all = { ...env, ...more, PATH: `${cwd}:${process.env.PATH}` };
+      return (await run('sh', ['-eu', '-c', script], { cwd, env: all })).stdout;
+    },
+  };
+}

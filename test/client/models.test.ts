@@ -1,8 +1,5 @@
-/** `lehr models pull|check|list|remove` as processes, with a hub of our own. */
-import { execFile } from 'node:child_process';
-import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { writeTinyDiffusion, writeTinyWhisper } from '../../packages/demo-models/src/index.ts';
 import { parseRegistry } from '../../packages/shared/src/index.ts';
@@ -10,9 +7,7 @@ import { blocksOf, readText } from '../house/readme.ts';
 import { startHub } from '../support/hub-server.ts';
 import { readFiles, tinyModelFiles } from '../support/model-folders.ts';
 import { tempFolder } from '../support/tiny-models.ts';
-import { LEHR, startLehrCommand } from './lehr-command.ts';
-
-const run = promisify(execFile);
+import { lehrShell, startLehrCommand } from './lehr-command.ts';
 
 const UNET = 'unet/model.onnx';
 const WHOLE = { timeout: 240_000 };
@@ -106,14 +101,10 @@ test(
 test('The commands of docs/models.md work in their order', WHOLE, async () => {
   const hub = await startHub(await tinyModelFiles());
   const { env } = await home(hub.endpoint);
-  const cwd = await tempFolder('shell');
-  await symlink(LEHR, join(cwd, 'lehr'));
   const blocks = blocksOf(readText('docs/models.md')).filter(({ language }) => language === 'sh');
   expect(blocks.map(({ label }) => label)).toEqual(['pull']);
-  const { stdout } = await run('sh', ['-eu', '-c', blocks[0].text], {
-    cwd,
-    env: { ...env, REPOSITORY: 'acme/model', PATH: `${cwd}:${process.env.PATH}` },
-  });
+  const { run } = await lehrShell({ ...env, REPOSITORY: 'acme/model' });
+  const stdout = await run(blocks[0].text);
   expect(stdout).toMatch(
     /^my-model@1 [\s\S]*MODEL +TASK[\s\S]*\nGRAPH +PROVIDER[\s\S]*batching {2}step by step/,
   );

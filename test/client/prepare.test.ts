@@ -1,13 +1,10 @@
-/** `lehr models prepare` as a process: what it keeps, what a check shows of it, and its removal. */
-import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { readdir, symlink } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { blocksOf, readText } from '../house/readme.ts';
 import { tempFolder, tinyModels } from '../support/tiny-models.ts';
-import { LEHR, startLehrCommand } from './lehr-command.ts';
+import { lehrShell, startLehrCommand } from './lehr-command.ts';
 
 const WHOLE = { timeout: 120_000 };
 const PREPARED = '.lehr-prepared';
@@ -55,13 +52,8 @@ test(
 
 test('The commands of docs/tuning.md for a prepared model work', WHOLE, async () => {
   const { env, folder } = await tiny();
-  const cwd = await tempFolder('shell');
-  await symlink(LEHR, join(cwd, 'lehr'));
   const [block, ...more] = blocksOf(readText('docs/tuning.md')).filter(({ label }) => label === 'prepare');
   expect(more).toEqual([]);
-  const { stdout } = await promisify(execFile)('sh', ['-eu', '-c', block.text], {
-    cwd,
-    env: { ...env, MODEL: 'tiny@1', PATH: `${cwd}:${process.env.PATH}` },
-  });
-  expect(stdout).toContain(`removed from ${folder}\n`);
+  const { run } = await lehrShell({ ...env, MODEL: 'tiny@1' });
+  expect(await run(block.text)).toContain(`removed from ${folder}\n`);
 });

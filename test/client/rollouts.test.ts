@@ -1,8 +1,3 @@
-/** The commands of docs/rollouts.md run as they are written. */
-import { execFile } from 'node:child_process';
-import { symlinkSync } from 'node:fs';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { listen } from '../../apps/api/src/listen.ts';
 import { parseRegistry } from '../../packages/shared/src/index.ts';
@@ -10,11 +5,9 @@ import { blocksOf, readText } from '../house/readme.ts';
 import { API_KEY } from '../support/api-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { rolloutWorld } from '../support/rollout-world.ts';
-import { tempFolder } from '../support/tiny-models.ts';
-import { LEHR } from './lehr-command.ts';
+import { lehrShell } from './lehr-command.ts';
 
 const BLOCKS = blocksOf(readText('docs/rollouts.md'));
-const run = promisify(execFile);
 
 let server: TestRedis;
 beforeAll(async () => {
@@ -27,19 +20,16 @@ test('The commands of docs/rollouts.md work in their order', { timeout: 120_000 
   const listener = await listen('127.0.0.1', 0);
   onTestFinished(() => listener.close(0));
   listener.serve(world.app.fetch);
-  const cwd = await tempFolder('shell');
-  symlinkSync(LEHR, join(cwd, 'lehr'));
-  const env = {
-    PATH: `${cwd}:${process.env.PATH}`,
+  const { run } = await lehrShell({
     LEHR_URL: `http://127.0.0.1:${listener.port}`,
     LEHR_API_KEY: API_KEY,
-  };
+  });
   // A report of a worker counts for ten seconds, and the commands take longer.
   const reports = setInterval(() => void world.serve('1', '2'), 2000);
   onTestFinished(() => clearInterval(reports));
   const shell = async (label: string): Promise<string> => {
     const [block] = BLOCKS.filter((each) => each.language === 'sh' && each.label === label);
-    return (await run('sh', ['-eu', '-c', block.text], { env, cwd })).stdout;
+    return run(block.text);
   };
   const deployed = await shell('deploy');
   expect(deployed).toMatch(/sd@2 gets 10% of the callers\nsharper hands\n/);

@@ -1,14 +1,11 @@
-/** `lehr tune` as a process, with the demo model for pictures. */
-import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { readFile, symlink, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { parseRegistry } from '../../packages/shared/src/index.ts';
 import { blocksOf, ROOT, readText } from '../house/readme.ts';
 import { tempFolder, tinyModels } from '../support/tiny-models.ts';
-import { LEHR, startLehrCommand } from './lehr-command.ts';
+import { lehrShell, startLehrCommand } from './lehr-command.ts';
 
 const WHOLE = { timeout: 300_000 };
 const DEMO = join(ROOT, 'packages/demo-models/models/demo-diffusion');
@@ -100,16 +97,13 @@ test('lehr tune refuses an unknown goal, an unknown model and a text model', WHO
 });
 
 test('The commands of docs/tuning.md work', WHOLE, async () => {
-  const cwd = await tempFolder('shell');
   const models = await tinyModels();
-  await symlink(LEHR, join(cwd, 'lehr'));
   const blocks = blocksOf(readText('docs/tuning.md')).filter(({ language }) => language === 'sh');
   expect(blocks.map(({ label }) => label)).toEqual(['tune', 'prepare']);
-  const env = { LEHR_HOME: cwd, LEHR_MODELS: models, LEHR_DEVICE: 'cpu', LEHR_THREADS: '1', MODEL: 'tiny' };
-  const { stdout } = await promisify(execFile)('sh', ['-eu', '-c', blocks[0].text], {
-    cwd,
-    env: { ...env, PATH: `${cwd}:${process.env.PATH}` },
-  });
+  const home = await tempFolder('home');
+  const env = { LEHR_HOME: home, LEHR_MODELS: models, LEHR_DEVICE: 'cpu', LEHR_THREADS: '1', MODEL: 'tiny' };
+  const { run } = await lehrShell(env);
+  const stdout = await run(blocks[0].text);
   expect(stdout).toMatch(/^row cap +32 /m);
   expect(stdout).toContain(`entered in ${models}`);
   expect(parseRegistry(await readFile(models, 'utf8')).models[0].versions[0].tuned).toMatchObject({

@@ -1,8 +1,3 @@
-/** `lehr doctor --upgrade` beside a real API process and reports of workers of other versions; and docs/upgrade.md. */
-import { execFile } from 'node:child_process';
-import { symlinkSync } from 'node:fs';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newWorkerId, OWN_VERSION } from '../../packages/shared/src/index.ts';
 import { keysOf } from '../../packages/shared/src/redis/index.ts';
@@ -10,8 +5,7 @@ import { blocksOf, readText } from '../house/readme.ts';
 import { installation } from '../support/installation.ts';
 import { startLehr } from '../support/lehr-process.ts';
 import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';
-import { tempFolder } from '../support/tiny-models.ts';
-import { LEHR, startLehrCommand } from './lehr-command.ts';
+import { lehrShell, startLehrCommand } from './lehr-command.ts';
 
 let server: TestRedis;
 beforeAll(async () => {
@@ -62,9 +56,6 @@ test('lehr doctor --upgrade says which versions run, in which order to replace t
 test('The command of docs/upgrade.md runs', async () => {
   const blocks = blocksOf(readText('docs/upgrade.md')).filter(({ language }) => language === 'sh');
   expect(blocks.map(({ label }) => label)).toEqual(['plan']);
-  const cwd = await tempFolder('shell');
-  symlinkSync(LEHR, join(cwd, 'lehr'));
-  const env = { ...(await installation(server.url)), PATH: `${cwd}:${process.env.PATH}` };
-  const { stdout } = await promisify(execFile)('sh', ['-eu', '-c', blocks[0].text], { env, cwd });
-  expect(stdout).toContain('nothing runs');
+  const { run } = await lehrShell(await installation(server.url));
+  expect(await run(blocks[0].text)).toContain('nothing runs');
 });

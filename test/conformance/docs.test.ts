@@ -1,12 +1,11 @@
 /** The programs of docs/openai.md and docs/replicate.md run as they are written. */
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { LEHR } from '../client/lehr-command.ts';
+import { lehrShell } from '../client/lehr-command.ts';
 import { blocksOf, ROOT, readText } from '../house/readme.ts';
 import { API_KEY } from '../support/api-world.ts';
 import { bundle } from '../support/bundle.ts';
@@ -66,14 +65,9 @@ test('The programs and commands of the pages about texts embed, classify and fil
   expect(await run('text', 'texts', 'words')).toEqual(['circle 0.50', 'square 0.33', 'cross 0.25']);
   const fills = await run('huggingface', 'huggingface', 'words');
   expect(fills).toEqual(['circle 0.50', 'square 0.33', 'cross 0.25', 'ring 0.20', 'star 0.17']);
-  const folder = mkdtempSync(join(tmpdir(), 'lehr-docs-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  symlinkSync(LEHR, join(folder, 'lehr'));
-  const shell = async (label: string): Promise<string> => {
-    const block = blocksOf(readText('docs/text.md')).find((each) => each.label === label)?.text ?? '';
-    const path = `${folder}:${process.env.PATH}`;
-    return (await runFile('sh', ['-eu', '-c', block], { env: { ...env, PATH: path } })).stdout;
-  };
+  const lehr = await lehrShell(env);
+  const shell = (label: string): Promise<string> =>
+    lehr.run(blocksOf(readText('docs/text.md')).find((each) => each.label === label)?.text ?? '');
   expect(JSON.parse(await shell('embed'))).toMatchObject({ status: 'succeeded', output: { dimensions: 4 } });
   const [openai, embedding] = (await shell('none')).trim().split('\n');
   expect(JSON.parse(openai)).toMatchObject({ object: 'list', usage: { prompt_tokens: 5 } });

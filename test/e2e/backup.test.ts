@@ -1,13 +1,9 @@
-/** The commands of docs/backup.md: what Redis had is there again after its disk was lost. */
-import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { symlinkSync } from 'node:fs';
 import { readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { keysOf } from '../../packages/shared/src/redis/index.ts';
-import { LEHR, startLehrCommand } from '../client/lehr-command.ts';
+import { lehrShell, startLehrCommand } from '../client/lehr-command.ts';
 import { blocksOf, readText } from '../house/readme.ts';
 import { type Env, installation } from '../support/installation.ts';
 import { type LehrProcess, startLehr } from '../support/lehr-process.ts';
@@ -135,10 +131,8 @@ class Running {
 async function command(label: string, where: Installed, more: Env): Promise<string> {
   const [block, another] = BLOCKS.filter((each) => each.language === 'sh' && each.label === label);
   if (!block || another) throw new Error(`docs/backup.md needs exactly one block "sh ${label}"`);
-  const cwd = await tempFolder('shell');
-  symlinkSync(LEHR, join(cwd, 'lehr'));
-  const env = { ...where.env, ...more, PATH: `${cwd}:${process.env.PATH}` };
-  return (await promisify(execFile)('sh', ['-eu', '-c', block.text], { env, cwd })).stdout;
+  const { run } = await lehrShell(where.env);
+  return run(block.text, more);
 }
 
 /** Jobs of one key in every state: ended, running and waiting. The worker of the running ones is killed. */

@@ -17,7 +17,7 @@ const PORT = 6379;
 const USERS = ['api', 'worker', 'operator'] as const;
 const SNAPSHOT_DAYS = 7;
 
-export interface RedisPlace {
+interface RedisPlace {
   readonly vpc: IVpc;
   readonly subnets: readonly string[];
   readonly nodes: ISecurityGroup;

@@ -37,17 +37,7 @@ export class AccountRole extends Construct {
   }
 }
 
-export interface StoreRoles {
-  readonly api: Role;
-  readonly worker: Role;
-}
-
-export function makeStoreRoles(
-  scope: Construct,
-  issuer: Issuer,
-  namespace: string,
-  bucket: IBucket,
-): StoreRoles {
+export function makeStoreRoles(scope: Construct, issuer: Issuer, namespace: string, bucket: IBucket): void {
   const at = (...keys: readonly string[]): string[] => keys.map((key) => bucket.arnForObjects(key));
   const list = (role: Role, prefixes: readonly string[]): void => {
     role.addToPolicy(
@@ -81,5 +71,4 @@ export function makeStoreRoles(
     description:
       'Chart: workers.accountAnnotations, eks.amazonaws.com/role-arn. Overlay: the ServiceAccount lehr-worker',
   });
-  return { api, worker };
 }
