@@ -181,6 +181,27 @@ describe('models', () => {
     expect(one).toEqual(list.data[0]);
   });
 
+  test('A model says how many tokens of a prompt it reads once a worker reports it, by the version that reads least', async () => {
+    const world = await apiWorld(server.url);
+    const open = (version: string, tokens?: number) => ({
+      ref: `split@${version}`,
+      batching: 'step' as const,
+      providers: {},
+      ...(tokens !== undefined && { max_prompt_tokens: tokens }),
+    });
+    const limits = async () => {
+      const one = ModelSchema.parse(await (await world.ask('GET', '/v1/models/split')).json());
+      const list = ModelListSchema.parse(await (await world.ask('GET', '/v1/models')).json());
+      expect(list.data.find(({ id }) => id === 'split')).toEqual(one);
+      return one.limits;
+    };
+    // A worker of an earlier version reports no such limit.
+    await world.worker.report({ models: [open('a')] });
+    expect(await limits()).not.toHaveProperty('max_prompt_tokens');
+    await world.worker.report({ models: [open('a', 77), open('b', 64)] });
+    await expect.poll(limits).toMatchObject({ max_prompt_tokens: 64 });
+  });
+
   test.each(['sd-9', '..%2F..%2Fetc%2Fpasswd', '%00', '__proto__'])(
     'A model named %s is answered 404',
     async (id) => {

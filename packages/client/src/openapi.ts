@@ -697,6 +697,20 @@ export interface components {
         } | null;
         readonly JobOutputs: {
             readonly images?: readonly components["schemas"]["Image"][] | undefined;
+            /** @description Of pictures: the prompt had more tokens than the model reads, and its end was left out. Both counts include the start and the end of the text. Absent when all of it was read. */
+            readonly truncated_prompt?: {
+                /** @description Tokens that the model read. */
+                readonly read: number;
+                /** @description Tokens of the whole text; of one of many thousand characters, of its beginning. */
+                readonly tokens: number;
+            } | undefined;
+            /** @description Of pictures: the negative prompt had more tokens than the model reads, and its end was left out. Both counts include the start and the end of the text. Absent when all of it was read. */
+            readonly truncated_negative_prompt?: {
+                /** @description Tokens that the model read. */
+                readonly read: number;
+                /** @description Tokens of the whole text; of one of many thousand characters, of its beginning. */
+                readonly tokens: number;
+            } | undefined;
             readonly text?: string | undefined;
             /** @description ISO 639-1 code. */
             readonly language?: string | undefined;
@@ -1522,6 +1536,8 @@ export interface components {
                 readonly max_samples: number;
                 /** @description Width x height x pictures x steps of one job. */
                 readonly max_work: number;
+                /** @description Tokens that the model reads of a prompt, the start and the end of the text included; the rest of a longer one is left out. Absent while no worker has the model open. */
+                readonly max_prompt_tokens?: number | undefined;
             };
             readonly samplers: readonly ("ddim" | "euler" | "euler_a" | "dpmpp_2m" | "dpmpp_2m_karras" | "dpmpp_2m_sde_karras" | "lcm" | "pndm" | "unipc")[];
         } | {

@@ -40,6 +40,8 @@ export const WorkerStatusSchema = WorkerVersionSchema.extend({
       ref: z.string(),
       batching: z.enum(['step', 'aligned']),
       providers: z.record(z.string(), z.string()),
+      /** Of a diffusion model: the most tokens of a prompt; absent in reports of earlier versions. */
+      max_prompt_tokens: z.int().positive().optional(),
     }),
   ),
   /** The last death of its engine, in a sentence; absent while it has not died. `at` in ms since the epoch. */

@@ -1,6 +1,6 @@
 /** GET /v1/models: clients of OpenAI and Replicate ask the same path, so one answer has both lists. */
 import { createRoute, z } from '@hono/zod-openapi';
-import { ModelSchema, type Registry } from '@lehr/shared';
+import { ModelSchema, type Registry, type WorkerStatus } from '@lehr/shared';
 import type { Api, ApiParts } from '../api.ts';
 import { presentModel } from '../jobs/present-model.ts';
 import { requires } from '../middleware/auth.ts';
@@ -33,16 +33,22 @@ const route = createRoute({
   },
 });
 
+const NO_WORKERS: readonly WorkerStatus[] = [];
+
 export function modelListRoute(app: Api, parts: ApiParts): void {
-  const { registry } = parts;
+  const { registry, fleet } = parts;
   const models = new ReplicateModels(parts);
-  /** Made again when models.yaml has changed. */
-  let list: { of: Registry['models']; value: z.output<typeof ModelListSchema> } | undefined;
-  app.openapi(route, (c) => {
-    if (list?.of !== registry.models) {
-      const data = registry.models.map((entry) => presentModel(entry, registry.changedAtS));
+  /** Made again when models.yaml has changed or the fleet was read again. */
+  let list:
+    | { of: Registry['models']; workers: readonly WorkerStatus[]; value: z.output<typeof ModelListSchema> }
+    | undefined;
+  app.openapi(route, async (c) => {
+    // The list of models is answered without Redis too.
+    const workers = await fleet.workers().catch(() => NO_WORKERS);
+    if (list?.of !== registry.models || list.workers !== workers) {
+      const data = registry.models.map((entry) => presentModel(entry, registry.changedAtS, workers));
       const value = { object: 'list' as const, data, results: models.list(), next: null, previous: null };
-      list = { of: registry.models, value };
+      list = { of: registry.models, workers, value };
     }
     return c.json(list.value, 200);
   });

@@ -27,6 +27,7 @@ export class FleetIndex {
   readonly #speeds = new Map<string, Mean>();
   readonly #pixelSpeeds = new Map<string, Mean>();
   readonly #shared = new Map<string, number>();
+  readonly #promptTokens = new Map<string, number>();
 
   constructor(fleet: readonly WorkerStatus[]) {
     for (const worker of fleet) {
@@ -67,6 +68,11 @@ export class FleetIndex {
     return this.#aligned.has(model);
   }
 
+  /** The most tokens of a prompt of a diffusion model; undefined when no worker reports it. */
+  maxPromptTokens(model: string): number | undefined {
+    return this.#promptTokens.get(model);
+  }
+
   /** Row-steps per second of one worker on this group: the mean of the measurements; undefined without any. */
   speed(queue: string): number | undefined {
     return this.#speeds.get(queue)?.value;
@@ -91,7 +97,11 @@ export class FleetIndex {
       if (known) known.push(model);
       else this.#canLoad.set(model.ref, [model]);
     }
-    for (const { ref, batching } of worker.models) if (batching === 'aligned') this.#aligned.add(ref);
+    for (const { ref, batching, max_prompt_tokens: tokens } of worker.models) {
+      if (batching === 'aligned') this.#aligned.add(ref);
+      if (tokens !== undefined)
+        this.#promptTokens.set(ref, Math.min(tokens, this.#promptTokens.get(ref) ?? tokens));
+    }
   }
 
   #addSpeed(queue: string, speed: number): void {

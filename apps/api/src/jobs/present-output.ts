@@ -28,9 +28,10 @@ export class OutputPresenter {
   }
 
   /** `brief` leaves out what must be read from the store: the segments of a long transcript; a stored result of texts becomes a link. */
-  async outputs({ images, transcript, text }: JobOutput, brief: boolean): Promise<JobOutputs> {
+  async outputs({ images, transcript, text, ...cuts }: JobOutput, brief: boolean): Promise<JobOutputs> {
     if (text) return this.#text(text, brief);
-    const base: JobOutputs = images.length > 0 || !transcript ? { images: await this.#images(images) } : {};
+    const hasImages = images.length > 0 || !transcript;
+    const base: JobOutputs = hasImages ? { images: await this.#images(images), ...cuts } : {};
     return transcript ? { ...base, ...(await this.#transcript(transcript, brief)) } : base;
   }
 

@@ -34,6 +34,22 @@ export interface PromptEmbedding {
   readonly hidden: Float32Array;
   /** One vector of the whole prompt; only of text encoders that give it. */
   readonly pooled: Float32Array | undefined;
+  /** How much of the prompt the text encoder read, when it is longer than that. */
+  readonly cut?: PromptCut | undefined;
+}
+
+/** A prompt that was cut at its end. Both counts include start and end of text. */
+export interface PromptCut {
+  /** Tokens that the text encoder read. */
+  readonly read: number;
+  /** Tokens of the whole prompt. */
+  readonly tokens: number;
+}
+
+/** The texts of a picture that were cut. */
+export interface PromptCuts {
+  readonly prompt?: PromptCut;
+  readonly negativePrompt?: PromptCut;
 }
 
 export type Conditions = Partial<Record<ConditionName, Float32Array>>;

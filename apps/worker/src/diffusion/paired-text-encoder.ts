@@ -25,7 +25,7 @@ export class PairedTextEncoder implements PromptEncoder {
     return first.map((each, i) => {
       const known = this.#joined.get(each);
       if (known) return known;
-      const joined = { hidden: this.#join(each.hidden, second[i].hidden), pooled: second[i].pooled };
+      const joined = { ...second[i], hidden: this.#join(each.hidden, second[i].hidden), cut: each.cut };
       this.#joined.set(each, joined);
       return joined;
     });

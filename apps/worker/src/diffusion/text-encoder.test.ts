@@ -61,6 +61,14 @@ test('A cached prompt needs no run', async () => {
   expect(runs).toEqual([1, 1]);
 });
 
+test('A prompt that is longer than the encoder reads says so, also when it comes from the cache', async () => {
+  const { encoder } = await open();
+  const long = 'cat '.repeat(100);
+  const embeddings = await encoder.encode(['cat '.repeat(75), long]);
+  expect(embeddings.map(({ cut }) => cut)).toEqual([undefined, { read: 77, tokens: 102 }]);
+  expect((await encoder.encode([long]))[0].cut).toEqual({ read: 77, tokens: 102 });
+});
+
 test('The cache keeps the most recently used prompts', async () => {
   const { encoder, runs } = await open({}, { cacheBytes: 2 * 77 * 32 * 4 });
   await encoder.encode(['cat']);

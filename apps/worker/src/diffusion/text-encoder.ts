@@ -4,8 +4,8 @@ import { LRUCache } from 'lru-cache';
 import { expectInputs, expectOutput, expectSize, expectType } from '../runtime/graph-values.ts';
 import type { RuntimeSession, ValueInfo } from '../runtime/runtime.ts';
 import { findBadRows, floatValues, type Tensor } from '../runtime/tensor.ts';
-import type { PromptEmbedding } from './conditioning.ts';
-import type { ClipTokenizer } from './tokenizer.ts';
+import type { PromptCut, PromptEmbedding } from './conditioning.ts';
+import type { ClipTokenizer, TokenizedPrompt } from './tokenizer.ts';
 
 export interface TextEncoderOptions {
   /** The name in messages; `text_encoder` when absent. */
@@ -97,25 +97,33 @@ export class TextEncoder implements PromptEncoder {
 
   async #run(prompts: readonly string[]): Promise<PromptEmbedding[]> {
     const wanted = this.#pooled === undefined ? [this.#hidden] : [this.#hidden, this.#pooled];
-    const results = await this.#session.run({ [this.#ids]: this.#stackIds(prompts) }, wanted);
+    const tokenized = prompts.map((prompt) => this.#tokenizer.tokenize(prompt));
+    const results = await this.#session.run({ [this.#ids]: this.#stackIds(tokenized) }, wanted);
     const length = this.#tokenizer.maxTokens * this.embeddingDim;
     const hidden = rowsOf(results[this.#hidden], prompts.length, length);
     const pooled = this.#pooled && rowsOf(results[this.#pooled], prompts.length, this.pooledDim ?? 0);
     if (findBadRows([...hidden, ...(pooled || [])]).length > 0) {
       throw new LehrError('numeric-error', 'The text encoder produced values that are not finite.');
     }
-    return hidden.map((each, i) => ({ hidden: each, pooled: pooled ? pooled[i] : undefined }));
+    return hidden.map((each, i) => ({
+      hidden: each,
+      pooled: pooled ? pooled[i] : undefined,
+      cut: cutOf(tokenized[i], this.#tokenizer.maxTokens),
+    }));
   }
 
-  #stackIds(prompts: readonly string[]): Tensor {
+  #stackIds(prompts: readonly TokenizedPrompt[]): Tensor {
     const rows = this.#fixedPrompts ?? prompts.length;
-    const ids = Array.from({ length: rows }, (_, i) => this.#tokenizer.encode(prompts[i] ?? '')).flat();
+    const ids = Array.from({ length: rows }, (_, i) => prompts[i]?.ids ?? this.#tokenizer.encode('')).flat();
     const dims = [rows, this.#tokenizer.maxTokens];
     return this.#idType === 'int32'
       ? { type: 'int32', data: Int32Array.from(ids), dims }
       : { type: 'int64', data: BigInt64Array.from(ids, (id) => BigInt(id)), dims };
   }
 }
+
+export const cutOf = ({ tokens }: TokenizedPrompt, maxTokens: number): PromptCut | undefined =>
+  tokens > maxTokens ? { read: maxTokens, tokens } : undefined;
 
 /** Copies: a view would keep the whole batch in memory for one cached prompt. */
 function rowsOf(tensor: Tensor, rows: number, length: number): Float32Array[] {

@@ -143,6 +143,16 @@ test('A long prompt keeps its first 75 ids', async () => {
   expect(tokenizer.encode(`${' \n'.repeat(10_000)}cat`)).toEqual(tokenizer.encode('cat'));
 });
 
+test('A prompt says how many tokens it has, start and end of text included, also when it is cut', async () => {
+  const tokenizer = await openClip();
+  const tokensOf = (prompt: string): number => tokenizer.tokenize(prompt).tokens;
+  expect(['', 'cat', 'cat '.repeat(75), 'cat '.repeat(76)].map(tokensOf)).toEqual([2, 3, 77, 78]);
+  expect(tokenizer.tokenize('cat '.repeat(130))).toEqual({
+    ids: tokenizer.encode('cat '.repeat(75)),
+    tokens: 132,
+  });
+});
+
 test('A prompt is not tokenized beyond the characters that fill its ids', async () => {
   const tokenizer = await openClip();
   const longWord = 'supercalifragilistic'.repeat(2000);

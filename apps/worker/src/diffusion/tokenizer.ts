@@ -13,6 +13,19 @@ export interface TokenizerConfig {
   readonly maxTokens: number;
 }
 
+/** Start and end of text. */
+const FRAME_TOKENS = 2;
+
+export interface TokenizedPrompt {
+  /** Start of text, the prompt's ids, end of text, padding: `maxTokens` in all. */
+  readonly ids: readonly number[];
+  /**
+   * Tokens of the whole prompt with start and end of text, without padding; more than `maxTokens` when the prompt is cut. Of a prompt
+   * that is longer than the tokenizer reads, the tokens of its beginning.
+   */
+  readonly tokens: number;
+}
+
 export class ClipTokenizer {
   /** Ids per prompt, 77 for CLIP. */
   readonly maxTokens: number;
@@ -49,9 +62,15 @@ export class ClipTokenizer {
    * end. Special tokens written out in a prompt are dropped, so that no prompt can end or restart the text.
    */
   encode(prompt: string): number[] {
-    const content = this.#contentIds(prompt).slice(0, this.maxTokens - 2);
-    const ids = [this.#bos, ...content, this.#eos];
-    return [...ids, ...new Array<number>(this.maxTokens - ids.length).fill(this.#pad)];
+    return [...this.tokenize(prompt).ids];
+  }
+
+  /** As `encode`, and how many tokens the prompt has. */
+  tokenize(prompt: string): TokenizedPrompt {
+    const content = this.#contentIds(prompt);
+    const ids = [this.#bos, ...content.slice(0, this.maxTokens - FRAME_TOKENS), this.#eos];
+    const padding = new Array<number>(this.maxTokens - ids.length).fill(this.#pad);
+    return { ids: [...ids, ...padding], tokens: content.length + FRAME_TOKENS };
   }
 
   #contentIds(prompt: string): number[] {

@@ -285,6 +285,24 @@ test('Opening a model reports where every graph runs and the duration of a step 
   expect(opened.rowCap).toBeGreaterThanOrEqual(1);
 });
 
+test('A finished picture says which of its prompts the model did not read whole, and the model how much it reads', async () => {
+  const { engine, opened, ofType, ended } = await engineOf();
+  expect(opened.maxPromptTokens).toBe(77);
+  const long = 'cat '.repeat(100);
+  const cut = { read: 77, tokens: 102 };
+  const samples = [
+    request({ prompt: long, negativePrompt: 'dog' }),
+    request({ prompt: 'dog', negativePrompt: long, guidance: 3 }),
+    request({ prompt: 'dog', negativePrompt: long, guidance: 1 }),
+    request({ prompt: 'dog' }),
+  ];
+  for (const sample of samples) engine.submit(sample);
+  await ended(4);
+  const cuts = new Map(ofType('finished').map((message) => [message.sample, message.cuts]));
+  // Without guidance the negative prompt is not read at all.
+  expect(samples.map(({ id }) => cuts.get(id))).toEqual([{ prompt: cut }, { negativePrompt: cut }, {}, {}]);
+});
+
 test('A preview late in a run resembles the final picture', async () => {
   // One preview of every step.
   const { engine, posted, ofType, ended } = await engineOf(16, (message) => {

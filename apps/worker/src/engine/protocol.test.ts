@@ -86,6 +86,7 @@ const FROM_ENGINE: { [Type in FromEngine['type']]: Extract<FromEngine, { type: T
           [2, 133],
         ],
         rowCap: 4,
+        maxPromptTokens: 77,
       },
       {
         ref: 'whisper-tiny@1',
@@ -120,6 +121,7 @@ const FROM_ENGINE: { [Type in FromEngine['type']]: Extract<FromEngine, { type: T
       graphs: [{ graph: 'unet', provider: 'cpu' }],
       stepMs: [[1, 300]],
       rowCap: 2,
+      maxPromptTokens: 77,
     },
   },
   'model-closed': { type: 'model-closed', ref: 'whisper-tiny@2', freedBytes: 150_000_000 },
@@ -161,6 +163,7 @@ const FROM_ENGINE: { [Type in FromEngine['type']]: Extract<FromEngine, { type: T
     width: 1,
     height: 1,
     batchSize: 1.5,
+    cuts: { prompt: { read: 77, tokens: 132 } },
     timings: { textMs: 12, startedAt: 15, denoisedAt: 295, decodedAt: 560, deviceMs: 302.5 },
   },
   segment: {

@@ -4,6 +4,7 @@
  * message carries a tensor: pixels and checkpoints travel as bytes, a log-mel window as floats.
  */
 import type { PlainError, Tuned } from '@lehr/shared';
+import type { PromptCuts } from '../diffusion/conditioning.ts';
 import type { GraphReport, Provider } from '../runtime/runtime.ts';
 import type { LatencyModel } from '../runtime/simulated.ts';
 import type { FrontEnd } from '../whisper/front-end.ts';
@@ -14,7 +15,7 @@ import type { AnsweredMessage, TextAbilities, TextProgressMessage } from './text
 
 export type * from './samples.ts';
 export type * from './text-messages.ts';
-export type { FrontEnd, GraphReport, WindowSegment, WindowWord };
+export type { FrontEnd, GraphReport, PromptCuts, WindowSegment, WindowWord };
 
 interface FolderToOpen {
   /** `name@version`. */
@@ -64,6 +65,8 @@ export interface OpenedModel {
   readonly stepMs: readonly (readonly [rows: number, ms: number])[];
   /** The row cap that follows from `stepMs`; lanes of other shapes start from it too. */
   readonly rowCap: number;
+  /** Set for a diffusion model: the most tokens of a prompt, start and end of text included. */
+  readonly maxPromptTokens?: number;
   /** Set for a Whisper model. */
   readonly whisper?: WhisperAbilities;
   /** Set for a text model. */
@@ -251,6 +254,8 @@ export type FromEngine =
       readonly height: number;
       /** Mean number of samples that shared this sample's steps, itself included. */
       readonly batchSize: number;
+      /** The texts of the sample that the text encoder did not read whole. Unknown of one that was only decoded. */
+      readonly cuts: PromptCuts;
       readonly timings: SampleTimings;
     }
   | SegmentMessage

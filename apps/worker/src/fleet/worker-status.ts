@@ -16,10 +16,11 @@ export const laneStatus = (laneRows: LaneRows, speeds: LaneSpeeds): LaneStatus[]
   }));
 
 export const modelStatus = (models: readonly OpenedModel[]): ModelStatus[] =>
-  models.map(({ ref, batching, graphs }) => ({
+  models.map(({ ref, batching, graphs, maxPromptTokens }) => ({
     ref,
     batching,
     providers: Object.fromEntries(graphs.map(({ graph, provider }) => [graph, provider])),
+    ...(maxPromptTokens !== undefined && { max_prompt_tokens: maxPromptTokens }),
   }));
 
 /** The engine only knows that a folder is not there; the fetcher knows why. */

@@ -12,11 +12,11 @@ import {
   type Timings,
 } from '@lehr/shared';
 import type { Claim } from '@lehr/shared/queue';
-import type { JobRecord, Move, StoredImage } from '@lehr/shared/records';
+import type { JobOutput, JobRecord, Move, StoredImage } from '@lehr/shared/records';
 import { inPart } from '@lehr/shared/tracing';
 import { encodeImage } from '../delivery/image-file.ts';
 import type { OutputStore } from '../delivery/output-store.ts';
-import type { DiffusionSample, SampleId } from '../engine/protocol.ts';
+import type { DiffusionSample, PromptCuts, SampleId } from '../engine/protocol.ts';
 import { JobRun, type SampleResult, type SampleRun } from './job-run.ts';
 import type { FetchMedia } from './media-source.ts';
 import type { PictureReader } from './picture-reader.ts';
@@ -26,6 +26,7 @@ interface Picture {
   readonly image: StoredImage;
   readonly times: PictureTimes;
   readonly batchSize: number;
+  readonly cuts: PromptCuts;
 }
 
 interface PictureSample extends SampleRun {
@@ -126,7 +127,7 @@ export class PictureRun extends JobRun {
       throw new Error(`A picture ended as ${result.type}. This is a bug in Lehr.`);
     const index = this.samples.indexOf(sample as PictureSample);
     const { request, submittedAt } = this.samples[index];
-    const { width, height, pixels, batchSize, timings } = result;
+    const { width, height, pixels, batchSize, cuts, timings } = result;
     const file = await inPart(this.span, 'encode file', () =>
       encodeImage({ data: pixels, width, height }, this.#input.output_format, this.#embedded(request)),
     );
@@ -140,6 +141,7 @@ export class PictureRun extends JobRun {
       image: { key, content_type: contentType, width, height, bytes, sha256, seed: request.seed },
       times: { submittedAt, engine: timings, encodedAt, uploadedAt },
       batchSize,
+      cuts,
     };
     return [];
   }
@@ -186,8 +188,20 @@ export class PictureRun extends JobRun {
       timings,
       ...(deviceMs !== undefined && { device_ms: deviceMs }),
     };
-    return { output: { images: pictures.map(({ image }) => image) }, metrics };
+    return { output: { images: pictures.map(({ image }) => image), ...cutFields(pictures) }, metrics };
   }
+}
+
+/** All pictures of a job have its prompts. Of one that was only decoded here, the cuts are not known. */
+function cutFields(
+  pictures: readonly Picture[],
+): Pick<JobOutput, 'truncated_prompt' | 'truncated_negative_prompt'> {
+  const prompt = pictures.find(({ cuts }) => cuts.prompt)?.cuts.prompt;
+  const negative = pictures.find(({ cuts }) => cuts.negativePrompt)?.cuts.negativePrompt;
+  return {
+    ...(prompt && { truncated_prompt: prompt }),
+    ...(negative && { truncated_negative_prompt: negative }),
+  };
 }
 
 const sampleOf = (record: JobRecord, input: TextToImageInput, index: number): DiffusionSample => ({

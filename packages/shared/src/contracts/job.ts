@@ -4,6 +4,7 @@ import { ERROR_CODES, type ErrorCode } from '../errors.ts';
 import { TranscriptSchema } from './speech-to-text.ts';
 import { TEXT_JOB_TYPES } from './text.ts';
 import { TextOutputSchema } from './text-output.ts';
+import { PromptCutsSchema } from './text-to-image.ts';
 import { WebhookSchema } from './webhook-request.ts';
 
 export const JOB_TYPES = [
@@ -158,6 +159,7 @@ export const ImageSchema = z
 export const JobOutputsSchema = z
   .object({
     images: z.array(ImageSchema).optional(),
+    ...PromptCutsSchema.shape,
     ...TranscriptSchema.partial().shape,
     ...TextOutputSchema.shape,
   })

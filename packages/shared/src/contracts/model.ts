@@ -40,6 +40,14 @@ const PictureModelSchema = z.object({
     max_steps: z.int(),
     max_samples: z.int(),
     max_work: z.number().meta({ description: 'Width x height x pictures x steps of one job.' }),
+    max_prompt_tokens: z
+      .int()
+      .optional()
+      .meta({
+        description:
+          'Tokens that the model reads of a prompt, the start and the end of the text included; the rest of a longer one is left out. ' +
+          'Absent while no worker has the model open.',
+      }),
   }),
   samplers: z.array(SamplerNameSchema),
 });

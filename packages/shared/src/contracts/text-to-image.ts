@@ -167,3 +167,20 @@ export type GuidanceKind = 'rows' | 'embedded';
 
 /** The seed of picture `index` of a job, staying inside the generator's range. */
 export const seedOfSample = (seed: number, index: number): number => (seed + index) % (MAX_SEED + 1);
+
+const cutOf = (text: string) =>
+  z
+    .object({
+      read: z.int().positive().meta({ description: 'Tokens that the model read.' }),
+      tokens: z.int().positive().meta({
+        description: 'Tokens of the whole text; of one of many thousand characters, of its beginning.',
+      }),
+    })
+    .meta({
+      description: `Of pictures: the ${text} had more tokens than the model reads, and its end was left out. Both counts include the start and the end of the text. Absent when all of it was read.`,
+    });
+
+/** What the model did not read of a picture's prompts, as callers read it and as records keep it. */
+export const PromptCutsSchema = z
+  .object({ truncated_prompt: cutOf('prompt'), truncated_negative_prompt: cutOf('negative prompt') })
+  .partial();

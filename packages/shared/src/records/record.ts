@@ -27,6 +27,7 @@ import {
 } from '../contracts/job.ts';
 import { TranscriptSchema } from '../contracts/speech-to-text.ts';
 import { StoredTextOutputSchema } from '../contracts/text-output.ts';
+import { PromptCutsSchema } from '../contracts/text-to-image.ts';
 import type { JobId, LeaseToken, TenantId, WorkerId } from '../ids.ts';
 import { StoredErrorSchema } from './stored-error.ts';
 
@@ -84,6 +85,7 @@ export type StoredTranscript = z.output<typeof StoredTranscriptSchema>;
 
 export const JobOutputSchema = z.object({
   images: z.array(StoredImageSchema).default([]),
+  ...PromptCutsSchema.shape,
   transcript: StoredTranscriptSchema.optional(),
   text: StoredTextOutputSchema.optional(),
 });

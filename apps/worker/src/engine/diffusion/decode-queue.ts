@@ -56,7 +56,7 @@ export class DecodeQueue implements TurnTaker {
       const pixels = await vaeOf(model).decode(sample.latent, { width, height });
       // A cancel may have arrived during the run.
       if (!this.cancel(id)) return;
-      const { arrivedAt, textMs, startedAt, denoisedAt, batchSize } = sample;
+      const { arrivedAt, textMs, startedAt, denoisedAt, batchSize, cuts } = sample;
       const decodedAt = clock.monotonic();
       const timings = {
         textMs,
@@ -65,7 +65,7 @@ export class DecodeQueue implements TurnTaker {
         decodedAt: decodedAt - arrivedAt,
         ...(!sample.isResumed && { deviceMs: sample.deviceMs + decodedAt - begunAt }),
       };
-      post({ type: 'finished', sample: id, pixels, width, height, batchSize, timings });
+      post({ type: 'finished', sample: id, pixels, width, height, batchSize, cuts, timings });
     } catch (error) {
       if (!this.cancel(id)) return;
       post({ type: 'failed', sample: id, failure: toPlainError(error, 'engine-failed') });

@@ -80,7 +80,9 @@ export class DiffusionLanes {
     ]);
     this.#models.set(spec.ref, { model, cap, latentRgb, weights, warm });
     const { batching, graphs } = model;
-    return openedModel({ ref: spec.ref, batching, graphs, cap, warmUpMs: clock.monotonic() - loadedAt });
+    const warmUpMs = clock.monotonic() - loadedAt;
+    const opened = openedModel({ ref: spec.ref, batching, graphs, cap, warmUpMs });
+    return { ...opened, maxPromptTokens: model.tokenizer.maxTokens };
   }
 
   /** Throws LehrError `invalid-input` for what the model or its sampler cannot do. */

@@ -5,6 +5,7 @@ import {
   type Conditioning,
   type Conditions,
   PROMPT_ALONE,
+  type PromptCuts,
   type PromptEmbedding,
   pictureConditions,
   type RowKind,
@@ -49,6 +50,8 @@ export class LaneSample implements LaneMember {
   readonly #input: Float32Array;
   readonly #config: SchedulerConfig;
   readonly #conditioning: Conditioning;
+  /** Of its prompt and its negative prompt, those that the text encoder did not read whole. */
+  cuts: PromptCuts = {};
   #promptRows: readonly PromptRow[] | undefined;
   #preview: Float32Array | undefined;
   /** Calls that were made before, and their number in the last checkpoint. */
@@ -182,6 +185,10 @@ export class LaneSample implements LaneMember {
     const rowOf = ({ hidden, pooled }: PromptEmbedding, kind: RowKind): PromptRow => {
       const shared = pictureConditions(this.#conditioning, this.request, kind);
       return { promptEmbedding: hidden, conditions: pooled ? { ...shared, text_embeds: pooled } : shared };
+    };
+    this.cuts = {
+      ...(prompt.cut && { prompt: prompt.cut }),
+      ...(encoded?.cut && { negativePrompt: encoded.cut }),
     };
     const negative = this.#hasZeroNegative ? zerosLike(prompt) : encoded;
     const positive = rowOf(prompt, 'prompt');
