@@ -701,15 +701,15 @@ export interface components {
             readonly truncated_prompt?: {
                 /** @description Tokens that the model read. */
                 readonly read: number;
-                /** @description Tokens of the whole text; of one of many thousand characters, of its beginning. */
-                readonly tokens: number;
+                /** @description Tokens of the whole text; absent of one of thousands of characters, which is not counted to its end. */
+                readonly tokens?: number | undefined;
             } | undefined;
             /** @description Of pictures: the negative prompt had more tokens than the model reads, and its end was left out. Both counts include the start and the end of the text. Absent when all of it was read. */
             readonly truncated_negative_prompt?: {
                 /** @description Tokens that the model read. */
                 readonly read: number;
-                /** @description Tokens of the whole text; of one of many thousand characters, of its beginning. */
-                readonly tokens: number;
+                /** @description Tokens of the whole text; absent of one of thousands of characters, which is not counted to its end. */
+                readonly tokens?: number | undefined;
             } | undefined;
             readonly text?: string | undefined;
             /** @description ISO 639-1 code. */

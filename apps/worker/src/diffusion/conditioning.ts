@@ -42,8 +42,8 @@ export interface PromptEmbedding {
 export interface PromptCut {
   /** Tokens that the text encoder read. */
   readonly read: number;
-  /** Tokens of the whole prompt. */
-  readonly tokens: number;
+  /** Tokens of the whole prompt; absent of one that is too long to be counted. */
+  readonly tokens?: number;
 }
 
 /** The texts of a picture that were cut. */

@@ -67,6 +67,7 @@ test('A prompt that is longer than the encoder reads says so, also when it comes
   const embeddings = await encoder.encode(['cat '.repeat(75), long]);
   expect(embeddings.map(({ cut }) => cut)).toEqual([undefined, { read: 77, tokens: 102 }]);
   expect((await encoder.encode([long]))[0].cut).toEqual({ read: 77, tokens: 102 });
+  expect((await encoder.encode(['cat '.repeat(2000)]))[0].cut).toEqual({ read: 77 });
 });
 
 test('The cache keeps the most recently used prompts', async () => {

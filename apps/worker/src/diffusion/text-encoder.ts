@@ -122,8 +122,10 @@ export class TextEncoder implements PromptEncoder {
   }
 }
 
-export const cutOf = ({ tokens }: TokenizedPrompt, maxTokens: number): PromptCut | undefined =>
-  tokens > maxTokens ? { read: maxTokens, tokens } : undefined;
+export function cutOf({ tokens }: TokenizedPrompt, maxTokens: number): PromptCut | undefined {
+  if (tokens === undefined) return { read: maxTokens };
+  return tokens > maxTokens ? { read: maxTokens, tokens } : undefined;
+}
 
 /** Copies: a view would keep the whole batch in memory for one cached prompt. */
 function rowsOf(tensor: Tensor, rows: number, length: number): Float32Array[] {

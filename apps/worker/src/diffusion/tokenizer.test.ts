@@ -145,8 +145,10 @@ test('A long prompt keeps its first 75 ids', async () => {
 
 test('A prompt says how many tokens it has, start and end of text included, also when it is cut', async () => {
   const tokenizer = await openClip();
-  const tokensOf = (prompt: string): number => tokenizer.tokenize(prompt).tokens;
+  const tokensOf = (prompt: string): number | undefined => tokenizer.tokenize(prompt).tokens;
   expect(['', 'cat', 'cat '.repeat(75), 'cat '.repeat(76)].map(tokensOf)).toEqual([2, 3, 77, 78]);
+  // Too long to be counted.
+  expect(tokensOf('cat '.repeat(2000))).toBe(undefined);
   expect(tokenizer.tokenize('cat '.repeat(130))).toEqual({
     ids: tokenizer.encode('cat '.repeat(75)),
     tokens: 132,

@@ -20,10 +20,10 @@ export interface TokenizedPrompt {
   /** Start of text, the prompt's ids, end of text, padding: `maxTokens` in all. */
   readonly ids: readonly number[];
   /**
-   * Tokens of the whole prompt with start and end of text, without padding; more than `maxTokens` when the prompt is cut. Of a prompt
-   * that is longer than the tokenizer reads, the tokens of its beginning.
+   * Tokens of the whole prompt with start and end of text, without padding; more than `maxTokens` when the prompt is cut. Undefined of a
+   * prompt that is so long that it is not tokenized to its end, and so is cut.
    */
-  readonly tokens: number;
+  readonly tokens: number | undefined;
 }
 
 export class ClipTokenizer {
@@ -67,15 +67,16 @@ export class ClipTokenizer {
 
   /** As `encode`, and how many tokens the prompt has. */
   tokenize(prompt: string): TokenizedPrompt {
-    const content = this.#contentIds(prompt);
+    // CLIP takes a run of blanks for one. Only these four: JavaScript's \s matches one character more than the tokenizer's.
+    const text = prompt.replace(/[ \t\r\n]+/g, ' ');
+    const content = this.#contentIds(text.slice(0, this.#usefulLength));
     const ids = [this.#bos, ...content.slice(0, this.maxTokens - FRAME_TOKENS), this.#eos];
     const padding = new Array<number>(this.maxTokens - ids.length).fill(this.#pad);
-    return { ids: [...ids, ...padding], tokens: content.length + FRAME_TOKENS };
+    const isWhole = text.length <= this.#usefulLength;
+    return { ids: [...ids, ...padding], tokens: isWhole ? content.length + FRAME_TOKENS : undefined };
   }
 
-  #contentIds(prompt: string): number[] {
-    // CLIP takes a run of blanks for one. Only these four: JavaScript's \s matches one character more than the tokenizer's.
-    const text = prompt.replace(/[ \t\r\n]+/g, ' ').slice(0, this.#usefulLength);
+  #contentIds(text: string): number[] {
     const { ids } = this.#tokenizer.encode(text, { add_special_tokens: false });
     return ids.filter((id: number) => id !== this.#bos && id !== this.#eos);
   }

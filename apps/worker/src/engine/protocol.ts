@@ -254,7 +254,7 @@ export type FromEngine =
       readonly height: number;
       /** Mean number of samples that shared this sample's steps, itself included. */
       readonly batchSize: number;
-      /** The texts of the sample that the text encoder did not read whole. Unknown of one that was only decoded. */
+      /** The texts of the sample that the text encoder did not read whole. */
       readonly cuts: PromptCuts;
       readonly timings: SampleTimings;
     }

@@ -105,6 +105,19 @@ test.each(SAMPLER_NAMES)(
   },
 );
 
+test('A picture that is only decoded after it moved says too that its prompt was cut', async () => {
+  const prompt = 'cat '.repeat(100);
+  const first = await open();
+  await first.draw(request({ prompt, checkpointAtEnd: true }));
+  const last = checkpointsOf(first).at(-1);
+  const second = await open();
+  await second.draw(request({ prompt, ...(last && { checkpoint: last.bytes }) }));
+  expect(second.ofType('stepped')).toEqual([]);
+  const [moved] = second.ofType('finished');
+  expect(moved.cuts).toEqual({ prompt: { read: 77, tokens: 102 } });
+  expect(moved.cuts).toEqual(first.ofType('finished')[0].cuts);
+});
+
 /** Pixels of a picture of 64x64. */
 const picture = (factor: number): Uint8Array =>
   Uint8Array.from({ length: 64 * 64 * 3 }, (_, i) => (i * factor) % 256);

@@ -192,15 +192,14 @@ export class PictureRun extends JobRun {
   }
 }
 
-/** All pictures of a job have its prompts. Of one that was only decoded here, the cuts are not known. */
+/** All pictures of a job have its prompts. */
 function cutFields(
   pictures: readonly Picture[],
 ): Pick<JobOutput, 'truncated_prompt' | 'truncated_negative_prompt'> {
-  const prompt = pictures.find(({ cuts }) => cuts.prompt)?.cuts.prompt;
-  const negative = pictures.find(({ cuts }) => cuts.negativePrompt)?.cuts.negativePrompt;
+  const { prompt, negativePrompt } = pictures[0].cuts;
   return {
     ...(prompt && { truncated_prompt: prompt }),
-    ...(negative && { truncated_negative_prompt: negative }),
+    ...(negativePrompt && { truncated_negative_prompt: negativePrompt }),
   };
 }
 

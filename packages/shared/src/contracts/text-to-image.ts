@@ -172,8 +172,9 @@ const cutOf = (text: string) =>
   z
     .object({
       read: z.int().positive().meta({ description: 'Tokens that the model read.' }),
-      tokens: z.int().positive().meta({
-        description: 'Tokens of the whole text; of one of many thousand characters, of its beginning.',
+      tokens: z.int().positive().optional().meta({
+        description:
+          'Tokens of the whole text; absent of one of thousands of characters, which is not counted to its end.',
       }),
     })
     .meta({

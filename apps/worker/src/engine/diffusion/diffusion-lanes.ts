@@ -2,6 +2,7 @@
 
 import { RecentlyUsed } from '@lehr/shared';
 import type { LatentRgb } from '../../diffusion/latent-rgb.ts';
+import { cutOf } from '../../diffusion/text-encoder.ts';
 import type { VaeEncoder } from '../../diffusion/vae-encoder.ts';
 import { type DiffusionModel, openDiffusionModel } from '../../models/diffusion/diffusion-folder.ts';
 import { refuseOtherSize } from '../../models/diffusion/only-size.ts';
@@ -106,6 +107,8 @@ export class DiffusionLanes {
     } else if (sample.callsLeft > 0) {
       this.#prompts.submit(sample);
     } else {
+      const { tokenizer } = model;
+      sample.setCuts(sample.prompts.map((prompt) => cutOf(tokenizer.tokenize(prompt), tokenizer.maxTokens)));
       sample.startedAt = arrivedAt;
       sample.denoisedAt = arrivedAt;
       this.#decodes.submit(sample);

@@ -5,6 +5,7 @@ import {
   type Conditioning,
   type Conditions,
   PROMPT_ALONE,
+  type PromptCut,
   type PromptCuts,
   type PromptEmbedding,
   pictureConditions,
@@ -186,13 +187,15 @@ export class LaneSample implements LaneMember {
       const shared = pictureConditions(this.#conditioning, this.request, kind);
       return { promptEmbedding: hidden, conditions: pooled ? { ...shared, text_embeds: pooled } : shared };
     };
-    this.cuts = {
-      ...(prompt.cut && { prompt: prompt.cut }),
-      ...(encoded?.cut && { negativePrompt: encoded.cut }),
-    };
+    this.setCuts([prompt.cut, encoded?.cut]);
     const negative = this.#hasZeroNegative ? zerosLike(prompt) : encoded;
     const positive = rowOf(prompt, 'prompt');
     this.#promptRows = this.rows === 2 ? [rowOf(negative, 'negative'), positive] : [positive];
+  }
+
+  /** Takes what was cut of `prompts`, in order. */
+  setCuts([prompt, negativePrompt]: readonly (PromptCut | undefined)[]): void {
+    this.cuts = { ...(prompt && { prompt }), ...(negativePrompt && { negativePrompt }) };
   }
 
   /** This sample's rows of the next batch: with guidance, the negative prompt's row and then the prompt's. */
