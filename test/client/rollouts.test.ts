@@ -47,6 +47,9 @@ test('The commands of docs/rollouts.md work in their order', { timeout: 120_000 
   expect(await shell('rollback')).toMatch(
     /sd@2 is rolled back: all callers get 1\ncolours are off\n[\s\S]*sd has no rollout any more/,
   );
+  const moved = await shell('move');
+  expect(moved).toMatch(/is promoted: all callers get it[\s\S]*0 waiting jobs moved to sd@2\n/);
+  expect(moved).toMatch(/0 waiting jobs moved to sd@1\n$/);
   expect(await shell('shadow')).toMatch(
     /shadows of 10% of the jobs: 0 compared, 0 equal; 0 dropped[\s\S]*sd@2 gets 10% of the callers/,
   );
@@ -57,6 +60,7 @@ test('The commands of docs/rollouts.md work in their order', { timeout: 120_000 
   expect(BLOCKS.filter(({ language }) => language === 'sh').map(({ label }) => label)).toEqual([
     'deploy',
     'rollback',
+    'move',
     'shadow',
     'automatic',
   ]);

@@ -83,6 +83,8 @@ async function discard(parts: CompareParts, shadow: JobRecord): Promise<void> {
 
 async function compare(parts: CompareParts, original: JobRecord, shadow: JobRecord): Promise<void> {
   const share = parseShare(shadow.rollout);
+  // The job was moved to the version of its shadow: there is nothing to compare.
+  if (original.model === shadow.model) return;
   if (!share || original.state !== 'succeeded' || shadow.state !== 'succeeded') return;
   const difference = await differenceOf(parts, original, shadow);
   const { redis, keys } = parts;

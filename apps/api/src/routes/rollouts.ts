@@ -16,6 +16,7 @@ import { actorOf } from '../middleware/actor.ts';
 import { requires } from '../middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../responses.ts';
 import { changeStep, deployStep, noRollout, removeStep } from '../rollouts/change.ts';
+import { moveQueued } from '../rollouts/move-queued.ts';
 import { presentRollout } from '../rollouts/present.ts';
 import type { StoredRollout } from '../rollouts/rollout.ts';
 import { ROLLOUT } from './rollout-example.ts';
@@ -107,7 +108,8 @@ const removeRoute = createRoute({
   },
 });
 
-export function rolloutRoutes(app: Api, { rollouts, registry, redis, keys, clock }: ApiParts): void {
+export function rolloutRoutes(app: Api, parts: ApiParts): void {
+  const { rollouts, registry, redis, keys, clock } = parts;
   const newId = (): string => `ro_${randomBytes(6).toString('hex')}`;
   const answerOf = async (model: string, rollout: StoredRollout | undefined) => {
     if (!rollout) throw noRollout(model);
@@ -153,7 +155,8 @@ export function rolloutRoutes(app: Api, { rollouts, registry, redis, keys, clock
     const changed = await rollouts.change(model, actor, (current, analysis) =>
       changeStep(context, change, current, analysis),
     );
-    return c.json(await answerOf(model, changed), 200);
+    const moved = changed && change.move_queued && (await moveQueued(parts, changed, actor));
+    return c.json({ ...(await answerOf(model, changed)), ...(moved && { moved }) }, 200);
   });
 
   app.openapi(removeRoute, async (c) => {

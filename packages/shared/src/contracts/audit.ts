@@ -19,6 +19,7 @@ export const AUDIT_ACTIONS = [
   'rollout.promoted',
   'rollout.rolled-back',
   'rollout.removed',
+  'rollout.moved-jobs',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

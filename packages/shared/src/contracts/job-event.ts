@@ -29,7 +29,7 @@ export const OutputPartSchema = z.object({
   }),
 });
 
-/** `job.queued` can be repeated: a job whose worker is lost goes back into its queue. */
+/** `job.queued` can be repeated: a job whose worker is lost goes back into its queue, and one that is moved to another version waits again. */
 export const JobEventSchema = z
   .discriminatedUnion('type', [
     event('job.queued', z.object({ id, status: z.literal('queued') })),

@@ -97,6 +97,18 @@ export const RolloutChangeSchema = z
       example: 'promoted',
     }),
     reason: ReasonSchema.optional(),
+    move_queued: z
+      .boolean()
+      .optional()
+      .meta({
+        description:
+          'With `promoted` or `rolled-back`: jobs of this rollout that still wait for the other version are moved to the one that all get now, ' +
+          'also when the rollout has that state already. At most 10,000 in a request. Left out: workers of the other version finish them.',
+      }),
+  })
+  .refine(({ state, move_queued }) => !move_queued || state === 'promoted' || state === 'rolled-back', {
+    path: ['move_queued'],
+    message: 'needs the state promoted or rolled-back',
   })
   .meta({ id: 'RolloutChange' });
 export type RolloutChange = z.output<typeof RolloutChangeSchema>;
@@ -225,6 +237,10 @@ export const RolloutSchema = z
       .meta({ description: 'How the jobs of this rollout ended, by the version that it gave them.' }),
     shadow: ShadowSchema,
     analysis: AnalysisSchema,
+    moved: z
+      .object({ jobs: count('Waiting jobs that were moved.'), more: z.boolean() })
+      .optional()
+      .meta({ description: 'The answer to `move_queued`; `more`: others may be left, send it again.' }),
     history: z.array(RolloutEventSchema).meta({
       description: 'What happened to the rollouts of this model, newest first, at most 100.',
     }),

@@ -44,6 +44,7 @@ export {
 export {
   type FoundRecords,
   type Move,
+  type Reassignment,
   type RecordChanges,
   RecordStore,
   type RecordStoreOptions,

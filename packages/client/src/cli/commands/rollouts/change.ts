@@ -2,7 +2,9 @@ import type { RolloutChange } from '../../../wire.ts';
 import { type Command, defineCommand } from '../../command.ts';
 import { EXIT } from '../../exit-codes.ts';
 import { plain } from '../../table.ts';
-import { showRollout } from './rollout-text.ts';
+import { showMoved, showRollout } from './rollout-text.ts';
+
+const REASON = { type: 'string', value: 'TEXT', help: 'Why, for the history.' } as const;
 
 const changeCommand = (verb: string, state: RolloutChange['state'], summary: string): Command =>
   defineCommand({
@@ -10,7 +12,7 @@ const changeCommand = (verb: string, state: RolloutChange['state'], summary: str
     operands: 'MODEL',
     count: [1, 1],
     summary,
-    options: { reason: { type: 'string', value: 'TEXT', help: 'Why, for the history.' } },
+    options: { reason: REASON },
     run: async ({ values, positionals: [model], terminal, json, client }) => {
       const { reason } = values;
       const { rollouts } = await client();
@@ -20,12 +22,36 @@ const changeCommand = (verb: string, state: RolloutChange['state'], summary: str
     },
   });
 
-export const promoteVersion = changeCommand(
+/** A change after which no new job gets the other version. */
+const endCommand = (verb: string, state: 'promoted' | 'rolled-back', summary: string): Command =>
+  defineCommand({
+    name: `models ${verb}`,
+    operands: 'MODEL',
+    count: [1, 1],
+    summary,
+    options: {
+      'move-queued': {
+        type: 'boolean',
+        help: 'Move jobs of the rollout that still wait for the other version, too. Else workers of that version finish them.',
+      },
+      reason: REASON,
+    },
+    run: async ({ values, positionals: [model], terminal, json, client }) => {
+      const { reason } = values;
+      const body = { state, reason, ...(values['move-queued'] && { move_queued: true }) };
+      const rollout = await (await client()).rollouts.change(model, body, { signal: terminal.signal });
+      showRollout(terminal, json, rollout);
+      if (!json) showMoved(terminal, rollout);
+      return EXIT.ok;
+    },
+  });
+
+export const promoteVersion = endCommand(
   'promote',
   'promoted',
   'Give the version that is tried to all callers.',
 );
-export const rollBackVersion = changeCommand(
+export const rollBackVersion = endCommand(
   'rollback',
   'rolled-back',
   'Give all callers the version from before.',

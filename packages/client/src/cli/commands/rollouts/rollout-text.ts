@@ -51,6 +51,14 @@ export function showRollout({ out }: Terminal, json: boolean, rollout: Rollout):
   for (const line of analysisLines(rollout)) out(`${line}\n`);
 }
 
+/** Says nothing when no jobs were to be moved. */
+export function showMoved({ out }: Terminal, { model, state, stable, canary, moved }: Rollout): void {
+  if (!moved) return;
+  const to = state === 'promoted' ? canary : stable;
+  const more = moved.more ? '; others may be left, run the command again' : '';
+  out(`${moved.jobs} waiting jobs moved to ${plain(`${model}@${to}`)}${more}\n`);
+}
+
 function shadowLine({ shadow }: Rollout): string {
   const { share, compared, equal, difference, time_ratio, dropped } = shadow;
   return (
