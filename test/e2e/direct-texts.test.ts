@@ -1,7 +1,7 @@
 /** Text calls without a record (`durability: "none"`) through API, worker and engine, also when one of the processes dies. */
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { keysOf, type Redis } from '../../packages/shared/src/redis/index.ts';
 import type { LehrProcess } from '../support/lehr-process.ts';
 import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';
@@ -27,7 +27,7 @@ interface DirectStack extends Stack {
   embed(text: string, options?: RequestInit): Promise<Response>;
 }
 
-async function directStack(env: Record<string, string> = {}): Promise<DirectStack> {
+async function directStack(on: TestRedis = server): Promise<DirectStack> {
   const folder = await tempFolder('direct-texts');
   const models = join(folder, 'models.yaml');
   unpackTextFixture('bert-sentences', join(folder, 'bert'), 'onnx');
@@ -35,10 +35,10 @@ async function directStack(env: Record<string, string> = {}): Promise<DirectStac
     models,
     'models:\n  - { name: bert, task: text, tasks: [text-embedding], versions: [{ version: "1", path: bert }] }\n',
   );
-  const stack = await startStack(server, { LEHR_MODELS: models, LEHR_TASKS: 'text', ...env });
+  const stack = await startStack(on, { LEHR_MODELS: models, LEHR_TASKS: 'text' });
   const worker1 = await stack.worker();
   const keys = keysOf(stack.namespace);
-  const redis = testRedis(server.url);
+  const redis = testRedis(on.url);
   const headers = { authorization: `Bearer ${stack.key}`, 'content-type': 'application/json', ...NONE };
   const direct: DirectStack = {
     ...stack,
@@ -168,3 +168,86 @@ test('A call without a record counts in the limits of its tenant while it runs',
   stack.worker1.signal('SIGCONT');
   expect((await first).status).toBe(200);
 });
+
+/** Stops the process in which the graphs of the worker run; returns its id. */
+function stopEngine(worker: LehrProcess): number {
+  const children = readFileSync(`/proc/${worker.pid}/task/${worker.pid}/children`, 'utf8').trim().split(' ');
+  const found = children.find((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('engine'));
+  const engine = Number(found);
+  process.kill(engine, 'SIGSTOP');
+  onTestFinished(() => {
+    try {
+      process.kill(engine, 'SIGKILL');
+    } catch {
+      // It has ended with its worker, or in the test.
+    }
+  });
+  return engine;
+}
+
+const onLinux = test.runIf(process.platform === 'linux');
+
+onLinux('A worker that drains still answers a call without a record that it has begun', async () => {
+  const stack = await directStack();
+  const engine = stopEngine(stack.worker1);
+  let checks = 0;
+  await watchCommands(server.port, ({ args: [name, channel, message] }) => {
+    if (name === 'publish' && channel.includes(`${stack.namespace}}:direct:`) && message === '') checks++;
+  });
+  const answer = stack.embed('a red circle');
+  await expect.poll(stack.counts).toEqual({ live: 1, direct: 1 });
+  stack.worker1.signal('SIGTERM');
+  await stack.worker1.logged('draining');
+  // The API goes on asking whether the worker is there, and gets the answer that it is.
+  const before = checks;
+  await expect.poll(() => checks).toBeGreaterThan(before + 1);
+  process.kill(engine, 'SIGCONT');
+  const answered = await answer;
+  expect([answered.status, answered.headers.get('lehr-durability')]).toEqual([200, 'none']);
+  expect(await stack.worker1.exited()).toBe(0);
+  expect(await stack.counts()).toEqual({ live: 0, direct: 0 });
+});
+
+onLinux(
+  'When the engine dies, its call is answered or refused, and a call that comes then gets a record',
+  async () => {
+    const stack = await directStack();
+    const engine = stopEngine(stack.worker1);
+    const answer = stack.embed('a red circle');
+    await expect.poll(stack.counts).toEqual({ live: 1, direct: 1 });
+    process.kill(engine, 'SIGKILL');
+    await stack.worker1.logged('engine died');
+    const next = await stack.embed('a blue circle');
+    expect([next.status, next.headers.get('lehr-durability')]).toEqual([200, null]);
+    // A busy machine may need more than the 8 seconds of such a call to start an engine.
+    expect([200, 503]).toContain((await answer).status);
+    await expect.poll(stack.counts).toEqual({ live: 0, direct: 0 });
+  },
+);
+
+onLinux(
+  'When Redis is lost during a call without a record, the caller gets a retryable error, and later calls work',
+  async () => {
+    const own = await startRedis();
+    onTestFinished(() => own.stop());
+    const stack = await directStack(own);
+    const engine = stopEngine(stack.worker1);
+    const answer = stack.embed('a red circle');
+    await expect.poll(stack.counts).toEqual({ live: 1, direct: 1 });
+    await own.kill();
+    const refused = await answer;
+    expect(refused.status).toBe(503);
+    expect(JSON.stringify(await refused.json())).toContain('send it again');
+    await own.restart();
+    process.kill(engine, 'SIGCONT');
+    await expect.poll(stack.counts, { timeout: 60_000 }).toEqual({ live: 0, direct: 0 });
+    await expect
+      .poll(async () => (await stack.embed('a red circle')).headers.get('lehr-durability'), {
+        timeout: 60_000,
+      })
+      .toBe('none');
+    await own.kill();
+    stack.worker1.signal('SIGTERM');
+    expect(await stack.worker1.exited()).toBe(0);
+  },
+);

@@ -109,7 +109,7 @@ export class QueueSide {
     this.#direct = new DirectRuns({
       ...parts,
       runner,
-      mayRun: mayClaim,
+      mayRun: () => mayClaim() && this.#intake.mayHaveMoreJobs,
       onStarted: (run) => void this.#runToEnd(run, NOT_FOLLOWED),
     });
     this.#idleWatch = new IdleWatch({
@@ -190,7 +190,8 @@ export class QueueSide {
   /** Resolves when a claim under way has been started. */
   async stopClaiming(): Promise<void> {
     this.#idleWatch.stop();
-    await Promise.all([this.#intake.stop(), this.#direct.close()]);
+    this.#direct.close();
+    await this.#intake.stop();
   }
 
   /** Lets running jobs finish for `graceMs`, then hands the rest back to their queues. */

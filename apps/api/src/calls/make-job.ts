@@ -12,7 +12,7 @@ import type { JobRecord } from '@lehr/shared/records';
 import type { Context } from 'hono';
 import type { JobWaits } from '../follow/wait.ts';
 import type { DirectJob } from '../jobs/direct-calls.ts';
-import { identify } from '../jobs/identity.ts';
+import { identify, type RequestIdentity } from '../jobs/identity.ts';
 import { metricLabels } from '../jobs/metric-labels.ts';
 import { postShadow, type ShadowParts } from '../jobs/post-shadow.ts';
 import type { RetryRequest } from '../jobs/retry.ts';
@@ -79,32 +79,24 @@ export interface MadeJob {
 
 /** Throws what submitJob throws, with the field names of the dialect. */
 export async function makeJob(c: Context<ApiEnv>, parts: CallParts, call: JobCall): Promise<MadeJob> {
-  const { caller } = c.var;
-  const { route, body, request, names, hook, isHeld, durability, cancelIfAbandoned, ...repeat } = call;
-  const identity = identify(caller, route, body, repeat);
-  const submission = await submitJob(
-    {
-      ...parts,
-      inlineAudio: c.var.inlineAudio,
-      heldBy: isHeld ? parts.waits.holder : undefined,
-      durability: durability ?? ('durability' in request ? request.durability : undefined),
-      span: c.var.span,
-    },
-    caller,
-    request,
+  const { request, durability, cancelIfAbandoned } = call;
+  const identity = identifyCall(c, call);
+  let submission = await submitCall(
+    c,
+    parts,
+    call,
     identity,
-    hook,
-  ).catch((error) => {
-    throw names ? inNames(error, names) : error;
-  });
-  const { record, how } = submission;
-  if (how === 'new') {
-    parts.metrics.jobsAccepted.inc(metricLabels(record));
-    parts.tenantUsage.count(record);
-    // A job without a record cannot be compared later.
-    if (!submission.direct) void postShadow(parts, record);
+    durability ?? ('durability' in request ? request.durability : undefined),
+  );
+  if (submission.how === 'new') count(parts, submission.record);
+  if (submission.direct) {
+    const direct = await directJob(c, submission, submission.direct);
+    if (direct) return direct;
+    submission = await submitCall(c, parts, call, identity, 'stored');
   }
-  if (submission.direct) return directJob(c, submission, submission.direct);
+  const { record, how } = submission;
+  // A job without a record cannot be compared later.
+  if (how === 'new') void postShadow(parts, record);
   return {
     record,
     isNew: how === 'new',
@@ -114,9 +106,50 @@ export async function makeJob(c: Context<ApiEnv>, parts: CallParts, call: JobCal
   };
 }
 
-/** Rejects with `unavailable` when the job is lost with its worker. */
-async function directJob(c: Context<ApiEnv>, submission: Submission, { end }: DirectJob): Promise<MadeJob> {
+function identifyCall(c: Context<ApiEnv>, { route, body, idempotencyKey, isRetry, maxHeld }: JobCall) {
+  return identify(c.var.caller, route, body, {
+    idempotencyKey,
+    ...(isRetry !== undefined && { isRetry }),
+    ...(maxHeld !== undefined && { maxHeld }),
+  });
+}
+
+const submitCall = (
+  c: Context<ApiEnv>,
+  parts: CallParts,
+  { request, names, hook, isHeld }: JobCall,
+  identity: RequestIdentity,
+  durability: Durability | undefined,
+): Promise<Submission> =>
+  submitJob(
+    {
+      ...parts,
+      inlineAudio: c.var.inlineAudio,
+      heldBy: isHeld ? parts.waits.holder : undefined,
+      durability,
+      span: c.var.span,
+    },
+    c.var.caller,
+    request,
+    identity,
+    hook,
+  ).catch((error) => {
+    throw names ? inNames(error, names) : error;
+  });
+
+function count({ metrics, tenantUsage }: CallParts, record: JobRecord): void {
+  metrics.jobsAccepted.inc(metricLabels(record));
+  tenantUsage.count(record);
+}
+
+/** Undefined when its worker handed the job back. Rejects with `unavailable` when the job is lost with its worker. */
+async function directJob(
+  c: Context<ApiEnv>,
+  submission: Submission,
+  { end }: DirectJob,
+): Promise<MadeJob | undefined> {
   const record = await inactive(c, end(c.req.raw.signal));
+  if (!record) return undefined;
   const headers = { ...headersOf(submission), [DURABILITY]: 'none' };
   return { record, isNew: true, isStored: false, headers, ...NO_MARKS };
 }

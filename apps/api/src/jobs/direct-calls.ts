@@ -3,7 +3,13 @@
  * (packages/shared/src/direct). Whatever cannot go this way has a record like any other job.
  */
 import { type Clock, isTextJobType, LehrError, type Log, type WorkerId } from '@lehr/shared';
-import { DIRECT_MS, DirectJobs, type RunningRecord } from '@lehr/shared/direct';
+import {
+  DIRECT_MS,
+  DirectJobs,
+  HANDED_BACK,
+  MAX_DIRECT_COST_MS,
+  type RunningRecord,
+} from '@lehr/shared/direct';
 import type { GroupQueues } from '@lehr/shared/queue';
 import type { JobRecord, NewJob } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
@@ -14,11 +20,18 @@ import { WakeUp } from '../follow/wake-up.ts';
 import type { Quotas } from '../limits/quotas.ts';
 import type { RequestIdentity } from './identity.ts';
 
-/** A request with more, or whose job takes longer, is worth a record. */
+/** A request with more is worth a record. */
 const MAX_TEXTS = 8;
 const MAX_BYTES = 8192;
 const MAX_TOP_K = 100;
-const MAX_COST_MS = 1000;
+const DEFAULT_TOP_K = 5;
+/**
+ * Of the texts that a fill-mask job may make: one of the length of its text for every mask and token. They come in one message, and Redis
+ * closes a subscriber's connection that does not read as much as comes.
+ */
+const MAX_FILLED_CHARS = 256 * 1024;
+/** Only the worker knows the mask of a model; `[MASK]` and `<mask>` have as many characters. */
+const MASK_CHARS = 6;
 /** Workers that one command considers. */
 const MAX_WORKERS = 16;
 /** How often it is checked that the worker still listens. */
@@ -37,8 +50,11 @@ export interface DirectCallsOptions {
 
 export interface DirectJob {
   readonly record: RunningRecord;
-  /** The job when it has ended. Rejects with `unavailable` when its worker is gone, or the signal or too much time ends the wait. */
-  end(signal: AbortSignal): Promise<JobRecord>;
+  /**
+   * The job when it has ended; undefined when the worker handed it back: then its price was returned, and a job with a record can take its
+   * place. Rejects with `unavailable` when its worker is gone, or the signal or too much time ends the wait.
+   */
+  end(signal: AbortSignal): Promise<JobRecord | undefined>;
 }
 
 /** Whether an admitted job is small, needs no record, and can be answered by its request only. */
@@ -51,8 +67,18 @@ export function mayBeDirect(
   // A webhook, a key and a rollout need the record of an ended job.
   if (hook_events || webhook || rollout || retried_from || identity?.idempotency) return false;
   const { texts, top_k } = input as { texts: readonly unknown[]; top_k?: number | null };
-  if (texts.length > MAX_TEXTS || cost > MAX_COST_MS || (top_k ?? 0) > MAX_TOP_K) return false;
-  return JSON.stringify(texts).length <= MAX_BYTES;
+  if (texts.length > MAX_TEXTS || cost > MAX_DIRECT_COST_MS || (top_k ?? 0) > MAX_TOP_K) return false;
+  if (type === 'fill-mask' && filledChars(texts, top_k ?? DEFAULT_TOP_K) > MAX_FILLED_CHARS) return false;
+  return Buffer.byteLength(JSON.stringify(texts)) <= MAX_BYTES;
+}
+
+/** The most characters that a fill-mask job can make, if its texts are masks and nothing else. */
+function filledChars(texts: readonly unknown[], topK: number): number {
+  const chars = (text: unknown): number => (typeof text === 'string' ? text.length : 0);
+  return texts.reduce<number>(
+    (sum, text) => sum + Math.ceil(chars(text) / MASK_CHARS) * topK * chars(text),
+    0,
+  );
 }
 
 export class DirectCalls {
@@ -84,13 +110,17 @@ export class DirectCalls {
       unlisten();
       return undefined;
     }
-    const end = async (signal: AbortSignal): Promise<JobRecord> => {
+    const end = async (signal: AbortSignal): Promise<JobRecord | undefined> => {
       const wake = (): void => wakeUp.wake();
       signal.addEventListener('abort', wake);
       try {
         await this.#wait(record, wakeUp, () => ended !== undefined || signal.aborted);
         // A caller that hangs up pays for the work that it began.
         if (!ended) throw await this.#giveUp(record, signal.aborted ? undefined : caller);
+        if (ended.state === 'failed' && ended.error.code === HANDED_BACK) {
+          await this.#options.quotas.refund(caller, job.cost);
+          return undefined;
+        }
         // The message leaves the input out.
         return { ...ended, input: job.input };
       } finally {

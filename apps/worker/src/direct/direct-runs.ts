@@ -10,12 +10,19 @@ import {
   toPlainError,
   type WorkerId,
 } from '@lehr/shared';
-import { DirectJobs, type EndedRecord, type RunningRecord, readDirectJob } from '@lehr/shared/direct';
+import {
+  DirectJobs,
+  type EndedRecord,
+  HANDED_BACK,
+  type RunningRecord,
+  readDirectJob,
+} from '@lehr/shared/direct';
 import { toStoredError } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import type { StopReason } from '../delivery/attempt.ts';
 import type { JobRun } from '../runs/job-run.ts';
 import type { JobRunner } from '../runs/job-runner.ts';
+import type { WorkerParts } from '../worker-parts.ts';
 
 export interface DirectRunsOptions {
   readonly commands: Redis;
@@ -28,6 +35,7 @@ export interface DirectRunsOptions {
   /** Whether the worker may begin a job now. */
   readonly mayRun: () => boolean;
   readonly onStarted: (run: JobRun) => void;
+  readonly observe: Pick<WorkerParts['observe'], 'endedAtClaim'>;
 }
 
 export class DirectRuns {
@@ -52,24 +60,29 @@ export class DirectRuns {
     await subscriber.subscribe(this.#channel);
   }
 
-  /** Takes no more jobs; those that are on their way are refused. Never rejects. */
-  async close(): Promise<void> {
-    if (!this.#isOpen) return;
+  /**
+   * Begins no more jobs: those that still come are handed back. The worker goes on listening, because the requests of the jobs that it has
+   * ask on this channel whether it is there.
+   */
+  close(): void {
     this.#isOpen = false;
-    await this.#options.subscriber.unsubscribe(this.#channel).catch(() => {});
   }
 
-  /** Sends the end of a direct job that is done or stopped. Undefined when its request had given it up, or Redis does not answer. */
+  /**
+   * Sends the end of a direct job that is done or stopped. Undefined when this was no end of the job: its request had given it up, it was
+   * handed back, or Redis does not answer.
+   */
   async finish(run: JobRun): Promise<JobState | undefined> {
     if (run.record.state !== 'running') return undefined;
     const { record } = run;
     const { clock, id } = this.#options;
     const ended = endOf(run, record, id, record.started_at + clock.monotonic() - run.claimedAt);
-    return this.#end(record, ended, run.direct?.costMs);
+    const state = await this.#end(record, ended, run.direct?.costMs);
+    return run.stopReason?.kind === 'handed-back' ? undefined : state;
   }
 
   #receive(message: string): void {
-    const { id, runner, clock, mayRun, onStarted, log } = this.#options;
+    const { id, runner, clock, mayRun, onStarted, observe, log } = this.#options;
     // An empty message asks only whether this worker listens.
     if (message === '') return;
     const record = readDirectJob(message, id);
@@ -85,8 +98,11 @@ export class DirectRuns {
       run.direct = {};
       onStarted(run);
     } catch (error) {
-      const reason: StopReason =
-        this.#isOpen && mayRun() ? { kind: 'failed', ...toPlainError(error) } : { kind: 'handed-back' };
+      const failure = toPlainError(error);
+      // The worker may have closed the model after it reported it: the job is not to blame.
+      const isRefused = !this.#isOpen || !mayRun() || failure.code === 'model-unavailable';
+      const reason: StopReason = isRefused ? { kind: 'handed-back' } : { kind: 'failed', ...failure };
+      if (!isRefused) observe.endedAtClaim(record.queue, 'failed', failure.code);
       void this.#end(record, stopped(reason, common(record, id, record.started_at)));
     }
   }
@@ -142,7 +158,8 @@ function stopped(reason: StopReason, end: ReturnType<typeof common>): EndedRecor
     case 'lost': {
       const message =
         'The worker of this request stopped before it was answered. Nothing of it was kept; send it again.';
-      return { ...end, state: 'failed', error: toStoredError({ code: 'unavailable', message }) };
+      // The API sees by this code that the job was handed back.
+      return { ...end, state: 'failed', error: toStoredError({ code: HANDED_BACK, message }) };
     }
   }
 }

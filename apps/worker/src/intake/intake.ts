@@ -90,6 +90,11 @@ export class Intake {
     return this.#claims;
   }
 
+  /** False while a job that was started before runs beside as few jobs as it may. */
+  get mayHaveMoreJobs(): boolean {
+    return this.#starter.freeJobs > 0;
+  }
+
   /** Whether the last try to claim failed, for example because Redis takes no writes. */
   get isFailing(): boolean {
     return this.#isFailing;

@@ -18,6 +18,10 @@ const END_LUA = BUDGET_LUA + readFileSync(new URL('./end.lua', import.meta.url),
 export const DIRECT_MS = 8_000;
 /** Direct jobs that a worker may have at once; what comes beyond them waits in line, with a record. */
 export const MAX_DIRECT = 64;
+/** Price of a direct job, estimated engine ms: as many as a worker may have end in time, one after the other. */
+export const MAX_DIRECT_COST_MS = 100;
+/** The code with which a worker ends a direct job that it did not run: it drains, its engine is down, or the model is closed. */
+export const HANDED_BACK = 'unavailable';
 
 export type RunningRecord = Extract<JobRecord, { state: 'running' }>;
 export type EndedRecord = Exclude<JobRecord, { state: 'running' | 'queued' }>;
