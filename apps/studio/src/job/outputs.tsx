@@ -3,6 +3,7 @@
 import { titleOf } from '../gallery/shelf.ts';
 import { textResults } from '../gallery/text-results.ts';
 import type { FollowedJob } from '../jobs/follow.ts';
+import { PromptCut } from '../make/prompt-cut.tsx';
 import { Download } from '../make/result.tsx';
 import { Picture } from '../parts/picture.tsx';
 import { Downloads } from '../speak/downloads.tsx';
@@ -40,6 +41,7 @@ export function Outputs({ followed }: { readonly followed: FollowedJob }) {
           ))}
         </div>
       )}
+      <PromptCut job={job} />
       {words && (
         <section class="card">
           <h2>{texts.speak.transcript}</h2>
