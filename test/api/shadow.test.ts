@@ -2,8 +2,8 @@
 import sharp from 'sharp';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { compareEnded } from '../../apps/api/src/jobs/compare-shadows.ts';
-import { SHADOW_TENANT } from '../../apps/api/src/jobs/post-shadow.ts';
-import { type Job, type JobId, toObjectKey } from '../../packages/shared/src/index.ts';
+import { postShadow, SHADOW_TENANT } from '../../apps/api/src/jobs/post-shadow.ts';
+import { type Job, type JobId, LehrError, toObjectKey } from '../../packages/shared/src/index.ts';
 import type { Claim } from '../../packages/shared/src/queue/index.ts';
 import { problemOf } from '../support/api-world.ts';
 import { keyHolder } from '../support/key-holder.ts';
@@ -105,6 +105,21 @@ test('Shadows are dropped when the queue is loaded, and a shadow that cannot sta
   await postWith(world.ask);
   await expect.poll(async () => (await world.rollout()).shadow.dropped).toBe(1);
   expect(await world.parts.redis.zcard(world.parts.keys.liveOf(SHADOW_TENANT))).toBe(0);
+});
+
+test('A shadow for which Redis has no memory is counted as dropped', async () => {
+  const world = await rolloutWorld(server.url);
+  const { parts } = world;
+  await world.deploy(ALL);
+  const { id } = await postWith(world.ask);
+  await takeShadow(world);
+  const record = await parts.records.read(id as JobId);
+  if (!record) throw new Error('the job has no record');
+  const check = async () => {
+    throw new LehrError('overloaded', 'The memory is full.');
+  };
+  await postShadow({ ...parts, recordRoom: { check } }, record);
+  expect((await world.rollout()).shadow.dropped).toBe(1);
 });
 
 test('A job that names its version has no shadow, nor has any job once the rollout is paused or gives callers the new version', async () => {

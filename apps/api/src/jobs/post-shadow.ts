@@ -73,7 +73,7 @@ async function post(
 ): Promise<boolean> {
   const ahead = await backlog.ahead(queue, ref, 'bulk');
   if (ahead.workers === 0 || (await redis.zcard(keys.shadows)) >= MAX_PAIRS) return false;
-  await recordRoom.check(SHADOW_TENANT);
+  if (!(await hasRoom(recordRoom))) return false;
   const base = { id: newJobId(), tenant: SHADOW_TENANT, queue, priority: 'bulk' as const, cost };
   const limits = { maxJobs: MAX_SHADOWS, weight: WEIGHT, maxWaitMs: MAX_WAIT_MS };
   const admission = await admitter.admit({ ...base, ...limits, ...ahead });
@@ -96,6 +96,17 @@ async function post(
   await redis.zadd(keys.shadows, now, `${original} ${job.id}`);
   await records.create(job, () => queues.of(queue).add(job, score));
   return true;
+}
+
+/** False when Redis is full, for all or for shadows. */
+async function hasRoom(recordRoom: ShadowParts['recordRoom']): Promise<boolean> {
+  try {
+    await recordRoom.check(SHADOW_TENANT);
+    return true;
+  } catch (error) {
+    if (['overloaded', 'rate-limited'].includes(toLehrError(error).code)) return false;
+    throw error;
+  }
 }
 
 /** A file at a URL of a caller is not fetched a second time. */
