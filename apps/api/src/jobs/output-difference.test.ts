@@ -14,3 +14,9 @@ test('Transcripts differ by the words to insert, remove or replace, whatever the
   expect(wordDifference('', 'thank you')).toBe(1);
   expect(wordDifference('one', 'one two three')).toBe(2);
 });
+
+test('A long transcript is compared from its start', () => {
+  const long = Array.from({ length: 5_000 }, (_, i) => `word${i}`).join(' ');
+  expect(wordDifference(long, `${long} and more`)).toBe(0);
+  expect(wordDifference(long, long.replace('word7 ', 'other '))).toBe(1 / 1_000);
+});
