@@ -82,6 +82,17 @@ test('A job is sent to the worker that listens and has the fewest, as the same r
   expect(await redis.zcard(keys.liveOf(TENANT))).toBe(3);
 });
 
+test('A job whose sending is repeated after a lost reply is sent once', async () => {
+  const { admit, send, listen, messages, redis, keys } = await directWorld();
+  const [first, second] = [await listen(), await listen()];
+  const job = await admit();
+  const sent = [await send(job, [first, second]), await send(job, [first, second])];
+  expect(sent.map((record) => record?.worker)).toEqual([first, first]);
+  await send(await admit(), [second]);
+  await expect.poll(() => messages.length).toBe(2);
+  expect(await redis.zcard(keys.direct(second))).toBe(1);
+});
+
 test('No job is sent while another of its group waits, while no worker listens, or to a worker with as many as it may have', async () => {
   const { admit, send, listen, submit, redis, keys } = await directWorld();
   const worker = await listen();

@@ -17,14 +17,15 @@
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
-if redis.call('ZCARD', KEYS[1]) > 0 or redis.call('LLEN', KEYS[2]) > 0 then return nil end
-
 local counts, order = {}, {}
 for i = 6, #KEYS do
   redis.call('ZREMRANGEBYSCORE', KEYS[i], '-inf', now)
+  -- The connection repeats a command whose reply was lost.
+  if redis.call('ZSCORE', KEYS[i], ARGV[1]) then return { i - 5, now } end
   counts[i] = redis.call('ZCARD', KEYS[i])
   if counts[i] < tonumber(ARGV[5]) then order[#order + 1] = i end
 end
+if redis.call('ZCARD', KEYS[1]) > 0 or redis.call('LLEN', KEYS[2]) > 0 then return nil end
 table.sort(order, function(a, b)
   if counts[a] == counts[b] then return a < b end
   return counts[a] < counts[b]
