@@ -103,7 +103,6 @@ export function requestOf(now: Settings): JobRequest {
       seed: now.seed,
       n: now.n,
     },
-    // Somebody waits in front of the screen.
   } as JobRequest;
 }
 
