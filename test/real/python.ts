@@ -59,7 +59,7 @@ export function openPython(
   const child = spawn(join(environment, 'bin/python'), ['-u', join(ROOT, script), ...args], {
     cwd: ROOT,
     stdio: ['pipe', 'pipe', 'inherit'],
-    env: { ...process.env, PYTHONWARNINGS: 'ignore', ...env },
+    env: { ...process.env, PYTHONWARNINGS: 'ignore', ORT_DISABLE_TELEMETRY: '1', ...env },
   });
   return new Conversation(child, script);
 }

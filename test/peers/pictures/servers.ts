@@ -148,6 +148,7 @@ export async function startPeer(peer: Peer, model: Model, cache: string): Promis
       SPIN: '0',
       PYTHONPATH: FOLDER,
       PYTHONWARNINGS: 'ignore',
+      ORT_DISABLE_TELEMETRY: '1',
       PYTHONDONTWRITEBYTECODE: '1',
       PATH: `${join(cache, peer.environment, 'bin')}:${process.env.PATH}`,
       BENTOML_HOME: home,

@@ -23,6 +23,11 @@ import type { ElementType, Tensor } from './tensor.ts';
 env.logLevel = 'error';
 const FATAL_ONLY = 4;
 
+// On Linux and macOS, ONNX Runtime from 1.29 on reports every process and its models to Microsoft, and keeps an identifier of the machine and
+// unsent reports in the home folder. It reads this variable before it opens the first session.
+// biome-ignore lint/style/noProcessEnv: written, not read; the library reads this setting only from the environment.
+process.env.ORT_DISABLE_TELEMETRY = '1';
+
 keepHalfPrecisionAsBits();
 
 export const onnxRuntime: InferenceRuntime = {
