@@ -88,3 +88,12 @@ test('A noise thread that cannot start leaves every draw to the engine', async (
   await broken.close();
   broken.begin([buffer]);
 });
+
+test('A noise thread that the machine refuses leaves every draw to the engine', () => {
+  // Like a limit of threads, an address of the web makes the start itself throw.
+  const refused = new NoiseDrawer(new URL('https://threads.example/noise-thread.js'));
+  const { noise, buffer } = prepared(9);
+  refused.begin([buffer]);
+  refused.begin([buffer]);
+  expect([...noise.draw(LENGTH)]).toEqual([...new SeededNoise(9).draw(LENGTH)]);
+});

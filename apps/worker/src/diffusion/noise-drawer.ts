@@ -24,7 +24,7 @@ export class NoiseDrawer {
   begin(draws: readonly SharedArrayBuffer[]): void {
     if (draws.length === 0 || this.#isBroken) return;
     this.#worker ??= this.#start();
-    this.#worker.postMessage(draws);
+    this.#worker?.postMessage(draws);
   }
 
   async close(): Promise<void> {
@@ -32,13 +32,19 @@ export class NoiseDrawer {
     await this.#worker?.terminate();
   }
 
-  #start(): Worker {
-    const worker = new Worker(this.#entry, { resourceLimits: { maxOldGenerationSizeMb: HEAP_MB } });
-    worker.on('error', () => {
+  #start(): Worker | undefined {
+    try {
+      const worker = new Worker(this.#entry, { resourceLimits: { maxOldGenerationSizeMb: HEAP_MB } });
+      worker.on('error', () => {
+        this.#isBroken = true;
+      });
+      // The engine process ends without waiting for it.
+      worker.unref();
+      return worker;
+    } catch {
+      // The machine or the container allows no further thread.
       this.#isBroken = true;
-    });
-    // The engine process ends without waiting for it.
-    worker.unref();
-    return worker;
+      return undefined;
+    }
   }
 }
