@@ -5,8 +5,8 @@
 -- last one ended, but never before the virtual time of the class. An idle tenant saves up nothing, and the jobs of a tenant
 -- that floods the queue wait behind each other.
 
--- How strongly short jobs go first. A job's place is its start tag plus a lag, so shorter jobs overtake it only if they arrive within that
--- much engine time. The lag of a short job is COST_FACTOR times its cost; that of a long one grows with the logarithm of its cost,
+-- How strongly short jobs go first. A job's place is its start tag plus a lag, so shorter jobs of each other tenant overtake it for at most
+-- that much engine time, times the tenant's weight. The lag of a short job is COST_FACTOR times its cost; that of a long one grows with the logarithm of its cost,
 -- by LAG_MS for each factor of 2.7. So a job of seconds goes before longer ones, and one of minutes does not wait for hours.
 local COST_FACTOR = 60
 local LAG_MS = 30000
