@@ -20,35 +20,6 @@ const LONG = { timeout: 240_000 };
 
 describe.skipIf(!chromiumPath)('the studio', () => {
   test(
-    'A prompt that is longer than the model reads is seen as such before and after the picture',
-    LONG,
-    async () => {
-      const stack = await demoStack(world.redis);
-      await stack.worker();
-      const readModel = async () => await (await stack.ask('GET', '/v1/models/demo-diffusion')).json();
-      await expect.poll(readModel).toMatchObject({ limits: { max_prompt_tokens: 77 } });
-      const { page, complaints } = await openStudio(world.browser);
-      await enter(page, stack);
-      const limit = page.locator('#prompt-limit');
-      expect(await limit.textContent()).toBe('up to 77 tokens');
-      await page.locator('#prompt').fill(PROMPT);
-      expect(await limit.textContent()).toBe('about 9 of 77 tokens');
-      await make(page, `${PROMPT} `.repeat(20));
-      expect(await limit.textContent()).toBe('about 142 tokens; the model reads 77');
-      await finished(page);
-      const notice = 'The prompt was longer than the model reads: 77 of 142 tokens were used.';
-      expect(await page.locator('.result .prompt-cut').allTextContents()).toEqual([notice]);
-      const [job] = await jobsOf(stack);
-      expect(job.output).toMatchObject({ truncated_prompt: { read: 77, tokens: 142 } });
-      expect(job.output).not.toHaveProperty('truncated_negative_prompt');
-      await page.getByRole('link', { name: 'Job page' }).click();
-      await page.locator('.job-main .prompt-cut').getByText(notice).waitFor();
-      expect(await faultsOf(page)).toEqual([]);
-      expect(complaints).toEqual([]);
-    },
-  );
-
-  test(
     'A prompt becomes a picture, which is seen before it is finished and is found again in the gallery',
     LONG,
     async () => {

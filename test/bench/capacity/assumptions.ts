@@ -1,5 +1,5 @@
 /**
- * What docs/capacity.md takes from elsewhere: published times of devices, and list prices. Nothing here was measured by us. The simulated
+ * What docs/capacity.md takes from elsewhere: published times of devices, and assumed prices. Nothing here was measured by us. The simulated
  * devices of the benches have the same times.
  */
 import type { Card } from './arithmetic.ts';
@@ -16,8 +16,9 @@ export interface Device {
   readonly machine: string;
 }
 
-/** Of the region us-east-1 of AWS as they were known in November 2026; spot prices change by the hour. */
-export const PRICES_FROM = 'list prices of AWS in us-east-1 as known in November 2026';
+/** As the page says it; spot prices change by the hour. */
+export const PRICES_FROM =
+  'assumed: those of AWS in us-east-1 from memory, not from a price list; check them before you use a figure in dollars';
 
 export const DEVICES: readonly Device[] = [
   {

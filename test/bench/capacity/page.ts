@@ -57,7 +57,7 @@ export function capacityPage(results: readonly BenchResult[]): string {
 
 What an installation can carry, and what it costs. Three kinds of numbers are on this page, and every table says which it has: **measured** by
 \`npm run bench\`, **simulated** with published times of a device, and **calculated** from these with the arithmetic shown. No card was
-available: times of cards are published ones, and prices are ${PRICES_FROM}. The report of \`npm run bench\` has a calculator with the same
+available: times of cards are published ones. **Prices are ${PRICES_FROM}**. The report of \`npm run bench\` has a calculator with the same
 arithmetic. How much memory and how many processes an installation needs is on the page [Sizes](sizing.md).
 
 ${redisSection(figures)}
@@ -216,7 +216,7 @@ function slowdownTable(figures: Figures): string {
 }
 
 const priceTable = (): string =>
-  `Prices of a card hour: ${[T4, A100]
+  `Assumed prices of a card hour: ${[T4, A100]
     .map(({ name, machine, onDemand, spot }) => `${name} (${machine}) $${onDemand} on demand, $${spot} spot`)
     .join('; ')}.`;
 

@@ -3,7 +3,6 @@
 import { titleOf } from '../gallery/shelf.ts';
 import { textResults } from '../gallery/text-results.ts';
 import type { FollowedJob } from '../jobs/follow.ts';
-import { PromptCut } from '../make/prompt-cut.tsx';
 import { Download } from '../make/result.tsx';
 import { Picture } from '../parts/picture.tsx';
 import { Downloads } from '../speak/downloads.tsx';
@@ -41,7 +40,6 @@ export function Outputs({ followed }: { readonly followed: FollowedJob }) {
           ))}
         </div>
       )}
-      <PromptCut job={job} />
       {words && (
         <section class="card">
           <h2>{texts.speak.transcript}</h2>

@@ -1,8 +1,7 @@
 /** The prompt, with the earlier ones. */
 import { texts } from '../texts/index.ts';
-import { change, model, settings } from './form.ts';
+import { change, settings } from './form.ts';
 import { fault } from './making.ts';
-import { aboutTokens } from './prompt-length.ts';
 import { prompts } from './prompts.ts';
 
 export function PromptField() {
@@ -21,33 +20,15 @@ export function PromptField() {
           value={settings.value.prompt}
           onInput={onInput}
           aria-invalid={problem !== undefined}
-          aria-describedby="prompt-limit prompt-problem"
+          aria-describedby="prompt-problem"
         />
       </label>
-      <Limit />
       <p id="prompt-problem" class="fault">
         {problem}
       </p>
       {prompts.value.length > 0 && <History />}
     </div>
   );
-}
-
-/** How much of a prompt the model reads, and about how much of that is written. Not known while no worker has the model open. */
-function Limit() {
-  const tokens = model.value?.limits.max_prompt_tokens;
-  const about = aboutTokens(settings.value.prompt);
-  const isTooLong = tokens !== undefined && about > tokens;
-  return (
-    <p id="prompt-limit" class={isTooLong ? 'prompt-limit prompt-limit-over' : 'prompt-limit'}>
-      {tokens === undefined ? '' : lengthOf(about, tokens)}
-    </p>
-  );
-}
-
-function lengthOf(about: number, tokens: number): string {
-  if (settings.value.prompt.trim() === '') return texts.make.promptLimit(tokens);
-  return about > tokens ? texts.make.promptTooLong(about, tokens) : texts.make.promptLength(about, tokens);
 }
 
 function History() {

@@ -5,7 +5,6 @@ import { Link } from '../parts/link.tsx';
 import { copy } from '../parts/toast.tsx';
 import { texts } from '../texts/index.ts';
 import { makeWithSeed, vary } from './making.ts';
-import { PromptCut } from './prompt-cut.tsx';
 
 export function Result({ job }: { readonly job: Job }) {
   const images = job.output?.images ?? [];
@@ -14,7 +13,6 @@ export function Result({ job }: { readonly job: Job }) {
       <p class="result-done" role="status">
         {texts.make.done((job.metrics?.total_ms ?? 0) / 1000)}
       </p>
-      <PromptCut job={job} />
       <div class="actions">
         {images.map((image, index) => (
           <Download key={image.sha256} image={image} number={images.length > 1 ? index + 1 : undefined} />

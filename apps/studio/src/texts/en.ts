@@ -12,9 +12,6 @@ const seconds = (value: number): string => {
   return `${Math.round(value / 60)} min`;
 };
 
-const tokensUsed = (read: number, tokens?: number): string =>
-  tokens === undefined ? `only ${read} tokens were used` : `${read} of ${tokens} tokens were used`;
-
 export const en = {
   name: 'Lehr',
   nav: {
@@ -71,13 +68,6 @@ export const en = {
     title: 'Make a picture',
     prompt: 'Prompt',
     promptHint: 'What should the picture show?',
-    promptLimit: (tokens: number) => `up to ${tokens} tokens`,
-    promptLength: (about: number, tokens: number) => `about ${about} of ${tokens} tokens`,
-    promptTooLong: (about: number, tokens: number) => `about ${about} tokens; the model reads ${tokens}`,
-    promptCut: (read: number, tokens?: number) =>
-      `The prompt was longer than the model reads: ${tokensUsed(read, tokens)}.`,
-    negativeCut: (read: number, tokens?: number) =>
-      `The negative prompt was longer than the model reads: ${tokensUsed(read, tokens)}.`,
     negative: 'Without',
     negativeHint: 'What should it not show?',
     history: 'Earlier prompts',
