@@ -39,7 +39,7 @@ test(
     const pulled = await at.lehr('pull', 'acme/model', '--as', 'tiny');
     expect(pulled).toMatchObject({ code: 0 });
     expect(pulled.stdout).toMatch(/^tiny@1 {2}[\d.]+ kB fetched\nfolder {2}.*\/models\/model-[0-9a-f]{12}\n/);
-    expect(pulled.stderr).toMatch(/100 % ([\d.]+ kB) of \1\n$/);
+    expect(pulled.stderr).toMatch(/100 % fetch ([\d.]+ kB) of \1\n$/);
     const text = await readFile(at.list, 'utf8');
     expect(text).toContain('# ours\n');
     const [, model] = parseRegistry(text).models;

@@ -43,7 +43,7 @@ test(
       killed.child.stderr?.on('data', (text: Buffer) => {
         shown += text;
         // The first line says 0 %; at the second, a trial is in the journal.
-        if (shown.split(' % measured').length > 2) resolve();
+        if (shown.split(' % measure ').length > 2) resolve();
       });
     });
     killed.child.kill('SIGKILL');

@@ -87,6 +87,6 @@ export function fractionView(
     if (errIsTty) return err(`${ERASE_LINE}${progressText(fraction, stage, amount).slice(0, columns - 1)}`);
     if (fraction * 100 < nextPercent) return;
     nextPercent = Math.floor((fraction * 100) / LINE_EVERY_PERCENT + 1) * LINE_EVERY_PERCENT;
-    err(`${Math.floor(fraction * 100)} % ${amount}\n`);
+    err(`${Math.floor(fraction * 100)} % ${stage} ${amount}\n`);
   };
 }
