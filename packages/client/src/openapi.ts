@@ -1909,7 +1909,7 @@ export interface components {
             readonly changed_at: string;
             readonly changed_by: string | null;
             readonly reason: string | null;
-            /** @description Live workers that serve each version. */
+            /** @description Live workers that serve each version, or load it when a job waits. */
             readonly workers: {
                 readonly stable: number;
                 readonly canary: number;

@@ -1,6 +1,7 @@
 /** Rollouts: which version of a model its jobs get while a new one is tried, as an administrator sees and changes them. */
 import { z } from 'zod';
 import { SLUG } from '../group.ts';
+import { AnalysisSchema, count, percent, ShadowSchema, VersionOutcomesSchema } from './rollout-figures.ts';
 
 export const ROLLOUT_STATES = ['running', 'paused', 'promoted', 'rolled-back'] as const;
 export type RolloutState = (typeof ROLLOUT_STATES)[number];
@@ -22,7 +23,6 @@ export const ROLLOUT_ACTIONS = [
 export type RolloutAction = (typeof ROLLOUT_ACTIONS)[number];
 
 const slug = z.string().regex(SLUG, 'must match [a-z0-9][a-z0-9._-]{0,63}');
-const percent = (description: string) => z.number().min(0).max(100).meta({ description, example: 10 });
 const ReasonSchema = z
   .string()
   .max(500)
@@ -132,89 +132,6 @@ export const RolloutEventSchema = z
   .meta({ id: 'RolloutEvent' });
 export type RolloutEvent = z.output<typeof RolloutEventSchema>;
 
-const count = (description: string) => z.int().nonnegative().meta({ description });
-const VersionOutcomesSchema = z
-  .object({
-    jobs: count('Jobs that ended, succeeded or failed.'),
-    failed: count(
-      'Those that failed by a fault of Lehr or of the model: errors with a status of 500 or more.',
-    ),
-    failures: z.record(z.string(), z.int()).meta({
-      description: 'Failed jobs by the code of their error, those of callers included.',
-      example: { 'numeric-error': 3 },
-    }),
-    p95: z.number().nullable().meta({
-      description:
-        'The 95th percentile of device time, as a ratio to what a job of its size is expected to take alone; null without jobs.',
-      example: 1.02,
-    }),
-  })
-  .meta({ id: 'VersionOutcomes' });
-export type VersionOutcomes = z.output<typeof VersionOutcomesSchema>;
-
-const ShadowSchema = VersionOutcomesSchema.extend({
-  share: percent('Per cent of the jobs of the stable version that have a shadow.'),
-  dropped: count('Shadows that were not posted, because real jobs wait, or that did not start in time.'),
-  compared: count('Shadows that succeeded, as the job did.'),
-  equal: count('Those of them whose output is the same.'),
-  difference: z
-    .number()
-    .nullable()
-    .meta({
-      description:
-        'How much the outputs differ on average: of pictures the mean absolute difference of a color value, from 0 to 255; of speech the ' +
-        'words that differ, as a ratio to those of the stable version; of texts the share of results that differ. Null when none was compared.',
-      example: 3.2,
-    }),
-  time_ratio: z.number().nullable().meta({
-    description:
-      'Device time of a shadow as a ratio to that of its job, the geometric mean; null when none was compared.',
-    example: 1.04,
-  }),
-}).meta({
-  id: 'RolloutShadow',
-  description: 'Copies of jobs that the new version ran for comparison.',
-});
-
-const EndedJobsSchema = z
-  .object({ jobs: count('Jobs that ended.'), failed: count('Those that failed.') })
-  .meta({ id: 'EndedJobs' });
-
-const AnalysisSchema = z
-  .object({
-    auto_rollback: z.boolean(),
-    promote_after: z.int().nullable(),
-    steps: z.array(z.number()),
-    limit: z
-      .number()
-      .meta({ description: 'Evidence from which on Lehr rolls the canary back.', example: 400 }),
-    evidence: z.object({ failures: z.number(), slowness: z.number() }).meta({
-      description:
-        'How strongly the ended jobs speak against the canary; 1 or less says nothing. If the canary is not worse, each of the two ever ' +
-        'reaches `limit` with a probability of at most 1 in `limit`.',
-      example: { failures: 0.4, slowness: 0.1 },
-    }),
-    stable: EndedJobsSchema,
-    canary: EndedJobsSchema,
-    pairs: z
-      .object({
-        slower: count('The one of the canary took more than 1.25 times as long.'),
-        faster: count('All others.'),
-        much_slower: count('It took more than 2.5 times as long.'),
-        much_faster: count('It took less than 0.625 times as long.'),
-      })
-      .meta({
-        description: 'Comparisons of device time between a job of the canary and one of the stable version.',
-      }),
-  })
-  .meta({
-    id: 'RolloutAnalysis',
-    description:
-      'What Lehr decides by: the jobs posted since the share was changed or the rollout was paused.',
-  });
-export type RolloutAnalysis = z.output<typeof AnalysisSchema>;
-export type RolloutShadow = z.output<typeof ShadowSchema>;
-
 export const RolloutSchema = z
   .object({
     object: z.literal('rollout'),
@@ -231,7 +148,7 @@ export const RolloutSchema = z
     reason: z.string().nullable(),
     workers: z
       .object({ stable: z.int(), canary: z.int() })
-      .meta({ description: 'Live workers that serve each version.' }),
+      .meta({ description: 'Live workers that serve each version, or load it when a job waits.' }),
     outcomes: z
       .object({ stable: VersionOutcomesSchema, canary: VersionOutcomesSchema })
       .meta({ description: 'How the jobs of this rollout ended, by the version that it gave them.' }),
