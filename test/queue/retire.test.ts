@@ -1,4 +1,4 @@
-/** Group queues that nobody uses any more go away with all their keys, and no job is lost by it. */
+/** Group queues that are no longer used go away with all their keys, and no job is lost by it. */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type JobId, newJobId } from '../../packages/shared/src/index.ts';

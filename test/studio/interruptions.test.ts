@@ -29,7 +29,7 @@ async function signIn(page: Page, key: string): Promise<void> {
 }
 
 describe.skipIf(!chromiumPath)('a studio that is interrupted', () => {
-  test('Whoever signs in after a session that ended sees nothing of the person before', async () => {
+  test('A person who signs in after a session that ended sees nothing of the person before', async () => {
     const stack = await demoStack(world.redis);
     const { page } = await openStudio(world.browser);
     const [ada, bob] = [await newKey(stack, 'ada'), await newKey(stack, 'bob')];
@@ -45,7 +45,7 @@ describe.skipIf(!chromiumPath)('a studio that is interrupted', () => {
     expect(await page.content()).not.toContain('secret');
   });
 
-  test('Whoever signs in after a session that ended does not get its comparison', async () => {
+  test('A person who signs in after a session that ended does not get its comparison', async () => {
     const stack = await demoStack(world.redis);
     const { page } = await openStudio(world.browser);
     const [ada, bob] = [await newKey(stack, 'ada'), await newKey(stack, 'bob')];
