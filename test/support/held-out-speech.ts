@@ -6,6 +6,7 @@ import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
+import { editDistance } from '../../packages/shared/src/index.ts';
 import type { Random } from './random.ts';
 
 const EVAL = new URL('../../packages/demo-models/train/whisper/eval/', import.meta.url);
@@ -76,19 +77,9 @@ export function wordErrorRate(texts: readonly TranscribedText[]): number {
   return wrong / texts.reduce((sum, { spoken }) => sum + wordsIn(spoken).length, 0);
 }
 
-/** The Levenshtein distance in words. */
-export function wrongWords({ spoken, transcript }: TranscribedText): number {
-  const [wanted, got] = [wordsIn(spoken), wordsIn(transcript)];
-  let row = Array.from({ length: got.length + 1 }, (_, i) => i);
-  for (const [i, word] of wanted.entries()) {
-    const next = [i + 1];
-    for (const [j, other] of got.entries()) {
-      next.push(Math.min(row[j + 1] + 1, next[j] + 1, row[j] + (word === other ? 0 : 1)));
-    }
-    row = next;
-  }
-  return row[got.length];
-}
+/** Words missing, added or replaced. */
+export const wrongWords = ({ spoken, transcript }: TranscribedText): number =>
+  editDistance(wordsIn(spoken), wordsIn(transcript));
 
 /** Lower case, without punctuation. */
 export const wordsIn = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}']+/gu) ?? [];

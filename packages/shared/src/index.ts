@@ -43,6 +43,7 @@ export {
   FAMILY_TRAITS,
   isRefiner,
 } from './diffusion-family.ts';
+export { editDistance } from './edit-distance.ts';
 export {
   ERROR_CODES,
   type ErrorCode,

@@ -1,4 +1,5 @@
 /** How much the output of a shadow differs from that of its job. Pure. */
+import { editDistance } from '@lehr/shared';
 import type { JobOutput } from '@lehr/shared/records';
 
 /** Words of a transcript that are compared, from its start: the work grows with their square. */
@@ -16,35 +17,18 @@ export function pixelDifference(a: Uint8Array, b: Uint8Array): number {
 
 /** Words to insert, remove or replace, as a ratio to those of the first text. Case and punctuation are not compared. */
 export function wordDifference(expected: string, actual: string): number {
-  const ids = new Map<string, number>();
-  const [a, b] = [wordsOf(expected, ids), wordsOf(actual, ids)];
+  const [a, b] = [wordsOf(expected), wordsOf(actual)];
   if (a.length === 0) return b.length === 0 ? 0 : 1;
-  // Numbers in one array: texts, and a new array for each word, keep the event loop several times as long.
-  const row = Uint32Array.from({ length: b.length + 1 }, (_, i) => i);
-  for (let i = 0; i < a.length; i += 1) {
-    let diagonal = row[0];
-    row[0] = i + 1;
-    for (let j = 0; j < b.length; j += 1) {
-      const above = row[j + 1];
-      row[j + 1] = Math.min(diagonal + (a[i] === b[j] ? 0 : 1), above + 1, row[j] + 1);
-      diagonal = above;
-    }
-  }
-  return row[b.length] / a.length;
+  return editDistance(a, b) / a.length;
 }
 
-/** Equal words have equal numbers; `ids` has those of the words until now. */
-function wordsOf(text: string, ids: Map<string, number>): Uint32Array {
+function wordsOf(text: string): readonly string[] {
   const words =
     text
       .slice(0, MOST_CHARACTERS)
       .toLowerCase()
       .match(/[\p{L}\p{N}']+/gu) ?? [];
-  return Uint32Array.from(words.slice(0, MOST_WORDS), (word) => {
-    const id = ids.get(word) ?? ids.size;
-    ids.set(word, id);
-    return id;
-  });
+  return words.slice(0, MOST_WORDS);
 }
 
 /** Of the transcripts, or of the results of a text task; undefined when there is neither. */

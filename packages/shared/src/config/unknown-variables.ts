@@ -1,4 +1,5 @@
 /** Finds misspelt variables, which no program reads and which would otherwise be ignored silently. */
+import { editDistance } from '../edit-distance.ts';
 import { ENV, OTHER_VARIABLES } from './env.ts';
 
 const PREFIX = 'LEHR_';
@@ -32,18 +33,4 @@ function closestOf(name: string, known: readonly string[]): string | undefined {
     .filter(({ edits }) => edits <= allowed)
     .sort((a, b) => a.edits - b.edits);
   return closest?.each;
-}
-
-/** Levenshtein's distance: insertions, deletions and substitutions of one character. */
-function editDistance(a: string, b: string): number {
-  let previous = Array.from({ length: b.length + 1 }, (_, j) => j);
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const substituted = previous[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1);
-      row.push(Math.min(substituted, previous[j] + 1, row[j - 1] + 1));
-    }
-    previous = row;
-  }
-  return previous[b.length];
 }
