@@ -2,9 +2,14 @@
 import { spawn } from 'node:child_process';
 import { access, constants } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url)).replace(/\/$/, '');
+
+/** How long what a command left running may take to end after SIGTERM. */
+const LEFTOVERS_MS = 10_000;
+const LOOK_MS = 20;
 
 /** The running commands, each with whether it may be stopped: apt-get must not be killed in the middle of an installation. */
 const running = new Map();
@@ -12,7 +17,8 @@ const running = new Map();
 /**
  * Runs a command in the repository's root and resolves with its exit code (128 when a signal ended it). It shares this
  * process's output; with `quiet` its output is shown only when it fails. An abort of `signal` ends the command and its
- * children; without a `signal` it cannot be stopped. `onMessage` gets the messages that a Node program sends.
+ * children; without a `signal` it cannot be stopped. What a command with a `signal` leaves running is ended before this resolves.
+ * `onMessage` gets the messages that a Node program sends.
  */
 export async function runCommand(program, args, { env, signal, onMessage, quiet = false } = {}) {
   signal?.throwIfAborted();
@@ -25,10 +31,11 @@ export async function runCommand(program, args, { env, signal, onMessage, quiet 
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => output.push(chunk));
   const abort = () => endGroup(child, 'SIGTERM');
   signal?.addEventListener('abort', abort);
-  const over = new Promise((resolve, reject) => {
+  const ended = new Promise((resolve, reject) => {
     child.once('error', reject);
     child.once('close', (code) => resolve(code ?? 128));
   });
+  const over = signal ? ended.finally(() => endLeftovers(child, signal)) : ended;
   running.set(child, { over, isStoppable: signal !== undefined });
   try {
     const code = await over;
@@ -40,6 +47,17 @@ export async function runCommand(program, args, { env, signal, onMessage, quiet 
   }
 }
 
+/** A program that is killed, or fails, does not end its children; they are still in its process group. */
+async function endLeftovers(child, signal) {
+  // An abort has sent SIGTERM already, and a second one stops some programs at once.
+  if (!signal.aborted) endGroup(child, 'SIGTERM');
+  const giveUpAt = performance.now() + LEFTOVERS_MS;
+  while (endGroup(child, 0)) {
+    if (performance.now() > giveUpAt) return void endGroup(child, 'SIGKILL');
+    await delay(LOOK_MS);
+  }
+}
+
 /** Resolves when no command is running. */
 export const commandsOver = () => Promise.allSettled([...running.values()].map(({ over }) => over));
 
@@ -47,13 +65,14 @@ process.on('exit', () => {
   for (const [child, { isStoppable }] of running) if (isStoppable) endGroup(child, 'SIGKILL');
 });
 
-/** Sends a signal to the whole process group that this child leads. */
+/** Sends a signal to the whole process group that this child leads. False when no process of the group is left. */
 export function endGroup(child, signal) {
-  if (child?.pid === undefined) return;
+  if (child?.pid === undefined) return false;
   try {
-    process.kill(-child.pid, signal);
+    return process.kill(-child.pid, signal);
   } catch (error) {
     if (error.code !== 'ESRCH') throw error;
+    return false;
   }
 }
 

@@ -28,7 +28,7 @@ export async function stopAndExit(reason, exitCode) {
   stopAskedAt = performance.now();
   stopped.abort(new Error(reason));
   say(`\n${reason}`);
-  await waitWithNotice('what is being installed or built', commandsOver());
+  await waitWithNotice('the running command', commandsOver());
   for (const service of services.toReversed()) await waitWithNotice(service.name, service.stop());
   process.exit(exitCode);
 }

@@ -1,4 +1,4 @@
-/** Runs `npm start` for a test: its output, the processes that it started, and its end. */
+/** Runs `npm start`, or another command of the repository, for a test: its output, the processes that it started, and its end. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -7,7 +7,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 export interface LaunchOptions {
   readonly clone: string;
   readonly env: Readonly<Record<string, string>>;
-  /** After `npm start --`. */
+  /** Of package.json; default `start`. */
+  readonly script?: string;
+  /** After `npm run SCRIPT --`. */
   readonly args?: readonly string[];
 }
 
@@ -19,10 +21,10 @@ export class Launched {
   #printed = '';
   #logged = '';
 
-  constructor({ clone, env, args = [] }: LaunchOptions) {
+  constructor({ clone, env, script = 'start', args = [] }: LaunchOptions) {
     this.#mark = `LEHR_TEST_MARK=${randomUUID()}`;
     const [name, value] = this.#mark.split('=');
-    this.#child = spawn('npm', ['start', '--', ...args], {
+    this.#child = spawn('npm', ['run', script, '--', ...args], {
       cwd: clone,
       // As from a terminal: npm and the launcher share a group, which Ctrl-C reaches as a whole.
       detached: true,
@@ -63,7 +65,7 @@ export class Launched {
       const look = (): void => {
         if (isThere()) resolve();
         else if (this.#child.exitCode !== null)
-          reject(new Error(`npm start ended:\n${this.#printed}\n${this.#logged}`));
+          reject(new Error(`npm run ended:\n${this.#printed}\n${this.#logged}`));
         else return;
         this.#listeners.delete(look);
       };
@@ -124,6 +126,8 @@ export interface Descendant {
 
 export const isAlive = ({ pid, command }: Descendant): boolean =>
   processes().some((each) => each.pid === pid && each.command === command);
+
+export const isRunning = (pid: number): boolean => processes().some((each) => each.pid === pid);
 
 /** All processes that are not zombies. Linux only, as the servers that these tests start. */
 function processes(): Descendant[] {
