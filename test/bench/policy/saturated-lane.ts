@@ -27,6 +27,6 @@ export const bestFixed = (device: Device, forMs: number): number =>
 /** A row cap as a warm-up leaves it. */
 export function warmCap(device: Device): RowCap {
   const cap = new RowCap();
-  for (const rows of FIXED) cap.observe(rows, device(rows, 0));
+  for (const rows of FIXED) cap.measure(rows, device(rows, 0));
   return cap;
 }

@@ -8,7 +8,7 @@ const curve = (fixed: number, perRow: number): [number, number][] =>
 test('A device that is fully used by a few rows gets no more', () => {
   const measured: [number, number][] = [];
   for (const rung of curve(9, 61.9)) if (worthWidening(measured)) measured.push(rung);
-  expect(measured.map(([rows]) => rows)).toEqual([1, 2, 4, 8]);
+  expect(measured.map(([rows]) => rows)).toEqual([1, 2, 4, 8, 16]);
   expect(knee(measured)).toBe(4);
 });
 
@@ -31,13 +31,13 @@ test('The cap is the knee of the measured curve', () => {
 test('The cap is the ceiling until something is measured, and never exceeds it', () => {
   expect(new RowCap({ ceiling: 8 }).rows).toBe(8);
   const cap = new RowCap({ ceiling: 8 });
-  for (const [rows, ms] of curve(46, 1)) cap.observe(rows, ms);
+  for (const [rows, ms] of curve(46, 1)) cap.measure(rows, ms);
   expect(cap.rows).toBe(8);
 });
 
 test('The cap follows a device that becomes slower while it serves', () => {
   const cap = new RowCap();
-  for (const [rows, ms] of curve(40, 1)) cap.observe(rows, ms);
+  for (const [rows, ms] of curve(40, 1)) cap.measure(rows, ms);
   expect(cap.rows).toBe(32);
   // Another process takes a core: every row now costs ten times as much.
   for (let i = 0; i < 60; i++) for (const [rows, ms] of curve(1, 10)) cap.observe(rows, ms);
@@ -46,18 +46,30 @@ test('The cap follows a device that becomes slower while it serves', () => {
 
 test('The cap of a new shape starts at that of another shape, not at its first small batch', () => {
   const cap = new RowCap();
-  for (const [rows, ms] of curve(9, 61.9).slice(0, 4)) cap.observe(rows, ms);
+  for (const [rows, ms] of curve(9, 61.9).slice(0, 4)) cap.measure(rows, ms);
   const other = cap.forAnotherShape();
   expect(other.rows).toBe(4);
-  other.observe(1, 10);
+  for (let step = 0; step < 3; step++) other.observe(1, 10);
   expect(other.rows).toBe(4);
-  other.observe(4, 12);
+  for (let step = 0; step < 3; step++) other.observe(4, 12);
   expect(other.rows).toBe(8);
+});
+
+test('The first steps of a new row count, which allocate and tune, do not keep the cap from growing', () => {
+  const cap = new RowCap({ guess: 1 });
+  const steps = new Map<number, number>();
+  for (let step = 0; step < 100; step++) {
+    const { rows } = cap;
+    const before = steps.get(rows) ?? 0;
+    steps.set(rows, before + 1);
+    cap.observe(rows, (40 + rows) * ([50, 1.2][before] ?? 1));
+  }
+  expect(cap.rows).toBe(32);
 });
 
 test('Row counts above the cap are tried again after a while', () => {
   const cap = new RowCap();
-  for (const [rows, ms] of curve(1, 10)) cap.observe(rows, ms);
+  for (const [rows, ms] of curve(1, 10)) cap.measure(rows, ms);
   const narrow = cap.rows;
   // The device is fast again, but only the narrow batches it is given show it.
   for (let step = 0; step < 2000; step++) cap.observe(Math.min(cap.rows, 32), 40 + cap.rows);
@@ -66,27 +78,30 @@ test('Row counts above the cap are tried again after a while', () => {
 
 test("A fixed cap is the operator's value, or less if that does not fit into memory", () => {
   const cap = new RowCap({ ceiling: 16, fixed: true });
-  for (const [rows, ms] of curve(1, 10)) cap.observe(rows, ms);
+  for (const [rows, ms] of curve(1, 10)) cap.measure(rows, ms);
   expect(cap.rows).toBe(16);
   cap.limit(6);
   expect(cap.rows).toBe(6);
 });
 
-test('Warm-up measures the next rung only while a doubling increases the throughput', () => {
-  expect(worthWidening([])).toBe(true);
-  expect(worthWidening([[1, 10]])).toBe(true);
-  expect(
-    worthWidening([
-      [1, 10],
-      [2, 12],
-    ]),
-  ).toBe(true);
-  expect(
-    worthWidening([
-      [1, 10],
-      [2, 20],
-    ]),
-  ).toBe(false);
+test('Warm-up measures the next rung until two doublings in a row do not increase the throughput', () => {
+  const measured: [number, number][] = [
+    [1, 10],
+    [2, 20],
+    [4, 39.9],
+  ];
+  for (const rungs of [0, 1, 2]) expect(worthWidening(measured.slice(0, rungs))).toBe(true);
+  expect(worthWidening(measured)).toBe(false);
+});
+
+test('One disturbed measurement does not end the warm-up', () => {
+  const measured: [number, number][] = [
+    [1, 10],
+    [2, 20],
+    [4, 28],
+  ];
+  expect(worthWidening(measured)).toBe(true);
+  expect(worthWidening([...measured, [8, 56]])).toBe(true);
 });
 
 /** Rows per ms of a lane that always has enough samples, over `steps` steps. */
@@ -116,7 +131,7 @@ test.each([
     const best = (device: (rows: number) => number): number =>
       Math.max(...[1, 2, 4, 8, 16, 32].map((rows) => rows / device(rows)));
     const cap = new RowCap();
-    for (const rows of [1, 2, 4, 8, 16, 32]) cap.observe(rows, before(rows));
+    for (const rows of [1, 2, 4, 8, 16, 32]) cap.measure(rows, before(rows));
     for (const device of [before, during, before]) {
       // Until row counts above the cap are tried again.
       throughput(device, cap, 1500);

@@ -18,6 +18,11 @@ export const ladderFor = (provider: string): readonly number[] =>
 const TOLERANCE = 0.03;
 /** Weight of a new measurement against the earlier ones of that row count: the load of a shared host varies. */
 const SMOOTHING = 0.1;
+/**
+ * Steps of a new row count that are not measured: the first one allocates and, on some providers, tunes; in the second one ONNX Runtime
+ * allocates again, by the memory pattern of the first.
+ */
+const SETTLING = 2;
 /** After this many steps the row counts above the cap are tried again. */
 const REVISIT_AFTER = 500;
 
@@ -36,6 +41,8 @@ export class RowCap {
   #guess: number;
   #ceiling: number;
   #steps = 0;
+  /** Steps of a row count that are still not measured. */
+  readonly #unsettled = new Map<number, number>();
 
   constructor({ ceiling = WIDEST, fixed = false, guess = ceiling }: RowCapOptions = {}) {
     this.#ceiling = ceiling;
@@ -62,8 +69,19 @@ export class RowCap {
     return [...this.#msByRows].sort(([a], [b]) => a - b);
   }
 
-  /** Records the duration of a step. */
+  /** Records what the warm-up measured. */
+  measure(rows: number, ms: number): void {
+    this.#unsettled.set(rows, 0);
+    this.#msByRows.set(rows, ms);
+  }
+
+  /** Records the duration of a step, unless it is one of the first with so many rows. */
   observe(rows: number, ms: number): void {
+    const unsettled = this.#unsettled.get(rows) ?? SETTLING;
+    if (unsettled > 0) {
+      this.#unsettled.set(rows, unsettled - 1);
+      return;
+    }
     const known = this.#msByRows.get(rows);
     this.#msByRows.set(rows, known === undefined ? ms : known + SMOOTHING * (ms - known));
     if (++this.#steps % REVISIT_AFTER === 0) this.#forgetWider();
@@ -97,9 +115,13 @@ export function knee(
   return measurements[throughput.findIndex((each) => each >= wanted)]?.[0];
 }
 
-/** Whether to measure the next rung of the ladder: only if the last doubling increased the throughput. */
+/**
+ * Whether to measure the next rung of the ladder: until two doublings in a row did not increase the best throughput. One may be a
+ * measurement that another program disturbed.
+ */
 export function worthWidening(measurements: readonly (readonly [rows: number, ms: number])[]): boolean {
-  if (measurements.length < 2) return true;
-  const [before, last] = measurements.slice(-2).map(([rows, ms]) => rows / ms);
-  return last > before * (1 + TOLERANCE);
+  if (measurements.length < 3) return true;
+  const throughput = measurements.map(([rows, ms]) => rows / ms);
+  const best = Math.max(...throughput.slice(0, -2));
+  return Math.max(...throughput.slice(-2)) > best * (1 + TOLERANCE);
 }

@@ -6,10 +6,8 @@ import { type Clock, LehrError } from '@lehr/shared';
 import { fitLatentRgb, type LatentRgb } from '../../diffusion/latent-rgb.ts';
 import { probeRow } from '../../models/diffusion/check-unet.ts';
 import type { DiffusionModel } from '../../models/diffusion/diffusion-folder.ts';
-import { ROW_LADDER, type RowCap, worthWidening } from '../row-cap.ts';
-
-/** The ladder stops after this time; the rest is measured while serving. */
-const BUDGET_MS = 60_000;
+import { climbLadder } from '../climb-ladder.ts';
+import { ROW_LADDER, type RowCap } from '../row-cap.ts';
 
 export async function warmUp(
   model: DiffusionModel,
@@ -18,28 +16,12 @@ export async function warmUp(
   clock: Clock,
 ): Promise<LatentRgb | undefined> {
   const { unet, vae, tokenizer } = model;
-  const startedAt = clock.monotonic();
   const size = { width: picture.width / vae.scaleFactor, height: picture.height / vae.scaleFactor };
   const row = probeRow(unet, size, tokenizer.maxTokens, 1);
   // A graph with a fixed batch size has only one row count.
   const rungs = unet.fixedRows === undefined ? ROW_LADDER : [unet.fixedRows];
-  for (const rows of rungs) {
-    const isOverBudget = clock.monotonic() - startedAt > BUDGET_MS;
-    if (isOverBudget || rows > cap.ceiling || !worthWidening(cap.measurements)) break;
-    const batch = new Array(rows).fill(row);
-    try {
-      // The first run of a shape allocates and, on some providers, tunes.
-      await unet.predict(batch, size);
-      const measuredFrom = clock.monotonic();
-      await unet.predict(batch, size);
-      cap.observe(rows, clock.monotonic() - measuredFrom);
-    } catch (error) {
-      if (rows === 1 || unet.fixedRows !== undefined) throw error;
-      // This many rows exceed the device's memory.
-      cap.limit(rows / 2);
-      break;
-    }
-  }
+  const run = (rows: number) => unet.predict(new Array(rows).fill(row), size);
+  await climbLadder(cap, { clock, run, rungs });
   try {
     return await fitLatentRgb(vae, picture, clock);
   } catch (error) {

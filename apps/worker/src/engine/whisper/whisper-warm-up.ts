@@ -5,15 +5,14 @@
  */
 import type { Clock } from '@lehr/shared';
 import type { WhisperModel } from '../../models/whisper/whisper-folder.ts';
-import { ROW_LADDER, RowCap, worthWidening } from '../row-cap.ts';
+import { climbLadder } from '../climb-ladder.ts';
+import { ROW_LADDER, RowCap } from '../row-cap.ts';
 
 export interface WhisperCaps {
   readonly encoder: RowCap;
   readonly decoder: RowCap;
 }
 
-/** A ladder stops after this time; the rest is measured while serving. */
-const BUDGET_MS = 60_000;
 /** Memory for the keys and values of the audio of all rows of a batch: they are by far the largest part of a row. */
 const MAX_BATCH_BYTES = 2 * 2 ** 30;
 /** Encoder calls with more windows would delay the decoder for too long. */
@@ -33,8 +32,9 @@ export async function warmUpWhisper(
   const { melBins, windowFrames } = model.frontEnd;
   const mel = new Float32Array(melBins * windowFrames);
   const { floatType } = model.decoder.sizes;
-  await climb(encoder, clock, (rows) => model.encoder.encode(new Array(rows).fill(mel), floatType));
-  await climb(decoder, clock, decoderStepper(model, await model.encoder.encode([mel], floatType)));
+  const encode = (rows: number) => model.encoder.encode(new Array(rows).fill(mel), floatType);
+  await climbLadder(encoder, { clock, run: encode });
+  await climbLadder(decoder, { clock, run: decoderStepper(model, await encode(1)) });
   return { encoder, decoder };
 }
 const MAX_DECODER_ROWS = ROW_LADDER[ROW_LADDER.length - 1];
@@ -61,24 +61,4 @@ function decoderStepper(
     await decoder.step(batch, new Array<number>(rows).fill(start));
     batch.advance();
   };
-}
-
-/** Measures rung after rung while the throughput increases; a rung that fails exceeds the device's memory. */
-async function climb(cap: RowCap, clock: Clock, run: (rows: number) => Promise<unknown>): Promise<void> {
-  const startedAt = clock.monotonic();
-  for (const rows of ROW_LADDER) {
-    const isOverBudget = clock.monotonic() - startedAt > BUDGET_MS;
-    if (isOverBudget || rows > cap.ceiling || !worthWidening(cap.measurements)) break;
-    try {
-      // The first run of a shape allocates and, on some providers, tunes.
-      await run(rows);
-      const measuredFrom = clock.monotonic();
-      await run(rows);
-      cap.observe(rows, clock.monotonic() - measuredFrom);
-    } catch (error) {
-      if (rows === 1) throw error;
-      cap.limit(rows / 2);
-      break;
-    }
-  }
 }
