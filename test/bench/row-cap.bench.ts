@@ -5,7 +5,7 @@
  */
 import { dirname, join } from 'node:path';
 import { warmUp } from '../../apps/worker/src/engine/diffusion/warm-up.ts';
-import { RowCap } from '../../apps/worker/src/engine/row-cap.ts';
+import { ROW_LADDER, RowCap } from '../../apps/worker/src/engine/row-cap.ts';
 import { probeRow } from '../../apps/worker/src/models/diffusion/check-unet.ts';
 import { openDiffusionModel } from '../../apps/worker/src/models/diffusion/diffusion-folder.ts';
 import { onnxRuntime } from '../../apps/worker/src/runtime/onnx.ts';
@@ -46,16 +46,20 @@ const simulated = (name: string, device: Device, forMs: number): RatioFigure => 
   }),
 });
 
-const RUNGS = [1, 2, 4, 8, 16];
-const RUNS = 2;
+/** So many passes over the ladder find the best fixed cap. */
+const SWEEPS = 4;
+const RUNS = 3;
 const SIDE = 256;
 
-/** The demo model on this machine: rows per second at the measured cap, and at the best of a sweep. Both from the same rounds. */
+/**
+ * The demo model on this machine: rows per ms at the measured cap, and at the best row count of a sweep. The sweep ends before the
+ * rounds, and each side of a round makes equally many runs: the best of all rungs in each round would be the best of many more.
+ */
 const demo: RatioFigure = {
   kind: 'ratio',
   name: 'row cap: the demo model on this machine, 256x256, over the best fixed cap',
   unit: 'rows/ms',
-  rounds: 5,
+  rounds: 9,
   target: { atLeast: 0.97 },
   open: async () => {
     const folder = join(dirname(demoModelsFile()), 'demo-diffusion');
@@ -64,26 +68,29 @@ const demo: RatioFigure = {
     await warmUp(model, { width: SIDE, height: SIDE }, cap, systemClock);
     const size = { width: SIDE / model.vae.scaleFactor, height: SIDE / model.vae.scaleFactor };
     const row = probeRow(model.unet, size, model.tokenizer.maxTokens, 1);
-    const rate = async (rows: number): Promise<number> => {
+    const rate = async (rows: number, runs = RUNS): Promise<number> => {
       let best = 0;
-      for (let run = 0; run < RUNS; run++) {
+      for (let run = 0; run < runs; run++) {
         const startedAt = performance.now();
         await model.unet.predict(new Array(rows).fill(row), size);
         best = Math.max(best, rows / (performance.now() - startedAt));
       }
       return best;
     };
-    return {
-      ours: () => rate(cap.rows),
-      baseline: async () => {
-        const rates: number[] = [];
-        for (const rows of RUNGS) rates.push(await rate(rows));
-        return Math.max(...rates);
-      },
-      close: () => model.close(),
-    };
+    const bestRows = await sweep(rate);
+    console.log(`      measured cap: ${cap.rows} rows; best of the sweep: ${bestRows} rows`);
+    return { ours: () => rate(cap.rows), baseline: () => rate(bestRows), close: () => model.close() };
   },
 };
+
+/** The row count with the highest rate in any pass. */
+async function sweep(rate: (rows: number, runs: number) => Promise<number>): Promise<number> {
+  const best = new Map<number, number>();
+  for (let pass = 0; pass < SWEEPS; pass++) {
+    for (const rows of ROW_LADDER) best.set(rows, Math.max(best.get(rows) ?? 0, await rate(rows, 1)));
+  }
+  return [...best].reduce((a, b) => (b[1] > a[1] ? b : a))[0];
+}
 
 export const figures: readonly Figure[] = [
   simulated('T4', T4, 600_000),
