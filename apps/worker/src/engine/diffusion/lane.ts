@@ -100,7 +100,6 @@ export class Lane implements TurnTaker {
     const ms = this.#options.clock.monotonic() - startedAt;
     // The time of a step that had to be split is no measure of a whole one.
     if (runMs !== undefined) this.#options.cap.observe(rows, ms);
-    this.#reportCap();
     this.#options.post({
       type: 'stepped',
       lane: this.#options.name,
@@ -109,6 +108,8 @@ export class Lane implements TurnTaker {
       ...(runMs !== undefined && { hostMs: Math.max(0, ms - runMs) }),
       samples: samples.map(({ request, step, steps }) => ({ id: request.id, step, steps })),
     });
+    // After the step: the worker divides its rows by the cap that it ran under.
+    this.#reportCap();
     // A cancel or a failure may have removed some during the step.
     const stepped = samples.filter((sample) => this.#samples.includes(sample));
     for (const sample of stepped) sample.deviceMs += (ms * sample.rows) / rows;
