@@ -1,4 +1,5 @@
 /** Passes each message of the engine on to the parts of the engine side that it concerns. */
+import type { Log } from '@lehr/shared';
 import type { TextProgressMessage } from './engine/protocol.ts';
 import type { JobSpans } from './fleet/job-spans.ts';
 import type { LaneCalls } from './fleet/running.ts';
@@ -16,6 +17,7 @@ export interface EngineMessageParts {
   readonly calls: LaneCalls;
   readonly silence: SilenceLimit;
   readonly observe: WorkerObserver;
+  readonly log: Log;
   /** Absent: nothing is traced. */
   readonly spans?: JobSpans | undefined;
 }
@@ -39,6 +41,12 @@ export function dispatch(parts: EngineMessageParts, message: WorkEvent): void {
       silence.stepped(message.lane, message.ms);
       observe.stepped(message, laneRows.cap(message.lane));
       for (const { id, step, steps } of message.samples) runs.sampleStepped(id, step, steps);
+      return;
+    case 'noise-thread-lost':
+      parts.log.warn(
+        { cause: message.failure },
+        'the noise thread is lost; the engine draws all noise itself',
+      );
       return;
     case 'decoder-progress':
       observe.decoderProgress(message);

@@ -111,6 +111,7 @@ export class EngineSide implements JobRunner {
       calls: this.#calls,
       silence: this.#silence,
       observe: parts.observe,
+      log,
       spans: this.#spans,
     };
   }

@@ -6,7 +6,7 @@ import { NoiseDrawer } from './noise-drawer.ts';
 import { SharedDraw } from './shared-draw.ts';
 
 const LENGTH = 1000;
-const drawer = new NoiseDrawer(pathToFileURL(await bundle('./noise-thread.ts', import.meta.url)));
+const drawer = new NoiseDrawer(undefined, pathToFileURL(await bundle('./noise-thread.ts', import.meta.url)));
 afterAll(() => drawer.close());
 
 /** A stream with a prepared draw, and the shared memory of that draw. */
@@ -80,20 +80,68 @@ test('A draw of another length than the prepared one is made by the engine', () 
   expect(noise.drawAhead(8)).toBeUndefined();
 });
 
-test('A noise thread that cannot start leaves every draw to the engine', async () => {
-  const broken = new NoiseDrawer(new URL('./no-such-thread.ts', import.meta.url));
+/** A drawer whose thread is this module, and the causes for which it was lost. */
+function drawerOf(entry: URL) {
+  const causes: unknown[] = [];
+  let note = () => {};
+  const lost = new Promise<void>((resolve) => {
+    note = resolve;
+  });
+  const drawer = new NoiseDrawer((cause) => {
+    causes.push(cause);
+    note();
+  }, entry);
+  return { drawer, causes, lost };
+}
+
+test('A noise thread that cannot start leaves every draw to the engine, and its cause is told once', async () => {
+  const { drawer: broken, causes, lost } = drawerOf(new URL('./no-such-thread.ts', import.meta.url));
   const { noise, buffer } = prepared(8);
   broken.begin([buffer]);
   expect([...noise.draw(LENGTH)]).toEqual([...new SeededNoise(8).draw(LENGTH)]);
+  await lost;
   await broken.close();
   broken.begin([buffer]);
+  expect(causes).toEqual([expect.objectContaining({ message: expect.stringContaining('no-such-thread') })]);
 });
 
-test('A noise thread that the machine refuses leaves every draw to the engine', () => {
+test('A noise thread that dies in the middle leaves every draw to the engine, and its cause is told once', async () => {
+  const dies = `import { parentPort } from 'node:worker_threads';
+    parentPort.on('message', ([draw]) => {
+      new Int32Array(draw, 0, 1)[0] = 2;
+      throw new Error('the thread broke');
+    });`;
+  const entry = new URL(`data:text/javascript,${encodeURIComponent(dies)}`);
+  const { drawer: dying, causes, lost } = drawerOf(entry);
+  const { noise, buffer } = prepared(10);
+  const own = new SeededNoise(10);
+  dying.begin([buffer]);
+  await lost;
+  expect([...noise.draw(LENGTH)]).toEqual([...own.draw(LENGTH)]);
+  const next = noise.drawAhead(LENGTH);
+  if (next) dying.begin([next]);
+  expect([...noise.draw(LENGTH)]).toEqual([...own.draw(LENGTH)]);
+  await dying.close();
+  expect(causes).toEqual([new Error('the thread broke')]);
+});
+
+test('A noise thread that the machine refuses leaves every draw to the engine, and its cause is told once', () => {
   // Like a limit of threads, an address of the web makes the start itself throw.
-  const refused = new NoiseDrawer(new URL('https://threads.example/noise-thread.js'));
+  const { drawer: refused, causes } = drawerOf(new URL('https://threads.example/noise-thread.js'));
   const { noise, buffer } = prepared(9);
   refused.begin([buffer]);
   refused.begin([buffer]);
   expect([...noise.draw(LENGTH)]).toEqual([...new SeededNoise(9).draw(LENGTH)]);
+  expect(causes).toHaveLength(1);
+});
+
+test('A noise thread that is closed is not lost', async () => {
+  const { drawer: closed, causes } = drawerOf(
+    pathToFileURL(await bundle('./noise-thread.ts', import.meta.url)),
+  );
+  const { buffer } = prepared(11);
+  closed.begin([buffer]);
+  await drawn([buffer]);
+  await closed.close();
+  expect(causes).toEqual([]);
 });

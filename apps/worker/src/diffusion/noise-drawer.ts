@@ -10,10 +10,15 @@ const HEAP_MB = 32;
 export class NoiseDrawer {
   readonly #entry: URL;
   #worker: Worker | undefined;
+  readonly #onLost: (cause: unknown) => void;
   #isBroken = false;
 
-  /** `entry`: the module of the thread; tests give others. */
-  constructor(entry = ENTRY) {
+  /**
+   * `onLost` is called once when the thread cannot start, or dies; the engine then makes every draw. `entry`: the module of the thread;
+   * tests give others.
+   */
+  constructor(onLost: (cause: unknown) => void = () => {}, entry = ENTRY) {
+    this.#onLost = onLost;
     this.#entry = entry;
   }
 
@@ -35,16 +40,21 @@ export class NoiseDrawer {
   #start(): Worker | undefined {
     try {
       const worker = new Worker(this.#entry, { resourceLimits: { maxOldGenerationSizeMb: HEAP_MB } });
-      worker.on('error', () => {
-        this.#isBroken = true;
-      });
+      worker.once('error', (cause) => this.#lost(cause));
       // The engine process ends without waiting for it.
       worker.unref();
       return worker;
-    } catch {
+    } catch (cause) {
       // The machine or the container allows no further thread.
-      this.#isBroken = true;
+      this.#lost(cause);
       return undefined;
     }
+  }
+
+  #lost(cause: unknown): void {
+    // A thread that `close` ends is not lost.
+    if (this.#isBroken) return;
+    this.#isBroken = true;
+    this.#onLost(cause);
   }
 }

@@ -45,7 +45,9 @@ async function open({
   mayBeEmpty = false,
 }: Extract<ToEngine, { type: 'open' }>): Promise<void> {
   try {
-    const noise = new NoiseDrawer();
+    const noise = new NoiseDrawer((cause) =>
+      post({ type: 'noise-thread-lost', failure: toPlainError(cause, 'engine-failed') }),
+    );
     engine = new Engine({ runtime: runtimeFor(settings), settings, clock: systemClock, post, noise });
     const [opened, unavailable] = await openAll(engine, models);
     if (opened.length === 0 && unavailable.length > 0 && !mayBeEmpty) {

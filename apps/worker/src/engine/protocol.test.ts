@@ -146,6 +146,10 @@ const FROM_ENGINE: { [Type in FromEngine['type']]: Extract<FromEngine, { type: T
     samples: [{ id: SAMPLE, step: 1, steps: 4 }],
   },
   checkpoints: { type: 'checkpoints', samples: [{ id: SAMPLE, step: 2, bytes: Uint8Array.of(76, 69) }] },
+  'noise-thread-lost': {
+    type: 'noise-thread-lost',
+    failure: { code: 'engine-failed', message: 'Worker terminated due to reaching memory limit' },
+  },
   resumed: { type: 'resumed', sample: SAMPLE, step: 2 },
   'checkpoint-ignored': { type: 'checkpoint-ignored', sample: SAMPLE, reason: 'it is damaged' },
   preview: {

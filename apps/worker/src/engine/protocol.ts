@@ -231,6 +231,8 @@ export type FromEngine =
     }
   /** The newest states of unfinished pictures. */
   | { readonly type: 'checkpoints'; readonly samples: readonly SampleCheckpoint[] }
+  /** The noise thread cannot start, or has died: the engine's own thread draws all noise from now on. Sent at most once. */
+  | { readonly type: 'noise-thread-lost'; readonly failure: PlainError }
   /** A submitted checkpoint was used: the picture continues after this step. */
   | { readonly type: 'resumed'; readonly sample: SampleId; readonly step: number }
   /** A submitted checkpoint cannot be used; the picture starts at its first step. */
