@@ -54,6 +54,17 @@ test('The client of npm fills masks, classifies texts and finds entities', async
   ]);
 });
 
+test.each(['/models/a%0Db', '/hf-inference/models/a%0Ab'])(
+  'A model whose name has a line break is answered in the shape of these paths: POST %s',
+  async (path) => {
+    const world = await textWorld(server.url);
+    const answer = await world.ask('POST', path, { inputs: 'a red circle' });
+    expect(answer.status).toBe(404);
+    expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
+    expect(await answer.json()).toMatchObject({ error: expect.stringMatching(/^There is no model/) });
+  },
+);
+
 test('Lists of texts, pairs and several masks are answered in the shape of the pipelines', async () => {
   const world = await textWorld(server.url);
   const ask = async (task: string, inputs: unknown, parameters: object = { top_k: 1 }) => {

@@ -7,10 +7,10 @@ import { HuggingFaceErrorSchema } from './errors.ts';
 
 export const FILL_MASK_PATH = '/fill-mask';
 
-/** The path of a route, and that of everything under it. The name of a model may have an owner before it. */
+/** The path of a route, and that of everything under it. The name of a model may have an owner before it; a dot would not match a line break. */
 export const MODEL_PATHS = [
-  { path: '/models/:model{.+}', under: '/models/*' },
-  { path: '/hf-inference/models/:model{.+}', under: '/hf-inference/models/*' },
+  { path: '/models/:model{[\\s\\S]+}', under: '/models/*' },
+  { path: '/hf-inference/models/:model{[\\s\\S]+}', under: '/hf-inference/models/*' },
 ] as const;
 
 const BodySchema = z
