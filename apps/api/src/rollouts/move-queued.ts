@@ -3,14 +3,7 @@
  * (`reassign` in transition.lua) and then added to its new queue. If this process dies in between, the reconciler adds it. The request may
  * be sent again, and two of them at once move each job once.
  */
-import {
-  type Clock,
-  formatModelRef,
-  groupQueueName,
-  type JobId,
-  type ModelRef,
-  parseGroupQueueName,
-} from '@lehr/shared';
+import { type Clock, formatModelRef, groupQueueName, type JobId, parseGroupQueueName } from '@lehr/shared';
 import type { GroupQueues } from '@lehr/shared/queue';
 import {
   formatShare,
@@ -60,15 +53,20 @@ export async function moveQueued(parts: MoveParts, rollout: StoredRollout, actor
   });
   const until = clock.monotonic() + MAX_MS;
   const source = formatModelRef({ name, version: from });
+  const target = { name, version: to };
   let jobs = 0;
   for (const queue of await redis.smembers(keys.groups)) {
     const group = parseGroupQueueName(queue);
     if (!group || formatModelRef(group.model) !== source) continue;
-    const target = { name, version: to };
-    const line = { rollout: rollout.id, queue, target, to: groupQueueName({ ...group, model: target }) };
+    const route = {
+      rollout: rollout.id,
+      from: queue,
+      to: groupQueueName({ ...group, model: target }),
+      model: formatModelRef(target),
+    };
     for await (const ids of waitingIn(parts, queue)) {
       if (jobs >= MAX_JOBS || clock.monotonic() > until) return { jobs, more: true };
-      jobs += await moveSome(parts, line, ids);
+      jobs += await moveSome(parts, route, ids);
     }
   }
   return { jobs, more: false };
@@ -88,27 +86,34 @@ async function* waitingIn(
   } while (cursor !== '0');
 }
 
-interface Line {
+/** Where the waiting jobs of one group go. */
+interface Route {
   readonly rollout: string;
-  readonly queue: string;
-  readonly target: ModelRef;
+  /** The queue of the group. */
+  readonly from: string;
   /** The queue of the same group of the other version. */
   readonly to: string;
+  /** The other version. */
+  readonly model: string;
 }
 
 /** Returns how many were moved. */
-async function moveSome({ records, queues }: MoveParts, line: Line, ids: readonly JobId[]): Promise<number> {
+async function moveSome(
+  { records, queues }: MoveParts,
+  route: Route,
+  ids: readonly JobId[],
+): Promise<number> {
   const found = await records.readMany(ids);
-  const moves = found.flatMap((record) => (record ? reassignment(line, record) : []));
+  const moves = found.flatMap((record) => (record ? reassignment(route, record) : []));
   const outcomes = await records.reassign(moves);
   const moved = outcomes.flatMap(({ code, record }) => (code === 'ok' && record ? [record] : []));
-  const queue = queues.of(line.to);
+  const queue = queues.of(route.to);
   await Promise.all(moved.map((record) => queue.add(record, record.score ?? 0)));
   return moved.length;
 }
 
 /** Empty unless the rollout chose the version of the job. A node keeps its version: its workflow names it. */
-function reassignment({ rollout, queue, target, to }: Line, record: JobRecord): Reassignment[] {
+function reassignment({ rollout, from, to, model }: Route, record: JobRecord): Reassignment[] {
   const share = parseShare(record.rollout);
   if (record.state !== 'queued' || record.parent || share?.rollout !== rollout || share.side === 'shadow') {
     return [];
@@ -117,6 +122,6 @@ function reassignment({ rollout, queue, target, to }: Line, record: JobRecord): 
   const side = share.side === 'stable' ? 'canary' : 'stable';
   const counted = formatShare({ rollout, side, expectedMs: share.expectedMs });
   const weight = record.payer?.weight ?? 1;
-  const fields = { queue: to, model: formatModelRef(target), rollout: counted };
-  return [{ id: record.id, from: queue, rollout, weight, fields }];
+  const fields = { queue: to, model, rollout: counted };
+  return [{ id: record.id, from, rollout, weight, fields }];
 }

@@ -27,7 +27,7 @@ export function samplesOf(hash: Readonly<Record<string, string>>): Samples {
   return { stable: endedJobs(stable.ends), canary: endedJobs(canary.ends), pairs: parsePairs(hash) };
 }
 
-type Ends = SideOutcomes['ends'];
+export type Ends = SideOutcomes['ends'];
 
 function endedJobs(ends: Ends): EndedJobs {
   const failed = failuresOf(ends).reduce((sum, [code, jobs]) => sum + (isServersFault(code) ? jobs : 0), 0);
@@ -44,12 +44,9 @@ const NOT_FAILED: readonly string[] = ['succeeded', 'canceled', 'expired'];
 export const isServersFault = (code: string): boolean =>
   !Object.hasOwn(ERROR_CODES, code) || ERROR_CODES[code as ErrorCode].status >= 500;
 
-const timed = ({ buckets }: SideOutcomes): number =>
-  [...buckets.values()].reduce((sum, jobs) => sum + jobs, 0);
-
 /** The bucket that the percentile is in; undefined without jobs. */
 function percentileBucket(buckets: ReadonlyMap<number, number>): number | undefined {
-  const all = timed({ ends: new Map(), buckets });
+  const all = [...buckets.values()].reduce((sum, jobs) => sum + jobs, 0);
   let seen = 0;
   for (const [bucket, jobs] of [...buckets].sort(([a], [b]) => a - b)) {
     seen += jobs;

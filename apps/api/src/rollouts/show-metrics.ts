@@ -2,7 +2,7 @@
 import { ERROR_CODES, EVIDENCE_KINDS, type LogEvidence, type Metrics } from '@lehr/shared';
 import type { Outcomes, RolloutSide } from '@lehr/shared/records';
 import { shownEvidence } from './judge.ts';
-import { failuresOf, isServersFault } from './outcomes.ts';
+import { type Ends, failuresOf, isServersFault } from './outcomes.ts';
 import type { StoredRollout } from './rollout.ts';
 import type { RolloutStore } from './rollout-store.ts';
 import { meanOf, type ShadowCounts } from './shadow.ts';
@@ -72,10 +72,7 @@ function showShadows(
   { model, canary: version }: StoredRollout,
   { shadow: { ends }, compared }: RolloutReading['outcomes'],
 ): void {
-  const failed = failuresOf(ends).reduce((sum, [, jobs]) => sum + jobs, 0);
-  for (const outcome of OUTCOMES) {
-    rolloutShadows.set({ model, version, outcome }, outcome === 'failed' ? failed : (ends.get(outcome) ?? 0));
-  }
+  for (const [outcome, jobs] of byOutcome(ends)) rolloutShadows.set({ model, version, outcome }, jobs);
   rolloutShadows.set({ model, version, outcome: 'dropped' }, compared.dropped);
   const difference = meanOf(compared.difference, compared.jobs);
   if (difference !== null) rolloutShadowDifference.set({ model, version }, difference);
@@ -84,17 +81,19 @@ function showShadows(
 function showEnds(
   { rolloutJobs, rolloutFailures }: Gauges,
   labels: { readonly model: string; readonly version: string; readonly role: RolloutSide },
-  ends: ReadonlyMap<string, number>,
+  ends: Ends,
 ): void {
-  const failures = failuresOf(ends);
-  const failed = failures.reduce((sum, [, jobs]) => sum + jobs, 0);
-  for (const outcome of OUTCOMES) {
-    rolloutJobs.set({ ...labels, outcome }, outcome === 'failed' ? failed : (ends.get(outcome) ?? 0));
-  }
-  for (const [code, jobs] of failures) {
+  for (const [outcome, jobs] of byOutcome(ends)) rolloutJobs.set({ ...labels, outcome }, jobs);
+  for (const [code, jobs] of failuresOf(ends)) {
     // A code of a newer version of Lehr is named `other`: labels come from a closed list.
     const name = Object.hasOwn(ERROR_CODES, code) ? code : 'other';
     const fault = isServersFault(code) ? 'service' : 'caller';
     rolloutFailures.inc({ ...labels, code: name, fault }, jobs);
   }
+}
+
+/** Jobs by outcome: the failed ones of all codes are one. */
+function byOutcome(ends: Ends): readonly (readonly [outcome: string, jobs: number])[] {
+  const failed = failuresOf(ends).reduce((sum, [, jobs]) => sum + jobs, 0);
+  return OUTCOMES.map((outcome) => [outcome, outcome === 'failed' ? failed : (ends.get(outcome) ?? 0)]);
 }
