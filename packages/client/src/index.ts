@@ -1,5 +1,6 @@
 export type { FollowedEvent, FollowOptions } from './follow.ts';
-export { isOver, Lehr } from './lehr.ts';
+export { isOver } from './job-end.ts';
+export { Lehr } from './lehr.ts';
 export { type FieldProblem, LehrError, type LehrErrorCode } from './lehr-error.ts';
 export type {
   AuditOptions,

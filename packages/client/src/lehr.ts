@@ -1,6 +1,15 @@
 /** The client: creates, follows and cancels jobs; lists models, queues, keys and the audit log. */
+import {
+  type KeyCalls,
+  keyCalls,
+  type OperationCalls,
+  operationCalls,
+  type RolloutCalls,
+  rolloutCalls,
+} from './admin-calls.ts';
 import { Deadline } from './deadline.ts';
 import { type FollowedEvent, type FollowOptions, followJob } from './follow.ts';
+import { isOver, succeeded, waitForEnd } from './job-end.ts';
 import { withResult } from './large-result.ts';
 import { LehrError } from './lehr-error.ts';
 import type {
@@ -15,13 +24,12 @@ import type {
   UploadOptions,
   WaitOptions,
 } from './lehr-options.ts';
-import { pause, RETRY_POLICY } from './retry.ts';
+import { RETRY_POLICY } from './retry.ts';
 import { type CallOptions, Transport } from './transport.ts';
 import type {
   Activity,
   AuditEntry,
   ChartList,
-  DeadLetters,
   Delivery,
   DeliveryLog,
   Image,
@@ -29,26 +37,21 @@ import type {
   JobList,
   JobOutputs,
   JobRequest,
-  Key,
-  KeyChange,
-  KeyRequest,
   Model,
-  NewKey,
   QueueList,
-  Rollout,
-  RolloutChange,
-  RolloutRequest,
-  Setting,
-  Traffic,
   File as UploadedFile,
-  Usage,
 } from './wire.ts';
 
 const TIMEOUT_MS = 30_000;
-const MIN_HOLD_MS = 250;
 
 export class Lehr {
   readonly #transport: Transport;
+  /** Keys of all tenants. Needs a key with the scope `admin`. */
+  readonly keys: KeyCalls;
+  /** What operators read of the whole installation. Needs a key with the scope `admin`. */
+  readonly operations: OperationCalls;
+  /** Which version of a model its jobs get while a new one is tried. Needs a key with the scope `admin`. */
+  readonly rollouts: RolloutCalls;
 
   constructor(options: LehrOptions) {
     const { maxRetries = RETRY_POLICY.maxRetries, maxRetryAfterMs = RETRY_POLICY.maxRetryAfterMs } = options;
@@ -60,6 +63,9 @@ export class Lehr {
       fetch: options.fetch ?? fetch,
       onRetry: options.onRetry,
     });
+    this.keys = keyCalls(this.#transport);
+    this.operations = operationCalls(this.#transport);
+    this.rollouts = rolloutCalls(this.#transport);
   }
 
   /**
@@ -83,7 +89,7 @@ export class Lehr {
       },
       { idempotent: true, signal, holdMs: holdS * 1000 },
     );
-    return wait && !isOver(job) ? this.#waitForEnd(job.id, deadline, signal) : job;
+    return wait && !isOver(job) ? waitForEnd(this.#transport, job.id, deadline, signal) : job;
   }
 
   /**
@@ -117,7 +123,7 @@ export class Lehr {
 
   /** Returns the job when it has ended, in whatever state. */
   wait(id: string, options: WaitOptions = {}): Promise<Job> {
-    return this.#waitForEnd(id, new Deadline(options), options.signal);
+    return waitForEnd(this.#transport, id, new Deadline(options), options.signal);
   }
 
   /** Yields the job's events as they happen, until the job has ended. Reconnects after a broken connection and misses no event. */
@@ -250,86 +256,6 @@ export class Lehr {
     return this.#transport.call('post', '/v1/files', { body }, { idempotent: true, signal });
   }
 
-  /** Keys of all tenants. Needs a key with the scope `admin`. */
-  readonly keys = {
-    /** Only this answer contains the key itself. Not retried: after a lost answer, a retry would create a second key. */
-    create: (body: KeyRequest, { signal }: CallOptions = {}): Promise<NewKey> =>
-      this.#transport.call('post', '/v1/keys', { body }, { idempotent: false, signal }),
-
-    list: async ({ signal }: CallOptions = {}): Promise<readonly Key[]> =>
-      (await this.#transport.call('get', '/v1/keys', {}, { idempotent: true, signal })).data,
-
-    /** Takes effect on every API process within a second. An absent limit stays unchanged; null removes it. */
-    change: (id: string, body: KeyChange, { signal }: CallOptions = {}): Promise<Key> =>
-      this.#transport.call('patch', '/v1/keys/{id}', { path: { id }, body }, { idempotent: true, signal }),
-
-    /** Every API process refuses the key within a second. */
-    revoke: async (id: string, { signal }: CallOptions = {}): Promise<void> => {
-      await this.#transport.call(
-        'delete',
-        '/v1/keys/{id}',
-        { path: { id } },
-        { idempotent: true, notFoundIsSuccess: true, signal },
-      );
-    },
-  };
-
-  /** What operators read of the whole installation. Needs a key with the scope `admin`. */
-  readonly operations = {
-    /** The settings in force, without secrets. */
-    settings: async ({ signal }: CallOptions = {}): Promise<readonly Setting[]> =>
-      (await this.#transport.call('get', '/v1/settings', {}, { idempotent: true, signal })).data,
-
-    /** What each tenant uses: its jobs by hour, and what waits, runs and is stored now. */
-    usage: ({ signal }: CallOptions = {}): Promise<Usage> =>
-      this.#transport.call('get', '/v1/usage', {}, { idempotent: true, signal }),
-
-    /** Failed jobs of all tenants, and what no process could read. */
-    deadLetters: ({ signal }: CallOptions = {}): Promise<DeadLetters> =>
-      this.#transport.call('get', '/v1/dead-letters', {}, { idempotent: true, signal }),
-
-    /** Rates, errors and waits between API, queues, workers and receivers. It changes at most once a second. */
-    traffic: ({ signal }: CallOptions = {}): Promise<Traffic> =>
-      this.#transport.call('get', '/v1/traffic', {}, { idempotent: true, signal }),
-  };
-
-  /** Which version of a model its jobs get while a new one is tried. Needs a key with the scope `admin`. */
-  readonly rollouts = {
-    list: async ({ signal }: CallOptions = {}): Promise<readonly Rollout[]> =>
-      (await this.#transport.call('get', '/v1/rollouts', {}, { idempotent: true, signal })).data,
-
-    get: (model: string, { signal }: CallOptions = {}): Promise<Rollout> =>
-      this.#transport.call('get', '/v1/rollouts/{model}', { path: { model } }, { idempotent: true, signal }),
-
-    /** Tries a version with some of the callers, or changes the weights of the rollout that is under way. */
-    deploy: (model: string, body: RolloutRequest, { signal }: CallOptions = {}): Promise<Rollout> =>
-      this.#transport.call(
-        'put',
-        '/v1/rollouts/{model}',
-        { path: { model }, body },
-        { idempotent: true, signal },
-      ),
-
-    /** Promotes, rolls back, pauses or resumes. */
-    change: (model: string, body: RolloutChange, { signal }: CallOptions = {}): Promise<Rollout> =>
-      this.#transport.call(
-        'patch',
-        '/v1/rollouts/{model}',
-        { path: { model }, body },
-        { idempotent: true, signal },
-      ),
-
-    /** From then on the weights in models.yaml decide. */
-    remove: async (model: string, { signal }: CallOptions = {}): Promise<void> => {
-      await this.#transport.call(
-        'delete',
-        '/v1/rollouts/{model}',
-        { path: { model } },
-        { idempotent: true, notFoundIsSuccess: true, signal },
-      );
-    },
-  };
-
   /** Yields the audit log, newest first, and requests pages as they are needed. Needs a key with the scope `admin`. */
   async *audit({ signal, ...filter }: AuditOptions = {}): AsyncGenerator<AuditEntry, undefined> {
     let cursor: string | undefined;
@@ -340,25 +266,6 @@ export class Lehr {
       cursor = page.next_cursor ?? undefined;
     } while (cursor !== undefined);
   }
-
-  async #waitForEnd(id: string, deadline: Deadline, signal: AbortSignal | undefined): Promise<Job> {
-    for (;;) {
-      const { holdS } = deadline;
-      const requestedAt = performance.now();
-      const job = await this.#transport.call(
-        'get',
-        '/v1/jobs/{id}',
-        { path: { id }, query: { wait: holdS } },
-        { idempotent: true, signal, holdMs: holdS * 1000 },
-      );
-      if (isOver(job)) return job;
-      if (deadline.isOver) {
-        throw new LehrError('timed-out', `${id} is still ${job.status}.`, { jobId: id, retryable: true });
-      }
-      // A server that shuts down answers its held requests at once: without the pause, this would be a busy loop.
-      await pause(Math.max(0, MIN_HOLD_MS - (performance.now() - requestedAt)), signal);
-    }
-  }
 }
 
 function baseOf(url: string): string {
@@ -367,23 +274,4 @@ function baseOf(url: string): string {
     'invalid-request',
     `The url is ${JSON.stringify(url)}, expected an address such as https://lehr.example.`,
   );
-}
-
-/** Whether a job has ended: succeeded, failed, canceled or expired. */
-export const isOver = ({ status }: Pick<Job, 'status'>): boolean =>
-  status !== 'queued' && status !== 'running';
-
-/** Returns the job when it has succeeded; otherwise throws LehrError with the code of its error. */
-function succeeded(job: Job): SucceededJob {
-  const { id, status, output, error } = job;
-  if (status === 'succeeded' && output) return { ...job, status, output };
-  if (error) {
-    const { code, title, retryable } = error;
-    throw new LehrError(code, error.detail, { title, retryable, jobId: id });
-  }
-  if (!isOver(job)) {
-    throw new LehrError('invalid-request', `${id} is still ${status}: wait for its end.`, { jobId: id });
-  }
-  const code = status === 'expired' ? 'deadline-exceeded' : 'job-canceled';
-  throw new LehrError(code, `${id} ended as ${status}.`, { jobId: id });
 }

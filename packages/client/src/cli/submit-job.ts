@@ -1,4 +1,5 @@
-import { isOver, type Lehr } from '../lehr.ts';
+import { isOver } from '../job-end.ts';
+import type { Lehr } from '../lehr.ts';
 import type { Job, JobRequest } from '../wire.ts';
 import { type Call, numberOf } from './command.ts';
 import { followToEnd } from './follow-to-end.ts';

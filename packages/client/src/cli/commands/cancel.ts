@@ -1,4 +1,4 @@
-import { isOver } from '../../lehr.ts';
+import { isOver } from '../../job-end.ts';
 import type { Job } from '../../wire.ts';
 import { defineCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
