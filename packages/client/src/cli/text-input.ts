@@ -1,11 +1,8 @@
 /** The texts of a command, and the options that all commands of texts have. */
-import type { JobRequest } from '../wire.ts';
 import type { Options } from './command.ts';
 import { usageError } from './exit-codes.ts';
 import { readInput } from './read-input.ts';
 import type { Terminal } from './terminal.ts';
-
-type TextRequest = Extract<JobRequest, { type: 'text-embedding' }>;
 
 export const TEXT_OPTIONS = {
   file: {
@@ -21,9 +18,6 @@ export const TEXT_OPTIONS = {
   },
   truncate: { type: 'boolean', help: 'Cut texts that are longer than the model takes.' },
 } as const satisfies Options;
-
-/** The server validates it, so that an older client accepts the values of a newer server. */
-export const durabilityOf = (value: string | undefined) => value as TextRequest['durability'];
 
 /** The operands, or the lines of `file` that are not empty. Throws CliError. */
 export async function textsOf(

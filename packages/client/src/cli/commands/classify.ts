@@ -1,10 +1,8 @@
 import { defineCommand, numberOf } from '../command.ts';
-import { exitCodeOfJob } from '../exit-codes.ts';
-import { jobText } from '../job-text.ts';
-import { REQUEST_OPTIONS, requestFields } from '../request-options.ts';
-import { submitJob } from '../submit-job.ts';
+import { REQUEST_OPTIONS } from '../request-options.ts';
 import { tableOf } from '../table.ts';
-import { durabilityOf, TEXT_OPTIONS, textsOf } from '../text-input.ts';
+import { TEXT_OPTIONS, textsOf } from '../text-input.ts';
+import { runTextJob } from '../text-job.ts';
 
 const SCORE_DIGITS = 4;
 
@@ -20,21 +18,10 @@ export const classify = defineCommand({
     ...REQUEST_OPTIONS,
   },
   run: async (call) => {
-    const { values, positionals, terminal, json } = call;
+    const { values, positionals, terminal } = call;
     const texts = await textsOf(positionals, values.file, terminal);
     const input = { texts, truncate: values.truncate, top_k: numberOf('top-k', values['top-k']) ?? 1 };
-    const lehr = await call.client();
-    const request = {
-      type: 'text-classification',
-      input,
-      durability: durabilityOf(values.durability),
-      ...requestFields(values),
-    } as const;
-    const job = await submitJob(lehr, request, call, { wait: true });
-    if (json) terminal.out(`${JSON.stringify(job)}\n`);
-    else if (job.status !== 'succeeded') terminal.err(jobText(job));
-    else {
-      const { labels: results = [] } = await lehr.outputs(job, { signal: terminal.signal });
+    return runTextJob(call, { type: 'text-classification', input }, ({ labels: results = [] }) => {
       const rows = results.flatMap((labels, i) =>
         labels.map(({ label, score }) => [
           label,
@@ -42,8 +29,7 @@ export const classify = defineCommand({
           texts[i].replaceAll('\n', ' '),
         ]),
       );
-      terminal.out(tableOf(['LABEL', 'SCORE', 'TEXT'], rows));
-    }
-    return exitCodeOfJob(job);
+      return tableOf(['LABEL', 'SCORE', 'TEXT'], rows);
+    });
   },
 });

@@ -1,9 +1,7 @@
 import { defineCommand, numberOf } from '../command.ts';
-import { exitCodeOfJob } from '../exit-codes.ts';
-import { jobText } from '../job-text.ts';
-import { REQUEST_OPTIONS, requestFields } from '../request-options.ts';
-import { submitJob } from '../submit-job.ts';
-import { durabilityOf, TEXT_OPTIONS, textsOf } from '../text-input.ts';
+import { REQUEST_OPTIONS } from '../request-options.ts';
+import { TEXT_OPTIONS, textsOf } from '../text-input.ts';
+import { runTextJob } from '../text-job.ts';
 
 export const embed = defineCommand({
   name: 'embed',
@@ -20,24 +18,12 @@ export const embed = defineCommand({
     ...REQUEST_OPTIONS,
   },
   run: async (call) => {
-    const { values, positionals, terminal, json } = call;
+    const { values, positionals, terminal } = call;
     const { truncate, normalize } = values;
     const texts = await textsOf(positionals, values.file, terminal);
     const input = { texts, truncate, normalize, dimensions: numberOf('dimensions', values.dimensions) };
-    const lehr = await call.client();
-    const request = {
-      type: 'text-embedding',
-      input,
-      durability: durabilityOf(values.durability),
-      ...requestFields(values),
-    } as const;
-    const job = await submitJob(lehr, request, call, { wait: true });
-    if (json) terminal.out(`${JSON.stringify(job)}\n`);
-    else if (job.status !== 'succeeded') terminal.err(jobText(job));
-    else {
-      const { embeddings = [] } = await lehr.outputs(job, { signal: terminal.signal });
-      for (const embedding of embeddings) terminal.out(`${JSON.stringify(embedding)}\n`);
-    }
-    return exitCodeOfJob(job);
+    return runTextJob(call, { type: 'text-embedding', input }, ({ embeddings = [] }) =>
+      embeddings.map((embedding) => `${JSON.stringify(embedding)}\n`).join(''),
+    );
   },
 });
