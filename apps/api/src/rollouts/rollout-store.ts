@@ -69,9 +69,17 @@ const TTL_MS = 1000;
 const TRIES = 5;
 
 /**
- * KEYS[1] rollouts, [2] history of the model, [3] the audit log; ARGV[1] the model, [2] the text that is expected, '' for none, [3] the
- * new text, '' to remove it, [4] the field of its copy, [5] the copy, [6] the entry of the history, [7] how many are kept, [8] retention of
- * the audit log, [9] its facts; with a webhook for operators KEYS[4], [5] and ARGV[10] on are the arguments of open_delivery. Returns 0 when the rollout is another one by now.
+ * KEYS[1] rollouts, [2] history of the model, [3] the audit log; with a webhook for operators also [4] and [5], those of open_delivery.
+ *
+ * ARGV[1]  the model
+ * ARGV[2]  the text of the rollout that is expected, '' for none
+ * ARGV[3]  the new text, '' to remove it
+ * ARGV[4]  the field of its copy, [5] the copy
+ * ARGV[6]  the entry of the history, [7] how many are kept
+ * ARGV[8]  retention of the audit log, [9] its facts
+ * ARGV[10..]  with a webhook: the other arguments of open_delivery
+ *
+ * Returns 0 when the rollout is another one by now.
  */
 const CHANGE_LUA = `${APPEND_AUDIT_LUA}
 ${OPEN_DELIVERY_LUA}
