@@ -5,6 +5,7 @@ import { TrafficSchema } from '../../packages/shared/src/index.ts';
 import { type ApiWorld, apiWorld } from '../support/api-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { postWith, QUEUE, rolloutWorld, succeedAfter } from '../support/rollout-world.ts';
+import { storedRollout } from '../support/stored-rollout.ts';
 
 let server: TestRedis;
 beforeAll(async () => {
@@ -99,27 +100,7 @@ test('Without a rollout, or when it names a version that is gone, the weights in
     { version: '1', path: 'a', weight: 3 },
     { version: '2', path: 'b', weight: 1 },
   ];
-  const rollout = {
-    v: 1,
-    id: 'ro_1',
-    model: 'sd',
-    rev: 1,
-    stable: '9',
-    canary: '2',
-    weight: 10,
-    sticky_by: 'key',
-    state: 'running',
-    created_at: 0,
-    changed_at: 0,
-    changed_by: null,
-    reason: null,
-    auto_rollback: true,
-    promote_after: null,
-    steps: [] as number[],
-    shadow: 0,
-    stage: 1,
-    carried: { failures: 0, slowness: 0 },
-  } as const;
+  const rollout = storedRollout({ stable: '9' });
   const byWeight = { '1': 0.75, '2': 0.25 };
   expect(Object.fromEntries(versionShares({ versions }, undefined))).toEqual(byWeight);
   expect(Object.fromEntries(versionShares({ versions }, rollout))).toEqual(byWeight);

@@ -6,6 +6,7 @@ import { problemOf } from '../support/api-world.ts';
 import { keyHolder } from '../support/key-holder.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { postWith, QUEUE, rolloutWorld, succeedAfter } from '../support/rollout-world.ts';
+import { storedRollout } from '../support/stored-rollout.ts';
 import { watchCommands } from '../support/watch-commands.ts';
 
 let server: TestRedis;
@@ -15,27 +16,6 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 describe('The version of a job', () => {
-  const rollout: StoredRollout = {
-    v: 1,
-    id: 'ro_1',
-    model: 'sd',
-    rev: 1,
-    stable: '1',
-    canary: '2',
-    weight: 10,
-    sticky_by: 'key',
-    state: 'running',
-    created_at: 0,
-    changed_at: 0,
-    changed_by: null,
-    reason: null,
-    auto_rollback: true,
-    promote_after: null,
-    steps: [],
-    shadow: 0,
-    stage: 1,
-    carried: { failures: 0, slowness: 0 },
-  };
   const versions = [
     { version: '1', path: 'a', weight: 1 },
     { version: '2', path: 'b', weight: 0 },
@@ -44,8 +24,7 @@ describe('The version of a job', () => {
   const chosen = (changes: Partial<StoredRollout> = {}): ReadonlySet<string> => {
     const keys = Array.from({ length: KEYS }, (_, i) => `key${i}`);
     const versionOf = (keyId: string) =>
-      assignVersion({ ...rollout, ...changes }, versions, { keyId, tenant: 't', job: 'j' }, () => true)
-        ?.version;
+      assignVersion(storedRollout(changes), versions, { keyId, tenant: 't', job: 'j' }, () => true)?.version;
     return new Set(keys.filter((keyId) => versionOf(keyId) === '2'));
   };
 

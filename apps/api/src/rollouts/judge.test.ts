@@ -1,29 +1,10 @@
-import { NO_EVIDENCE, type Samples, totalEvidence } from '@lehr/shared';
+import { type Samples, totalEvidence } from '@lehr/shared';
 import { expect, test } from 'vitest';
+import { storedRollout } from '../../../../test/support/stored-rollout.ts';
 import { judgeRollout, shownEvidence } from './judge.ts';
 import type { StoredRollout } from './rollout.ts';
 
-const ROLLOUT: StoredRollout = {
-  v: 1,
-  id: 'ro_1',
-  model: 'sd',
-  rev: 3,
-  stable: '1',
-  canary: '2',
-  weight: 10,
-  sticky_by: 'key',
-  state: 'running',
-  created_at: 0,
-  changed_at: 0,
-  changed_by: 'root',
-  reason: null,
-  auto_rollback: true,
-  promote_after: 100,
-  steps: [10, 50, 100],
-  shadow: 0,
-  stage: 1,
-  carried: NO_EVIDENCE,
-};
+const ROLLOUT = storedRollout({ auto_rollback: true, promote_after: 100, steps: [10, 50, 100] });
 const GOOD: Samples = {
   stable: { jobs: 900, failed: 9 },
   canary: { jobs: 100, failed: 1 },
