@@ -41,7 +41,7 @@ export function simulateRollout(rollout: SimulatedRollout, random: Random): Alar
   return undefined;
 }
 
-/** Counts as transition.lua does. */
+/** Counts as count-outcome.lua does. */
 class SimulatedStage {
   readonly #rollout: SimulatedRollout;
   readonly #share: number;

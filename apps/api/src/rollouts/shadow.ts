@@ -1,6 +1,6 @@
 /**
  * Shadows: jobs of the stable version that the canary runs a second time for comparison. Which jobs have one, and what is counted of them
- * in the hash of the rollout, beside what transition.lua counts. Pure.
+ * in the hash of the rollout, beside what count-outcome.lua counts. Pure.
  */
 import { createHash } from 'node:crypto';
 import type { JobId, RolloutShadow } from '@lehr/shared';

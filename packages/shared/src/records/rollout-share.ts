@@ -1,6 +1,6 @@
 /**
- * What the record of a job says when a rollout chose its version. transition.lua reads it when the job ends and counts the end in
- * the hash of the rollout: `<side> <state or code>`, and for a job that succeeded also `<side> ~<bucket>` of its device time.
+ * What the record of a job says when a rollout chose its version. When the job ends, count-outcome.lua reads it and counts the end in the
+ * hash of the rollout: `<side> <state or code>`, and for a job that succeeded also `<side> ~<bucket>` of its device time.
  *
  * In a hash of the stage it counts the ends again, and compares jobs of both sides in pairs: `slower` and `faster`, and of these
  * `much-slower` and `much-faster`. A job that waits for one of the other side is kept as `pair <class>`, at most one in each class of
@@ -38,7 +38,7 @@ export const BUCKET_RATIO = 1.1;
 /** The first and the last bucket: from 1/300 to 90,000 times the expected time. */
 const BUCKETS = { first: -60, last: 120 };
 
-/** For transition.lua. */
+/** For count-outcome.lua. */
 export const BUCKETS_LUA = [
   `local BUCKETS = { ratio = ${BUCKET_RATIO}, first = ${BUCKETS.first}, last = ${BUCKETS.last} }`,
   `local PAIRS = { tolerance = ${TOLERANCE}, far = ${FAR}, batch_ratio = ${BATCH_RATIO} }`,

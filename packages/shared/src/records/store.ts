@@ -23,7 +23,9 @@ const MOVES_LUA = Object.entries(MOVES)
   .join(', ');
 const TRANSITION_LUA = [
   `local MOVES = { ${MOVES_LUA} }`,
+  readFileSync(new URL('./move-effects.lua', import.meta.url), 'utf8'),
   BUCKETS_LUA,
+  readFileSync(new URL('./count-outcome.lua', import.meta.url), 'utf8'),
   readFileSync(new URL('./transition.lua', import.meta.url), 'utf8'),
 ].join('\n');
 const CHANGES_LUA = readFileSync(new URL('./changes.lua', import.meta.url), 'utf8');

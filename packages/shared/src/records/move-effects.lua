@@ -1,0 +1,152 @@
+-- What the moves of transition.lua write beside the record: load, virtual time, events, messages, lists. This text is put before that one,
+-- which describes KEYS and ARGV.
+
+local prefix = ARGV[1]
+local retention = tonumber(ARGV[3])
+local EVENTS_KEPT = 512
+-- The events of an unfinished job are kept at least this long.
+local UNENDED_MS = 30 * 24 * 3600000
+-- A job that was queued, perhaps started, and ended has at most this rev; any other change makes it higher.
+local PLAIN_REVS = 3
+-- A record with a longer output is not sent to the process that holds its request; that process reads it.
+local MAX_SENT_OUTPUT = 65536
+-- Jobs of a tenant's list that are looked up at random.
+local LISTED_PROBED = 4
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+
+local EVENT = {
+  create = 'job.queued', start = 'job.started', begin = 'job.started', progress = 'job.progress', requeue = 'job.queued',
+  output = 'job.output',
+  succeed = 'job.succeeded', fail = 'job.failed', cancel = 'job.canceled', expire = 'job.expired',
+}
+local TERMINAL = { succeeded = true, failed = true, canceled = true, expired = true }
+
+-- Adds to (sign 1) or subtracts from (-1) the estimated engine ms that wait in a group, and those of the tenant that wait for a
+-- model; admission reads both. A workflow costs nothing, its nodes do.
+local function shift_load(queue, priority, tenant, model, cost, sign)
+  local ms = sign * tonumber(cost)
+  local group = prefix .. ':load:' .. queue
+  -- Sums of floats keep a rest, and the load of a job that was lost may have been removed with its retired group.
+  if tonumber(redis.call('HINCRBYFLOAT', group, priority, ms)) < 0 then redis.call('HDEL', group, priority) end
+  if ms == 0 then return end
+  local own = prefix .. ':load-of:' .. tenant
+  if tonumber(redis.call('HINCRBYFLOAT', own, model, ms)) <= 0 then redis.call('HDEL', own, model) end
+end
+
+-- Keeps load and running jobs in agreement with the state.
+local function follow_state(id, known, state)
+  if known.state == 'queued' then
+    shift_load(known.queue, known.priority, known.tenant, known.model, known.cost, -1)
+  elseif state == 'queued' then
+    shift_load(known.queue, known.priority, known.tenant, known.model, known.cost, 1)
+  end
+  local running = prefix .. ':running:' .. known.tenant
+  if state == 'running' then
+    redis.call('SADD', running, id)
+  elseif known.state == 'running' then
+    redis.call('SREM', running, id)
+  end
+end
+
+-- Fair queueing: the virtual time of a class is the start tag of the last job that started (queue/admit.lua assigns the tags).
+local function advance_virtual_time(queue, priority, start_tag)
+  local fair = prefix .. ':fair:' .. queue
+  local virtual_time = tonumber(redis.call('HGET', fair, priority) or 0)
+  if start_tag > virtual_time then redis.call('HSET', fair, priority, start_tag) end
+end
+
+-- Stores one event per change, numbered by the record's rev. A finished job that was only queued, started and ended needs none:
+-- changes.lua knows these events from the record.
+local function store_event(id, state, rev, event, data)
+  -- A list, because a stream of a few short entries takes 4.8 kB.
+  local events = prefix .. ':history:' .. id
+  if TERMINAL[state] and rev <= PLAIN_REVS then
+    redis.call('DEL', events)
+    return
+  end
+  local kept = redis.call('RPUSH', events, rev .. ' ' .. now .. ' ' .. event .. (data and ' ' .. data or ''))
+  if kept > EVENTS_KEPT then redis.call('LTRIM', events, -EVENTS_KEPT, -1) end
+  -- A worker of an older version ends the job without a time for this list.
+  if kept == 1 then redis.call('PEXPIRE', events, retention + UNENDED_MS) end
+  if TERMINAL[state] then redis.call('PEXPIRE', events, retention) end
+end
+
+-- Announces a change: an event, a webhook event if one is wanted, and a message to the readers that wait for this job.
+local function announce(id, state, rev, event, data, hook_events)
+  if hook_events and string.find(' ' .. hook_events .. ' ', ' ' .. event .. ' ', 1, true) then
+    -- NX: a repeated event (a second attempt starts) keeps its place, because each event of a job has one webhook id.
+    redis.call('ZADD', prefix .. ':outbox', 'NX', now, id .. ' ' .. event)
+    redis.call('PUBLISH', prefix .. ':outbox', id)
+  end
+  store_event(id, state, rev, event, data)
+  redis.call('PUBLISH', prefix .. ':changed:' .. id, rev)
+end
+
+-- Sends an ended record to the API process that holds the request for it, which then need not read it.
+local function send_end(holder, id, key, fields)
+  local is_long = #(fields and fields.output or '') > MAX_SENT_OUTPUT
+  local record = is_long and '' or cjson.encode(redis.call('HGETALL', key))
+  redis.call('PUBLISH', prefix .. ':ended:' .. holder, id .. ' ' .. record)
+end
+
+-- Appends the fields of a move to a list of names and values, for one HSET: each command of a script costs as much as its work.
+local function append_fields(flat, fields)
+  for name, value in pairs(fields or {}) do
+    flat[#flat + 1] = name
+    flat[#flat + 1] = value
+  end
+end
+
+local function append(flat, ...)
+  for _, each in ipairs({ ... }) do flat[#flat + 1] = each end
+end
+
+-- Lists a group queue that gets a job. One that was idle may have been retired (queue/retire.lua).
+local function list_group(queue)
+  if redis.call('SADD', prefix .. ':groups', queue) == 0 then return end
+  redis.call('ZADD', prefix .. ':group-looks', now, queue)
+  redis.call('PUBLISH', prefix .. ':groups', queue)
+end
+
+-- Adds a job to its tenant's list, and removes a few jobs whose records have expired: the oldest ones. Behind an old job that
+-- is not finished, others may have expired; then also some at random, so that the list has at most a third more than records.
+local function list_job(id, tenant)
+  local jobs = prefix .. ':jobs:' .. tenant
+  redis.call('ZADD', jobs, 0, id)
+  redis.call('PERSIST', jobs)
+  redis.call('SADD', prefix .. ':tenants', tenant)
+  local oldest = redis.call('ZRANGE', jobs, 0, 1)
+  local created_at = redis.call('HGET', prefix .. ':record:' .. oldest[1], 'created_at')
+  if created_at then
+    -- All other records are younger, so none of them has expired.
+    if now - tonumber(created_at) <= retention then return end
+    oldest = redis.call('ZRANDMEMBER', jobs, LISTED_PROBED)
+  end
+  for _, each in ipairs(oldest) do
+    if redis.call('EXISTS', prefix .. ':record:' .. each) == 0 then redis.call('ZREM', jobs, each) end
+  end
+end
+
+local function finish(key, id, tenant)
+  redis.call('HDEL', key, 'lease', 'progress', 'cancel_requested', 'score', 'fair_tag', 'checkpoint', 'held_by')
+  redis.call('ZREM', KEYS[1], id)
+  redis.call('ZREM', prefix .. ':live:' .. tenant, id)
+  -- The list of a tenant without unfinished jobs expires with the last record in it.
+  if redis.call('ZCARD', prefix .. ':live:' .. tenant) == 0 then
+    redis.call('PEXPIRE', prefix .. ':jobs:' .. tenant, retention)
+  end
+  redis.call('ZREM', prefix .. ':deadlines', id)
+  redis.call('PEXPIRE', key, retention)
+  -- Older versions stored the events of unfinished jobs in a stream.
+  redis.call('DEL', prefix .. ':checkpoints:' .. id, prefix .. ':events:' .. id)
+end
+
+-- A workflow is shown with its nodes, so no record of a node that ended early expires before that of the workflow.
+local function keep_nodes(graph)
+  for node in string.gmatch(graph, '"job":"([^"]+)"') do
+    local key = prefix .. ':record:' .. node
+    if redis.call('PTTL', key) > 0 then redis.call('PEXPIRE', key, retention) end
+  end
+end
