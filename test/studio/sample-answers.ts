@@ -3,6 +3,7 @@
  * check them, and other tests of this folder look at the same views over the running system.
  */
 import type { Page } from 'playwright-core';
+import { ROLLOUT } from '../../apps/api/src/routes/rollout-example.ts';
 import {
   type Activity,
   ActivitySchema,
@@ -212,52 +213,29 @@ const HISTORY = [
 ].map((event) => ({
   ...event,
   by: 'root',
-  rollout: 'ro_9f2c41d07ab3',
-  stable: '1',
-  canary: '2',
+  rollout: ROLLOUT.id,
+  stable: ROLLOUT.stable,
+  canary: ROLLOUT.canary,
   state: 'running',
 }));
 const ROLLOUTS = RolloutListSchema.parse({
   object: 'list',
   data: [
     {
-      object: 'rollout',
-      id: 'ro_9f2c41d07ab3',
+      ...ROLLOUT,
       model: 'demo-diffusion',
-      state: 'running',
-      stable: '1',
-      canary: '2',
-      weight: 10,
-      sticky_by: 'key',
       created_at: '2026-11-23T09:05:00.000Z',
       changed_at: '2026-11-23T09:40:00.000Z',
-      changed_by: 'root',
       reason: 'no complaints in half an hour',
       workers: { stable: 2, canary: 1 },
       outcomes: {
-        stable: { jobs: 912, failed: 3, failures: { 'engine-failed': 3 }, p95: 1.15 },
+        ...ROLLOUT.outcomes,
         canary: { jobs: 104, failed: 1, failures: { 'numeric-error': 1 }, p95: 1.05 },
       },
-      shadow: {
-        share: 0,
-        jobs: 0,
-        failed: 0,
-        failures: {},
-        p95: null,
-        dropped: 0,
-        compared: 0,
-        equal: 0,
-        difference: null,
-        time_ratio: null,
-      },
       analysis: {
-        auto_rollback: true,
-        promote_after: 500,
+        ...ROLLOUT.analysis,
         steps: [],
-        limit: 400,
         evidence: { failures: 0.6, slowness: 0.1 },
-        stable: { jobs: 912, failed: 3 },
-        canary: { jobs: 104, failed: 1 },
         pairs: { slower: 21, faster: 83, much_slower: 2, much_faster: 6 },
       },
       history: HISTORY,
