@@ -40,27 +40,16 @@ import {
   DEFAULT_POOLS,
   type Job,
   JobSchema,
-  newWorkerId,
   type Problem,
   ProblemSchema,
   parseRegistry,
-  reportWorker,
-  type StoredTextOutput,
   silentLog,
   systemClock,
-  toObjectKey,
-  type WorkerStatus,
 } from '../../packages/shared/src/index.ts';
 import { openObjectStore } from '../../packages/shared/src/objects/index.ts';
-import {
-  type Claim,
-  Claimer,
-  GROUP_IDLE_MS,
-  GroupQueues,
-  WorkflowRunner,
-} from '../../packages/shared/src/queue/index.ts';
-import { RecordStore, type StoredError } from '../../packages/shared/src/records/index.ts';
-import type { Redis } from '../../packages/shared/src/redis/index.ts';
+import { GROUP_IDLE_MS, GroupQueues, WorkflowRunner } from '../../packages/shared/src/queue/index.ts';
+import { RecordStore } from '../../packages/shared/src/records/index.ts';
+import { ManualWorker } from './manual-worker.ts';
 import { freshKeys, testRedis } from './redis.ts';
 import { SECRET_KEY } from './webhook-world.ts';
 
@@ -87,7 +76,7 @@ export interface ApiWorld {
   readonly app: Api;
   readonly parts: ApiParts;
   readonly channels: Channels;
-  readonly worker: SimulatedWorker;
+  readonly worker: ManualWorker;
   /** Sends a request with the key; a body is sent as JSON. */
   ask(method: string, path: string, body?: unknown, init?: RequestInit): Promise<Response>;
   /** Posts a job and returns it as answered. */
@@ -241,7 +230,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     parts,
     channels,
     ask,
-    worker: await SimulatedWorker.start(url, parts),
+    worker: await ManualWorker.start(url, parts),
     post: async (input, rest) => {
       const body = { type: 'text-to-image', input: { prompt: 'a red circle', ...input }, ...rest };
       return jobOf(await ask('POST', '/v1/jobs', body));
@@ -270,145 +259,3 @@ export const problemOf = async (response: Response): Promise<Problem> =>
   AnswerSchema.parse(await response.json());
 export const jobOf = async (response: Response): Promise<Job> =>
   JobSchema.strict().parse(await response.json());
-
-const BAD_NUMBERS: StoredError = {
-  code: 'numeric-error',
-  title: 'Bad numbers',
-  detail: 'NaN at step 3',
-  retryable: false,
-};
-
-/** A worker without an engine: the test makes it claim jobs and apply moves through the shared queue layer. */
-export class SimulatedWorker {
-  readonly id = newWorkerId('simulated');
-  readonly #claimer: Claimer;
-  readonly #redis: Redis;
-  readonly #parts: ApiParts;
-  readonly #queues: GroupQueues;
-  /** On the worker's own connection. */
-  readonly records: RecordStore;
-
-  private constructor(claimer: Claimer, redis: Redis, queues: GroupQueues, parts: ApiParts) {
-    this.#claimer = claimer;
-    this.#redis = redis;
-    this.#queues = queues;
-    this.#parts = parts;
-    this.records = new RecordStore(redis, parts.keys, { retentionMs: 3_600_000 });
-  }
-
-  static async start(url: string, parts: ApiParts): Promise<SimulatedWorker> {
-    const redis = testRedis(url);
-    const queues = await GroupQueues.open(redis, parts.keys);
-    const blocking = testRedis(url, 'blocking');
-    const worker = newWorkerId('simulated');
-    const claimer = new Claimer({ commands: redis, blocking, keys: parts.keys, queues, worker });
-    return new SimulatedWorker(claimer, redis, queues, parts);
-  }
-
-  async report(status: Partial<WorkerStatus> = {}): Promise<void> {
-    await reportWorker(this.#redis, this.#parts.keys, {
-      id: this.id,
-      started_at: Date.now(),
-      tasks: ['diffusion'],
-      draining: false,
-      models: [{ ref: 'tiny@1', batching: 'step', providers: { unet: 'cpu' } }],
-      lanes: [],
-      ...status,
-    });
-  }
-
-  /** Claims the next job of a group and opens an attempt on it. */
-  async take(queue = 'diffusion.tiny@1.64x64'): Promise<Claim> {
-    const [claim] = await this.#claimer.claim(queue, 1);
-    if (!claim) throw new Error(`nothing waits in ${queue}`);
-    await this.records.apply([
-      { move: 'start', id: claim.jobId, lease: claim.token, fields: { worker: this.id } },
-    ]);
-    return claim;
-  }
-
-  /** Waits for a job of the groups, and takes it. One call at a time: it blocks the worker's connection. */
-  async next(...queues: readonly string[]): Promise<Claim> {
-    for (;;) {
-      const claim = await this.#first(queues);
-      if (!claim) {
-        await this.#claimer.wait(queues);
-        continue;
-      }
-      await this.records.apply([
-        { move: 'start', id: claim.jobId, lease: claim.token, fields: { worker: this.id } },
-      ]);
-      return claim;
-    }
-  }
-
-  async #first(queues: readonly string[]): Promise<Claim | undefined> {
-    for (const queue of queues) {
-      const [claim] = await this.#claimer.claim(queue, 1);
-      if (claim) return claim;
-    }
-    return undefined;
-  }
-
-  async progress(claim: Claim, step: number, steps = 8): Promise<void> {
-    const progress = { fraction: step / steps, stage: 'denoise', step, steps };
-    await this.records.apply([
-      { move: 'progress', id: claim.jobId, lease: claim.token, fields: { progress } },
-    ]);
-  }
-
-  /** Stores one picture and ends the job with it. */
-  async succeed(claim: Claim, bytes: Uint8Array = Buffer.from('not really a png')): Promise<void> {
-    const key = toObjectKey(`out/default/${claim.jobId}/${claim.token}/0.png`);
-    const { sha256 } = await this.#parts.store.put(key, bytes, { contentType: 'image/png' });
-    const image = {
-      key,
-      content_type: 'image/png',
-      width: 64,
-      height: 64,
-      bytes: bytes.length,
-      sha256,
-      seed: 7,
-    };
-    const timings = { queued: 1, admitted: 1, text: 1, denoise: 1, decode: 1, encode: 1, upload: 1 };
-    const metrics = { queue_ms: 1, run_ms: 6, total_ms: 7, batch_size: 1, worker: this.id, timings };
-    await this.records.apply([
-      {
-        move: 'succeed',
-        id: claim.jobId,
-        lease: claim.token,
-        fields: { output: { images: [image] }, metrics },
-      },
-    ]);
-    await this.#queues.of(claim.queue).complete(claim);
-  }
-
-  /** Ends a text job with its result. */
-  succeedWith(claim: Claim, text: StoredTextOutput): Promise<void> {
-    return this.end(claim, { text });
-  }
-
-  /** Ends a job with this output. */
-  async end(claim: Claim, output: object): Promise<void> {
-    const timings = { queued: 1, tokenize: 1, wait: 1, run: 1, store: 0 };
-    const metrics = { queue_ms: 1, run_ms: 3, total_ms: 4, batch_size: 1, worker: this.id, timings };
-    await this.endWith(claim, { output, metrics });
-  }
-
-  /** Ends a job with these fields in its record. */
-  async endWith(claim: Claim, fields: { readonly output: object; readonly metrics: object }): Promise<void> {
-    await this.records.apply([{ move: 'succeed', id: claim.jobId, lease: claim.token, fields }]);
-    await this.#queues.of(claim.queue).complete(claim);
-  }
-
-  async fail(claim: Claim, error: StoredError = BAD_NUMBERS): Promise<void> {
-    await this.records.apply([{ move: 'fail', id: claim.jobId, lease: claim.token, fields: { error } }]);
-    await this.#queues.of(claim.queue).fail(claim, 'NaN');
-  }
-
-  /** Ends a job whose cancel was requested. */
-  async obeyCancel(claim: Claim): Promise<void> {
-    await this.records.apply([{ move: 'cancel', id: claim.jobId, lease: claim.token }]);
-    await this.#queues.of(claim.queue).fail(claim, 'canceled');
-  }
-}

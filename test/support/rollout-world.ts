@@ -42,7 +42,7 @@ export async function rolloutWorld(url: string): Promise<RolloutWorld> {
   const read = async (response: Response): Promise<Rollout> =>
     RolloutSchema.strict().parse(await response.json());
   const put = (body: object): Promise<Response> => world.ask('PUT', '/v1/rollouts/sd', body);
-  const others = Array.from({ length: 3 }, () => newWorkerId('simulated'));
+  const others = Array.from({ length: 3 }, () => newWorkerId('manual'));
   const rolloutWorld: RolloutWorld = {
     ...world,
     serve: (...versions) => world.worker.report({ models: versions.map(served) }),
