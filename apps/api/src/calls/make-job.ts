@@ -63,6 +63,8 @@ export interface JobCall {
 /** A job, and the marks on its request that decide whether a later duplicate gets this job or a new one. */
 export interface MadeJob {
   readonly record: JobRecord;
+  /** See Submission. */
+  readonly position?: number | undefined;
   /** False when an earlier request made the job. */
   readonly isNew: boolean;
   /** False for a job without a record, which has ended when it is here. */
@@ -99,6 +101,7 @@ export async function makeJob(c: Context<ApiEnv>, parts: CallParts, call: JobCal
   if (how === 'new') void postShadow(parts, record);
   return {
     record,
+    position: submission.position,
     isNew: how === 'new',
     isStored: true,
     headers: headersOf(submission),

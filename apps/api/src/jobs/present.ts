@@ -35,8 +35,11 @@ export class Presenter {
     return `${this.#base}${path}`;
   }
 
-  /** `brief`, for lists, leaves out what must be read from the store. */
-  async job(record: JobRecord, { brief = false } = {}): Promise<Job> {
+  /** `brief`, for lists, leaves out what must be read from the store. `position` in its queue is read unless it is given. */
+  async job(
+    record: JobRecord,
+    { brief = false, position }: { readonly brief?: boolean; readonly position?: number | undefined } = {},
+  ): Promise<Job> {
     const self = this.url(`/v1/jobs/${record.id}`);
     const { workflow } = record;
     const nodeRecords = workflow
@@ -56,7 +59,7 @@ export class Presenter {
       finished_at: 'finished_at' in record ? iso(record.finished_at) : null,
       expires_at: 'expires_at' in record ? iso(record.expires_at) : null,
       deadline_at: isoOrNull(record.deadline_at),
-      queue: await this.#place(record, nodeRecords),
+      queue: await this.#place(record, nodeRecords, position),
       progress: progressNow(record, nodes),
       input: presentInput(record.input, (path) => this.url(path)),
       output: record.state === 'succeeded' ? await this.#outputs.outputs(record.output, brief) : null,
@@ -77,7 +80,11 @@ export class Presenter {
   }
 
   /** Null unless the job waits; for a workflow, the place of its first waiting node. */
-  async #place(record: JobRecord, nodes: readonly (JobRecord | undefined)[] = []): Promise<Job['queue']> {
+  async #place(
+    record: JobRecord,
+    nodes: readonly (JobRecord | undefined)[] = [],
+    known?: number,
+  ): Promise<Job['queue']> {
     if (record.state !== 'queued') return null;
     if (record.workflow) {
       const first = nodes.find((node) => node?.state === 'queued');
@@ -85,7 +92,7 @@ export class Presenter {
     }
     const { queues, fleet } = this.#options;
     const [position, meanCostMs, workers] = await Promise.all([
-      queues.of(record.queue).position(record.id),
+      known ?? queues.of(record.queue).position(record.id),
       fleet.meanCostMs(record.queue),
       fleet.workers(),
     ]);

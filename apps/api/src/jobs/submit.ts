@@ -41,6 +41,8 @@ export interface Submission {
   readonly record: JobRecord;
   /** `new`: made for this request; `replay`: found by its Idempotency-Key; `adopted`: of an equal request without an answer. */
   readonly how: 'new' | 'replay' | 'adopted';
+  /** In its queue, when it was added; undefined for a job that is not new, that waits in no queue, or that was claimed meanwhile. */
+  readonly position?: number | undefined;
   /** What is left of the key's budget, if it has one and the job is new. */
   readonly quota?: Quota | undefined;
   /** The job has no record: its end comes only here. `record` is what it is now. */
@@ -114,7 +116,9 @@ export async function submitJob(
   const record = created.record ?? (await records.read(job.id));
   if (!record) throw new LehrError('internal', `Job ${job.id} was stored but cannot be read.`);
   // An existing record with the admission time of this request is its own: the create was repeated after a lost reply.
-  if (created.code !== 'exists' || record.admitted_at === admission.now) return { record, how: 'new', quota };
+  if (created.code !== 'exists' || record.admitted_at === admission.now) {
+    return { record, how: 'new', position: created.enqueued, quota };
+  }
   // This request was so slow that another with the same key made the job in its place, and was charged for it.
   await parts.quotas.refund(caller, cost);
   return { record, how: 'replay' };

@@ -95,13 +95,14 @@ export class GroupQueue {
 
   /**
    * Adds a waiting job with its score (score.ts), in one round trip; adding an id again changes nothing. With a
-   * parent it becomes a child in that flow: the parent waits for it, and is released at once if it fails.
+   * parent it becomes a child in that flow: the parent waits for it, and is released at once if it fails. Resolves with its
+   * position, undefined when it was claimed meanwhile.
    */
   async add(
     job: QueuedJob,
     score: number,
     parent?: { readonly id: JobId; readonly queue: GroupQueue },
-  ): Promise<void> {
+  ): Promise<number | undefined> {
     const parentKey = parent?.queue.jobKey(parent.id);
     const link = parent && {
       parent: { id: parent.id, queueKey: parent.queue.#backend.qualifiedName, fpof: true },
@@ -117,16 +118,17 @@ export class GroupQueue {
     // BullMQ scores the job by its priority; this script replaces that score.
     const place = () =>
       this.#place.run(
-        [this.prioritizedKey, ...this.#indexKeys],
+        [this.prioritizedKey, this.waitKey, ...this.#indexKeys],
         [job.id, score, this.name],
-      ) as Promise<number>;
-    const [, changed] = await Promise.all([added, place()]);
+      ) as Promise<[changed: number, position: number | null]>;
+    const [, [changed, position]] = await Promise.all([added, place()]);
+    if (changed > 0) return position ?? undefined;
     // A server that has lost BullMQ's script gets it a round trip later, and so after this one.
-    if (changed === 0) await place();
+    return (await place())[1] ?? undefined;
   }
 
   /** Adds the parent of a flow: it waits until every child added to it has ended. */
-  async addParent(job: QueuedJob, score: number): Promise<void> {
+  async addParent(job: QueuedJob, score: number): Promise<undefined> {
     await this.#backend.addJob(this.#newJob(job, score), job.id, { addToWaitingChildren: true });
   }
 

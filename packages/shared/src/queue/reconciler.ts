@@ -134,7 +134,8 @@ async function addAgain(queues: GroupQueues, record: JobRecord): Promise<void> {
   const score = record.score ?? firstScore(record.priority);
   if (record.parent) {
     try {
-      return await queue.add(job, score, { id: record.parent, queue: queues.of(WORKFLOW_QUEUE) });
+      await queue.add(job, score, { id: record.parent, queue: queues.of(WORKFLOW_QUEUE) });
+      return;
     } catch (error) {
       if ((error as { code?: number }).code !== PARENT_MISSING) throw error;
     }

@@ -11,12 +11,12 @@ import { randomUUID } from 'node:crypto';
 import type { JobMetrics } from '../contracts/job.ts';
 import type { JobId, LeaseToken } from '../ids.ts';
 import {
+  type Created,
   isTerminal,
   type JobOutput,
   type JobRecord,
   type Move,
   type NewJob,
-  type Outcome,
   type RecordStore,
 } from '../records/index.ts';
 import { type Keys, type Redis, redisNow } from '../redis/index.ts';
@@ -50,7 +50,7 @@ export class WorkflowRunner {
   }
 
   /** Stores a workflow and starts its first nodes. */
-  async create(job: NewJob): Promise<Outcome> {
+  async create(job: NewJob): Promise<Created<undefined>> {
     const outcome = await this.#options.records.create(job, () => this.#queue.addParent(job, scoreOf(job)));
     await this.advance(job.id);
     return outcome;

@@ -42,6 +42,7 @@ export {
   stageName,
 } from './rollout-share.ts';
 export {
+  type Created,
   type FoundRecords,
   type Move,
   type Reassignment,

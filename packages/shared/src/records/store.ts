@@ -69,6 +69,9 @@ export interface FoundRecords {
   readonly unreadable: readonly Unreadable[];
 }
 
+/** `enqueued`: what adding the job to its queue resolved with. */
+export type Created<Enqueued> = Outcome & { readonly enqueued: Enqueued };
+
 export interface RecordStoreOptions {
   readonly retentionMs: number;
 }
@@ -121,18 +124,18 @@ export class RecordStore {
    * Redis between the two leaves behind (and ioredis builds a MULTI of scripts at twice the cost of both commands). Creating
    * an id again changes nothing and answers `exists`, so a create whose reply was lost may be repeated.
    */
-  async create(job: NewJob, enqueue: () => Promise<unknown>): Promise<Outcome> {
+  async create<Enqueued>(job: NewJob, enqueue: () => Promise<Enqueued>): Promise<Created<Enqueued>> {
     const move = {
       move: 'create',
       id: job.id,
       fields: toStoredNames({ v: String(SCHEMA_VERSION), ...encodeFields(job) }),
     };
-    const [replies] = await Promise.all([
+    const [replies, enqueued] = await Promise.all([
       this.#script.run([this.#keys.live], this.#arguments([move])),
       enqueue(),
     ]);
     const [reply] = replies as [[...unknown[], number]];
-    const outcome = parseOutcome(reply.slice(0, CREATE_REPLY_LENGTH), job.id);
+    const outcome = { ...parseOutcome(reply.slice(0, CREATE_REPLY_LENGTH), job.id), enqueued };
     if (outcome.code !== 'ok') return outcome;
     const created_at = reply[CREATE_REPLY_LENGTH] as number;
     return { ...outcome, record: { ...job, state: 'queued', rev: outcome.rev, attempt: 0, created_at } };

@@ -86,7 +86,9 @@ export function createJobRoute(app: Api, parts: ApiParts): void {
       ...made.headers,
       ...(preferredS !== undefined && { 'preference-applied': `wait=${preferredS}` }),
     };
-    const job = await presenter.job(record);
+    // Known from the command that put it into its queue.
+    const position = record === made.record ? made.position : undefined;
+    const job = await presenter.job(record, { position });
     if (isOver(record)) return answerJson(c, job, 200, headers);
     return answerJson(c, job, 202, { ...headers, 'retry-after': '1' });
   });
