@@ -27,9 +27,7 @@ import { onLostAnswer } from './lost-answer.ts';
 import { inNames, type Names } from './names.ts';
 import type { UnansweredRequests } from './unanswered-requests.ts';
 
-export interface CallParts
-  extends Omit<SubmitParts, 'heldBy' | 'durability'>,
-    Pick<ShadowParts, 'redis' | 'keys'> {
+export interface CallParts extends SubmitParts, Pick<ShadowParts, 'redis' | 'keys'> {
   readonly waits: Pick<JobWaits, 'holder'>;
   readonly unanswered: UnansweredRequests;
   readonly metrics: Pick<Metrics<'api'>, 'jobsAccepted'>;
@@ -110,7 +108,7 @@ export async function makeJob(c: Context<ApiEnv>, parts: CallParts, call: JobCal
 }
 
 function identifyCall(c: Context<ApiEnv>, { route, body, idempotencyKey, isRetry, maxHeld }: JobCall) {
-  return identify(c.var.caller, route, body, {
+  return identify(c.get('caller'), route, body, {
     idempotencyKey,
     ...(isRetry !== undefined && { isRetry }),
     ...(maxHeld !== undefined && { maxHeld }),
@@ -124,19 +122,13 @@ const submitCall = (
   identity: RequestIdentity,
   durability: Durability | undefined,
 ): Promise<Submission> =>
-  submitJob(
-    {
-      ...parts,
-      inlineAudio: c.var.inlineAudio,
-      heldBy: isHeld ? parts.waits.holder : undefined,
-      durability,
-      span: c.var.span,
-    },
-    c.var.caller,
-    request,
-    identity,
+  submitJob(parts, c.get('caller'), request, identity, {
     hook,
-  ).catch((error) => {
+    heldBy: isHeld ? parts.waits.holder : undefined,
+    durability,
+    inlineAudio: c.get('inlineAudio'),
+    span: c.get('span'),
+  }).catch((error) => {
     throw names ? inNames(error, names) : error;
   });
 

@@ -21,6 +21,14 @@ export interface MediaParts {
   readonly publicUrl: string;
   /** The largest file. */
   readonly maxUploadBytes: number;
+}
+
+/** Whose file it is. */
+export interface MediaContext {
+  readonly tenant: TenantId;
+  readonly job: JobId;
+  /** Distinguishes the files of one job. */
+  readonly name: string;
   /** Files that were taken out of the request's body, by the numbers of their references. */
   readonly inlineAudio?: readonly InlineAudio[] | undefined;
 }
@@ -48,15 +56,16 @@ export interface MediaField {
 const NAMES = { audio: 'audio', image: 'picture' };
 const EXAMPLES = { audio: 'audio/wav', image: 'image/png' };
 
-/** `name` distinguishes the files of one job. Throws `invalid-input` and `too-large` with a pointer to the field. */
+/** Throws `invalid-input` and `too-large` with a pointer to the field. */
 export async function locateMedia(
   parts: MediaParts,
-  { tenant, job, name }: { readonly tenant: TenantId; readonly job: JobId; readonly name: string },
+  context: MediaContext,
   media: MediaField,
 ): Promise<LocatedMedia> {
+  const { tenant } = context;
   const { field, value } = media;
   const invalid = (detail: string): LehrError => refusal('invalid-input', [problem(field, detail)]);
-  if (isDataUri(value)) return inline(parts, toObjectKey(`in/${tenant}/${job}/${name}`), media);
+  if (isDataUri(value)) return inline(parts, context, media);
   const id = fileIdOf(value, parts.publicUrl);
   if (id !== undefined) {
     const file = await parts.files.find(tenant, id).catch((error) => {
@@ -78,10 +87,11 @@ export async function locateMedia(
 }
 
 function inline(
-  { maxUploadBytes, inlineAudio = [] }: MediaParts,
-  key: ObjectKey,
+  { maxUploadBytes }: MediaParts,
+  { tenant, job, name, inlineAudio = [] }: MediaContext,
   { field, value }: MediaField,
 ): LocatedMedia {
+  const key = toObjectKey(`in/${tenant}/${job}/${name}`);
   const invalid = (detail: string): LehrError => refusal('invalid-input', [problem(field, detail)]);
   const reference = referenceIn(value);
   const media = reference === undefined ? decodeDataUri(value) : inlineAudio[reference];

@@ -1,5 +1,5 @@
 /** The model and version of a job: as named, else as the rollout of the model says, else by the weights in models.yaml. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import {
   formatModelRef,
   type JobId,
@@ -54,5 +54,4 @@ export function resolveModel<Task extends ModelEntry['task']>(
 }
 
 /** From 0 up to 1, spread evenly over ids; without a rollout it decides which version of a model the job gets. */
-export const fractionOf = (id: JobId): number =>
-  createHash('sha256').update(id).digest().readUInt32BE(0) / 2 ** 32;
+export const fractionOf = (id: JobId): number => hash('sha256', id, 'buffer').readUInt32BE(0) / 2 ** 32;

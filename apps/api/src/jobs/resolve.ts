@@ -3,7 +3,6 @@ import {
   type DiffusionGroup,
   formatModelRef,
   groupQueueName,
-  type JobId,
   type JobRequest,
   LANGUAGE_NAMES,
   type MediaSource,
@@ -13,7 +12,6 @@ import {
   type Registry,
   type SpeechToTextInput,
   type SpeechToTextRequest,
-  type TenantId,
   type TextToImageInput,
   type TextToImageRequest,
   type WorkerStatus,
@@ -23,7 +21,13 @@ import { refusal } from '../field-problems.ts';
 import { fleetIndex } from '../fleet/fleet-index.ts';
 import type { StoredRollout } from '../rollouts/rollout.ts';
 import { completeInput } from './complete-input.ts';
-import { type Attachment, type LocatedMedia, locateMedia, type MediaParts } from './media-input.ts';
+import {
+  type Attachment,
+  type LocatedMedia,
+  locateMedia,
+  type MediaContext,
+  type MediaParts,
+} from './media-input.ts';
 import { priceOf, priceOfSpeech } from './price.ts';
 import { resolveModel } from './resolve-model.ts';
 import { isTextRequest, resolveText } from './resolve-text.ts';
@@ -42,11 +46,7 @@ export type ResolvedWork = Pick<NewJob, 'type' | 'model' | 'queue' | 'cost' | 'i
 };
 
 /** What a job is resolved against, besides its request. */
-export interface ResolveContext {
-  readonly tenant: TenantId;
-  readonly job: JobId;
-  /** Distinguishes the nodes of one job. */
-  readonly name: string;
+export interface ResolveContext extends MediaContext {
   /** Whether it is a node of a workflow, so that its picture may be that of another node. */
   readonly isNode?: boolean;
   readonly fleet: readonly WorkerStatus[];

@@ -13,6 +13,7 @@ import type { WebhookParts } from '../webhooks/parts.ts';
 import { type AdmitParts, type Admitted, admitJob } from './admit.ts';
 import { type DirectCalls, type DirectJob, mayBeDirect } from './direct-calls.ts';
 import type { RequestIdentity } from './identity.ts';
+import type { MediaContext } from './media-input.ts';
 import { priorityOf } from './priority.ts';
 import { isWork, type ResolveParts, resolveWork } from './resolve.ts';
 import { type ResolvedWorkflow, resolveWorkflow } from './resolve-workflow.ts';
@@ -28,12 +29,19 @@ export interface SubmitParts extends AdmitParts, ResolveParts, AttachmentParts {
   /** Learns that a request took over the job of an unanswered one. */
   readonly unanswered: { markAdopted(duplicate: DuplicateRequest, id: JobId): Promise<void> };
   readonly webhooks: Pick<WebhookParts, 'egress'>;
+  readonly direct: DirectCalls;
+}
+
+/** What is known of a request besides its body. */
+export interface SubmitOptions {
+  /** Of dialects that describe webhooks differently; absent: the webhook of the request. */
+  readonly hook?: Hook | undefined;
   /** The process that holds the request and gets the end of its job; absent when it is not held, or must read the job. */
   readonly heldBy?: string | undefined;
   /** The caller asks for no record, where the request allows it. */
   readonly durability?: Durability | undefined;
-  readonly direct: DirectCalls;
-  /** Of the request, when it is traced. */
+  readonly inlineAudio?: MediaContext['inlineAudio'];
+  /** When the request is traced. */
   readonly span?: Span | undefined;
 }
 
@@ -50,20 +58,21 @@ export interface Submission {
 }
 
 /**
- * `hook` is for dialects that describe webhooks differently. Throws `model-not-found`, `invalid-input` and what admitJob throws
- * before anything is stored. After `unavailable` the job may or may not be stored: the connection to Redis broke on the way.
+ * Throws `model-not-found`, `invalid-input` and what admitJob throws before anything is stored. After `unavailable` the job may or
+ * may not be stored: the connection to Redis broke on the way.
  */
 export async function submitJob(
   parts: SubmitParts,
   caller: Caller,
   request: JobRequest | RetryRequest,
   identity?: RequestIdentity,
-  hook: Hook | undefined = request.webhook,
+  options: SubmitOptions = {},
 ): Promise<Submission> {
-  const { workflows, queues, records, webhooks, span } = parts;
+  const { workflows, queues, records, webhooks } = parts;
+  const { span, hook = request.webhook } = options;
   const id = newJobId();
   const priority = priorityOf(request.priority, caller.limits);
-  const resolved = await resolve(parts, caller, id, request);
+  const resolved = await resolve(parts, caller, id, request, options);
   const ownFields =
     request.type === 'retry' ? retryFields(request) : hookFields(webhooks.egress, caller.tenant, hook);
   const { deadline_s, metadata } = request;
@@ -75,7 +84,7 @@ export async function submitJob(
   const { admission, quota } = await inPart(span, 'admit', () => admitJob(parts, caller, priced, identity));
   if (admission.code !== 'admitted') {
     const existing = await existingJob(parts, caller, admission, identity);
-    return existing ?? submitJob(parts, caller, request, identity, hook);
+    return existing ?? submitJob(parts, caller, request, identity, options);
   }
   const job: NewJob = {
     id: admission.id,
@@ -95,12 +104,12 @@ export async function submitJob(
     score: admission.score,
     fair_tag: admission.startTag,
     admitted_at: admission.now,
-    held_by: parts.heldBy,
+    held_by: options.heldBy,
     rollout,
     trace: span?.traceparent,
     ...ownFields,
   };
-  const isDirect = parts.durability === 'none' && mayBeDirect(job, resolved.attachments, identity);
+  const isDirect = options.durability === 'none' && mayBeDirect(job, resolved.attachments, identity);
   const direct = isDirect ? await inPart(span, 'send', () => parts.direct.send(caller, job)) : undefined;
   if (direct) return { record: direct.record, how: 'new', quota, direct };
   try {
@@ -138,10 +147,11 @@ async function resolve(
   { tenant, keyId, limits }: Caller,
   job: JobId,
   request: JobRequest | RetryRequest,
+  { inlineAudio }: SubmitOptions,
 ): Promise<Resolved> {
   if (request.type === 'retry') return { ...resolveRetry(parts.registry, request), attachments: [] };
   const [fleet, rollouts] = await Promise.all([parts.fleet.workers(), parts.rollouts.recent()]);
-  const context = { tenant, keyId, job, name: 'audio', fleet, rollouts };
+  const context = { tenant, keyId, job, name: 'audio', inlineAudio, fleet, rollouts };
   if (!isWork(request)) return resolveWorkflow(parts, context, request, limits.weight);
   const { attached, ...work } = await resolveWork(parts, context, request);
   return { ...work, attachments: attached ? [attached] : [] };

@@ -55,7 +55,7 @@ async function read(
   { largeBodies, bodyReads }: ReadBodyOptions,
   turns: TenantTurns,
 ): Promise<void> {
-  const { tenant } = c.var.caller;
+  const { tenant } = c.get('caller');
   const length = statedLength(c);
   if (length !== undefined && length > MAX_JSON_BYTES) {
     const reading = turns.run(tenant, async () => {
