@@ -20,7 +20,7 @@ import type { Claim } from '../../packages/shared/src/queue/index.ts';
 import { toStoredError } from '../../packages/shared/src/records/index.ts';
 import { type ApiWorld, apiWorld, MODELS } from './api-world.ts';
 
-export const TEXT_MODELS = `${MODELS}
+const TEXT_MODELS = `${MODELS}
   - name: minilm
     task: text
     tasks: [text-embedding]
@@ -35,7 +35,7 @@ export const TEXT_MODELS = `${MODELS}
     versions: [{ version: "1", path: ears }]
 `;
 
-export const MAX_TOKENS = 12;
+const MAX_TOKENS = 12;
 export const DIMENSIONS = 4;
 
 export interface TextWorld extends ApiWorld {

@@ -7,7 +7,7 @@ import type { RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
 
 /** A connection with more unanswered requests is closed. Common clients send one at a time. */
-export const MAX_UNANSWERED = 16;
+const MAX_UNANSWERED = 16;
 
 /** The requests of a connection that have not begun, while another one of it is answered. */
 type Following = (() => void)[];

@@ -42,7 +42,7 @@ export interface MetricsOptions {
 }
 
 /** A histogram whose values can name the trace that they were observed in. */
-export class Distribution<Name extends string = string> {
+class Distribution<Name extends string = string> {
   readonly #histogram: Histogram<Name>;
 
   constructor(histogram: Histogram<Name>) {

@@ -18,7 +18,7 @@ const WATCH_MS = 5_000;
 /** Two reports may be late. With a longer life, a viewer who returns after a pause would first see samples that have ended. */
 const RUNNING_TTL_MS = 3_000;
 
-export const RunningReportSchema = z.object({
+const RunningReportSchema = z.object({
   /** SCHEMA_VERSION of the worker. */
   v: z.number().optional(),
   samples: known(

@@ -7,7 +7,7 @@ import { known, WORKER_TTL_MS } from './fleet.ts';
 import type { WorkerId } from './ids.ts';
 import type { Keys, Redis } from './redis/index.ts';
 
-export const StartingWorkerSchema = z.object({
+const StartingWorkerSchema = z.object({
   id: z.custom<WorkerId>((value) => typeof value === 'string'),
   /** When its process began, ms since the epoch. */
   since: z.number(),
@@ -18,7 +18,7 @@ export type StartingWorker = z.output<typeof StartingWorkerSchema>;
 
 /** The parts of a start, in their order, ms each. `pull` is what models had to be fetched for. */
 export const START_STAGES = ['process', 'connect', 'pull', 'open'] as const;
-export const ColdStartSchema = z.object({
+const ColdStartSchema = z.object({
   /** When the worker served, ms since the epoch. */
   at: z.number(),
   /** From the begin of its process until it served. */

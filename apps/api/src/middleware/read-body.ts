@@ -14,7 +14,7 @@ import { inactive } from './turns.ts';
 /** Parsed on the event loop up to this size; without its inline audio no body may be larger. */
 export const MAX_JSON_BYTES = 1024 * 1024;
 /** Room for 11 MB of audio in base64. */
-export const MAX_LARGE_JSON_BYTES = 15 * 1024 * 1024;
+const MAX_LARGE_JSON_BYTES = 15 * 1024 * 1024;
 
 export interface ReadBodyOptions {
   readonly largeBodies: LargeBodies;

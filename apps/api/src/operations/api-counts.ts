@@ -16,7 +16,7 @@ import { z } from 'zod';
 
 /** A process that has not written for this long counts as gone. */
 const GONE_MS = 10_000;
-export const MAX_APIS = 32;
+const MAX_APIS = 32;
 
 const ReportSchema = z.object({ at: z.number(), counts: CountsSchema });
 export interface ApiCounts {

@@ -1,7 +1,7 @@
 /** /.well-known/security.txt (RFC 9116): where to report a weakness of this installation. */
 import type { Api, ApiParts } from '../api.ts';
 
-export const SECURITY_TXT_PATH = '/.well-known/security.txt';
+const SECURITY_TXT_PATH = '/.well-known/security.txt';
 
 const DAY_MS = 24 * 3_600_000;
 /** RFC 9116 wants less than a year, so that an old file becomes invalid. */

@@ -58,7 +58,7 @@ export function defineCommand<const O extends Options>(
   return command as Command;
 }
 
-export const COMMON = {
+const COMMON = {
   url: { type: 'string', value: 'URL', help: 'Address of Lehr. Default: LEHR_URL, else this machine.' },
   'api-key': {
     type: 'string',

@@ -34,7 +34,7 @@ export const progressLines = (write: (text: string) => void): ProgressView => ({
 });
 
 /** The bar, as in `denoise  [########----------------]  33 %  10/30`. Undefined for an event that does not change it. */
-export function barText(event: JobEvent): string | undefined {
+function barText(event: JobEvent): string | undefined {
   switch (event.type) {
     case 'job.queued':
       return progressText(0, 'queued', '');
@@ -50,14 +50,14 @@ export function barText(event: JobEvent): string | undefined {
 }
 
 /** A bar of the fraction that is done, between a word and an amount. */
-export function progressText(fraction: number, stage: string, steps: string): string {
+function progressText(fraction: number, stage: string, steps: string): string {
   const done = Math.round(fraction * BAR_WIDTH);
   const drawn = '#'.repeat(done).padEnd(BAR_WIDTH, '-');
   return `${stage.padEnd(10)} [${drawn}] ${String(Math.floor(fraction * 100)).padStart(3)} %  ${steps}`.trimEnd();
 }
 
 /** One line of text for an event. Undefined for a preview, which is a picture. */
-export function lineText(event: JobEvent): string | undefined {
+function lineText(event: JobEvent): string | undefined {
   switch (event.type) {
     case 'job.queued':
       return 'queued';

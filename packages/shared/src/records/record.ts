@@ -66,7 +66,7 @@ const json = <Schema extends z.ZodType>(schema: Schema) =>
 const id = <Id extends string>() => z.custom<Id>((value) => typeof value === 'string' && value.length > 0);
 
 /** One stored picture; the API turns the key into a link. */
-export const StoredImageSchema = z.object({
+const StoredImageSchema = z.object({
   key: z.string(),
   content_type: z.string(),
   width: z.int(),
@@ -78,7 +78,7 @@ export const StoredImageSchema = z.object({
 export type StoredImage = z.output<typeof StoredImageSchema>;
 
 /** A transcript. A long one is stored as an object (`key`), and only its text is kept here. */
-export const StoredTranscriptSchema = TranscriptSchema.partial({ segments: true }).extend({
+const StoredTranscriptSchema = TranscriptSchema.partial({ segments: true }).extend({
   key: z.string().optional(),
 });
 export type StoredTranscript = z.output<typeof StoredTranscriptSchema>;
@@ -92,7 +92,7 @@ export const JobOutputSchema = z.object({
 export type JobOutput = z.output<typeof JobOutputSchema>;
 
 /** A workflow: its nodes, each with the job it is or will be. Inputs are complete but for their references. */
-export const WorkflowStateSchema = z.object({
+const WorkflowStateSchema = z.object({
   /** The tenant's share against other tenants. */
   weight: z.number().default(1),
   nodes: z.array(
@@ -116,7 +116,7 @@ export const DIALECTS = ['native', 'replicate'] as const;
 export type Dialect = (typeof DIALECTS)[number];
 
 /** What pays for a job, as it was when the job was admitted: the key and its budget, and the weight of its tenant. */
-export const PayerSchema = z.object({
+const PayerSchema = z.object({
   key: z.string(),
   /** Engine ms per minute; null for a key without a budget. */
   budget_ms: z.number().nullable(),
@@ -124,7 +124,7 @@ export const PayerSchema = z.object({
 });
 
 /** Where a job's webhooks go. `secret` is the tenant whose secrets sign them. */
-export const StoredWebhookSchema = z.object({
+const StoredWebhookSchema = z.object({
   url: z.string(),
   events: z.array(z.string()),
   dialect: z.enum(DIALECTS),

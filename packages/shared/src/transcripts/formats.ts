@@ -33,7 +33,7 @@ const json = (value: object): FormattedTranscript => ({
 const usageOf = ({ duration }: Transcript) => ({ type: 'duration', seconds: duration });
 
 /** The object that OpenAI calls verbose_json; it names the language in English. */
-export function toVerboseJson(transcript: Transcript): object {
+function toVerboseJson(transcript: Transcript): object {
   const { task, language, duration, text, segments, words } = transcript;
   return {
     task,

@@ -3,7 +3,7 @@ import { z } from '@hono/zod-openapi';
 import { WebhookUrlSchema } from '@lehr/shared';
 import { nullsAsAbsent } from '../without-nulls.ts';
 
-export const WEBHOOK_FILTERS = ['start', 'output', 'logs', 'completed'] as const;
+const WEBHOOK_FILTERS = ['start', 'output', 'logs', 'completed'] as const;
 export type WebhookFilter = (typeof WEBHOOK_FILTERS)[number];
 
 const requestFields = {
