@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { toFloat16, toFloat32 } from './half.ts';
 
@@ -38,6 +39,20 @@ test('Values in a Float32Array convert as single ones do, also where some are to
     const values = Float32Array.of(9, ...known.map(([value]) => value));
     expect([...toFloat16(values.subarray(1))]).toEqual(known.map(([, half]) => half));
   }
+});
+
+test('Any values in a Float32Array convert as single ones do, NaN, infinities and subnormals as well', () => {
+  const float = fc.oneof(
+    fc.float(),
+    fc.float({ min: -4, max: 4 }),
+    fc.integer({ min: 0, max: 0xffffffff }).map((bits) => new Float32Array(Uint32Array.of(bits).buffer)[0]),
+  );
+  fc.assert(
+    fc.property(fc.array(float, { maxLength: 50 }), (values) => {
+      expect([...toFloat16(Float32Array.from(values))]).toEqual([...toFloat16(values)]);
+    }),
+    { numRuns: 1000 },
+  );
 });
 
 test('Every half converts to float32 and back, and a NaN stays a NaN', () => {
