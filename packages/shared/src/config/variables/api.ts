@@ -1,0 +1,179 @@
+/** Variables of the API. */
+import { z } from 'zod';
+import { parseRange } from '../../egress/addresses.ts';
+import { parseAllowList } from '../../egress/allow-list.ts';
+import { flag, httpUrl, port, positive, SECRET, whole } from './kinds.ts';
+
+/** A contact of security.txt. */
+const CONTACT = /^(?:mailto:[^\s@]+@[^\s@]+|https:\/\/\S+)$/;
+
+export const API_ENV = {
+  LEHR_HOST: z.string().default('127.0.0.1').meta({
+    description: 'Address the API listens on. Any address but loopback requires LEHR_API_KEY.',
+  }),
+  LEHR_PORT: port.default(8080).meta({ description: 'Port of the API.' }),
+  LEHR_OPERATIONS_PORT: port.optional().meta({
+    description:
+      'A separate port for `/metrics`, `/readyz` and `/admin`, which LEHR_PORT then no longer serves. Not set: LEHR_PORT serves all.',
+  }),
+  LEHR_OPERATIONS_HOST: z
+    .string()
+    .default('127.0.0.1')
+    .meta({ description: 'Address of LEHR_OPERATIONS_PORT.' }),
+  LEHR_MAX_CONNECTIONS: whole.min(1, 'must be at least 1').default(10_000).meta({
+    description:
+      'Connections that an API process holds at once; more are closed. Less where the process may open too few files.',
+  }),
+  LEHR_PUBLIC_URL: httpUrl.optional().meta({
+    description: 'The base URL callers use; links are built from it. Default: http://host:port.',
+  }),
+  LEHR_TRUSTED_PROXIES: z
+    .string()
+    .default('')
+    .transform((list) => list.split(',').flatMap((each) => each.trim() || []))
+    .refine((ranges) => ranges.every((range) => parseRange(range) !== undefined), {
+      error: 'must be addresses or ranges like 10.1.0.0/16, with commas',
+    })
+    .meta({
+      description:
+        'Addresses and ranges of the proxies in front of the API, with commas. Only their `X-Forwarded-For` is believed; it gives the address of a caller in the audit log.',
+    }),
+  LEHR_SECURITY_CONTACT: z
+    .string()
+    .default('')
+    .transform((list) => list.split(',').flatMap((each) => each.trim() || []))
+    .refine((contacts) => contacts.every((contact) => CONTACT.test(contact) && URL.canParse(contact)), {
+      error: 'must be addresses like mailto:security@example.com or https://example.com/report, with commas',
+    })
+    .meta({
+      description:
+        'Where to report a weakness of this installation, in `/.well-known/security.txt`: `mailto:` or `https:` addresses, with commas. Not set: the file is a 404.',
+    }),
+  LEHR_API_KEY: z
+    .string()
+    .min(20, 'must have at least 20 characters')
+    .optional()
+    .meta({
+      description:
+        'The key callers send as a bearer token. Default: generated at the first start, in LEHR_HOME.',
+      ...SECRET,
+    }),
+  LEHR_KEY_PEPPER: z
+    .string()
+    .min(32, 'must have at least 32 characters')
+    .optional()
+    .meta({
+      description:
+        'Secret of the digests that created keys are stored as; the same for every API process. Default: generated in LEHR_HOME.',
+      ...SECRET,
+    }),
+  LEHR_KEY_PEPPER_OTHER: z
+    .string()
+    .min(32, 'must have at least 32 characters')
+    .optional()
+    .meta({
+      description:
+        'During a rotation of LEHR_KEY_PEPPER: the other value. Keys made with it are accepted, and stored again with LEHR_KEY_PEPPER when they are used.',
+      ...SECRET,
+    }),
+  LEHR_MAX_WAIT_S: positive.default(600).meta({
+    description: 'A job with a longer estimated wait than this is refused with 503.',
+  }),
+  LEHR_MAX_GROUPS: whole.min(1, 'must be at least 1').default(256).meta({
+    description:
+      'Groups (a model version and, for images, a size) that one tenant may use within LEHR_GROUP_IDLE_H; a job for one more is refused with 429.',
+  }),
+  LEHR_GROUP_IDLE_H: positive.default(1).meta({
+    description:
+      'Hours without a job after which a group and its keys are removed from Redis; the same for API and workers.',
+  }),
+  LEHR_MAX_UPLOAD_MB: positive.default(25).meta({
+    description:
+      'Largest file of audio or picture, uploaded or fetched, in megabytes. Pictures may have at most 32.',
+  }),
+  LEHR_HOLD_S: positive.max(280, 'must be at most 280').default(120).meta({
+    description:
+      'Seconds that the OpenAI routes and /t2i hold a request until its job has ended; at most 280, because clients time out at 300.',
+  }),
+  LEHR_ROLES: z
+    .string()
+    .regex(/^(http|webhooks)(,(http|webhooks))*$/, 'must be http, webhooks, or both with a comma')
+    .default('http,webhooks')
+    .meta({ description: 'What this API process does: answer requests, deliver webhooks, or both.' }),
+  LEHR_SECRET_KEY: z
+    .string()
+    .min(32, 'must have at least 32 characters')
+    .optional()
+    .meta({
+      description:
+        'Encrypts the webhook secrets in Redis; the same for every API process. Default: generated in LEHR_HOME.',
+      ...SECRET,
+    }),
+  LEHR_SECRET_KEY_OTHER: z
+    .string()
+    .min(32, 'must have at least 32 characters')
+    .optional()
+    .meta({
+      description:
+        'During a rotation of LEHR_SECRET_KEY: the other value. Secrets encrypted with it are read, and encrypted again with LEHR_SECRET_KEY.',
+      ...SECRET,
+    }),
+  LEHR_EGRESS_ALLOW: z
+    .string()
+    .superRefine((list, context) => {
+      try {
+        parseAllowList(list);
+      } catch (error) {
+        context.addIssue({ code: 'custom', message: (error as Error).message });
+      }
+    })
+    .optional()
+    .meta({
+      description:
+        'Private hosts and address ranges that webhooks and inputs by URL may reach, with commas: `10.1.0.0/16,hooks.internal`. Metadata services stay blocked.',
+    }),
+  LEHR_WEBHOOK_ALLOW_PRIVATE: flag.default(false).meta({
+    description:
+      'For tests and development: webhooks and inputs by URL may reach any private address, over plain http.',
+  }),
+  LEHR_OPERATOR_WEBHOOK_URL: httpUrl.optional().meta({
+    description:
+      'Gets a signed webhook for every change of a [rollout](docs/rollouts.md). Guarded as webhooks of jobs are: a private address needs LEHR_EGRESS_ALLOW.',
+    ...SECRET,
+  }),
+  LEHR_OPERATOR_WEBHOOK_SECRET: z
+    .string()
+    .regex(/^whsec_[A-Za-z0-9+/]{32,}={0,2}$/, 'must be whsec_ and at least 24 random bytes in base64')
+    .optional()
+    .meta({
+      description:
+        'Signs it; the same for every API process: `echo whsec_$(openssl rand -base64 32)` makes one.',
+      ...SECRET,
+    }),
+  LEHR_PROMETHEUS_URL: httpUrl.optional().meta({
+    description:
+      'Base address of a Prometheus that scrapes this installation; the charts of the studio are read from it; it may have a name and a password. Not set: there are none. `npm start -- --observe` runs one.',
+    ...SECRET,
+  }),
+  LEHR_METRICS_TENANTS: whole.min(0, 'must be 0 to 100').max(100, 'must be 0 to 100').default(0).meta({
+    description:
+      'Tenants that `/metrics` shows by name with what their jobs cost: those with the most cost lately; all others are one series. 0 names none, because `/metrics` needs no key.',
+  }),
+  LEHR_RECORD_TTL_H: positive
+    .default(24)
+    .meta({ description: 'Hours that the record of a finished job is kept.' }),
+  LEHR_AUDIT_DAYS: positive
+    .max(3650, 'must be at most 3650')
+    .default(365)
+    .meta({ description: 'Days that an entry of the audit log is kept.' }),
+  LEHR_SESSION_H: positive
+    .max(8760, 'must be at most 8760')
+    .default(72)
+    .meta({ description: 'Hours after which a browser must sign in to the studio again.' }),
+  LEHR_OUTPUT_TTL_H: positive.default(168).meta({ description: 'Hours that a stored output is kept.' }),
+  LEHR_LINK_TTL_S: whole
+    .min(10, 'must be at least 10')
+    .max(604_800, 'must be at most 604800')
+    .default(900)
+    .meta({ description: 'Seconds that a link to an output stays valid; every response has new links.' }),
+} as const;
