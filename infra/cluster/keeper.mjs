@@ -1,7 +1,7 @@
 /**
  * Runs the programs of a control plane for the process that forked it. When that process ends in any way, their channel closes, and
- * all programs are stopped, the last one first. Messages in: `{ name, program, args, log, env }` starts one, `{ stop: name }` stops
- * one. Messages out: `{ name, pid }` and, at its end, `{ name, ended }`.
+ * all programs are stopped, the last one first. Messages in: `{ name, program, args, log, env }` starts one. Messages out:
+ * `{ name, pid }` and, at its end, `{ name, ended }`.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,8 +16,7 @@ const children = new Map();
 let isStopping = false;
 
 process.on('message', (message) => {
-  if (message.stop !== undefined) void stop(children.get(message.stop));
-  else if (!isStopping) start(message);
+  if (!isStopping) start(message);
 });
 for (const event of ['disconnect', 'SIGTERM', 'SIGINT', 'SIGHUP']) process.on(event, stopAll);
 
@@ -46,7 +45,7 @@ function start({ name, program, args, log, env }) {
 }
 
 async function stop(child) {
-  if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, 'exit');
   child.kill('SIGTERM');
   const timer = setTimeout(() => child.kill('SIGKILL'), KILL_AFTER_MS);

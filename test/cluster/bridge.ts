@@ -25,8 +25,6 @@ export interface WorkerStory {
   drainedAt?: number;
   endedAt?: number;
   exit?: number | string | null;
-  /** The messages of its log. */
-  readonly messages: string[];
 }
 
 interface Played extends BridgedProcess {
@@ -55,11 +53,10 @@ export class Bridge {
     this.#timer = setInterval(() => this.#follow(), LOOK_EVERY_MS);
   }
 
-  /** How many processes there are, and how many of them serve or drain. */
-  get counts(): { readonly processes: number; readonly serving: number; readonly draining: number } {
-    const states = [...this.#processes.values()].map(({ worker }) => worker.state);
-    const count = (state: string): number => states.filter((each) => each === state).length;
-    return { processes: states.length, serving: count('serving'), draining: count('draining') };
+  /** How many processes there are, and how many of them serve. */
+  get counts(): { readonly processes: number; readonly serving: number } {
+    const all = [...this.#processes.values()];
+    return { processes: all.length, serving: all.filter(({ worker }) => worker.state === 'serving').length };
   }
 
   /** Kills what still runs. */
@@ -92,7 +89,6 @@ export class Bridge {
       pod: name,
       node: spec.nodeName ?? '',
       startedAt: performance.now(),
-      messages: [],
     };
     this.stories.push(story);
     const worker = new WorkerProcess({
@@ -101,7 +97,7 @@ export class Bridge {
       order: this.stories.length,
       command: this.#options.command,
       env: process.env,
-      onLine: (line) => story.messages.push(messageOf(line)),
+      onLine: () => {},
       onChange: ({ state }) => {
         if (state !== 'serving' || story.servedAt !== undefined) return;
         story.servedAt = performance.now();
@@ -142,13 +138,5 @@ export class Bridge {
     const body = { gracePeriodSeconds: 0, preconditions: { uid } };
     const { status, text } = await this.#options.kube.send('DELETE', `${pathOf('pods')}/${name}`, body);
     if (status >= 300 && status !== 404) this.faults.push(`removing ${name}: ${status} ${text}`);
-  }
-}
-
-function messageOf(line: string): string {
-  try {
-    return String((JSON.parse(line) as { msg: unknown }).msg);
-  } catch {
-    return line;
   }
 }

@@ -103,10 +103,6 @@ export class ControlPlane {
     this.#start(name, args, env);
   }
 
-  stopProgram(name: string): void {
-    this.#keeper.stopOne(name);
-  }
-
   /** Resolves when `check` does so with true. Throws after three minutes, or when a program ends before. */
   async until(what: string, check: () => Promise<boolean>): Promise<void> {
     const end = performance.now() + READY_MS;

@@ -56,13 +56,11 @@ describe.each(Object.entries(CASES))('%s', (name, render) => {
   const figures: Record<string, unknown> = { case: name };
 
   beforeAll(async () => {
-    const began = performance.now();
     await plane.start();
     await plane.startControllers(stages(setting('CLUSTER_STAGES'), { playsWorkers: true }));
     await applyDefinitions(plane);
     await plane.apply('volumes', volumes());
     await plane.apply('nodes', nodes({ gpus: 4 }));
-    figures.planeS = secondsSince(began);
   });
   afterAll(async () => {
     await plane.stop();

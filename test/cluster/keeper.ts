@@ -26,7 +26,6 @@ export class Keeper {
   #child: ChildProcess | undefined;
   readonly #programs = new Map<string, KeptProgram>();
   readonly #ends = new Map<string, string | number>();
-  readonly #stopping = new Set<string>();
   #isStopping = false;
 
   start(program: KeptProgram): void {
@@ -38,15 +37,10 @@ export class Keeper {
   /** Throws when a program has ended by itself, with the end of its log. */
   check(): void {
     for (const [name, how] of this.#ends) {
-      if (this.#stopping.has(name) || this.#isStopping) continue;
+      if (this.#isStopping) continue;
       const log = readFileSync(this.#programs.get(name)?.log ?? '/dev/null', 'utf8').slice(-LOG_SHOWN);
       throw new Error(`${name} ended (${how}): ${log}`);
     }
-  }
-
-  stopOne(name: string): void {
-    this.#stopping.add(name);
-    this.#child?.send({ stop: name });
   }
 
   /** Resolves when all programs have ended. */

@@ -1,7 +1,7 @@
 /** Nodes and volumes as manifests: KWOK plays the nodes. */
 
 /** What a g4dn.xlarge of EKS leaves to pods; its models are on the local NVMe disk. */
-export const G4DN = {
+const G4DN = {
   cpu: '3920m',
   memory: '14481Mi',
   pods: '29',

@@ -102,7 +102,7 @@ test('A load wave takes workers and nodes from 0 to 4 and back to 0 over a spot 
   line.mark('no nodes');
   const timeline = line.stop();
   plane.check();
-  const kept = { ...timeline, stories: bridge.stories.map(({ messages: _, ...story }) => story), verdict };
+  const kept = { ...timeline, stories: bridge.stories, verdict };
   await writeFile(join(plane.folder, 'timeline.json'), JSON.stringify(kept));
   expect(bridge.faults).toEqual([]);
   expect(verdict).toMatchObject({ lost: 0, repeatedAttempts: 0, violations: [] });

@@ -2,7 +2,7 @@
 import { CHOSEN, type DashboardFacts, quantile } from './panel.ts';
 
 const REF = '{{model}}@{{version}}';
-const ROLE = '{{model}}@{{version}} ({{role}})';
+const ROLE = `${REF} ({{role}})`;
 
 export const MODELS: DashboardFacts = {
   id: 'lehr-models',
@@ -55,7 +55,7 @@ export const MODELS: DashboardFacts = {
           queries: [
             {
               expr: `max by (model, version, role, outcome) (lehr_rollout_jobs${CHOSEN})`,
-              legend: '{{model}}@{{version}} ({{role}}) {{outcome}}',
+              legend: `${ROLE} {{outcome}}`,
             },
           ],
         },
@@ -67,7 +67,7 @@ export const MODELS: DashboardFacts = {
           queries: [
             {
               expr: `max by (model, version, role, code, fault) (lehr_rollout_failures${CHOSEN})`,
-              legend: '{{model}}@{{version}} ({{role}}) {{code}}, fault of the {{fault}}',
+              legend: `${ROLE} {{code}}, fault of the {{fault}}`,
             },
           ],
         },
