@@ -39,7 +39,7 @@ export function dispatch(parts: EngineMessageParts, message: WorkEvent): void {
     case 'stepped':
       speeds.stepped(message.lane, message.rows, message.ms);
       silence.stepped(message.lane, message.ms);
-      observe.stepped(message, laneRows.cap(message.lane));
+      observe.stepped(message);
       for (const { id, step, steps } of message.samples) runs.sampleStepped(id, step, steps);
       return;
     case 'noise-thread-lost':

@@ -20,10 +20,10 @@ test('A step shows how full its lane was and the time outside of its graph, and 
   const { metrics, page } = createMetrics('worker');
   const observe = observeWorker(metrics);
   const lane = 'diffusion.brush@1.512x512';
-  const stepped = { type: 'stepped', lane, rows: 4, ms: 70, samples: [] } as const;
-  observe.stepped({ ...stepped, hostMs: 2 }, 16);
+  const stepped = { type: 'stepped', lane, rows: 4, cap: 16, ms: 70, samples: [] } as const;
+  observe.stepped({ ...stepped, hostMs: 2 });
   // Short jobs of a full lane may take more rows than its cap.
-  observe.stepped({ ...stepped, rows: 20 }, 16);
+  observe.stepped({ ...stepped, rows: 20 });
   observe.claimed(lane, 3, 5);
   const text = await page.render();
   const labels = '{model="brush",version="1"}';

@@ -29,7 +29,7 @@ export function observeWorker(metrics: Metrics<'worker'>): WorkerObserver {
       const [model, version] = ref.split('@');
       metrics.modelUnloads.inc({ model, version });
     },
-    stepped: ({ lane, rows, ms, hostMs, samples }, cap) => {
+    stepped: ({ lane, rows, cap, ms, hostMs, samples }) => {
       const labels = labelsOfQueue(lane);
       metrics.batches.inc(labels);
       metrics.batchRows.observe(labels, rows);

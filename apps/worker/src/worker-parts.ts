@@ -104,8 +104,7 @@ export interface WorkerObserver extends DecodeObserver {
   modelLoaded(ref: string, stage: LoadStage, ms: number): void;
   /** A model (`name@version`) is unloaded to make room for others. */
   modelUnloaded(ref: string): void;
-  /** `cap`: the most rows that the lane takes. */
-  stepped(message: Extract<FromEngine, { type: 'stepped' }>, cap: number): void;
+  stepped(message: Extract<FromEngine, { type: 'stepped' }>): void;
   decoderProgress(message: DecoderProgressMessage): void;
   textProgress(message: TextProgressMessage): void;
   /** `end` is the end that this worker wrote; undefined when it wrote none. */

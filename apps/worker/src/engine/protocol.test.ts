@@ -141,6 +141,7 @@ const FROM_ENGINE: { [Type in FromEngine['type']]: Extract<FromEngine, { type: T
     type: 'stepped',
     lane: 'diffusion.sd-turbo@1.512x512',
     rows: 1,
+    cap: 2,
     ms: 70,
     hostMs: 2,
     samples: [{ id: SAMPLE, step: 1, steps: 4 }],

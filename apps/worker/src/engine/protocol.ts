@@ -224,6 +224,8 @@ export type FromEngine =
       readonly type: 'stepped';
       readonly lane: string;
       readonly rows: number;
+      /** The row cap that the step began with; the step may have changed it. */
+      readonly cap: number;
       readonly ms: number;
       /** The part of it outside of the graph; absent for a step that had to be split. */
       readonly hostMs?: number;

@@ -96,20 +96,21 @@ export class Lane implements TurnTaker {
     this.#announceLastSteps(samples);
     const startedAt = this.#options.clock.monotonic();
     const rows = samples.reduce((sum, sample) => sum + sample.rows, 0);
+    const cap = this.#options.cap.rows;
     const runMs = await this.#step(samples);
     const ms = this.#options.clock.monotonic() - startedAt;
     // The time of a step that had to be split is no measure of a whole one.
     if (runMs !== undefined) this.#options.cap.observe(rows, ms);
+    this.#reportCap();
     this.#options.post({
       type: 'stepped',
       lane: this.#options.name,
       rows,
+      cap,
       ms,
       ...(runMs !== undefined && { hostMs: Math.max(0, ms - runMs) }),
       samples: samples.map(({ request, step, steps }) => ({ id: request.id, step, steps })),
     });
-    // After the step: the worker divides its rows by the cap that it ran under.
-    this.#reportCap();
     // A cancel or a failure may have removed some during the step.
     const stepped = samples.filter((sample) => this.#samples.includes(sample));
     for (const sample of stepped) sample.deviceMs += (ms * sample.rows) / rows;
