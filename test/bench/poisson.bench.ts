@@ -6,13 +6,15 @@ import { stepMs } from './policy/load.ts';
 import { figuresOf, linesOf, SIDES } from './policy/load-figures.ts';
 import { meanSlowdown, slowdowns, throughput } from './policy/measures.ts';
 import { type PolicyRun, runBoth } from './policy/run-both.ts';
-import { poisson } from './policy/scenarios.ts';
+import { poisson, poissonOfSizes } from './policy/scenarios.ts';
 
 const DEVICES = [T4, A100, H100];
 const LOADS = [0.3, 0.5, 0.7, 0.85, 1, 1.2];
 const USUAL = 0.85;
 
-export const figures: readonly RatioFigure[] = DEVICES.flatMap((device) => figuresOf(poisson(device, USUAL)));
+export const figures: readonly RatioFigure[] = DEVICES.flatMap((device) =>
+  [poisson(device, USUAL), poissonOfSizes(device, USUAL)].flatMap(figuresOf),
+);
 
 export async function charts(): Promise<Chart[]> {
   const all: Chart[] = [];

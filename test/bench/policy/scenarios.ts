@@ -1,7 +1,7 @@
 /** Loads: which jobs arrive when, and what a user posts after its last picture. The same seed gives the same jobs. */
 import { Random } from '../../support/random.ts';
 import type { Device } from './devices.ts';
-import { aloneMs, capacity, type PolicyJob, poissonMix } from './load.ts';
+import { aloneMs, capacity, MEAN_AREA, type PolicyJob, poissonMix, withSizes } from './load.ts';
 import type { Ended } from './sides.ts';
 
 export interface Scenario {
@@ -24,6 +24,17 @@ export const poisson = (device: Device, load: number): Scenario => ({
   device,
   hasMix: true,
   jobs: poissonMix(JOBS, load * capacity(device.latency, MOST_ROWS), { seed: SEED, tenants: 1 }),
+});
+
+/** The same with three sizes, each a group of its own: Lehr has a lane for each, and they share the device. */
+export const poissonOfSizes = (device: Device, load: number): Scenario => ({
+  name: `${device.name}, three sizes, Poisson, load ${load}`,
+  device,
+  hasMix: true,
+  jobs: withSizes(
+    poissonMix(JOBS, load * capacity(device.latency, MOST_ROWS, MEAN_AREA), { seed: SEED, tenants: 1 }),
+    SEED + 1,
+  ),
 });
 
 /** Users that arrive at 0.02 a second and post the next picture of 20 steps when the last one is there. */

@@ -1,15 +1,13 @@
 /** Two policies on the same engine: Lehr's, and that of the usual micro-batcher. */
+import { chooseGroup } from '../../../apps/worker/src/intake/policy.ts';
 import { LaneRows } from '../../../apps/worker/src/runs/lane-rows.ts';
 import type { LatencyModel } from '../../../apps/worker/src/runtime/simulated.ts';
-import { FairQueue } from './fair-queue.ts';
+import { type Ended, Endings } from './endings.ts';
+import { GroupQueues } from './group-queues.ts';
 import { aloneMs, type PolicyJob, ROWS } from './load.ts';
-import { LANE, type SimulatedEngine, sampleId, simulatedEngine } from './simulated-engine.ts';
+import { laneOf, type SimulatedEngine, sampleId, simulatedEngine } from './simulated-engine.ts';
 
-export interface Ended {
-  readonly job: PolicyJob;
-  readonly startedAt: number;
-  readonly endedAt: number;
-}
+export type { Ended };
 
 export interface SideOptions {
   readonly folder: string;
@@ -25,31 +23,35 @@ export interface SideOptions {
 /** From a free row to the submitted sample: claim, record, message to the engine. */
 const CLAIM_MS = 5;
 
-/** Continuous batching: jobs are claimed in fair order as rows become free, and join at the next step; a short one also in a full lane. */
+/**
+ * Continuous batching: jobs are claimed in fair order as rows become free, and join at the next step; a short one also in a full lane.
+ * Each size has its queue and its lane; the worker's own policy says which queue it claims from.
+ */
 export async function lehr(
   { lag, next, onStep, ...options }: SideOptions,
   jobs: readonly PolicyJob[],
 ): Promise<Ended[]> {
   const record = new Endings();
-  const queue = new FairQueue<PolicyJob>(lag);
+  const queues = new GroupQueues(options.device, lag);
   let engine: SimulatedEngine;
-  const costMs = (job: PolicyJob): number => aloneMs(options.device, job);
-  const claim = (count: number): void => {
-    for (const job of queue.claim(count)) {
+  const claim = (lane: string, count: number): void => {
+    for (const job of queues.claim(lane, count)) {
       // The rows count from the claim on; the sample is in the engine a little later.
-      rows.take(sampleId(job), LANE, ROWS, costMs(job));
+      rows.take(sampleId(job), lane, ROWS, aloneMs(options.device, job));
       engine.time.at(engine.time.now() + CLAIM_MS, () => engine.submit(job));
     }
   };
   const fill = (): void => {
-    for (let { head } = queue; head; head = queue.head) {
-      const { freeRows, shortJobMs = 0 } = rows.room(LANE);
-      if (freeRows === 0 && costMs(head) > shortJobMs) return;
-      claim(freeRows > 0 ? rows.usualJobs(LANE, freeRows) : 1);
+    for (;;) {
+      const heads = queues.heads(engine.time.now() - begin);
+      const choice = chooseGroup(heads, (lane) => rows.room(lane), queues.lastServed);
+      if (!choice) return;
+      claim(choice.queue, rows.usualJobs(choice.queue, choice.rows));
     }
   };
   let firstCap = ROWS;
   const rows = new LaneRows({ firstCap: () => firstCap, usualRows: () => ROWS, canPause: () => true }, fill);
+  let begin = 0;
   engine = await simulatedEngine({
     ...options,
     rowCap: 'auto',
@@ -70,11 +72,11 @@ export async function lehr(
     },
   });
   firstCap = engine.opened.rowCap;
-  const begin = engine.time.now();
+  begin = engine.time.now();
   const arrive = (job: PolicyJob): void => {
     record.add(job);
     engine.time.at(begin + job.arrivesAt, () => {
-      queue.add(job, aloneMs(options.device, job));
+      queues.add(job);
       fill();
     });
   };
@@ -91,7 +93,7 @@ export interface ClassicOptions extends SideOptions {
 const MOST_JOBS = 8;
 
 /**
- * The usual micro-batcher: jobs with equal steps and guidance form a group; a group of 8, or one whose oldest job has waited for the
+ * The usual micro-batcher: jobs with equal steps, guidance and size form a group; a group of 8, or one whose oldest job has waited for the
  * window, runs to completion, and its callers get their pictures when all of them are decoded. The oldest group goes first.
  */
 export async function classic(
@@ -141,7 +143,7 @@ export async function classic(
   const arrive = (job: PolicyJob): void => {
     record.add(job);
     engine.time.at(begin + job.arrivesAt, () => {
-      const key = `${job.steps} ${job.guidance}`;
+      const key = `${job.steps} ${job.guidance} ${laneOf(job)}`;
       groups.set(key, [...(groups.get(key) ?? []), job]);
       next();
       engine.time.at(engine.time.now() + windowMs, next);
@@ -150,34 +152,4 @@ export async function classic(
   for (const job of jobs) arrive(job);
   await engine.finish();
   return record.all();
-}
-
-/** Times in ms since the first arrival could happen. */
-class Endings {
-  readonly #jobs = new Map<string, PolicyJob>();
-  readonly #started = new Map<string, number>();
-  readonly #ended = new Map<string, Ended>();
-
-  add(job: PolicyJob): void {
-    this.#jobs.set(sampleId(job), job);
-  }
-
-  start(samples: readonly string[], at: number): void {
-    for (const id of samples) if (!this.#started.has(id)) this.#started.set(id, at);
-  }
-
-  end(id: string, endedAt: number): Ended {
-    const [job, startedAt] = [this.#jobs.get(id), this.#started.get(id)];
-    if (!job || startedAt === undefined) throw new Error(`Job ${id} has not started.`);
-    const ended = { job, startedAt, endedAt };
-    this.#ended.set(id, ended);
-    return ended;
-  }
-
-  /** Throws when a job has not ended. */
-  all(): Ended[] {
-    const missing = [...this.#jobs.keys()].filter((id) => !this.#ended.has(id));
-    if (missing.length > 0) throw new Error(`Not ended: ${missing.join(', ')}.`);
-    return [...this.#ended.values()];
-  }
 }

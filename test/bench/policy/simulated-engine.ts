@@ -7,12 +7,13 @@ import type {
   SampleId,
 } from '../../../apps/worker/src/engine/protocol.ts';
 import { createSimulatedRuntime, type LatencyModel } from '../../../apps/worker/src/runtime/simulated.ts';
-import type { PolicyJob } from './load.ts';
+import { type PolicyJob, USUAL_SIDE } from './load.ts';
 import { VirtualTime } from './virtual-time.ts';
 
 const MODEL = 'tiny@1';
-export const LANE = `${MODEL}.64x64`;
-const SIDE = 64;
+/** Of the tiny model: pixels of a latent value. */
+const SCALE = 8;
+const LATENT_AREA = (USUAL_SIDE / SCALE) ** 2;
 
 export interface SimulatedEngine {
   readonly time: VirtualTime;
@@ -30,6 +31,8 @@ export interface SimulatedEngineOptions {
   readonly onMessage: (message: FromEngine) => void;
 }
 
+export const laneOf = ({ side = USUAL_SIDE }: PolicyJob): string => `${MODEL}.${side}x${side}`;
+
 export const sampleId = ({ id }: PolicyJob): SampleId => `${id}` as SampleId;
 
 export async function simulatedEngine(options: SimulatedEngineOptions): Promise<SimulatedEngine> {
@@ -37,7 +40,10 @@ export async function simulatedEngine(options: SimulatedEngineOptions): Promise<
   const time = new VirtualTime();
   const inside = new Set<SampleId>();
   const engine = new Engine({
-    runtime: createSimulatedRuntime({ latency: device, pause: (ms) => time.advance(ms) }),
+    runtime: createSimulatedRuntime({
+      latency: { ...device, latentArea: LATENT_AREA },
+      pause: (ms) => time.advance(ms),
+    }),
     settings: { providers: ['cpu'], rowCap },
     clock: time,
     post: (message) => {
@@ -50,7 +56,7 @@ export async function simulatedEngine(options: SimulatedEngineOptions): Promise<
     ref: MODEL,
     task: 'diffusion',
     folder,
-    warmUp: { width: SIDE, height: SIDE },
+    warmUp: { width: USUAL_SIDE, height: USUAL_SIDE },
   });
   return {
     time,
@@ -73,11 +79,11 @@ const sampleOf = (job: PolicyJob): DiffusionSample => ({
   id: sampleId(job),
   task: 'diffusion',
   model: MODEL,
-  lane: LANE,
+  lane: laneOf(job),
   prompt: `picture ${job.id}`,
   negativePrompt: '',
-  width: SIDE,
-  height: SIDE,
+  width: job.side ?? USUAL_SIDE,
+  height: job.side ?? USUAL_SIDE,
   steps: job.steps,
   guidance: job.guidance,
   seed: job.id,

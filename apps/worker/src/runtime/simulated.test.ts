@@ -48,6 +48,20 @@ test('Each kind of run takes the time of the latency model', async () => {
   expect(waits).toEqual([9 + 61.9, 9 + 61.9 * 8, 520, 12]);
 });
 
+test('With an area, rows and pictures of a larger latent take longer in proportion', async () => {
+  const waits: number[] = [];
+  const latency = { ...SIMULATED_T4, latentArea: 64 };
+  const pause = (durationMs: number) => {
+    waits.push(durationMs);
+  };
+  const unet = await openGraph('unet', { latency, pause });
+  await unet.run(unetFeeds(2, scalar(5n)));
+  await unet.run({ ...unetFeeds(2, scalar(5n)), sample: floats([2, 4, 16, 8], 0) });
+  const vae = await openGraph('vae_decoder', { latency, pause });
+  for (const side of [8, 16]) await vae.run({ latent_sample: floats([1, 4, side, side], 0) });
+  expect(waits).toEqual([9 + 61.9 * 2, 9 + 61.9 * 4, 260, 1040]);
+});
+
 test('A run blocks its thread for its duration and no longer', async () => {
   const latency = { ...SIMULATED_T4, stepBaseMs: 60, stepPerRowMs: 0 };
   const unet = await openGraph('unet', { latency });

@@ -29,6 +29,8 @@ export interface LatencyModel {
   readonly pictureMs: number;
   /** The text encoder, per run. */
   readonly textMs: number;
+  /** Height x width of the latent that the times of rows and pictures hold for, others in proportion; absent: they hold for all. */
+  readonly latentArea?: number;
 }
 
 /** An NVIDIA T4 with Stable Diffusion 1.5, fp16, 512x512: within 0.4 % of diffusers' published step times. */
@@ -52,7 +54,8 @@ type Feeds = Readonly<Record<string, Tensor>>;
 
 /** What a run of a kind of graph takes and returns. */
 interface GraphKind {
-  readonly durationMs: (rows: number, latency: LatencyModel) => number;
+  /** `dims`: of the first input. */
+  readonly durationMs: (dims: readonly number[], latency: LatencyModel) => number;
   readonly run: (
     feeds: Feeds,
     output: ValueInfo,
@@ -88,7 +91,7 @@ class SimulatedSession implements RuntimeSession {
     await new Promise((resolve) => setImmediate(resolve));
     const startedAt = performance.now();
     const results = Object.fromEntries(outputs.map((name) => [name, this.#compute(feeds, name)]));
-    const durationMs = this.#kind.durationMs(feeds[this.inputs[0].name].dims[0], this.#latency);
+    const durationMs = this.#kind.durationMs(feeds[this.inputs[0].name].dims, this.#latency);
     if (this.#pause) await this.#pause(durationMs);
     else blockThread(durationMs - (performance.now() - startedAt));
     return results;
@@ -126,10 +129,16 @@ function kindOf(inputs: readonly ValueInfo[], outputs: readonly ValueInfo[], pat
   }
 }
 
+/** Rows of the latent that the times hold for, from `[rows, channels, height, width]` of this one. */
+const rowsByArea = ([rows, , height, width]: readonly number[], { latentArea }: LatencyModel): number =>
+  latentArea === undefined ? rows : (rows * height * width) / latentArea;
+
 /** The latent, scaled by 0.9 so that a whole denoising loop stays finite, and shifted by prompt and timestep. */
 const unetKind: GraphKind = {
-  durationMs: (rows, { stepBaseMs, stepPerRowMs, stepLeastMs = 0 }) =>
-    Math.max(stepLeastMs, stepBaseMs + stepPerRowMs * rows),
+  durationMs: (dims, latency) => {
+    const { stepBaseMs, stepPerRowMs, stepLeastMs = 0 } = latency;
+    return Math.max(stepLeastMs, stepBaseMs + stepPerRowMs * rowsByArea(dims, latency));
+  },
   run({ sample, timestep, encoder_hidden_states: text }) {
     const values = floatValues(sample).slice();
     const texts = floatValues(text);
@@ -147,7 +156,7 @@ const unetKind: GraphKind = {
 };
 
 const textEncoderKind: GraphKind = {
-  durationMs: (_rows, latency) => latency.textMs,
+  durationMs: (_dims, latency) => latency.textMs,
   run({ input_ids: ids }, output) {
     const width = output.dims.at(-1);
     if (typeof width !== 'number')
@@ -176,7 +185,8 @@ function vaeScale(path: string): number {
 function vaeEncoderKind(path: string): GraphKind {
   const scale = vaeScale(path);
   return {
-    durationMs: (rows, latency) => latency.pictureMs * rows,
+    durationMs: ([rows, channels, height, width], latency) =>
+      latency.pictureMs * rowsByArea([rows, channels, height / scale, width / scale], latency),
     run({ sample }, output) {
       const [rows, channels, height, width] = sample.dims;
       const dims = [rows, Number(output.dims[1]), height / scale, width / scale];
@@ -197,7 +207,7 @@ function vaeEncoderKind(path: string): GraphKind {
 function vaeDecoderKind(path: string): GraphKind {
   const scale = vaeScale(path);
   return {
-    durationMs: (rows, latency) => latency.pictureMs * rows,
+    durationMs: (dims, latency) => latency.pictureMs * rowsByArea(dims, latency),
     run: ({ latent_sample: latent }) => enlarge(floatValues(latent), latent.dims, scale),
   };
 }
