@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { keysOf } from '../../packages/shared/src/redis/index.ts';
+import { newJobId, newWorkerId } from '../../packages/shared/src/index.ts';
+import { type Keys, keysOf, type Redis } from '../../packages/shared/src/redis/index.ts';
 import { lehrShell, startLehrCommand } from '../client/lehr-command.ts';
 import { blocksOf, readText } from '../house/readme.ts';
 import { type Env, installation } from '../support/installation.ts';
@@ -248,7 +249,7 @@ test('A backup is refused when it is damaged or of another schema, and when Redi
   };
   const manifest = await readFile(fileOf('manifest.json'), 'utf8');
   await writeFile(fileOf('manifest.json'), manifest.replace('"schema": 1', '"schema": 2'));
-  expect(await refusal(empty.url)).toMatch(/has schema 2 .* Restore it with that version/);
+  expect(await refusal(empty.url)).toMatch(/has schema 2 .* Restore it with a version of that schema/);
   await writeFile(fileOf('manifest.json'), manifest.replace('"format": 1', '"format": 9'));
   expect(await refusal(empty.url)).toContain('cannot be read by this version of Lehr');
   await writeFile(fileOf('manifest.json'), manifest);
@@ -277,6 +278,48 @@ test('A backup is refused when it is damaged or of another schema, and when Redi
   expect(await there.pttl(`${prefix}:a`)).toBe(-1);
   expect((await lehr(['backup', 'ftp://x'])).stderr).toContain('neither s3://bucket/prefix nor a folder');
 });
+
+test.each([
+  {
+    what: 'a worker of a newer version reports',
+    write: async (redis: Redis, keys: Keys) => {
+      const id = newWorkerId('host');
+      await redis.sadd(keys.workers, id);
+      await redis.set(keys.worker(id), JSON.stringify({ v: 3, lehr: '9.0.0', tasks: {} }));
+    },
+  },
+  {
+    what: 'an API process of a newer version reports',
+    write: async (redis: Redis, keys: Keys) => {
+      await redis.sadd(keys.apiProcesses, 'new');
+      await redis.set(keys.apiProcess('new'), JSON.stringify({ v: 3, lehr: '9.0.0' }));
+    },
+  },
+  {
+    what: 'a record of a newer version was found',
+    write: async (redis: Redis, keys: Keys) => {
+      const entry = { at: '2026-11-23T00:00:00.000Z', version: 3, reason: 'input: invalid_union' };
+      await redis.hset(keys.unreadable, newJobId(), JSON.stringify(entry));
+    },
+  },
+])(
+  'A backup made while $what has the newer schema, and this version refuses to restore it',
+  async ({ write }) => {
+    const where = await installed();
+    const [redis, empty] = [await redisServer(), await redisServer()];
+    await write(testRedis(redis.url), keysOf(where.namespace));
+    const backups = await tempFolder('backups');
+    const lehr = (args: readonly string[], url: string) =>
+      startLehrCommand(args, { env: { ...where.env, LEHR_REDIS_URL: url } }).ended;
+    expect(JSON.parse((await lehr(['backup', backups, '--json'], redis.url)).stdout)).toMatchObject({
+      schema: 3,
+    });
+    const { code, stderr } = await lehr(['restore', backups], empty.url);
+    expect(code).toBe(65);
+    expect(stderr).toContain('has schema 3');
+    expect(await testRedis(empty.url).dbsize()).toBe(0);
+  },
+);
 
 test('A copied append-only log brings the jobs back, also when its last command is cut', async () => {
   const where = await installed();

@@ -1,9 +1,8 @@
 /** The API processes that run, with their versions, so that an upgrade can be planned. Workers say theirs in their reports (fleet.ts). */
-import type { z } from 'zod';
-import { WorkerVersionSchema } from './fleet.ts';
+import { type WorkerVersion, WorkerVersionSchema } from './fleet.ts';
+import { parsedStored } from './other-versions.ts';
 import { SCHEMA_VERSION } from './records/unreadable.ts';
 import type { Keys, Redis } from './redis/index.ts';
-import { parsedStored } from './starting.ts';
 import { OWN_VERSION } from './version.ts';
 
 /** An API process that has not reported for this long counts as gone. */
@@ -36,10 +35,7 @@ export async function forgetApiProcess(redis: Redis, keys: Keys, id: string): Pr
 }
 
 /** The versions of those that reported within API_PROCESS_TTL_MS; empty where a report has a form that is unknown here. */
-export async function readApiProcesses(
-  redis: Redis,
-  keys: Keys,
-): Promise<z.output<typeof WorkerVersionSchema>[]> {
+export async function readApiProcesses(redis: Redis, keys: Keys): Promise<WorkerVersion[]> {
   const ids = await redis.smembers(keys.apiProcesses);
   if (ids.length === 0) return [];
   const texts = await redis.mget(ids.map((id) => keys.apiProcess(id)));

@@ -5,18 +5,10 @@
 import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
 import type { WorkerId } from './ids.ts';
+import { known, parsedStored } from './other-versions.ts';
 import { reasonOf, SCHEMA_VERSION, type Unreadable, UnreadableList } from './records/unreadable.ts';
 import type { Keys, Redis } from './redis/index.ts';
 import { OWN_VERSION } from './version.ts';
-
-/** Items that do not fit are left out: a worker of a newer version may report tasks and models of kinds that are unknown here. */
-export const known = <Item extends z.ZodType>(item: Item) =>
-  z.array(z.unknown()).transform((items): z.output<Item>[] =>
-    items.flatMap((each) => {
-      const { success, data } = item.safeParse(each);
-      return success ? [data] : [];
-    }),
-  );
 
 /** What every version can read of the report of any other one. */
 export const WorkerVersionSchema = z.object({
@@ -25,6 +17,8 @@ export const WorkerVersionSchema = z.object({
   /** The version of Lehr; absent in reports of earlier versions. */
   lehr: z.string().optional(),
 });
+
+export type WorkerVersion = z.output<typeof WorkerVersionSchema>;
 
 export const WorkerStatusSchema = WorkerVersionSchema.extend({
   id: z.custom<WorkerId>((value) => typeof value === 'string'),
@@ -108,6 +102,14 @@ export async function forgetWorker(redis: Redis, keys: Keys, id: WorkerId): Prom
 export async function countWorkers(redis: Redis, keys: Keys): Promise<number> {
   const ids = (await redis.smembers(keys.workers)) as WorkerId[];
   return ids.length === 0 ? 0 : redis.exists(ids.map((id) => keys.worker(id)));
+}
+
+/** The versions of those that reported within WORKER_TTL_MS; empty where a report has a form that is unknown here. */
+export async function readWorkerVersions(redis: Redis, keys: Keys): Promise<WorkerVersion[]> {
+  const ids = await redis.smembers(keys.workers);
+  if (ids.length === 0) return [];
+  const texts = await redis.mget(ids.map((id) => keys.worker(id as WorkerId)));
+  return texts.flatMap((text) => (text === null ? [] : [parsedStored(WorkerVersionSchema, text) ?? {}]));
 }
 
 /** The workers that reported within WORKER_TTL_MS, without those whose report cannot be read; the ids of all others are removed. */

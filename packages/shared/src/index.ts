@@ -58,11 +58,12 @@ export {
   countWorkers,
   forgetWorker,
   readFleet,
+  readWorkerVersions,
   reportWorker,
   WORKER_TTL_MS,
   type WorkerStatus,
   WorkerStatusSchema,
-  WorkerVersionSchema,
+  type WorkerVersion,
 } from './fleet.ts';
 export {
   type Alignment,
@@ -77,6 +78,7 @@ export {
   type TextGroup,
   type WhisperGroup,
 } from './group.ts';
+export { highestSchema } from './highest-schema.ts';
 export { homeModelsFile, homeSecret, objectsFolder, PRIVATE_UMASK } from './home.ts';
 export {
   DEFAULT_TENANT,

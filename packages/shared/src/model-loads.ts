@@ -1,8 +1,8 @@
 /** How long the parts of making a model ready took, and the memory that it takes, as a worker last measured it. */
 import { z } from 'zod';
 import { LOAD_STAGES, type LoadStage } from './contracts/load-stages.ts';
+import { parsedStored } from './other-versions.ts';
 import type { Keys, Redis } from './redis/index.ts';
-import { parsedStored } from './starting.ts';
 
 const MeasuredSchema = z.object({
   /** Ms since the epoch. */

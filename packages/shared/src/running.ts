@@ -4,8 +4,8 @@
  */
 import { z } from 'zod';
 import { CountsSchema } from './counts.ts';
-import { known } from './fleet.ts';
 import type { TenantId, WorkerId } from './ids.ts';
+import { known } from './other-versions.ts';
 import { SCHEMA_VERSION } from './records/unreadable.ts';
 import type { Keys, Redis } from './redis/index.ts';
 

@@ -3,8 +3,9 @@
  * long that took, for each of its models. So the API can say of a job without a worker when one will be there.
  */
 import { z } from 'zod';
-import { known, WORKER_TTL_MS } from './fleet.ts';
+import { WORKER_TTL_MS } from './fleet.ts';
 import type { WorkerId } from './ids.ts';
+import { known, parsedStored } from './other-versions.ts';
 import type { Keys, Redis } from './redis/index.ts';
 
 const StartingWorkerSchema = z.object({
@@ -76,16 +77,4 @@ export async function readStarts(redis: Redis, keys: Keys): Promise<Starts> {
     ),
     coldStarts: new Map(coldStarts),
   };
-}
-
-/** Undefined for what a worker of another version wrote in another form. */
-export function parsedStored<Schema extends z.ZodType>(
-  schema: Schema,
-  text: string,
-): z.output<Schema> | undefined {
-  try {
-    return schema.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
 }

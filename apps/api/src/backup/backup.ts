@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { LehrError, OWN_VERSION } from '@lehr/shared';
+import { highestSchema, LehrError, OWN_VERSION } from '@lehr/shared';
 import { SCHEMA_VERSION } from '@lehr/shared/records';
 import { keysOf, openRedis, redisNow, redisReady } from '@lehr/shared/redis';
 import { countKeys, dumpRdb } from './dump.ts';
@@ -50,7 +50,6 @@ export async function backup(
       format: MANIFEST_FORMAT,
       id,
       lehr: OWN_VERSION,
-      schema: SCHEMA_VERSION,
       namespace: settings.namespace,
       keys,
       ...facts,
@@ -65,17 +64,19 @@ export async function backup(
   }
 }
 
-type Facts = Pick<Manifest, 'redis_version' | 'taken_at' | 'unfinished_jobs'>;
+type Facts = Pick<Manifest, 'schema' | 'redis_version' | 'taken_at' | 'unfinished_jobs'>;
 
 async function dump(file: string, settings: BackupSettings, signal: AbortSignal): Promise<Facts> {
   const redis = openRedis(settings.address, 'worker', 'backup');
   try {
     await redisReady(redis);
     const info = await redis.info('server');
+    const keys = keysOf(settings.namespace);
     const facts = {
+      schema: await highestSchema(redis, keys),
       redis_version: /^redis_version:(\S+)/m.exec(info)?.[1] ?? 'unknown',
       taken_at: new Date(await redisNow(redis)).toISOString(),
-      unfinished_jobs: await redis.zcard(keysOf(settings.namespace).live),
+      unfinished_jobs: await redis.zcard(keys.live),
     };
     await dumpRdb(settings.address, redis, file, { env: settings.env, signal });
     return facts;
@@ -91,7 +92,12 @@ async function foreign(rdb: string, file: string): Promise<Facts> {
   } catch (error) {
     throw new LehrError('invalid-request', `--rdb ${rdb} cannot be read: ${(error as Error).message}`);
   }
-  return { redis_version: 'unknown', taken_at: new Date().toISOString(), unfinished_jobs: null };
+  return {
+    schema: SCHEMA_VERSION,
+    redis_version: 'unknown',
+    taken_at: new Date().toISOString(),
+    unfinished_jobs: null,
+  };
 }
 
 /** `lehr backup list`: the complete backups of this namespace, oldest first. One that cannot be read does not hide the others. */

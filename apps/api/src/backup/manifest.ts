@@ -12,8 +12,9 @@ const count = z.int().nonnegative();
 const ManifestSchema = z.object({
   format: z.literal(MANIFEST_FORMAT),
   id: z.string(),
-  /** The version of Lehr that made it, and its SCHEMA_VERSION. */
+  /** The version of Lehr that made it. */
   lehr: z.string(),
+  /** The SCHEMA_VERSION that reads all of it; that of the program for a dump that another program made. */
   schema: count,
   namespace: z.string(),
   redis_version: z.string(),

@@ -78,7 +78,7 @@ function expectSameSchema({ id, lehr, schema }: Manifest): void {
   throw new LehrError(
     'conflict',
     `backup ${id} has schema ${schema} and was made by Lehr ${lehr}; this is Lehr ${OWN_VERSION} with schema ${SCHEMA_VERSION}. ` +
-      'Restore it with that version, then upgrade.',
+      'Restore it with a version of that schema, then upgrade.',
   );
 }
 

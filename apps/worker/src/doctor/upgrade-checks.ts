@@ -1,5 +1,5 @@
 /** The checks of `lehr doctor --upgrade`: what runs over this Redis, compared with this version. */
-import { OWN_VERSION, readApiProcesses, WorkerVersionSchema } from '@lehr/shared';
+import { OWN_VERSION, readApiProcesses, readWorkerVersions, type WorkerVersion } from '@lehr/shared';
 import { SCHEMA_VERSION, UnreadableList } from '@lehr/shared/records';
 import { keysOf, type Redis, redisReady } from '@lehr/shared/redis';
 import type { Check } from './check.ts';
@@ -10,16 +10,14 @@ export async function checkUpgrade(redis: Redis, where: string, namespace: strin
   const keys = keysOf(namespace);
   try {
     await redisReady(redis);
-    const [apis, ids, unreadable] = await Promise.all([
+    const [apis, workers, unreadable] = await Promise.all([
       readApiProcesses(redis, keys),
-      redis.smembers(keys.workers),
+      readWorkerVersions(redis, keys),
       new UnreadableList(redis, keys).count(),
     ]);
-    const reports = ids.length > 0 ? await redis.mget(ids.map((id) => keys.worker(id as never))) : [];
-    const workers = reports.flatMap((text) => (text === null ? [] : [workerOf(text)]));
     const processes = [
-      ...apis.map(({ lehr, v }): RunningProcess => ({ kind: 'API', lehr, schema: v })),
-      ...workers,
+      ...apis.map((each) => processOf('API', each)),
+      ...workers.map((each) => processOf('worker', each)),
     ];
     return planUpgrade({ lehr: OWN_VERSION, schema: SCHEMA_VERSION }, processes, unreadable);
   } catch (error) {
@@ -28,12 +26,8 @@ export async function checkUpgrade(redis: Redis, where: string, namespace: strin
   }
 }
 
-/** Reads the versions only: the rest of the report may have a form that is unknown here. */
-function workerOf(text: string): RunningProcess {
-  try {
-    const { lehr, v } = WorkerVersionSchema.parse(JSON.parse(text));
-    return { kind: 'worker', lehr, schema: v };
-  } catch {
-    return { kind: 'worker', lehr: undefined, schema: undefined };
-  }
-}
+const processOf = (kind: RunningProcess['kind'], { lehr, v }: WorkerVersion): RunningProcess => ({
+  kind,
+  lehr,
+  schema: v,
+});

@@ -59,6 +59,12 @@ export class UnreadableList {
     });
   }
 
+  /** The schemas that are named by what is listed. */
+  async versions(): Promise<number[]> {
+    const entries = await this.#redis.hvals(this.#key);
+    return entries.flatMap((text) => (JSON.parse(text) as Pick<Unreadable, 'version'>).version ?? []);
+  }
+
   count(): Promise<number> {
     return this.#redis.hlen(this.#key);
   }
