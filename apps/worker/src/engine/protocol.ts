@@ -9,7 +9,7 @@ import type { GraphReport, Provider } from '../runtime/runtime.ts';
 import type { LatencyModel } from '../runtime/simulated.ts';
 import type { FrontEnd } from '../whisper/front-end.ts';
 import type { WindowSegment } from '../whisper/segments.ts';
-import type { WindowWord } from '../whisper/word-times.ts';
+import type { WindowWord } from '../whisper/word-limits.ts';
 import type { EngineSample, SampleId } from './samples.ts';
 import type { AnsweredMessage, TextAbilities, TextProgressMessage } from './text-messages.ts';
 

@@ -8,6 +8,7 @@ import type { FloatData } from './row-buffer.ts';
 import type { WindowSegment } from './segments.ts';
 import { TIMESTAMP_FRAMES, TIMESTAMP_S } from './special-tokens.ts';
 import type { WhisperTokenizer } from './tokenizer.ts';
+import { limitAtSentenceEnds, limitToSegment, usualDuration, type WindowWord } from './word-limits.ts';
 
 /** The decoder heads whose attention follows the words, and the width of the filter that smooths it. */
 export interface AlignmentHeads {
@@ -32,32 +33,41 @@ export interface TextToTime {
   readonly segments: readonly WindowSegment[];
 }
 
-export interface WindowWord {
-  /** Without the blank before it. */
-  readonly word: string;
-  /** Seconds from the start of the window. */
-  readonly start: number;
-  readonly end: number;
-}
-
 /** Words in time order and without overlap. Throws what a session throws. */
 export async function timeWords(timer: WordTimer, text: TextToTime): Promise<WindowWord[]> {
   const { special } = timer.tokenizer;
   const perSegment = text.segments.map(({ tokens }) => tokens.filter((id) => id < special.end));
   const tokens = perSegment.flat();
   const begins = await tokenBeginnings(timer, text, tokens);
-  const words: WindowWord[] = [];
   let at = 0;
-  for (const [i, segment] of text.segments.entries()) {
-    const split = timer.tokenizer.splitWords(perSegment[i], text.language);
-    const timed = split.map(({ word, tokens: own }): WindowWord => {
+  const timed = text.segments.map((_, i) =>
+    timer.tokenizer.splitWords(perSegment[i], text.language).map(({ word, tokens: own }): WindowWord => {
       const start = begins[at];
       at += own.length;
       return { word, start, end: begins[at] };
-    });
-    words.push(...insideSegment(joinPunctuation(timed), segment));
-  }
-  return inOrder(words);
+    }),
+  );
+  return inOrder(limitWords(timed, text.segments));
+}
+
+/** The words of each segment, with punctuation joined to them and pauses taken from them; `words` has one list per segment. */
+export function limitWords(
+  words: readonly (readonly WindowWord[])[],
+  segments: readonly Pick<WindowSegment, 'start' | 'end'>[],
+): WindowWord[] {
+  const all = words.flat();
+  const usualS = usualDuration(all);
+  const limited = limitAtSentenceEnds(all, usualS);
+  let at = 0;
+  // Where the window begins: the speech of the window before it ends there or earlier.
+  let lastSpeechS = 0;
+  return segments.flatMap((segment, i) => {
+    const own = limited.slice(at, at + words[i].length);
+    at += own.length;
+    const inside = limitToSegment(joinPunctuation(own), segment, usualS, lastSpeechS);
+    lastSpeechS = inside.at(-1)?.end ?? lastSpeechS;
+    return inside;
+  });
 }
 
 /** The second at which each token begins, and one value more: where the last one ends. */
@@ -108,25 +118,6 @@ export function joinPunctuation(words: readonly WindowWord[]): WindowWord[] {
   return opening ? [...joined, opening] : joined;
 }
 
-/** The alignment gives a pause to the first word after it. Such a word may last this many times the median duration. */
-const MAX_MEDIANS = 2;
-const MAX_MEDIAN_S = 0.7;
-/** How far a word may reach beyond its segment; past that the segment's own times are used. */
-const SLACK_S = 0.5;
-
-function insideSegment(words: readonly WindowWord[], segment: WindowSegment): WindowWord[] {
-  const durations = words.map(({ start, end }) => end - start).filter((duration) => duration > 0);
-  const usualS = Math.min(MAX_MEDIAN_S, median(durations));
-  return words.map(({ word, start, end }, i) => {
-    const isAfterPause = i === 0 || /[.。!！?？]$/.test(words[i - 1].word);
-    let from = isAfterPause ? Math.max(start, end - MAX_MEDIANS * usualS) : start;
-    let to = end;
-    if (from < segment.start - SLACK_S && segment.start < to) from = Math.min(segment.start, to - usualS);
-    if (to > segment.end + SLACK_S && segment.end > from) to = Math.max(segment.end, from + usualS);
-    return { word, start: from, end: to };
-  });
-}
-
 function inOrder(words: readonly WindowWord[]): WindowWord[] {
   const hundredths = (seconds: number): number => Math.round(seconds * 100) / 100;
   let last = 0;
@@ -137,9 +128,4 @@ function inOrder(words: readonly WindowWord[]): WindowWord[] {
     last = hundredths(Math.max(end, from));
     return [{ word: text, start: from, end: last }];
   });
-}
-
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted.length === 0 ? 0 : sorted[Math.floor(sorted.length / 2)];
 }

@@ -29,7 +29,8 @@ import {
   probabilityOf,
   SeededUniform,
 } from '../../whisper/token-choice.ts';
-import type { TextToTime, WindowWord } from '../../whisper/word-times.ts';
+import type { WindowWord } from '../../whisper/word-limits.ts';
+import type { TextToTime } from '../../whisper/word-times.ts';
 import type { TranscribedMessage, WhisperSample } from '../protocol.ts';
 import { WindowPrompt } from './window-prompt.ts';
 
