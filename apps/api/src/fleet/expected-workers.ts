@@ -16,7 +16,7 @@ import type { Keys, Redis } from '@lehr/shared/redis';
 import { Recent } from '../recent.ts';
 import { type FleetIndex, fleetIndex } from './fleet-index.ts';
 import type { FleetView } from './fleet-view.ts';
-import { lastStartMs, modelsIn } from './scale-state.ts';
+import { hasModel, lastStartMs } from './scale-state.ts';
 import { type StoredScale, StoredScales } from './stored-scales.ts';
 
 const TTL_MS = 1_000;
@@ -70,7 +70,7 @@ export class ExpectedWorkers {
   /** Of a model `name@version`; undefined when no worker is on its way and nothing starts workers. */
   async of(model: string): Promise<Expected | undefined> {
     const { pools, registry, clock, fleet } = this.#options;
-    const pool = pools.find((each) => modelsIn(each, registry)(model));
+    const pool = pools.find((each) => hasModel(each, registry, model));
     const reading = await this.#reading.get();
     const started = expectedOf(model, pool, registry, reading, clock.now());
     return sooner(started, loadedSoon(fleetIndex(await fleet.workers()).canLoad(model)));
@@ -101,15 +101,15 @@ function expectedOf(
   now: number,
 ): Expected | undefined {
   const coming = starts.starting.filter(({ models }) => models.includes(model));
-  const measuredMs = pool && lastStartMs(pool, registry, starts);
-  const processMs =
-    measuredMs ?? starts.coldStarts.get(model)?.total_ms ?? (pool?.policy.start_s ?? 0) * 1000;
-  const startMs = pool ? startMsOf({ startMs: measuredMs }, pool.policy) : processMs;
   const scale = pool && scales.get(pool.name);
   const isScaled = scale !== undefined && now - scale.asked_at < ASKED_WITHIN_MS;
   const most = pool && isScaled ? limitsAt(pool.policy, now).max : 0;
   const workers = Math.max(most, coming.length);
   if (workers === 0) return undefined;
+  const measuredMs = pool && lastStartMs(pool, registry, starts);
+  const processMs =
+    measuredMs ?? starts.coldStarts.get(model)?.total_ms ?? (pool?.policy.start_s ?? 0) * 1000;
+  const startMs = pool ? startMsOf({ startMs: measuredMs }, pool.policy) : processMs;
   if (coming.length > 0) {
     const firstMs = Math.min(...coming.map(({ since }) => since)) + processMs - now;
     return { readyInMs: Math.max(LEAST_MS, Math.round(firstMs)), startMs, workers };

@@ -62,6 +62,15 @@ export function lastStartMs(
   return times.length > 0 ? Math.max(...times) : undefined;
 }
 
+/** Whether the pool has the model `name@version`. Every request for a job asks; `modelsIn` is for many models. */
+export const hasModel = (pool: Pool, registry: Pick<Registry, 'models'>, ref: string): boolean =>
+  registry.models.some(({ name, task, versions }) =>
+    versions.some(
+      ({ version }) =>
+        formatModelRef({ name, version }) === ref && covers(pool, { task, model: { name, version } }),
+    ),
+  );
+
 /** Whether the pool has the model `name@version`. */
 export function modelsIn(pool: Pool, registry: Pick<Registry, 'models'>): (ref: string) => boolean {
   const refs = registry.models.flatMap(({ name, task, versions }) =>
