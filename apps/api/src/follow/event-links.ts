@@ -30,11 +30,9 @@ export class EventLinks {
     const [createdS, stepS] = [Math.floor(createdAtMs / 1000), Math.max(1, Math.floor(ttlS / 2))];
     const steps = Math.floor((clock.now() / 1000 - createdS) / stepS) + 2;
     const expiresAtS = createdS + steps * stepS;
-    const query = new URLSearchParams({
-      expires: String(expiresAtS),
-      sig: signature(secret, linesOf(id, expiresAtS)),
-    });
-    return `${this.#base}/events/${id}?${query}`;
+    // base64url needs no escapes.
+    const sig = signature(secret, linesOf(id, expiresAtS));
+    return `${this.#base}/events/${id}?expires=${expiresAtS}&sig=${sig}`;
   }
 
   verdict(id: string, query: URLSearchParams): QueryVerdict {
