@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { writeTinyWhisper } from '@lehr/demo-models';
 import { expect, test } from 'vitest';
 import { blocksOf, readText } from '../house/readme.ts';
 import { tempFolder, tinyModels } from '../support/tiny-models.ts';
@@ -46,6 +47,33 @@ test(
     expect(await lehr('prepare', 'other')).toMatchObject({
       code: 65,
       stderr: expect.stringContaining('other is neither a folder nor a model of'),
+    });
+  },
+);
+
+test(
+  'lehr models prepare --precision int8 adds a verified variant of a speech model, and --undo removes it',
+  WHOLE,
+  async () => {
+    const { folder: picture, lehr } = await tiny();
+    const folder = await tempFolder('speech');
+    await writeTinyWhisper(folder);
+    const before = (await readdir(folder)).sort();
+    const made = await lehr('prepare', folder, '--precision', 'int8');
+    expect(made).toMatchObject({ code: 0, stderr: '' });
+    expect(made.stdout).toMatch(/^encoder_model\.onnx +encoder_model_quantized\.onnx +\d+ +[\d.]+ [kM]B$/m);
+    expect(made.stdout).toMatch(/^tokens +\d+ of 16 are the same$/m);
+    const checked = await lehr('check', folder, '--variant', 'quantized');
+    expect(checked).toMatchObject({ code: 0 });
+    expect((await lehr('prepare', folder, '--undo')).stdout).toBe(`removed from ${folder}\n`);
+    expect((await readdir(folder)).sort()).toEqual(before);
+
+    expect(await lehr('prepare', picture, '--precision', 'int8')).toMatchObject({
+      code: 65,
+      stderr: expect.stringContaining('--precision int8 is for speech models'),
+    });
+    expect(await lehr('prepare', folder, '--precision', 'fp16')).toMatchObject({
+      stderr: expect.stringContaining('allowed is int8'),
     });
   },
 );

@@ -186,7 +186,7 @@ export type ValueInfoProto = Message<'ValueInfoProto'>;
 export type Dimension = Message<'Dimension'>;
 
 /** TensorProto.DataType: the types that Lehr uses. */
-export const DATA_TYPE = { float32: 1, uint8: 2, int32: 6, int64: 7, bool: 9, float16: 10 } as const;
+export const DATA_TYPE = { float32: 1, uint8: 2, int8: 3, int32: 6, int64: 7, bool: 9, float16: 10 } as const;
 /** TensorProto.DataLocation.EXTERNAL: the tensor's bytes are in a separate file. */
 export const EXTERNAL = 1;
 /** AttributeProto.AttributeType: the types that Lehr uses. */

@@ -6,6 +6,7 @@ import { basename, join } from 'node:path';
 import { LehrError, type Task } from '@lehr/shared';
 import { acquireLock, versionFolder } from '@lehr/shared/model-cache';
 import { tunedSettings } from '../engine/tuned-settings.ts';
+import { convertWhisper, INT8_TOLERANCE, undoConversion } from '../models/converted/convert-whisper.ts';
 import { type FolderOptions, taskOfFolder } from '../models/open-folder.ts';
 import { PREPARED_FOLDER } from '../models/prepared/manifest.ts';
 import { prepareFolder, unprepareFolder } from '../models/prepared/prepare-folder.ts';
@@ -23,16 +24,23 @@ export interface PrepareRequest {
   /** Removes what was prepared. */
   readonly undo: boolean;
   readonly variant?: string | undefined;
+  /** Writes the graphs in this precision, beside the originals. */
+  readonly precision?: string | undefined;
 }
 
 export async function prepare(request: PrepareRequest, settings: ToolSettings): Promise<ToolEvent> {
   const { task, folder, options } = await find(request, settings);
   if (request.undo) {
-    const wasPrepared = await locked(folder, () => unprepareFolder(folder));
+    const wasPrepared = await locked(folder, async () => {
+      const wasConverted = await undoConversion(folder);
+      return (await unprepareFolder(folder)) || wasConverted;
+    });
     return { type: 'prepared', folder, undone: wasPrepared, graphs: [] };
   }
   const { out } = request;
-  if (out === undefined) return locked(folder, () => prepared(task, folder, options, folder));
+  checkPrecision(request, task);
+  const make = request.precision === undefined ? prepared : converted;
+  if (out === undefined) return locked(folder, () => make(task, folder, options, folder));
   if (existsSync(out)) throw new LehrError('conflict', `${out} is already there; --out names a new folder.`);
   const draft = `${out}.${randomUUID()}.tmp`;
   try {
@@ -42,12 +50,33 @@ export async function prepare(request: PrepareRequest, settings: ToolSettings): 
       preserveTimestamps: true,
       filter: (path) => !basename(path).startsWith(PREPARED_FOLDER),
     });
-    const event = await prepared(task, draft, options, out);
+    const event = await make(task, draft, options, out);
     await rename(draft, out);
     return event;
   } finally {
     await rm(draft, { recursive: true, force: true });
   }
+}
+
+function checkPrecision({ precision, variant }: PrepareRequest, task: Task): void {
+  if (precision === undefined) return;
+  const refused = (found: string, wanted: string): LehrError =>
+    new LehrError('invalid-request', `${found}; ${wanted}`);
+  if (precision !== 'int8') throw refused(`--precision is ${precision}`, 'allowed is int8.');
+  if (task !== 'whisper')
+    throw refused(`The model's task is ${task}`, '--precision int8 is for speech models (whisper).');
+  if (variant) throw refused(`--variant is ${variant}`, '--precision converts the export without a variant.');
+}
+
+async function converted(
+  _task: Task,
+  folder: string,
+  options: FolderOptions,
+  shown: string,
+): Promise<ToolEvent> {
+  const { graphs, difference, same, tokens } = await convertWhisper(folder, onnxRuntime, options);
+  const tolerance = INT8_TOLERANCE.difference;
+  return { type: 'converted', folder: shown, graphs, difference, tolerance, same, tokens };
 }
 
 async function prepared(

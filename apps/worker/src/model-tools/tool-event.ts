@@ -1,6 +1,7 @@
 /** What the model commands print, one JSON line each. `lehr models` (packages/client) reads them. */
 import type { PlainError, TunedSettings } from '@lehr/shared';
 import type { FetchEvent } from '@lehr/shared/model-cache';
+import type { ConvertedFolder } from '../models/converted/convert-whisper.ts';
 import type { Goal } from '../tune/goal.ts';
 import type { Tuning } from '../tune/tune.ts';
 import type { GraphCheck } from './check.ts';
@@ -83,5 +84,10 @@ export type ToolEvent =
         readonly bytes: number;
       }[];
     }
+  | ({
+      readonly type: 'converted';
+      readonly folder: string;
+      readonly tolerance: number;
+    } & ConvertedFolder)
   | { readonly type: 'entered'; readonly models_file: string }
   | ({ readonly type: 'failed' } & PlainError);

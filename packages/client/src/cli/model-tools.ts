@@ -44,6 +44,14 @@ export interface SettingCost {
   readonly cost: number;
 }
 
+export interface ConvertedGraph {
+  readonly graph: string;
+  readonly result: string;
+  /** MatMuls that compute in int8. */
+  readonly matmuls: number;
+  readonly bytes: number;
+}
+
 export interface PreparedGraph {
   readonly graph: string;
   readonly rewired: boolean;
@@ -111,10 +119,21 @@ export type ToolEvent =
       readonly undone: boolean;
       readonly graphs: readonly PreparedGraph[];
     }
+  | {
+      readonly type: 'converted';
+      readonly folder: string;
+      readonly graphs: readonly ConvertedGraph[];
+      /** Of the logits, as a share of the largest one. */
+      readonly difference: number;
+      readonly tolerance: number;
+      /** Tokens that both models choose, of `tokens`. */
+      readonly same: number;
+      readonly tokens: number;
+    }
   | { readonly type: 'entered'; readonly models_file: string }
   | { readonly type: 'failed'; readonly code: string; readonly message: string };
 
-type ResultType = 'pulled' | 'list' | 'removed' | 'checked' | 'tuned' | 'entered' | 'prepared';
+type ResultType = 'pulled' | 'list' | 'removed' | 'checked' | 'tuned' | 'entered' | 'prepared' | 'converted';
 export type ToolResult<Type extends ResultType> = Extract<ToolEvent, { type: Type }>;
 
 /** Resolves with the line of type `wanted`. Throws CliError with the program's error, and when the server is not installed here. */

@@ -14,7 +14,7 @@ import { z } from 'zod';
 export const PREPARED_FOLDER = '.lehr-prepared';
 export const MANIFEST = 'manifest.json';
 
-const FileSchema = z.strictObject({
+export const FileSchema = z.strictObject({
   /** Below the model folder. */
   path: z.string().regex(/^(?!.*(?:^|\/)\.\.(?:\/|$))[^/]/, 'must be a path below the folder'),
   bytes: z.int().nonnegative(),

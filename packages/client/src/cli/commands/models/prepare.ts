@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { defineCommand } from '../../command.ts';
 import { EXIT, usageError } from '../../exit-codes.ts';
-import { type PreparedGraph, runModelTool } from '../../model-tools.ts';
+import { type PreparedGraph, runModelTool, type ToolResult } from '../../model-tools.ts';
 import { bytesText, plain, tableOf } from '../../table.ts';
 
 export const prepareModel = defineCommand({
@@ -15,6 +15,11 @@ export const prepareModel = defineCommand({
   ],
   options: {
     out: { type: 'string', value: 'FOLDER', help: 'Prepare a copy of the model in this new folder.' },
+    precision: {
+      type: 'string',
+      value: 'int8',
+      help: 'Write the graphs of a speech model in int8 beside the originals, as the variant quantized.',
+    },
     undo: { type: 'boolean', help: 'Remove what was prepared.' },
     variant: {
       type: 'string',
@@ -23,8 +28,11 @@ export const prepareModel = defineCommand({
     },
   },
   run: async ({ values, positionals: [model], terminal, json }) => {
-    const { out, undo = false, variant } = values;
+    const { out, precision, undo = false, variant } = values;
     if (undo && out !== undefined) throw usageError('--undo and --out cannot be used together');
+    if (undo && precision !== undefined) throw usageError('--undo and --precision cannot be used together');
+    if (precision !== undefined && precision !== 'int8')
+      throw usageError(`--precision is ${precision}; allowed is int8`);
     const request = {
       command: 'prepare',
       model,
@@ -33,6 +41,12 @@ export const prepareModel = defineCommand({
       variant,
       ...(out !== undefined && { out: resolve(out) }),
     };
+    if (precision !== undefined) {
+      const result = await runModelTool(terminal, { ...request, precision }, 'converted');
+      const { type: _, ...converted } = result;
+      terminal.out(json ? `${JSON.stringify(converted)}\n` : convertedText(result));
+      return EXIT.ok;
+    }
     const { type: _, ...prepared } = await runModelTool(terminal, request, 'prepared');
     if (json) {
       terminal.out(`${JSON.stringify(prepared)}\n`);
@@ -59,3 +73,15 @@ const rowOf = ({ graph, rewired, optimized, difference, tolerance, bytes }: Prep
   tolerance === null ? '-' : tolerance.toExponential(0),
   bytesText(bytes),
 ];
+
+function convertedText(result: ToolResult<'converted'>): string {
+  const { folder, graphs, difference, tolerance, same, tokens } = result;
+  const rows = graphs.map((each) => [each.graph, each.result, `${each.matmuls}`, bytesText(each.bytes)]);
+  return [
+    tableOf(['GRAPH', 'MADE', 'INT8', 'SIZE'], rows),
+    `\nlogits  differ by ${difference.toExponential(1)} of the largest; allowed ${tolerance}\n`,
+    `tokens  ${same} of ${tokens} are the same\n`,
+    `folder  ${plain(folder)}\n`,
+    'use it  variant: _quantized in models.yaml, or --variant quantized\n',
+  ].join('');
+}
