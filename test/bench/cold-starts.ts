@@ -200,6 +200,7 @@ export async function bytesOf(folder: string): Promise<number> {
   return (await Promise.all(sizes)).reduce((sum, { size }) => sum + size, 0);
 }
 
+/** Polls: no event tells when the API is ready, or when the worker has reported the times of its model. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
 }
