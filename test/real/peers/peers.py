@@ -1,4 +1,4 @@
-"""Transcribes files with faster-whisper or transformers, in this process, and says how long it took and how much memory it uses."""
+"""Transcribes files with faster-whisper, transformers or whisper.cpp, in this process, and says how long it took and how much memory it uses."""
 
 import json
 import resource
@@ -71,8 +71,21 @@ def by_transformers(request) -> list[str]:
     return [each["text"].strip() for each in in_torch(request["root"])(inputs, **options)]
 
 
+@cache
+def in_ggml(file: str):
+    from pywhispercpp.model import Model
+    return Model(file, n_threads=THREADS, redirect_whispercpp_logs_to=None, print_progress=False)
+
+
+def by_whisper_cpp(request) -> list[str]:
+    """One file after the other, from the file that ggml.py writes."""
+    model = in_ggml(request["file"])
+    transcripts = [model.transcribe(file, language="en", greedy={"best_of": 1}) for file in request["files"]]
+    return [" ".join(segment.text for segment in segments) for segments in transcripts]
+
+
 def answer(request):
-    run = {"faster-whisper": by_faster_whisper, "transformers": by_transformers}[request["do"]]
+    run = {"faster-whisper": by_faster_whisper, "transformers": by_transformers, "whisper.cpp": by_whisper_cpp}[request["do"]]
     started = time.perf_counter()
     texts = run(request)
     seconds = time.perf_counter() - started

@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { wordErrorRate } from '../../support/held-out-speech.ts';
+import { equalRow } from '../rows.ts';
 import type { Bench, Comparison, Row, Section } from '../section.ts';
 import { KeptAnswers } from '../whisper/kept-answers.ts';
 import { ENVIRONMENT, whisperModels } from '../whisper/models.ts';
@@ -10,6 +11,7 @@ import { cleanSpeech, englishParts, jfk, longSpeech, type Spoken } from '../whis
 import { interleaved, ratioRow, type Timed } from './interleaved.ts';
 import { joinedFiles } from './joined-files.ts';
 import { lehrSide, type Outcome, pythonSide, type Side, transformersJsSide } from './sides.ts';
+import { WHISPER_CPP, whisperCppSide } from './whisper-cpp.ts';
 
 const JOBS = 8;
 const ROUNDS = 3;
@@ -65,21 +67,40 @@ const one: Comparison = {
   run: (bench) =>
     withSides(
       bench,
-      [lehr('merged'), transformersJs, transformers, fasterWhisper('float32')],
+      [lehr('merged'), transformersJs, transformers, fasterWhisper('float32'), whisperCppSide],
       async (sides) => {
         const file = await jfk(bench.cache);
+        const texts = new Map<Side, string>();
         const { ours, rest } = others(
-          await interleaved(sides, ROUNDS, async (side) => (await side.transcribe([file])).seconds),
+          await interleaved(sides, ROUNDS, async (side) => {
+            const outcome = await side.transcribe([file]);
+            texts.set(side, outcome.texts[0]);
+            return outcome.seconds;
+          }),
         );
-        return rest.map(({ side, values }) =>
+        const rows = rest.map(({ side, values }) =>
           ratioRow(side.name, ours, values, {
             unit: 's',
             ...(side.name === 'transformers.js' && { atMost: 1.1 }),
           }),
         );
+        return [...rows, transcriptRow(texts)];
       },
     ),
 };
+
+/** Programs on the same weights may differ in a comma, not in what they hear. */
+function transcriptRow(texts: ReadonlyMap<Side, string>): Row {
+  const [ours, ...rest] = texts.values();
+  const different = [...texts]
+    .filter(([, text]) => text !== ours)
+    .map(([{ name }, text]) => `${name}: "${text}"`);
+  return equalRow(
+    "transcript, beside Lehr's",
+    rest.map((text) => text === ours),
+    `Lehr: "${ours}"; ${different.join('; ')}`,
+  );
+}
 
 const int8: Comparison = {
   name: 'int8',
@@ -192,6 +213,7 @@ const errors: Comparison = {
       transformers,
       fasterWhisper('float32'),
       fasterWhisper('int8'),
+      whisperCppSide,
     ];
     return withSides(bench, opens, async (sides) => {
       const rows: Row[] = [];
@@ -213,7 +235,10 @@ export const section: Section = {
   about: `The same weights in every program, two threads, greedy decoding with timestamps, English given. Lehr is all of Lehr: API, Redis,
 store, worker and engine, by HTTP; the other programs are called in their own process, without a queue. transformers.js runs on the
 version of ONNX Runtime that Lehr runs on. faster-whisper's batched pipeline takes one file: for ${JOBS} jobs it gets the ${JOBS} files joined
-into one and is told where each begins, which a queue of jobs does not offer.`,
-  environments: [ENVIRONMENT],
+into one and is told where each begins, which a queue of jobs does not offer.
+
+whisper.cpp runs from the wheel of pywhispercpp, which uses AVX2. [ggml.py](../test/real/peers/ggml.py) writes its file from the same
+weights; its matrices stay in float16, in which the weights were published, and which whisper.cpp's own files have.`,
+  environments: [ENVIRONMENT, WHISPER_CPP],
   comparisons: [one, eight, int8, errors, long],
 };

@@ -48,9 +48,15 @@ interface PythonAnswer {
   readonly peak_mb: number;
 }
 
-/** `options` go to peers.py: the program and its settings. */
-export async function pythonSide(name: string, bench: Bench, models: Models, options: object): Promise<Side> {
-  const python = await bench.openPython('test/real/peers/peers.py');
+/** `options` go to peers.py: the program and its settings. `environment` is the first one of the section by default. */
+export async function pythonSide(
+  name: string,
+  bench: Bench,
+  models: Models,
+  options: object,
+  environment?: string,
+): Promise<Side> {
+  const python = await bench.openPython('test/real/peers/peers.py', { environment });
   const root = models.folder('.');
   return {
     name,
