@@ -1,12 +1,14 @@
-/** Changes the rollout of a model. Every change needs a reason, which the history keeps. */
+/** Changes the rollout of a model. Every change needs a reason, which the history keeps; moving the jobs that wait needs none. */
 import type { Rollout } from '@lehr/client';
-import { type Signal, useSignal } from '@preact/signals';
+import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import { toast } from '../parts/toast.tsx';
 import { texts } from '../texts/index.ts';
 import { faultOf } from '../wire/fault.ts';
 import { lehr } from '../wire/lehr.ts';
-import { type Action, actionsOf, isOpen, type ModelVersions, onlyVersion, STATES } from './rollout-plan.ts';
+import { MoveQueued } from './rollout-move.tsx';
+import { type Action, actionsOf, changeOf, isOpen, type ModelVersions, onlyVersion } from './rollout-plan.ts';
+import { type Draft, Share } from './rollout-share.tsx';
 
 const words = texts.rollouts;
 const FIRST_SHARE = 10;
@@ -18,13 +20,6 @@ interface RolloutFormProps {
   readonly onChanged: (rollout: Rollout) => void;
 }
 
-/** What the form has; undefined fields are those of the rollout. */
-interface Draft {
-  readonly canary: string | undefined;
-  readonly stable: string | undefined;
-  readonly weight: number | undefined;
-}
-
 /** Where a button stands: one that takes the place of another keeps the focus. */
 const PLACES: Readonly<Record<Action, string>> = {
   deploy: 'main',
@@ -33,6 +28,7 @@ const PLACES: Readonly<Record<Action, string>> = {
   resume: 'pause',
   promote: 'promote',
   rollback: 'rollback',
+  move: 'move',
 };
 
 const NO_DRAFT: Draft = { canary: undefined, stable: undefined, weight: undefined };
@@ -42,6 +38,8 @@ function useRolloutChange({ model, rollout, onChanged }: RolloutFormProps) {
   const draft = useSignal<Draft>(NO_DRAFT);
   const reason = useSignal('');
   const problem = useSignal('');
+  const movesQueued = useSignal(false);
+  const moved = useSignal('');
   const isMissing = useSignal(false);
   const isSending = useSignal(false);
   const reasonField = useRef<HTMLInputElement>(null);
@@ -51,7 +49,8 @@ function useRolloutChange({ model, rollout, onChanged }: RolloutFormProps) {
   const weight = draft.value.weight ?? (isOpen(rollout) ? rollout.weight : FIRST_SHARE);
   const send = (action: Action, why: string): Promise<Rollout> => {
     if (action !== 'deploy' && action !== 'share') {
-      return lehr.rollouts.change(model.name, { state: STATES[action], reason: why });
+      const fields = { reason: why, movesQueued: movesQueued.value };
+      return lehr.rollouts.change(model.name, changeOf(action, rollout, fields));
     }
     const { stable } = draft.value;
     const request = { version: canary, weight, reason: why };
@@ -60,22 +59,28 @@ function useRolloutChange({ model, rollout, onChanged }: RolloutFormProps) {
   const act = async (action: Action): Promise<void> => {
     problem.value = '';
     const why = reason.value.trim();
-    isMissing.value = why === '';
-    if (why === '') reasonField.current?.focus();
-    if (why === '' || isSending.value) return;
+    isMissing.value = why === '' && action !== 'move';
+    if (isMissing.value) reasonField.current?.focus();
+    if (isMissing.value || isSending.value) return;
+    moved.value = '';
     isSending.value = true;
     try {
-      onChanged(await send(action, why));
+      const changed = await send(action, why);
+      onChanged(changed);
+      if (changed.moved) moved.value = words.moved(changed.moved, onlyVersion(changed) ?? '');
+      if (action === 'move') return;
+      toast(words.done[action]);
       draft.value = NO_DRAFT;
       reason.value = '';
-      toast(words.done[action]);
+      movesQueued.value = false;
     } catch (error) {
       problem.value = faultOf(error).message;
     } finally {
       isSending.value = false;
     }
   };
-  return { draft, reason, problem, isMissing, isSending, reasonField, others, canary, weight, act };
+  const state = { draft, reason, problem, movesQueued, moved, isMissing, isSending };
+  return { ...state, reasonField, others, canary, weight, act };
 }
 
 type RolloutDraft = ReturnType<typeof useRolloutChange>;
@@ -98,6 +103,7 @@ export function RolloutForm(props: RolloutFormProps) {
       {!isOpen(rollout) && <Versions model={model} form={form} asksStable={rollout === undefined} />}
       <Share id={`share-${model.name}`} weight={weight} draft={draft} />
       <Reason id={`reason-${model.name}`} form={form} />
+      {actions.includes('rollback') && <MoveQueued id={`move-${model.name}`} isChosen={form.movesQueued} />}
       <div class="actions">
         {actions.map((action) => (
           <button
@@ -113,6 +119,9 @@ export function RolloutForm(props: RolloutFormProps) {
           </button>
         ))}
       </div>
+      <p class="rollout-moved" role="status">
+        {form.moved.value}
+      </p>
       <p id={`reason-${model.name}-problem`} class="fault" role="alert">
         {form.isMissing.value ? words.reasonMissing : form.problem.value}
       </p>
@@ -139,37 +148,6 @@ function Reason({ id, form }: { readonly id: string; readonly form: RolloutDraft
         onInput={(event) => {
           reason.value = event.currentTarget.value;
           isMissing.value = false;
-        }}
-      />
-    </div>
-  );
-}
-
-interface ShareProps {
-  readonly id: string;
-  readonly weight: number;
-  readonly draft: Signal<Draft>;
-}
-
-function Share({ id, weight, draft }: ShareProps) {
-  return (
-    <div class="field rollout-share">
-      <label class="field-name" for={id}>
-        {words.weight}
-      </label>
-      <output for={id}>{words.weightOf(weight)}</output>
-      <input
-        id={id}
-        class="range-slider"
-        type="range"
-        min={0}
-        max={100}
-        step={1}
-        value={weight}
-        aria-valuetext={words.weightOf(weight)}
-        style={{ '--part': `${weight}%` }}
-        onInput={(event) => {
-          draft.value = { ...draft.value, weight: Number(event.currentTarget.value) };
         }}
       />
     </div>

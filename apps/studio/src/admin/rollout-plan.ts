@@ -1,5 +1,5 @@
 /** What can be done with the versions of a model. Pure. */
-import type { Rollout } from '@lehr/client';
+import type { Rollout, RolloutChange } from '@lehr/client';
 
 export interface ModelVersions {
   readonly name: string;
@@ -34,7 +34,7 @@ export function canaryShare({ state, weight }: Rollout): number {
   return state === 'promoted' ? 100 : 0;
 }
 
-export type Action = 'deploy' | 'share' | 'pause' | 'resume' | 'promote' | 'rollback';
+export type Action = 'deploy' | 'share' | 'pause' | 'resume' | 'promote' | 'rollback' | 'move';
 
 /** In the order of the buttons; the first one is the main one. */
 export function actionsOf(rollout: Rollout | undefined): readonly Action[] {
@@ -45,16 +45,38 @@ export function actionsOf(rollout: Rollout | undefined): readonly Action[] {
     case 'paused':
       return ['share', 'resume', 'promote', 'rollback'];
     case 'promoted':
-      return ['deploy', 'rollback'];
+      return ['deploy', 'rollback', 'move'];
+    case 'rolled-back':
+      return ['deploy', 'move'];
     default:
       return ['deploy'];
   }
 }
 
 /** The states that the actions lead to, besides those that set a share. */
-export const STATES = {
+const STATES = {
   pause: 'paused',
   resume: 'running',
   promote: 'promoted',
   rollback: 'rolled-back',
 } as const;
+
+interface ChangeFields {
+  readonly reason: string;
+  /** Whether waiting jobs are moved when the rollout ends. */
+  readonly movesQueued: boolean;
+}
+
+/** The request of an action that sets no share. */
+export function changeOf(
+  action: Exclude<Action, 'deploy' | 'share'>,
+  rollout: Rollout | undefined,
+  { reason, movesQueued }: ChangeFields,
+): RolloutChange {
+  // The rollout keeps its state, so the history gets no entry that needs a reason.
+  if (action === 'move') {
+    return { state: rollout?.state === 'promoted' ? 'promoted' : 'rolled-back', move_queued: true };
+  }
+  const isEnd = action === 'promote' || action === 'rollback';
+  return { state: STATES[action], reason, ...(isEnd && movesQueued && { move_queued: true }) };
+}
