@@ -72,8 +72,40 @@ test(
       code: 65,
       stderr: expect.stringContaining('--precision int8 is for speech models'),
     });
+    expect(await lehr('prepare', folder, '--precision', 'fp8')).toMatchObject({
+      stderr: expect.stringContaining('allowed are int8 and fp16'),
+    });
+  },
+);
+
+test(
+  'lehr models prepare --precision fp16 writes a verified copy of a model for pictures, and leaves the original',
+  WHOLE,
+  async () => {
+    const { folder, lehr } = await tiny();
+    const before = (await readdir(folder, { recursive: true })).sort();
+    const out = join(await tempFolder('out'), 'half');
+    const made = await lehr('prepare', folder, '--precision', 'fp16', '--out', out);
+    expect(made).toMatchObject({ code: 0, stderr: '' });
+    expect(made.stdout).toMatch(/^unet\/model\.onnx +float16 +\S+ +2e-2 +[\d.]+ [kM]B +[\d.]+ [kM]B$/m);
+    expect(made.stdout).toContain('The VAE stays float32.\n');
+    expect((await readdir(folder, { recursive: true })).sort()).toEqual(before);
+    expect(await readdir(dirname(out))).toEqual(['half']);
+    expect(await lehr('check', out)).toMatchObject({ code: 0 });
+    expect(await lehr('prepare', out, '--undo')).toMatchObject({
+      code: 65,
+      stderr: expect.stringContaining('delete this folder'),
+    });
+
     expect(await lehr('prepare', folder, '--precision', 'fp16')).toMatchObject({
-      stderr: expect.stringContaining('allowed is int8'),
+      code: 65,
+      stderr: expect.stringContaining('--out NEW_FOLDER'),
+    });
+    const speech = await tempFolder('speech');
+    await writeTinyWhisper(speech);
+    expect(await lehr('prepare', speech, '--precision', 'fp16', '--out', `${out}-2`)).toMatchObject({
+      code: 65,
+      stderr: expect.stringContaining('--precision fp16 is for models for pictures'),
     });
   },
 );

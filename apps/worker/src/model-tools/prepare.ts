@@ -6,7 +6,9 @@ import { basename, join } from 'node:path';
 import { LehrError, type Task } from '@lehr/shared';
 import { acquireLock, versionFolder } from '@lehr/shared/model-cache';
 import { tunedSettings } from '../engine/tuned-settings.ts';
+import { convertDiffusion, HALF_TOLERANCE } from '../models/converted/convert-diffusion.ts';
 import { convertWhisper, INT8_TOLERANCE, undoConversion } from '../models/converted/convert-whisper.ts';
+import { isHalfCopy } from '../models/converted/manifest.ts';
 import { type FolderOptions, taskOfFolder } from '../models/open-folder.ts';
 import { PREPARED_FOLDER } from '../models/prepared/manifest.ts';
 import { prepareFolder, unprepareFolder } from '../models/prepared/prepare-folder.ts';
@@ -24,7 +26,7 @@ export interface PrepareRequest {
   /** Removes what was prepared. */
   readonly undo: boolean;
   readonly variant?: string | undefined;
-  /** Writes the graphs in this precision, beside the originals. */
+  /** `int8`: writes the graphs of a speech model beside the originals. `fp16`: writes those of a model for pictures in `out`. */
   readonly precision?: string | undefined;
 }
 
@@ -35,11 +37,15 @@ export async function prepare(request: PrepareRequest, settings: ToolSettings): 
       const wasConverted = await undoConversion(folder);
       return (await unprepareFolder(folder)) || wasConverted;
     });
+    if (!wasPrepared && (await isHalfCopy(folder))) {
+      const advice = 'it has no float32 graphs to go back to. The original is as it was; delete this folder.';
+      throw new LehrError('conflict', `${folder} is a copy in half precision, and ${advice}`);
+    }
     return { type: 'prepared', folder, undone: wasPrepared, graphs: [] };
   }
   const { out } = request;
   checkPrecision(request, task);
-  const make = request.precision === undefined ? prepared : converted;
+  const make = { int8: converted, fp16: halved, none: prepared }[request.precision ?? 'none'] ?? prepared;
   if (out === undefined) return locked(folder, () => make(task, folder, options, folder));
   if (existsSync(out)) throw new LehrError('conflict', `${out} is already there; --out names a new folder.`);
   const draft = `${out}.${randomUUID()}.tmp`;
@@ -58,14 +64,31 @@ export async function prepare(request: PrepareRequest, settings: ToolSettings): 
   }
 }
 
-function checkPrecision({ precision, variant }: PrepareRequest, task: Task): void {
+function checkPrecision({ precision, variant, out }: PrepareRequest, task: Task): void {
   if (precision === undefined) return;
   const refused = (found: string, wanted: string): LehrError =>
     new LehrError('invalid-request', `${found}; ${wanted}`);
-  if (precision !== 'int8') throw refused(`--precision is ${precision}`, 'allowed is int8.');
-  if (task !== 'whisper')
+  if (precision !== 'int8' && precision !== 'fp16')
+    throw refused(`--precision is ${precision}`, 'allowed are int8 and fp16.');
+  if (precision === 'int8' && task !== 'whisper')
     throw refused(`The model's task is ${task}`, '--precision int8 is for speech models (whisper).');
+  if (precision === 'fp16' && task !== 'diffusion')
+    throw refused(`The model's task is ${task}`, '--precision fp16 is for models for pictures (diffusion).');
+  if (precision === 'fp16' && out === undefined) {
+    const why = 'because a folder of a model for pictures has one set of graph names.';
+    throw refused('--precision fp16 is without --out', `give --out NEW_FOLDER, ${why}`);
+  }
   if (variant) throw refused(`--variant is ${variant}`, '--precision converts the export without a variant.');
+}
+
+async function halved(
+  _task: Task,
+  folder: string,
+  options: FolderOptions,
+  shown: string,
+): Promise<ToolEvent> {
+  const graphs = await convertDiffusion(folder, onnxRuntime, options);
+  return { type: 'halved', folder: shown, graphs, tolerance: HALF_TOLERANCE };
 }
 
 async function converted(

@@ -1,6 +1,7 @@
 /** What the model commands print, one JSON line each. `lehr models` (packages/client) reads them. */
 import type { PlainError, TunedSettings } from '@lehr/shared';
 import type { FetchEvent } from '@lehr/shared/model-cache';
+import type { HalvedGraph } from '../models/converted/convert-diffusion.ts';
 import type { ConvertedFolder } from '../models/converted/convert-whisper.ts';
 import type { Goal } from '../tune/goal.ts';
 import type { Tuning } from '../tune/tune.ts';
@@ -89,5 +90,11 @@ export type ToolEvent =
       readonly folder: string;
       readonly tolerance: number;
     } & ConvertedFolder)
+  | {
+      readonly type: 'halved';
+      readonly folder: string;
+      readonly graphs: readonly HalvedGraph[];
+      readonly tolerance: number;
+    }
   | { readonly type: 'entered'; readonly models_file: string }
   | ({ readonly type: 'failed' } & PlainError);

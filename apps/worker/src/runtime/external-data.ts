@@ -29,6 +29,9 @@ export function checkExternalData(source: GraphSource): void {
   }
 }
 
+/** The files that hold weights of this graph, relative to its own. Call checkExternalData first. */
+export const weightFiles = (source: GraphSource): string[] => [...externalLocations(readGraph(source))];
+
 function isInside(location: string): boolean {
   const isAbsolute = /^([/\\]|[A-Za-z]:)/.test(location);
   // ONNX Runtime reads a name like "*/_ORT_MEM_ADDR_/*" as an address in memory.

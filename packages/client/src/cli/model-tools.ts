@@ -61,6 +61,15 @@ export interface PreparedGraph {
   readonly bytes: number;
 }
 
+export interface HalvedGraph {
+  readonly graph: string;
+  readonly precision: 'float16' | 'float32';
+  /** Why it stays in float32. */
+  readonly reason: string | null;
+  readonly difference: number | null;
+  readonly bytes: { readonly before: number; readonly after: number };
+}
+
 /** The lines of the program, as its tool-event.ts defines them. */
 export type ToolEvent =
   | { readonly type: 'waiting' }
@@ -130,10 +139,25 @@ export type ToolEvent =
       readonly same: number;
       readonly tokens: number;
     }
+  | {
+      readonly type: 'halved';
+      readonly folder: string;
+      readonly graphs: readonly HalvedGraph[];
+      readonly tolerance: number;
+    }
   | { readonly type: 'entered'; readonly models_file: string }
   | { readonly type: 'failed'; readonly code: string; readonly message: string };
 
-type ResultType = 'pulled' | 'list' | 'removed' | 'checked' | 'tuned' | 'entered' | 'prepared' | 'converted';
+type ResultType =
+  | 'pulled'
+  | 'list'
+  | 'removed'
+  | 'checked'
+  | 'tuned'
+  | 'entered'
+  | 'prepared'
+  | 'converted'
+  | 'halved';
 export type ToolResult<Type extends ResultType> = Extract<ToolEvent, { type: Type }>;
 
 /** Resolves with the line of type `wanted`. Throws CliError with the program's error, and when the server is not installed here. */

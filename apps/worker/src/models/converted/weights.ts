@@ -53,5 +53,8 @@ function inlined(tensor: TensorProto, path: string): TensorProto {
 /** Of a float32 tensor. */
 export function floatsOf({ dataType, rawData, floatData, name }: TensorProto): Float32Array {
   if (dataType !== DATA_TYPE.float32) throw new Error(`${name} is not float32. This is a bug in Lehr.`);
-  return rawData?.byteLength ? new Float32Array(rawData.slice().buffer) : Float32Array.from(floatData ?? []);
+  // A copy: rawData may be a Buffer inside a larger block, at an offset that is no multiple of four.
+  return rawData?.byteLength
+    ? new Float32Array(new Uint8Array(rawData).buffer)
+    : Float32Array.from(floatData ?? []);
 }

@@ -8,7 +8,7 @@ import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import type { Task } from '@lehr/shared';
 import { filesState } from '../../files-state.ts';
-import type { GraphSource, InferenceRuntime, LoadOptions, RuntimeSession } from '../../runtime/runtime.ts';
+import type { InferenceRuntime, LoadOptions } from '../../runtime/runtime.ts';
 import type { Tensor } from '../../runtime/tensor.ts';
 import { type FolderOptions, openFolder } from '../open-folder.ts';
 import { shareOfDifference } from './compare-outputs.ts';
@@ -20,6 +20,7 @@ import {
   type PreparedManifest,
   processor,
 } from './manifest.ts';
+import { type Recorded, recording } from './recording.ts';
 
 /** Fused nodes add in another order. float32 on a CPU differs by rounding alone; half precision rounds a thousand times as much. */
 export const TOLERANCE = { float32: 1e-4, float16: 2e-2 } as const;
@@ -82,17 +83,6 @@ async function removeOthers(folder: string, set: string): Promise<void> {
   }
 }
 
-interface Recorded {
-  readonly source: GraphSource;
-  readonly options: LoadOptions;
-  /** Of the first run. */
-  run?: {
-    readonly feeds: Readonly<Record<string, Tensor>>;
-    readonly outputs: Readonly<Record<string, Tensor>>;
-  };
-  isClosed: boolean;
-}
-
 async function prepareGraphs(
   task: Task,
   folder: string,
@@ -113,38 +103,6 @@ async function prepareGraphs(
     await opened.close();
   }
   return graphs;
-}
-
-/** Without a version, so that nothing prepared earlier is used. */
-function recording(runtime: InferenceRuntime, recorded: Recorded[]): InferenceRuntime {
-  return {
-    async load(source, options) {
-      const session = await runtime.load(source, options);
-      const entry: Recorded = { source, options, isClosed: false };
-      recorded.push(entry);
-      const watched: RuntimeSession = {
-        provider: session.provider,
-        refusals: session.refusals,
-        inputs: session.inputs,
-        outputs: session.outputs,
-        get placement() {
-          return session.placement;
-        },
-        async run(feeds, names) {
-          // Copies, because the arrays of feeds are used again.
-          const copies = entry.run ? feeds : structuredClone(feeds);
-          const outputs = await session.run(feeds, names);
-          entry.run ??= { feeds: copies, outputs: structuredClone(outputs) };
-          return outputs;
-        },
-        close() {
-          entry.isClosed = true;
-          return session.close();
-        },
-      };
-      return watched;
-    },
-  };
 }
 
 async function prepareGraph(

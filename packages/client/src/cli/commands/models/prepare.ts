@@ -17,8 +17,8 @@ export const prepareModel = defineCommand({
     out: { type: 'string', value: 'FOLDER', help: 'Prepare a copy of the model in this new folder.' },
     precision: {
       type: 'string',
-      value: 'int8',
-      help: 'Write the graphs of a speech model in int8 beside the originals, as the variant quantized.',
+      value: 'int8|fp16',
+      help: 'int8: write the graphs of a speech model beside the originals, as the variant quantized. fp16: write those of a model for pictures in a copy (--out).',
     },
     undo: { type: 'boolean', help: 'Remove what was prepared.' },
     variant: {
@@ -31,8 +31,8 @@ export const prepareModel = defineCommand({
     const { out, precision, undo = false, variant } = values;
     if (undo && out !== undefined) throw usageError('--undo and --out cannot be used together');
     if (undo && precision !== undefined) throw usageError('--undo and --precision cannot be used together');
-    if (precision !== undefined && precision !== 'int8')
-      throw usageError(`--precision is ${precision}; allowed is int8`);
+    if (precision !== undefined && precision !== 'int8' && precision !== 'fp16')
+      throw usageError(`--precision is ${precision}; allowed are int8 and fp16`);
     const request = {
       command: 'prepare',
       model,
@@ -41,6 +41,12 @@ export const prepareModel = defineCommand({
       variant,
       ...(out !== undefined && { out: resolve(out) }),
     };
+    if (precision === 'fp16') {
+      const result = await runModelTool(terminal, { ...request, precision }, 'halved');
+      const { type: _, ...halved } = result;
+      terminal.out(json ? `${JSON.stringify(halved)}\n` : halvedText(result));
+      return EXIT.ok;
+    }
     if (precision !== undefined) {
       const result = await runModelTool(terminal, { ...request, precision }, 'converted');
       const { type: _, ...converted } = result;
@@ -83,5 +89,26 @@ function convertedText(result: ToolResult<'converted'>): string {
     `tokens  ${same} of ${tokens} are the same\n`,
     `folder  ${plain(folder)}\n`,
     'use it  variant: _quantized in models.yaml, or --variant quantized\n',
+  ].join('');
+}
+
+function halvedText({ folder, graphs, tolerance }: ToolResult<'halved'>): string {
+  const rows = graphs.map(({ graph, precision, difference, bytes }) => [
+    graph,
+    precision,
+    difference === null ? '-' : difference.toExponential(1),
+    tolerance.toExponential(0),
+    bytesText(bytes.before),
+    bytesText(bytes.after),
+  ]);
+  const kept = graphs.flatMap(({ graph, reason }) =>
+    reason === null ? [] : [`${graph} stays float32: ${plain(reason)}\n`],
+  );
+  return [
+    tableOf(['GRAPH', 'PRECISION', 'DIFFERENCE', 'TOLERANCE', 'BEFORE', 'SIZE'], rows),
+    '\n',
+    ...kept,
+    'The VAE stays float32.\n',
+    `folder  ${plain(folder)}\n`,
   ].join('');
 }
