@@ -81,7 +81,9 @@ async function tokenBeginnings(
   const read = [...prompt, noTimestamps, ...tokens, end];
   const layers = [...new Set(alignment.heads.map(([layer]) => layer))];
   const attentions = await decoder.attend(read, features, layers);
-  const columns = Math.min(Math.ceil(contentFrames / TIMESTAMP_FRAMES), decoder.sizes.audioPositions);
+  // An odd last frame has no position, as in openai-whisper and transformers.
+  const positions = Math.max(1, Math.floor(contentFrames / TIMESTAMP_FRAMES));
+  const columns = Math.min(positions, decoder.sizes.audioPositions);
   const heads = alignment.heads.flatMap(([layer, head]) => {
     const attention = attentions.find((each) => each.layer === layer);
     if (!attention) return [];
