@@ -40,12 +40,7 @@ export class ControlPlane {
   /** Resolves when the API server is ready. Throws after three minutes, or when a process ends before. */
   async start(): Promise<void> {
     const { folder } = this;
-    const [client, peer, port, proxy] = [
-      await freePort(),
-      await freePort(),
-      await freePort(),
-      await freePort(),
-    ];
+    const [client, peer, port] = [await freePort(), await freePort(), await freePort()];
     const etcd = `http://${HOST}:${client}`;
     this.run('etcd', {
       'data-dir': join(folder, 'etcd'),
@@ -64,6 +59,8 @@ export class ControlPlane {
       'the API server',
       async () => (await this.kubectl('get', '--raw', '/readyz')).out === 'ok',
     );
+    // Asked for only now: another program could take a port that waits until the API server is ready.
+    const proxy = await freePort();
     this.#start('kubectl', ['proxy', `--kubeconfig=${this.kubeconfig}`, `--port=${proxy}`]);
     this.#kube = new Kube(`http://${HOST}:${proxy}`);
     await this.until('kubectl proxy', () => this.kube.answers());
