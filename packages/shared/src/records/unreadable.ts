@@ -61,8 +61,10 @@ export class UnreadableList {
 
   /** The schemas that are named by what is listed. */
   async versions(): Promise<number[]> {
-    const entries = await this.#redis.hvals(this.#key);
-    return entries.flatMap((text) => (JSON.parse(text) as Pick<Unreadable, 'version'>).version ?? []);
+    const entries = await this.#redis.hgetall(this.#key);
+    return Object.values(entries).flatMap(
+      (text) => (JSON.parse(text) as Pick<Unreadable, 'version'>).version ?? [],
+    );
   }
 
   count(): Promise<number> {
