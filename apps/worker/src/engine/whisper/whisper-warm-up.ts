@@ -52,9 +52,9 @@ function decoderStepper(
   const batch = decoder.newBatch();
   const { start } = tokenizer.special;
   return async (rows: number): Promise<void> => {
-    if (batch.rows < rows) {
+    if (batch.rows !== rows) {
       const state = (await decoder.start([[start]], [features])).state(0);
-      // The earlier rows are longer by now, and all rows of an aligned batch must be of equal length.
+      // The earlier rows are longer by now, and all rows of an aligned batch must be of equal length. A rung that is measured again has fewer.
       while (batch.rows > 0) batch.remove(0);
       while (batch.rows < rows) batch.push(state);
     }
