@@ -195,6 +195,19 @@ describe('Changing a rollout', () => {
     expect(await problemOf(unknown)).toMatchObject({ title: 'Model not found', status: 404 });
   });
 
+  test('A change that names an earlier rollout is refused, and leaves the new one as it is', async () => {
+    const world = await rolloutWorld(server.url);
+    await world.serve('1', '2', '3');
+    const { id } = await world.deploy({ version: '2', weight: 10 });
+    await world.change('promoted');
+    const change = { state: 'promoted', rollout: id, move_queued: true };
+    expect((await world.ask('PATCH', '/v1/rollouts/sd', change)).status).toBe(200);
+    const later = await world.deploy({ version: '3', weight: 10 });
+    const { status, detail } = await problemOf(await world.ask('PATCH', '/v1/rollouts/sd', change));
+    expect(`${status}: ${detail}`).toBe(`409: The rollout of sd is ${later.id} by now, not ${id}.`);
+    expect(await world.rollout()).toMatchObject({ id: later.id, state: 'running' });
+  });
+
   test('A key without the scope admin sees and changes no rollout', async () => {
     const world = await rolloutWorld(server.url);
     const { ask } = await keyHolder(world, 'acme');

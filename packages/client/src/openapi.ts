@@ -2047,6 +2047,8 @@ export interface components {
             readonly state: "running" | "paused" | "promoted" | "rolled-back";
             /** @description Why, for people: it is kept in the history. */
             readonly reason?: string | undefined;
+            /** @description The id of the rollout that is meant: the request is refused when the model has another one by now. Left out: the one that it has. */
+            readonly rollout?: string | undefined;
             /** @description With `promoted` or `rolled-back`: jobs of this rollout that still wait for the other version are moved to the one that all get now, also when the rollout has that state already. At most 10,000 in a request. Left out: workers of the other version finish them. */
             readonly move_queued?: boolean | undefined;
         };

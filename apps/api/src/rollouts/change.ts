@@ -148,11 +148,16 @@ export const movedBetween = ({
 /** Undefined when the rollout is in that state already. Throws `not-found` and `conflict`. */
 export function changeStep(
   context: Pick<DeployContext, 'model' | 'workersOf' | 'now' | 'by'>,
-  { state, reason, move_queued = false }: RolloutChange,
+  { state, reason, rollout, move_queued = false }: RolloutChange,
   current: StoredRollout | undefined,
   { evidence }: Pick<Analysis, 'evidence'>,
 ): RolloutStep | undefined {
   if (!current) throw noRollout(context.model);
+  if (rollout !== undefined && rollout !== current.id)
+    throw new LehrError(
+      'conflict',
+      `The rollout of ${context.model} is ${current.id} by now, not ${rollout}.`,
+    );
   // Else the jobs would wait for nothing.
   if (move_queued) checkServed(context, movedBetween({ ...current, state }).to);
   if (current.state === state) return undefined;

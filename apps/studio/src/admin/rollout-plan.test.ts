@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { actionsOf, canaryShare, changeOf, isOpen, onlyVersion, versionsOf } from './rollout-plan.ts';
 
 const rollout = (state: Rollout['state']): Rollout =>
-  ({ state, stable: '1', canary: '2', weight: 30 }) as Rollout;
+  ({ id: 'ro_1', state, stable: '1', canary: '2', weight: 30 }) as Rollout;
 
 test('Versions are listed by model, in the order of the list', () => {
   const refs = ['sd@2', 'ears@1', 'sd@1', 'a@b@3'].map((model) => ({ model }));
@@ -43,8 +43,8 @@ test.each([
   ['resume', 'paused', { state: 'running', reason: 'lunch' }],
   ['promote', 'running', { state: 'promoted', reason: 'lunch', move_queued: true }],
   ['rollback', 'promoted', { state: 'rolled-back', reason: 'lunch', move_queued: true }],
-  ['move', 'promoted', { state: 'promoted', move_queued: true }],
-  ['move', 'rolled-back', { state: 'rolled-back', move_queued: true }],
+  ['move', 'promoted', { state: 'promoted', rollout: 'ro_1', move_queued: true }],
+  ['move', 'rolled-back', { state: 'rolled-back', rollout: 'ro_1', move_queued: true }],
 ] as const)(
   'With the box for waiting jobs, "%s" of a rollout that is %s moves them only when no caller gets the other version',
   (action, state, request) => {

@@ -73,9 +73,10 @@ export function changeOf(
   rollout: Rollout | undefined,
   { reason, movesQueued }: ChangeFields,
 ): RolloutChange {
-  // The rollout keeps its state, so the history gets no entry that needs a reason.
+  // The rollout keeps its state, so the history gets no entry that needs a reason. A new one, which this page has not seen yet, must not end.
   if (action === 'move') {
-    return { state: rollout?.state === 'promoted' ? 'promoted' : 'rolled-back', move_queued: true };
+    const state = rollout?.state === 'promoted' ? 'promoted' : 'rolled-back';
+    return { state, rollout: rollout?.id, move_queued: true };
   }
   const isEnd = action === 'promote' || action === 'rollback';
   return { state: STATES[action], reason, ...(isEnd && movesQueued && { move_queued: true }) };

@@ -97,6 +97,11 @@ export const RolloutChangeSchema = z
       example: 'promoted',
     }),
     reason: ReasonSchema.optional(),
+    rollout: z.string().optional().meta({
+      description:
+        'The id of the rollout that is meant: the request is refused when the model has another one by now. Left out: the one that it has.',
+      example: 'ro_9f2c41d07ab3',
+    }),
     move_queued: z
       .boolean()
       .optional()
