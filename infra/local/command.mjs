@@ -35,7 +35,7 @@ export async function runCommand(program, args, { env, signal, onMessage, quiet 
     child.once('error', reject);
     child.once('close', (code) => resolve(code ?? 128));
   });
-  const over = signal ? ended.finally(() => endLeftovers(child, signal)) : ended;
+  const over = signal ? Promise.all([ended, leftoversOver(child, signal)]).then(([code]) => code) : ended;
   running.set(child, { over, isStoppable: signal !== undefined });
   try {
     const code = await over;
@@ -46,6 +46,12 @@ export async function runCommand(program, args, { env, signal, onMessage, quiet 
     signal?.removeEventListener('abort', abort);
   }
 }
+
+/** From the exit of the child on: its output may end only with the last of what it left running. */
+const leftoversOver = (child, signal) =>
+  new Promise((resolve, reject) => {
+    child.once('exit', () => endLeftovers(child, signal).then(resolve, reject));
+  });
 
 /** A program that is killed, or fails, does not end its children; they are still in its process group. */
 async function endLeftovers(child, signal) {

@@ -14,7 +14,8 @@ import { spawn } from 'node:child_process';
 const child = spawn('sh', ['-c', "trap '' TERM; echo ready; while :; do sleep 1; done"], { stdio: ['ignore', 'pipe', 'inherit'] });
 child.stdout.once('data', () => {
   console.log('child ' + child.pid);
-  if (process.argv[1] === 'throws') throw new Error('a program that fails');
+  process.send?.('child ' + child.pid);
+  if (process.argv[1] !== 'waits') throw new Error('a program that fails');
 });`;
 
 /** A command that runs this program as \`npm run bench\` runs a bench file. */
@@ -23,10 +24,11 @@ import { runCommand } from '${join(ROOT, 'infra/local/command.mjs')}';
 import { signal, stopAndExit, stopOnSignals } from '${join(ROOT, 'infra/local/lifecycle.mjs')}';
 stopOnSignals();
 const args = ['--input-type=module', '--eval', process.env.PROGRAM, process.argv[1] ?? 'waits'];
-await runCommand(process.execPath, args, { signal });
+const isQuiet = process.argv[1] === 'throws quietly';
+await runCommand(process.execPath, args, { signal, quiet: isQuiet, onMessage: isQuiet ? console.log : undefined });
 stopAndExit('The program has ended.', 0);`;
 
-async function launch(mode: 'waits' | 'throws') {
+async function launch(mode: 'waits' | 'throws' | 'throws quietly') {
   const launcher = spawn(process.execPath, ['--input-type=module', '--eval', LAUNCHER, mode], {
     env: { ...process.env, PROGRAM: WITH_STUBBORN_CHILD },
     stdio: ['ignore', 'pipe', 'ignore'],
@@ -47,11 +49,14 @@ test('An interrupted command ends what it has started, also children that go on 
   await vi.waitFor(() => expect(isRunning(child)).toBe(false), SLOW_MACHINE);
 });
 
-test('A command whose program fails ends the children that the program left behind', async () => {
-  const { exit, child } = await launch('throws');
-  await exit;
-  await vi.waitFor(() => expect(isRunning(child)).toBe(false), SLOW_MACHINE);
-});
+test.each(['throws', 'throws quietly'] as const)(
+  'A command whose program fails ends the children that the program left behind, also when they hold its output: %s',
+  async (mode) => {
+    const { exit, child } = await launch(mode);
+    await exit;
+    await vi.waitFor(() => expect(isRunning(child)).toBe(false), SLOW_MACHINE);
+  },
+);
 
 test('An interrupted bench leaves neither its Redis nor another process behind', async () => {
   const bench = new Launched({ clone: ROOT, script: 'bench', args: ['claim', '--quick'], env: {} });
