@@ -127,3 +127,20 @@ test('A weight that is not finite is refused by name, and nothing is kept', asyn
   await expect(convert(folder)).rejects.toThrow(`${weight.name} has the value Infinity`);
   expect(await contentOf(folder)).toEqual(before);
 });
+
+test('Undo refuses a manifest that names a file outside of the folder, and removes nothing', async () => {
+  const folder = await tiny();
+  await convert(folder);
+  const path = join(folder, CONVERTED_MANIFEST);
+  const manifest = JSON.parse(await readFile(path, 'utf8')) as { results: object[] };
+  const before = await contentOf(folder);
+  // The last one passes for a path below the folder where a line ends at its line break.
+  for (const outside of ['/etc/passwd', '../passwd', 'a/../../passwd', 'a\n/../../passwd']) {
+    const results = manifest.results.map((each) => ({ ...each, path: outside }));
+    await writeFile(path, JSON.stringify({ ...manifest, results }));
+    await expect(undoConversion(folder), JSON.stringify(outside)).rejects.toThrow('is not a manifest');
+  }
+  await rm(path);
+  before.delete(path);
+  expect(await contentOf(folder)).toEqual(before);
+});

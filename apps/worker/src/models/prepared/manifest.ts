@@ -16,7 +16,7 @@ export const MANIFEST = 'manifest.json';
 
 export const FileSchema = z.strictObject({
   /** Below the model folder. */
-  path: z.string().regex(/^(?!.*(?:^|\/)\.\.(?:\/|$))[^/]/, 'must be a path below the folder'),
+  path: z.string().regex(/^(?!.*(?:^|\/)\.\.(?:\/|$))[^/]/s, 'must be a path below the folder'),
   bytes: z.int().nonnegative(),
   mtime_ms: z.number(),
   ctime_ms: z.number(),
