@@ -56,12 +56,20 @@ export async function prepare(request: PrepareRequest, settings: ToolSettings): 
       preserveTimestamps: true,
       filter: (path) => !basename(path).startsWith(PREPARED_FOLDER),
     });
-    const event = await make(task, draft, options, out);
+    const event = await make(task, draft, options, out).catch((error) => {
+      throw namingOriginal(error, draft, folder);
+    });
     await rename(draft, out);
     return event;
   } finally {
     await rm(draft, { recursive: true, force: true });
   }
+}
+
+/** What Lehr refuses in the copy is so in the folder that it was made from, and only that one is there afterwards. */
+function namingOriginal(error: unknown, draft: string, folder: string): unknown {
+  if (!(error instanceof LehrError)) return error;
+  return new LehrError(error.code, error.message.replaceAll(draft, folder), { cause: error });
 }
 
 function checkPrecision({ precision, variant, out }: PrepareRequest, task: Task): void {

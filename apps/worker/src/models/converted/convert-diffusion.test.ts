@@ -191,5 +191,7 @@ test('The manifest names sources and results by SHA-256, and such a copy is not 
 });
 
 test('A model that is in half precision already is refused', async () => {
-  await expect(convert(await tiny({ dtype: 'float16' }))).rejects.toThrow('No graph could be converted');
+  await expect(convert(await tiny({ dtype: 'float16' }))).rejects.toThrow(
+    'No graph could be converted to half precision (text_encoder/model.onnx: it has weights in float16 already.; unet/model.onnx: it has weights',
+  );
 });

@@ -101,7 +101,9 @@ async function convertGraph(
     await checkValues(check, values, recorded, runtime);
   } catch (cause) {
     await Promise.all([draft, check, data].map((each) => rm(each, { force: true })));
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const message = cause instanceof Error ? cause.message : String(cause);
+    // The folder of the copy has another name later, or none.
+    const reason = message.replace(`${path} `, 'it ').replaceAll(`${folder}/`, '');
     const bytes = { before, after: before };
     const isNumber = difference !== null && Number.isFinite(difference);
     const kept = {
