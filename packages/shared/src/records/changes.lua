@@ -6,7 +6,7 @@
 -- Returns {state, rev, events}; nil when there is no record.
 
 local after, count = tonumber(ARGV[1]), tonumber(ARGV[2])
--- As in transition.lua.
+-- As in move-effects.lua.
 local PLAIN_REVS = 3
 
 local known = redis.call('HMGET', KEYS[1], 'state', 'rev', 'created_at', 'started_at', 'finished_at')
