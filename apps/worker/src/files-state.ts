@@ -12,6 +12,9 @@ const OF_A_MODEL =
 const NOT_OF_A_GRAPH =
   /(?:^|\/)(?:readme|license|notice)[^/]*$|\.tfevents\.|\.(?:md|txt|log|out|err|lock|tmp|part|py|csv|html|ya?ml|xml|png|jpe?g|safetensors|msgpack|h5|ckpt|pth?|gguf)$/i;
 
+/** The variant of graphs that `lehr models prepare --precision` has not verified yet: nobody asks for it. */
+export const DRAFT_VARIANT = '_lehr_draft';
+
 /** Device, inode, size in bytes and time of the last write of each file in a folder, by its path below the folder. */
 export type FilesState = ReadonlyMap<string, string>;
 
@@ -33,6 +36,7 @@ export async function filesState(folder: string): Promise<FilesState> {
 
 function isOfModel(name: string, graphFolders: ReadonlySet<string>): boolean {
   if (name === MANIFEST || name.split('/').some((part) => part.startsWith('.'))) return false;
+  if (name.endsWith(`${DRAFT_VARIANT}.onnx`)) return false;
   return OF_A_MODEL.test(name) || (graphFolders.has(dirname(name)) && !NOT_OF_A_GRAPH.test(name));
 }
 

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LehrError } from '@lehr/shared';
+import { DRAFT_VARIANT } from '../../files-state.ts';
 import type { InferenceRuntime } from '../../runtime/runtime.ts';
 import { keptFile } from '../prepared/manifest.ts';
 import type { WhisperOptions } from '../whisper/whisper-folder.ts';
@@ -11,8 +12,6 @@ import { removeConverted, writeConverted } from './manifest.ts';
 import { quantizeGraph } from './quantize-graph.ts';
 
 export const INT8_VARIANT = '_quantized';
-/** Until a graph is verified, its name is that of a variant which nobody asks for. */
-const DRAFT = '_lehr_draft';
 
 /** Weights of 7 bits and inputs of 8 bits differ by a few percent; a wrong weight or scale differs by about the whole. */
 export const INT8_TOLERANCE = { difference: 0.1, same: 0.75 } as const;
@@ -54,7 +53,7 @@ export async function convertWhisper(
       await writeFile(join(folder, draft), bytes);
       made.push({ graph, result, matmuls, bytes: bytes.byteLength });
     }
-    const compared = await compareWhisper(folder, runtime, { ...options, variant: '' }, DRAFT);
+    const compared = await compareWhisper(folder, runtime, { ...options, variant: '' }, DRAFT_VARIANT);
     checkDifference(folder, compared);
     const kept = async (path: string, result = path) => ({ ...(await keptFile(folder, path)), path: result });
     await writeConverted(folder, {
@@ -83,7 +82,7 @@ async function removeDrafts(folder: string): Promise<void> {
   for (const place of [folder, join(folder, 'onnx')]) {
     if (!(await stat(place).catch(() => undefined))?.isDirectory()) continue;
     for (const name of await readdir(place)) {
-      if (name.endsWith(`${DRAFT}.onnx`)) await rm(join(place, name));
+      if (name.endsWith(`${DRAFT_VARIANT}.onnx`)) await rm(join(place, name));
     }
   }
 }
@@ -104,7 +103,7 @@ function graphsOf(folder: string, below: string): Names[] {
       throw new LehrError('model-unavailable', `${join(folder, graph)} is not there.`);
     return {
       graph,
-      draft: `${below}${name}${DRAFT}.onnx`,
+      draft: `${below}${name}${DRAFT_VARIANT}.onnx`,
       result: `${below}${name}${INT8_VARIANT}.onnx`,
     };
   });
