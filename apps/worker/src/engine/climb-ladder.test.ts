@@ -60,6 +60,13 @@ test('Long runs are measured twice, and no rung is begun after a minute', async 
   ]);
 });
 
+test('A ladder with a patience of one ends at the first doubling that does not pay', async () => {
+  const cap = new RowCap();
+  const full = device((rows) => 9 + 61.9 * rows);
+  await climbLadder(cap, { ...full, patience: 1 });
+  expect([...full.runs.keys()]).toEqual([1, 2, 4, 8]);
+});
+
 test('A rung that fails exceeds the memory, and when it is the first one the warm-up fails', async () => {
   const failing = (from: number) => {
     const { clock, run } = device(curve);

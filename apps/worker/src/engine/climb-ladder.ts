@@ -17,14 +17,19 @@ export interface Climb {
   readonly run: (rows: number) => Promise<unknown>;
   /** Row counts to measure, in increasing order. */
   readonly rungs?: readonly number[];
+  /** Doublings without more throughput after which the ladder ends. Each takes the memory of twice the rows. */
+  readonly patience?: number;
 }
 
 /** Rejects when the first rung fails; another one that fails exceeds the device's memory, and lowers the cap's ceiling. */
-export async function climbLadder(cap: RowCap, { clock, run, rungs = ROW_LADDER }: Climb): Promise<void> {
+export async function climbLadder(
+  cap: RowCap,
+  { clock, run, rungs = ROW_LADDER, patience }: Climb,
+): Promise<void> {
   const startedAt = clock.monotonic();
   for (const rows of rungs) {
     const isOverBudget = clock.monotonic() - startedAt > BUDGET_MS;
-    if (isOverBudget || rows > cap.ceiling || !worthWidening(cap.measurements)) break;
+    if (isOverBudget || rows > cap.ceiling || !worthWidening(cap.measurements, patience)) break;
     try {
       // The first run of a shape allocates and, on some providers, tunes.
       await run(rows);

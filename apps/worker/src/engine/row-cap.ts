@@ -116,12 +116,15 @@ export function knee(
 }
 
 /**
- * Whether to measure the next rung of the ladder: until two doublings in a row did not increase the best throughput. One may be a
- * measurement that another program disturbed.
+ * Whether to measure the next rung of the ladder: until `patience` doublings in a row did not increase the best throughput. With two, one
+ * may be a measurement that another program disturbed.
  */
-export function worthWidening(measurements: readonly (readonly [rows: number, ms: number])[]): boolean {
-  if (measurements.length < 3) return true;
+export function worthWidening(
+  measurements: readonly (readonly [rows: number, ms: number])[],
+  patience = 2,
+): boolean {
+  if (measurements.length <= patience) return true;
   const throughput = measurements.map(([rows, ms]) => rows / ms);
-  const best = Math.max(...throughput.slice(0, -2));
-  return Math.max(...throughput.slice(-2)) > best * (1 + TOLERANCE);
+  const best = Math.max(...throughput.slice(0, -patience));
+  return Math.max(...throughput.slice(-patience)) > best * (1 + TOLERANCE);
 }

@@ -17,6 +17,8 @@ export interface WhisperCaps {
 const MAX_BATCH_BYTES = 2 * 2 ** 30;
 /** Encoder calls with more windows would delay the decoder for too long. */
 const MAX_ENCODER_ROWS = 8;
+/** A window takes tens of megabytes, which ONNX Runtime keeps: no rung is tried beyond the first that does not pay. */
+const PATIENCE = 1;
 
 export async function warmUpWhisper(
   model: WhisperModel,
@@ -33,8 +35,8 @@ export async function warmUpWhisper(
   const mel = new Float32Array(melBins * windowFrames);
   const { floatType } = model.decoder.sizes;
   const encode = (rows: number) => model.encoder.encode(new Array(rows).fill(mel), floatType);
-  await climbLadder(encoder, { clock, run: encode });
-  await climbLadder(decoder, { clock, run: decoderStepper(model, await encode(1)) });
+  await climbLadder(encoder, { clock, run: encode, patience: PATIENCE });
+  await climbLadder(decoder, { clock, run: decoderStepper(model, await encode(1)), patience: PATIENCE });
   return { encoder, decoder };
 }
 const MAX_DECODER_ROWS = ROW_LADDER[ROW_LADDER.length - 1];
