@@ -234,8 +234,7 @@ into one and is told where each begins, which a queue of jobs does not offer.
 
 whisper.cpp runs from the wheel of pywhispercpp, which uses AVX2. [ggml.py](../test/real/peers/ggml.py) writes its file from the same
 weights; its matrices stay in float16, in which the weights were published, and which whisper.cpp's own files have. It opens that file,
-and its words of jfk.flac are those of the other programs. In one run beside much other load (8.6 to 10.8 processes that wanted one of
-two cores) it was slower than Lehr in each of three rounds, too noisy for a figure. Its row comes with the next run of \`one-file\`.`,
+and its words of jfk.flac are those of the other programs.`,
   environments: [ENVIRONMENT, WHISPER_CPP],
   comparisons: [one, eight, int8, errors, long],
 };
