@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { API_ENV } from './variables/api.ts';
-import { COMMON_ENV } from './variables/common.ts';
+import { COMMON_ENV } from './variables/every-program.ts';
 import { STORE_ENV } from './variables/store.ts';
 import { WORKER_ENV } from './variables/worker.ts';
 
