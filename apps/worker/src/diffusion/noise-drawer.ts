@@ -40,7 +40,8 @@ export class NoiseDrawer {
   #start(): Worker | undefined {
     try {
       const worker = new Worker(this.#entry, { resourceLimits: { maxOldGenerationSizeMb: HEAP_MB } });
-      worker.once('error', (cause) => this.#lost(cause));
+      // Without a listener, a second error of the thread would end the engine.
+      worker.on('error', (cause) => this.#lost(cause));
       // The engine process ends without waiting for it.
       worker.unref();
       return worker;
