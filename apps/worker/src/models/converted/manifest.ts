@@ -14,43 +14,29 @@ export const CONVERTED_MANIFEST = '.lehr-converted.json';
 const ManifestSchema = z.strictObject({
   format: z.literal(1),
   made_at: z.string(),
-  precision: z.literal('int8'),
-  /** The graphs that were converted. */
+  /**
+   * `int8`: the results are beside their sources. `fp16`: the folder is a copy, the results have the names of their sources, and there is
+   * nothing to go back to.
+   */
+  precision: z.enum(['int8', 'fp16']),
+  /** The graphs that were converted, with the files of their weights; for `fp16` as they were in the original folder. */
   sources: z.array(FileSchema).min(1),
   results: z.array(FileSchema).min(1),
-  /** The largest difference of logits, as a share of the largest logit. */
+  /** The largest difference: for `int8` of the logits, for `fp16` of one graph's outputs, as a share of the largest value. */
   difference: z.number(),
   tolerance: z.number(),
 });
-/** Of a copy of a model for pictures: its results have the names of their sources, and there is nothing to go back to. */
-const HalfManifestSchema = z.strictObject({
-  format: z.literal(1),
-  made_at: z.string(),
-  precision: z.literal('fp16'),
-  /** As they were in the original folder. */
-  sources: z.array(FileSchema).min(1),
-  results: z.array(FileSchema).min(1),
-  /** The largest difference of one graph's outputs, as a share of its largest output. */
-  difference: z.number(),
-  tolerance: z.number(),
-});
-export type HalfManifest = z.output<typeof HalfManifestSchema>;
 export type ConvertedManifest = z.output<typeof ManifestSchema>;
 
-export async function writeConverted(
-  folder: string,
-  manifest: ConvertedManifest | HalfManifest,
-): Promise<void> {
+export async function writeConverted(folder: string, manifest: ConvertedManifest): Promise<void> {
   const draft = join(folder, `${CONVERTED_MANIFEST}.tmp`);
   await writeFile(draft, `${JSON.stringify(manifest, undefined, 2)}\n`);
   await rename(draft, join(folder, CONVERTED_MANIFEST));
 }
 
 /** Whether `lehr models prepare --precision fp16` made this folder. */
-export async function isHalfCopy(folder: string): Promise<boolean> {
-  const text = await readFile(join(folder, CONVERTED_MANIFEST), 'utf8').catch(() => '');
-  return HalfManifestSchema.safeParse(parsed(text)).success;
-}
+export const isHalfCopy = async (folder: string): Promise<boolean> =>
+  (await readConverted(folder))?.precision === 'fp16';
 
 /**
  * Removes the graphs that Lehr made beside their originals, and no other file: one that was changed since stays. Returns whether there
@@ -59,10 +45,10 @@ export async function isHalfCopy(folder: string): Promise<boolean> {
 export async function removeConverted(folder: string): Promise<boolean> {
   const path = join(folder, CONVERTED_MANIFEST);
   await rm(`${path}.tmp`, { force: true });
-  if (!existsSync(path) || (await isHalfCopy(folder))) return false;
-  const text = await readFile(path, 'utf8');
-  const manifest = ManifestSchema.safeParse(parsed(text)).data;
+  if (!existsSync(path)) return false;
+  const manifest = await readConverted(folder);
   if (!manifest) throw new LehrError('conflict', `${path} is not a manifest of this version of Lehr.`);
+  if (manifest.precision === 'fp16') return false;
   for (const result of manifest.results) {
     if (await isUnchanged(folder, result)) await rm(join(folder, result.path));
   }
@@ -70,9 +56,11 @@ export async function removeConverted(folder: string): Promise<boolean> {
   return true;
 }
 
-function parsed(text: string): unknown {
+/** Undefined when there is none, or none that this version can read. */
+async function readConverted(folder: string): Promise<ConvertedManifest | undefined> {
+  const text = await readFile(join(folder, CONVERTED_MANIFEST), 'utf8').catch(() => '');
   try {
-    return JSON.parse(text);
+    return ManifestSchema.safeParse(JSON.parse(text)).data;
   } catch {
     return undefined;
   }
