@@ -30,6 +30,9 @@ export interface PrepareRequest {
   readonly precision?: string | undefined;
 }
 
+/** What writes the graphs, by `--precision`. */
+const MAKERS = { same: prepared, int8: converted, fp16: halved };
+
 export async function prepare(request: PrepareRequest, settings: ToolSettings): Promise<ToolEvent> {
   const { task, folder, options } = await find(request, settings);
   if (request.undo) {
@@ -44,8 +47,7 @@ export async function prepare(request: PrepareRequest, settings: ToolSettings): 
     return { type: 'prepared', folder, undone: wasPrepared, graphs: [] };
   }
   const { out } = request;
-  checkPrecision(request, task);
-  const make = { int8: converted, fp16: halved, none: prepared }[request.precision ?? 'none'] ?? prepared;
+  const make = MAKERS[precisionOf(request, task)];
   if (out === undefined) return locked(folder, () => make(task, folder, options, folder));
   if (existsSync(out)) throw new LehrError('conflict', `${out} is already there; --out names a new folder.`);
   const draft = `${out}.${randomUUID()}.tmp`;
@@ -72,8 +74,9 @@ function namingOriginal(error: unknown, draft: string, folder: string): unknown 
   return new LehrError(error.code, error.message.replaceAll(draft, folder), { cause: error });
 }
 
-function checkPrecision({ precision, variant, out }: PrepareRequest, task: Task): void {
-  if (precision === undefined) return;
+/** `same`: that of the export. Throws LehrError `invalid-request` when the model cannot have the precision that is asked for. */
+function precisionOf({ precision, variant, out }: PrepareRequest, task: Task): keyof typeof MAKERS {
+  if (precision === undefined) return 'same';
   const refused = (found: string, wanted: string): LehrError =>
     new LehrError('invalid-request', `${found}; ${wanted}`);
   if (precision !== 'int8' && precision !== 'fp16')
@@ -87,6 +90,7 @@ function checkPrecision({ precision, variant, out }: PrepareRequest, task: Task)
     throw refused('--precision fp16 is without --out', `give --out NEW_FOLDER, ${why}`);
   }
   if (variant) throw refused(`--variant is ${variant}`, '--precision converts the export without a variant.');
+  return precision;
 }
 
 async function halved(
