@@ -12,7 +12,7 @@ const OF_A_MODEL =
 const NOT_OF_A_GRAPH =
   /(?:^|\/)(?:readme|license|notice)[^/]*$|\.tfevents\.|\.(?:md|txt|log|out|err|lock|tmp|part|py|csv|html|ya?ml|xml|png|jpe?g|safetensors|msgpack|h5|ckpt|pth?|gguf)$/i;
 
-/** The variant of graphs that `lehr models prepare --precision` has not verified yet: nobody asks for it. */
+/** The variant of graphs that `lehr models prepare --precision` has not verified yet; no setting names it. */
 export const DRAFT_VARIANT = '_lehr_draft';
 
 /** Device, inode, size in bytes and time of the last write of each file in a folder, by its path below the folder. */

@@ -26,7 +26,7 @@ export const poisson = (device: Device, load: number): Scenario => ({
   jobs: poissonMix(JOBS, load * capacity(device.latency, MOST_ROWS), { seed: SEED, tenants: 1 }),
 });
 
-/** The same with three sizes, each a group of its own: Lehr has a lane for each, and they share the device. */
+/** The same with three sizes, one group for each size: Lehr has a lane for each, and they share the device. */
 export const poissonOfSizes = (device: Device, load: number): Scenario => ({
   name: `${device.name}, three sizes, Poisson, load ${load}`,
   device,

@@ -126,7 +126,7 @@ local function reassign(m, key, known)
   return { 'ok', state, rev, attempt, 0, 0, redis.call('HGETALL', key) }
 end
 
--- 2 if somebody wants previews of the job, 1 if somebody follows it, else 0. Who follows a workflow follows its nodes.
+-- 2 when previews of the job are wanted, 1 when only its events are, else 0. Readers of a workflow also read its nodes.
 local function watched_by(id, parent)
   local by = redis.call('MGET', prefix .. ':watched:' .. id, prefix .. ':watched:' .. parent,
     prefix .. ':followed:' .. id, prefix .. ':followed:' .. parent)

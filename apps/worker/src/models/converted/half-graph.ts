@@ -145,7 +145,7 @@ const castOf = (from: string, to: string, toHalf: boolean): NodeProto => ({
   attribute: [{ name: 'to', type: ATTRIBUTE_TYPE.int, i: toHalf ? DATA_TYPE.float16 : DATA_TYPE.float32 }],
 });
 
-/** One weight at a time, into a file of its own: one file of a graph holds at most 2 GiB. */
+/** One weight at a time, into a separate file: the file of a graph holds at most 2 GiB. */
 function writeWeights(weights: readonly Weight[], half: ReadonlySet<string>, data: string): TensorProto[] {
   const file = openSync(data, 'w');
   let offset = 0;
