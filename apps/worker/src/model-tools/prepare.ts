@@ -1,5 +1,4 @@
 /** `lehr models prepare`: keeps beside a model what a worker would compute at each start, or removes it. */
-import { randomUUID } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { cp, rename, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -49,23 +48,32 @@ export async function prepare(request: PrepareRequest, settings: ToolSettings): 
   const { out } = request;
   const make = MAKERS[precisionOf(request, task)];
   if (out === undefined) return locked(folder, () => make(task, folder, options, folder));
-  if (existsSync(out)) throw new LehrError('conflict', `${out} is already there; --out names a new folder.`);
-  const draft = `${out}.${randomUUID()}.tmp`;
-  try {
-    await cp(folder, draft, {
-      recursive: true,
-      dereference: true,
-      preserveTimestamps: true,
-      filter: (path) => !basename(path).startsWith(PREPARED_FOLDER),
-    });
-    const event = await make(task, draft, options, out).catch((error) => {
-      throw namingOriginal(error, draft, folder);
-    });
-    await rename(draft, out);
-    return event;
-  } finally {
-    await rm(draft, { recursive: true, force: true });
-  }
+  // One name for all runs of a copy: the next one removes what a killed run has left.
+  const draft = `${out}.lehr-draft`;
+  return lockedBy(`${draft}.lock`, async () => {
+    if (existsSync(out))
+      throw new LehrError('conflict', `${out} is already there; --out names a new folder.`);
+    try {
+      await copyFolder(folder, draft);
+      const event = await make(task, draft, options, out).catch((error) => {
+        throw namingOriginal(error, draft, folder);
+      });
+      await rename(draft, out);
+      return event;
+    } finally {
+      await rm(draft, { recursive: true, force: true });
+    }
+  });
+}
+
+async function copyFolder(folder: string, copy: string): Promise<void> {
+  await rm(copy, { recursive: true, force: true });
+  await cp(folder, copy, {
+    recursive: true,
+    dereference: true,
+    preserveTimestamps: true,
+    filter: (path) => !basename(path).startsWith(PREPARED_FOLDER),
+  });
 }
 
 /** What Lehr refuses in the copy is so in the folder that it was made from, and only that one is there afterwards. */
@@ -177,12 +185,11 @@ async function find({ model, folder, variant }: PrepareRequest, settings: ToolSe
 }
 
 /** Two preparations at once would remove each other's files. */
-async function locked<Result>(folder: string, use: () => Promise<Result>): Promise<Result> {
-  const lock = await acquireLock(
-    join(folder, `${PREPARED_FOLDER}.lock`),
-    AbortSignal.timeout(60_000),
-    () => {},
-  );
+const locked = <Result>(folder: string, use: () => Promise<Result>): Promise<Result> =>
+  lockedBy(join(folder, `${PREPARED_FOLDER}.lock`), use);
+
+async function lockedBy<Result>(path: string, use: () => Promise<Result>): Promise<Result> {
+  const lock = await acquireLock(path, AbortSignal.timeout(60_000), () => {});
   try {
     return await use();
   } finally {
