@@ -9,8 +9,9 @@ import { join } from 'node:path';
 import { writeTinyDiffusion } from '../../packages/demo-models/src/index.ts';
 import { percentile, type RatioFigure, type Target } from './harness.ts';
 import { type Device, scaledWindowMs, T4, U8, U16 } from './policy/devices.ts';
+import type { Ended } from './policy/endings.ts';
 import { aloneMs, backlog, capacity, type PolicyJob, poissonMix } from './policy/load.ts';
-import { classic, type Ended, lehr } from './policy/sides.ts';
+import { classic, lehr } from './policy/sides.ts';
 
 const JOBS = 500;
 const LOAD = 0.85;

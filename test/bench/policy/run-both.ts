@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { writeTinyDiffusion } from '../../../packages/demo-models/src/index.ts';
 import { type Device, scaledWindowMs } from './devices.ts';
+import type { Ended } from './endings.ts';
 import type { Scenario } from './scenarios.ts';
-import { classic, type Ended, lehr, type SideOptions } from './sides.ts';
+import { classic, lehr, type SideOptions } from './sides.ts';
 
 export interface PolicyRun {
   readonly device: Device;

@@ -1,8 +1,8 @@
 /** Loads: which jobs arrive when, and what a user posts after its last picture. The same seed gives the same jobs. */
 import { Random } from '../../support/random.ts';
 import type { Device } from './devices.ts';
+import type { Ended } from './endings.ts';
 import { aloneMs, capacity, MEAN_AREA, type PolicyJob, poissonMix, withSizes } from './load.ts';
-import type { Ended } from './sides.ts';
 
 export interface Scenario {
   readonly name: string;

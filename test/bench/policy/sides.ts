@@ -7,8 +7,6 @@ import { GroupQueues } from './group-queues.ts';
 import { aloneMs, type PolicyJob, ROWS } from './load.ts';
 import { laneOf, type SimulatedEngine, sampleId, simulatedEngine } from './simulated-engine.ts';
 
-export type { Ended };
-
 export interface SideOptions {
   readonly folder: string;
   readonly device: LatencyModel;
