@@ -74,7 +74,9 @@ export async function runCampaign(target: Target, options: CampaignOptions): Pro
         markInterruptAsFailure: false,
       },
     );
-    if (checked.failed) run.note(String(checked.errorInstance), checked.counterexample?.[0] ?? [], seed);
+    // fast-check also calls a round failed whose time ended before its first batch did; such a round has no counterexample.
+    const { counterexample, errorInstance } = checked;
+    if (counterexample !== null) run.note(String(errorInstance), counterexample[0], seed);
     await run.endRound(seed, neighbour.fault);
     rssBytes.push((await target.probe(true)).rssBytes);
   }

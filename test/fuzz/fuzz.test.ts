@@ -37,6 +37,11 @@ test(`Thirty seconds of generated requests show no internal error, no unanswered
   expect(report.neighbourMs.length).toBeGreaterThan(5);
 }, 300_000);
 
+test('A run whose time ends before its first batch finds nothing', async () => {
+  const report = await runCampaign(target, { seed: SEED, ms: 1 });
+  expect(report.found).toEqual([]);
+});
+
 test('The same seed makes the same requests, and another seed makes other ones', async () => {
   const document = (await (await target.ask('', 'GET', '/openapi.json')).json()) as OpenApiDocument;
   const digest = (seed: number): string =>
