@@ -7,11 +7,17 @@ import { T4 } from './policy/devices.ts';
 import { figuresOf, linesOf } from './policy/load-figures.ts';
 import { latencies } from './policy/measures.ts';
 import type { PolicyRun } from './policy/run-both.ts';
-import { burst, closedLoop, dayOf, type Scenario } from './policy/scenarios.ts';
+import { burst, closedLoop, closedLoopOfSizes, dayOf, type Scenario } from './policy/scenarios.ts';
 
 const MOST_ROWS = 16;
 
-const scenarios: readonly Scenario[] = [closedLoop(T4, 1), closedLoop(T4, 8), burst(T4, 64), dayOf(T4)];
+const scenarios: readonly Scenario[] = [
+  closedLoop(T4, 1),
+  closedLoop(T4, 8),
+  closedLoopOfSizes(T4, 8),
+  burst(T4, 64),
+  dayOf(T4),
+];
 
 export const figures: readonly RatioFigure[] = scenarios.flatMap(figuresOf);
 

@@ -62,6 +62,12 @@ export function closedLoop(device: Device, users: number): Scenario {
   };
 }
 
+/** The same with three sizes: each user keeps one. */
+export function closedLoopOfSizes(device: Device, users: number): Scenario {
+  const loop = closedLoop(device, users);
+  return { ...loop, name: `${loop.name}, three sizes`, jobs: withSizes(loop.jobs, SEED + 1) };
+}
+
 /** Everything at once, with the steps and guidance scales of the mix. */
 export const burst = (device: Device, count: number): Scenario => ({
   name: `${device.name}, a burst of ${count} jobs of the mix`,
