@@ -7,7 +7,7 @@ import { equalRow } from '../rows.ts';
 import type { Bench, Comparison, Row, Section } from '../section.ts';
 import { KeptAnswers } from '../whisper/kept-answers.ts';
 import { ENVIRONMENT, whisperModels } from '../whisper/models.ts';
-import { cleanSpeech, englishParts, jfk, longSpeech, type Spoken } from '../whisper/speech.ts';
+import { englishParts, jfk, longSpeech, type Spoken } from '../whisper/speech.ts';
 import { interleaved, ratioRow, type Timed } from './interleaved.ts';
 import { joinedFiles } from './joined-files.ts';
 import { lehrSide, type Outcome, pythonSide, type Side, transformersJsSide } from './sides.ts';
@@ -199,9 +199,9 @@ async function longRun(bench: Bench, spoken: Spoken, open: Open, how: string, op
 
 const errors: Comparison = {
   name: 'word-errors',
-  title: 'Word errors of jfk and of the five English samples',
+  title: 'Word errors of English speech',
   run: async (bench) => {
-    const parts = englishParts(await cleanSpeech(bench.cache));
+    const parts = await englishParts(bench.cache);
     const opens = [
       lehr('merged'),
       transformersJs,
@@ -212,7 +212,7 @@ const errors: Comparison = {
     ];
     return withSides(bench, opens, async (sides) => {
       const rows: Row[] = [];
-      for (const [name, files] of parts) {
+      for (const { name, files } of parts) {
         for (const side of sides) {
           const { texts } = await side.transcribe(files);
           const rate =

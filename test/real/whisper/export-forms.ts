@@ -74,9 +74,8 @@ const words: Comparison = {
   title: 'Word errors, beside PyTorch (float32)',
   run: (bench) =>
     withReference(bench, WORD_FORMS, async ({ models, ask }) => {
-      const clean = await cleanSpeech(bench.cache);
       const rows: Row[] = [];
-      for (const [name, files] of englishParts(clean)) {
+      for (const { name, isPerson, files } of await englishParts(bench.cache)) {
         const rateOf = (written: readonly Written[]): number =>
           100 * wordErrorRate(files.map(({ text }, i) => ({ spoken: text, transcript: written[i].text })));
         const theirs = rateOf(
@@ -85,7 +84,6 @@ const words: Comparison = {
             folder: models.folder('weights'),
           }),
         );
-        const isPerson = files.some((file) => file.name === 'jfk');
         rows.push({ what: `${name}: transformers in PyTorch`, figure: theirs, unit: '%' });
         for (const form of WORD_FORMS) {
           const ours = rateOf(await byLehr(models.folder(form), files, { timestamps: true }));

@@ -6,6 +6,7 @@ import { readWaveform } from '../../../apps/worker/src/audio/waveform.ts';
 import { plainWaveform, sampleFile, sampleManifest, whisperFile } from '../../support/audio-golden.ts';
 import { hasEspeak, heldOutSentences, speak } from '../../support/held-out-speech.ts';
 import { wav } from '../../support/speech-files.ts';
+import { readAloud } from './read-aloud.ts';
 
 export interface Spoken {
   readonly name: string;
@@ -42,12 +43,25 @@ export async function cleanSpeech(folder: string): Promise<Spoken[]> {
   return Promise.all([jfk(folder), ...samples]);
 }
 
-/** What word errors are counted of, in English: the recording of a person, and what espeak-ng spoke, which Whisper hears badly. */
-export function englishParts(clean: readonly Spoken[]): readonly (readonly [string, readonly Spoken[]])[] {
-  const english = clean.filter(({ language }) => language === 'en');
+/** Recordings of persons, or of espeak-ng, whose voice Whisper hears badly. */
+export interface EnglishPart {
+  readonly name: string;
+  readonly isPerson: boolean;
+  readonly files: readonly Spoken[];
+}
+
+/** What word errors are counted of. Throws without the recordings. */
+export async function englishParts(folder: string): Promise<EnglishPart[]> {
+  const english = (await cleanSpeech(folder)).filter(({ language }) => language === 'en');
+  const read = (await readAloud()).map(({ name, bytes, text }) => save(folder, name, bytes, text, 'en'));
   return [
-    ['jfk.flac, a recording of a person', english.filter(({ name }) => name === 'jfk')],
-    ['the five samples that espeak-ng speaks', english.filter(({ name }) => name !== 'jfk')],
+    { name: 'jfk.flac', isPerson: true, files: english.filter(({ name }) => name === 'jfk') },
+    { name: 'five sentences of a novel, read aloud', isPerson: true, files: await Promise.all(read) },
+    {
+      name: 'the five samples that espeak-ng speaks',
+      isPerson: false,
+      files: english.filter(({ name }) => name !== 'jfk'),
+    },
   ];
 }
 
