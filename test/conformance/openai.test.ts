@@ -418,6 +418,15 @@ describe('a held request', () => {
     expect(error).toMatchObject({ status: 504, code: 'hold_expired' });
   });
 
+  test('A request of the client for Python, which names its timeout in another header, is answered before that timeout', async () => {
+    const stack = await startStack(server);
+    const { client } = openai(stack);
+    const headers = { 'x-stainless-timeout': null, 'x-stainless-read-timeout': '2.0' };
+    // Without the header, this client would give up before the answer.
+    const error = await errorOf(client.images.generate(CIRCLE, { timeout: 30_000, headers }));
+    expect(error).toMatchObject({ status: 504, code: 'hold_expired' });
+  });
+
   test('The job of a broken connection is adopted by the retry of its request and by no other request', async () => {
     const stack = await startStack(server);
     const jobs = storedJobs(server.url, stack.namespace);

@@ -1,4 +1,4 @@
-/** Request headers of OpenAI's clients. */
+/** Request headers of OpenAI's clients. The client for Python names its timeout in another header than the one for JavaScript. */
 import { z } from '@hono/zod-openapi';
 import type { ApiParts } from '../../api.ts';
 import { IDEMPOTENCY_HEADER } from '../../calls/call-headers.ts';
@@ -12,6 +12,9 @@ export const CALL_HEADERS = z.object({
   'x-stainless-timeout': z.string().optional().meta({
     description: 'Seconds after which the client gives up; the call is held for one second less.',
   }),
+  'x-stainless-read-timeout': z.string().optional().meta({
+    description: 'The same for the client for Python. With both headers, the shorter timeout counts.',
+  }),
 });
 export type CallHeaders = z.output<typeof CALL_HEADERS>;
 
@@ -24,6 +27,7 @@ const MIN_HOLD_MS = 100;
 
 /** How long this call may be held. */
 export function holdMsOf({ holdMs }: Pick<ApiParts, 'holdMs'>, headers: CallHeaders): number {
-  const clientMs = (Number(headers['x-stainless-timeout']) - 1) * 1000;
-  return Number.isNaN(clientMs) ? holdMs : Math.min(holdMs, Math.max(MIN_HOLD_MS, clientMs));
+  const timeouts = [headers['x-stainless-timeout'], headers['x-stainless-read-timeout']].map(Number);
+  const clientMs = (Math.min(...timeouts.filter((seconds) => !Number.isNaN(seconds))) - 1) * 1000;
+  return Math.min(holdMs, Math.max(MIN_HOLD_MS, clientMs));
 }
