@@ -7,8 +7,8 @@ import './node-version.mjs';
 import { readdir } from 'node:fs/promises';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { ROOT, runCommand } from './command.mjs';
+import { readCommandLine } from './command-line.mjs';
 import { say, signal, stopAndExit, stopOnSignals } from './lifecycle.mjs';
 import { ensureBuilt, ensureModules } from './modules.mjs';
 import { Problem } from './problem.mjs';
@@ -25,11 +25,10 @@ const OPTIONS = {
 };
 
 stopOnSignals();
-main(parseArgs({ options: OPTIONS, allowPositionals: true })).catch((error) =>
-  stopAndExit(error instanceof Problem ? error.message : error.stack, 1),
-);
+main().catch((error) => stopAndExit(error instanceof Problem ? error.message : error.stack, 1));
 
-async function main({ values, positionals }) {
+async function main() {
+  const { values, positionals } = await readCommandLine({ options: OPTIONS, help });
   await ensureModules({ signal });
   await import('./typescript.mjs');
   const bench = await import('../../test/bench/report/make.ts');
@@ -83,9 +82,32 @@ async function runAll(files, { quick: isQuick, write }, bench) {
   return broken;
 }
 
+async function allBenchFiles() {
+  return (await readdir(FOLDER)).filter((name) => name.endsWith('.bench.ts')).sort();
+}
+
 async function benchFiles(filters) {
-  const files = (await readdir(FOLDER)).filter((name) => name.endsWith('.bench.ts')).sort();
+  const files = await allBenchFiles();
   const chosen = files.filter((name) => filters.length === 0 || filters.some((part) => name.includes(part)));
   if (chosen.length > 0) return chosen;
   throw new Problem(`No bench file has this name. The files are: ${files.join(', ') || 'none yet'}.`);
+}
+
+async function help() {
+  const names = (await allBenchFiles()).map((file) => file.replace('.bench.ts', ''));
+  return `Usage: npm run bench [-- PART ... --only PART,PART --quick --readme --write --page]
+
+Runs the benches whose file names have one of the parts, one after the other (all of them without a part), and prints one table of ratios.
+
+Benches:
+${names.map((name) => `  ${name}`).join('\n')}
+
+Options:
+  --only PARTS  the same as parts, separated by commas
+  --quick       fewer rounds; nothing of it is kept as a result
+  --readme      the benches of the README's table; writes as --write does
+  --write       makes the tables of README and docs again from the results
+  --page        measures nothing, and makes the report again
+  --help        prints this
+`;
 }

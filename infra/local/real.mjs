@@ -1,4 +1,9 @@
-/** npm run real [-- whisper diffusion clients peers --only jfk --again]: compares Lehr with other programs, and writes docs/real-models.md. */
+/** npm run real [-- whisper diffusion text clients peers --only jfk --again]: compares Lehr with other programs, and writes docs/real-models.md. */
 import { runComparisons } from './comparisons.mjs';
 
-runComparisons({ program: 'test/real/run.ts', page: 'docs/real-models.md' });
+runComparisons({
+  name: 'real',
+  does: 'Compares Lehr with other programs on real models; needs Python, about 20 GB and hours.',
+  folder: 'test/real',
+  page: 'docs/real-models.md',
+});

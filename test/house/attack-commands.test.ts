@@ -5,16 +5,40 @@ import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { ROOT } from './readme.ts';
 
-test.each(['device', 'fuzz', 'neighbours', 'peers', 'real', 'simulate', 'soak'])(
+const run = promisify(execFile);
+const launcher = (name: string): string => join(ROOT, `infra/local/${name}.mjs`);
+
+test.each(['bench', 'device', 'fuzz', 'neighbours', 'peers', 'real', 'simulate', 'soak'])(
   'The launcher of %s passes its options on, and refuses an unknown one',
   async (name) => {
-    const launched = promisify(execFile)(process.execPath, [
-      join(ROOT, `infra/local/${name}.mjs`),
-      '--unknown',
-    ]);
-    await expect(launched).rejects.toMatchObject({
+    await expect(run(process.execPath, [launcher(name), '--unknown'])).rejects.toMatchObject({
       code: 1,
       stderr: expect.stringContaining("Unknown option '--unknown'"),
     });
   },
 );
+
+test.each([
+  ['bench', '--quick', /^ {2}claim$/m],
+  ['peers', '--again', /^ {2}pictures\n {4}demo-saturation: /m],
+  ['real', '--only NAME', /^ {2}whisper\n {4}weights: /m],
+])(
+  'The launcher of %s prints its options and what it can run, and ends with 0',
+  async (name, option, part) => {
+    const { stdout } = await run(process.execPath, [launcher(name), '--help']);
+    expect(stdout).toContain(`Usage: npm run ${name} `);
+    expect(stdout).toContain(option);
+    expect(stdout).toMatch(part);
+  },
+);
+
+test.each([
+  ['bench', ['--unknown'], "Unknown option '--unknown'. --help lists the options."],
+  ['real', ['--only'], "Option '--only <value>' argument missing. --help lists the options."],
+  ['peers', ['whisper'], "There is no section 'whisper'. The sections are: pictures, queue."],
+])('The launcher of %s answers a mistake with one line', async (name, args, line) => {
+  await expect(run(process.execPath, [launcher(name), ...args])).rejects.toMatchObject({
+    code: 1,
+    stderr: `\n${line}\n`,
+  });
+});

@@ -4,7 +4,6 @@ import { writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { runSection } from './run-section.ts';
 import type { Section } from './section.ts';
 
@@ -22,32 +21,33 @@ export interface ComparisonProgram {
   readonly pageText: () => string;
 }
 
+/** The one argument of the process, as JSON: infra/local/comparisons.mjs has read and checked it. */
+interface Request {
+  readonly again: boolean;
+  /** Part of the names of the comparisons to run. */
+  readonly only?: string;
+  /** Without a name all sections run. */
+  readonly sections: readonly string[];
+}
+
 const ROOT = new URL('../../', import.meta.url);
 
-/** Reads the arguments of the process, and ends it: with 1 when a comparison threw. */
+/** Runs what the argument of the process asks for, and ends the process: with 1 when a comparison threw. */
 export async function runProgram(program: ComparisonProgram): Promise<never> {
   const { folder, sections, cache, cacheName, page, pageText } = program;
   const fileOf = (name: string): string => fileURLToPath(new URL(`${name}/section.ts`, folder));
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: { again: { type: 'boolean', default: false }, only: { type: 'string' } },
-  });
+  const { sections: wanted, ...chosen } = JSON.parse(process.argv[2]) as Request;
   const available = sections.filter((name) => existsSync(fileOf(name)));
-  for (const name of positionals) {
-    if (available.every((each) => each !== name)) {
-      throw new Error(`There is no section '${name}'. The sections are: ${available.join(', ')}.`);
-    }
-  }
   // Exit handlers end the programs that a comparison has started; a signal alone would not run them.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
   const broken: string[] = [];
-  for (const name of available.filter((each) => positionals.length === 0 || positionals.includes(each))) {
+  for (const name of available.filter((each) => wanted.length === 0 || wanted.includes(each))) {
     const { section } = (await import(fileOf(name))) as { section: Section };
     const options = {
       name,
       cache: cache ?? join(homedir(), '.cache', cacheName),
       results: fileURLToPath(new URL('results', folder)),
-      ...values,
+      ...chosen,
       say: console.error,
     };
     broken.push(...(await runSection(section, options)));
