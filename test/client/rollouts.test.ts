@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { listen } from '../../apps/api/src/listen.ts';
+import { type Fetch, listen } from '../../apps/api/src/listen.ts';
 import { parseRegistry } from '../../packages/shared/src/index.ts';
 import { blocksOf, readText } from '../house/readme.ts';
 import { API_KEY } from '../support/api-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
-import { rolloutWorld } from '../support/rollout-world.ts';
-import { lehrShell } from './lehr-command.ts';
+import { type RolloutWorld, rolloutWorld } from '../support/rollout-world.ts';
+import { lehrFor, lehrShell } from './lehr-command.ts';
 
 const BLOCKS = blocksOf(readText('docs/rollouts.md'));
 
@@ -72,4 +72,46 @@ test('The entry for models.yaml in docs/rollouts.md is accepted, and no job gets
   for (const fraction of [0, 0.5, 0.999]) {
     expect(registry.resolve('diffusion', 'sd', fraction).ref).toEqual({ name: 'sd', version: '1' });
   }
+});
+
+/** Serves the API of a world; returns the command `lehr` for it. */
+async function commandFor(fetch: Fetch): Promise<ReturnType<typeof lehrFor>> {
+  const listener = await listen('127.0.0.1', 0);
+  onTestFinished(() => listener.close(0));
+  listener.serve(fetch);
+  return lehrFor({ url: `http://127.0.0.1:${listener.port}`, key: API_KEY });
+}
+
+/** Another administrator ends the rollout and begins another one. */
+async function replaceRollout(world: RolloutWorld): Promise<string> {
+  await world.serve('1', '2');
+  await world.change('rolled-back');
+  const { id } = await world.deploy({ version: '2', weight: 20 });
+  return id;
+}
+
+test('lehr models promote --move-queued does not end a rollout that began while the command ran', async () => {
+  const world = await rolloutWorld(server.url);
+  await world.deploy({ version: '2', weight: 10 });
+  let replaced: string | undefined;
+  const lehr = await commandFor(async (request, bindings) => {
+    if (request.method === 'PATCH') replaced = await replaceRollout(world);
+    return world.app.fetch(request, bindings);
+  });
+  const { code, stderr } = await lehr(['models', 'promote', 'sd', '--move-queued']);
+  expect(stderr).toMatch(/The rollout of sd is ro_\w+ by now, not ro_\w+\./);
+  expect(code).toBe(65);
+  expect(await world.rollout()).toMatchObject({ id: replaced, state: 'running' });
+});
+
+test('lehr models rollback --rollout ends only the rollout with this id', async () => {
+  const world = await rolloutWorld(server.url);
+  const { id } = await world.deploy({ version: '2', weight: 10 });
+  const replaced = await replaceRollout(world);
+  const lehr = await commandFor(world.app.fetch);
+  const rollBack = (rollout: string) => lehr(['models', 'rollback', 'sd', '--rollout', rollout]);
+  expect(await rollBack(id)).toMatchObject({ code: 65, stderr: expect.stringContaining(`not ${id}.`) });
+  expect(await world.rollout()).toMatchObject({ id: replaced, state: 'running' });
+  expect(await rollBack(replaced)).toMatchObject({ code: 0 });
+  expect(await world.rollout()).toMatchObject({ id: replaced, state: 'rolled-back' });
 });

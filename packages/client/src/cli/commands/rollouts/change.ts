@@ -34,12 +34,28 @@ const endCommand = (verb: string, state: 'promoted' | 'rolled-back', summary: st
         type: 'boolean',
         help: 'Move jobs of the rollout that still wait for the other version, too. Else workers of that version finish them.',
       },
+      rollout: {
+        type: 'string',
+        value: 'ID',
+        help: 'The rollout that is meant: refused when the model has another one by now. Default: the one it has.',
+      },
       reason: REASON,
     },
     run: async ({ values, positionals: [model], terminal, json, client }) => {
-      const { reason } = values;
-      const body = { state, reason, ...(values['move-queued'] && { move_queued: true }) };
-      const rollout = await (await client()).rollouts.change(model, body, { signal: terminal.signal });
+      const { rollouts } = await client();
+      const { signal } = terminal;
+      const movesQueued = values['move-queued'] === true;
+      // Such a request takes seconds and is repeated by the client: a rollout that began meanwhile must not end by it.
+      const named = movesQueued
+        ? (values.rollout ?? (await rollouts.get(model, { signal })).id)
+        : values.rollout;
+      const body = {
+        state,
+        reason: values.reason,
+        rollout: named,
+        ...(movesQueued && { move_queued: true }),
+      };
+      const rollout = await rollouts.change(model, body, { signal });
       showRollout(terminal, json, rollout);
       if (!json) showMoved(terminal, rollout);
       return EXIT.ok;
