@@ -121,6 +121,16 @@ describe('The version of a job', () => {
 });
 
 describe('Changing a rollout', () => {
+  test('A damaged entry of the history is left out alone: the rollout is shown, and can be changed', async () => {
+    const world = await rolloutWorld(server.url);
+    await world.deploy({ version: '2', weight: 10 });
+    const { redis, keys } = world.parts;
+    for (const damaged of ['not JSON', '{"action":"deployed"}', ''])
+      await redis.lpush(keys.rolloutHistory('sd'), damaged);
+    expect((await world.change('paused')).status).toBe(200);
+    expect((await world.rollout()).history.map(({ action }) => action)).toEqual(['paused', 'deployed']);
+  });
+
   test('A rollout is deployed, raised, paused, resumed and promoted, and its history says who did it and why', async () => {
     const world = await rolloutWorld(server.url);
     const first = await world.deploy({ version: '2', weight: 10, reason: 'sharper hands' });

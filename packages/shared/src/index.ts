@@ -104,6 +104,7 @@ export { METRICS, type MetricApp } from './metric-lists/index.ts';
 export { createMetrics, type Metrics, type MetricsPage } from './metrics.ts';
 export { type ModelLoad, noteModelLoad, readModelLoads } from './model-loads.ts';
 export { type NewVersion, withoutVersion, withTuned, withVersion } from './models-yaml.ts';
+export { parsedStored } from './other-versions.ts';
 export { FOLLOW_EVERY_MS, followJob, readPreview, showPreview, wantProgress } from './previews.ts';
 export { RecentlyUsed } from './recently-used.ts';
 export {

@@ -5,6 +5,7 @@ import {
   LehrError,
   type LogEvidence,
   NO_EVIDENCE,
+  parsedStored,
   type RolloutAction,
   type RolloutEvent,
   RolloutEventSchema,
@@ -121,11 +122,11 @@ export class RolloutStore {
     );
   }
 
-  /** Newest first. */
+  /** Newest first, without entries that are damaged or that another version wrote in another form. */
   async history(model: string): Promise<RolloutEvent[]> {
     const { redis, keys } = this.#options;
     const texts = await redis.lrange(keys.rolloutHistory(model), 0, HISTORY_KEPT - 1);
-    return texts.flatMap((text) => RolloutEventSchema.safeParse(JSON.parse(text)).data ?? []);
+    return texts.flatMap((text) => parsedStored(RolloutEventSchema, text) ?? []);
   }
 
   /** How its jobs and its shadows ended until now. */
