@@ -2,11 +2,21 @@
  * Records and worker reports that this process cannot read: another version of Lehr wrote them, or they are damaged. They are
  * listed in Redis with the reason, and otherwise left alone for a process that can read them.
  */
-import type { z } from 'zod';
+import { z } from 'zod';
+import { parsedStored } from '../other-versions.ts';
 import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
 
 /** Rises when processes of an older version cannot read new records or reports. */
 export const SCHEMA_VERSION = 1;
+
+/** Schemas rise from this one; reports and records of it do not name it. */
+export const FIRST_SCHEMA = 1;
+/** They rise by one, and rarely: a number beyond this was never written by any version. */
+const MAX_SCHEMA = 1000;
+
+/** False for what is damaged, and no schema of any version. */
+export const isSchema = (v: unknown): v is number =>
+  Number.isInteger(v) && (v as number) >= FIRST_SCHEMA && (v as number) <= MAX_SCHEMA;
 
 export interface Unreadable {
   /** Of the job or the worker. */
@@ -19,6 +29,7 @@ export interface Unreadable {
 /** The list is for operators and is not needed to find anything, so it may end here. */
 const MAX_LISTED = 1000;
 const MAX_REASON_LENGTH = 200;
+const EntrySchema = z.object({ at: z.string(), reason: z.string(), version: z.unknown() });
 /** KEYS[1] the list, a hash; ARGV id, JSON, id, JSON ... */
 const LIST_LUA = `
 for i = 1, #ARGV, 2 do
@@ -50,21 +61,19 @@ export class UnreadableList {
     return this.#redis.hkeys(this.#key);
   }
 
-  /** In no order. */
+  /** In no order, without damaged entries. */
   async list(max: number): Promise<{ id: string; at: string; reason: string }[]> {
     const all = Object.entries(await this.#redis.hgetall(this.#key)).slice(0, max);
-    return all.map(([id, text]) => {
-      const { at, reason } = JSON.parse(text) as { at: string; reason: string };
-      return { id, at, reason };
+    return all.flatMap(([id, text]) => {
+      const entry = parsedStored(EntrySchema, text);
+      return entry ? [{ id, at: entry.at, reason: entry.reason }] : [];
     });
   }
 
   /** The schemas that are named by what is listed. */
   async versions(): Promise<number[]> {
-    const entries = await this.#redis.hgetall(this.#key);
-    return Object.values(entries).flatMap(
-      (text) => (JSON.parse(text) as Pick<Unreadable, 'version'>).version ?? [],
-    );
+    const texts = Object.values(await this.#redis.hgetall(this.#key));
+    return texts.map((text) => parsedStored(EntrySchema, text)?.version).filter(isSchema);
   }
 
   count(): Promise<number> {
@@ -77,7 +86,7 @@ export class UnreadableList {
 }
 
 /** Whether a process of a newer version may be able to read it. */
-export const isNewer = ({ version }: Unreadable): boolean => (version ?? 0) > SCHEMA_VERSION;
+export const isNewer = ({ version }: Unreadable): boolean => isSchema(version) && version > SCHEMA_VERSION;
 
 /** Names fields and never values. */
 export const reasonOf = ({ issues }: z.ZodError): string =>
