@@ -114,5 +114,5 @@ async function differenceOf(
   // One after the other, and of several pictures only the first: pixels take much memory.
   const before = await storedPixels(store, a.key);
   const after = await storedPixels(store, b.key);
-  return before && after && pixelDifference(before, after);
+  return before && after ? pixelDifference(before, after) : undefined;
 }
