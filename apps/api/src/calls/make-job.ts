@@ -88,15 +88,17 @@ export async function makeJob(c: Context<ApiEnv>, parts: CallParts, call: JobCal
     identity,
     durability ?? ('durability' in request ? request.durability : undefined),
   );
-  if (submission.how === 'new') count(parts, submission.record);
   if (submission.direct) {
-    const direct = await directJob(c, submission, submission.direct);
+    const direct = await directJob(c, parts, submission, submission.direct);
     if (direct) return direct;
     submission = await submitCall(c, parts, call, identity, 'stored');
   }
   const { record, how } = submission;
-  // A job without a record cannot be compared later.
-  if (how === 'new') void postShadow(parts, record);
+  if (how === 'new') {
+    count(parts, record);
+    // A job without a record cannot be compared later.
+    void postShadow(parts, record);
+  }
   return {
     record,
     position: submission.position,
@@ -137,16 +139,26 @@ function count({ metrics, tenantUsage }: CallParts, record: JobRecord): void {
   tenantUsage.count(record);
 }
 
-/** Undefined when its worker handed the job back. Rejects with `unavailable` when the job is lost with its worker. */
+/**
+ * Undefined when its worker handed the job back: then it is not counted, because the job that takes its place may be refused. Rejects with
+ * `unavailable` when the job is lost with its worker.
+ */
 async function directJob(
   c: Context<ApiEnv>,
+  parts: CallParts,
   submission: Submission,
   { end }: DirectJob,
 ): Promise<MadeJob | undefined> {
-  const record = await inactive(c, end(c.req.raw.signal));
-  if (!record) return undefined;
-  const headers = { ...headersOf(submission), [DURABILITY]: 'none' };
-  return { record, isNew: true, isStored: false, headers, ...NO_MARKS };
+  let isHandedBack = false;
+  try {
+    const record = await inactive(c, end(c.req.raw.signal));
+    isHandedBack = record === undefined;
+    if (!record) return undefined;
+    const headers = { ...headersOf(submission), [DURABILITY]: 'none' };
+    return { record, isNew: true, isStored: false, headers, ...NO_MARKS };
+  } finally {
+    if (!isHandedBack) count(parts, submission.record);
+  }
 }
 
 const headersOf = ({ how, quota }: Submission): Record<string, string> => ({

@@ -54,7 +54,7 @@ export const JOB_METRICS = {
   jobsAccepted: {
     name: 'lehr_jobs_accepted_total',
     kind: 'counter',
-    help: 'Jobs that were stored and queued.',
+    help: 'Jobs that were stored and queued, or sent to a worker without a record.',
     apps: ['api'],
     labels: ['model', 'version'],
   },
