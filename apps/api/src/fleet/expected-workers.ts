@@ -16,7 +16,8 @@ import type { Keys, Redis } from '@lehr/shared/redis';
 import { Recent } from '../recent.ts';
 import { type FleetIndex, fleetIndex } from './fleet-index.ts';
 import type { FleetView } from './fleet-view.ts';
-import { hasModel, lastStartMs } from './scale-state.ts';
+import { poolOf } from './pool-of.ts';
+import { lastStartMs } from './scale-state.ts';
 import { type StoredScale, StoredScales } from './stored-scales.ts';
 
 const TTL_MS = 1_000;
@@ -70,7 +71,7 @@ export class ExpectedWorkers {
   /** Of a model `name@version`; undefined when no worker is on its way and nothing starts workers. */
   async of(model: string): Promise<Expected | undefined> {
     const { pools, registry, clock, fleet } = this.#options;
-    const pool = pools.find((each) => hasModel(each, registry, model));
+    const pool = poolOf(pools, registry, model);
     const reading = await this.#reading.get();
     const started = expectedOf(model, pool, registry, reading, clock.now());
     return sooner(started, loadedSoon(fleetIndex(await fleet.workers()).canLoad(model)));

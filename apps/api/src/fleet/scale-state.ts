@@ -1,8 +1,6 @@
 /** What is seen of a pool of workers at a moment. Pure. */
 import {
   covers,
-  formatModelRef,
-  type ModelRef,
   type Pool,
   type PoolState,
   parseGroupQueueName,
@@ -12,6 +10,7 @@ import {
   type WorkerStatus,
 } from '@lehr/shared';
 import type { GroupLoads } from '@lehr/shared/queue';
+import { poolOf } from './pool-of.ts';
 
 export interface PoolReading {
   readonly registry: Pick<Registry, 'models'>;
@@ -28,7 +27,7 @@ export interface SeenPool {
 }
 
 export function seePool(pool: Pool, { registry, loads, fleet, starts, atMs }: PoolReading): SeenPool {
-  const inPool = modelsIn(pool, registry);
+  const inPool = (ref: string): boolean => poolOf([pool], registry, ref) !== undefined;
   // A worker with a memory budget loads the other models when jobs wait for them.
   const workers = fleet.filter(({ models, residency }) =>
     [...models, ...(residency?.models ?? [])].some(({ ref }) => inPool(ref)),
@@ -57,30 +56,9 @@ export function lastStartMs(
   registry: Pick<Registry, 'models'>,
   { coldStarts }: Starts,
 ): number | undefined {
-  const inPool = modelsIn(pool, registry);
+  const inPool = (ref: string): boolean => poolOf([pool], registry, ref) !== undefined;
   const times = [...coldStarts].flatMap(([model, { total_ms }]) => (inPool(model) ? [total_ms] : []));
   return times.length > 0 ? Math.max(...times) : undefined;
-}
-
-/** Whether the pool has the model `name@version`. Every request for a job asks; `modelsIn` is for many models. */
-export const hasModel = (pool: Pool, registry: Pick<Registry, 'models'>, ref: string): boolean =>
-  registry.models.some(({ name, task, versions }) =>
-    versions.some(
-      ({ version }) =>
-        formatModelRef({ name, version }) === ref && covers(pool, { task, model: { name, version } }),
-    ),
-  );
-
-/** Whether the pool has the model `name@version`. */
-export function modelsIn(pool: Pool, registry: Pick<Registry, 'models'>): (ref: string) => boolean {
-  const refs = registry.models.flatMap(({ name, task, versions }) =>
-    versions.flatMap(({ version }) => {
-      const model: ModelRef = { name, version };
-      return covers(pool, { task, model }) ? [formatModelRef(model)] : [];
-    }),
-  );
-  const all = new Set(refs);
-  return (ref) => all.has(ref);
 }
 
 function waitingIn(pool: Pool, loads: GroupLoads): PoolState['waitingMs'] {
