@@ -1,8 +1,6 @@
 /**
  * The queue side of a worker: finds and claims jobs, keeps their leases and deadlines, and writes their ends. The engine side
  * runs the jobs in between; it is reached only through `JobRunner`.
- *
- * Active jobs are identified by lease token, because a job whose lease was lost may be claimed here again.
  */
 import {
   formatModelRef,
@@ -12,13 +10,11 @@ import {
   parseGroupQueueName,
 } from '@lehr/shared';
 import { Claimer, type GroupHead, Janitor, Leases, WorkflowRunner } from '@lehr/shared/queue';
-import type { Outcome } from '@lehr/shared/records';
-import type { StopReason } from './delivery/attempt.ts';
 import { JobFinisher } from './delivery/job-finisher.ts';
 import type { OutputStore } from './delivery/output-store.ts';
 import { DirectRuns } from './direct/direct-runs.ts';
+import { ActiveJobs } from './intake/active-jobs.ts';
 import { subscribeToAnnouncements } from './intake/announcements.ts';
-import { Deadlines } from './intake/deadlines.ts';
 import { GroupList } from './intake/group-list.ts';
 import { IdleWatch } from './intake/idle-watch.ts';
 import { Intake } from './intake/intake.ts';
@@ -31,8 +27,6 @@ export interface QueueSideParts extends WorkerParts {
   readonly outputs: OutputStore;
 }
 
-/** Time to hand jobs back after the drain: the engine drops their samples within a step, then their ends are written. */
-const HAND_BACK_MS = 10_000;
 /** A job without a record cannot be followed. */
 const NOT_FOLLOWED = { followed: false, watched: false };
 
@@ -40,7 +34,7 @@ export class QueueSide {
   readonly #parts: QueueSideParts;
   readonly #runner: JobRunner;
   readonly #leases: Leases;
-  readonly #deadlines: Deadlines;
+  readonly #active: ActiveJobs;
   readonly #finisher: JobFinisher;
   readonly #groups: GroupList;
   readonly #intake: Intake;
@@ -50,10 +44,6 @@ export class QueueSide {
   readonly #idleWatch: IdleWatch;
   /** Looks for jobs of models that are not loaded. The other claimer remembers where its own search stopped. */
   readonly #lookout: Claimer;
-  /** From the start of a job until its end is written. */
-  readonly #active = new Map<LeaseToken, JobRun>();
-  /** Ends the current wait of `drain`. */
-  #jobEnded: (() => void) | undefined;
 
   /** `onStuck` is called when this side claims no jobs although some wait that the worker could run. */
   constructor(parts: QueueSideParts, runner: JobRunner, onStuck: () => void) {
@@ -67,17 +57,15 @@ export class QueueSide {
       renewEveryMs: times.renewEveryMs,
       onLost: ({ token }) => this.#leaseLost(token),
     });
-    this.#deadlines = new Deadlines(times.maxRunMs, (lease, reason) => this.#stop(lease, reason));
-    this.#finisher = new JobFinisher({
-      outputs,
-      records,
-      queues,
-      workflows,
+    this.#active = new ActiveJobs({
+      runner,
       clock,
       log,
-      worker,
-      onClosing: ({ claim }) => this.#leases.remove(claim),
+      maxRunMs: times.maxRunMs,
+      finish: (run) => this.#finish(run),
+      onEnded: (run, end) => this.#ended(run, end),
     });
+    this.#finisher = newFinisher(parts, workflows, this.#leases);
     this.#quarantine = new Quarantine({
       clock,
       log,
@@ -101,8 +89,8 @@ export class QueueSide {
       groups: () => this.#groups.names,
       models: () => this.#groups.models,
       mayClaim,
-      activeAttempts: () => [...this.#active.values()].map(({ record }) => record.attempt),
-      onStarted: (run, outcome) => void this.#runToEnd(run, outcome),
+      activeAttempts: () => this.#active.attempts,
+      onStarted: (run, outcome) => void this.#active.runToEnd(run, outcome),
       onClaimed: (queue, jobs, ms) => parts.observe.claimed(queue, jobs, ms),
       onEndedAtClaim: (queue, end, code) => parts.observe.endedAtClaim(queue, end, code),
     });
@@ -110,7 +98,7 @@ export class QueueSide {
       ...parts,
       runner,
       mayRun: () => mayClaim() && this.#intake.mayHaveMoreJobs,
-      onStarted: (run) => void this.#runToEnd(run, NOT_FOLLOWED),
+      onStarted: (run) => void this.#active.runToEnd(run, NOT_FOLLOWED),
     });
     this.#idleWatch = new IdleWatch({
       clock,
@@ -195,11 +183,8 @@ export class QueueSide {
   }
 
   /** Lets running jobs finish for `graceMs`, then hands the rest back to their queues. */
-  async drain(graceMs: number): Promise<void> {
-    this.#parts.log.info({ activeJobs: this.#active.size, graceMs }, 'draining');
-    await this.#waitUntilEmpty(graceMs);
-    for (const run of this.#active.values()) this.#runner.stop(run, { kind: 'handed-back' });
-    await this.#waitUntilEmpty(HAND_BACK_MS);
+  drain(graceMs: number): Promise<void> {
+    return this.#active.drain(graceMs);
   }
 
   async close(): Promise<void> {
@@ -208,29 +193,16 @@ export class QueueSide {
     await this.#janitor.stop();
   }
 
-  async #waitUntilEmpty(ms: number): Promise<void> {
-    const { clock } = this.#parts;
-    const giveUpAt = clock.monotonic() + ms;
-    while (this.#active.size > 0 && clock.monotonic() < giveUpAt) {
-      const waiting = new AbortController();
-      this.#jobEnded = () => waiting.abort();
-      await clock.sleep(giveUpAt - clock.monotonic(), waiting.signal);
-    }
+  async #finish(run: JobRun): Promise<JobState | undefined> {
+    if (run.direct) return await this.#direct.finish(run);
+    return await (run.stopReason ? this.#finisher.stop(run, run.stopReason) : this.#finisher.succeed(run));
   }
 
-  /** Never rejects. */
-  async #runToEnd(run: JobRun, started: Pick<Outcome, 'followed' | 'watched'>): Promise<void> {
-    this.#active.set(run.lease, run);
-    this.#deadlines.watch(run);
-    await this.#runner.run(run, started);
-    const end = await this.#finish(run);
-    this.#active.delete(run.lease);
+  #ended(run: JobRun, end: JobState | undefined): void {
     this.#leases.remove(run.claim);
-    this.#deadlines.forget(run.lease);
     this.#parts.observe.ended(run, end);
     this.#runner.ended(run, end);
     this.#judge(run);
-    this.#jobEnded?.();
     this.#intake.look();
   }
 
@@ -239,28 +211,9 @@ export class QueueSide {
     else if (stopReason.kind === 'failed') this.#quarantine.failed(record.id, stopReason.code);
   }
 
-  /** Returns the end that this worker wrote; undefined when it wrote none. */
-  async #finish(run: JobRun): Promise<JobState | undefined> {
-    try {
-      if (run.direct) return await this.#direct.finish(run);
-      return await (run.stopReason ? this.#finisher.stop(run, run.stopReason) : this.#finisher.succeed(run));
-    } catch (error) {
-      this.#parts.log.error(
-        { job: run.record.id, error },
-        'the end of a job could not be written; its lease will expire',
-      );
-      return undefined;
-    }
-  }
-
-  #stop(lease: LeaseToken, reason: StopReason): void {
-    const run = this.#active.get(lease);
-    if (run) this.#runner.stop(run, reason);
-  }
-
   #leaseLost(lease: LeaseToken): void {
     this.#parts.observe.leaseLost();
-    this.#stop(lease, { kind: 'lost' });
+    this.#active.stop(lease, { kind: 'lost' });
   }
 
   #forgetGroup(queue: string): void {
@@ -271,9 +224,7 @@ export class QueueSide {
 
   #cancel(job: JobId): void {
     this.#intake.cancel(job);
-    for (const run of this.#active.values()) {
-      if (run.record.id === job) this.#runner.stop(run, { kind: 'canceled' });
-    }
+    this.#active.cancel(job);
   }
 
   /** Finds groups that were announced while the connection was down, and those of models that were opened since. */
@@ -285,6 +236,23 @@ export class QueueSide {
       // The connection is down again; the next reconnect reloads.
     }
   }
+}
+
+function newFinisher(
+  { outputs, records, queues, clock, log, id: worker }: QueueSideParts,
+  workflows: WorkflowRunner,
+  leases: Leases,
+): JobFinisher {
+  return new JobFinisher({
+    outputs,
+    records,
+    queues,
+    workflows,
+    clock,
+    log,
+    worker,
+    onClosing: ({ claim }) => leases.remove(claim),
+  });
 }
 
 function newJanitor({
