@@ -10,14 +10,11 @@ import type { OutputStore } from './delivery/output-store.ts';
 import type { ModelToOpen, OpenedModel, UnavailableModel } from './engine/protocol.ts';
 import { dispatch, type EngineMessageParts } from './engine-messages.ts';
 import { type JobSpans, jobSpans } from './fleet/job-spans.ts';
-import { ModelLoads } from './fleet/model-loads.ts';
-import { PartialTextWriter } from './fleet/partial-text.ts';
-import { Previews } from './fleet/previews.ts';
-import { ProgressWriter } from './fleet/progress.ts';
 import { LaneCalls, runningReport } from './fleet/running.ts';
+import { ShownJobs } from './fleet/shown-jobs.ts';
 import { LaneSpeeds } from './fleet/speeds.ts';
 import { type LaneStatus, laneStatus } from './fleet/worker-status.ts';
-import { logModel, logUnavailable } from './log-model.ts';
+import { OpenedModels } from './opened-models.ts';
 import type { ResidentEngine } from './residency.ts';
 import { type ChargeAudio, chargeAudio } from './runs/charge-audio.ts';
 import { type ChargeTokens, chargeTokens } from './runs/charge-tokens.ts';
@@ -49,12 +46,10 @@ export class EngineSide implements JobRunner {
   readonly #entries: ModelEntries;
   readonly #served: ServedModels;
   readonly #laneRows: LaneRows;
-  readonly #previews: Previews;
-  readonly #progress: ProgressWriter;
-  readonly #partialText: PartialTextWriter;
+  readonly #shown: ShownJobs;
   readonly #checkpoints: Checkpoints | undefined;
   readonly #runs: Runs;
-  readonly #loads: ModelLoads;
+  readonly #opened: OpenedModels;
   readonly #speeds = new LaneSpeeds();
   readonly #calls: LaneCalls;
   readonly #silence: SilenceLimit;
@@ -65,39 +60,30 @@ export class EngineSide implements JobRunner {
   #listener: JobRunnerListener | undefined;
   /** When a job of each model ended here last, by the monotonic clock. */
   readonly #lastUses = new Map<string, number>();
-  #hasAudio = false;
   #lastError: WorkerStatus['last_error'];
 
   constructor(parts: EngineSideParts) {
-    const { clock, log, times, checkpoints: store } = parts;
+    const { clock, log, checkpoints: store } = parts;
     const isLimited = parts.modelBytes !== undefined;
     const supervisor = new EngineSupervisor({ engine: parts.engine, clock, log, isLimited });
     const send = submitTogether((message) => supervisor.send(message));
     this.#parts = parts;
     this.#supervisor = supervisor;
     this.#calls = new LaneCalls(clock);
-    this.#loads = new ModelLoads({ ...parts, redis: parts.commands, observe: parts.observe.modelLoaded });
+    this.#opened = new OpenedModels(parts);
     this.#silence = new SilenceLimit(parts.engine.silenceMs);
     this.#entries = new ModelEntries(parts.registry, () => supervisor.openModels);
     this.#served = new ServedModels(() => supervisor.models, this.#entries, parts.tasks);
     this.#laneRows = new LaneRows(this.#served, () => this.#listener?.onRoom());
-    this.#previews = new Previews({ redis: parts.commands, keys: parts.keys, clock, log, send });
-    this.#progress = new ProgressWriter({
-      ...parts,
-      redis: parts.commands,
-      followedEveryMs: times.progressEveryMs,
-      unfollowedEveryMs: times.unfollowedProgressEveryMs,
-      checkEveryMs: times.followCheckEveryMs,
-    });
-    this.#partialText = new PartialTextWriter(parts.records, log);
+    this.#shown = new ShownJobs(parts, send);
     const charges = { repricer: parts.repricer, clock, lanes: () => this.lanes };
     this.#chargeAudio = chargeAudio(charges);
     this.#chargeTokens = chargeTokens({ ...charges, log });
     this.#checkpoints = store && new Checkpoints({ store, clock, log, observe: parts.observe.checkpoint });
     this.#runs = new Runs({
       laneRows: this.#laneRows,
-      progress: this.#progress,
-      previews: this.#previews,
+      progress: this.#shown.progress,
+      previews: this.#shown.previews,
       checkpoints: this.#checkpoints,
       clock,
       log,
@@ -212,23 +198,22 @@ export class EngineSide implements JobRunner {
       fetchMedia: (...media) => outputs.orStoreDown(fetchMedia(...media)),
       fetchTexts: (texts, signal) => outputs.orStoreDown(fetchTexts(texts, signal)),
       readCheckpoints: async (of) => this.#checkpoints?.read(of) ?? new Map(),
-      onText: (run, part) => this.#partialText.write(run, part),
+      onText: (run, part) => this.#shown.showText(run, part),
     });
   }
 
-  run(run: JobRun, { followed, watched }: Pick<Outcome, 'followed' | 'watched'>): Promise<void> {
-    this.#progress.follow(run, followed);
-    this.#previews.follow(run, watched);
+  run(run: JobRun, started: Pick<Outcome, 'followed' | 'watched'>): Promise<void> {
+    this.#shown.follow(run, started);
     this.#spans?.started(run);
     return this.#runs.run(run);
   }
 
   modelFetched(ref: string, ms: number): void {
-    this.#loads.pulled(ref, ms);
+    this.#opened.fetched(ref, ms);
   }
 
   ended(run: JobRun, end: JobState | undefined): void {
-    this.#loads.ended(run, end);
+    this.#opened.ended(run, end);
     if (this.#parts.modelBytes !== undefined)
       this.#lastUses.set(run.record.model, this.#parts.clock.monotonic());
     this.#spans?.ended(run, end);
@@ -247,7 +232,7 @@ export class EngineSide implements JobRunner {
     const { audio, log } = this.#parts;
     this.#listener = listener;
     audio.onRoom(() => listener.onRoom());
-    this.#progress.start((run, outcome) => this.#progressWritten(run, outcome));
+    this.#shown.start((run, reason) => this.#runs.stop(run, reason));
     await this.#supervisor.start({
       isBusy: () => this.#runs.engineIsBusy,
       usesModel: (ref) => this.#runs.usesModel(ref),
@@ -256,39 +241,23 @@ export class EngineSide implements JobRunner {
       onDied: (exit) => this.#engineDied(exit),
       onRestarted: () => this.#engineRestarted(),
       onModelOpened: (model) => {
-        this.#modelOpened(model);
-        if (model.whisper) void this.#prepareAudio();
+        void this.#opened.opened(model);
         listener.onModelsChanged();
       },
-      onModelUnavailable: (model) => logUnavailable(log, model),
+      onModelUnavailable: (model) => this.#opened.unavailable(model),
       onGivenUp: (error) => {
         log.error({ error }, 'the engine cannot be restarted; the worker hands its jobs back');
         listener.onEngineLost();
       },
     });
-    for (const model of this.models) this.#modelOpened(model);
-    for (const model of this.unavailable) logUnavailable(log, model);
-    if (this.models.some(({ whisper }) => whisper)) await this.#prepareAudio();
-  }
-
-  /** Once: a later model uses the same decoder and threads. */
-  async #prepareAudio(): Promise<void> {
-    const { audio, log } = this.#parts;
-    if (this.#hasAudio) return;
-    this.#hasAudio = true;
-    const [problem] = await Promise.all([audio.checkDecoder(), audio.warmUp()]);
-    if (problem !== undefined) log.error({ problem }, 'audio cannot be decoded; jobs that need it will fail');
-  }
-
-  #modelOpened(model: OpenedModel): void {
-    logModel(this.#parts.log, model);
-    this.#parts.observe.modelOpened(model);
-    this.#loads.opened(model);
+    const opened = this.models.map((model) => this.#opened.opened(model));
+    for (const model of this.unavailable) this.#opened.unavailable(model);
+    await Promise.all(opened);
   }
 
   /** No job may be running any more. */
   async close(): Promise<void> {
-    this.#progress.stop();
+    this.#shown.stop();
     await Promise.all([this.#supervisor.close(CLOSE_GRACE_MS), this.#parts.audio.close()]);
   }
 
@@ -303,13 +272,5 @@ export class EngineSide implements JobRunner {
     this.#runs.resubmit();
     this.#listener?.onModelsChanged();
     this.#listener?.onRoom();
-  }
-
-  /** A progress write also reports a cancel whose announcement was missed, and a job that has moved to another lease. */
-  #progressWritten(run: JobRun, { code, cancelRequested, followed, watched }: Outcome): void {
-    this.#progress.follow(run, followed);
-    this.#previews.follow(run, watched);
-    if (code === 'stale' || code === 'ended' || code === 'missing') this.#runs.stop(run, { kind: 'lost' });
-    else if (cancelRequested) this.#runs.stop(run, { kind: 'canceled' });
   }
 }
