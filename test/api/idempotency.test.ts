@@ -5,10 +5,17 @@ import type { RequestIdentity } from '../../apps/api/src/jobs/identity.ts';
 import { canonical, identify } from '../../apps/api/src/jobs/identity.ts';
 import { submitJob } from '../../apps/api/src/jobs/submit.ts';
 import { listen } from '../../apps/api/src/listen.ts';
-import { type JobId, type JobRequest, JobRequestSchema, newJobId } from '../../packages/shared/src/index.ts';
+import {
+  type JobId,
+  type JobRequest,
+  JobRequestSchema,
+  newJobId,
+  parseRegistry,
+  type TenantId,
+} from '../../packages/shared/src/index.ts';
 import { requeueLost } from '../../packages/shared/src/queue/index.ts';
 import { redisNow } from '../../packages/shared/src/redis/index.ts';
-import { API_KEY, type ApiWorld, apiWorld, jobOf, problemOf } from '../support/api-world.ts';
+import { API_KEY, type ApiWorld, apiWorld, jobOf, MODELS, problemOf } from '../support/api-world.ts';
 import { keyHolder } from '../support/key-holder.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
@@ -21,6 +28,20 @@ afterAll(() => server.stop());
 const QUEUE = 'diffusion.tiny@1.64x64';
 const circle = { type: 'text-to-image', input: { prompt: 'a red circle' } };
 const withKey = (key: string) => ({ headers: { 'idempotency-key': key } });
+
+/** Its audio is stored after its admission and before its record, so that these are two steps. */
+const speech = {
+  type: 'speech-to-text',
+  input: { audio: `data:audio/wav;base64,${Buffer.alloc(1000).toString('base64')}` },
+};
+
+const registry = parseRegistry(
+  `${MODELS}  - { name: whisper, task: whisper, versions: [{ version: "1", path: whisper }] }\n`,
+);
+
+/** Of any group. */
+const allJobsIn = async ({ parts: { redis, keys } }: ApiWorld): Promise<number> =>
+  redis.zcard(keys.jobsOf('default' as TenantId));
 
 const jobsIn = async ({ parts }: ApiWorld): Promise<number> =>
   parts.redis.zcard(parts.queues.of(QUEUE).prioritizedKey);
@@ -114,8 +135,8 @@ describe('Idempotency-Key', () => {
   });
 
   test('A request so slow that its retry made the job gets its charge back and is answered as a replay', async () => {
-    const world = await apiWorld(server.url);
-    const other = await apiWorld(server.url, { keys: world.parts.keys });
+    const world = await apiWorld(server.url, { registry });
+    const other = await apiWorld(server.url, { keys: world.parts.keys, registry });
     const refund = vi.spyOn(world.parts.quotas, 'refund');
     const create = world.parts.records.create.bind(world.parts.records);
     let storeNow = () => {};
@@ -126,9 +147,9 @@ describe('Idempotency-Key', () => {
       await held;
       return create(...job);
     });
-    const slow = world.ask('POST', '/v1/jobs', circle, withKey('k'));
+    const slow = world.ask('POST', '/v1/jobs', speech, withKey('k'));
     await expect.poll(() => creating).toHaveBeenCalled();
-    const made = await other.ask('POST', '/v1/jobs', circle, withKey('k'));
+    const made = await other.ask('POST', '/v1/jobs', speech, withKey('k'));
     expect(made.headers.has('idempotency-replayed')).toBe(false);
     storeNow();
     const late = await slow;
@@ -136,25 +157,44 @@ describe('Idempotency-Key', () => {
     expect(late.headers.get('idempotency-replayed')).toBe('true');
     expect((await jobOf(late)).id).toBe((await jobOf(made)).id);
     expect(refund).toHaveBeenCalledOnce();
-    expect(await jobsIn(world)).toBe(1);
+    expect(await allJobsIn(world)).toBe(1);
     expect(await world.parts.metricsPage.render()).not.toContain('lehr_jobs_accepted_total{');
   });
 
   test('A request whose create was repeated after a lost reply counts as the one that made the job', async () => {
-    const world = await apiWorld(server.url);
+    const world = await apiWorld(server.url, { registry });
     const refund = vi.spyOn(world.parts.quotas, 'refund');
     const create = world.parts.records.create.bind(world.parts.records);
     vi.spyOn(world.parts.records, 'create').mockImplementation(async (...job) => {
       await create(...job);
       return create(...job);
     });
-    const made = await world.ask('POST', '/v1/jobs', circle, withKey('k'));
+    const made = await world.ask('POST', '/v1/jobs', speech, withKey('k'));
     expect(made.status).toBe(202);
     expect(made.headers.has('idempotency-replayed')).toBe(false);
     expect(refund).not.toHaveBeenCalled();
-    expect(await jobsIn(world)).toBe(1);
+    expect(await allJobsIn(world)).toBe(1);
     expect(await world.parts.metricsPage.render()).toMatch(/lehr_jobs_accepted_total\{.*\} 1\n/);
   });
+
+  test.each([undefined, 'k'])(
+    'A request whose job was stored by a command that was sent again after a lost reply counts as the one that made it (%s)',
+    async (key) => {
+      const world = await apiWorld(server.url);
+      const refund = vi.spyOn(world.parts.quotas, 'refund');
+      const accept = world.parts.accepter.accept.bind(world.parts.accepter);
+      vi.spyOn(world.parts.accepter, 'accept').mockImplementation(async (...job) => {
+        await accept(...job);
+        return accept(...job);
+      });
+      const made = await world.ask('POST', '/v1/jobs', circle, key === undefined ? {} : withKey(key));
+      expect(made.status).toBe(202);
+      expect(made.headers.has('idempotency-replayed')).toBe(false);
+      expect(refund).not.toHaveBeenCalled();
+      expect(await jobsIn(world)).toBe(1);
+      expect(await world.parts.metricsPage.render()).toMatch(/lehr_jobs_accepted_total\{.*\} 1\n/);
+    },
+  );
 
   test('An Idempotency-Key is free again after the janitor removed the admission of a request that died', async () => {
     const world = await apiWorld(server.url);

@@ -129,6 +129,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     redis,
     keys,
     queues,
+    records,
     fleet,
     expected,
     clock,

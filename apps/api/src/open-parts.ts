@@ -67,7 +67,7 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
   const { config, models, redis, publicUrl, log } = options;
   const linkSecret = config.LEHR_STORE_SECRET ?? (await homeSecret(config.LEHR_HOME, 'store-secret')).value;
   const stores = await openStores(options, linkSecret);
-  const { keys, queues, fleet, expected, pools } = stores;
+  const { keys, queues, records, fleet, expected, pools } = stores;
   const { metrics, page } = createMetrics('api', { processMetrics: true });
   const tracing = await openTracing(config, 'lehr-api', log);
   if (tracing) page.showExemplars();
@@ -80,6 +80,7 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
     redis,
     keys,
     queues,
+    records,
     fleet,
     expected,
     clock,

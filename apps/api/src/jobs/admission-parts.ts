@@ -1,6 +1,7 @@
 /** Builds the parts that decide whether a job is admitted, and how many streams a caller may open. */
 import type { Clock } from '@lehr/shared';
-import { Admitter, type GroupQueues } from '@lehr/shared/queue';
+import { Accepter, Admitter, type GroupQueues } from '@lehr/shared/queue';
+import type { RecordStore } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import { Backlog } from '../fleet/backlog.ts';
 import type { ExpectedWorkers } from '../fleet/expected-workers.ts';
@@ -19,6 +20,7 @@ export interface AdmissionOptions {
   readonly redis: Redis;
   readonly keys: Keys;
   readonly queues: GroupQueues;
+  readonly records: RecordStore;
   readonly fleet: FleetView;
   readonly expected: ExpectedWorkers;
   readonly clock: Clock;
@@ -28,9 +30,10 @@ export interface AdmissionOptions {
 }
 
 export const admissionParts = (options: AdmissionOptions): AdmissionParts => {
-  const { redis, keys, queues, fleet, expected, clock, maxWaitMs, maxGroups, groupIdleMs } = options;
+  const { redis, keys, queues, records, fleet, expected, clock, maxWaitMs, maxGroups, groupIdleMs } = options;
   return {
     admitter: new Admitter(redis, keys, queues),
+    accepter: new Accepter(redis, keys, queues, records),
     quotas: new Quotas(redis, keys, clock),
     backlog: new Backlog(redis, keys, fleet, clock),
     expected,

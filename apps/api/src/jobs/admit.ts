@@ -1,6 +1,6 @@
 /** Decides whether a job may be made, and its place in the queue; for every route that makes jobs. */
 import { type Clock, type JobId, LehrError, type PriorityClass, type TenantId } from '@lehr/shared';
-import type { Admission, AdmissionRequest, Admitter } from '@lehr/shared/queue';
+import type { Acceptance, Accepter, AdmissionRequest, Admitter, Draft } from '@lehr/shared/queue';
 import type { Caller } from '../auth/authenticator.ts';
 import type { Ahead, Backlog } from '../fleet/backlog.ts';
 import type { ExpectedWorkers } from '../fleet/expected-workers.ts';
@@ -14,6 +14,7 @@ import { ownBacklogOf } from './own-backlog.ts';
 
 export interface AdmitParts {
   readonly admitter: Admitter;
+  readonly accepter: Accepter;
   readonly quotas: Quotas;
   readonly backlog: Backlog;
   readonly modelShares: ModelSharesView;
@@ -54,7 +55,7 @@ export interface Entry {
 
 export interface Admitted {
   /** The job is new, or an earlier request has made it. */
-  readonly admission: Extract<Admission, { code: 'admitted' | 'replay' | 'adopted' }>;
+  readonly admission: Extract<Acceptance, { code: 'admitted' | 'replay' | 'adopted' }>;
   /** What is left of the key's budget, if it has one and the job is new. */
   readonly quota?: Quota | undefined;
 }
@@ -64,12 +65,16 @@ const PENDING_POLL_MS = 10;
 /** A job refused for its wait may be sent again after this share of the wait, at random. */
 const RETRY_AFTER_FRACTION = 0.5;
 
-/** Throws `rate-limited`, `overloaded` and `idempotency-mismatch`; then nothing is stored and nothing charged. */
+/**
+ * Stores the job too when its `draft` is given. Throws `rate-limited`, `overloaded` and `idempotency-mismatch`; then nothing is stored and
+ * nothing charged.
+ */
 export async function admitJob(
   parts: AdmitParts,
   caller: Caller,
   job: PricedJob,
   identity?: RequestIdentity,
+  draft?: Draft,
 ): Promise<Admitted> {
   const { quotas, maxWaitMs } = parts;
   const { id, queue, priority, cost, deadlineMs = Number.POSITIVE_INFINITY } = job;
@@ -82,7 +87,7 @@ export async function admitJob(
     ? undefined
     : growthOf(await parts.expected.of(job.model), ahead.workers, limitMs);
   const quota = await quotas.charge(caller, cost);
-  const admission = await askUntilSettled(parts, {
+  const request: AdmissionRequest = {
     id,
     tenant,
     queue,
@@ -98,8 +103,9 @@ export async function admitJob(
     ...ahead,
     ...(growth && { workers: growth.workers }),
     ...identity,
-  });
-  if (admission.code === 'admitted') return { admission, quota };
+  };
+  const admission = await askUntilSettled(parts, request, draft);
+  if (admission.code === 'admitted' || isOwn(admission, id)) return { admission, quota };
   await quotas.refund(caller, cost);
   switch (admission.code) {
     case 'replay':
@@ -121,6 +127,10 @@ export async function admitJob(
   }
 }
 
+/** The job was stored by this request: the command was sent again, because its reply was lost. */
+const isOwn = (admission: Acceptance, id: JobId): admission is Extract<Acceptance, { code: 'replay' }> =>
+  admission.code === 'replay' && admission.id === id;
+
 /** A workflow waits as long as the slowest of its first nodes, each by the place that its tenant has in that group. */
 async function aheadOf({ backlog, admitter }: AdmitParts, tenant: TenantId, job: PricedJob): Promise<Ahead> {
   const { queue, model, priority, entries } = job;
@@ -136,11 +146,12 @@ async function aheadOf({ backlog, admitter }: AdmitParts, tenant: TenantId, job:
 
 /** This wait ends: within a second the pending job is stored, or this request takes its place (admit.lua). */
 async function askUntilSettled(
-  { admitter, clock }: AdmitParts,
+  { admitter, accepter, clock }: AdmitParts,
   request: AdmissionRequest,
-): Promise<Exclude<Admission, { code: 'pending' }>> {
+  draft: Draft | undefined,
+): Promise<Exclude<Acceptance, { code: 'pending' }>> {
   for (;;) {
-    const admission = await admitter.admit(request);
+    const admission: Acceptance = await (draft ? accepter.accept(request, draft) : admitter.admit(request));
     if (admission.code !== 'pending') return admission;
     await clock.sleep(PENDING_POLL_MS);
   }

@@ -10,7 +10,7 @@ import {
   MAX_DIRECT_COST_MS,
   type RunningRecord,
 } from '@lehr/shared/direct';
-import type { GroupQueues } from '@lehr/shared/queue';
+import type { Draft, GroupQueues } from '@lehr/shared/queue';
 import type { JobRecord, NewJob } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import type { Caller } from '../auth/authenticator.ts';
@@ -57,9 +57,9 @@ export interface DirectJob {
   end(signal: AbortSignal): Promise<JobRecord | undefined>;
 }
 
-/** Whether an admitted job is small, needs no record, and can be answered by its request only. */
+/** Whether a job is small, needs no record, and can be answered by its request only. */
 export function mayBeDirect(
-  { type, input, cost, held_by, hook_events, webhook, rollout, retried_from }: NewJob,
+  { type, input, cost, held_by, hook_events, webhook, rollout, retried_from }: Draft,
   attachments: readonly unknown[],
   identity: RequestIdentity | undefined,
 ): boolean {

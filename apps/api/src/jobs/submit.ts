@@ -1,6 +1,19 @@
 /** Makes a job: resolve, price, admit, store. */
-import { type Durability, type JobId, type JobRequest, LehrError, newJobId } from '@lehr/shared';
-import type { DuplicateRequest, GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
+import {
+  type Durability,
+  type JobId,
+  type JobRequest,
+  LehrError,
+  newJobId,
+  type PriorityClass,
+} from '@lehr/shared';
+import {
+  admittedJob,
+  type Draft,
+  type DuplicateRequest,
+  type GroupQueues,
+  type WorkflowRunner,
+} from '@lehr/shared/queue';
 import type { JobRecord, NewJob, RecordStore } from '@lehr/shared/records';
 import { inPart, type Span } from '@lehr/shared/tracing';
 import type { Caller } from '../auth/authenticator.ts';
@@ -68,52 +81,36 @@ export async function submitJob(
   identity?: RequestIdentity,
   options: SubmitOptions = {},
 ): Promise<Submission> {
-  const { workflows, queues, records, webhooks } = parts;
+  const { workflows, queues, records } = parts;
   const { span, hook = request.webhook } = options;
   const id = newJobId();
   const priority = priorityOf(request.priority, caller.limits);
   const resolved = await resolve(parts, caller, id, request, options);
-  const ownFields =
-    request.type === 'retry' ? retryFields(request) : hookFields(webhooks.egress, caller.tenant, hook);
-  const { deadline_s, metadata } = request;
-  const deadlineMs = deadline_s === undefined ? undefined : deadline_s * 1000;
-  const { type, model, queue, cost, input, rollout, workflow, entries } = resolved;
+  const { model, queue, cost, workflow, entries, attachments } = resolved;
+  const draft = draftOf(parts, caller, request, { ...options, id, priority, hook, resolved });
+  const { deadlineMs } = draft;
   const groups = workflow ? workflow.nodes.map((node) => node.queue) : [queue];
   const priced = { id, queue, groups, model, priority, cost, deadlineMs, entries };
-  await checkRoom(parts, caller, resolved.attachments, identity);
-  const { admission, quota } = await inPart(span, 'admit', () => admitJob(parts, caller, priced, identity));
+  const isDirect = options.durability === 'none' && mayBeDirect(draft, attachments, identity);
+  // Most jobs are stored by the command that admits them.
+  const storable = workflow || attachments.length > 0 || isDirect ? undefined : draft;
+  await checkRoom(parts, caller, attachments, identity);
+  const { admission, quota } = await inPart(span, 'admit', () =>
+    admitJob(parts, caller, priced, identity, storable),
+  );
+  if (admission.stored) return { ...admission.stored, how: 'new', quota };
   if (admission.code !== 'admitted') {
     const existing = await existingJob(parts, caller, admission, identity);
+    // admit.ts says when a job is the request's own.
+    if (existing && admission.code === 'replay' && admission.id === id)
+      return { ...existing, how: 'new', quota };
     return existing ?? submitJob(parts, caller, request, identity, options);
   }
-  const job: NewJob = {
-    id: admission.id,
-    tenant: caller.tenant,
-    type,
-    model,
-    queue,
-    priority,
-    // The nodes of a workflow have their own costs.
-    cost: workflow ? 0 : cost,
-    payer: payerOf(caller),
-    input,
-    workflow,
-    metadata,
-    // Every process measures deadlines by Redis's clock.
-    deadline_at: deadlineMs === undefined ? undefined : Math.round(admission.now + deadlineMs),
-    score: admission.score,
-    fair_tag: admission.startTag,
-    admitted_at: admission.now,
-    held_by: options.heldBy,
-    rollout,
-    trace: span?.traceparent,
-    ...ownFields,
-  };
-  const isDirect = options.durability === 'none' && mayBeDirect(job, resolved.attachments, identity);
+  const job = admittedJob(draft, admission);
   const direct = isDirect ? await inPart(span, 'send', () => parts.direct.send(caller, job)) : undefined;
   if (direct) return { record: direct.record, how: 'new', quota, direct };
   try {
-    await storeAttachments(parts, caller, resolved.attachments);
+    await storeAttachments(parts, caller, attachments);
   } catch (error) {
     // The janitor frees the reserved place.
     await parts.quotas.refund(caller, cost);
@@ -131,6 +128,41 @@ export async function submitJob(
   // This request was so slow that another with the same key made the job in its place, and was charged for it.
   await parts.quotas.refund(caller, cost);
   return { record, how: 'replay' };
+}
+
+interface DraftOptions extends SubmitOptions {
+  readonly id: JobId;
+  readonly priority: PriorityClass;
+  readonly resolved: Resolved;
+}
+
+function draftOf(
+  { webhooks }: SubmitParts,
+  caller: Caller,
+  request: JobRequest | RetryRequest,
+  { id, priority, hook, resolved, heldBy, span }: DraftOptions,
+): Draft {
+  const { type, model, queue, cost, input, rollout, workflow } = resolved;
+  const { deadline_s, metadata } = request;
+  return {
+    id,
+    tenant: caller.tenant,
+    type,
+    model,
+    queue,
+    priority,
+    // The nodes of a workflow have their own costs.
+    cost: workflow ? 0 : cost,
+    payer: payerOf(caller),
+    input,
+    workflow,
+    metadata,
+    deadlineMs: deadline_s === undefined ? undefined : deadline_s * 1000,
+    held_by: heldBy,
+    rollout,
+    trace: span?.traceparent,
+    ...(request.type === 'retry' ? retryFields(request) : hookFields(webhooks.egress, caller.tenant, hook)),
+  };
 }
 
 const payerOf = ({ keyId, limits }: Caller): NewJob['payer'] => ({

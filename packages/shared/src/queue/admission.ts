@@ -7,7 +7,7 @@ import type { GroupQueues } from './group-queues.ts';
 import { firstScore } from './score.ts';
 
 const FAIR_WAIT_LUA = readFileSync(new URL('./fair-wait.lua', import.meta.url), 'utf8');
-const ADMIT_LUA = FAIR_WAIT_LUA + readFileSync(new URL('./admit.lua', import.meta.url), 'utf8');
+export const ADMIT_LUA = FAIR_WAIT_LUA + readFileSync(new URL('./admit.lua', import.meta.url), 'utf8');
 const ESTIMATE_LUA = FAIR_WAIT_LUA + readFileSync(new URL('./estimate.lua', import.meta.url), 'utf8');
 /** How long an idempotency key is remembered. */
 const IDEMPOTENCY_MS = 24 * 3_600_000;
@@ -125,48 +125,8 @@ export class Admitter {
 
   /** One round trip. An admitted job counts among its tenant's jobs; the janitor frees the place if no record follows. */
   async admit(job: AdmissionRequest): Promise<Admission> {
-    const { tenant, queue, priority, idempotency, duplicate } = job;
-    const reply = await this.#script.run(
-      [
-        this.#keys.liveOf(tenant),
-        this.#keys.load(queue),
-        this.#keys.fair(queue),
-        this.#queues.of(queue).prioritizedKey,
-        this.#keys.idempotency(idempotency?.hash ?? 'none'),
-        this.#keys.live,
-        this.#keys.reserved,
-        this.#keys.runningOf(tenant),
-        this.#keys.unanswered(duplicate?.hash ?? 'none'),
-        this.#keys.fairTags(queue, priority),
-        this.#keys.record(job.id),
-        this.#keys.loadOf(tenant),
-        this.#keys.groupsOf(tenant),
-      ],
-      [
-        job.id,
-        tenant,
-        CLASSES_AHEAD[priority],
-        job.cost,
-        job.maxJobs ?? UNLIMITED,
-        job.maxWaitMs,
-        job.workers,
-        idempotency?.fingerprint ?? '',
-        IDEMPOTENCY_MS,
-        firstScore(priority),
-        job.elsewhereGroups ?? 0,
-        job.weight,
-        job.maxQueued ?? UNLIMITED,
-        job.elsewhereMs ?? 0,
-        duplicate ? (duplicate.isRetry ? 'held' : 'unanswered') : '',
-        duplicate?.maxHeld ?? UNLIMITED,
-        job.ownBacklog?.maxMs ?? UNLIMITED,
-        job.groups?.max ?? UNLIMITED,
-        job.groups?.withinMs ?? 0,
-        [...new Set(job.groups?.names)].join(' '),
-        ...[...(job.ownBacklog?.shares ?? [])].flat(),
-      ],
-    );
-    return parseReply(reply as Reply);
+    const { keys, args } = admissionCall(this.#keys, this.#queues, job);
+    return readAdmission((await this.#script.run(keys, args)) as Reply);
   }
 
   /** Whether an earlier request, equal or with the same idempotency key, may have made the job already. */
@@ -194,14 +154,64 @@ export class Admitter {
   }
 }
 
+/** KEYS and ARGV of admit.lua. */
+export function admissionCall(
+  keys: Keys,
+  queues: GroupQueues,
+  job: AdmissionRequest,
+): { readonly keys: readonly string[]; readonly args: readonly (string | number)[] } {
+  const { tenant, queue, priority, idempotency, duplicate } = job;
+  return {
+    keys: [
+      keys.liveOf(tenant),
+      keys.load(queue),
+      keys.fair(queue),
+      queues.of(queue).prioritizedKey,
+      keys.idempotency(idempotency?.hash ?? 'none'),
+      keys.live,
+      keys.reserved,
+      keys.runningOf(tenant),
+      keys.unanswered(duplicate?.hash ?? 'none'),
+      keys.fairTags(queue, priority),
+      keys.record(job.id),
+      keys.loadOf(tenant),
+      keys.groupsOf(tenant),
+    ],
+    args: [
+      job.id,
+      tenant,
+      CLASSES_AHEAD[priority],
+      job.cost,
+      job.maxJobs ?? UNLIMITED,
+      job.maxWaitMs,
+      job.workers,
+      idempotency?.fingerprint ?? '',
+      IDEMPOTENCY_MS,
+      firstScore(priority),
+      job.elsewhereGroups ?? 0,
+      job.weight,
+      job.maxQueued ?? UNLIMITED,
+      job.elsewhereMs ?? 0,
+      duplicate ? (duplicate.isRetry ? 'held' : 'unanswered') : '',
+      duplicate?.maxHeld ?? UNLIMITED,
+      job.ownBacklog?.maxMs ?? UNLIMITED,
+      job.groups?.max ?? UNLIMITED,
+      job.groups?.withinMs ?? 0,
+      [...new Set(job.groups?.names)].join(' '),
+      ...[...(job.ownBacklog?.shares ?? [])].flat(),
+    ],
+  };
+}
+
 /** Each class, followed by the more urgent ones. */
 const CLASSES_AHEAD = Object.fromEntries(
   PRIORITY_CLASSES.map((priority, i) => [priority, [priority, ...PRIORITY_CLASSES.slice(0, i)].join(' ')]),
 ) as Record<PriorityClass, string>;
 
-type Reply = [Admission['code'], ...(string | number)[]];
+/** Of admit.lua. */
+export type Reply = [Admission['code'], ...(string | number)[]];
 
-function parseReply([code, first, second, id, now]: Reply): Admission {
+export function readAdmission([code, first, second, id, now]: Reply): Admission {
   switch (code) {
     case 'admitted':
       return { code, id: id as JobId, score: Number(first), startTag: Number(second), now: Number(now) };

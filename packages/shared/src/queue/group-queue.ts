@@ -14,10 +14,10 @@ import type { JobId, LeaseToken } from '../ids.ts';
 import { defineScript, type Redis, type Script } from '../redis/index.ts';
 import { bullPriority } from './score.ts';
 
-const PLACE_LUA = readFileSync(new URL('./place.lua', import.meta.url), 'utf8');
+export const PLACE_LUA = readFileSync(new URL('./place.lua', import.meta.url), 'utf8');
 const RESTORE_LUA = readFileSync(new URL('./restore.lua', import.meta.url), 'utf8');
 /** Finished BullMQ jobs are kept for the admin page only; the record is what callers read. */
-const KEEP_FINISHED = { age: 3600, count: 1000 };
+export const KEEP_FINISHED = { age: 3600, count: 1000 };
 
 /** The data of a job in BullMQ: what the admin page shows, and nothing confidential. The record has the rest. */
 export interface QueuedJob {
@@ -28,6 +28,10 @@ export interface QueuedJob {
   /** Redis's clock, ms since the epoch. Without it the job counts as added now, by the clock of this process. */
   readonly admitted_at?: number | undefined;
 }
+
+/** As BullMQ keeps it. */
+export const queuedData = ({ id, type, model, tenant }: QueuedJob): string =>
+  JSON.stringify({ id, type, model, tenant });
 
 /** A job this process may work on while the lease lasts. */
 export interface Lease {
@@ -137,7 +141,7 @@ export class GroupQueue {
     return {
       id,
       name: type,
-      data: JSON.stringify({ id, type, model, tenant }),
+      data: queuedData({ id, type, model, tenant }),
       opts: { jobId: id, priority, removeOnComplete: KEEP_FINISHED, removeOnFail: KEEP_FINISHED },
       timestamp: Math.floor(admitted_at),
       priority,

@@ -1,3 +1,4 @@
+export { type Acceptance, Accepter, admittedJob, type Draft } from './acceptance.ts';
 export {
   type Admission,
   type AdmissionRequest,

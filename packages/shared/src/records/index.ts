@@ -42,6 +42,7 @@ export {
   stageName,
 } from './rollout-share.ts';
 export {
+  CREATE_LUA,
   type Created,
   type FoundRecords,
   type Move,
@@ -49,6 +50,7 @@ export {
   type RecordChanges,
   RecordStore,
   type RecordStoreOptions,
+  storedFields,
 } from './store.ts';
 export { type StoredError, toJobError, toStoredError } from './stored-error.ts';
 export { isNewer, reasonOf, SCHEMA_VERSION, type Unreadable, UnreadableList } from './unreadable.ts';

@@ -21,9 +21,13 @@ const MOVES_LUA = Object.entries(MOVES)
       `${move} = { from = { ${from.map((state) => `${state} = true`)} }, to = '${to}' }`,
   )
   .join(', ');
+/** The function that makes a record, for scripts with KEYS and ARGV as in transition.lua. */
+export const CREATE_LUA = ['./move-effects.lua', './create.lua']
+  .map((file) => readFileSync(new URL(file, import.meta.url), 'utf8'))
+  .join('\n');
 const TRANSITION_LUA = [
   `local MOVES = { ${MOVES_LUA} }`,
-  readFileSync(new URL('./move-effects.lua', import.meta.url), 'utf8'),
+  CREATE_LUA,
   BUCKETS_LUA,
   readFileSync(new URL('./count-outcome.lua', import.meta.url), 'utf8'),
   readFileSync(new URL('./transition.lua', import.meta.url), 'utf8'),
@@ -86,13 +90,14 @@ export class RecordStore {
   readonly #keys: Keys;
   readonly #script: Script;
   readonly #changes: Script;
-  readonly #retentionMs: number;
+  /** How long a finished record is kept. */
+  readonly retentionMs: number;
   readonly #unreadable: UnreadableList;
 
   constructor(redis: Redis, keys: Keys, options: RecordStoreOptions) {
     this.#redis = redis;
     this.#keys = keys;
-    this.#retentionMs = options.retentionMs;
+    this.retentionMs = options.retentionMs;
     this.#unreadable = new UnreadableList(redis, keys);
     this.#script = defineScript(redis, 'lehrTransition', TRANSITION_LUA);
     this.#changes = defineScript(redis, 'lehrChanges', CHANGES_LUA);
@@ -128,7 +133,7 @@ export class RecordStore {
     const move = {
       move: 'create',
       id: job.id,
-      fields: toStoredNames({ v: String(SCHEMA_VERSION), ...encodeFields(job) }),
+      fields: storedFields(job),
     };
     const [replies, enqueued] = await Promise.all([
       this.#script.run([this.#keys.live], this.#arguments([move])),
@@ -211,9 +216,13 @@ export class RecordStore {
   }
 
   #arguments(moves: readonly object[]): (string | number)[] {
-    return [this.#keys.prefix, JSON.stringify(moves), this.#retentionMs];
+    return [this.#keys.prefix, JSON.stringify(moves), this.retentionMs];
   }
 }
+
+/** The fields of a new record, as CREATE_LUA takes them. */
+export const storedFields = (job: NewJob): Readonly<Record<string, string>> =>
+  toStoredNames({ v: String(SCHEMA_VERSION), ...encodeFields(job) });
 
 const encodeMove = (move: Move): object => ({
   ...move,

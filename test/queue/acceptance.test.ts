@@ -1,0 +1,116 @@
+/** A job that is accepted in one step is the same job as one that is admitted, stored and added by three. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { DEFAULT_TENANT, newJobId, type TenantId } from '../../packages/shared/src/index.ts';
+import {
+  Accepter,
+  type AdmissionRequest,
+  Admitter,
+  admittedJob,
+  type Draft,
+} from '../../packages/shared/src/queue/index.ts';
+import { GROUP, newJob, type QueueWorld, queueWorld } from '../support/queue-world.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const ID = newJobId();
+
+const draftOf = (fields: Partial<Draft> = {}): Draft => {
+  const { deadline_at: _, ...job } = newJob({ id: ID, input: { prompt: 'ein roter Kreis, é 圆 "\\' } });
+  return {
+    ...job,
+    metadata: { order: '81' },
+    trace: '00-0-0-00',
+    hook_events: 'job.queued job.failed',
+    ...fields,
+  };
+};
+
+const requestOf = (fields: Partial<AdmissionRequest> = {}): AdmissionRequest => ({
+  id: ID,
+  tenant: DEFAULT_TENANT as TenantId,
+  queue: GROUP,
+  priority: 'standard',
+  cost: 100,
+  maxJobs: 3,
+  weight: 1,
+  maxWaitMs: 600_000,
+  workers: 1,
+  groups: { names: [GROUP], max: 256, withinMs: 60_000 },
+  ...fields,
+});
+
+const accepterOf = ({ redis, keys, queues, records }: QueueWorld): Accepter =>
+  new Accepter(redis, keys, queues, records);
+
+async function inThreeSteps({ redis, keys, queues, records }: QueueWorld, draft: Draft): Promise<void> {
+  const admission = await new Admitter(redis, keys, queues).admit(requestOf());
+  if (admission.code !== 'admitted') throw new Error(admission.code);
+  const job = admittedJob(draft, admission);
+  await records.create(job, () => queues.of(GROUP).add(job, admission.score));
+}
+
+/** Every key of the world with what it holds; each time is replaced by a word, because the two jobs are made one after the other. */
+async function contents({ redis, keys }: QueueWorld): Promise<Record<string, unknown>> {
+  const read: Record<string, (key: string) => Promise<unknown>> = {
+    hash: async (key) => Object.entries(await redis.hgetall(key)).sort(),
+    zset: (key) => redis.zrange(key, '0', '-1', 'WITHSCORES'),
+    set: async (key) => (await redis.smembers(key)).sort(),
+    list: (key) => redis.lrange(key, 0, -1),
+    string: (key) => redis.get(key),
+    stream: async (key) => (await redis.xrange(key, '-', '+')).map(([, fields]) => fields),
+  };
+  const found: Record<string, unknown> = {};
+  for (const key of (await redis.keys(`${keys.prefix}*`)).sort()) {
+    const value = JSON.stringify(await read[await redis.type(key)](key));
+    found[key.slice(keys.prefix.length)] = value
+      .replaceAll(keys.prefix, '{prefix}')
+      .replaceAll(/(?<!\d)1[6-9]\d{11}(?!\d)/g, 'time');
+  }
+  return found;
+}
+
+test.each([
+  ['without a deadline', {}],
+  ['with a deadline', { deadlineMs: 90_000.5 }],
+])('A job %s leaves in Redis what admission, record and queue entry leave one by one', async (_, fields) => {
+  const [one, three] = [await queueWorld(server.url), await queueWorld(server.url)];
+  const draft = draftOf(fields);
+  const acceptance = await accepterOf(one).accept(requestOf(), draft);
+  await inThreeSteps(three, draft);
+  expect(await contents(one)).toEqual(await contents(three));
+  const { record } = acceptance.stored ?? {};
+  expect(await one.records.read(ID)).toMatchObject(JSON.parse(JSON.stringify(record)));
+});
+
+test('An accepted job has its position, and workers claim it', async () => {
+  const world = await queueWorld(server.url);
+  const accepter = accepterOf(world);
+  const positions: (number | undefined)[] = [];
+  for (const id of [newJobId(), newJobId()]) {
+    positions.push((await accepter.accept(requestOf({ id }), draftOf({ id }))).stored?.position);
+  }
+  expect(positions).toEqual([1, 2]);
+  expect(await world.claimer.claim(GROUP, 2)).toHaveLength(2);
+});
+
+test('A job that is refused is not stored', async () => {
+  const world = await queueWorld(server.url);
+  const before = await contents(world);
+  const refused = await accepterOf(world).accept(requestOf({ maxJobs: 0 }), draftOf());
+  expect(refused).toEqual({ code: 'too-many', count: 0, of: 'live' });
+  expect(await contents(world)).toEqual(before);
+});
+
+test('A command that is sent again answers with its own job, which there is once', async () => {
+  const world = await queueWorld(server.url);
+  const accepter = accepterOf(world);
+  await accepter.accept(requestOf(), draftOf());
+  const stored = await contents(world);
+  expect(await accepter.accept(requestOf(), draftOf())).toEqual({ code: 'replay', id: ID });
+  expect(await contents(world)).toEqual(stored);
+});
