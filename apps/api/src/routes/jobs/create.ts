@@ -11,6 +11,7 @@ import { guardQuota } from '../../middleware/guard-quota.ts';
 import { answerJson } from '../../middleware/own-headers.ts';
 import { BEARER, problemsWithKey } from '../../responses.ts';
 import { JOB_REQUESTS, QUEUED_JOB, SUCCEEDED_JOB } from '../examples.ts';
+import { openapiAtOnce } from '../parse-at-once.ts';
 import { WaitQuery } from './params.ts';
 
 const PATH = '/v1/jobs';
@@ -65,7 +66,7 @@ const route = createRoute({
 export function createJobRoute(app: Api, parts: ApiParts): void {
   const { presenter, metrics, quotas } = parts;
   app.on('POST', PATH, countRefusals(metrics), requires('submit'), guardQuota(quotas));
-  app.openapi(route, async (c) => {
+  openapiAtOnce(app, route, { query: WaitQuery, headers, body: JobRequestSchema }, async (c) => {
     const { prefer, 'idempotency-key': idempotencyKey } = c.req.valid('header');
     const preferredS = preferredWaitS(prefer);
     const waitS = preferredS ?? c.req.valid('query').wait;
