@@ -1,4 +1,5 @@
 /** Makes the requests of a listener wait for their turn, ahead of the app and all of its work. */
+import type { IncomingMessage } from 'node:http';
 import type { ActiveRequests } from './limits/active-requests.ts';
 import type { CallerLines } from './limits/caller-lines.ts';
 import type { Fetch, OwnerOf } from './listen.ts';
@@ -13,19 +14,24 @@ export interface TurnParts {
   readonly trustedProxies: readonly string[];
 }
 
+/** Of requests that `inTurns` has taken: finding a line means hashing a key. */
+const lines = new WeakMap<IncomingMessage, string>();
+
 /** A request that waits for too long goes to the app as well, which refuses it. */
 export function inTurns(app: App, { activeRequests, callerLines, trustedProxies }: TurnParts): Fetch {
   const addressOf = callerAddress(trustedProxies);
   return async (request, { incoming, outgoing }) => {
     const arrivedAt = performance.now();
-    const activeRequest = activeRequests.arrive(callerLines.of(incoming, addressOf(incoming)));
+    const line = callerLines.of(incoming, addressOf(incoming));
+    lines.set(incoming, line);
+    const activeRequest = activeRequests.arrive(line);
     outgoing.once('close', () => activeRequest.hangUp());
     try {
       const begun = await activeRequest.begin().catch((error: Error) => error);
       // Nobody is there to read an answer.
       if (begun === false) return new Response(null);
       const refusal = begun === true ? undefined : begun;
-      return await app(request, { incoming, outgoing, arrivedAt, activeRequest, refusal });
+      return await app(request, { incoming, outgoing, arrivedAt, activeRequest, line, refusal });
     } finally {
       // The answer is sent at the pace of the caller, which is no work.
       activeRequest.end();
@@ -40,8 +46,7 @@ export function connectionOwner({ callerLines, trustedProxies }: TurnParts): Own
   return (socket, incoming) => {
     const { remoteAddress } = socket;
     if (remoteAddress === undefined || isProxy(remoteAddress)) return undefined;
-    return incoming
-      ? callerLines.of(incoming, addressOf(incoming))
-      : callerLines.of({ headers: {} }, plainAddress(remoteAddress));
+    if (!incoming) return callerLines.of({ headers: {} }, plainAddress(remoteAddress));
+    return lines.get(incoming) ?? callerLines.of(incoming, addressOf(incoming));
   };
 }

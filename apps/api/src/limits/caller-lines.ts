@@ -25,8 +25,9 @@ export class CallerLines {
   /** By the digest of the key: the key itself is not kept in memory. In the order in which they were remembered. */
   readonly #tenants = new Map<string, TenantId>();
 
-  /** A request with this Authorization header was accepted. */
-  remember(authorization: string, tenant: TenantId): void {
+  /** A request with this Authorization header was accepted. `line`: where it waited for its turn. */
+  remember(authorization: string, tenant: TenantId, line?: string): void {
+    if (line === lineOf(tenant)) return;
     const digest = digestOf(authorization);
     if (digest === undefined || this.#tenants.get(digest) === tenant) return;
     if (this.#tenants.size >= MAX_KEYS) {
@@ -45,12 +46,14 @@ export class CallerLines {
   of({ url = '', headers: { authorization } }: LineRequest, address = 'unknown'): string {
     const digest = digestOf(authorization);
     const tenant = digest === undefined ? undefined : this.#tenants.get(digest);
-    if (tenant !== undefined) return `tenant ${tenant}`;
+    if (tenant !== undefined) return lineOf(tenant);
     const [path] = url.split('?', 1);
     const origin = `address ${isIPv6(address) ? networkOf(address) : address}`;
     return PROBES.has(path) ? `probe ${path} ${origin}` : origin;
   }
 }
+
+const lineOf = (tenant: TenantId): string => `tenant ${tenant}`;
 
 /** Of the key and not of the header, which a caller can write in many ways. */
 function digestOf(authorization: string | undefined): string | undefined {

@@ -11,6 +11,8 @@ export interface ConnectionBindings extends HttpBindings {
   /** By `performance.now()`. */
   readonly arrivedAt?: number;
   readonly activeRequest?: ActiveRequest;
+  /** In which it waited for its turn. */
+  readonly line?: string;
   /** Why the request is refused: it has waited for its turn too long. */
   readonly refusal?: Error | undefined;
 }

@@ -56,7 +56,7 @@ export function authenticate(parts: AuthParts): MiddlewareHandler<ApiEnv> {
         key === undefined ? 'Send your key as "Authorization: Bearer <key>".' : 'This key is not known.',
       );
     }
-    callerLines.remember(authorization, caller.tenant);
+    callerLines.remember(authorization, caller.tenant, c.env?.line);
     c.set('caller', caller);
     await next();
   };

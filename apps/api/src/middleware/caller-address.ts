@@ -19,6 +19,7 @@ export function callerAddress(
   return (incoming) => {
     const connection = incoming.socket.remoteAddress;
     if (connection === undefined) return undefined;
+    if (incoming.headers['x-forwarded-for'] === undefined) return plainAddress(connection);
     const reported = proxyAddress(incoming, isTrusted);
     return plainAddress(isIP(reported) > 0 ? reported : connection);
   };
