@@ -48,12 +48,17 @@ export function findBadRows(rows: readonly Float32Array[]): number[] {
   return rows.flatMap((row, index) => (allFinite(row) ? [] : [index]));
 }
 
-/** A NaN or an infinity has all bits of the exponent set, and adding one to them carries into the sign: one pass without a branch per value. */
-export function allFinite(values: Float32Array): boolean {
-  const bits = new Int32Array(values.buffer, values.byteOffset, values.length);
-  let carries = 0;
-  for (let i = 0; i < bits.length; i += 1) carries |= (bits[i] & 0x7f800000) + 0x00800000;
-  return carries >= 0;
+/** Whether no value is a NaN or an infinity. */
+export const allFinite = (values: Float32Array): boolean => sumOfZeros(values) === 0;
+
+/**
+ * 0, or NaN when a value is a NaN or an infinity: one pass without a branch per value. The caller compares: V8 compiles the loop in the
+ * first call, and leaves the compiled code at the end of every call where a comparison follows that has not run by then.
+ */
+function sumOfZeros(values: Float32Array): number {
+  let sum = 0;
+  for (let i = 0; i < values.length; i += 1) sum += values[i] * 0;
+  return sum;
 }
 
 export const NUMBER_TYPES = ['int64', 'int32', 'float32', 'float16'] as const;
