@@ -1,7 +1,8 @@
 /** What a run of a UNet gave: one prediction per row, in the float type of the graph until a sample reads its own. */
 import { toFloat32 } from '../runtime/half.ts';
 import { allFinite, type FloatType, type Tensor } from '../runtime/tensor.ts';
-import { guideFloats, guideHalves } from './guidance.ts';
+import type { Guided } from './guidance.ts';
+import { ModelOutput } from './model-output.ts';
 
 export class NoisePredictions {
   /** How long the graph ran, ms. */
@@ -9,20 +10,20 @@ export class NoisePredictions {
   readonly #output: Tensor<FloatType>;
   readonly #count: number;
   readonly #rowLength: number;
-  readonly #guided: Float32Array;
+  readonly #memory: Float32Array;
 
-  /** The first `count` rows of `output`. `guided` is memory for one row of float32, which `of` overwrites at every call. */
+  /** The first `count` rows of `output`. `memory` is as long as a row; the outputs for samples use it. */
   constructor(
     output: Tensor<FloatType>,
     count: number,
-    guided = new Float32Array(output.data.length / output.dims[0]),
+    memory = new Float32Array(output.data.length / output.dims[0]),
     runMs = 0,
   ) {
     this.runMs = runMs;
     this.#output = output;
     this.#count = count;
     this.#rowLength = output.data.length / output.dims[0];
-    this.#guided = guided;
+    this.#memory = memory;
   }
 
   /** Every row, `[channels, height, width]`. */
@@ -38,28 +39,15 @@ export class NoisePredictions {
     return this.rows.flatMap((row, index) => (allFinite(row) ? [] : [index]));
   }
 
-  /**
-   * The prediction for a sample with one row, or with two of them under guidance, the negative prompt's first; valid until the next call.
-   * Undefined when it is not finite.
-   */
-  of(firstRow: number, rows: 1 | 2, guidance: number): Float32Array | undefined {
-    const prediction = rows === 1 ? this.#only(firstRow) : this.#guide(firstRow, guidance);
-    return allFinite(prediction) ? prediction : undefined;
-  }
-
-  #only(row: number): Float32Array {
-    const values = this.#row(row);
-    return values instanceof Uint16Array ? toFloat32(values, this.#guided) : values;
-  }
-
-  #guide(negativeRow: number, guidance: number): Float32Array {
-    const [negative, prompt] = [this.#row(negativeRow), this.#row(negativeRow + 1)];
-    if (negative instanceof Uint16Array) {
-      guideHalves(negative, prompt as Uint16Array, guidance, this.#guided);
-    } else {
-      guideFloats(negative, prompt as Float32Array, guidance, this.#guided);
-    }
-    return this.#guided;
+  /** For a sample with one row, or with two of them under guidance, the negative prompt's first. */
+  outputFor(firstRow: number, rows: 1 | 2, guidance: number): ModelOutput {
+    // The only row has no other one to be moved away from.
+    const [negative, prompt] = [this.#row(firstRow), this.#row(firstRow + rows - 1)];
+    const scale = rows === 1 ? 1 : guidance;
+    return new ModelOutput(
+      { negative, prompt, scale } as Guided<Float32Array> | Guided<Uint16Array>,
+      this.#memory,
+    );
   }
 
   #row(row: number): Float32Array | Uint16Array {

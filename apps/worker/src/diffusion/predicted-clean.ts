@@ -1,3 +1,4 @@
+import { ModelOutput } from './model-output.ts';
 import { levelOfSigma, noiseSchedule } from './noise-schedule.ts';
 import { cleanMix } from './samplers/prediction.ts';
 import type { SchedulerConfig } from './scheduler-config.ts';
@@ -12,9 +13,9 @@ export function predictedClean(
   config: SchedulerConfig,
   timestep: number,
   input: Float32Array,
-  output: Float32Array,
+  output: ModelOutput | Float32Array,
 ): Float32Array {
   const level = levelOfSigma(sigmaAt(noiseSchedule(config), timestep));
   const mix = cleanMix(config.predictionType, level);
-  return input.map((value, i) => mix.latent * value + mix.output * output[i]);
+  return ModelOutput.from(output).mixed(mix, input).slice();
 }

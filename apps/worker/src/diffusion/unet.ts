@@ -61,8 +61,8 @@ export class Unet {
   readonly #output: string;
   readonly #latents = new RowStack();
   readonly #texts = new RowStack({ constant: true });
-  /** The prediction for one sample. */
-  #guided = new Float32Array(0);
+  /** For sums with the prediction for one sample. */
+  #rowMemory = new Float32Array(0);
 
   /** Throws LehrError `model-unavailable` when the session is not a Stable Diffusion UNet. */
   constructor(session: RuntimeSession, batching: Batching, config: UnetConfig = {}) {
@@ -125,8 +125,8 @@ export class Unet {
     const runMs = performance.now() - startedAt;
     const output = results[this.#output];
     if (!isFloat(output)) throw new TypeError(`The UNet's output is ${output.type}, wanted a float type.`);
-    if (this.#guided.length !== rowLength) this.#guided = new Float32Array(rowLength);
-    return new NoisePredictions(output, rows.length, this.#guided, runMs);
+    if (this.#rowMemory.length !== rowLength) this.#rowMemory = new Float32Array(rowLength);
+    return new NoisePredictions(output, rows.length, this.#rowMemory, runMs);
   }
 
   async close(): Promise<void> {

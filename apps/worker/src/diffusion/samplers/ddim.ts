@@ -21,20 +21,19 @@ export const ddim: SamplerKind = {
       historyLength: 0,
       drawsNoise: () => eta > 0,
 
-      update(call, modelOutput, latent, _history, drawNoise) {
+      update(call, output, latent, _history, drawNoise) {
         const here = levelAt(schedule, timesteps[call]);
         const next = levelBelow(schedule, timesteps[call] - stride(setup), config.setAlphaToOne ?? true);
         const fresh = eta * freshNoise(here, next);
         const clean = cleanMix(config.predictionType, here);
         const noise = noiseMix(config.predictionType, here);
         const kept = Math.sqrt(Math.max(next.sigma ** 2 - fresh ** 2, 0));
-        const fromLatent = next.alpha * clean.latent + kept * noise.latent;
-        const fromOutput = next.alpha * clean.output + kept * noise.output;
-        const drawn = eta > 0 ? drawNoise(latent.length) : undefined;
-        for (let i = 0; i < latent.length; i++) {
-          const added = drawn ? fresh * drawn[i] : 0;
-          latent[i] = fromLatent * latent[i] + fromOutput * modelOutput[i] + added;
-        }
+        const mix = {
+          latent: next.alpha * clean.latent + kept * noise.latent,
+          output: next.alpha * clean.output + kept * noise.output,
+        };
+        const drawn = eta > 0 ? { weight: fresh, values: drawNoise(latent.length) } : undefined;
+        output.mixInto(latent, mix, drawn);
       },
     };
   },

@@ -40,16 +40,16 @@ function dpmpp({ karras, stochastic }: Variant): SamplerKind {
         historyLength: 1,
         drawsNoise: () => stochastic,
 
-        update(call, modelOutput, latent, [lastClean], drawNoise) {
-          const mix = cleanMix(config.predictionType, levelOfSigma(sigmas[call]));
+        update(call, output, latent, [lastClean], drawNoise) {
+          const clean = output.mixed(cleanMix(config.predictionType, levelOfSigma(sigmas[call])), latent);
           const weights = stepWeights(sigmas, call, stochastic);
           const drawn = stochastic ? drawNoise(latent.length) : undefined;
           for (let i = 0; i < latent.length; i++) {
-            const clean = mix.latent * latent[i] + mix.output * modelOutput[i];
-            const added = drawn ? weights.noise * drawn[i] : 0;
-            latent[i] =
-              weights.latent * latent[i] + weights.clean * clean + weights.lastClean * lastClean[i] + added;
-            lastClean[i] = clean;
+            const next =
+              weights.latent * latent[i] + weights.clean * clean[i] + weights.lastClean * lastClean[i];
+            if (drawn) latent[i] = next + weights.noise * drawn[i];
+            else latent[i] = next;
+            lastClean[i] = clean[i];
           }
         },
       };

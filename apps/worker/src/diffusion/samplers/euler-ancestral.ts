@@ -14,16 +14,12 @@ export const eulerAncestral: SamplerKind = {
       ...eulerLatent(sigmas),
       drawsNoise: () => true,
 
-      update(call, modelOutput, latent, _history, drawNoise) {
+      update(call, output, latent, _history, drawNoise) {
         const slope = slopeMix(config.predictionType, sigmas[call]);
         const { down, up } = split(sigmas[call], sigmas[call + 1]);
         const length = down - sigmas[call];
-        const fromLatent = 1 + length * slope.latent;
-        const fromOutput = length * slope.output;
-        const drawn = drawNoise(latent.length);
-        for (let i = 0; i < latent.length; i++) {
-          latent[i] = fromLatent * latent[i] + fromOutput * modelOutput[i] + up * drawn[i];
-        }
+        const mix = { latent: 1 + length * slope.latent, output: length * slope.output };
+        output.mixInto(latent, mix, { weight: up, values: drawNoise(latent.length) });
       },
     };
   },

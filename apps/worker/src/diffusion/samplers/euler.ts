@@ -26,14 +26,10 @@ export const euler: SamplerKind = {
   rule({ config }, { sigmas }) {
     return {
       ...eulerLatent(sigmas),
-      update(call, modelOutput, latent) {
+      update(call, output, latent) {
         const slope = slopeMix(config.predictionType, sigmas[call]);
         const length = sigmas[call + 1] - sigmas[call];
-        const fromLatent = 1 + length * slope.latent;
-        const fromOutput = length * slope.output;
-        for (let i = 0; i < latent.length; i++) {
-          latent[i] = fromLatent * latent[i] + fromOutput * modelOutput[i];
-        }
+        output.mixInto(latent, { latent: 1 + length * slope.latent, output: length * slope.output });
       },
     };
   },

@@ -32,18 +32,17 @@ export const lcm: SamplerKind = {
       historyLength: 0,
       drawsNoise: (call) => call < timesteps.length - 1,
 
-      update(call, modelOutput, latent, _history, drawNoise) {
+      update(call, output, latent, _history, drawNoise) {
         const clean = cleanMix(config.predictionType, levelAt(schedule, timesteps[call]));
         const { skip, out } = boundary(timesteps[call] * config.timestepScaling);
-        const fromLatent = out * clean.latent + skip;
-        const fromOutput = out * clean.output;
         const isLast = call === timesteps.length - 1;
         const next = isLast ? levelOfAlphaCumprod(1) : levelAt(schedule, timesteps[call + 1]);
-        const drawn = isLast ? undefined : drawNoise(latent.length);
-        for (let i = 0; i < latent.length; i++) {
-          const denoised = fromLatent * latent[i] + fromOutput * modelOutput[i];
-          latent[i] = next.alpha * denoised + (drawn ? next.sigma * drawn[i] : 0);
-        }
+        const mix = {
+          latent: next.alpha * (out * clean.latent + skip),
+          output: next.alpha * out * clean.output,
+        };
+        const drawn = isLast ? undefined : { weight: next.sigma, values: drawNoise(latent.length) };
+        output.mixInto(latent, mix, drawn);
       },
     };
   },

@@ -16,6 +16,8 @@ const WEIGHTS = [
   [55 / 24, -59 / 24, 37 / 24, -9 / 24],
 ];
 
+const OUTPUT_ALONE = { latent: 0, output: 1 };
+
 /**
  * PNDM, arXiv 2202.09778 eq. 9 and 12, without its Runge-Kutta start (PLMS, as Stable Diffusion uses it). Makes one more
  * model call than steps, except for a single step. Draws no noise.
@@ -42,7 +44,7 @@ export const pndm: SamplerKind = {
       start: { picture: first.alpha, noise: first.sigma },
       historyLength: 3,
 
-      update(call, modelOutput, latent, [third, second, last]) {
+      update(call, output, latent, [third, second, last]) {
         const repeats = call === 1;
         const timestep = timesteps[call] + (repeats ? stride(setup) : 0);
         const here = levelAt(schedule, timestep);
@@ -52,16 +54,16 @@ export const pndm: SamplerKind = {
         const latentWeight = fromLatent + fromNoise * noise.latent;
         const outputWeight = fromNoise * noise.output;
         const [w0, w1, w2, w3] = WEIGHTS[Math.min(call, WEIGHTS.length - 1)];
+        const outputs = output.mixed(OUTPUT_ALONE, latent);
         for (let i = 0; i < latent.length; i++) {
           // The oldest entry of the history is unused so early, so it carries the first latent to the second call.
           const from = repeats ? third[i] : latent[i];
-          const output = modelOutput[i];
-          const mean = w0 * output + w1 * last[i] + w2 * second[i] + w3 * third[i];
+          const mean = w0 * outputs[i] + w1 * last[i] + w2 * second[i] + w3 * third[i];
           latent[i] = latentWeight * from + outputWeight * mean;
           if (repeats) continue;
           third[i] = call === 0 ? from : second[i];
           second[i] = last[i];
-          last[i] = output;
+          last[i] = outputs[i];
         }
       },
     };

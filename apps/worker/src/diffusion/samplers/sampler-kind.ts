@@ -1,4 +1,5 @@
 /** What each sampler file exports: the timesteps that a run visits, and the rule for the step from each to the next. */
+import type { ModelOutput } from '../model-output.ts';
 import type { NoiseSchedule } from '../noise-schedule.ts';
 import type { SchedulerConfig, Spacing } from '../scheduler-config.ts';
 import type { SpacingOptions } from '../timesteps.ts';
@@ -47,7 +48,7 @@ export interface SamplerRule {
   /** Updates `latent` and `history` in place. */
   update(
     call: number,
-    modelOutput: Float32Array,
+    output: ModelOutput,
     latent: Float32Array,
     history: readonly Float32Array[],
     drawNoise: DrawNoise,

@@ -1,4 +1,5 @@
 import { LehrError } from '@lehr/shared';
+import { ModelOutput } from '../model-output.ts';
 import type { DrawNoise, SamplerRun, SamplerState } from './sampler.ts';
 import type { SamplerPlan, SamplerRule } from './sampler-kind.ts';
 
@@ -37,13 +38,15 @@ export class PlannedRun implements SamplerRun {
     for (let i = 0; i < latent.length; i++) out[i] = latent[i] * scale;
   }
 
-  step(modelOutput: Float32Array, latent: Float32Array, drawNoise: DrawNoise): void {
-    this.#expect(modelOutput, latent);
+  step(output: ModelOutput | Float32Array, latent: Float32Array, drawNoise: DrawNoise): boolean {
+    this.#expect(output, latent);
     if (this.#call === this.timesteps.length) {
       throw new Error(`All ${this.#call} calls of this run have been made. This is a bug in Lehr.`);
     }
-    this.#rule.update(this.#call, modelOutput, latent, this.#history, drawNoise);
-    this.#call++;
+    const read = ModelOutput.from(output);
+    this.#rule.update(this.#call, read, latent, this.#history, drawNoise);
+    if (read.isFinite) this.#call++;
+    return read.isFinite;
   }
 
   addNoise(latent: Float32Array, noise: Float32Array): void {
@@ -76,7 +79,7 @@ export class PlannedRun implements SamplerRun {
     this.#call = call;
   }
 
-  #expect(...arrays: readonly Float32Array[]): void {
+  #expect(...arrays: readonly { readonly length: number }[]): void {
     for (const { length } of arrays) {
       if (length === this.#latentLength) continue;
       throw new Error(

@@ -3,6 +3,8 @@
  * nothing, so samples with different samplers, step counts and seeds can be in one batch.
  */
 
+import type { ModelOutput } from '../model-output.ts';
+
 export { SAMPLER_NAMES, type SamplerName } from '@lehr/shared';
 
 /** Draws `length` standard normal values from the sample's own seeded stream. */
@@ -27,8 +29,11 @@ export interface SamplerRun {
   readonly drawsNoise: boolean;
   /** Writes the model's input for the next call into `out`: Euler divides by sqrt(sigma^2 + 1), most samplers copy. */
   scaleModelInput(latent: Float32Array, out: Float32Array): void;
-  /** Makes a step: updates `latent` in place from the guided model output for it. */
-  step(modelOutput: Float32Array, latent: Float32Array, drawNoise: DrawNoise): void;
+  /**
+   * Makes a step: updates `latent` in place from the guided model output for it. Returns false when the output is not finite: the run
+   * cannot continue then, except from an earlier state.
+   */
+  step(output: ModelOutput | Float32Array, latent: Float32Array, drawNoise: DrawNoise): boolean;
   /** Image to image: adds unit `noise` to a clean `latent`, in place, up to the level of the first call. */
   addNoise(latent: Float32Array, noise: Float32Array): void;
   /** A copy of the state. Stochastic runs also need the state of their noise stream to continue. */

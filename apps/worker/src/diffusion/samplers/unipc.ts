@@ -19,12 +19,12 @@ export const unipc: SamplerKind = {
       historyLength: 3,
 
       // History: the predicted clean latents of the call before last and of the last call, and its corrected latent.
-      update(call, modelOutput, latent, [olderClean, lastClean, lastLatent]) {
-        const mix = cleanMix(config.predictionType, levelOfSigma(sigmas[call]));
+      update(call, output, latent, [olderClean, lastClean, lastLatent]) {
+        const cleans = output.mixed(cleanMix(config.predictionType, levelOfSigma(sigmas[call])), latent);
         const corrected = call === 0 ? UNCORRECTED : corrector(sigmas, call, order(call - 1));
         const next = predictor(sigmas, call, order(call));
         for (let i = 0; i < latent.length; i++) {
-          const clean = mix.latent * latent[i] + mix.output * modelOutput[i];
+          const clean = cleans[i];
           const here =
             corrected.latent * latent[i] +
             corrected.lastLatent * lastLatent[i] +

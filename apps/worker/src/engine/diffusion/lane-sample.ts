@@ -212,18 +212,17 @@ export class LaneSample implements LaneMember {
   }
 
   /**
-   * Makes a step from the predictions for `nextRows`, the first of which is row `firstRow` of the run. Returns false, and makes none,
-   * when they are not finite.
+   * Makes a step from the predictions for `nextRows`, the first of which is row `firstRow` of the run. Returns false when they are not
+   * finite; the sample can make no further step then.
    */
   advance(predictions: NoisePredictions, firstRow: number, batchSize: number): boolean {
-    const prediction = predictions.of(firstRow, this.rows, this.request.guidance);
-    if (!prediction) return false;
+    const output = predictions.outputFor(firstRow, this.rows, this.request.guidance);
     if (this.wantsPreview) {
       const timestep = this.#run.timesteps[this.#run.call];
-      this.#preview = predictedClean(this.#config, timestep, this.#input, prediction);
+      this.#preview = predictedClean(this.#config, timestep, this.#input, output);
       this.wantsPreview = false;
     }
-    this.#run.step(prediction, this.latent, (length) => this.#noise.draw(length));
+    if (!this.#run.step(output, this.latent, this.#noise.draw)) return false;
     this.#batchSizeSum += batchSize;
     return true;
   }
