@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { AudioProcessor } from '../../apps/worker/src/audio/audio-processor.ts';
 import type { AudioLimits } from '../../apps/worker/src/audio/decode.ts';
 import { logMelWindow } from '../../apps/worker/src/audio/log-mel.ts';
+import { loudestOf, recordingMel } from '../../apps/worker/src/audio/recording-mel.ts';
 import { cutAtSilences } from '../../apps/worker/src/audio/silence.ts';
 import {
   readWaveform,
@@ -72,6 +73,22 @@ test('A file becomes a waveform, and a thread computes its windows and cuts', as
   );
   expect(await processor.mel(waveform, 40_000, MEL)).toEqual(logMelWindow(new Float32Array(0), 0, MEL));
   expect(await processor.cut(waveform, 20_000)).toEqual(cutAtSilences(waveform, 20_000));
+});
+
+test('A thread computes the windows of a long recording as parts of one log-mel, and its loudest value is found in a first pass', async () => {
+  const processor = await openProcessor();
+  const { waveform } = await decode(processor, sampleFile('speech/en_lighthouse.wav'), LIMITS);
+  const short = { ...MEL, windowSamples: WAVEFORM_RATE } as const;
+  expect(waveform.length).toBeGreaterThan(2 * WAVEFORM_RATE);
+  const loudest = await processor.loudest(waveform, short);
+  expect(loudest).toBe(loudestOf(waveform, { start: 0, end: waveform.length + 400 }, short));
+  expect(await processor.recordingMel(waveform, 8_000, short, loudest)).toEqual(
+    recordingMel(waveform, 8_000, short, loudest),
+  );
+  expect(await processor.loudest(waveform, { ...MEL, windowSamples: 30 * WAVEFORM_RATE })).toBe(undefined);
+  await expect(processor.loudest(waveform, short, AbortSignal.abort(new Error('cancelled')))).rejects.toThrow(
+    'cancelled',
+  );
 });
 
 test('Decoding leaves the bytes of a file unchanged', async () => {

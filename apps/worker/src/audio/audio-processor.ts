@@ -9,6 +9,7 @@ import { type AudioLimits, type DecodedAudio, decodeAudio } from './decode.ts';
 import { ffmpegProblem } from './ffmpeg-check.ts';
 import type { LogMelConfig } from './log-mel.ts';
 import { MemorySupply } from './memory-supply.ts';
+import { rangesToHear } from './recording-mel.ts';
 import { RunningThread } from './running-thread.ts';
 import type { SampleRange } from './silence.ts';
 import { type SlotRequest, Slots } from './slots.ts';
@@ -51,7 +52,11 @@ export interface HeldAudio extends DecodedAudio {
   readonly release: () => void;
 }
 
+/** Windows of one task of the first pass over a recording: other tasks have their turn after five minutes of sound. */
+const WINDOWS_HEARD_AT_ONCE = 10;
+
 type Answer = Exclude<AudioAnswer, { type: 'failed' }>;
+type AnswerTo<Task extends AudioTask> = Extract<Answer, { type: Task['type'] }>;
 
 export class AudioProcessor {
   readonly #options: AudioProcessorOptions;
@@ -118,7 +123,7 @@ export class AudioProcessor {
   }
 
   /**
-   * The log-mel of the window at `startSample`: [melBins, frames], row-major. Silence replaces what the waveform does
+   * The log-mel of a window that is alone, at `startSample`: [melBins, frames], row-major. Silence replaces what the waveform does
    * not have, and for everything from `endSample` on: speech past a cut belongs to the next window.
    */
   async mel(
@@ -128,6 +133,27 @@ export class AudioProcessor {
     endSample: number = waveform.length,
   ): Promise<Float32Array> {
     return (await this.#perform({ type: 'mel', waveform, startSample, endSample, config })).mel;
+  }
+
+  /** The log-mel of a window as part of its recording; `loudest` is what the method of this name resolves with. */
+  async recordingMel(
+    waveform: Waveform,
+    startSample: number,
+    config: LogMelConfig,
+    loudest: number | undefined,
+  ): Promise<Float32Array> {
+    return (await this.#perform({ type: 'part', waveform, startSample, config, loudest })).mel;
+  }
+
+  /** The largest log10 of a mel power in the recording; undefined when it has only one window. Rejects when the signal aborts. */
+  async loudest(waveform: Waveform, config: LogMelConfig, signal?: AbortSignal): Promise<number | undefined> {
+    let loudest: number | undefined;
+    for (const range of rangesToHear(waveform.length, config, WINDOWS_HEARD_AT_ONCE)) {
+      signal?.throwIfAborted();
+      const heard = await this.#perform({ type: 'loudest', waveform, range, config });
+      loudest = Math.max(loudest ?? heard.loudest, heard.loudest);
+    }
+    return loudest;
   }
 
   /** The whole waveform in ranges of at most `maxSamples`, back to back, cut at silences. */
@@ -185,7 +211,7 @@ export class AudioProcessor {
     }
   }
 
-  async #perform<Task extends AudioTask>(task: Task): Promise<Extract<Answer, { type: Task['type'] }>> {
+  async #perform<Task extends AudioTask>(task: Task): Promise<AnswerTo<Task>> {
     const { signal } = this.#closing;
     const answer = await this.#tasks.run(async () => {
       const thread = await this.#thread();
@@ -198,7 +224,7 @@ export class AudioProcessor {
         if (thread.isAlive) this.#idle.push(thread);
       }
     }, signal);
-    return answer as Extract<Answer, { type: Task['type'] }>;
+    return answer as AnswerTo<Task>;
   }
 
   async #thread(): Promise<RunningThread> {

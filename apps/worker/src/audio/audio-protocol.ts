@@ -13,17 +13,35 @@ export interface MelTask {
   readonly config: LogMelConfig;
 }
 
+/** A window as part of its recording: recording-mel.ts. */
+export interface PartTask {
+  readonly type: 'part';
+  readonly waveform: Waveform;
+  readonly startSample: number;
+  readonly config: LogMelConfig;
+  readonly loudest: number | undefined;
+}
+
+export interface LoudestTask {
+  readonly type: 'loudest';
+  readonly waveform: Waveform;
+  readonly range: SampleRange;
+  readonly config: LogMelConfig;
+}
+
 export interface CutTask {
   readonly type: 'cut';
   readonly waveform: Waveform;
   readonly maxSamples: number;
 }
 
-export type AudioTask = MelTask | CutTask;
+export type AudioTask = MelTask | PartTask | LoudestTask | CutTask;
 
 export type AudioAnswer =
   /** [melBins, frames], row-major. */
   | { readonly type: 'mel'; readonly mel: Float32Array }
+  | { readonly type: 'part'; readonly mel: Float32Array }
+  | { readonly type: 'loudest'; readonly loudest: number }
   | { readonly type: 'cut'; readonly ranges: readonly SampleRange[] }
   | { readonly type: 'failed'; readonly failure: { readonly code: ErrorCode; readonly message: string } };
 

@@ -3,6 +3,7 @@ import { parentPort } from 'node:worker_threads';
 import { toLehrError, unreachable } from '@lehr/shared';
 import { AUDIO_THREAD_READY, type AudioAnswer, type AudioTask } from './audio-protocol.ts';
 import { logMelWindow } from './log-mel.ts';
+import { loudestOf, recordingMel } from './recording-mel.ts';
 import { cutAtSilences } from './silence.ts';
 import { readWaveform } from './waveform.ts';
 
@@ -14,6 +15,12 @@ function perform(task: AudioTask): AudioAnswer {
       const samples = readWaveform(waveform, startSample, Math.max(startSample, end));
       return { type: 'mel', mel: logMelWindow(samples, 0, config) };
     }
+    case 'part': {
+      const { waveform, startSample, config, loudest } = task;
+      return { type: 'part', mel: recordingMel(waveform, startSample, config, loudest) };
+    }
+    case 'loudest':
+      return { type: 'loudest', loudest: loudestOf(task.waveform, task.range, task.config) };
     case 'cut':
       return { type: 'cut', ranges: cutAtSilences(task.waveform, task.maxSamples) };
     default:
@@ -24,7 +31,7 @@ function perform(task: AudioTask): AudioAnswer {
 parentPort?.on('message', (task: AudioTask) => {
   try {
     const answer = perform(task);
-    parentPort?.postMessage(answer, answer.type === 'mel' ? [answer.mel.buffer as ArrayBuffer] : []);
+    parentPort?.postMessage(answer, 'mel' in answer ? [answer.mel.buffer as ArrayBuffer] : []);
   } catch (error) {
     const { code, message } = toLehrError(error);
     parentPort?.postMessage({ type: 'failed', failure: { code, message } } satisfies AudioAnswer);

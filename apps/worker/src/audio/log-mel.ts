@@ -1,6 +1,6 @@
 /**
- * Whisper's front end: a window of a waveform to its log-mel spectrogram, as openai/whisper's audio.py computes it, with the clamp
- * taken per window, as Hugging Face's WhisperFeatureExtractor takes it.
+ * Whisper's front end: sound to its log-mel spectrogram, as openai/whisper's audio.py computes it. Here is the log-mel of a window that is
+ * alone, as Hugging Face's WhisperFeatureExtractor takes it; recording-mel.ts has that of a window which is part of a recording.
  */
 import { Fft } from './fft.ts';
 import { type MelFilter, melFilters } from './mel-filters.ts';
@@ -19,7 +19,7 @@ export interface LogMelConfig {
 
 /** log10 of the least power, which is that of silence. */
 const SILENCE = -10;
-/** Values further below the loudest one of the window are raised to this distance, in bels. */
+/** Values further below the loudest one are raised to this distance, in bels. */
 const DYNAMIC_RANGE = 8;
 
 export const framesOf = ({ windowSamples, hopLength }: LogMelConfig): number =>
@@ -34,21 +34,30 @@ export function logMelWindow(
   startSample: number,
   config: LogMelConfig,
 ): Float32Array {
-  const { melBins, hopLength, fftSize, windowSamples } = config;
-  const frames = framesOf(config);
+  const { fftSize, windowSamples } = config;
   const samples = waveform.subarray(startSample, startSample + windowSamples);
   const padded = reflected(samples, windowSamples, fftSize / 2);
+  return clampAndScale(logPowers(padded, samples.length, config));
+}
+
+/**
+ * log10 of the mel powers of a window: [melBins, frames], row-major. `around` is the window with half of `fftSize` more samples at each
+ * end; only the first `soundSamples` samples of the window are sound, and what follows them is zeros.
+ */
+export function logPowers(around: Float64Array, soundSamples: number, config: LogMelConfig): Float32Array {
+  const { melBins, hopLength, fftSize } = config;
+  const frames = framesOf(config);
   const mel = new Float32Array(melBins * frames).fill(SILENCE);
   const powers = spectrumOf(fftSize);
   const filters = filtersOf(melBins, fftSize);
   // Frames past the sound are silence: they need no transform.
-  const heard = Math.min(frames, Math.ceil((samples.length + fftSize / 2) / hopLength));
+  const heard = Math.min(frames, Math.ceil((soundSamples + fftSize / 2) / hopLength));
   for (let frame = 0; frame < heard; frame += 2) {
-    powers.read(padded, frame * hopLength, (frame + 1) * hopLength);
+    powers.read(around, frame * hopLength, (frame + 1) * hopLength);
     gather(filters, powers.first, mel, frame, frames);
     if (frame + 1 < heard) gather(filters, powers.second, mel, frame + 1, frames);
   }
-  return clampAndScale(mel);
+  return mel;
 }
 
 /** The window with its ends mirrored outwards, the outermost sample not repeated. */
@@ -77,9 +86,14 @@ function gather(
   }
 }
 
-function clampAndScale(mel: Float32Array): Float32Array {
+export function loudestIn(mel: Float32Array): number {
   let loudest = SILENCE;
   for (let i = 0; i < mel.length; i++) loudest = Math.max(loudest, mel[i]);
+  return loudest;
+}
+
+/** What `logPowers` returned to what the encoder takes, in place. */
+export function clampAndScale(mel: Float32Array, loudest: number = loudestIn(mel)): Float32Array {
   const least = loudest - DYNAMIC_RANGE;
   for (let i = 0; i < mel.length; i++) mel[i] = (Math.max(mel[i], least) + 4) / 4;
   return mel;

@@ -1,10 +1,10 @@
 /**
  * An attempt of a speech-to-text job: the audio is fetched and decoded, then goes to the engine window by window.
  *
- *   sequential   one window at a time; each result decides where the next window begins and which tokens it is given
- *   fast         cut at silences; all windows at once, independent of one another
+ *   sequential   one window at a time, each a part of the log-mel of the whole file; each result decides where the next window begins
+ *                and which tokens it is told
+ *   fast         cut at silences; all windows at once, independent of one another, each with a log-mel of its own
  */
-import { randomUUID } from 'node:crypto';
 import {
   type Clock,
   type JobMetrics,
@@ -19,18 +19,13 @@ import { inPart } from '@lehr/shared/tracing';
 import type { AudioProcessor, SampleRange } from '../audio/audio-processor.ts';
 import type { Waveform } from '../audio/waveform.ts';
 import type { OutputStore } from '../delivery/output-store.ts';
-import type {
-  SampleId,
-  SegmentMessage,
-  TranscribedMessage,
-  WhisperAbilities,
-  WhisperSample,
-} from '../engine/protocol.ts';
+import type { SegmentMessage, TranscribedMessage, WhisperAbilities } from '../engine/protocol.ts';
 import type { ChargeAudio } from './charge-audio.ts';
 import { JobRun, type SampleResult, type SampleRun } from './job-run.ts';
 import type { FetchMedia } from './media-source.ts';
 import { roundedMs } from './timeline.ts';
 import { type TextPart, TranscriptBuilder } from './transcript-builder.ts';
+import { type WindowRun, windowRun } from './window-run.ts';
 
 export interface SpeechParts {
   readonly store: OutputStore;
@@ -43,13 +38,6 @@ export interface SpeechParts {
   readonly maxAudioS: number;
   /** Called for each part of the text that is final. */
   readonly onText: (run: JobRun, part: TextPart) => void;
-}
-
-interface WindowRun extends SampleRun {
-  readonly request: WhisperSample;
-  /** In samples of the waveform. */
-  readonly start: number;
-  readonly end: number;
 }
 
 /** Tokens of a window decoded above this temperature are not given to the next window: they are often wrong. As openai/whisper. */
@@ -73,6 +61,8 @@ export class SpeechRun extends JobRun {
   #begun = 0;
   #ended = 0;
   #waveform: Waveform | undefined;
+  /** Sequential mode: the largest value in the log-mel of the file, when it has more than one window. */
+  #loudest: number | undefined;
   /** Gives back the memory of the waveform. */
   #release: () => void = () => {};
   #builder: TranscriptBuilder | undefined;
@@ -147,7 +137,10 @@ export class SpeechRun extends JobRun {
     this.#builder = new TranscriptBuilder(decoded.durationS, this.#input);
     const { windowSamples } = abilities.frontEnd;
     if (this.#waveform.length === 0) return this.#finish();
-    if (this.#input.mode === 'sequential') return [await this.#window(0, windowSamples, [])];
+    if (this.#input.mode === 'sequential') {
+      this.#loudest = await audio.loudest(this.#waveform, abilities.frontEnd, this.signal);
+      return [await this.#window(0, windowSamples)];
+    }
     this.#ahead = [...(await audio.cut(this.#waveform, windowSamples))];
     this.#builder.plan(this.#ahead.map(({ start }) => start / abilities.frontEnd.sampleRate));
     return this.#nextWindows();
@@ -239,42 +232,22 @@ export class SpeechRun extends JobRun {
   /** Fast mode: the next windows, as many as the engine may have at once. */
   #nextWindows(): Promise<readonly WindowRun[]> {
     const ranges = this.#ahead.splice(0, MAX_WINDOWS - (this.#begun - this.#ended));
-    return Promise.all(ranges.map(({ start, end }) => this.#window(start, end - start, [])));
+    return Promise.all(ranges.map(({ start, end }) => this.#window(start, end - start)));
   }
 
-  async #window(start: number, length: number, previousTokens: readonly number[]): Promise<WindowRun> {
+  async #window(start: number, length: number, previousTokens: readonly number[] = []): Promise<WindowRun> {
     const { audio, abilities } = this.#parts;
+    const { frontEnd } = abilities;
     const waveform = this.#waveform as Waveform;
-    const { hopLength, windowFrames } = abilities.frontEnd;
     const end = Math.min(start + length, waveform.length);
     const index = this.#begun;
     this.#begun += 1;
-    const mel = await audio.mel(waveform, start, abilities.frontEnd, end);
-    const window: WindowRun = {
-      request: {
-        id: `${this.record.id}.${index}.${randomUUID()}` as SampleId,
-        task: 'whisper',
-        model: this.record.model,
-        lane: this.record.queue,
-        mel,
-        contentFrames: Math.min(windowFrames, Math.ceil((end - start) / hopLength)),
-        language: this.#input.language ?? this.#builder?.language ?? null,
-        translate: this.#input.task === 'translate',
-        prompt: this.#input.prompt,
-        previousTokens,
-        temperature: this.#input.temperature,
-        fallback: this.#input.temperature === 0,
-        seed: index,
-        timestamps: this.#input.timestamps,
-        maxBatchMates: Number.MAX_SAFE_INTEGER,
-      },
-      rows: 1,
-      start,
-      end,
-      submittedAt: 0,
-      step: 0,
-      inEngine: false,
-    };
+    const mel = await (this.#input.mode === 'fast'
+      ? audio.mel(waveform, start, frontEnd, end)
+      : audio.recordingMel(waveform, start, frontEnd, this.#loudest));
+    const language = this.#input.language ?? this.#builder?.language ?? null;
+    const parts = { index, range: { start, end }, mel, language, prompt: this.#input.prompt, previousTokens };
+    const window = windowRun(this.record, this.#input, frontEnd, parts);
     this.#windows.add(window);
     return window;
   }
