@@ -186,8 +186,10 @@ export interface TranscribedMessage {
   readonly segments: readonly WindowSegment[];
   /** Present if the request has `timestamps: 'word'`. */
   readonly words?: readonly WindowWord[];
-  /** All tokens of the segments; the next window gets them as `previousTokens`. */
+  /** All tokens of the segments. */
   readonly tokens: readonly number[];
+  /** What a window after this one gets as `previousTokens`, with an empty `prompt`. */
+  readonly toldNext: readonly number[];
   readonly language: string;
   /** Frames from this window's start to the start of the next. */
   readonly advanceFrames: number;

@@ -52,10 +52,7 @@ export interface WhisperSample extends SampleBase {
   readonly translate: boolean;
   /** The caller's text before the window; may be empty. */
   readonly prompt: string;
-  /**
-   * Tokens of earlier windows of the same file, which follow `prompt`; the decoder keeps the end of both. Ignored by a model
-   * whose generation_config.json says `condition_on_prev_tokens: false`.
-   */
+  /** `toldNext` of the window before it in the same file; they follow `prompt`, and the decoder keeps the end of both. */
   readonly previousTokens: readonly number[];
   readonly temperature: number;
   /** Whether a bad text is decoded again at higher temperatures. */

@@ -72,7 +72,10 @@ async function speechRun(changes: Partial<SpeechToTextInput>): Promise<SpeechRun
 const requests = (windows: readonly unknown[]): WhisperSample[] =>
   (windows as readonly WindowRun[]).map(({ request }) => request);
 
-const ended = (window: unknown, changes: Pick<TranscribedMessage, 'advanceFrames'>): TranscribedMessage => ({
+const ended = (
+  window: unknown,
+  changes: Pick<TranscribedMessage, 'advanceFrames' | 'toldNext'>,
+): TranscribedMessage => ({
   type: 'transcribed',
   sample: (window as WindowRun).request.id,
   segments: [],
@@ -90,12 +93,14 @@ const ended = (window: unknown, changes: Pick<TranscribedMessage, 'advanceFrames
 const sameMel = (mel: Float32Array, wanted: Float32Array): boolean =>
   Buffer.from(mel.buffer).equals(Buffer.from(wanted.buffer));
 
-test('In sequence, each window is a part of the log-mel of the file', async () => {
+test('In sequence, each window is a part of the log-mel of the file, and is told what the window before it says', async () => {
   const run = await speechRun({});
   const [first] = await run.begin();
-  const [second] = await run.addResult(first, ended(first, { advanceFrames: 321 }));
-  const [third] = await run.addResult(second, ended(second, { advanceFrames: 500 }));
+  const [second] = await run.addResult(first, ended(first, { advanceFrames: 321, toldNext: [7, 8, 9] }));
+  const [third] = await run.addResult(second, ended(second, { advanceFrames: 500, toldNext: [] }));
   const [one, two, three] = requests([first, second, third]);
+  expect([one.prompt, two.prompt, three.prompt]).toEqual(['the kiln', '', '']);
+  expect([one.previousTokens, two.previousTokens, three.previousTokens]).toEqual([[], [7, 8, 9], []]);
   expect([one.language, two.language]).toEqual([null, 'es']);
   // A frame that the file ends in is not counted.
   expect([one.contentFrames, two.contentFrames, three.contentFrames]).toEqual([500, 500, 1200 - 821]);
@@ -114,10 +119,11 @@ test('In sequence, each window is a part of the log-mel of the file', async () =
   }
 });
 
-test('In the fast mode, each window has the log-mel that it has alone', async () => {
+test('In the fast mode, each window has the log-mel that it has alone, and is told the prompt', async () => {
   const run = await speechRun({ mode: 'fast', language: 'en' });
   const windows = requests(await run.begin());
   expect(windows.length).toBeGreaterThan(2);
+  expect(windows.map(({ prompt }) => prompt)).toEqual(windows.map(() => 'the kiln'));
   const [{ end }] = run.samples as readonly WindowRun[];
   const alone = logMelWindow(
     Float32Array.from(SAMPLES.subarray(0, end), (value) => value / 0x8000),

@@ -19,13 +19,13 @@ import { inPart } from '@lehr/shared/tracing';
 import type { AudioProcessor, SampleRange } from '../audio/audio-processor.ts';
 import type { Waveform } from '../audio/waveform.ts';
 import type { OutputStore } from '../delivery/output-store.ts';
-import type { SegmentMessage, TranscribedMessage, WhisperAbilities } from '../engine/protocol.ts';
+import type { SegmentMessage, WhisperAbilities } from '../engine/protocol.ts';
 import type { ChargeAudio } from './charge-audio.ts';
 import { JobRun, type SampleResult, type SampleRun } from './job-run.ts';
 import type { FetchMedia } from './media-source.ts';
 import { roundedMs } from './timeline.ts';
 import { type TextPart, TranscriptBuilder } from './transcript-builder.ts';
-import { type WindowRun, windowRun } from './window-run.ts';
+import { type WindowOfFile, type WindowRun, windowRun } from './window-run.ts';
 
 export interface SpeechParts {
   readonly store: OutputStore;
@@ -40,8 +40,6 @@ export interface SpeechParts {
   readonly onText: (run: JobRun, part: TextPart) => void;
 }
 
-/** Tokens of a window decoded above this temperature are not given to the next window: they are often wrong. As openai/whisper. */
-const MAX_TEMPERATURE_FOR_NEXT = 0.5;
 /** A rest of a window shorter than this holds no word. */
 const MIN_REST_S = 0.1;
 /** An hour of sound takes a few seconds; a file made to take longer is refused. */
@@ -170,7 +168,7 @@ export class SpeechRun extends JobRun {
       return isLast ? this.#finish() : this.#nextWindows();
     }
     if (isComplete) return this.#finish();
-    return [await this.#window(next, windowSamples, tokensForNext(result))];
+    return [await this.#window(next, windowSamples, { prompt: '', previousTokens: result.toldNext })];
   }
 
   override addSegment(sample: SampleRun, message: SegmentMessage): void {
@@ -235,7 +233,15 @@ export class SpeechRun extends JobRun {
     return Promise.all(ranges.map(({ start, end }) => this.#window(start, end - start)));
   }
 
-  async #window(start: number, length: number, previousTokens: readonly number[] = []): Promise<WindowRun> {
+  /** The first window of a file, and each one of the fast mode, is told the caller's prompt. */
+  async #window(
+    start: number,
+    length: number,
+    told: Pick<WindowOfFile, 'prompt' | 'previousTokens'> = {
+      prompt: this.#input.prompt,
+      previousTokens: [],
+    },
+  ): Promise<WindowRun> {
     const { audio, abilities } = this.#parts;
     const { frontEnd } = abilities;
     const waveform = this.#waveform as Waveform;
@@ -246,7 +252,7 @@ export class SpeechRun extends JobRun {
       ? audio.mel(waveform, start, frontEnd, end)
       : audio.recordingMel(waveform, start, frontEnd, this.#loudest));
     const language = this.#input.language ?? this.#builder?.language ?? null;
-    const parts = { index, range: { start, end }, mel, language, prompt: this.#input.prompt, previousTokens };
+    const parts = { index, range: { start, end }, mel, language, ...told };
     const window = windowRun(this.record, this.#input, frontEnd, parts);
     this.#windows.add(window);
     return window;
@@ -272,10 +278,6 @@ export class SpeechRun extends JobRun {
     return [];
   }
 }
-
-/** The tokens that the next window is given, as openai/whisper's `transcribe` does by default. */
-const tokensForNext = (result: TranscribedMessage): readonly number[] =>
-  result.temperature > MAX_TEMPERATURE_FOR_NEXT ? [] : result.tokens;
 
 const refused = (field: string, detail: string): LehrError =>
   new LehrError('invalid-input', `input.${field}: ${detail}.`, {

@@ -14,6 +14,7 @@ import { SeededUniform } from '../../whisper/token-choice.ts';
 import type { FromEngine, SampleId, TranscribedMessage, WhisperSample } from '../protocol.ts';
 import { RowCap } from '../row-cap.ts';
 import { WhisperLane } from './whisper-lane.ts';
+import { WindowPrompt } from './window-prompt.ts';
 
 const CPU = { providers: ['cpu'], threads: 1 } as const;
 
@@ -387,20 +388,43 @@ test('A window with maxBatchMates has at most that many windows in its batch, it
   expect(Math.max(...ofType('running').map(({ samples }) => samples.length))).toBe(2);
 });
 
-test('The prompt contains the earlier text unless the folder of the model says no', async () => {
-  const sample = request({ seed: 6 });
-  const earlier = [5, 6, 7, 8, 9];
-  const unconditioned = { model: { ...model, conditionsOnPrevious: false } };
-  const [withEarlier, without] = [
-    await alone({ ...sample, previousTokens: earlier }),
-    await alone({ ...sample, previousTokens: earlier }, unconditioned),
-  ];
-  expect(essence(without)).toEqual(essence(await alone(sample)));
-  expect(withEarlier.tokens).not.toEqual(without.tokens);
-  // The caller's own prompt is used nevertheless.
-  expect((await alone({ ...sample, prompt: 'the red cat' }, unconditioned)).tokens).not.toEqual(
-    without.tokens,
-  );
+describe('what the next window is told', () => {
+  const room = (): number => Math.floor(model.decoder.sizes.maxTokens / 2) - 1;
+
+  test('It is what this window was told and the tokens of its segments, as much as fits', async () => {
+    const sample = request({ seed: 6, timestamps: 'segment', prompt: 'the red cat' });
+    const prompt = model.tokenizer.encodeEnd(' the red cat', room());
+    const first = await alone(sample);
+    expect(first.tokens).not.toEqual([]);
+    expect(first.toldNext).toEqual([...prompt, ...first.tokens].slice(-room()));
+    const second = await alone({ ...sample, prompt: '', previousTokens: first.toldNext });
+    expect(second.toldNext).toEqual([...first.toldNext, ...second.tokens].slice(-room()));
+    expect((await alone({ ...sample, prompt: '' })).tokens).not.toEqual(second.tokens);
+  });
+
+  test('It is nothing after a text that was decoded above temperature 0.5', async () => {
+    const sample = request({ seed: 6, timestamps: 'segment', previousTokens: [5, 6, 7] });
+    expect((await alone({ ...sample, temperature: 0.6 })).toldNext).toEqual([]);
+    expect((await alone({ ...sample, temperature: 0.4 })).toldNext.slice(0, 3)).toEqual([5, 6, 7]);
+  });
+
+  test('It is nothing when the folder of the model says so, after the first window', async () => {
+    const sample = request({ seed: 6, timestamps: 'segment', prompt: 'the red cat' });
+    const first = await alone(sample, { model: { ...model, conditionsOnPrevious: false } });
+    expect(first.tokens).not.toEqual([]);
+    expect(first.toldNext).toEqual([]);
+    // The caller's own prompt is used nevertheless.
+    expect(first.tokens).not.toEqual((await alone({ ...sample, prompt: '' })).tokens);
+  });
+
+  test('A window without speech changes nothing of it', () => {
+    const prompt = new WindowPrompt(request({ previousTokens: [5, 6, 7] }), {
+      ...model,
+      conditionsOnPrevious: false,
+    });
+    expect(prompt.toldNext({ tokens: [], temperature: 1, isSilence: true })).toEqual([5, 6, 7]);
+    expect(prompt.toldNext({ tokens: [], temperature: 1, isSilence: false })).toEqual([]);
+  });
 });
 
 test('A request that the model cannot serve is refused before any call', () => {

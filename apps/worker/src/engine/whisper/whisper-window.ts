@@ -173,15 +173,18 @@ export class WhisperWindow {
     const quality = this.#quality();
     const { arrivedAt, encodedAt, startedAt, decodedAt, deviceMs } = this;
     const { segments, advanceFrames } = this.#read();
+    const tokens = segments.flatMap((segment) => segment.tokens);
+    const temperature = this.#temperature;
     return {
       type: 'transcribed',
       sample: this.request.id,
       segments,
       ...(words && { words }),
-      tokens: segments.flatMap(({ tokens }) => tokens),
+      tokens,
+      toldNext: this.#prompt.toldNext({ tokens, temperature, isSilence: isSilence(quality) }),
       language: this.language,
       advanceFrames,
-      temperature: this.#temperature,
+      temperature,
       ...quality,
       batchSize: this.#calls === 0 ? 1 : this.#batchSizeSum / this.#calls,
       timings: {

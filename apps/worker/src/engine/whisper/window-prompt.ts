@@ -4,11 +4,24 @@ import type { WhisperModel } from '../../models/whisper/whisper-folder.ts';
 import { taskTokens } from '../../whisper/special-tokens.ts';
 import type { WhisperSample } from '../protocol.ts';
 
+/** A text decoded above this temperature is often wrong: neither it nor the text before it is told to the windows after it. */
+const MAX_TEMPERATURE_TOLD = 0.5;
+
+export interface EndOfWindow {
+  /** Of its segments. */
+  readonly tokens: readonly number[];
+  /** At which it was decoded. */
+  readonly temperature: number;
+  readonly isSilence: boolean;
+}
+
 export class WindowPrompt {
   /** Undefined until it is detected, when the request has none. */
   language: string | undefined;
   /** `<|startofprev|>` and the end of the text before the window; may be empty. */
   readonly previous: readonly number[];
+  /** `previous` without `<|startofprev|>`. */
+  readonly #told: readonly number[];
   readonly #request: WhisperSample;
   readonly #model: WhisperModel;
 
@@ -25,7 +38,8 @@ export class WindowPrompt {
     }
     if (request.language !== null) this.language = request.language;
     else if (!multilingual) this.language = 'en';
-    this.previous = previousTokens(request, model);
+    this.#told = toldTokens(request, model);
+    this.previous = this.#told.length > 0 ? [model.tokenizer.special.startOfPrevious, ...this.#told] : [];
     // Throws now, before the encoder runs; while the language is unknown, any language shows whether the task is possible.
     this.#taskTokens(this.language ?? [...(multilingual?.languages.keys() ?? [])][0]);
   }
@@ -42,6 +56,16 @@ export class WindowPrompt {
     return this.#taskTokens(this.language);
   }
 
+  /**
+   * What the next window of the file is told: what this one was told and the tokens of its segments, as much as fits. A window without
+   * speech adds nothing and takes nothing away. As openai/whisper's transcribe.py.
+   */
+  toldNext({ tokens, temperature, isSilence }: EndOfWindow): readonly number[] {
+    if (isSilence) return this.#told;
+    if (!this.#model.conditionsOnPrevious || temperature > MAX_TEMPERATURE_TOLD) return [];
+    return [...this.#told, ...tokens].slice(-roomForTold(this.#model));
+  }
+
   #taskTokens(language: string | undefined): readonly number[] {
     const { translate, timestamps } = this.#request;
     const options = { language, translate, timestamps: timestamps !== 'none' };
@@ -49,15 +73,12 @@ export class WindowPrompt {
   }
 }
 
-/** At most half of the decoder's context. */
-function previousTokens(
-  request: WhisperSample,
-  { tokenizer, conditionsOnPrevious, decoder }: WhisperModel,
-): number[] {
-  const room = Math.floor(decoder.sizes.maxTokens / 2) - 1;
-  const prompt = request.prompt.trim();
-  const text = prompt === '' ? [] : tokenizer.encodeEnd(` ${prompt}`, room);
-  const earlier = conditionsOnPrevious ? request.previousTokens : [];
-  const tokens = [...text, ...earlier].slice(-room);
-  return tokens.length > 0 ? [tokenizer.special.startOfPrevious, ...tokens] : [];
+/** The text before a window, at most half of the decoder's context. */
+function toldTokens({ prompt, previousTokens }: WhisperSample, model: WhisperModel): number[] {
+  const room = roomForTold(model);
+  const text = prompt.trim();
+  const tokens = text === '' ? [] : model.tokenizer.encodeEnd(` ${text}`, room);
+  return [...tokens, ...previousTokens].slice(-room);
 }
+
+const roomForTold = ({ decoder }: WhisperModel): number => Math.floor(decoder.sizes.maxTokens / 2) - 1;
