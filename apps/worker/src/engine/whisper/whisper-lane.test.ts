@@ -10,6 +10,7 @@ import { openWhisperModel, type WhisperModel } from '../../models/whisper/whispe
 import { onnxRuntime } from '../../runtime/onnx.ts';
 import { Decoder } from '../../whisper/decoder.ts';
 import { readDecoderSizes } from '../../whisper/decoder-graphs.ts';
+import { LogitRules } from '../../whisper/logit-rules.ts';
 import { SeededUniform } from '../../whisper/token-choice.ts';
 import type { FromEngine, SampleId, TranscribedMessage, WhisperSample } from '../protocol.ts';
 import { RowCap } from '../row-cap.ts';
@@ -386,6 +387,21 @@ test('A window with maxBatchMates has at most that many windows in its batch, it
   await runDry();
   expect(ofType('transcribed')).toHaveLength(4);
   expect(Math.max(...ofType('running').map(({ samples }) => samples.length))).toBe(2);
+});
+
+test('A text that does not end fills the context of the decoder, and its last token needs no place there', async () => {
+  const { maxTokens } = model.decoder.sizes;
+  const { end } = model.tokenizer.special;
+  // Without an end token, no text ends before it is full.
+  const rules = new LogitRules(model.tokenizer.special, {
+    suppress: [end],
+    beginSuppress: [],
+    maxInitialTimestamp: undefined,
+  });
+  const previousTokens = new Array<number>(maxTokens).fill(5);
+  const { tokens } = await alone(request({ previousTokens }), { model: { ...model, rules } });
+  const prompt = new WindowPrompt(request({ previousTokens }), model).tokens;
+  expect(tokens).toHaveLength(maxTokens + 1 - prompt.length);
 });
 
 describe('what the next window is told', () => {

@@ -145,7 +145,8 @@ export class WhisperWindow {
   get hasEnded(): boolean {
     if (this.#choices === 0) return false;
     const { tokenizer, decoder } = this.#model;
-    const isFull = this.#promptLength + this.#written.length >= decoder.sizes.maxTokens;
+    // The last token is written and not read, so it needs no place in the context.
+    const isFull = this.#promptLength + this.#written.length > decoder.sizes.maxTokens;
     return this.#next === tokenizer.special.end || isFull || this.#written.length >= this.#maxTokens;
   }
 
