@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { Slots, type Supply } from './slots.ts';
 
 /** Tasks in the order in which they got their slot; `end` ends a running one. */
@@ -56,6 +56,29 @@ test('A task whose signal aborts while it waits is not run, and the next one is'
   await end('a0');
   expect(started).toEqual(['a0', 'c0']);
   expect(slots.isFull).toBe(false);
+});
+
+test('Many tasks wait for one signal with one listener, and all of them reject when it aborts', async () => {
+  const warnings: Error[] = [];
+  const note = (warning: Error): unknown => warnings.push(warning);
+  process.on('warning', note);
+  onTestFinished(() => {
+    process.off('warning', note);
+  });
+  const { run, settle, end, started } = schedule(1);
+  void run('first', 'a');
+  const closing = new AbortController();
+  const ends = Promise.allSettled(Array.from({ length: 20 }, (_, i) => run(`b${i}`, 'b', closing.signal)));
+  await settle();
+  expect(warnings).toEqual([]);
+  await end('first');
+  expect(started).toEqual(['first', 'b0']);
+  closing.abort(new Error('closing'));
+  await end('b0');
+  expect((await ends).map(({ status }) => status)).toEqual([
+    'fulfilled',
+    ...new Array<string>(19).fill('rejected'),
+  ]);
 });
 
 test('A task waits while the supply does not suffice, and tasks of other owners do not', async () => {

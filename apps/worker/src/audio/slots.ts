@@ -29,6 +29,7 @@ export class Slots {
   readonly #running = new Map<string, number>();
   /** The waiting tasks of each owner, first come, first served. Owners in the order of their turns. */
   readonly #waiting = new Map<string, Set<Waiting>>();
+  readonly #aborts = new AbortWatch();
 
   constructor(count: number, supply: Supply = UNLIMITED) {
     this.#free = count;
@@ -104,14 +105,41 @@ export class Slots {
       const settle = (conclude: () => void): void => {
         tasks.delete(task);
         if (tasks.size === 0) this.#waiting.delete(owner);
-        signal.removeEventListener('abort', abort);
+        this.#aborts.delete(signal, abort);
         conclude();
       };
       const task: Waiting = { request, start: () => settle(resolve) };
       const abort = (): void => settle(() => reject(signal.reason));
       tasks.add(task);
       this.#waiting.set(owner, tasks);
-      signal.addEventListener('abort', abort);
+      this.#aborts.add(signal, abort);
     });
   }
+}
+
+/** Calls functions when a signal aborts. A signal has one listener, however many tasks wait for it: of more than ten, Node warns as of a leak. */
+class AbortWatch {
+  readonly #calls = new Map<AbortSignal, Set<() => void>>();
+
+  add(signal: AbortSignal, call: () => void): void {
+    const calls = this.#calls.get(signal);
+    if (calls) {
+      calls.add(call);
+      return;
+    }
+    this.#calls.set(signal, new Set([call]));
+    signal.addEventListener('abort', this.#onAbort);
+  }
+
+  delete(signal: AbortSignal, call: () => void): void {
+    const calls = this.#calls.get(signal);
+    calls?.delete(call);
+    if (calls?.size !== 0) return;
+    this.#calls.delete(signal);
+    signal.removeEventListener('abort', this.#onAbort);
+  }
+
+  readonly #onAbort = ({ target }: Event): void => {
+    for (const call of [...(this.#calls.get(target as AbortSignal) ?? [])]) call();
+  };
 }
