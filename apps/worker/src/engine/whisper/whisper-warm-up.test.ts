@@ -4,7 +4,7 @@ import { expect, test, vi } from 'vitest';
 import { tempFolder } from '../../../../../test/support/tiny-models.ts';
 import { openWhisperModel } from '../../models/whisper/whisper-folder.ts';
 import { onnxRuntime } from '../../runtime/onnx.ts';
-import { warmUpWhisper } from './whisper-warm-up.ts';
+import { mostEncoderRows, warmUpWhisper } from './whisper-warm-up.ts';
 
 test('A decoder that four rows use fully is measured up to sixteen, each time with as many rows as its call has tokens', async () => {
   const folder = await tempFolder('warm-up');
@@ -35,4 +35,14 @@ test('A decoder that four rows use fully is measured up to sixteen, each time wi
   ]);
   expect(decoder.ceiling).toBe(32);
   expect(decoder.rows).toBe(4);
+});
+
+test('On a CPU an encoder call has as many windows as their attention has memory for, and at least one', () => {
+  const window = { audioPositions: 1500 };
+  // Whisper base, small and large, then a model with windows of 5 s.
+  expect(mostEncoderRows({ ...window, heads: 8 }, 'cpu')).toBe(2);
+  expect(mostEncoderRows({ ...window, heads: 12 }, 'cpu')).toBe(1);
+  expect(mostEncoderRows({ ...window, heads: 20 }, 'cpu')).toBe(1);
+  expect(mostEncoderRows({ audioPositions: 250, heads: 4 }, 'cpu')).toBe(8);
+  expect(mostEncoderRows({ ...window, heads: 20 }, 'cuda')).toBe(8);
 });

@@ -5,6 +5,8 @@
  */
 import type { Clock } from '@lehr/shared';
 import type { WhisperModel } from '../../models/whisper/whisper-folder.ts';
+import type { GraphReport } from '../../runtime/runtime.ts';
+import type { DecoderSizes } from '../../whisper/decoder-graphs.ts';
 import { climbLadder } from '../climb-ladder.ts';
 import { ROW_LADDER, RowCap } from '../row-cap.ts';
 
@@ -17,6 +19,11 @@ export interface WhisperCaps {
 const MAX_BATCH_BYTES = 2 * 2 ** 30;
 /** Encoder calls with more windows would delay the decoder for too long. */
 const MAX_ENCODER_ROWS = 8;
+/**
+ * On a CPU, for one layer's attention weights of all windows of an encoder call. ONNX Runtime keeps about three times this memory for as
+ * long as the model is open. One window of 30 s keeps all cores busy already, so more windows would gain little.
+ */
+const MAX_CPU_ATTENTION_BYTES = 160 * 2 ** 20;
 /** A window takes tens of megabytes, which ONNX Runtime keeps: no rung is tried beyond the first that does not pay. */
 const PATIENCE = 1;
 
@@ -30,7 +37,10 @@ export async function warmUpWhisper(
     rowCap === 'auto'
       ? new RowCap({ ceiling: Math.min(ceiling, MAX_DECODER_ROWS) })
       : new RowCap({ ceiling: rowCap, fixed: true });
-  const encoder = new RowCap({ ceiling: Math.min(MAX_ENCODER_ROWS, decoder.ceiling) });
+  const provider = model.graphs.find(({ graph }) => graph === 'encoder')?.provider ?? 'cpu';
+  const encoder = new RowCap({
+    ceiling: Math.min(mostEncoderRows(model.decoder.sizes, provider), decoder.ceiling),
+  });
   const { melBins, windowFrames } = model.frontEnd;
   const mel = new Float32Array(melBins * windowFrames);
   const { floatType } = model.decoder.sizes;
@@ -40,6 +50,17 @@ export async function warmUpWhisper(
   return { encoder, decoder };
 }
 const MAX_DECODER_ROWS = ROW_LADDER[ROW_LADDER.length - 1];
+
+/** The most windows of an encoder call. The encoder has as many heads as the decoder, and a position for each position of the audio. */
+export function mostEncoderRows(
+  { heads, audioPositions }: Pick<DecoderSizes, 'heads' | 'audioPositions'>,
+  provider: GraphReport['provider'],
+): number {
+  if (provider !== 'cpu') return MAX_ENCODER_ROWS;
+  // In float32, which a CPU computes in, whatever the type of the graph.
+  const attentionBytes = heads * audioPositions ** 2 * Float32Array.BYTES_PER_ELEMENT;
+  return Math.min(MAX_ENCODER_ROWS, Math.max(1, Math.floor(MAX_CPU_ATTENTION_BYTES / attentionBytes)));
+}
 
 function bytesPerRow({ decoder: { sizes } }: WhisperModel): number {
   const { layers, heads, headSize, audioPositions, floatType } = sizes;
