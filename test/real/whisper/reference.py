@@ -145,7 +145,7 @@ def silence_behind_the_sound():
 
 def transcribe(request):
     """openai-whisper's own loop over the windows of a file, with the defaults of its Python function and silence behind the sound."""
-    options = {key: request[key] for key in ("language", "task", "word_timestamps") if key in request}
+    options = {key: request[key] for key in ("language", "task", "word_timestamps", "temperature") if key in request}
     result = in_openai(request["folder"]).transcribe(waveform(request["file"]), fp16=False, **options)
     return {"language": result["language"], "text": result["text"], "segments": [
         {"start": float(each["start"]), "end": float(each["end"]), "text": each["text"], "temperature": float(each["temperature"]),
