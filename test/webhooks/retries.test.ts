@@ -127,6 +127,16 @@ describe('a failed attempt', () => {
     expect(await world.hooks.deliveries.counts()).toEqual({ outbox: 0, undelivered: 0 });
   });
 
+  test('A damaged entry in the log of attempts is left out alone', async () => {
+    const world = await webhookWorld(server.url);
+    const receiver = await webhookReceiver(204);
+    await world.deliverer();
+    const job = await failedJob(world, receiver.url);
+    expect(await endOf(world, job)).toBe('delivered');
+    for (const damaged of ['not JSON', '{}', '']) await world.redis.rpush(world.keys.attempts(job), damaged);
+    expect((await world.hooks.deliveries.attempts(job)).map(({ status }) => status)).toEqual([204]);
+  });
+
   test('A failed attempt is not retried if its dialect has no retries', async () => {
     const world = await webhookWorld(server.url);
     const receiver = await webhookReceiver(500);

@@ -17,6 +17,7 @@ import {
   type DeliveryState,
   type JobId,
   LehrError,
+  parsedStored,
   type TenantId,
   WEBHOOK_EVENTS,
 } from '@lehr/shared';
@@ -180,10 +181,10 @@ export class Deliveries {
     return found.filter((delivery) => delivery !== undefined).sort((a, b) => a.created_at - b.created_at);
   }
 
-  /** The attempts of a job, oldest first. */
+  /** The attempts of a job, oldest first, without damaged entries. */
   async attempts(job: JobId): Promise<DeliveryAttempt[]> {
     const entries = await this.#redis.lrange(this.#keys.attempts(job), 0, -1);
-    return entries.map((entry) => DeliveryAttemptSchema.parse(JSON.parse(entry)));
+    return entries.flatMap((entry) => parsedStored(DeliveryAttemptSchema, entry) ?? []);
   }
 
   /** Deletes everything about the webhooks of a job, also deliveries that are pending. */
