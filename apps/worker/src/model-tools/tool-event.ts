@@ -54,7 +54,7 @@ export type ToolEvent =
     }
   /** An interrupted search continues with so many measurements. */
   | { readonly type: 'continued'; readonly measurements: number }
-  /** Steps made so far, of about so many. */
+  /** Rows computed so far, of about so many. */
   | { readonly type: 'tuning'; readonly done: number; readonly total: number }
   | ({
       readonly type: 'tuned';

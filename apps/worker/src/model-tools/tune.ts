@@ -15,14 +15,13 @@ import {
 } from '@lehr/shared';
 import { acquireLock, versionFolder } from '@lehr/shared/model-cache';
 import { ROW_LADDER } from '../engine/row-cap.ts';
-import { filesState } from '../files-state.ts';
+import { bytesOf, type FilesState, filesState } from '../files-state.ts';
 import { type Space, threadCounts } from '../tune/candidate.ts';
 import type { Goal, UsualJob } from '../tune/goal.ts';
 import { Journal } from '../tune/journal.ts';
-import type { Outcome } from '../tune/measure-candidates.ts';
-import { runTrialProcess } from '../tune/run-trial.ts';
-import { RUNGS, WHOLE_GRID } from '../tune/search.ts';
-import type { TunedModel } from '../tune/trial.ts';
+import { type Plan, SEARCH, WHOLE_GRID } from '../tune/search.ts';
+import type { TrialAnswer, TunedModel } from '../tune/trial.ts';
+import { TrialPool } from '../tune/trial-pool.ts';
 import { type Tuning, tune } from '../tune/tune.ts';
 import type { ToolEvent } from './tool-event.ts';
 import { changeModelsFile, placesOf, readModelsFile, type ToolSettings } from './tool-settings.ts';
@@ -33,7 +32,7 @@ export interface TuneRequest {
   readonly goal: Goal;
   /** Also the other exports in the folder of a speech model, whose results differ. */
   readonly variants: boolean;
-  /** Measures every candidate with the most calls. */
+  /** Measures every candidate fully. */
   readonly grid: boolean;
   /** Absolute path of the report; undefined for the usual place. */
   readonly report?: string | undefined;
@@ -81,19 +80,23 @@ async function search(
   const { goal, grid } = request;
   const space = spaceOf(found, request, settings);
   // What failed may work now: a library was missing, or memory.
-  const succeeded = (outcome: Outcome): boolean => !('failure' in outcome);
-  const journal = await Journal.open(`${place}.jsonl`, await subjectOf(found, space, grid), succeeded);
+  const succeeded = (answer: TrialAnswer): boolean => !('failure' in answer);
+  const files = await filesState(found.model.folder);
+  const plan = grid ? WHOLE_GRID : SEARCH;
+  const subject = subjectOf(found, space, plan, files);
+  const journal = await Journal.open(`${place}.jsonl`, subject, succeeded);
   if (journal.size > 0) report({ type: 'continued', measurements: journal.size });
   const startedAt = performance.now();
+  const trials = new TrialPool(found.model, bytesOf(files));
   const tuning = await tune({
-    ...found,
+    job: found.job,
     goal,
     space,
-    rungs: grid ? WHOLE_GRID : RUNGS,
+    plan,
     journal,
-    runTrial: (trial) => runTrialProcess(trial),
+    trials,
     onProgress: (done, total) => report({ type: 'tuning', done, total }),
-  });
+  }).finally(() => trials.close());
   const path = request.report ?? `${place}.json`;
   const model = `${found.ref.name}@${found.ref.version}`;
   const device = settings.providers[0];
@@ -104,8 +107,8 @@ async function search(
   await journal.remove();
   const { chosen, costs, failed } = tuning;
   const { task } = found.model;
-  const files = { report: path, models_file: settings.modelsFile };
-  report({ type: 'tuned', task, settings: tuned, chosen, costs, failed, ...head, ...files });
+  const written = { report: path, models_file: settings.modelsFile };
+  report({ type: 'tuned', task, settings: tuned, chosen, costs, failed, ...head, ...written });
 }
 
 /** Enters the settings in models.yaml, of which everything else stays. */
@@ -211,9 +214,8 @@ const machine = () => ({
 });
 
 /** Measurements are used again only for the same files, settings and machine. */
-async function subjectOf({ model, job }: Found, space: Space, grid: boolean): Promise<string> {
-  const files = [...(await filesState(model.folder))];
-  const subject = JSON.stringify({ model, job, space, grid, files, machine: machine() });
+function subjectOf({ model, job }: Found, space: Space, plan: Plan, files: FilesState): string {
+  const subject = JSON.stringify({ model, job, space, plan, files: [...files], machine: machine() });
   return createHash('sha256').update(subject).digest('hex');
 }
 

@@ -9,7 +9,6 @@ export interface Measured {
   readonly step: Durations;
   readonly perJobMs: number;
   readonly residentBytes: number;
-  readonly openMs: number;
 }
 
 /** A job as the search assumes it. */

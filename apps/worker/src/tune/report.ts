@@ -4,10 +4,10 @@ import type { JobFigures } from './goal.ts';
 
 export interface Scored {
   readonly candidate: Candidate;
-  /** Calls of the longest measurement of this candidate. */
+  /** Timed steps of the figures. */
   readonly calls: number;
   readonly figures: JobFigures;
-  /** Lower is better. */
+  /** Lower is better. It compares the candidates as they were beside the chosen one. */
   readonly score: number;
 }
 

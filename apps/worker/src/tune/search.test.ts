@@ -1,78 +1,142 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { callsOf, nextToMeasure, RUNGS, type Rung, WHOLE_GRID } from './search.ts';
+import { memoryJournal, simulatedTrials } from '../../../../test/support/simulated-trials.ts';
+import { type Candidate, candidateKey, candidatesOf, type Space } from './candidate.ts';
+import { type Plan, SEARCH, WHOLE_GRID } from './search.ts';
+import { type Tuning, tune } from './tune.ts';
+
+const SPACE: Space = {
+  devices: ['cpu'],
+  threads: [1, 2],
+  optimizations: ['disabled', 'basic', 'extended', 'all'],
+  variants: [],
+  rowCaps: [2, 4, 8, 16, 32],
+};
+const JOB = { rows: 2, steps: 20 };
 
 interface Surface {
-  /** The true score of each candidate. */
-  readonly truth: readonly number[];
-  /** The largest relative error of one call. */
-  readonly noise: number;
-  readonly seed: number;
+  /** Of a step with any number of rows. */
+  readonly fixedMs: number;
+  /** What a second thread gains. */
+  readonly speedup: number;
+  /** How much longer a step takes with each level. */
+  readonly levels: readonly number[];
+  /** Rows that take twice as long as one fewer would let expect. */
+  readonly crowded: number;
 }
+
+/** A step with more rows takes longer, and from some row count on more than in proportion. */
+const stepMs = (surface: Surface, { session, rowCap }: Candidate): number => {
+  const rowMs = (session.threads === 2 ? 1 / surface.speedup : 1) * (1 + rowCap / surface.crowded);
+  return (
+    surface.levels[SPACE.optimizations.indexOf(session.optimization)] * (surface.fixedMs + rowCap * rowMs)
+  );
+};
+
+const surfaces: fc.Arbitrary<Surface> = fc.record({
+  fixedMs: fc.double({ min: 0, max: 20, noNaN: true }),
+  speedup: fc.double({ min: 0.7, max: 2, noNaN: true }),
+  levels: fc.array(fc.double({ min: 1, max: 2, noNaN: true }), { minLength: 4, maxLength: 4 }),
+  crowded: fc.double({ min: 4, max: 1000, noNaN: true }),
+});
+
+/** Each is a whole search. */
+const RUNS = { numRuns: 40 };
 
 /** A repeatable number between -1 and 1. */
-const wobble = (seed: number, i: number, calls: number): number =>
-  Math.sin((seed + 1) * 12.9898 + i * 78.233 + calls * 37.719);
+const wobble = (seed: number, i: number): number => Math.sin((seed + 1) * 12.9898 + i * 78.233);
 
-/** Measures until the search is done. The error of a measurement becomes smaller with the root of its calls. */
-function search({ truth, noise, seed }: Surface, rungs: readonly Rung[] = RUNGS) {
-  const known = new Map<string, number>();
-  let spent = 0;
-  const all = truth.map((_, i) => i);
-  for (;;) {
-    const next = nextToMeasure(all, rungs, (i, calls) => known.get(`${i} ${calls}`));
-    if (next.outcome === 'done') return { best: next.ranked.at(0), ranked: next.ranked, spent };
-    for (const i of next.candidates) {
-      const error = (noise / Math.sqrt(next.calls)) * wobble(seed, i, next.calls);
-      known.set(`${i} ${next.calls}`, truth[i] * (1 + error));
-      spent += next.calls;
-    }
-  }
+async function search(
+  ms: (candidate: Candidate, take: number) => number | string,
+  plan = SEARCH,
+  room = 100,
+) {
+  const trials = simulatedTrials({ stepMs: ms, room });
+  const tuning = await tune({
+    job: JOB,
+    goal: 'throughput',
+    space: SPACE,
+    plan,
+    journal: memoryJournal(),
+    trials,
+    onProgress: () => {},
+  });
+  return { tuning, trials };
 }
 
-/** Products of one factor for each of four settings, as times of steps are. */
-const factors = fc.array(fc.double({ min: 1, max: 4, noNaN: true }), { minLength: 2, maxLength: 4 });
-const surface = fc
-  .tuple(factors, factors, factors, factors)
-  .map(([a, b, c, d]) => a.flatMap((w) => b.flatMap((x) => c.flatMap((y) => d.map((z) => w * x * y * z)))));
+/** How much more time a picture takes with what was chosen than with the best of all. */
+const loss = ({ chosen }: Tuning, surface: Surface): number => {
+  const msPerPicture = (candidate: Candidate): number =>
+    (JOB.steps * stepMs(surface, candidate)) / (candidate.rowCap / JOB.rows) + 1;
+  return msPerPicture(chosen.candidate) / Math.min(...candidatesOf(SPACE).map(msPerPicture));
+};
 
-test('The search ends within its noise of the best candidate of any surface', () => {
-  fc.assert(
-    fc.property(surface, fc.double({ min: 0, max: 0.1, noNaN: true }), fc.nat(1000), (truth, noise, seed) => {
-      const { best } = search({ truth, noise, seed });
-      // At every rung a worse candidate may pass the best one by at most the error of both measurements.
-      const limit = RUNGS.reduce(
-        (product, { calls }) => {
-          const error = noise / Math.sqrt(calls);
-          return (product * (1 + error)) / (1 - error);
-        },
-        Math.min(...truth),
-      );
-      expect(truth[best ?? -1]).toBeLessThanOrEqual(limit * (1 + 1e-9));
+test('Where measurements are exact, the choice is within 2 % of the best of any device, for less than a quarter of the rows of the grid', async () => {
+  const grid = (await search(() => 1, WHOLE_GRID)).trials.rows();
+  await fc.assert(
+    fc.asyncProperty(surfaces, fc.integer({ min: 1, max: 8 }), async (surface, room) => {
+      const { tuning, trials } = await search((candidate) => stepMs(surface, candidate), SEARCH, room);
+      expect(loss(tuning, surface)).toBeLessThanOrEqual(1 / 0.98 + 1e-9);
+      expect(trials.rows()).toBeLessThan(grid / 4);
     }),
+    RUNS,
   );
 });
 
-test('Where measurements are exact, the search finds the best candidate with less than a quarter of the calls of the grid', () => {
-  fc.assert(
-    fc.property(surface, (truth) => {
-      const { best, spent } = search({ truth, noise: 0, seed: 0 });
-      expect(truth[best ?? -1]).toBe(Math.min(...truth));
-      expect(spent).toBe(callsOf(truth.length, RUNGS));
-      // Few candidates are all kept for the last rung, because two or three say little.
-      if (truth.length >= 24) expect(spent).toBeLessThan(callsOf(truth.length, WHOLE_GRID) / 4);
+test('The choice is within 3 % of the best when every measurement differs by up to 1 % and the machine has slow minutes while candidates are compared', async () => {
+  await fc.assert(
+    fc.asyncProperty(surfaces, fc.nat(1000), async (surface, seed) => {
+      const slowFrom = 130;
+      const { tuning } = await search((candidate, take) => {
+        const isSlow = take > slowFrom && Math.floor(take / 40) % 2 === 0;
+        return stepMs(surface, candidate) * (isSlow ? 3 : 1) * (1 + 0.01 * wobble(seed, take));
+      });
+      expect(loss(tuning, surface)).toBeLessThanOrEqual(1 / 0.97);
     }),
+    RUNS,
   );
 });
 
-test('A search that continues from known measurements asks only for what is missing', () => {
-  const scores = (i: number, calls: number): number | undefined => (calls === 3 && i !== 5 ? i : undefined);
-  const next = nextToMeasure([0, 1, 2, 3, 4, 5], RUNGS, scores);
-  expect(next).toEqual({ outcome: 'measure', calls: 3, candidates: [5] });
+test('What is clearly worse with few rows is not measured with many, unless it has more threads', async () => {
+  const surface: Surface = { fixedMs: 4, speedup: 1.5, levels: [1.4, 1.4, 1.02, 1], crowded: 1e6 };
+  const { trials } = await search((candidate) => stepMs(surface, candidate));
+  const widest = (threads: number, optimization: string): number =>
+    Math.max(
+      ...trials.taken.flatMap(({ session, rowCap }) =>
+        session.threads === threads && session.optimization === optimization ? [rowCap] : [],
+      ),
+    );
+  expect([widest(1, 'all'), widest(2, 'disabled'), widest(2, 'extended'), widest(2, 'all')]).toEqual([
+    2, 2, 32, 32,
+  ]);
+  // With two rows two threads are the slower ones, and with more rows the faster ones.
+  const late: Surface = { fixedMs: 0, speedup: 1.6, levels: [1, 1, 1, 1], crowded: 1e6 };
+  const { tuning } = await search(
+    (candidate) => stepMs(late, candidate) + (candidate.session.threads === 2 ? 3 : 0),
+  );
+  expect(tuning.chosen.candidate.session.threads).toBe(2);
 });
 
-test('Candidates that do not run are dropped, and a search in which none runs has no result', () => {
-  expect(search({ truth: [Number.POSITIVE_INFINITY, 3, 2], noise: 0, seed: 0 }).ranked).toEqual([2, 1]);
-  const none = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
-  expect(search({ truth: none, noise: 0, seed: 0 }).ranked).toEqual([]);
+test('Row counts above those at which the throughput falls twice are not measured', async () => {
+  const { trials } = await search(({ rowCap }) => (rowCap <= 4 ? 4 + rowCap : rowCap * rowCap));
+  expect(Math.max(...trials.taken.map(({ rowCap }) => rowCap))).toBe(16);
+});
+
+test('Sessions that fit into the memory beside each other are opened once, and measured in turns', async () => {
+  const { trials, tuning } = await search(({ rowCap }) => rowCap);
+  expect(trials.opened()).toBe(8);
+  const last = trials.taken.slice(-3).map(candidateKey);
+  expect(new Set(last).size).toBe(3);
+  expect(tuning.chosen.calls).toBeGreaterThanOrEqual(24);
+  // With room for one, each is opened for the screening, and again for the comparison.
+  const alone = await search(({ rowCap }) => rowCap, SEARCH, 1);
+  expect(alone.tuning.chosen).toEqual(tuning.chosen);
+});
+
+test('The grid measures 60 steps of every candidate that runs', async () => {
+  const failing = ({ session, rowCap }: Candidate) => (session.threads === 1 ? 'no memory' : rowCap);
+  const plan: Plan = WHOLE_GRID;
+  const { tuning } = await search(failing, plan);
+  expect(tuning.all.map(({ calls }) => calls)).toEqual(new Array(20).fill(60));
+  expect(tuning.failed).toHaveLength(20);
 });

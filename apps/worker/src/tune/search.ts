@@ -1,72 +1,175 @@
 /**
- * Successive halving: all candidates are measured with few calls, the better part of them with more, and so on. Pure: it says what to
- * measure next from what is known, so a search that was interrupted continues from its journal.
+ * Decides what a search measures next. Pure: it says so from what is known, so a search that was interrupted continues from its
+ * journal.
+ *
+ * First all sessions are measured with few rows, and go on to more rows as long as that may help them. Then the best candidates are
+ * compared in rounds, and the better part of these in more rounds.
  */
+import type { Candidate, Session } from './candidate.ts';
+import type { Task } from './measure-rounds.ts';
+import type { Measurements, Phase, Scope } from './measurements.ts';
 
 export interface Rung {
-  /** Measured calls of each candidate. */
-  readonly calls: number;
-  /** The share of the rung before it that comes to this one. */
+  /** Rounds of each candidate. */
+  readonly rounds: number;
+  /** The share of all candidates that comes to this rung. */
   readonly keep: number;
 }
 
-/**
- * The last rung has as many calls as a search over the whole grid makes of every candidate: what is chosen is known as well. A
- * search makes 3 + 15/5 + 60/20 = 9 calls for each candidate, where the grid makes 60.
- */
-export const RUNGS: readonly Rung[] = [
-  { calls: 3, keep: 1 },
-  { calls: 15, keep: 1 / 5 },
-  { calls: 60, keep: 1 / 4 },
-];
-export const WHOLE_GRID: readonly Rung[] = [{ calls: 60, keep: 1 }];
-
-/** Fewer would be decided by the noise of one measurement. */
-const KEEP_AT_LEAST = 3;
-
-/** Lower is better; infinite for a candidate that does not run; undefined for one that is not measured with so many calls. */
-export type Scores<Candidate> = (candidate: Candidate, calls: number) => number | undefined;
-
-export type Next<Candidate> =
-  | { readonly outcome: 'measure'; readonly calls: number; readonly candidates: readonly Candidate[] }
-  /** The candidates of the last rung, best first. Empty when none runs. */
-  | { readonly outcome: 'done'; readonly ranked: readonly Candidate[] };
-
-export function nextToMeasure<Candidate>(
-  all: readonly Candidate[],
-  rungs: readonly Rung[],
-  scores: Scores<Candidate>,
-): Next<Candidate> {
-  let candidates = all;
-  for (const { calls, keep } of rungs) {
-    const wanted = Math.max(KEEP_AT_LEAST, Math.ceil(candidates.length * keep));
-    candidates = candidates.slice(0, wanted);
-    const missing = candidates.filter((each) => scores(each, calls) === undefined);
-    if (missing.length > 0) return { outcome: 'measure', calls, candidates: missing };
-    candidates = ranked(candidates, (each) => scores(each, calls) ?? Number.POSITIVE_INFINITY);
-  }
-  return { outcome: 'done', ranked: candidates };
+export interface Plan {
+  readonly screenRounds: number;
+  readonly rungs: readonly Rung[];
+  /** Timed steps of a round; undefined for as many as compute equally many rows for each candidate. */
+  readonly calls?: number;
 }
 
-/** Those that run, best first; equal ones stay in their order. */
-function ranked<Candidate>(
+export const SEARCH: Plan = {
+  screenRounds: 3,
+  rungs: [
+    { rounds: 4, keep: 1 / 5 },
+    { rounds: 12, keep: 1 / 10 },
+    { rounds: 24, keep: 1 / 20 },
+  ],
+};
+/** 60 steps of every candidate. */
+export const WHOLE_GRID: Plan = { screenRounds: 0, rungs: [{ rounds: 15, keep: 1 }], calls: 4 };
+
+/** Fewer would be decided by the noise of few rounds. */
+const KEEP_AT_LEAST = 3;
+/** A round with fewer rows is too short to be timed well, and has too few steps for a 95th percentile. */
+const LEAST_ROWS = 8;
+/** A candidate is given up when another one with as many rows takes less than this share of its time for a job in each round. */
+const CLEARLY_LESS = 0.9;
+
+export const mostRounds = ({ screenRounds, rungs }: Plan): Record<Phase, number> => ({
+  screen: screenRounds,
+  final: Math.max(...rungs.map(({ rounds }) => rounds)),
+});
+
+/** The rows of all timed steps, when every candidate goes on to all of its rounds. */
+export function rowsIn(
   candidates: readonly Candidate[],
-  score: (candidate: Candidate) => number,
-): Candidate[] {
+  { screenRounds, rungs, calls }: Plan,
+): Record<Phase, number> {
+  const rowCaps = candidates.map(({ rowCap }) => rowCap);
+  const widest = Math.max(...rowCaps);
+  let final = 0;
+  let before = 0;
+  for (const { rounds, keep } of rungs) {
+    const rows = rowCaps.reduce((sum, rowCap) => sum + rowCap * (calls ?? callsOf(rowCap, widest)), 0);
+    // About: it depends on which of them come to this rung.
+    final += ((rounds - before) * rows * leftOf(rowCaps.length, keep)) / rowCaps.length;
+    before = rounds;
+  }
+  const screen = rowCaps.reduce((sum, rowCap) => sum + screenRounds * rowCap * callsOf(rowCap, rowCap), 0);
+  return { screen, final };
+}
+
+const leftOf = (count: number, keep: number): number =>
+  Math.min(count, Math.max(KEEP_AT_LEAST, Math.ceil(count * keep)));
+
+/** The next row count of the first group that does not have its rounds; undefined when the screening is over. */
+export function nextToScreen(
+  groups: readonly (readonly Session[])[],
+  rowCaps: readonly number[],
+  { screenRounds }: Plan,
+  known: Measurements,
+): Task | undefined {
+  const everyone = groups.flat();
+  for (const group of groups) {
+    let climbing = group;
+    for (const rowCap of screenRounds > 0 ? rowCaps : []) {
+      const candidates = climbing.map((session) => ({ session, rowCap }));
+      if (candidates.some((each) => !isSettled(each, 'screen', screenRounds, known))) {
+        return { phase: 'screen', candidates, rounds: screenRounds, calls: () => callsOf(rowCap, rowCap) };
+      }
+      climbing = climbing.filter((session) => isWorthMoreRows(session, rowCap, rowCaps, everyone, known));
+    }
+  }
+  return undefined;
+}
+
+/** What to compare next of those that run. When all is measured: the candidates of the last rung, best first. */
+export function nextToCompare(
+  all: readonly Candidate[],
+  { rungs, screenRounds, calls }: Plan,
+  known: Measurements,
+): Task | { readonly ranked: readonly Candidate[] } {
+  let left = screenRounds > 0 ? bestScreened(all, screenRounds, known) : all;
+  for (const { rounds, keep } of rungs) {
+    left = left.slice(0, leftOf(all.length, keep)).filter((each) => !known.failure(each));
+    const widest = Math.max(...left.map(({ rowCap }) => rowCap));
+    if (left.some((each) => !isSettled(each, 'final', rounds, known))) {
+      const wanted = ({ rowCap }: Candidate): number => calls ?? callsOf(rowCap, widest);
+      return { phase: 'final', candidates: left, rounds, calls: wanted };
+    }
+    left = ranked(left, known, { phase: 'final', rounds });
+  }
+  return { ranked: left };
+}
+
+/** Those that are not outdone, best first. */
+function bestScreened(all: readonly Candidate[], rounds: number, known: Measurements): Candidate[] {
+  const measured = all.filter((each) => known.isMeasured(each, 'screen', rounds));
+  const sessions = measured.map(({ session }) => session);
+  const good = measured.filter((each) => !isOutdone(each, sessions, known));
+  return ranked(good, known, SCREENED);
+}
+
+const isSettled = (candidate: Candidate, phase: Phase, rounds: number, known: Measurements): boolean =>
+  known.failure(candidate) !== undefined || known.isMeasured(candidate, phase, rounds);
+
+/** Without what comes later, so that the screening is decided only once. */
+const SCREENED: Scope = { phase: 'screen', rounds: Number.POSITIVE_INFINITY };
+
+/** In a round all candidates compute equally many rows, so that they take about equally long. */
+const callsOf = (rowCap: number, widest: number): number => Math.ceil(Math.max(LEAST_ROWS, widest) / rowCap);
+
+/** Best first, each compared with the one that has the best score. */
+function ranked(candidates: readonly Candidate[], known: Measurements, scope: Scope): Candidate[] {
+  const [reference] = [...candidates].sort((a, b) => known.score(a, scope) - known.score(b, scope));
   return candidates
-    .map((candidate) => ({ candidate, score: score(candidate) }))
-    .filter((each) => Number.isFinite(each.score))
-    .sort((a, b) => a.score - b.score)
+    .map((candidate) => ({ candidate, ratio: known.relative(candidate, reference, scope) }))
+    .sort((a, b) => a.ratio - b.ratio)
     .map(({ candidate }) => candidate);
 }
 
-/** The calls of a whole search when every candidate runs, of a number of candidates. */
-export function callsOf(count: number, rungs: readonly Rung[]): number {
-  let left = count;
-  let sum = 0;
-  for (const { calls, keep } of rungs) {
-    left = Math.min(left, Math.max(KEEP_AT_LEAST, Math.ceil(left * keep)));
-    sum += left * calls;
-  }
-  return sum;
+function isWorthMoreRows(
+  session: Session,
+  rowCap: number,
+  rowCaps: readonly number[],
+  everyone: readonly Session[],
+  known: Measurements,
+): boolean {
+  const candidate = { session, rowCap };
+  const failure = known.failure(candidate);
+  // More rows do not fit either.
+  if (failure) return failure.otherBatch === true;
+  // More rows gain less with fewer threads, so a session that is outdone by one with as many or more threads stays so.
+  const rivals = everyone.filter(({ threads }) => (threads ?? Infinity) >= (session.threads ?? 0));
+  return (
+    !isOutdone(candidate, rivals, known) &&
+    stillGains(
+      session,
+      rowCaps.filter((rows) => rows <= rowCap),
+      known,
+    )
+  );
+}
+
+function isOutdone(candidate: Candidate, rivals: readonly Session[], known: Measurements): boolean {
+  return rivals.some((session) => {
+    const ratios = known.ratios({ session, rowCap: candidate.rowCap }, candidate, SCREENED);
+    return ratios.length > 0 && ratios.every((ratio) => ratio < CLEARLY_LESS);
+  });
+}
+
+/** Two doublings in a row that clearly lower the throughput end the ladder; one may be a disturbed measurement. */
+const PATIENCE = 2;
+
+function stillGains(session: Session, rowCaps: readonly number[], known: Measurements): boolean {
+  const run = rowCaps.map((rowCap) => ({ session, rowCap })).filter((each) => known.steps(each) > 0);
+  if (run.length <= PATIENCE) return true;
+  const scores = run.map((each) => known.score(each, SCREENED));
+  return CLEARLY_LESS * Math.min(...scores.slice(-PATIENCE)) < Math.min(...scores.slice(0, -PATIENCE));
 }

@@ -1,4 +1,4 @@
-/** What one trial measures: a model is opened with the settings of a session, and its steps are timed at some row caps. */
+/** What one trial measures: a model is opened with the settings of a session, and its steps are timed, some at a time. */
 
 import { SeededNoise } from '../diffusion/noise.ts';
 import { probeRow } from '../models/diffusion/check-unet.ts';
@@ -6,85 +6,98 @@ import { openDiffusionModel } from '../models/diffusion/diffusion-folder.ts';
 import { openWhisperModel } from '../models/whisper/whisper-folder.ts';
 import type { InferenceRuntime } from '../runtime/runtime.ts';
 import type { Session } from './candidate.ts';
-import { type Durations, durationsOf } from './durations.ts';
 
 export type TunedModel =
   | { readonly task: 'diffusion'; readonly folder: string; readonly width: number; readonly height: number }
   | { readonly task: 'whisper'; readonly folder: string };
 
-export interface TrialRequest {
+export interface TrialSettings {
   readonly model: TunedModel;
   readonly session: Session;
-  /** Ascending, because memory only grows. */
-  readonly rowCaps: readonly number[];
-  /** Timed steps of each row cap. */
-  readonly calls: number;
 }
 
-export interface TrialPoint {
-  readonly rowCap: number;
-  readonly step: Durations;
+export interface StepsWanted {
+  readonly rows: number;
+  /** Timed steps. */
+  readonly calls: number;
+  /** Whether to time what a job needs beside its steps as well, once. */
+  readonly job: boolean;
+}
+
+/** One round of one candidate. */
+export interface StepsTaken {
+  readonly stepMs: readonly number[];
+  /** What a job needs beside its steps: prompt and picture, or the encoder's call for a window. */
+  readonly jobMs?: number;
   /** The largest resident memory of the process so far; without that of a card. */
   readonly residentBytes: number;
 }
 
-export interface TrialResult {
-  readonly openMs: number;
-  /** What a job needs beside its steps: prompt and picture, or the encoder's call for a window. Median milliseconds. */
-  readonly perJobMs: number;
-  readonly points: readonly TrialPoint[];
+export interface TrialFailure {
+  readonly failure: string;
+  /** The graph has another fixed batch, so that other row counts may still run. */
+  readonly otherBatch?: boolean;
 }
 
-/** The parts of a job outside of its steps are measured with at most so many calls: they are few. */
-const MAX_JOB_CALLS = 10;
+export type TrialAnswer = StepsTaken | TrialFailure;
+
+/**
+ * Steps of a new row count that are not timed: the first one allocates and, on some providers, tunes; in the second one ONNX Runtime
+ * allocates again, by the memory pattern of the first.
+ */
+const SETTLING = 2;
 
 interface Steps {
+  /** Prepares steps of so many rows. */
+  begin(rows: number): Promise<unknown>;
   /** Makes one step of so many rows. */
   step(rows: number): Promise<unknown>;
   /** Does what a job needs beside its steps. */
   job(call: number): Promise<unknown>;
   /** The only row count of a graph with a fixed batch. */
   readonly fixedRows?: number | undefined;
-  close(): Promise<void>;
+}
+
+export interface Trial {
+  /** Throws what a session throws, such as for too many rows. */
+  take(wanted: StepsWanted): Promise<TrialAnswer>;
 }
 
 /** Throws LehrError `model-unavailable` when the model does not open with these settings. */
-export async function runTrial(
-  { model, session, rowCaps, calls }: TrialRequest,
+export async function openTrial(
+  { model, session }: TrialSettings,
   runtime: InferenceRuntime,
-): Promise<TrialResult> {
-  const openedFrom = performance.now();
+): Promise<Trial> {
   const steps = await (model.task === 'diffusion'
     ? diffusionSteps(model, session, runtime)
     : whisperSteps(model.folder, session, runtime));
-  const openMs = performance.now() - openedFrom;
-  const perJob = await timed(Math.min(calls, MAX_JOB_CALLS), (call) => steps.job(call));
-  const points: TrialPoint[] = [];
-  for (const rowCap of rowCaps) {
-    if (steps.fixedRows !== undefined && steps.fixedRows !== rowCap) continue;
-    try {
-      const step = await timed(calls, () => steps.step(rowCap));
-      points.push({ rowCap, step, residentBytes: process.resourceUsage().maxRSS * 1024 });
-    } catch (error) {
-      if (points.length === 0) throw error;
-      // So many rows do not fit into the memory of the device, and more rows neither.
-      break;
-    }
-  }
-  await steps.close();
-  return { openMs, perJobMs: perJob.medianMs, points };
+  const settled = new Set<number>();
+  let jobs = 0;
+  return {
+    take: async ({ rows, calls, job }) => {
+      if (steps.fixedRows !== undefined && steps.fixedRows !== rows) {
+        return { failure: `the graph has a fixed batch of ${steps.fixedRows} rows`, otherBatch: true };
+      }
+      if (job && jobs === 0) await steps.job(jobs++);
+      const jobMs = job ? await timed(() => steps.job(jobs++)) : undefined;
+      await steps.begin(rows);
+      for (let i = 0; i < SETTLING && !settled.has(rows); i += 1) await steps.step(rows);
+      settled.add(rows);
+      const stepMs: number[] = [];
+      while (stepMs.length < calls) stepMs.push(await timed(() => steps.step(rows)));
+      return {
+        stepMs,
+        ...(jobMs !== undefined && { jobMs }),
+        residentBytes: process.resourceUsage().maxRSS * 1024,
+      };
+    },
+  };
 }
 
-/** The first call of a shape allocates and, on some providers, tunes: it is not counted. */
-async function timed(calls: number, run: (call: number) => Promise<unknown>): Promise<Durations> {
-  await run(0);
-  const durations: number[] = [];
-  for (let call = 1; call <= calls; call += 1) {
-    const from = performance.now();
-    await run(call);
-    durations.push(performance.now() - from);
-  }
-  return durationsOf(durations);
+async function timed(run: () => Promise<unknown>): Promise<number> {
+  const from = performance.now();
+  await run();
+  return performance.now() - from;
 }
 
 const optionsOf = ({ device, threads, optimization, variant }: Session) => ({
@@ -106,6 +119,7 @@ async function diffusionSteps(
   const row = probeRow(unet, size, tokenizer.maxTokens, 1);
   const latent = new SeededNoise(0).draw(vae.latentChannels * size.width * size.height);
   return {
+    begin: async () => {},
     step: (rows) => unet.predict(new Array(rows).fill(row), size),
     // Another prompt each time, because prompts are cached.
     job: async (call) => {
@@ -113,7 +127,6 @@ async function diffusionSteps(
       await vae.decode(latent, picture);
     },
     fixedRows: unet.fixedRows,
-    close: () => model.close(),
   };
 }
 
@@ -126,22 +139,26 @@ async function whisperSteps(folder: string, session: Session, runtime: Inference
   const [features] = await encoder.encode([mel], floatType);
   let batch = decoder.newBatch();
   let length = 0;
+  const begin = async (rows: number): Promise<void> => {
+    batch = decoder.newBatch();
+    length = TOKENS_BEFORE;
+    const prompt = new Array<number>(TOKENS_BEFORE).fill(start);
+    const state = (await decoder.start([prompt], [features])).state(0);
+    while (batch.rows < rows) batch.push(state);
+  };
   return {
+    begin,
     step: async (rows) => {
-      if (batch.rows !== rows || length >= MAX_TRIAL_TOKENS) {
-        batch = decoder.newBatch();
-        length = 0;
-        const state = (await decoder.start([[start]], [features])).state(0);
-        while (batch.rows < rows) batch.push(state);
-      }
+      if (length >= MOST_TOKENS) await begin(rows);
       await decoder.step(batch, new Array<number>(rows).fill(start));
       batch.advance();
       length += 1;
     },
     job: () => encoder.encode([mel], floatType),
-    close: () => model.close(),
   };
 }
 
+/** A step takes longer the more tokens are there. A round has few steps, so they are made in the middle of a usual window. */
+const TOKENS_BEFORE = 40;
 /** A text of the model is never longer than 448 tokens; a batch starts again well before. */
-const MAX_TRIAL_TOKENS = 100;
+const MOST_TOKENS = 100;

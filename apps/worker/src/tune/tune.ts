@@ -1,100 +1,101 @@
 /** `lehr tune`: searches the settings with which a model runs best on this machine. */
 import { LehrError } from '@lehr/shared';
-import { type Candidate, candidatesOf, type Space } from './candidate.ts';
-import { figuresOf, type Goal, type Measured, scoreOf, type UsualJob } from './goal.ts';
-import type { Journal } from './journal.ts';
-import { measureCandidates, type Outcome, outcomeKey } from './measure-candidates.ts';
+import { type Candidate, candidatesOf, type Space, sessionKey } from './candidate.ts';
+import type { Goal, UsualJob } from './goal.ts';
+import { measureRounds, type Task } from './measure-rounds.ts';
+import { Measurements, type RoundJournal } from './measurements.ts';
 import { type Scored, type SettingCost, settingCosts } from './report.ts';
-import type { TrialAnswer } from './run-trial.ts';
-import { callsOf, nextToMeasure, type Rung } from './search.ts';
-import type { TrialRequest, TunedModel } from './trial.ts';
+import { mostRounds, nextToCompare, nextToScreen, type Plan, rowsIn } from './search.ts';
+import type { Trials } from './trial-pool.ts';
 
 export interface TuneOptions {
-  readonly model: TunedModel;
   readonly job: UsualJob;
   readonly goal: Goal;
   readonly space: Space;
-  readonly rungs: readonly Rung[];
-  readonly journal: Journal<Outcome>;
-  readonly runTrial: (request: TrialRequest) => Promise<TrialAnswer>;
-  /** Steps made so far, and about how many there will be. */
+  readonly plan: Plan;
+  readonly journal: RoundJournal;
+  readonly trials: Trials;
+  /** Rows computed in timed steps so far, and about how many there will be. */
   readonly onProgress: (done: number, total: number) => void;
 }
 
 export interface Tuning {
   readonly chosen: Scored;
   readonly costs: readonly SettingCost[];
-  /** Every candidate with its longest measurement, best first. */
+  /** Every measured candidate, best first. */
   readonly all: readonly Scored[];
   readonly failed: readonly { readonly candidate: Candidate; readonly reason: string }[];
 }
 
+/**
+ * Fewer rows are chosen when they give at least this share of the best throughput, because steps are then shorter. Less than the 3 % that a
+ * choice may be below the best of the grid, because the measurements differ as well.
+ */
+const ENOUGH = 0.98;
+
 /** Throws LehrError `model-unavailable` with a reason when no candidate runs. */
 export async function tune(options: TuneOptions): Promise<Tuning> {
-  const { journal, rungs, onProgress } = options;
-  const candidates = candidatesOf(options.space);
-  const total = callsOf(candidates.length, rungs);
-  let done = 0;
-  const progress = (count: number, calls: number): void => {
-    done = Math.min(total, done + count * calls);
-    onProgress(done, total);
+  const { goal, job, journal, plan, space, trials } = options;
+  const known = new Measurements(goal, job, journal, space, mostRounds(plan));
+  const candidates = candidatesOf(space);
+  const sessions = [...new Map(candidates.map(({ session }) => [sessionKey(session), session])).values()];
+  const total = rowsIn(candidates, plan);
+  const measure = async (task: Task): Promise<void> => {
+    // What the screening left out is done as well.
+    const before = task.phase === 'screen' ? 0 : total.screen;
+    const show = (): void => {
+      const done = before + Math.min(total[task.phase], known.rows(task.phase));
+      options.onProgress(done, total.screen + total.final);
+    };
+    show();
+    await measureRounds(task, trials, known, show);
   };
-  const score = (candidate: Candidate, calls: number): number | undefined => {
-    const outcome = journal.get(outcomeKey(candidate, calls));
-    if (!outcome) return undefined;
-    return 'failure' in outcome
-      ? Number.POSITIVE_INFINITY
-      : scoredOf(candidate, calls, outcome, options).score;
-  };
-  for (const { calls } of rungs) {
-    progress(candidates.filter((each) => score(each, calls) !== undefined).length, calls);
+  for (;;) {
+    // Steps of more rows need more memory, and fewer processes then fit into it.
+    const task = nextToScreen(trials.groupsOf(sessions), space.rowCaps, plan, known);
+    if (!task) break;
+    await measure(task);
   }
   for (;;) {
-    const next = nextToMeasure(candidates, rungs, score);
-    if (next.outcome === 'measure') {
-      await measureCandidates(next.candidates, next.calls, { ...options, onMeasured: progress });
-      continue;
-    }
-    return resultOf(candidates, next.ranked, options);
+    const next = nextToCompare(candidates, plan, known);
+    if ('ranked' in next) return resultOf(candidates, next.ranked, known, goal);
+    await measure(next);
   }
 }
 
+/** The candidates of the last rung come best first. */
 function resultOf(
   candidates: readonly Candidate[],
   ranked: readonly Candidate[],
-  options: TuneOptions,
+  known: Measurements,
+  goal: Goal,
 ): Tuning {
-  const known = candidates.map((candidate) => ({ candidate, ...longest(candidate, options) }));
-  const failed = known.flatMap(({ candidate, outcome }) =>
-    outcome && 'failure' in outcome ? [{ candidate, reason: outcome.failure }] : [],
-  );
-  const all = known
-    .flatMap(({ candidate, calls, outcome }) =>
-      outcome && !('failure' in outcome) ? [scoredOf(candidate, calls, outcome, options)] : [],
-    )
-    .sort((a, b) => a.score - b.score);
-  const chosen = all.find(({ candidate }) => candidate === ranked.at(0));
-  if (!chosen) {
+  const failed = candidates.flatMap((candidate) => {
+    const reason = known.failure(candidate)?.failure;
+    return reason === undefined ? [] : [{ candidate, reason }];
+  });
+  const winner = goal === 'throughput' ? fewestRows(ranked, known) : ranked.at(0);
+  if (!winner) {
     const reason = failed.at(0)?.reason ?? 'there is nothing to try';
     throw new LehrError('model-unavailable', `The model runs with none of the settings: ${reason}`);
   }
+  const measured = candidates.filter((each) => known.steps(each) > 0 && !known.failure(each));
+  const all = measured
+    .map((candidate) => scoredOf(candidate, winner, known))
+    .sort((a, b) => a.score - b.score);
+  const chosen = scoredOf(winner, winner, known);
   return { chosen, costs: settingCosts(all, chosen), all, failed };
 }
 
-function longest(candidate: Candidate, { rungs, journal }: TuneOptions) {
-  const measured = rungs.flatMap(({ calls }) => {
-    const outcome = journal.get(outcomeKey(candidate, calls));
-    return outcome ? [{ calls, outcome }] : [];
-  });
-  return measured.at(-1) ?? { calls: 0, outcome: undefined };
+/** Of those that are about as good as the first, the first of those with the fewest rows. */
+function fewestRows(ranked: readonly Candidate[], known: Measurements): Candidate | undefined {
+  const enough = ranked.filter((each) => known.relative(ranked[0], each) >= ENOUGH);
+  const rows = Math.min(...enough.map(({ rowCap }) => rowCap));
+  return enough.find(({ rowCap }) => rowCap === rows);
 }
 
-function scoredOf(
-  candidate: Candidate,
-  calls: number,
-  measured: Measured,
-  { goal, job }: TuneOptions,
-): Scored {
-  const figures = figuresOf(candidate.rowCap, measured, job);
-  return { candidate, calls, figures, score: scoreOf(goal, figures) };
+/** Its figures as measured; its score beside the winner, because other minutes may have been slower for both. */
+function scoredOf(candidate: Candidate, winner: Candidate, known: Measurements): Scored {
+  const score = known.score(winner) * known.relative(candidate, winner);
+  return { candidate, calls: known.steps(candidate), figures: known.figures(candidate), score };
 }

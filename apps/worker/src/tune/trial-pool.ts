@@ -1,0 +1,107 @@
+/**
+ * The processes of the trials. Those that fit into the memory beside each other stay open, so that their sessions can be measured in turns
+ * and no model is opened twice. On a device other than the CPU one is open at a time: its memory is not known.
+ */
+import { availableParallelism } from 'node:os';
+import { type Session, sessionKey } from './candidate.ts';
+import type { StepsWanted, TrialAnswer, TrialFailure, TunedModel } from './trial.ts';
+import { TrialProcess } from './trial-process.ts';
+
+/** Runs trials. */
+export interface Trials {
+  /** The sessions, in groups that can be open at the same time. */
+  groupsOf(sessions: readonly Session[]): Session[][];
+  /** Opens a group before it is measured; those that do not fit beside it are closed. */
+  open(sessions: readonly Session[]): Promise<void>;
+  take(session: Session, wanted: StepsWanted): Promise<TrialAnswer>;
+}
+
+const MOST_OPEN = 16;
+/** A process without a model. */
+const BARE_BYTES = 150e6;
+/** What a graph needs beside its weights, until a process was measured. */
+const BYTES_PER_MODEL_BYTE = 3;
+
+export class TrialPool implements Trials {
+  readonly #model: TunedModel;
+  /** The largest of one process so far. */
+  #bytes: number;
+  /** By session. */
+  readonly #open = new Map<string, TrialProcess>();
+
+  constructor(model: TunedModel, modelBytes: number) {
+    this.#model = model;
+    this.#bytes = BARE_BYTES + BYTES_PER_MODEL_BYTE * modelBytes;
+  }
+
+  groupsOf(sessions: readonly Session[]): Session[][] {
+    const room = this.#room();
+    const groups: Session[][] = [];
+    for (const session of sessions) {
+      const last = groups.at(-1);
+      const fits = last?.[0].device === 'cpu' && session.device === 'cpu' && last.length < room;
+      if (fits) last?.push(session);
+      else groups.push([session]);
+    }
+    return groups;
+  }
+
+  async open(sessions: readonly Session[]): Promise<void> {
+    const wanted = new Set(sessions.map(sessionKey));
+    const isOfCpu = sessions.every(({ device }) => device === 'cpu');
+    if (!isOfCpu || new Set([...wanted, ...this.#open.keys()]).size > this.#room())
+      await this.#closeAllBut(wanted);
+    const missing = sessions.filter((session) => !this.#open.has(sessionKey(session)));
+    // One thread optimizes a graph, so as many models are opened at once as there are cores.
+    const openRest = async (): Promise<void> => {
+      for (let next = missing.shift(); next; next = missing.shift()) await this.#started(next);
+    };
+    await Promise.all(Array.from({ length: availableParallelism() }, openRest));
+  }
+
+  /** What fails beside others is tried again alone, because it may be the memory that they share. */
+  async take(session: Session, wanted: StepsWanted): Promise<TrialAnswer> {
+    const isAlone = this.#open.size === (this.#open.has(sessionKey(session)) ? 1 : 0);
+    const answer = await this.#take(session, wanted);
+    if (!('failure' in answer) || answer.otherBatch || isAlone) return answer;
+    await this.close();
+    return this.#take(session, wanted);
+  }
+
+  close(): Promise<void> {
+    return this.#closeAllBut(new Set());
+  }
+
+  #room(): number {
+    // Half of the memory is left to steps of more rows, and to other programs.
+    const more = Math.floor(process.availableMemory() / 2 / this.#bytes);
+    return Math.min(MOST_OPEN, Math.max(1, this.#open.size + more));
+  }
+
+  async #take(session: Session, wanted: StepsWanted): Promise<TrialAnswer> {
+    if (process.availableMemory() < this.#bytes) await this.#closeAllBut(new Set([sessionKey(session)]));
+    const trial = this.#open.get(sessionKey(session)) ?? (await this.#started(session));
+    if ('failure' in trial) return trial;
+    const answer = await trial.take(wanted);
+    if (!('failure' in answer)) this.#bytes = Math.max(this.#bytes, answer.residentBytes);
+    else if (!answer.otherBatch) await this.#close(sessionKey(session));
+    return answer;
+  }
+
+  async #started(session: Session): Promise<TrialProcess | TrialFailure> {
+    const trial = await TrialProcess.start({ model: this.#model, session });
+    if (!('failure' in trial)) this.#open.set(sessionKey(session), trial);
+    return trial;
+  }
+
+  async #closeAllBut(kept: ReadonlySet<string>): Promise<void> {
+    const others = [...this.#open.keys()].filter((key) => !kept.has(key));
+    await Promise.all(others.map((key) => this.#close(key)));
+  }
+
+  async #close(key: string): Promise<void> {
+    const trial = this.#open.get(key);
+    this.#open.delete(key);
+    await trial?.close();
+  }
+}
