@@ -31,6 +31,7 @@ export function pageParts(results: readonly BenchResult[]): PagePart[] {
       own: of(['whole', 'post', 'answer', 'claim', 'cost', 'host', 'users']),
       text: fullTable,
     },
+    { page: 'docs/tuning.md', name: 'tune', own: of(['tune']), text: fullTable },
   ];
   return parts
     .filter(({ own }) => own.length > 0)

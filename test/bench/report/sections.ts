@@ -44,6 +44,11 @@ export const TABLES: readonly TableSection[] = [
     benches: ['metrics', 'tracing', 'checkpoint'],
   },
   {
+    title: 'Finding settings',
+    about: 'lehr tune beside its own measurement of every combination.',
+    benches: ['tune'],
+  },
+  {
     title: 'What the demo models can do',
     about: 'Right pictures of held-out prompts, and word errors of held-out sentences.',
     benches: ['demo-diffusion', 'demo-whisper'],
