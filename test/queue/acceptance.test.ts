@@ -106,6 +106,17 @@ test('A job that is refused is not stored', async () => {
   expect(await contents(world)).toEqual(before);
 });
 
+test('A job is refused whole while Redis has no memory left, also when admission frees some', async () => {
+  const world = await queueWorld(server.url);
+  const { redis, keys } = world;
+  await redis.zadd(keys.unanswered('same'), 1, 'an old job');
+  const before = await contents(world);
+  await redis.config('SET', 'maxmemory', '1');
+  const refused = accepterOf(world).accept(requestOf({ duplicate: { hash: 'same' } }), draftOf());
+  await expect(refused.finally(() => redis.config('SET', 'maxmemory', '0'))).rejects.toThrow(/OOM/);
+  expect(await contents(world)).toEqual(before);
+});
+
 test('A command that is sent again answers with its own job, which there is once', async () => {
   const world = await queueWorld(server.url);
   const accepter = accepterOf(world);

@@ -16,6 +16,10 @@
 -- Returns what admit.lua returns. When the job is stored, its creation time and its position in the queue follow. A job that is admitted
 -- under another id than its own, that of an earlier request, is not stored here.
 
+-- Redis refuses a script for want of memory only until the script has written, and admit.lua may begin with a command that frees memory. This
+-- one would need memory, and changes nothing.
+redis.call('SETRANGE', prefix .. ':none', 0, '')
+
 local job = cjson.decode(ARGV[2])
 local admit_keys = {}
 for i = 2, 14 do admit_keys[i - 1] = KEYS[i] end
