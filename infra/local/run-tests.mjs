@@ -29,7 +29,8 @@ export async function runTests(filters, { root = ROOT } = {}) {
   if (first.failed.length === 0 || first.failed.length > MOST_RUN_AGAIN) return first.code;
 
   say(`\n--- ${count(first.failed)} failed; running again, alone:\n${lines(first.failed)}`);
-  const { code } = await run(...first.failed, '--no-file-parallelism');
+  // A file that shared its process with others may have failed because of what they left there.
+  const { code } = await run(...first.failed, '--no-file-parallelism', '--isolate');
   if (code === 0)
     say(`\n${count(first.failed)} passed only in the second run, alone:\n${lines(first.failed)}`);
   return code;

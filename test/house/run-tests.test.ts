@@ -19,6 +19,17 @@ test('fails once', () => {
   writeFileSync(mark, '');
   expect(ran).toBe(true);
 });`;
+/** Fails in the first run, and in a process in which another such file ran before. */
+const FAILS_ONCE_AND_BESIDE_OTHERS = `
+import { existsSync, writeFileSync } from 'node:fs';
+test('needs a process of its own', () => {
+  const mark = new URL(import.meta.url + '.ran');
+  const isFirst = !existsSync(mark);
+  writeFileSync(mark, '');
+  const hasOwnProcess = process.env.RAN_BEFORE === undefined;
+  process.env.RAN_BEFORE = 'yes';
+  expect({ isFirst, hasOwnProcess }).toEqual({ isFirst: false, hasOwnProcess: true });
+});`;
 const THROWS_LATE = `test('passes', async () => { Promise.reject(new Error('nobody waits for this')); });`;
 
 test('A test file that fails once is run again, and the run passes and lists the file', async () => {
@@ -27,6 +38,14 @@ test('A test file that fails once is run again, and the run passes and lists the
   expect(output).toContain('1 test file failed; running again, alone:\n  once.test.js');
   expect(output).toContain('1 test file passed only in the second run, alone:\n  once.test.js');
   expect(output.match(/Test Files .*passed/g)).toHaveLength(2);
+});
+
+test('In the second run, files that shared a process have one each', async () => {
+  const files = { one: FAILS_ONCE_AND_BESIDE_OTHERS, two: FAILS_ONCE_AND_BESIDE_OTHERS };
+  const { code, output } = await run(files, { isolate: false });
+  expect(output).toContain('2 test files failed; running again, alone:');
+  expect(output).toContain('2 test files passed only in the second run, alone:');
+  expect(code).toBe(0);
 });
 
 test('A run whose second run fails too has failed', async () => {
@@ -50,7 +69,10 @@ test('A run that fails because of an error outside of its tests is not repeated'
 });
 
 /** Runs these test files as npm test does, in a project of their own. */
-async function run(files: Record<string, string>): Promise<{ code: number; output: string }> {
+async function run(
+  files: Record<string, string>,
+  project: Record<string, unknown> = {},
+): Promise<{ code: number; output: string }> {
   const cache = join(ROOT, 'node_modules/.cache');
   await mkdir(cache, { recursive: true });
   const root = await mkdtemp(join(cache, 'run-tests-'));
@@ -59,7 +81,8 @@ async function run(files: Record<string, string>): Promise<{ code: number; outpu
   await writeFile(
     join(root, 'vitest.config.mjs'),
     `import { TestReport } from ${JSON.stringify(REPORT)};
-     export default { test: { globals: true, reporters: ['default', new TestReport()] } };`,
+     const project = { test: { globals: true, ...${JSON.stringify(project)} } };
+     export default { test: { reporters: ['default', new TestReport()], projects: [project] } };`,
   );
   const script = `import { runTests } from ${JSON.stringify(RUN_TESTS)};
     process.exit(await runTests([], { root: ${JSON.stringify(root)} }));`;
