@@ -53,14 +53,14 @@ describe.skipIf(!chromiumPath)('the charts', () => {
       expect(bytes).toBeGreaterThan(10_000);
       expect(bytes).toBeLessThan(MAX_ROOM_BYTES);
       await page.getByLabel('15 min').check();
-      // Again and again: a rate needs an increase between two scrapes.
+      // Again and again, as often as Prometheus scrapes: a rate needs an increase between two scrapes.
       await expect
         .poll(
           async () => {
-            await stack.over((await stack.post()).id);
+            await stack.over((await stack.post({ width: 64, height: 64, steps: 4 })).id);
             return card(page, 'How do jobs end?').locator('tbody tr').allTextContents();
           },
-          { timeout: 120_000 },
+          { timeout: 120_000, interval: 1000 },
         )
         .toEqual([expect.stringMatching(/^succeeded[\d.]+ a minute/)]);
       await expect.poll(() => card(page, 'How full are the batches?').locator('canvas').count()).toBe(1);
