@@ -63,6 +63,12 @@ test('The slower a start is, the earlier a growing queue is answered', () => {
   expect(wantedWith(120)).toBeGreaterThan(wantedWith(10));
 });
 
+test('One job that arrives just after a look at the pool is no stream of jobs', () => {
+  const { memory } = desiredWorkers(stateOf(), policyOf());
+  const justAfter = stateOf({ atMs: MONDAY + 20, standardMs: 3_000 });
+  expect(desiredWorkers(justAfter, policyOf(), memory).explanation).toBe('1: 3 s of work waits, target 15 s');
+});
+
 test('Running work keeps its workers, and a pool with a running job is never scaled to zero', () => {
   expect(desiredWorkers(stateOf({ running: 9, busy: 2.2, live: 4 }), policyOf())).toMatchObject({
     desired: 3,

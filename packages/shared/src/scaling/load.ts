@@ -8,6 +8,8 @@ export type LoadSample = readonly [atMs: number, backlogMs: number, doneMs: numb
 
 /** The samples are as far apart as this part of the window, so that their number is bounded. */
 const SPACING_SHARE = 1 / 24;
+/** What arrives between two looks is taken to have arrived in at least this time: one job just after a look is no stream of jobs. */
+const LEAST_SPAN_MS = 5_000;
 /** If a pool was not looked at for longer, what its workers did meanwhile is not known. */
 const MAX_GAP_MS = 60_000;
 
@@ -40,5 +42,6 @@ export function addLook(
 export function arrivingOf(samples: readonly LoadSample[]): number {
   const [first, last] = [samples[0], samples.at(-1)];
   if (!first || !last || last[0] === first[0]) return 0;
-  return Math.max(0, (last[1] - first[1] + last[2] - first[2]) / (last[0] - first[0]));
+  const spanMs = Math.max(LEAST_SPAN_MS, last[0] - first[0]);
+  return Math.max(0, (last[1] - first[1] + last[2] - first[2]) / spanMs);
 }
