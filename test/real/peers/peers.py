@@ -58,7 +58,10 @@ def in_torch(root: str):
     from transformers import pipeline
     torch.set_num_threads(THREADS)
     folder = str(Path(root) / "weights")
-    return pipeline("automatic-speech-recognition", model=folder, device="cpu")
+    opened = pipeline("automatic-speech-recognition", model=folder, device="cpu")
+    # transformers fills up the texts of a batch with this token, and the folder names none.
+    opened.tokenizer.pad_token = opened.tokenizer.eos_token
+    return opened
 
 
 def by_transformers(request) -> list[str]:

@@ -1,60 +1,19 @@
 /** Whisper base in Lehr beside the programs that people use today: speed, memory, word errors. */
-import { rm } from 'node:fs/promises';
-import { loadavg } from 'node:os';
-import { join } from 'node:path';
 import { wordErrorRate } from '../../support/held-out-speech.ts';
 import { equalRow } from '../rows.ts';
-import type { Bench, Comparison, Row, Section } from '../section.ts';
-import { KeptAnswers } from '../whisper/kept-answers.ts';
-import { ENVIRONMENT, whisperModels } from '../whisper/models.ts';
-import { englishParts, jfk, longSpeech, type Spoken } from '../whisper/speech.ts';
+import type { Comparison, Row, Section } from '../section.ts';
+import { ENVIRONMENT } from '../whisper/models.ts';
+import { englishParts, jfk, type Spoken } from '../whisper/speech.ts';
 import { interleaved, ratioRow, type Timed } from './interleaved.ts';
 import { joinedFiles } from './joined-files.ts';
-import { lehrSide, type Outcome, pythonSide, type Side, transformersJsSide } from './sides.ts';
+import { longFile } from './long-file.ts';
+import { fasterWhisper, lehr, transformers, transformersJs, withSides } from './programs.ts';
+import type { Side } from './sides.ts';
 import { WHISPER_CPP, whisperCppSide } from './whisper-cpp.ts';
 
 const JOBS = 8;
 const ROUNDS = 3;
 const MINUTES = 10;
-
-type Open = (bench: Bench) => Promise<Side>;
-
-const lehr =
-  (form: 'merged' | 'int8'): Open =>
-  async (bench) =>
-    lehrSide('Lehr', (await whisperModels(bench, [form])).folder(form));
-const fasterWhisper =
-  (compute_type: string, extra: object = {}): Open =>
-  async (bench) =>
-    pythonSide(
-      `faster-whisper${'batched' in extra ? ', batched' : ''} (${compute_type})`,
-      bench,
-      await whisperModels(bench, []),
-      {
-        do: 'faster-whisper',
-        compute_type,
-        ...extra,
-      },
-    );
-const transformers: Open = async (bench) =>
-  pythonSide('transformers (PyTorch)', bench, await whisperModels(bench, []), { do: 'transformers' });
-const transformersJs: Open = async (bench) =>
-  transformersJsSide('transformers.js', (await whisperModels(bench, ['merged'])).folder('merged'));
-
-/** Opens the sides, and closes all of them at the end. */
-async function withSides<Result>(
-  bench: Bench,
-  opens: readonly Open[],
-  work: (sides: Side[]) => Promise<Result>,
-): Promise<Result> {
-  const sides: Side[] = [];
-  try {
-    for (const open of opens) sides.push(await open(bench));
-    return await work(sides);
-  } finally {
-    for (const side of sides) await side.close();
-  }
-}
 
 const others = (timed: readonly Timed<Side>[]) => {
   const [first, ...rest] = timed;
@@ -152,51 +111,6 @@ async function memory(sides: readonly Side[], filesOf: (side: Side) => readonly 
   return rows;
 }
 
-const long: Comparison = {
-  name: 'ten-minutes',
-  title: `A file of ${MINUTES} minutes: seconds of sound per second (float32)`,
-  run: async (bench) => {
-    const spoken = await longSpeech(bench.cache, MINUTES);
-    // Each run takes minutes: a comparison that was ended continues with the next one.
-    const file = join(bench.cache, 'ten-minutes.json');
-    const kept = await KeptAnswers.open<Row>(file);
-    const rows: Row[] = [];
-    for (const [open, program, how, options] of LONG_RUNS) {
-      const row = await kept.answer([program, how], () => longRun(bench, spoken, open, how, options));
-      bench.say(`${program}, ${how}: ${row.figure} s/s`);
-      rows.push(row);
-    }
-    await rm(file);
-    return rows;
-  },
-};
-
-const LONG_RUNS: readonly (readonly [open: Open, program: string, how: string, options: object])[] = [
-  [lehr('merged'), 'Lehr', 'sequential', { mode: 'sequential' }],
-  [lehr('merged'), 'Lehr', 'fast', { mode: 'fast' }],
-  [fasterWhisper('float32'), 'faster-whisper', 'sequential', {}],
-  [fasterWhisper('float32'), 'faster-whisper', 'batched', { isLong: true }],
-  [fasterWhisper('int8'), 'faster-whisper in int8', 'batched', { isLong: true }],
-  [transformersJs, 'transformers.js', 'windows of 30 s', {}],
-  [transformers, 'transformers', 'batched', { isLong: true }],
-];
-
-async function longRun(bench: Bench, spoken: Spoken, open: Open, how: string, options: object): Promise<Row> {
-  const [name, { seconds, texts, peakMb }] = await withSides(
-    bench,
-    [open],
-    async ([side]): Promise<[string, Outcome]> => [side.name, await side.transcribe([spoken], options)],
-  );
-  const errors = 100 * wordErrorRate([{ spoken: spoken.text, transcript: texts[0] }]);
-  const load = loadavg()[0].toFixed(1);
-  return {
-    what: `${name}, ${how}; word errors ${errors.toFixed(1)} %, peak memory ${Math.round(peakMb)} MB`,
-    figure: (MINUTES * 60) / seconds,
-    unit: 's/s',
-    note: `load ${load} at its end`,
-  };
-}
-
 const errors: Comparison = {
   name: 'word-errors',
   title: 'Word errors of English speech',
@@ -236,5 +150,5 @@ whisper.cpp runs from the wheel of pywhispercpp, which uses AVX2. [ggml.py](../t
 weights; its matrices stay in float16, in which the weights were published, and which whisper.cpp's own files have. It opens that file,
 and its words of jfk.flac are those of the other programs.`,
   environments: [ENVIRONMENT, WHISPER_CPP],
-  comparisons: [one, eight, int8, errors, long],
+  comparisons: [one, eight, int8, errors, longFile(MINUTES)],
 };
