@@ -13,30 +13,35 @@ export interface Guided<Values extends Float32Array | Uint16Array> {
   readonly scale: number;
 }
 
+/** `values` is undefined for no noise. */
 export interface WeightedNoise {
   readonly weight: number;
   readonly values: Float32Array | undefined;
 }
 
-const NO_NOISE: WeightedNoise = { weight: 0, values: undefined };
+/** Part of a latent: values `from` up to `to`. */
+export interface Span {
+  readonly from: number;
+  readonly to: number;
+}
 
 /**
- * Writes `mix.latent * latent + mix.output * output`, and the noise, into `out`, which may be `latent`. Returns 0, or NaN when the
- * sum without the noise is not finite. The caller compares: V8 compiles the loop in the first call, and leaves the compiled code at the
- * end of every call where a comparison follows that has not run by then.
+ * Writes a span of `mix.latent * latent + mix.output * output`, and the noise, into `out`, which may be `latent`. Returns 0, or NaN when
+ * the sum without the noise is not finite.
  */
 export function mixFloats(
   { negative, prompt, scale }: Guided<Float32Array>,
   mix: Mix,
   latent: Float32Array,
   out: Float32Array,
-  { weight, values }: WeightedNoise = NO_NOISE,
+  { weight, values }: WeightedNoise,
+  { from, to }: Span,
 ): number {
   const fromPrompt = mix.output * scale;
   const fromNegative = mix.output - fromPrompt;
   const fromLatent = mix.latent;
   let finite = 0;
-  for (let i = 0; i < out.length; i++) {
+  for (let i = from; i < to; i++) {
     const sum = fromLatent * latent[i] + fromNegative * negative[i] + fromPrompt * prompt[i];
     finite += sum * 0;
     // Two writes, because V8 takes twice the time for `values ? weight * values[i] : 0` as a term of the sum.
@@ -52,14 +57,15 @@ export function mixHalves(
   mix: Mix,
   latent: Float32Array,
   out: Float32Array,
-  { weight, values }: WeightedNoise = NO_NOISE,
+  { weight, values }: WeightedNoise,
+  { from, to }: Span,
 ): number {
   const floats = halfValues();
   const fromPrompt = mix.output * scale;
   const fromNegative = mix.output - fromPrompt;
   const fromLatent = mix.latent;
   let finite = 0;
-  for (let i = 0; i < out.length; i++) {
+  for (let i = from; i < to; i++) {
     const sum = fromLatent * latent[i] + fromNegative * floats[negative[i]] + fromPrompt * floats[prompt[i]];
     finite += sum * 0;
     if (values) out[i] = sum + weight * values[i];

@@ -5,6 +5,14 @@
 import { type Guided, mixFloats, mixHalves, type WeightedNoise } from './guidance.ts';
 import type { Mix } from './samplers/prediction.ts';
 
+/**
+ * Values that one call sums. A loop over a whole latent is so long that V8 compiles it while it runs, for this one entry into the middle of
+ * it, and then often keeps that code, in which every value takes twice the time.
+ */
+const SPAN = 1024;
+
+const NO_NOISE: WeightedNoise = { weight: 0, values: undefined };
+
 export class ModelOutput {
   readonly #guided: Guided<Float32Array> | Guided<Uint16Array>;
   readonly #memory: Float32Array;
@@ -43,11 +51,14 @@ export class ModelOutput {
     return this.#memory;
   }
 
-  #mix(mix: Mix, latent: Float32Array, out: Float32Array, noise?: WeightedNoise): void {
+  #mix(mix: Mix, latent: Float32Array, out: Float32Array, noise = NO_NOISE): void {
     const guided = this.#guided;
-    this.#finite += isHalf(guided)
-      ? mixHalves(guided, mix, latent, out, noise)
-      : mixFloats(guided, mix, latent, out, noise);
+    for (let from = 0; from < out.length; from += SPAN) {
+      const span = { from, to: Math.min(from + SPAN, out.length) };
+      this.#finite += isHalf(guided)
+        ? mixHalves(guided, mix, latent, out, noise, span)
+        : mixFloats(guided, mix, latent, out, noise, span);
+    }
   }
 }
 

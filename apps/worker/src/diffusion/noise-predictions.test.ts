@@ -69,3 +69,21 @@ for (const type of FLOAT_TYPES) {
     expect([...latent]).toEqual(sums.map((sum, i) => sum + 2 * (i + 1)));
   });
 }
+
+test('A sum over more values than one span has each value once, and a value that is not finite is found in any span', () => {
+  const length = 2500;
+  const row = Float32Array.from({ length }, (_, i) => i - 1000);
+  const latent = Float32Array.from({ length }, (_, i) => i % 7);
+  const outputOfRow = (values: Float32Array) =>
+    new NoisePredictions({ type: 'float32', data: values, dims: [1, length] }, 1).outputFor(0, 1, 1);
+  const whole = outputOfRow(row);
+  expect([...whole.mixed({ latent: 2, output: 0.5 }, latent)]).toEqual(
+    [...row].map((value, i) => 2 * latent[i] + 0.5 * value),
+  );
+  expect(whole.isFinite).toBe(true);
+  for (const at of [0, 1023, 1024, 2047, 2499]) {
+    const output = outputOfRow(row.map((value, i) => (i === at ? Number.NaN : value)));
+    output.mixed({ latent: 2, output: 0.5 }, latent);
+    expect(output.isFinite).toBe(false);
+  }
+});

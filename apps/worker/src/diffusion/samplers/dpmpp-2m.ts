@@ -43,11 +43,12 @@ function dpmpp({ karras, stochastic }: Variant): SamplerKind {
         update(call, output, latent, [lastClean], drawNoise) {
           const clean = output.mixed(cleanMix(config.predictionType, levelOfSigma(sigmas[call])), latent);
           const weights = stepWeights(sigmas, call, stochastic);
+          // Outside of the loop, where V8 would read the properties anew for every value.
+          const { latent: fromLatent, clean: fromClean, lastClean: fromLast, noise: fromNoise } = weights;
           const drawn = stochastic ? drawNoise(latent.length) : undefined;
           for (let i = 0; i < latent.length; i++) {
-            const next =
-              weights.latent * latent[i] + weights.clean * clean[i] + weights.lastClean * lastClean[i];
-            if (drawn) latent[i] = next + weights.noise * drawn[i];
+            const next = fromLatent * latent[i] + fromClean * clean[i] + fromLast * lastClean[i];
+            if (drawn) latent[i] = next + fromNoise * drawn[i];
             else latent[i] = next;
             lastClean[i] = clean[i];
           }
