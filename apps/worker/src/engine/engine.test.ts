@@ -303,10 +303,28 @@ test('A finished picture says which of its prompts the model did not read whole,
   expect(samples.map(({ id }) => cuts.get(id))).toEqual([{ prompt: cut }, { negativePrompt: cut }, {}, {}]);
 });
 
+test('The samples that share the steps of a lane are posted as running only when they change', async () => {
+  const [long, late] = [request({ steps: 12 }), request({ steps: 3 })];
+  const { engine, posted, ofType, ended } = await engineOf(16, ({ type }) => {
+    if (type === 'stepped' && ofType('stepped').length === 4) engine.submit(late);
+  });
+  engine.submit(long);
+  await ended(2);
+  const running = ofType('running').map(({ samples }) => samples);
+  expect(running).toEqual([[long.id], [late.id], [late.id, long.id], [late.id], [long.id]]);
+  // What the worker blames when the engine dies is always what the engine works on.
+  let last: readonly SampleId[] = [];
+  for (const message of posted) {
+    if (message.type === 'running') last = message.samples;
+    if (message.type === 'stepped') expect(last).toEqual(message.samples.map(({ id }) => id));
+    if (message.type === 'finished') expect(last).toEqual([message.sample]);
+  }
+});
+
 test('A preview late in a run resembles the final picture', async () => {
-  // One preview of every step.
+  // One preview of every step but the first.
   const { engine, posted, ofType, ended } = await engineOf(16, (message) => {
-    if (message.type === 'running') for (const id of message.samples) engine.preview(id);
+    if (message.type === 'stepped') for (const { id } of message.samples) engine.preview(id);
   });
   const sample = request({ steps: 12, sampler: 'euler', guidance: 3 });
   engine.submit(sample);

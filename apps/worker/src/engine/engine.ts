@@ -23,17 +23,17 @@ export class Engine {
 
   constructor(parts: EngineParts) {
     this.#parts = parts;
+    // Each message takes time on this thread, between two runs of a graph, so `running` is posted only when the samples change.
     const post = (message: FromEngine): void => {
-      if (message.type === 'running') this.#running = message.samples;
+      if (message.type === 'running') {
+        if (isSame(message.samples, this.#running)) return;
+        this.#running = message.samples;
+      }
       parts.post(message);
     };
     this.#diffusion = new DiffusionLanes({ ...parts, post });
-    // A decoder call or a run of texts can take less time than a message, so `running` is posted only when the samples change.
-    const postIfChanged = (message: FromEngine): void => {
-      if (message.type !== 'running' || !isSame(message.samples, this.#running)) post(message);
-    };
-    this.#whisper = new WhisperLanes({ ...parts, post: postIfChanged });
-    this.#text = new TextLanes({ ...parts, post: postIfChanged });
+    this.#whisper = new WhisperLanes({ ...parts, post });
+    this.#text = new TextLanes({ ...parts, post });
   }
 
   /** Loads a model and warms it up; rejects with `model-unavailable` and the reason. */
