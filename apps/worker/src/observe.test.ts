@@ -1,6 +1,6 @@
 import { createMetrics } from '@lehr/shared';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { observeWorker, showEventLoopDelay, startEventLoopMonitor } from './observe.ts';
+import { EVENT_LOOP_TICK_MS, observeWorker, showEventLoopDelay, startEventLoopMonitor } from './observe.ts';
 
 const PAUSE_MS = 300;
 
@@ -14,6 +14,14 @@ test('A scrape that waited through a pause of the event loop shows it', async ()
   const text = await page.render();
   const longest = Number(/event_loop_delay\w*\{[^}]*quantile="1"[^}]*\} (\S+)/.exec(text)?.[1]) * 1000;
   expect(longest).toBeGreaterThan(PAUSE_MS * 0.9);
+});
+
+test('The delay of the event loop is what a tick of its monitor took beyond its interval', async () => {
+  const { metrics, page } = createMetrics('worker');
+  const tickMs = (percent: number) => (percent === 100 ? EVENT_LOOP_TICK_MS + 250 : EVENT_LOOP_TICK_MS);
+  showEventLoopDelay(metrics, page, { percentile: (percent) => tickMs(percent) * 1e6, reset: () => {} });
+  const delays = [...(await page.render()).matchAll(/event_loop_delay\w*\{[^}]*\} (\S+)/g)];
+  expect(delays.map(([, seconds]) => Number(seconds))).toEqual([0, 0, 0.25]);
 });
 
 test('A step shows how full its lane was and the time outside of its graph, and a claim its jobs', async () => {
