@@ -22,9 +22,10 @@ const MOVES_LUA = Object.entries(MOVES)
   )
   .join(', ');
 /** The function that makes a record, for scripts with KEYS and ARGV as in transition.lua. */
-export const CREATE_LUA = ['./move-effects.lua', './create.lua']
-  .map((file) => readFileSync(new URL(file, import.meta.url), 'utf8'))
-  .join('\n');
+export const CREATE_LUA = [
+  readFileSync(new URL('./move-effects.lua', import.meta.url), 'utf8'),
+  readFileSync(new URL('./create.lua', import.meta.url), 'utf8'),
+].join('\n');
 const TRANSITION_LUA = [
   `local MOVES = { ${MOVES_LUA} }`,
   CREATE_LUA,
