@@ -17,8 +17,8 @@
 -- under another id than its own, that of an earlier request, is not stored here.
 
 -- Redis refuses a script for want of memory only until the script has written, and admit.lua may begin with a command that frees memory. This
--- one would need memory, and changes nothing.
-redis.call('SETRANGE', prefix .. ':none', 0, '')
+-- one would need memory, and changes nothing, because this key is never there.
+redis.call('SET', prefix .. ':none', '', 'XX')
 
 local job = cjson.decode(ARGV[2])
 local admit_keys = {}
