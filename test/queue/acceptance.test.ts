@@ -125,3 +125,18 @@ test('A command that is sent again answers with its own job, which there is once
   expect(await accepter.accept(requestOf(), draftOf())).toEqual({ code: 'replay', id: ID });
   expect(await contents(world)).toEqual(stored);
 });
+
+test.each<[string, (world: QueueWorld, key: string) => Promise<unknown>]>([
+  ['has no valid time', ({ redis }, key) => redis.hset(key, 'created_at', 'soon')],
+  ['is no hash', ({ redis }, key) => redis.set(key, 'damaged')],
+])('A job is accepted whole when the oldest record of its tenant %s', async (_, damage) => {
+  const world = await queueWorld(server.url);
+  const { redis, keys } = world;
+  const oldest = newJobId();
+  await damage(world, keys.record(oldest));
+  await redis.zadd(keys.jobsOf(DEFAULT_TENANT as TenantId), 0, oldest);
+  const id = newJobId();
+  const { stored } = await accepterOf(world).accept(requestOf({ id }), draftOf({ id }));
+  expect(stored?.position).toBe(1);
+  expect(await redis.zrange(keys.jobsOf(DEFAULT_TENANT as TenantId), '0', '-1')).toEqual([oldest, id].sort());
+});

@@ -118,10 +118,11 @@ local function list_job(id, tenant)
   redis.call('PERSIST', jobs)
   redis.call('SADD', prefix .. ':tenants', tenant)
   local oldest = redis.call('ZRANGE', jobs, 0, 1)
-  local created_at = redis.call('HGET', prefix .. ':record:' .. oldest[1], 'created_at')
+  -- Of a record that is damaged, nil: an error here would leave half of what the caller writes.
+  local created_at = tonumber(redis.pcall('HGET', prefix .. ':record:' .. oldest[1], 'created_at') or '')
   if created_at then
     -- All other records are younger, so none of them has expired.
-    if now - tonumber(created_at) <= retention then return end
+    if now - created_at <= retention then return end
     oldest = redis.call('ZRANDMEMBER', jobs, LISTED_PROBED)
   end
   for _, each in ipairs(oldest) do
