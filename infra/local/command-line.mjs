@@ -22,6 +22,6 @@ function parsed(options) {
     return parseArgs({ options, allowPositionals: true });
   } catch (error) {
     // Node adds how to pass a name that begins with a hyphen, and no name here does.
-    throw new Problem(`${error.message.split('. ')[0]}. --help lists the options.`);
+    throw new Problem(`${error.message.split(/\.\s/)[0]}. --help lists the options.`);
   }
 }

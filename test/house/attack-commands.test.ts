@@ -35,6 +35,7 @@ test.each([
 test.each([
   ['bench', ['--unknown'], "Unknown option '--unknown'. --help lists the options."],
   ['real', ['--only'], "Option '--only <value>' argument missing. --help lists the options."],
+  ['real', ['--only', '--again'], "Option '--only' argument is ambiguous. --help lists the options."],
   ['peers', ['whisper'], "There is no section 'whisper'. The sections are: pictures, queue."],
 ])('The launcher of %s answers a mistake with one line', async (name, args, line) => {
   await expect(run(process.execPath, [launcher(name), ...args])).rejects.toMatchObject({
