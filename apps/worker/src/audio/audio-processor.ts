@@ -9,7 +9,7 @@ import { type AudioLimits, type DecodedAudio, decodeAudio } from './decode.ts';
 import { ffmpegProblem } from './ffmpeg-check.ts';
 import type { LogMelConfig } from './log-mel.ts';
 import { MemorySupply } from './memory-supply.ts';
-import { rangesToHear } from './recording-mel.ts';
+import { type RecordingPart, rangesToHear } from './recording-mel.ts';
 import { RunningThread } from './running-thread.ts';
 import type { SampleRange } from './silence.ts';
 import { type SlotRequest, Slots } from './slots.ts';
@@ -135,17 +135,27 @@ export class AudioProcessor {
     return (await this.#perform({ type: 'mel', waveform, startSample, endSample, config })).mel;
   }
 
-  /** The log-mel of a window as part of its recording; `loudest` is what the method of this name resolves with. */
+  /**
+   * The log-mel of a window as part of its recording. `loudest` is what the method of this name resolves with; when that is undefined, the
+   * first window finds it for those after it.
+   */
   async recordingMel(
     waveform: Waveform,
     startSample: number,
     config: LogMelConfig,
     loudest: number | undefined,
-  ): Promise<Float32Array> {
-    return (await this.#perform({ type: 'part', waveform, startSample, config, loudest })).mel;
+  ): Promise<RecordingPart> {
+    const { mel, loudest: found } = await this.#perform({
+      type: 'part',
+      waveform,
+      startSample,
+      config,
+      loudest,
+    });
+    return { mel, loudest: found };
   }
 
-  /** The largest log10 of a mel power in the recording; undefined when it has only one window. Rejects when the signal aborts. */
+  /** The largest log10 of a mel power in the recording; undefined when its first window has all of it. Rejects when the signal aborts. */
   async loudest(waveform: Waveform, config: LogMelConfig, signal?: AbortSignal): Promise<number | undefined> {
     let loudest: number | undefined;
     for (const range of rangesToHear(waveform.length, config, WINDOWS_HEARD_AT_ONCE)) {

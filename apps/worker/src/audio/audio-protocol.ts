@@ -1,6 +1,7 @@
 /** The messages between the worker's parent and an audio thread. One task at a time, one answer to each. */
 import type { ErrorCode } from '@lehr/shared';
 import type { LogMelConfig } from './log-mel.ts';
+import type { RecordingPart } from './recording-mel.ts';
 import type { SampleRange } from './silence.ts';
 import type { Waveform } from './waveform.ts';
 
@@ -40,7 +41,7 @@ export type AudioTask = MelTask | PartTask | LoudestTask | CutTask;
 export type AudioAnswer =
   /** [melBins, frames], row-major. */
   | { readonly type: 'mel'; readonly mel: Float32Array }
-  | { readonly type: 'part'; readonly mel: Float32Array }
+  | ({ readonly type: 'part' } & RecordingPart)
   | { readonly type: 'loudest'; readonly loudest: number }
   | { readonly type: 'cut'; readonly ranges: readonly SampleRange[] }
   | { readonly type: 'failed'; readonly failure: { readonly code: ErrorCode; readonly message: string } };

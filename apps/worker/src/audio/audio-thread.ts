@@ -17,7 +17,7 @@ function perform(task: AudioTask): AudioAnswer {
     }
     case 'part': {
       const { waveform, startSample, config, loudest } = task;
-      return { type: 'part', mel: recordingMel(waveform, startSample, config, loudest) };
+      return { type: 'part', ...recordingMel(waveform, startSample, config, loudest) };
     }
     case 'loudest':
       return { type: 'loudest', loudest: loudestOf(task.waveform, task.range, task.config) };

@@ -9,17 +9,26 @@ import { clampAndScale, framesOf, type LogMelConfig, logPowers, loudestIn } from
 import type { SampleRange } from './silence.ts';
 import { readWaveform, type Waveform } from './waveform.ts';
 
+export interface RecordingPart {
+  /** [melBins, frames], row-major. */
+  readonly mel: Float32Array;
+  /** What clamped it: the largest log10 of a mel power in the recording. */
+  readonly loudest: number;
+}
+
 /**
- * The part that starts at `startSample`, a multiple of `hopLength`. `loudest`: the largest value of `rangesToHear`; undefined when there is
- * no range.
+ * The part that starts at `startSample`, a multiple of `hopLength`. `loudest`: the largest value of `rangesToHear`. Undefined when there is
+ * no range and the part is the first one: it has all frames, and the parts after it are told what it found.
  */
 export function recordingMel(
   waveform: Waveform,
   startSample: number,
   config: LogMelConfig,
   loudest: number | undefined,
-): Float32Array {
-  return clampAndScale(partPowers(waveform, startSample, config), loudest);
+): RecordingPart {
+  const powers = partPowers(waveform, startSample, config);
+  const most = loudest ?? loudestIn(powers);
+  return { mel: clampAndScale(powers, most), loudest: most };
 }
 
 /** The largest log10 of a mel power in the frames that begin in this range, whose start is a multiple of `hopLength`. */

@@ -7,7 +7,7 @@ import { bundle } from '../../../../test/support/bundle.ts';
 import { wav } from '../../../../test/support/speech-files.ts';
 import { AudioProcessor } from '../audio/audio-processor.ts';
 import { logMelWindow } from '../audio/log-mel.ts';
-import { recordingMel } from '../audio/recording-mel.ts';
+import { loudestOf, recordingMel } from '../audio/recording-mel.ts';
 import { WAVEFORM_RATE, type Waveform, WaveformWriter } from '../audio/waveform.ts';
 import type { TranscribedMessage, WhisperSample } from '../engine/protocol.ts';
 import { SpeechRun } from './speech-run.ts';
@@ -44,7 +44,7 @@ async function openAudio(): Promise<AudioProcessor> {
   return audio;
 }
 
-async function speechRun(changes: Partial<SpeechToTextInput>): Promise<SpeechRun> {
+async function speechRun(changes: Partial<SpeechToTextInput>, samples = SAMPLES): Promise<SpeechRun> {
   const record = { id: 'job_1', queue: 'whisper.tiny@1', model: 'tiny@1', tenant: 'acme' };
   const input: SpeechToTextInput = {
     audio: { kind: 'url', url: 'https://x.example/a.wav' },
@@ -61,7 +61,7 @@ async function speechRun(changes: Partial<SpeechToTextInput>): Promise<SpeechRun
     audio: await openAudio(),
     clock: systemClock,
     store: { put: () => Promise.reject(new Error('This test stores nothing.')) } as never,
-    fetchMedia: async () => wav(SAMPLES),
+    fetchMedia: async () => wav(samples),
     chargeAudio: async () => {},
     abilities: { frontEnd: FRONT_END, languages: ['en', 'es'], timesWords: false },
     maxAudioS: 60,
@@ -113,10 +113,22 @@ test('In sequence, each window is a part of the log-mel of the file, and is told
     [two, 321],
     [three, 821],
   ] as const) {
-    expect(sameMel(window.mel, recordingMel(waveform, start * 160, FRONT_END, loudest)), `${start}`).toBe(
+    expect(sameMel(window.mel, recordingMel(waveform, start * 160, FRONT_END, loudest).mel), `${start}`).toBe(
       true,
     );
   }
+});
+
+test('A window that begins within a file of one window is clamped by the loudest moment of the file too', async () => {
+  // 4 s of the tone from its loudest second to its least loud one.
+  const falling = SAMPLES.slice(8 * WAVEFORM_RATE, 12 * WAVEFORM_RATE).reverse();
+  const run = await speechRun({}, falling);
+  const [first] = await run.begin();
+  const [second] = await run.addResult(first, ended(first, { advanceFrames: 200, toldNext: [] }));
+  const [{ mel }] = requests([second]);
+  const waveform = waveformOf(falling);
+  const loudest = loudestOf(waveform, { start: 0, end: FRONT_END.windowSamples }, FRONT_END);
+  expect(sameMel(mel, recordingMel(waveform, 200 * 160, FRONT_END, loudest).mel)).toBe(true);
 });
 
 test('In the fast mode, each window has the log-mel that it has alone, and is told the prompt', async () => {

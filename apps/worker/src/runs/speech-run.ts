@@ -59,7 +59,7 @@ export class SpeechRun extends JobRun {
   #begun = 0;
   #ended = 0;
   #waveform: Waveform | undefined;
-  /** Sequential mode: the largest value in the log-mel of the file, when it has more than one window. */
+  /** Sequential mode: the largest value in the log-mel of the file, from the first pass over it, or from the first window if that has all of it. */
   #loudest: number | undefined;
   /** Gives back the memory of the waveform. */
   #release: () => void = () => {};
@@ -242,20 +242,25 @@ export class SpeechRun extends JobRun {
       previousTokens: [],
     },
   ): Promise<WindowRun> {
-    const { audio, abilities } = this.#parts;
-    const { frontEnd } = abilities;
-    const waveform = this.#waveform as Waveform;
-    const end = Math.min(start + length, waveform.length);
+    const { frontEnd } = this.#parts.abilities;
+    const end = Math.min(start + length, (this.#waveform as Waveform).length);
     const index = this.#begun;
     this.#begun += 1;
-    const mel = await (this.#input.mode === 'fast'
-      ? audio.mel(waveform, start, frontEnd, end)
-      : audio.recordingMel(waveform, start, frontEnd, this.#loudest));
+    const mel = await this.#mel({ start, end });
     const language = this.#input.language ?? this.#builder?.language ?? null;
     const parts = { index, range: { start, end }, mel, language, ...told };
     const window = windowRun(this.record, this.#input, frontEnd, parts);
     this.#windows.add(window);
     return window;
+  }
+
+  async #mel({ start, end }: SampleRange): Promise<Float32Array> {
+    const { audio, abilities } = this.#parts;
+    const waveform = this.#waveform as Waveform;
+    if (this.#input.mode === 'fast') return audio.mel(waveform, start, abilities.frontEnd, end);
+    const part = await audio.recordingMel(waveform, start, abilities.frontEnd, this.#loudest);
+    this.#loudest = part.loudest;
+    return part.mel;
   }
 
   /** Stores the transcript: a long one as an object, a short one in the record. */
