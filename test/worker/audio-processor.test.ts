@@ -91,6 +91,20 @@ test('A thread computes the windows of a long recording as parts of one log-mel,
   );
 });
 
+test('A window waits for one task of the first passes over other recordings, however many of them are in line', async () => {
+  const processor = await openProcessor({ threads: 1 });
+  const { waveform } = await decode(processor, sampleFile('speech/en_lighthouse.wav'), LIMITS);
+  const short = { ...MEL, windowSamples: WAVEFORM_RATE } as const;
+  const ended: string[] = [];
+  const passes = Array.from({ length: 6 }, async () => {
+    await processor.loudest(waveform, short);
+    ended.push('first pass');
+  });
+  const window = processor.mel(waveform, 0, short).then(() => ended.push('window'));
+  await Promise.all([...passes, window]);
+  expect(ended.slice(0, 2)).toEqual(['first pass', 'window']);
+});
+
 test('Decoding leaves the bytes of a file unchanged', async () => {
   const processor = await openProcessor();
   for (const file of ['formats/en_circle.flac', 'speech/en_circle.wav']) {

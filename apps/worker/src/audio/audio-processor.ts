@@ -52,7 +52,7 @@ export interface HeldAudio extends DecodedAudio {
   readonly release: () => void;
 }
 
-/** Windows of one task of the first pass over a recording: other tasks have their turn after five minutes of sound. */
+/** Windows of one task of the first pass over a recording: five minutes of sound, less than half a second of a thread. */
 const WINDOWS_HEARD_AT_ONCE = 10;
 
 type Answer = Exclude<AudioAnswer, { type: 'failed' }>;
@@ -221,19 +221,24 @@ export class AudioProcessor {
     }
   }
 
+  /** First passes and windows take turns: a window, for which the engine may wait, waits for one task of a first pass. */
   async #perform<Task extends AudioTask>(task: Task): Promise<AnswerTo<Task>> {
     const { signal } = this.#closing;
-    const answer = await this.#tasks.run(async () => {
-      const thread = await this.#thread();
-      try {
-        return await thread.perform(task);
-      } catch (error) {
-        signal.throwIfAborted();
-        throw error;
-      } finally {
-        if (thread.isAlive) this.#idle.push(thread);
-      }
-    }, signal);
+    const answer = await this.#tasks.run(
+      async () => {
+        const thread = await this.#thread();
+        try {
+          return await thread.perform(task);
+        } catch (error) {
+          signal.throwIfAborted();
+          throw error;
+        } finally {
+          if (thread.isAlive) this.#idle.push(thread);
+        }
+      },
+      signal,
+      { owner: task.type === 'loudest' ? 'first passes' : 'windows', size: 0 },
+    );
     return answer as AnswerTo<Task>;
   }
 

@@ -5,7 +5,7 @@ import { AUDIO_THREAD_READY, type AudioAnswer, type AudioTask } from './audio-pr
 
 /** For the thread's JavaScript heap: a window needs a few MiB. Waveforms are outside of it. */
 const HEAP_MB = 256;
-/** A window or a cut takes milliseconds; this only ends a thread that hangs. */
+/** A window or a cut takes milliseconds, a task of a first pass less than a second; this only ends a thread that hangs. */
 const TASK_MS = 30_000;
 
 /** One audio thread as the parent sees it: performs one task after the other, and may die in any of them. */
