@@ -29,7 +29,7 @@ export interface Unreadable {
 /** The list is for operators and is not needed to find anything, so it may end here. */
 const MAX_LISTED = 1000;
 const MAX_REASON_LENGTH = 200;
-const EntrySchema = z.object({ at: z.string(), reason: z.string(), version: z.unknown() });
+const EntrySchema = z.object({ at: z.string(), reason: z.string(), version: z.unknown().optional() });
 /** KEYS[1] the list, a hash; ARGV id, JSON, id, JSON ... */
 const LIST_LUA = `
 for i = 1, #ARGV, 2 do
