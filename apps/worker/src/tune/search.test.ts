@@ -50,12 +50,13 @@ async function search(
   ms: (candidate: Candidate, take: number) => number | string,
   plan = SEARCH,
   room = 100,
+  space = SPACE,
 ) {
   const trials = simulatedTrials({ stepMs: ms, room });
   const tuning = await tune({
     job: JOB,
     goal: 'throughput',
-    space: SPACE,
+    space,
     plan,
     journal: memoryJournal(),
     trials,
@@ -139,4 +140,27 @@ test('The grid measures 60 steps of every candidate that runs', async () => {
   const { tuning } = await search(failing, plan);
   expect(tuning.all.map(({ calls }) => calls)).toEqual(new Array(20).fill(60));
   expect(tuning.failed).toHaveLength(20);
+});
+
+test('Candidates that ran in the screening and fail in the comparison make room for the next best ones', async () => {
+  const takes = new Map<string, number>();
+  const { tuning } = await search((candidate) => {
+    const take = 1 + (takes.get(candidateKey(candidate)) ?? 0);
+    takes.set(candidateKey(candidate), take);
+    if (candidate.session.threads === 1) return 5;
+    return take > SEARCH.screenRounds ? 'killed' : 4;
+  });
+  expect(tuning.chosen.candidate.session.threads).toBe(1);
+  expect(tuning.chosen.calls).toBeGreaterThanOrEqual(24);
+});
+
+test('A device that is slower than the CPU with few rows is measured with more of them', async () => {
+  const space: Space = { ...SPACE, devices: ['cpu', 'webgpu'], optimizations: ['all'] };
+  const { tuning } = await search(
+    ({ session, rowCap }) => (session.device === 'cpu' ? 3 * rowCap : 10),
+    SEARCH,
+    100,
+    space,
+  );
+  expect(tuning.chosen.candidate).toMatchObject({ session: { device: 'webgpu' }, rowCap: 32 });
 });

@@ -97,7 +97,8 @@ export function nextToCompare(
 ): Task | { readonly ranked: readonly Candidate[] } {
   let left = screenRounds > 0 ? bestScreened(all, screenRounds, known) : all;
   for (const { rounds, keep } of rungs) {
-    left = left.slice(0, leftOf(all.length, keep)).filter((each) => !known.failure(each));
+    // What ran in the screening can still fail: the next best one then takes its place.
+    left = left.filter((each) => !known.failure(each)).slice(0, leftOf(all.length, keep));
     const widest = Math.max(...left.map(({ rowCap }) => rowCap));
     if (left.some((each) => !isSettled(each, 'final', rounds, known))) {
       const wanted = ({ rowCap }: Candidate): number => calls ?? callsOf(rowCap, widest);
@@ -145,8 +146,10 @@ function isWorthMoreRows(
   const failure = known.failure(candidate);
   // More rows do not fit either.
   if (failure) return failure.otherBatch === true;
-  // More rows gain less with fewer threads, so a session that is outdone by one with as many or more threads stays so.
-  const rivals = everyone.filter(({ threads }) => (threads ?? Infinity) >= (session.threads ?? 0));
+  // More rows gain less with fewer threads, so a session that is outdone by one of its device with as many or more threads stays so.
+  const rivals = everyone.filter(
+    ({ device, threads }) => device === session.device && (threads ?? Infinity) >= (session.threads ?? 0),
+  );
   return (
     !isOutdone(candidate, rivals, known) &&
     stillGains(
@@ -159,7 +162,8 @@ function isWorthMoreRows(
 
 function isOutdone(candidate: Candidate, rivals: readonly Session[], known: Measurements): boolean {
   return rivals.some((session) => {
-    const ratios = known.ratios({ session, rowCap: candidate.rowCap }, candidate, SCREENED);
+    const rival = { session, rowCap: candidate.rowCap };
+    const ratios = known.failure(rival) ? [] : known.ratios(rival, candidate, SCREENED);
     return ratios.length > 0 && ratios.every((ratio) => ratio < CLEARLY_LESS);
   });
 }
