@@ -30,8 +30,8 @@ export interface LoadOptions {
   /** Threads of one graph run on the CPU provider; as many as cores when absent. */
   readonly threads?: number;
   /**
-   * Whether these threads keep their cores busy for a while after each piece of work, in case more comes (default true). Without it a
-   * short run leaves the cores to the other processes of the machine; on an idle machine it takes a few percent longer.
+   * Whether these threads keep their cores busy for a while after each piece of work, in case more comes (default true). Without it they
+   * do so for microseconds, and leave the cores to the other processes of the machine; on an idle machine a run takes a few percent longer.
    */
   readonly spin?: boolean;
   /** How far ONNX Runtime rewrites the graph at load. Default: `all`. */
