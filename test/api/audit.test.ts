@@ -59,6 +59,19 @@ test('The audit log says who created, changed and revoked a key, and with which 
   for (const secret of secrets) expect(JSON.stringify(entries)).not.toContain(secret);
 });
 
+test('The entries of changes at the same time have what each of them has set', async () => {
+  const world = await apiWorld(server.url);
+  const { key } = await keyHolder(world, 'acme');
+  const limits = [{ max_jobs: 7 }, { weight: 0.5 }];
+  await Promise.all(limits.map((each) => world.ask('PATCH', `/v1/keys/${key.id}`, { limits: each })));
+  const entries = await entriesOf(world, '?action=key.changed');
+  expect(entries.map(({ tenant }) => tenant)).toEqual(['acme', 'acme']);
+  expect(new Set(entries.map(({ changes }) => JSON.stringify(changes)))).toEqual(
+    new Set(limits.map((each) => JSON.stringify({ limits: each }))),
+  );
+  expect((await world.parts.keyStore.find(key.id))?.limits).toMatchObject({ max_jobs: 7, weight: 0.5 });
+});
+
 test('What changes nothing has no entry: an unknown key, an empty change, a use of a key', async () => {
   const world = await apiWorld(server.url);
   const { key, ask } = await keyHolder(world, 'acme');

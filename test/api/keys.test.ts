@@ -163,6 +163,37 @@ describe('API key', () => {
     expect(await (await world.ask('GET', '/v1/keys')).json()).toMatchObject({ data: [] });
   });
 
+  test('Changes of a key at the same time are all kept, also those of different limits', async () => {
+    const world = await apiWorld(server.url);
+    const { key } = await keyHolder(world, 'acme', { limits: { max_jobs: 5 } });
+    const changes = [{ max_jobs: null }, { max_queued: 7 }, { weight: 0.1 }, { cost_per_minute_s: 0.001 }];
+    for (let round = 0; round < 20; round++) {
+      await world.ask('PATCH', `/v1/keys/${key.id}`, {
+        limits: { max_jobs: 5, max_queued: null, weight: 1, cost_per_minute_s: null },
+      });
+      const answers = await Promise.all(
+        changes.map((limits) => world.ask('PATCH', `/v1/keys/${key.id}`, { limits })),
+      );
+      for (const [i, answer] of answers.entries())
+        expect(await answer.json()).toMatchObject({ limits: changes[i] });
+      const { data } = ApiKeyListSchema.parse(await (await world.ask('GET', '/v1/keys')).json());
+      expect(data[0].limits).toEqual({ ...DEFAULT_LIMITS, ...Object.assign({}, ...changes) });
+    }
+  });
+
+  test('A key with a scope of a newer version is listed and works, with the scopes that this version knows', async () => {
+    const world = await apiWorld(server.url);
+    const { key, ask } = await keyHolder(world, 'acme');
+    const { redis, keys } = world.parts;
+    await redis.hset(keys.apiKey(key.id), 'scopes', '["read","paint"]');
+    const { data } = ApiKeyListSchema.parse(await (await world.ask('GET', '/v1/keys')).json());
+    expect(data).toMatchObject([{ id: key.id, scopes: ['read'] }]);
+    expect((await ask('GET', '/v1/jobs')).status).toBe(200);
+    expect((await ask('POST', '/v1/jobs', circle)).status).toBe(403);
+    await world.ask('PATCH', `/v1/keys/${key.id}`, { name: 'farm' });
+    expect(await redis.hget(keys.apiKey(key.id), 'scopes')).toBe('["read","paint"]');
+  });
+
   test('A key shows when it was last used, with at most one write per minute', async () => {
     let nowMs = systemClock.now();
     const clock: Clock = { ...systemClock, now: () => nowMs };

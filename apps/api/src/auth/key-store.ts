@@ -28,7 +28,10 @@ const StoredKeySchema = z.object({
   pepper: z.string().optional(),
   tenant: z.custom<TenantId>((value) => typeof value === 'string' && value !== ''),
   name: z.string().default(''),
-  scopes: z.preprocess((text) => JSON.parse(String(text)), z.array(z.enum(SCOPES))),
+  /** Without those of a newer version, which this one gives no right. */
+  scopes: z
+    .preprocess((text) => JSON.parse(String(text)), z.array(z.string()))
+    .transform((scopes) => SCOPES.filter((scope) => scopes.includes(scope))),
   limits: z
     .preprocess((text) => JSON.parse(String(text)), z.object(KeyLimitsSchema.shape).partial())
     .transform((limits): KeyLimits => ({ ...DEFAULT_LIMITS, ...limits })),
@@ -55,15 +58,26 @@ return 1`;
 
 /**
  * Sets fields of a key that exists, and removes those with an empty value. A key that was revoked meanwhile is not created again.
- * KEYS[1] the key, [2] the audit log; ARGV[1] retention of the log, [2] facts for it, or '' for no entry, then name, value, ...
+ * KEYS[1] the key, [2] the audit log; ARGV[1] retention of the log, [2] facts for it, without the tenant, or '' for no entry, [3] limits to
+ * set, JSON by name, or '', then name, value, ... Returns the key as it is then, empty when there is none.
  */
 const CHANGE_LUA = `${APPEND_AUDIT_LUA}
-if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-if ARGV[2] ~= '' then append_audit(KEYS[2], ARGV[1], ARGV[2]) end
-for i = 3, #ARGV, 2 do
-  if ARGV[i + 1] == '' then redis.call('HDEL', KEYS[1], ARGV[i]) else redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
+local key = KEYS[1]
+if redis.call('EXISTS', key) == 0 then return {} end
+if ARGV[2] ~= '' then
+  local facts = cjson.decode(ARGV[2])
+  facts.tenant = redis.call('HGET', key, 'tenant') or cjson.null
+  append_audit(KEYS[2], ARGV[1], facts)
 end
-return 1`;
+if ARGV[3] ~= '' then
+  local limits = cjson.decode(redis.call('HGET', key, 'limits') or '{}')
+  for name, value in pairs(cjson.decode(ARGV[3])) do limits[name] = value end
+  redis.call('HSET', key, 'limits', cjson.encode(limits))
+end
+for i = 4, #ARGV, 2 do
+  if ARGV[i + 1] == '' then redis.call('HDEL', key, ARGV[i]) else redis.call('HSET', key, ARGV[i], ARGV[i + 1]) end
+end
+return redis.call('HGETALL', key)`;
 
 /**
  * Deletes a key. The deletion goes first: a full Redis allows it, and with it the rest of the script, so that a leaked key can
@@ -152,23 +166,19 @@ export class KeyStore {
 
   /** Undefined when there is no such key. */
   async change(id: string, change: KeyChange, actor: Actor): Promise<KeyFacts | undefined> {
-    const known = await this.find(id);
-    if (!known) return undefined;
+    if (!isKeyId(id)) return undefined;
     const { name, scopes, expires_at, limits } = change;
     const fields = {
       ...(name !== undefined && { name }),
       ...(scopes && { scopes: JSON.stringify(scopes) }),
-      ...(limits && { limits: JSON.stringify({ ...known.limits, ...limits }) }),
       ...(expires_at !== undefined && {
         expires_at: expires_at === null ? '' : String(Date.parse(expires_at)),
       }),
     };
-    if (Object.keys(fields).length > 0) {
-      const written = await this.#write(id, fields, factsOf('key.changed', actor, id, known.tenant, change));
-      if (written) this.#audit.appended('key.changed');
-    }
-    const changed = await this.find(id);
-    return changed && this.#present(changed);
+    const changed = await this.#write(id, fields, factsOf('key.changed', actor, id, null, change), limits);
+    if (!changed) return undefined;
+    this.#audit.appended('key.changed');
+    return this.#present(changed);
   }
 
   /** `now` in ms. */
@@ -208,12 +218,20 @@ export class KeyStore {
     return present(stored, this.pepperFingerprints);
   }
 
-  /** Returns false when there is no such key. */
-  async #write(id: string, fields: Readonly<Record<string, string>>, facts = ''): Promise<boolean> {
+  /** The key as it is then; undefined when there is no such key. */
+  async #write(
+    id: string,
+    fields: Readonly<Record<string, string>>,
+    facts = '',
+    limits?: Partial<KeyLimits>,
+  ): Promise<StoredKey | undefined> {
     const keys = [this.#keys.apiKey(id), this.#audit.key];
-    return (
-      (await this.#change.run(keys, [this.#audit.retentionMs, facts, ...Object.entries(fields).flat()])) === 1
-    );
+    const merged = limits ? JSON.stringify(limits) : '';
+    const args = [this.#audit.retentionMs, facts, merged, ...Object.entries(fields).flat()];
+    const flat = (await this.#change.run(keys, args)) as string[];
+    const hash: Record<string, string> = {};
+    for (let i = 0; i < flat.length; i += 2) hash[flat[i]] = flat[i + 1];
+    return decode(hash);
   }
 }
 
