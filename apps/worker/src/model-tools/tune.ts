@@ -8,7 +8,6 @@ import {
   LehrError,
   type ModelEntry,
   type ModelRef,
-  OPTIMIZATIONS,
   rowsPerSample,
   type TunedSettings,
   withTuned,
@@ -178,7 +177,8 @@ function spaceOf(
   return {
     devices: providers,
     threads: threads === undefined ? threadCounts(availableParallelism()) : [threads],
-    optimizations: OPTIMIZATIONS,
+    // At lower levels an int8 export overflows on processors without VNNI (runtime/exact-int8.ts).
+    optimizations: ['extended', 'all'],
     variants: variant === undefined ? [] : variants ? variantsIn(model.folder, variant) : [variant],
     rowCaps,
   };

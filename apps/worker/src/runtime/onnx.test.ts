@@ -3,9 +3,17 @@ import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { writeTinyDiffusion } from '@lehr/demo-models';
-import { DATA_TYPE, EXTERNAL, encode, type GraphProto, type TensorProto } from '@lehr/onnx-model';
+import {
+  ATTRIBUTE_TYPE,
+  DATA_TYPE,
+  EXTERNAL,
+  encode,
+  type GraphProto,
+  type TensorProto,
+} from '@lehr/onnx-model';
 import { LehrError } from '@lehr/shared';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { withExactBranches } from './exact-int8.ts';
 import { onnxRuntime } from './onnx.ts';
 import { missingLibrary } from './provider-library.ts';
 import type { Tensor } from './tensor.ts';
@@ -101,6 +109,69 @@ test('A graph with bool and int32 tensors runs', async () => {
     number: { type: 'int32', data: Int32Array.of(1, 0), dims: [2] },
   });
   expect(Object.keys(await session.run(feeds, ['number']))).toEqual(['number']);
+});
+
+test('A product with int8 weights of their whole range is exact on every processor, alone and inside a branch', async () => {
+  const inner = 64;
+  const weights = Int8Array.from({ length: inner }, (_, i) => (i % 3 ? 127 : -128));
+  const values = Uint8Array.from({ length: inner }, (_, i) => 255 - i);
+  const exact = weights.reduce((sum, weight, i) => sum + weight * values[i], 0);
+  const constants: TensorProto[] = [
+    { name: 'w', dataType: DATA_TYPE.int8, dims: [inner, 1], rawData: new Uint8Array(weights.buffer) },
+    { name: 'none', dataType: DATA_TYPE.uint8, dims: [], rawData: Uint8Array.of(0) },
+    { name: 'zero', dataType: DATA_TYPE.int8, dims: [], rawData: Uint8Array.of(0) },
+  ];
+  const product = (output: string, zero = 'zero') => ({
+    opType: 'MatMulInteger',
+    input: ['q', 'w', 'none', zero],
+    output: [output],
+  });
+  // As Optimum merges decoders: the weights of the branches are outside, their zero points inside.
+  const branch = (name: string) => ({
+    name,
+    type: ATTRIBUTE_TYPE.graph,
+    g: {
+      name,
+      node: [product(name, `${name}.zero`)],
+      initializer: [{ name: `${name}.zero`, dataType: DATA_TYPE.int8, dims: [], int32Data: [0] }],
+      output: [shaped(name, DATA_TYPE.int32, [1, 1])],
+    },
+  });
+  const path = writeModel({
+    node: [
+      {
+        opType: 'Cast',
+        input: ['x'],
+        output: ['q'],
+        attribute: [{ name: 'to', type: 2, i: DATA_TYPE.uint8 }],
+      },
+      product('alone'),
+      {
+        opType: 'If',
+        input: ['flag'],
+        output: ['branched'],
+        attribute: [branch('then_branch'), branch('else_branch')],
+      },
+    ],
+    initializer: constants,
+    input: [shaped('x', DATA_TYPE.int32, [1, inner]), shaped('flag', DATA_TYPE.bool, [1])],
+    output: [shaped('alone', DATA_TYPE.int32, [1, 1]), shaped('branched', DATA_TYPE.int32, [1, 1])],
+  });
+  const feeds = {
+    x: { type: 'int32', data: Int32Array.from(values), dims: [1, inner] },
+    flag: { type: 'bool', data: Uint8Array.of(1), dims: [1] },
+  } as const;
+  const bytes = await readFile(path);
+  // As the processor of this machine needs them, and as one without VNNI does.
+  for (const source of [
+    { path },
+    withExactBranches({ path }, true),
+    withExactBranches({ path, bytes }, true),
+  ]) {
+    const session = await onnxRuntime.load(source, CPU);
+    const { alone, branched } = await session.run(feeds);
+    expect([alone.data[0], branched.data[0]]).toEqual([exact, exact]);
+  }
 });
 
 test('External weights are found beside the graph, when it is loaded from its path and from its bytes', async () => {

@@ -2,6 +2,7 @@
 import { basename, dirname } from 'node:path';
 import { LehrError } from '@lehr/shared';
 import { env, InferenceSession, Tensor as OrtTensor } from 'onnxruntime-node';
+import { EXACT_INT8, withExactBranches } from './exact-int8.ts';
 import { checkExternalData } from './external-data.ts';
 import { checkFeeds } from './feeds.ts';
 import { checkPlacement, FirstRunProfile } from './first-run-profile.ts';
@@ -34,10 +35,11 @@ export const onnxRuntime: InferenceRuntime = {
   version: env.versions.node ?? 'unknown',
   async load(graph, options) {
     checkExternalData(graph);
+    const exact = withExactBranches(graph);
     const refusals: Error[] = [];
     for (const provider of options.providers) {
       try {
-        return await open(graph, provider, options, reasonsOf(refusals));
+        return await open(exact, provider, options, reasonsOf(refusals));
       } catch (cause) {
         refusals.push(new Error(`${provider}: ${messageOf(cause)}`, { cause }));
       }
@@ -77,6 +79,7 @@ async function open(
         ...(graph.bytes && dataBeside(graph.path)),
         ...(options.saveOptimized !== undefined && savedWeights(options.saveOptimized)),
         ...spinning(options),
+        ...EXACT_INT8,
       },
     },
   };

@@ -19,7 +19,7 @@ import {
 } from '@lehr/onnx-model';
 import { toLehrError } from '@lehr/shared';
 import { type UnetInputNames, unetInputNames } from '../../diffusion/unet-inputs.ts';
-import { weightsPlace } from '../weights-place.ts';
+import { weightsPlace } from '../../runtime/weights-place.ts';
 
 export type Rewiring =
   /** The file already takes one timestep per row. */

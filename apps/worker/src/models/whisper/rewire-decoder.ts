@@ -22,8 +22,8 @@ import {
   withFileSource,
   writeStoredModel,
 } from '@lehr/onnx-model';
+import { weightsPlace } from '../../runtime/weights-place.ts';
 import { MASK_INPUT, POSITIONS_INPUT } from '../../whisper/decoder-graphs.ts';
-import { weightsPlace } from '../weights-place.ts';
 
 export interface DecoderPlan {
   readonly layers: number;
