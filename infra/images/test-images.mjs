@@ -9,7 +9,6 @@ import { parseArgs } from 'node:util';
 import { findProgram, ROOT } from '../local/command.mjs';
 import { Images } from './buildah.mjs';
 import { Container } from './container.mjs';
-import { copyContext } from './context.mjs';
 import { drawn } from './drawn.mjs';
 import { provider } from './provider.mjs';
 import { standIn } from './stand-in.mjs';
@@ -38,17 +37,11 @@ mkdirSync(values.cache, { recursive: true });
 const images = new Images(values.cache);
 const base = standIn(images, { root: ROOT, cache: values.cache, mirror: values.mirror });
 const imageOf = (name) => `localhost/lehr-${name}:test`;
-const context = mkdtempSync(join(values.cache, 'context-'));
-try {
-  copyContext(ROOT, context);
-  // Workers are tried beside the API.
-  for (const name of new Set(['api', ...only])) {
-    const begun = performance.now();
-    await images.build(join(ROOT, `infra/docker/${name}.Dockerfile`), imageOf(name), base, context);
-    say(`lehr-${name}: built in ${Math.round((performance.now() - begun) / 1000)} s`);
-  }
-} finally {
-  rmSync(context, { recursive: true, force: true });
+// Workers are tried beside the API.
+for (const name of new Set(['api', ...only])) {
+  const begun = performance.now();
+  await images.build(join(ROOT, `infra/docker/${name}.Dockerfile`), imageOf(name), base, ROOT);
+  say(`lehr-${name}: built in ${Math.round((performance.now() - begun) / 1000)} s`);
 }
 for (const name of only) await report(name);
 await images.mounted(imageOf('api'), async (root) => {

@@ -43,14 +43,19 @@ test.each(DOCKERFILES)('%s copies only files and stages that exist', (path) => {
   }
 });
 
+const KEPT = readText('.dockerignore')
+  .split('\n')
+  .flatMap((rule) => (rule.startsWith('!') ? [rule.slice(1)] : []));
+
+test('.dockerignore names what it leaves in without wildcards, which older builders do not follow into folders', () => {
+  expect(readText('.dockerignore').split('\n')).toContain('**');
+  expect(KEPT.filter((path) => path.includes('*'))).toEqual([]);
+  for (const path of KEPT) expect(existsSync(join(ROOT, path)), path).toBe(true);
+});
+
 test.each(DOCKERFILES)('%s copies only files that .dockerignore leaves in the context', (path) => {
-  const rules = readText('.dockerignore').split('\n');
-  expect(rules).toContain('**');
-  const allowed = rules
-    .filter((rule) => rule.startsWith('!'))
-    .map((rule) => rule.slice(1).replaceAll('*', '[^/]*'));
   const context = repositoryFiles().filter((file) =>
-    allowed.some((rule) => new RegExp(`^(?:${rule})(?:/|$)`).test(file)),
+    KEPT.some((kept) => file === kept || file.startsWith(`${kept}/`)),
   );
   for (const { from, sources } of read(path).copies) {
     if (from !== undefined) continue;
