@@ -159,6 +159,20 @@ test.each(rendered)(
   },
 );
 
+test.each(rendered)(
+  'Network policies of $name let Lehr read Prometheus and send traces, in namespaces that may read its metrics',
+  ({ objects }) => {
+    const policies = ofKind<Policy>(objects, 'NetworkPolicy');
+    const observers = { namespaceSelector: { matchLabels: { 'lehr.dev/metrics': 'true' } } };
+    for (const name of ['lehr-api', 'lehr-webhooks', 'lehr-worker']) {
+      const { ingress = [], egress = [] } = policies.find((each) => each.name === name)?.spec ?? {};
+      expect(ingress, name).toContainEqual(expect.objectContaining({ from: [observers] }));
+      const ports = [9090, 4318].map((port) => ({ protocol: 'TCP', port }));
+      expect(egress, name).toContainEqual({ to: [observers], ports });
+    }
+  },
+);
+
 test.each(rendered)('Whatever a pod of $name refers to is there', ({ objects, generated }) => {
   const names = (kind: string) => ofKind(objects, kind).map(({ name }) => name);
   for (const { name, pod, claims } of workloads(objects)) {

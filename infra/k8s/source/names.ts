@@ -3,7 +3,16 @@ import { Setting } from './setting.ts';
 
 export const NAMESPACE = 'lehr';
 
-export const PORTS = { http: 8080, operations: 9465, metrics: 9464, redis: 6379, s3: 8333 } as const;
+export const PORTS = {
+  http: 8080,
+  operations: 9465,
+  metrics: 9464,
+  redis: 6379,
+  s3: 8333,
+  /** Where Prometheus and a collector of traces (OTLP over HTTP) listen. */
+  prometheus: 9090,
+  traces: 4318,
+} as const;
 
 export type Component = 'api' | 'webhooks' | 'worker' | 'redis' | 's3';
 

@@ -3,7 +3,7 @@ import { type Component, PORTS, selectorOf } from './names.ts';
 import type { KubeObject } from './setting.ts';
 
 const METADATA_SERVICE = '169.254.169.254/32';
-/** Namespaces that may read metrics have this label. */
+/** Namespaces of what observes Lehr have this label: they may read metrics, and Lehr may read their Prometheus and send them traces. */
 export const METRICS_LABEL = 'lehr.dev/metrics';
 
 const from = (...components: Component[]): object[] =>
@@ -27,10 +27,9 @@ const toRedis = { to: from('redis'), ports: tcp(PORTS.redis) };
 const toS3 = { to: from('s3'), ports: tcp(PORTS.s3) };
 /** A Redis outside the cluster, S3, hubs and the roles of AWS; not the metadata service of the node. */
 const toOutside = { to: [anyAddress], ports: tcp(443, PORTS.redis) };
-const fromMetrics = (port: number): object => ({
-  from: [{ namespaceSelector: { matchLabels: { [METRICS_LABEL]: 'true' } } }],
-  ports: tcp(port),
-});
+const observers = { namespaceSelector: { matchLabels: { [METRICS_LABEL]: 'true' } } };
+const fromMetrics = (port: number): object => ({ from: [observers], ports: tcp(port) });
+const toObservers = { to: [observers], ports: tcp(PORTS.prometheus, PORTS.traces) };
 
 export const networkObjects = (): readonly KubeObject[] => [
   {
@@ -52,16 +51,16 @@ export const networkObjects = (): readonly KubeObject[] => [
     // Callers come through the load balancer, KEDA from its own namespace; every request needs a key or a signed link.
     ingress: [{ ports: tcp(PORTS.http) }, fromMetrics(PORTS.operations)],
     // Inputs by URL may have any public address; Lehr itself refuses private ones.
-    egress: [toRedis, toS3, { ...toOutside, ports: tcp(443, 80, PORTS.redis) }],
+    egress: [toRedis, toS3, toObservers, { ...toOutside, ports: tcp(443, 80, PORTS.redis) }],
   }),
   policy('webhooks', {
     ingress: [fromMetrics(PORTS.operations)],
     // Receivers choose their ports.
-    egress: [toRedis, toS3, { to: [anyAddress] }],
+    egress: [toRedis, toS3, toObservers, { to: [anyAddress] }],
   }),
   policy('worker', {
     ingress: [fromMetrics(PORTS.metrics)],
-    egress: [toRedis, toS3, { ...toOutside, ports: tcp(443, 80, PORTS.redis) }],
+    egress: [toRedis, toS3, toObservers, { ...toOutside, ports: tcp(443, 80, PORTS.redis) }],
   }),
 ];
 
