@@ -4,28 +4,20 @@ import { readFileSync } from 'node:fs';
 const EVERY_MS = 5;
 
 /**
- * Measures from now on, on the calling thread. Time in which the thread was ready but had no core, or in which the host took its
- * core (steal), is left out; the kernel counts both. A host may also stop a core without counting it: time in which the event loop
- * waited for events is left out, and a thread that kept its core for the whole interval is charged at most the time that it ran.
- * Returns a function that gives the longest delay so far, in ms,
- * and forgets it when asked to.
+ * Measures from now on, on the calling thread. A delay counts at most the time that the thread ran in it, so that the other work of the
+ * machine is left out: a thread that computes for too long is found, one that waits for a core is not charged. Time in which the host took
+ * its core (steal), or in which the event loop waited for events, is left out too. Returns a function that gives the longest delay so far,
+ * in ms, and forgets it when asked to.
  */
 export function measureOwnDelay(): (options?: { readonly forget: boolean }) => number {
   let longestMs = 0;
-  let [at, core, stolen, loop] = [
-    performance.now(),
-    coreTimes(),
-    stolenMs(),
-    performance.eventLoopUtilization(),
-  ];
+  let [at, ran, stolen, loop] = [performance.now(), ranMs(), stolenMs(), performance.eventLoopUtilization()];
   const measure = (): void => {
-    const [nextAt, nextCore, nextStolen] = [performance.now(), coreTimes(), stolenMs()];
+    const [nextAt, nextRan, nextStolen] = [performance.now(), ranMs(), stolenMs()];
     const nextLoop = performance.eventLoopUtilization();
-    const notOwnMs = nextCore.waitedMs - core.waitedMs + (nextStolen - stolen);
-    const delayMs = Math.min(nextAt - at - EVERY_MS, nextLoop.active - loop.active) - notOwnMs;
-    const keptCore = nextCore.turns > 0 && nextCore.turns === core.turns;
-    longestMs = Math.max(longestMs, keptCore ? Math.min(delayMs, nextCore.ranMs - core.ranMs) : delayMs);
-    [at, core, stolen, loop] = [nextAt, nextCore, nextStolen, nextLoop];
+    const delayMs = Math.min(nextAt - at - EVERY_MS, nextLoop.active - loop.active) - (nextStolen - stolen);
+    longestMs = Math.max(longestMs, Math.min(delayMs, nextRan - ran));
+    [at, ran, stolen, loop] = [nextAt, nextRan, nextStolen, nextLoop];
   };
   setInterval(measure, EVERY_MS).unref();
   return ({ forget } = { forget: false }) => {
@@ -35,13 +27,12 @@ export function measureOwnDelay(): (options?: { readonly forget: boolean }) => n
   };
 }
 
-/** The time that this thread ran and waited for a core, and how often it got one, since its start; 0 where the kernel has no such file. */
-function coreTimes(): { readonly ranMs: number; readonly waitedMs: number; readonly turns: number } {
+/** How long this thread has had a core since its start; without limit where the kernel has no such file. */
+function ranMs(): number {
   try {
-    const [ran, waited, turns] = readFileSync('/proc/thread-self/schedstat', 'utf8').split(' ').map(Number);
-    return { ranMs: ran / 1e6, waitedMs: waited / 1e6, turns };
+    return Number(readFileSync('/proc/thread-self/schedstat', 'utf8').split(' ')[0]) / 1e6;
   } catch {
-    return { ranMs: 0, waitedMs: 0, turns: 0 };
+    return performance.now();
   }
 }
 
