@@ -1,6 +1,6 @@
 /** `lehr doctor` at an API whose readiness has its own listener. */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { createApp } from '../../apps/api/src/app.ts';
+import { createApp, createOperationsApp } from '../../apps/api/src/app.ts';
 import { listen } from '../../apps/api/src/listen.ts';
 import { checkApi } from '../../packages/client/src/cli/doctor/api-checks.ts';
 import type { Check } from '../../packages/client/src/cli/doctor/check.ts';
@@ -31,4 +31,22 @@ test('lehr doctor says where readiness is served when it is not at LEHR_URL, and
   expect(checks.map(({ name }) => name)).toEqual(
     expect.arrayContaining(['clock of the API', 'key', 'queues']),
   );
+});
+
+test('lehr doctor at LEHR_OPERATIONS_PORT says that keys and models are at the other port', async () => {
+  const listener = await listen('127.0.0.1', 0);
+  onTestFinished(() => listener.close(0));
+  const world = await apiWorld(server.url);
+  listener.serve(createOperationsApp(world.parts).fetch);
+  const url = `http://127.0.0.1:${listener.port}`;
+  const client = async (): Promise<Lehr> => new Lehr({ url, apiKey: API_KEY });
+  const checks: Check[] = [];
+  for await (const check of checkApi(url, client, new AbortController().signal)) checks.push(check);
+  expect(checks[0]).toMatchObject({ name: 'API', detail: expect.stringContaining('is ready') });
+  expect(checks.at(-1)).toMatchObject({
+    name: 'key',
+    state: 'fail',
+    detail: `${url} has no /v1/models`,
+    advice: expect.stringContaining('LEHR_OPERATIONS_PORT'),
+  });
 });

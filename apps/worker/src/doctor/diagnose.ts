@@ -44,6 +44,10 @@ const DoctorEnv = envSchema(
 /** The doctor only writes to the store, so that no link is signed with it. */
 const NO_SECRET = 'x'.repeat(32);
 
+const ELSEWHERE =
+  'Run this where npm start is run, or with the variables of the server. In containers: ' +
+  'docker compose -f infra/compose.yaml exec worker-cpu node apps/worker/dist/doctor/main.js';
+
 type Source = Readonly<Record<string, string | undefined>>;
 
 export interface DiagnoseOptions {
@@ -68,6 +72,11 @@ export async function* diagnose(
   if (upgrade) {
     yield* await checkUpgrade(redis, describeAddress(redisAddress(env)), env.LEHR_NAMESPACE);
     return void redis.disconnect();
+  }
+  if (!source.LEHR_REDIS_URL && !existsSync(env.LEHR_HOME)) {
+    redis.disconnect();
+    const detail = `${env.LEHR_HOME} is not here: Redis, the store and the models were not checked`;
+    return void (yield { name: 'server', state: 'warn', detail, advice: ELSEWHERE });
   }
   yield* checkRedis(redis, describeAddress(redisAddress(env)));
   redis.disconnect();

@@ -28,7 +28,7 @@ export async function* checkApi(
   const ms = Date.now() - startedAt;
   yield await readiness(url, ready, ms);
   yield clockCheck(ready, startedAt + ms / 2);
-  yield* withKey(client, signal);
+  yield* withKey(url, client, signal);
 }
 
 async function readiness(url: string, response: Response, ms: number): Promise<Check> {
@@ -69,7 +69,11 @@ function clockCheck({ headers }: Response, askedAt: number): Check {
   };
 }
 
-async function* withKey(client: () => Promise<Lehr>, signal: AbortSignal): AsyncGenerator<Check, undefined> {
+async function* withKey(
+  url: string,
+  client: () => Promise<Lehr>,
+  signal: AbortSignal,
+): AsyncGenerator<Check, undefined> {
   try {
     const lehr = await client();
     const models = await lehr.models({ signal });
@@ -91,6 +95,10 @@ async function* withKey(client: () => Promise<Lehr>, signal: AbortSignal): Async
     yield { name: 'queues', state: 'ok', detail };
   } catch (error) {
     signal.throwIfAborted();
+    if (error instanceof LehrError && error.status === 404) {
+      const advice = 'If it is the address of LEHR_OPERATIONS_PORT, set LEHR_URL to that of LEHR_PORT.';
+      return void (yield { name: 'key', state: 'fail', detail: `${url} has no /v1/models`, advice });
+    }
     const { message } = error as Error;
     const isServerError = error instanceof LehrError && error.status !== 401 && error.status !== 403;
     const advice = isServerError
