@@ -6,6 +6,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { API_ENV } from '../../apps/api/src/env.ts';
+import { WORKER_ENV } from '../../apps/worker/src/env.ts';
+import { ENV } from '../../packages/shared/src/index.ts';
 import { tempFolder } from '../support/tiny-models.ts';
 import { ROOT, readText } from './readme.ts';
 import { expectUsable } from './variables.ts';
@@ -31,10 +34,11 @@ interface Services {
       {
         readonly user?: string;
         readonly cap_add?: readonly string[];
-        readonly environment?: Readonly<Record<string, string | number>>;
+        readonly environment?: Readonly<Record<string, string | number | null>>;
         readonly build?: { readonly dockerfile: string };
         readonly image?: string;
-        readonly healthcheck?: object;
+        readonly healthcheck?: { readonly test: readonly string[] };
+        readonly networks: object;
         readonly ports?: readonly string[];
         readonly volumes?: readonly (string | { readonly target: string })[];
         readonly command?: readonly string[];
@@ -60,27 +64,32 @@ async function composed(env: Readonly<Record<string, string>>): Promise<Services
   // Instead of infra/.env, which this machine may have.
   const empty = join(await tempFolder('compose'), 'empty.env');
   await writeFile(empty, '');
+  const profiles = ['gpu', 'observe', 'observe-gpu'].flatMap((profile) => ['--profile', profile]);
   const args = [
     '--env-file',
     empty,
+    '--project-directory',
+    join(ROOT, 'infra'),
     '-f',
-    join(ROOT, COMPOSE),
-    '--profile',
-    'gpu',
-    '--profile',
-    'observe',
-    '--profile',
-    'observe-gpu',
+    '-',
+    ...profiles,
     'config',
   ];
-  const { stdout } = await promisify(execFile)('docker-compose', args, {
-    env: { PATH: process.env.PATH, ...env },
-  });
-  return parse(stdout) as Services;
+  const running = promisify(execFile)('docker-compose', args, { env: { PATH: process.env.PATH, ...env } });
+  // Version 1, which Debian has, knows all of it but the name.
+  running.child.stdin?.end(readText(COMPOSE).replace(/^name: lehr$/m, ''));
+  return parse((await running).stdout) as Services;
 }
 
+let shipped: Promise<Services> | undefined;
+/** With no variable but the secrets; read once, because docker-compose takes a second. */
+const asShipped = (): Promise<Services> => {
+  shipped ??= composed(SECRETS);
+  return shipped;
+};
+
 test('compose.yaml is valid with all its profiles, and every service starts after those that it needs', async () => {
-  const { services } = await composed(SECRETS);
+  const { services } = await asShipped();
   const lehr = ['api', 'redis', 's3', 'worker-cpu', 'worker-cuda'];
   const observe = ['alloy', 'cadvisor', 'dcgm-exporter', 'grafana', 'loki', 'prometheus', 'tempo'];
   expect(Object.keys(services).sort()).toEqual([...lehr, ...observe].sort());
@@ -101,7 +110,7 @@ test('compose.yaml is valid with all its profiles, and every service starts afte
 });
 
 test('Prometheus of compose.yaml scrapes the services and ports of compose.yaml, and all files that it mounts exist', async () => {
-  const { services } = await composed(SECRETS);
+  const { services } = await asShipped();
   const path = join(ROOT, 'infra/observe/prometheus.yaml');
   const { stdout } = await promisify(execFile)('promtool', ['check', 'config', path]);
   expect(stdout).toContain('is valid prometheus config file syntax');
@@ -117,7 +126,7 @@ test('Prometheus of compose.yaml scrapes the services and ports of compose.yaml,
 });
 
 test('The logs of compose.yaml are kept in files of bounded size, with the label that the log shipper reads', async () => {
-  const { services } = await composed(SECRETS);
+  const { services } = await asShipped();
   const [, label] = /attrs\.\\"([\w.]+)\\"/.exec(readText('infra/observe/alloy.alloy')) ?? [];
   for (const [name, { logging }] of Object.entries(services)) {
     expect(logging?.options, name).toEqual({ 'max-size': '20m', 'max-file': '5', labels: label });
@@ -125,7 +134,7 @@ test('The logs of compose.yaml are kept in files of bounded size, with the label
 });
 
 test('Grafana of compose.yaml reads the services and ports that its sources, dashboards and links name', async () => {
-  const { services } = await composed(SECRETS);
+  const { services } = await asShipped();
   const folder = 'infra/observe';
   const { datasources } = parse(readText(`${folder}/grafana-provisioning/datasource.yaml`)) as Sources;
   const ports: Record<string, unknown> = {
@@ -165,12 +174,77 @@ test('Traces and logs of compose.yaml arrive at ports that Tempo and Loki listen
 });
 
 test('compose.yaml sets only variables that exist, to valid values', async () => {
-  const { services } = await composed(SECRETS);
+  const { services } = await asShipped();
   for (const { environment } of Object.values(services)) {
     const entries = Object.entries(environment ?? {}).filter(
-      ([name, value]) => /^(?:LEHR|HF)_/.test(name) && value !== '',
+      ([name, value]) => /^(?:LEHR|HF)_/.test(name) && value !== null,
     );
     expectUsable(Object.fromEntries(entries.map(([name, value]) => [name, String(value)])));
+  }
+});
+
+/** What compose.yaml decides by itself. */
+const FIXED = [
+  'LEHR_STORE',
+  'LEHR_REDIS_URL',
+  'LEHR_NAMESPACE',
+  'LEHR_OPERATIONS_HOST',
+  'LEHR_OPERATIONS_PORT',
+];
+/** A worker signs no links to an S3 store. */
+const OF_THE_FOLDER_STORE = ['LEHR_PORT', 'LEHR_PUBLIC_URL', 'LEHR_STORE_SECRET'];
+
+test('A line of infra/.env reaches every container that reads its variable, for all variables but a few that the docs name', async () => {
+  const read = { api: Object.keys(API_ENV.shape), 'worker-cpu': Object.keys(WORKER_ENV.shape) };
+  expect([...new Set(Object.values(read).flat())].sort()).toEqual(Object.keys(ENV).sort());
+  const lines = Object.fromEntries(Object.keys(ENV).map((name) => [name, `the ${name}`]));
+  const { services } = await composed({ ...SECRETS, ...lines });
+  for (const [service, names] of Object.entries(read)) {
+    const ofTheImage = readText(`infra/docker/${service}.Dockerfile`).match(/\bLEHR_\w+(?==)/g) ?? [];
+    const others = [...FIXED, ...ofTheImage, ...(service === 'api' ? [] : OF_THE_FOLDER_STORE)];
+    const missing = names.filter((name) => services[service].environment?.[name] !== lines[name]);
+    expect(missing.sort(), service).toEqual(names.filter((name) => others.includes(name)).sort());
+  }
+  expect(services['worker-cuda'].environment).toEqual(services['worker-cpu'].environment);
+  const page = readText('docs/operating.md');
+  for (const name of FIXED) expect(page, name).toContain(`\`${name}\``);
+});
+
+test('The two lines of docs/models.md give API and workers of compose.yaml a folder of own models', async () => {
+  const [, folder, file] = /^MODELS_FOLDER=(\S+)\nLEHR_MODELS=(\S+)$/m.exec(readText('docs/models.md')) ?? [];
+  const { services } = await composed({ ...SECRETS, MODELS_FOLDER: folder, LEHR_MODELS: file });
+  for (const name of ['api', 'worker-cpu', 'worker-cuda']) {
+    expect(services[name].environment?.LEHR_MODELS, name).toBe('/models/models.yaml');
+    expect(services[name].volumes, name).toContain(`${folder}:/models:ro`);
+  }
+});
+
+test('compose.yaml names its project, so that its volumes are not those of another folder named infra', () => {
+  expect(parse(readText(COMPOSE)).name).toBe('lehr');
+});
+
+test('API and workers of compose.yaml are healthy when they are ready, which is when their models are open', async () => {
+  const { services } = await asShipped();
+  const ports = {
+    api: services.api.environment?.LEHR_OPERATIONS_PORT,
+    'worker-cpu': 9464,
+    'worker-cuda': 9464,
+  };
+  for (const [name, port] of Object.entries(ports))
+    expect(services[name].healthcheck?.test, name).toEqual([
+      'CMD',
+      'node',
+      'infra/docker/healthy.mjs',
+      `${port}`,
+      '/readyz',
+    ]);
+});
+
+test('No observer of compose.yaml reaches Redis or the store', async () => {
+  const { services } = await asShipped();
+  for (const [name, { networks, build }] of Object.entries(services)) {
+    const own = ['redis', 's3'].includes(name) ? ['data'] : ['observe'];
+    expect(Object.keys(networks).sort(), name).toEqual(build ? ['data', 'observe'] : own);
   }
 });
 
@@ -191,14 +265,14 @@ test('compose.yaml has no built-in value for a secret, and refuses to run withou
   const text = readText(COMPOSE);
   for (const name of Object.keys(SECRETS)) {
     const uses = [...text.matchAll(new RegExp(`\\$\\{${name}\\b([^}]*)\\}`, 'g'))].map(([, rest]) => rest);
-    expect(uses.join(), name).toMatch(/^:\?set it to/m);
+    expect(uses.join('\n'), name).toMatch(/^:\?set it to/m);
     for (const rest of uses) expect(rest, name).toMatch(/^$|^:\?set it to/);
   }
   await expect(composed({})).rejects.toThrow(/set it to/);
 });
 
 test('No container of compose.yaml may gain rights or write to its image, and each has limits', async () => {
-  const { services } = await composed(SECRETS);
+  const { services } = await asShipped();
   for (const [name, service] of Object.entries(services)) {
     expect(service, name).toMatchObject({
       cap_drop: ['ALL'],
@@ -206,7 +280,8 @@ test('No container of compose.yaml may gain rights or write to its image, and ea
       read_only: true,
       pids_limit: expect.any(Number),
       mem_limit: expect.stringMatching(/^\d+g$/),
-      tmpfs: [expect.stringMatching(/:mode=1777$/)],
+      // Of a folder that the image lacks, runc before 1.1.8 changes the mode at the second start.
+      tmpfs: ['/tmp:mode=1777'],
     });
     // Each of these is explained where it is given; the images of Lehr name their own user.
     const rights: Record<string, readonly string[]> = {
@@ -223,7 +298,7 @@ test('No container of compose.yaml may gain rights or write to its image, and ea
 });
 
 test('Each container of compose.yaml has only the secrets that its program uses', async () => {
-  const { services } = await composed(SECRETS);
+  const { services } = await asShipped();
   const secretsOf = (name: string): string[] => {
     const text = JSON.stringify(services[name].environment);
     return Object.entries(SECRETS).flatMap(([secret, value]) => (text.includes(value) ? [secret] : []));

@@ -14,7 +14,7 @@ import {
 import { createEgress, type Egress, parseAllowList } from '@lehr/shared/egress';
 import type { z } from 'zod';
 
-const API_ENV = envSchema(
+export const API_ENV = envSchema(
   'LEHR_HOME',
   'LEHR_HOST',
   'LEHR_PORT',

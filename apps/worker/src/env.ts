@@ -9,7 +9,7 @@ import {
 } from '@lehr/shared';
 import type { z } from 'zod';
 
-const WORKER_ENV = envSchema(
+export const WORKER_ENV = envSchema(
   'LEHR_HOME',
   'LEHR_REDIS_URL',
   'LEHR_REDIS_SENTINELS',
