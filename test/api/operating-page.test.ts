@@ -99,7 +99,7 @@ test.skipIf(!hasRedisCli)('The Redis command of docs/operating.md shows memory a
 test.skipIf(!hasRedisCli)('The Redis command of docs/operating.md works with a password', async () => {
   const locked = await startRedis();
   onTestFinished(() => locked.stop());
-  await testRedis(locked.url).config('SET', 'requirepass', 'secret');
+  await testRedis(locked.url).call('ACL', 'SETUSER', 'default', 'on', '>secret');
   const url = new URL(locked.url);
   url.username = 'default';
   url.password = 'secret';

@@ -15,7 +15,6 @@ test('The API uses a Redis over TLS as a user with a password, and refuses a ser
   const admin = openRedis(redis.url, 'worker', 'admin');
   onTestFinished(() => admin.disconnect());
   await admin.call('ACL', 'SETUSER', 'fleet', 'on', '>p@ss:word', '~*', '&*', '+@all');
-  await admin.call('ACL', 'SETUSER', 'default', 'off');
   const url = `rediss://fleet:${encodeURIComponent('p@ss:word')}@localhost:${port}`;
   const env = await installation(url);
 

@@ -110,7 +110,7 @@ describe('The version of a job', () => {
     const world = await rolloutWorld(server.url);
     await world.deploy({ version: '2', weight: 50 });
     const reads: string[] = [];
-    await watchCommands(server.port, ({ args: [name, key] }) => {
+    await watchCommands(server.url, ({ args: [name, key] }) => {
       if (name === 'hgetall' && key === world.parts.keys.rollouts) reads.push(key);
     });
     const startedAt = performance.now();

@@ -137,7 +137,7 @@ test('An answer takes the same number of Redis commands for one job and for a hu
   const world = await apiWorld(server.url);
   const count = async (): Promise<number> => {
     const commands: SeenCommand[] = [];
-    await watchCommands(server.port, (command) => commands.push(command));
+    await watchCommands(server.url, (command) => commands.push(command));
     const scaler = another(world);
     await scaler.of('all', { isAsked: true });
     // The last command of the answer is seen before it is counted.

@@ -8,7 +8,7 @@ import { blocksOf, readText } from '../house/readme.ts';
 import { type Env, installation } from '../support/installation.ts';
 import { type LehrProcess, startLehr } from '../support/lehr-process.ts';
 import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';
-import { redisWithUsers } from '../support/redis-with-users.ts';
+import { asUser } from '../support/redis-server.ts';
 import { tempFolder } from '../support/tiny-models.ts';
 import { verified, webhookReceiver } from '../support/webhook-receiver.ts';
 
@@ -257,26 +257,28 @@ test('The commands of docs/operating.md for a lost secret let the API start with
 });
 
 test('The commands of docs/operating.md change the password of a user of Redis while its processes run', async () => {
-  const redis = await redisWithUsers();
+  const redis = await startRedis();
+  onTestFinished(() => redis.stop());
+  const apiUrl = asUser(redis.url, 'api');
   const urlWith = (password: string): string => {
-    const url = new URL(redis.urlOf('api'));
+    const url = new URL(apiUrl);
     url.password = encodeURIComponent(password);
     return url.href;
   };
   const password = (url: string): string => decodeURIComponent(new URL(url).password);
   const NEW_PASSWORD = 'another-password-of-the-api';
-  const OLD_PASSWORD = password(redis.urlOf('api'));
+  const OLD_PASSWORD = password(apiUrl);
   const run = async (label: string): Promise<string> => {
     const block = BLOCKS.find((each) => each.language === 'sh' && each.label === label);
     const env = {
       PATH: process.env.PATH,
-      LEHR_REDIS_URL: redis.urlOf('operator'),
+      LEHR_REDIS_URL: redis.url,
       NEW_PASSWORD,
       OLD_PASSWORD,
     };
     return (await promisify(execFile)('sh', ['-eu', '-c', block?.text ?? 'false'], { env })).stdout;
   };
-  const env = await configured({ LEHR_REDIS_URL: redis.urlOf('api'), LEHR_NAMESPACE: 'lehr' });
+  const env = await configured({ LEHR_REDIS_URL: apiUrl, LEHR_NAMESPACE: 'lehr' });
   const first = await started(env);
   expect(await run('add-redis-password')).toBe('OK\n');
   const second = await started({ ...env, LEHR_REDIS_URL: urlWith(NEW_PASSWORD) });

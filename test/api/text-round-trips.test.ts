@@ -33,7 +33,7 @@ test('A held call for a small text takes at most six commands of the API', async
   const isOver = new Promise<void>((resolve) => {
     ended = resolve;
   });
-  await watchCommands(server.port, ({ args, source }) => {
+  await watchCommands(server.url, ({ args, source }) => {
     if (args[1] === 'the end') ended();
     else if (source !== 'lua') commands.push({ text: args.slice(0, 3).join(' '), source });
   });

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { readEvents } from '../support/event-stream.ts';
+import { operatorUrl } from '../support/redis-server.ts';
 import { tcpProxy } from '../support/tcp-proxy.ts';
 import { chaosWorld, SLOW_STEPS } from './chaos-world.ts';
 import { expectKept, faultRow, seconds } from './fault-row.ts';
@@ -67,7 +68,7 @@ faultRow(
     const world = await chaosWorld();
     const { client, history, redis, webhook } = world;
     const proxy = await tcpProxy(redis.port);
-    const cut = await world.worker({ latency: SLOW_STEPS, redisUrl: `redis://127.0.0.1:${proxy.port}` });
+    const cut = await world.worker({ latency: SLOW_STEPS, redisUrl: operatorUrl(`127.0.0.1:${proxy.port}`) });
     const ids = await client.submitMany(4, () => ({ webhook, input: { steps: 200 } }));
     await client.reached(ids, 'running');
     const cutAt = history.fault('silence');

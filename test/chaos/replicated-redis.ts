@@ -6,7 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished, vi } from 'vitest';
 import { freePort } from '../support/ports.ts';
-import { startRedis, type TestRedis } from '../support/redis-server.ts';
+import {
+  operatorUrl,
+  replicaOf,
+  sentinelSignIn,
+  startRedis,
+  type TestRedis,
+} from '../support/redis-server.ts';
 import { type Redis, testConnection } from './redis-admin.ts';
 
 export interface ReplicatedRedis {
@@ -27,7 +33,7 @@ const PATIENCE = { timeout: 120_000, interval: 50 };
 
 export async function replicatedRedis(sentinelCount = 3): Promise<ReplicatedRedis> {
   const master = await startRedis();
-  const replica = await startRedis(['--replicaof', `127.0.0.1 ${master.port}`]);
+  const replica = await startRedis(replicaOf(master.port));
   onTestFinished(async () => {
     await Promise.all([master.stop(), replica.stop()]);
   });
@@ -54,7 +60,7 @@ export async function replicatedRedis(sentinelCount = 3): Promise<ReplicatedRedi
     master,
     replica,
     sentinels: ports.map((port) => `127.0.0.1:${port}`),
-    url: `redis://${NAME}`,
+    url: operatorUrl(NAME),
     replicaAdmin,
     promoted: () =>
       vi.waitFor(async () => {
@@ -75,6 +81,7 @@ async function startSentinel(masterPort: number, count: number): Promise<number>
     `sentinel monitor ${NAME} 127.0.0.1 ${masterPort} ${Math.floor(count / 2) + 1}`,
     `sentinel down-after-milliseconds ${NAME} 1000`,
     `sentinel failover-timeout ${NAME} 10000`,
+    ...sentinelSignIn(NAME),
   ];
   await writeFile(file, `${lines.join('\n')}\n`);
   const child: ChildProcess = spawn('redis-server', [file, '--sentinel'], { stdio: 'ignore' });

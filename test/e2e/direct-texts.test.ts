@@ -88,7 +88,7 @@ test('A call without a record gets the same answer in at most eight Redis comman
 
   const before = await stack.redis.keys(`{${stack.namespace}}:*`);
   const counts = new Map<string, number>();
-  await watchCommands(server.port, ({ args: [name], source }) => {
+  await watchCommands(server.url, ({ args: [name], source }) => {
     if (source !== 'lua') counts.set(name.toLowerCase(), (counts.get(name.toLowerCase()) ?? 0) + 1);
   });
   const took: number[] = [];
@@ -191,7 +191,7 @@ onLinux('A worker that drains still answers a call without a record that it has 
   const stack = await directStack();
   const engine = stopEngine(stack.worker1);
   let checks = 0;
-  await watchCommands(server.port, ({ args: [name, channel, message] }) => {
+  await watchCommands(server.url, ({ args: [name, channel, message] }) => {
     if (name === 'publish' && channel.includes(`${stack.namespace}}:direct:`) && message === '') checks++;
   });
   const answer = stack.embed('a red circle');

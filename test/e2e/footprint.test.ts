@@ -45,7 +45,7 @@ test('A job needs at most fifteen Redis commands from its request to its respons
   await stack.over((await stack.post()).id);
 
   const commands: string[] = [];
-  await watchCommands(server.port, ({ args, source }) => {
+  await watchCommands(server.url, ({ args, source }) => {
     // The commands inside a script are not counted, only the script call.
     if (source !== 'lua') commands.push(args[0].toLowerCase());
   });

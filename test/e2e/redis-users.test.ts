@@ -1,29 +1,27 @@
 /** API and workers run as the users of infra/redis/users.acl: whatever they do, Redis denies no command and no key. */
 import { readFile } from 'node:fs/promises';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import type { Job } from '../../packages/shared/src/index.ts';
 import type { Redis } from '../../packages/shared/src/redis/index.ts';
 import { readEvents } from '../support/event-stream.ts';
-import { type RedisWithUsers, redisWithUsers } from '../support/redis-with-users.ts';
+import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';
 import { SAMPLES } from '../support/speech-files.ts';
 import { speechModels } from '../support/speech-models.ts';
 import { type Stack, startStack } from '../support/stack.ts';
 import { webhookReceiver } from '../support/webhook-receiver.ts';
 
-/** A stack whose programs sign in as their users, and a function that returns a worker's variables. */
-async function guardedStack(): Promise<{
-  stack: Stack;
-  redis: RedisWithUsers;
-  worker: Record<string, string>;
-}> {
-  const redis = await redisWithUsers();
-  const stack = await startStack({ url: redis.urlOf('api') } as never, {
+const WORKER = { LEHR_DRAIN_S: '0' };
+
+async function guardedStack(): Promise<{ stack: Stack; redis: TestRedis }> {
+  const redis = await startRedis();
+  onTestFinished(() => redis.stop());
+  const stack = await startStack(redis, {
     LEHR_NAMESPACE: 'lehr',
     LEHR_MODELS: await speechModels(),
     LEHR_LEASE_MS: '1000',
     LEHR_WEBHOOK_ALLOW_PRIVATE: '1',
   });
-  return { stack, redis, worker: { LEHR_REDIS_URL: redis.urlOf('worker'), LEHR_DRAIN_S: '0' } };
+  return { stack, redis };
 }
 
 /** What Redis denied, one line for each kind. */
@@ -36,8 +34,8 @@ async function denials(operator: Redis): Promise<string[]> {
 }
 
 /** Fails with what Redis denied during `run`, which is the reason when `run` fails as well. */
-async function expectNoDenials(redis: RedisWithUsers, run: () => Promise<void>): Promise<void> {
-  const operator = await redis.connect('operator');
+async function expectNoDenials(redis: TestRedis, run: () => Promise<void>): Promise<void> {
+  const operator = testRedis(redis.url);
   const outcome = await run().catch((error: unknown) => ({ error }));
   expect(await denials(operator)).toEqual([]);
   if (outcome) throw outcome.error;
@@ -46,13 +44,13 @@ async function expectNoDenials(redis: RedisWithUsers, run: () => Promise<void>):
 const json = async <Body>(answer: Promise<Response>): Promise<Body> => (await (await answer).json()) as Body;
 
 test('Jobs, events, webhooks, keys and the board need nothing that the users of Redis may not do', async () => {
-  const { stack, redis, worker } = await guardedStack();
-  await expectNoDenials(redis, () => useEverything(stack, worker));
+  const { stack, redis } = await guardedStack();
+  await expectNoDenials(redis, () => useEverything(stack));
 });
 
-async function useEverything(stack: Stack, worker: Record<string, string>): Promise<void> {
+async function useEverything(stack: Stack): Promise<void> {
   const receiver = await webhookReceiver();
-  await stack.worker(worker);
+  await stack.worker(WORKER);
 
   const { id } = await stack.post({ steps: 20 }, { webhook: { url: receiver.url }, deadline_s: 600 });
   const types: string[] = [];
@@ -98,12 +96,12 @@ async function useEverything(stack: Stack, worker: Record<string, string>): Prom
 }
 
 test('Workflows, cancels, deadlines, drains and the recovery of lost jobs need nothing that the users may not do', async () => {
-  const { stack, redis, worker } = await guardedStack();
-  await expectNoDenials(redis, () => loseJobs(stack, worker));
+  const { stack, redis } = await guardedStack();
+  await expectNoDenials(redis, () => loseJobs(stack));
 }, 240_000);
 
-async function loseJobs(stack: Stack, worker: Record<string, string>): Promise<void> {
-  const first = await stack.worker(worker);
+async function loseJobs(stack: Stack): Promise<void> {
+  const first = await stack.worker(WORKER);
   const audio = await stack.upload('circle.wav', await readFile(new URL('en_circle.wav', SAMPLES)));
   const spoken = await json<Job>(
     stack.ask('POST', '/v1/jobs', { type: 'speech-to-image', input: { audio } }),
@@ -127,7 +125,7 @@ async function loseJobs(stack: Stack, worker: Record<string, string>): Promise<v
   await running(moved);
   first.signal('SIGKILL');
   await first.exited();
-  const second = await stack.worker(worker);
+  const second = await stack.worker(WORKER);
   await second.line(({ msg, job }) => msg === 'job started' && job === moved.id);
   await second.stop();
   expect((await json<Job>(stack.ask('GET', `/v1/jobs/${moved.id}`))).status).toBe('queued');

@@ -62,7 +62,7 @@ test('A held call for one text needs at most twenty Redis commands of API and wo
   const ask = (i: number) => openai.embeddings.create({ model: 'bert-sentences', input: `circle ${i}` });
   await ask(0);
   const counts = new Map<string, number>();
-  await watchCommands(server.port, ({ args: [name], source }) => {
+  await watchCommands(server.url, ({ args: [name], source }) => {
     // The commands inside a script are not counted, only the script call.
     if (source !== 'lua') counts.set(name.toLowerCase(), (counts.get(name.toLowerCase()) ?? 0) + 1);
   });

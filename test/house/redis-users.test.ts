@@ -4,11 +4,18 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Group, groupQueueName, type Task } from '../../packages/shared/src/index.ts';
 import { keysOf } from '../../packages/shared/src/redis/index.ts';
-import { type RedisUser, redisWithUsers } from '../support/redis-with-users.ts';
+import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';
+import { asUser, type RedisUser } from '../support/redis-server.ts';
 import { ROOT, readText } from './readme.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
 
 /** Of the connections themselves. */
 const CONNECTION = ['ping', 'info', 'select', 'quit', 'client|setname', 'script|exists', 'script|load'];
@@ -36,7 +43,7 @@ test.each([
   ['api', ['packages/shared/src', 'apps/api/src'], [...GROUP_SCRIPTS, ...API_SCRIPTS]],
   ['worker', ['packages/shared/src', 'apps/worker/src'], GROUP_SCRIPTS],
 ] as const)('The user %s may use the commands of its code and no others', async (user, folders, scripts) => {
-  const redis = await (await redisWithUsers()).connect('operator');
+  const redis = testRedis(server.url);
   const known = new Set((await redis.call('COMMAND', 'LIST')) as string[]);
   const used = new Set<string>([
     ...CONNECTION,
@@ -49,8 +56,7 @@ test.each([
 });
 
 test('The worker may use the keys of jobs and queues, and none of API keys, webhook secrets and deliveries', async () => {
-  const { connect } = await redisWithUsers();
-  const redis = await connect('operator');
+  const redis = testRedis(server.url);
   const denied: string[] = [];
   for (const [name, key] of Object.entries(exampleKeys())) {
     if (CHANNELS.includes(name)) continue;
@@ -69,7 +75,7 @@ const GROUPS: Readonly<Record<Task, Group>> = {
 };
 
 test.each(Object.values(GROUPS))('API and worker may use the keys of the queues of $task', async (group) => {
-  const redis = await (await redisWithUsers()).connect('operator');
+  const redis = testRedis(server.url);
   for (const name of ['id', 'prioritized', 'marker', 'stalled-check']) {
     const key = `{lehr}:${groupQueueName(group)}:${name}`;
     for (const user of ['api', 'worker'])
@@ -138,20 +144,31 @@ test.each([
   'PUBLISH other x',
   'EVAL return(redis.call("flushall")) 0',
 ])('Neither the API nor a worker may send %s', async (line) => {
-  const { connect } = await redisWithUsers();
   for (const user of ['api', 'worker'] as const) {
     const [command, ...args] = line.split(' ');
-    await expect((await connect(user)).call(command, ...args), user).rejects.toThrow(
+    const redis = testRedis(asUser(server.url, user));
+    await expect(redis.call(command, ...args), user).rejects.toThrow(
       /NOPERM|can't run|DEBUG command not allowed/,
     );
   }
 });
 
+test('What a script has written as a user is there after a crash of Redis', async () => {
+  const script = "for i = 1, 3 do redis.call('HSET', KEYS[1], 'write-' .. i, i) end";
+  const stored = { 'write-1': '1', 'write-2': '2', 'write-3': '3' };
+  for (const user of ['api', 'worker'] as const)
+    await testRedis(asUser(server.url, user)).eval(script, 1, `{lehr}:record:${user}`);
+  await server.restart();
+  for (const user of ['api', 'worker'] as const)
+    expect(await testRedis(server.url).hgetall(`{lehr}:record:${user}`), user).toEqual(stored);
+});
+
 test('Without a password, only the health check of the container is answered', async () => {
-  const { port } = await redisWithUsers();
   const cli = async (...args: string[]): Promise<string> =>
-    (await promisify(execFile)('redis-cli', ['-p', `${port}`, ...args])).stdout;
+    (await promisify(execFile)('redis-cli', ['-p', `${server.port}`, ...args])).stdout;
   expect(await cli('ping')).toContain('NOAUTH');
+  for (const password of ['', 'none'])
+    expect(await cli('--user', 'default', '--pass', password, 'ping')).toContain('NOAUTH');
   const health = ['--user', 'health', '--pass', 'none', '--no-auth-warning'];
   expect(await cli(...health, 'ping')).toBe('PONG\n');
   expect(await cli(...health, 'get', '{lehr}:keys')).toContain('NOPERM');

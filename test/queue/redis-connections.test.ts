@@ -12,7 +12,13 @@ import {
   redisReady,
 } from '../../packages/shared/src/redis/index.ts';
 import { freePort } from '../support/ports.ts';
-import { startRedis, type TestRedis } from '../support/redis-server.ts';
+import {
+  operatorUrl,
+  replicaOf,
+  sentinelSignIn,
+  startRedis,
+  type TestRedis,
+} from '../support/redis-server.ts';
 import { tcpProxy } from '../support/tcp-proxy.ts';
 
 async function server(...extra: string[]): Promise<TestRedis> {
@@ -45,14 +51,14 @@ async function eventually<T>(attempt: () => Promise<T>): Promise<T> {
 
 test('A command of a worker on a connection that went silent is answered over a new connection', async () => {
   const proxy = await tcpProxy((await server()).port);
-  const redis = await client(`redis://127.0.0.1:${proxy.port}`, 'worker');
+  const redis = await client(operatorUrl(`127.0.0.1:${proxy.port}`), 'worker');
   proxy.silence();
   expect(await redis.set('key', 'value')).toBe('OK');
 });
 
 test('A command of the API on a connection that went silent fails, and later ones use a new connection', async () => {
   const proxy = await tcpProxy((await server()).port);
-  const redis = await client(`redis://127.0.0.1:${proxy.port}`, 'api');
+  const redis = await client(operatorUrl(`127.0.0.1:${proxy.port}`), 'api');
   proxy.silence();
   await expect(redis.get('key')).rejects.toThrow('Command timed out');
   expect(await eventually(() => redis.set('key', 'value'))).toBe('OK');
@@ -61,7 +67,7 @@ test('A command of the API on a connection that went silent fails, and later one
 test('A subscriber whose connection went silent receives messages again, although it sends no command', async () => {
   const { port, url } = await server();
   const proxy = await tcpProxy(port);
-  const subscriber = await client(`redis://127.0.0.1:${proxy.port}`, 'subscriber');
+  const subscriber = await client(operatorUrl(`127.0.0.1:${proxy.port}`), 'subscriber');
   const publisher = await client(url, 'worker');
   await subscriber.subscribe('channel');
   const message = new Promise((resolve) => subscriber.once('message', (_, text) => resolve(text)));
@@ -75,7 +81,7 @@ test('A subscriber whose connection went silent receives messages again, althoug
 
 test('A blocking connection gives up a handshake that is not answered long before its socket timeout, and tries again', async () => {
   const proxy = await tcpProxy((await server()).port);
-  const redis = await client(`redis://127.0.0.1:${proxy.port}`, 'blocking');
+  const redis = await client(operatorUrl(`127.0.0.1:${proxy.port}`), 'blocking');
   proxy.silenceAll();
   proxy.reset();
   // With the socket timeout of 20 s for each handshake, the fourth connection would come after 40 s.
@@ -89,7 +95,7 @@ test.each(['api', 'worker'] as const)(
   async (role) => {
     const [old, next] = [await server(), await server()];
     const proxy = await tcpProxy(old.port);
-    const redis = await client(`redis://127.0.0.1:${proxy.port}`, role);
+    const redis = await client(operatorUrl(`127.0.0.1:${proxy.port}`), role);
     const admin = await client(old.url, 'worker');
     await redis.set('key', 'before');
     proxy.retarget(next.port);
@@ -104,9 +110,9 @@ test('Connections that know the Sentinels follow a failover to the replica', {
   timeout: 300_000,
 }, async () => {
   const master = await server();
-  const replica = await server('--replicaof', `127.0.0.1 ${master.port}`);
+  const replica = await server(...replicaOf(master.port));
   const sentinel = await startSentinel(master.port);
-  const address = { url: 'redis://primary', sentinels: [`127.0.0.1:${sentinel}`] };
+  const address = { url: operatorUrl('primary'), sentinels: [`127.0.0.1:${sentinel}`] };
   const connections = await Promise.all((['api', 'worker'] as const).map((role) => client(address, role)));
   const subscriber = await client(address, 'subscriber');
   await subscriber.subscribe('channel');
@@ -135,10 +141,13 @@ test('Connections that know the Sentinels follow a failover to the replica', {
 
 test('A connection that learns of a failover while it asks a Sentinel for the master connects to the new one', async () => {
   const master = await server();
-  const replica = await server('--replicaof', `127.0.0.1 ${master.port}`);
+  const replica = await server(...replicaOf(master.port));
   const sentinel = await startSentinel(master.port);
   const proxy = await tcpProxy(sentinel);
-  const redis = await client({ url: 'redis://primary', sentinels: [`127.0.0.1:${proxy.port}`] }, 'worker');
+  const redis = await client(
+    { url: operatorUrl('primary'), sentinels: [`127.0.0.1:${proxy.port}`] },
+    'worker',
+  );
   await redis.set('key', 'before');
   const watcher = await client(`redis://127.0.0.1:${sentinel}`, 'worker');
   await eventually(async () => {
@@ -177,6 +186,7 @@ async function startSentinel(masterPort: number): Promise<number> {
     `sentinel monitor primary 127.0.0.1 ${masterPort} 1`,
     'sentinel down-after-milliseconds primary 1000',
     'sentinel failover-timeout primary 10000',
+    ...sentinelSignIn('primary'),
   ];
   await writeFile(file, `${lines.join('\n')}\n`);
   const running = promisify(execFile)('redis-server', [file, '--sentinel']);
@@ -195,11 +205,11 @@ async function startSentinel(masterPort: number): Promise<number> {
 test.each(['api', 'worker', 'subscriber'] as const)(
   'The commands that a connection of the role %s gets in one turn of the event loop go in one write',
   async (role) => {
-    const { port } = await server();
-    const redis = await client(`redis://127.0.0.1:${port}`, role);
+    const { url } = await server();
+    const redis = await client(url, role);
     const reads = async (): Promise<number> =>
       Number(/total_reads_processed:(\d+)/.exec(await observer.info('stats'))?.[1]);
-    const observer = await client(`redis://127.0.0.1:${port}`, 'worker');
+    const observer = await client(url, 'worker');
     const before = await reads();
     await Promise.all(Array.from({ length: 50 }, () => redis.ping()));
     // With one write a command there would be fifty. Some are of the connections' own commands.

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
+import { asUser } from './redis-server.ts';
 
 export interface LogLine {
   readonly level: string;
@@ -27,13 +28,19 @@ export interface LehrProcess {
 
 const ENTRIES = { api: '../../apps/api/dist/main.js', worker: '../../apps/worker/dist/main.js' } as const;
 
-/** Starts a program with only the given LEHR_ variables. It is killed at the end of the test. */
+/** Starts a program, as its own user of a test's Redis, with only the given LEHR_ variables. It is killed at the end of the test. */
 export function startLehr(
   program: keyof typeof ENTRIES,
   env: Readonly<Record<string, string>>,
   nodeFlags: readonly string[] = [],
 ): LehrProcess {
-  return startProgram(fileURLToPath(new URL(ENTRIES[program], import.meta.url)), env, [], nodeFlags);
+  const own = env.LEHR_REDIS_URL && { LEHR_REDIS_URL: asUser(env.LEHR_REDIS_URL, program) };
+  return startProgram(
+    fileURLToPath(new URL(ENTRIES[program], import.meta.url)),
+    { ...env, ...own },
+    [],
+    nodeFlags,
+  );
 }
 
 export function startProgram(

@@ -1,12 +1,19 @@
-/** A separate real Redis with its own port and folder, for tests and benches. */
+/**
+ * A separate real Redis with its own port and folder, for tests and benches. It is started as it ships: by infra/redis/start.sh,
+ * with infra/redis.conf and the users of infra/redis/users.acl, whose keys are those of any namespace here.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { openRedis, redisReady } from '../../packages/shared/src/redis/index.ts';
 import { freePort } from './ports.ts';
 
+export type RedisUser = 'api' | 'worker' | 'operator';
+
 export interface TestRedis {
+  /** As the operator, for what a test does itself. `startLehr` and `startSimulatedWorker` sign in as the user of their program. */
   readonly url: string;
   readonly port: number;
   /** Of the process that runs now. */
@@ -31,33 +38,61 @@ const START_LIMIT_MS = 60_000;
 /** Characters of the log in an error. */
 const LOG_SHOWN = 2000;
 
+const INFRA = fileURLToPath(new URL('../../infra/', import.meta.url));
+
+/** Characters that a URL, a shell or sed could misread. */
+const passwordOf = (user: RedisUser): string => `pass/&"$ of ${user}`;
+
+/** `url` with another user if it is a test's own, which is the operator's; any other URL as it is. */
+export function asUser(url: string, user: RedisUser): string {
+  const changed = new URL(url);
+  if (changed.username !== 'operator') return url;
+  changed.username = user;
+  changed.password = encodeURIComponent(passwordOf(user));
+  return changed.href;
+}
+
+/** `host` is that of a server, a proxy or a name that Sentinels know. */
+export const operatorUrl = (host: string): string =>
+  `redis://operator:${encodeURIComponent(passwordOf('operator'))}@${host}`;
+
+/** Arguments of a server that follows the one at `port`. */
+export const replicaOf = (port: number): readonly string[] => [
+  ...['--replicaof', `127.0.0.1 ${port}`, '--masteruser', 'operator', '--masterauth', passwordOf('operator')],
+];
+
+/** Lines for the configuration of a Sentinel that watches the master `name`. */
+export const sentinelSignIn = (name: string): readonly string[] => [
+  `sentinel auth-user ${name} operator`,
+  `sentinel auth-pass ${name} ${JSON.stringify(passwordOf('operator'))}`,
+];
+
 export async function startRedis(extra: readonly string[] = []): Promise<TestRedis> {
   const folder = await mkdtemp(join(tmpdir(), 'lehr-redis-'));
   const port = await freePort();
+  const [template, users, conf, log] = ['template.acl', 'users.acl', 'redis.conf', 'redis.log'].map((file) =>
+    join(folder, file),
+  );
+  const shipped = await readFile(join(INFRA, 'redis/users.acl'), 'utf8');
+  await writeFile(template, shipped.replaceAll('{lehr}', '{*}'));
+  // A copy, because a Sentinel lets the server write its settings into the file.
+  await copyFile(join(INFRA, 'redis.conf'), conf);
+  const own = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder, '--logfile', log];
+  // The log is written before the reply, so a kill loses nothing, and never waits for a busy disk.
+  const args = [...own, '--appendfsync', 'no', ...extra];
   const launch = async (): Promise<ChildProcess> => {
-    const args = [
-      '--port',
-      `${port}`,
-      '--bind',
-      '127.0.0.1',
-      '--dir',
-      folder,
-      '--save',
-      '',
-      '--appendonly',
-      'yes',
-      // The log is written before the reply, so a kill loses nothing, and never waits for a busy disk.
-      '--appendfsync',
-      'no',
-    ];
-    const log = join(folder, 'redis.log');
-    const child = spawn(
-      'redis-server',
-      [...args, '--logfile', log, '--maxmemory-policy', 'noeviction', ...extra],
-      { stdio: 'ignore' },
-    );
+    const command = [join(INFRA, 'redis/start.sh'), template, users, conf, ...args];
+    const child = spawn('sh', command, {
+      stdio: 'ignore',
+      env: {
+        PATH: process.env.PATH,
+        REDIS_API_PASSWORD: passwordOf('api'),
+        REDIS_WORKER_PASSWORD: passwordOf('worker'),
+        REDIS_OPERATOR_PASSWORD: passwordOf('operator'),
+      },
+    });
     child.on('error', () => {});
-    const probe = openRedis(`redis://127.0.0.1:${port}`, 'worker', 'probe');
+    const probe = openRedis(operatorUrl(`127.0.0.1:${port}`), 'worker', 'probe');
     try {
       await redisReady(probe, START_LIMIT_MS);
     } catch (cause) {
@@ -76,7 +111,7 @@ export async function startRedis(extra: readonly string[] = []): Promise<TestRed
     await exit;
   };
   return {
-    url: `redis://127.0.0.1:${port}`,
+    url: operatorUrl(`127.0.0.1:${port}`),
     port,
     get pid() {
       return child.pid ?? 0;

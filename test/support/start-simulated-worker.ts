@@ -2,6 +2,7 @@
 import { pathToFileURL } from 'node:url';
 import { bundle } from './bundle.ts';
 import { type LehrProcess, startProgram } from './lehr-process.ts';
+import { asUser } from './redis-server.ts';
 import type { SimulatedWorkerSettings } from './simulated-worker.ts';
 
 type Where = Pick<SimulatedWorkerSettings, 'redisUrl' | 'namespace' | 'modelsFile' | 'home'>;
@@ -46,6 +47,7 @@ export async function simulatedWorker({
     logsSteps: false,
     neverWakes: false,
     ...settings,
+    redisUrl: asUser(settings.redisUrl, 'worker'),
   };
   return { program, settings: JSON.stringify(complete) };
 }

@@ -2,7 +2,6 @@
  * The commands that a Redis gets, for tests that count them. ioredis' own `monitor()` fails when a command of another client arrives
  * together with the answer to MONITOR, so the lines are read from a plain connection.
  */
-import { once } from 'node:events';
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { onTestFinished } from 'vitest';
@@ -18,16 +17,21 @@ export interface SeenCommand {
 const LINE = /^\+\d+\.\d+ \[\d+ ([^\]]+)\] (.*)$/;
 
 /** Resolves when every later command is seen. Ends with the test. */
-export async function watchCommands(port: number, onCommand: (command: SeenCommand) => void): Promise<void> {
-  const socket = connect(port, '127.0.0.1');
+export async function watchCommands(url: string, onCommand: (command: SeenCommand) => void): Promise<void> {
+  const { hostname, port, username, password } = new URL(url);
+  const socket = connect(Number(port), hostname);
   onTestFinished(() => void socket.destroy());
   const lines = createInterface({ input: socket });
-  const isWatching = once(lines, 'line');
-  lines.on('line', (line) => {
-    const [, source, text] = LINE.exec(line) ?? [];
-    if (source !== undefined && text !== undefined) onCommand({ args: argumentsIn(text), source });
+  // To AUTH and to MONITOR.
+  let replies = 0;
+  const isWatching = new Promise<void>((resolve) => {
+    lines.on('line', (line) => {
+      const [, source, text] = LINE.exec(line) ?? [];
+      if (source !== undefined && text !== undefined) onCommand({ args: argumentsIn(text), source });
+      else if (++replies === 2) resolve();
+    });
   });
-  socket.write('MONITOR\r\n');
+  socket.write(`AUTH ${username} ${JSON.stringify(decodeURIComponent(password))}\r\nMONITOR\r\n`);
   await isWatching;
 }
 

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { onTestFinished } from 'vitest';
 import { keysOf } from '../../../packages/shared/src/redis/index.ts';
 import { Random } from '../../support/random.ts';
-import { startRedis } from '../../support/redis-server.ts';
+import { operatorUrl, startRedis } from '../../support/redis-server.ts';
 import { speechModels } from '../../support/speech-models.ts';
 import { tcpProxy } from '../../support/tcp-proxy.ts';
 import { type ChaosWorld, chaosWorld } from '../chaos-world.ts';
@@ -97,7 +97,7 @@ async function openParts(): Promise<SoakParts> {
     LEHR_LINK_TTL_S: `${LINK_TTL_S}`,
     NODE_OPTIONS: `--import=${new URL('./collect-garbage.mjs', import.meta.url).href}`,
   };
-  const world = await chaosWorld({ redis, redisUrl: `redis://127.0.0.1:${proxy.port}`, s3, env });
+  const world = await chaosWorld({ redis, redisUrl: operatorUrl(`127.0.0.1:${proxy.port}`), s3, env });
   const workers = [await world.shippedWorker(), await world.shippedWorker()];
   return { world, proxy, s3, workers, random: new Random(seed), fullPeriods: [] };
 }

@@ -5,6 +5,12 @@ export const QUEUE = 'peers';
 
 /** `maxRetriesPerRequest: null` is what BullMQ asks of the connection of a worker. */
 export function connectionOf(url: string): ConnectionOptions {
-  const { hostname, port } = new URL(url);
-  return { host: hostname, port: Number(port), maxRetriesPerRequest: null };
+  const { hostname, port, username, password } = new URL(url);
+  return {
+    host: hostname,
+    port: Number(port),
+    username,
+    password: decodeURIComponent(password),
+    maxRetriesPerRequest: null,
+  };
 }
