@@ -30,7 +30,8 @@ async function draw(
   const file = await sharp({ create: { ...size, channels: 3, background: color } })
     .png()
     .toBuffer();
-  const key = `out/any/${claim.jobId}/0.png`;
+  const { tenant } = (await parts.records.read(claim.jobId))!;
+  const key = `out/${tenant}/${claim.jobId}/0.png`;
   const { bytes, sha256 } = await parts.store.put(toObjectKey(key), file, { contentType: 'image/png' });
   const image = { key, content_type: 'image/png', ...size, bytes, sha256, seed: 1 };
   const timings = { queued: 1, admitted: 1, text: 0, denoise: 1, decode: 0, encode: 1, upload: 1 };

@@ -48,6 +48,8 @@ export interface ChaosWorld {
   shippedWorker(env?: Readonly<Record<string, string>>, nodeFlags?: readonly string[]): Promise<LehrProcess>;
   /** Starts a worker on a simulated device. Its leases are short unless the options say otherwise. */
   worker(options?: Partial<SimulatedWorkerOptions>): Promise<LehrProcess>;
+  /** The keys of all objects in the store. */
+  storedObjects(): Promise<string[]>;
   /** The keys of all outputs in the store. */
   storedOutputs(): Promise<string[]>;
   /** The names of all keys of this installation in Redis. */
@@ -109,6 +111,7 @@ export async function chaosWorld(options: ChaosWorldOptions = {}): Promise<Chaos
     }, 120_000);
     return api;
   };
+  const storedObjects = async () => (s3 ? [...s3.objects.keys()] : objectsIn(home));
   api = await startApi();
   await mkdir(join(home, 'objects'), { recursive: true });
   return {
@@ -140,8 +143,8 @@ export async function chaosWorld(options: ChaosWorldOptions = {}): Promise<Chaos
       const times = { ...SHORT_LEASE.times, ...more.times };
       return startSimulatedWorker({ ...where, ...store, ...SHORT_LEASE, ...more, times });
     },
-    storedOutputs: async () =>
-      s3 ? [...s3.objects.keys()].filter((each) => each.startsWith('out/')) : outputsIn(home),
+    storedObjects,
+    storedOutputs: async () => (await storedObjects()).filter((each) => each.startsWith('out/')),
     redisKeys: async () => {
       const admin = await testConnection(redis.url);
       return keysWith(admin, keysOf(namespace).prefix).finally(() => admin.disconnect());
@@ -156,13 +159,11 @@ async function ownRedis(): Promise<TestRedis> {
 }
 
 /** The folder store writes each object to a file whose name ends in `,object`. */
-async function outputsIn(home: string): Promise<string[]> {
+async function objectsIn(home: string): Promise<string[]> {
   const objects = join(home, 'objects');
-  const entries = await readdir(join(objects, 'out'), { recursive: true, withFileTypes: true }).catch(
-    () => [],
-  );
+  const entries = await readdir(objects, { recursive: true, withFileTypes: true });
   return entries
-    .filter((entry) => entry.isFile())
+    .filter((entry) => entry.isFile() && entry.name.endsWith(',object'))
     .map(({ parentPath, name }) => relative(objects, join(parentPath, name)))
     .map((path) => withoutDay(path.replace(/,object$/, '')));
 }

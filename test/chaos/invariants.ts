@@ -255,7 +255,7 @@ const overdue = (sightings: readonly Sighting[]): string[] =>
       : [],
   );
 
-/** I7: after the jobs are deleted, no key of Redis and no output names one of them. */
+/** I7: after the jobs are deleted, no key of Redis and no object of the store names one of them, or a node of one. */
 async function nothingStays(
   world: ChaosWorld,
   jobs: readonly Job[],
@@ -263,12 +263,12 @@ async function nothingStays(
   violations: string[],
 ): Promise<void> {
   await eachOf(jobs, 8, ({ id }) => clientOf(id).remove(id));
-  const ids = new Set(jobs.map(({ id }) => id));
+  const ids = new Set(jobs.flatMap(({ id, nodes = [] }) => [id, ...nodes.map(({ job }) => job)]));
   let left: string[] = [];
   await vi
     .waitFor(async () => {
-      const names = [...(await world.redisKeys()), ...(await world.storedOutputs())];
-      left = names.filter((name) => /job_[0-9a-z]{26}/.exec(name)?.some((id) => ids.has(id)));
+      const names = [...(await world.redisKeys()), ...(await world.storedObjects())];
+      left = names.filter((name) => name.match(/job_[0-9a-z]{26}/g)?.some((id) => ids.has(id)));
       if (left.length > 0) throw new Error('not yet');
     }, SETTLE)
     .catch(() =>

@@ -135,6 +135,23 @@ describe.each(STORES)('an object store in $name', ({ open, off }) => {
     });
   });
 
+  describe('copy', () => {
+    test('A copy has the body and type of its object, and stays when the object is deleted', async () => {
+      const body = someBytes(5_000_000);
+      const [from, to] = [await stored('a.png', body), keyOf('copies/b.png')];
+      expect(await world.store.copy(from, to)).toBe(true);
+      await world.store.delete(from);
+      const copy = (await read(to))!;
+      expect(copy).toMatchObject({ bytes: 5_000_000, contentType: 'image/png', sha256: sha256(body) });
+      expect(sha256(copy.body)).toBe(sha256(body));
+    });
+
+    test('There is no copy of an object that does not exist', async () => {
+      expect(await world.store.copy(keyOf('none'), keyOf('copy'))).toBe(false);
+      expect(await keysOf(world.store.list(prefix))).toEqual([]);
+    });
+  });
+
   describe('an aborted put', () => {
     test('A put that is aborted before it starts rejects with the reason and stores nothing', async () => {
       const signal = AbortSignal.abort(new Error('lease lost'));
@@ -275,6 +292,8 @@ describe.each(STORES)('an object store in $name', ({ open, off }) => {
       for (const call of [
         store.put(key, someBytes(1), PNG),
         store.get(key),
+        store.copy(key, keyOf('a')),
+        store.copy(keyOf('a'), key),
         store.link(key),
         store.delete(key),
         store.deleteMany([key]),

@@ -10,6 +10,8 @@ import { ROOT, readText } from '../house/readme.ts';
 const ACTION_OF: Readonly<Record<string, string>> = {
   GetObjectCommand: 's3:GetObject',
   PutObjectCommand: 's3:PutObject',
+  // Of the original it needs s3:GetObject.
+  CopyObjectCommand: 's3:PutObject',
   DeleteObjectCommand: 's3:DeleteObject',
   DeleteObjectsCommand: 's3:DeleteObject',
   ListObjectsV2Command: 's3:ListBucket',

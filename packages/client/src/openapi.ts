@@ -41,7 +41,7 @@ export interface paths {
         readonly post?: never;
         /**
          * Delete a job
-         * @description Deletes a job that has ended, with its outputs. A job that has not ended, or a workflow with a node that has not ended, is cancelled instead. A node cannot be deleted without its workflow; that is a conflict.
+         * @description Deletes a job that has ended, with its outputs and what was sent with its request. A job that has not ended, or a workflow with a node that has not ended, is cancelled instead. A node cannot be deleted without its workflow; that is a conflict.
          */
         readonly delete: operations["deleteJob"];
         readonly options?: never;
@@ -80,7 +80,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Retry a job
-         * @description Creates a new job from the input of one that has ended: with the same seed, version of the model, priority, metadata and webhook. `retried_from` of the new job is the earlier one, which does not change. Audio of the earlier job must still be stored. A job that has not ended, a workflow and a node are a conflict. Takes no body.
+         * @description Creates a new job from the input of one that has ended: with the same seed, version of the model, priority, metadata and webhook. `retried_from` of the new job is the earlier one, which does not change. What was sent with the earlier job is copied; when it is no longer stored, the answer is a 410. A job that has not ended, a workflow and a node are a conflict. Takes no body.
          */
         readonly post: operations["retryJob"];
         readonly delete?: never;
@@ -2755,7 +2755,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description The job and its outputs are deleted. */
+            /** @description Nothing of the job is left. */
             readonly 204: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -3027,7 +3027,7 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Overloaded (`overloaded`), Temporarily unavailable (`unavailable`) */
+            /** @description Overloaded (`overloaded`), The result could not be stored (`storage-failed`), Temporarily unavailable (`unavailable`) */
             readonly 503: {
                 headers: {
                     readonly [name: string]: unknown;

@@ -47,6 +47,10 @@ export const firstJobIdAt = (ms: number): string => `job_${encodeTime(ms).toLowe
 /** When the id of a job or file was made, Unix ms. */
 export const timeOfId = (id: string): number => decodeTime(id.slice(id.indexOf('_') + 1).toUpperCase());
 
+/** A job owns all objects whose keys begin with these two, and no other: they go with it. Files that callers uploaded belong to no job. */
+export const inputFolder = (tenant: TenantId, job: JobId): string => `in/${tenant}/${job}/`;
+export const outputFolder = (tenant: TenantId, job: JobId): string => `out/${tenant}/${job}/`;
+
 /** Throws for every text that could lead outside the store's folder. */
 export function toObjectKey(value: string): ObjectKey {
   if (value.length > 512 || !OBJECT_KEY.test(value)) {

@@ -1,11 +1,10 @@
 /** Cancels a job, and deletes one that is over. */
-import { LehrError, MediaSourceSchema, toObjectKey } from '@lehr/shared';
-import type { ObjectStore } from '@lehr/shared/objects';
+import { LehrError } from '@lehr/shared';
 import type { GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
 import { isTerminal, type JobRecord, type RecordStore } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
-import type { StorageQuota } from '../limits/storage-quota.ts';
 import type { WebhookParts } from '../webhooks/parts.ts';
+import { deleteJobObjects, type JobObjectParts } from './job-objects.ts';
 import { noteOpenEntry } from './leftovers.ts';
 
 interface CancelParts {
@@ -29,17 +28,15 @@ export async function cancelJob(parts: CancelParts, record: JobRecord): Promise<
   return 'canceled';
 }
 
-export interface DeleteParts extends CancelParts {
+export interface DeleteParts extends CancelParts, JobObjectParts {
   readonly redis: Redis;
   readonly keys: Keys;
-  readonly store: ObjectStore;
-  readonly storage: StorageQuota;
   readonly webhooks: Pick<WebhookParts, 'deliveries'>;
 }
 
 /**
  * Deletes a job that is over. Returns false, with nothing deleted, while a node of a workflow still runs; it is being canceled.
- * Outputs go first, so that after a failure the record is still there and can be deleted again. Uploaded files stay; other jobs
+ * Its objects go first, so that after a failure the record is still there and can be deleted again. Uploaded files stay; other jobs
  * may use them. Throws `conflict` for a node of a workflow and `storage-failed` when the store fails.
  */
 export async function deleteJob(parts: DeleteParts, record: JobRecord): Promise<boolean> {
@@ -55,36 +52,17 @@ export async function deleteJob(parts: DeleteParts, record: JobRecord): Promise<
     await parts.workflows.advance(record.id);
     return false;
   }
+  const { tenant } = record;
+  await Promise.all([...ids, record.id].map((id) => deleteJobObjects(parts, { tenant, id })));
   // The workflow last: until then it can be found and deleted again.
-  for (const node of nodes) if (node) await deleteOne(parts, node);
-  await deleteOne(parts, record);
+  for (const node of nodes) if (node) await deleteRecord(parts, node);
+  await deleteRecord(parts, record);
   return true;
 }
 
-async function deleteOne(parts: DeleteParts, record: JobRecord): Promise<void> {
-  // Outputs and inputs of a workflow belong to its nodes.
-  const keys = record.workflow ? [] : [...outputKeys(record), ...attachedKeys(record)];
-  for (const key of keys.map(toObjectKey)) {
-    await parts.store.delete(key);
-    await parts.storage.free(record.tenant, key);
-  }
+async function deleteRecord(parts: DeleteParts, record: JobRecord): Promise<void> {
   // The worker that ended the job may have yet to close its entry.
   if (!(await parts.queues.of(record.queue).remove(record.id))) await noteOpenEntry(parts, record);
   await parts.webhooks.deliveries.delete(record.id);
   await parts.records.delete(record);
-}
-
-function outputKeys(record: JobRecord): string[] {
-  if (record.state !== 'succeeded') return [];
-  const { images, transcript } = record.output;
-  return [...images.map(({ key }) => key), ...(transcript?.key ? [transcript.key] : [])];
-}
-
-/** Audio and pictures that were sent inside the request; uploaded files and outputs of other nodes have other keys. */
-function attachedKeys({ id, parent, tenant, input }: JobRecord): string[] {
-  const own = `in/${tenant}/${parent ?? id}/`;
-  return [input.audio, input.image].flatMap((value) => {
-    const media = MediaSourceSchema.safeParse(value).data;
-    return media?.kind === 'object' && media.key.startsWith(own) ? [media.key] : [];
-  });
 }

@@ -1,12 +1,12 @@
 /**
- * Deletes what is left of jobs that are gone: outputs of jobs that were removed because Redis filled, and queue entries that a
+ * Deletes what is left of jobs that are gone: objects of jobs that were removed because Redis filled, and queue entries that a
  * worker was closing when their job was deleted.
  */
-import { type Clock, type JobId, type Log, type Metrics, type TenantId, toObjectKey } from '@lehr/shared';
-import type { ObjectStore } from '@lehr/shared/objects';
+import type { Clock, JobId, Log, Metrics, TenantId } from '@lehr/shared';
 import type { GroupQueues } from '@lehr/shared/queue';
 import { type Keys, type Redis, redisNow } from '@lehr/shared/redis';
 import { takerOf } from '../take-due.ts';
+import { deleteJobObjects, type JobObjectParts } from './job-objects.ts';
 
 const EVERY_MS = 5_000;
 /** Per call, and how many of them are deleted at the same time. */
@@ -17,11 +17,10 @@ const AGAIN_MS = 30_000;
 /** A worker closes the entry of an ended job at once. */
 const CLOSING_MS = 2_000;
 
-interface LeftoverParts {
+interface LeftoverParts extends JobObjectParts {
   readonly redis: Redis;
   readonly keys: Keys;
   readonly queues: GroupQueues;
-  readonly store: ObjectStore;
   readonly metrics: Pick<Metrics<'api'>, 'janitorActions'>;
   readonly clock: Clock;
   readonly log: Log;
@@ -77,13 +76,10 @@ export async function deleteDueLeftovers(parts: LeftoverParts, signal?: AbortSig
   if (failures.length > 0) throw failures[0];
 }
 
-async function deleteOne(
-  { redis, keys, queues, store, metrics }: LeftoverParts,
-  entry: string,
-): Promise<void> {
-  const [tenant, id, queue] = entry.split(' ');
-  // Audio that came with the request stays like an upload: a job that repeats this one may need it.
-  for await (const key of store.list(`out/${tenant}/${id}/`)) await store.delete(toObjectKey(key));
-  if (!(await queues.of(queue).remove(id as JobId))) return;
+async function deleteOne(parts: LeftoverParts, entry: string): Promise<void> {
+  const { redis, keys, queues, metrics } = parts;
+  const [tenant, id, queue] = entry.split(' ') as [TenantId, JobId, string];
+  await deleteJobObjects(parts, { tenant, id });
+  if (!(await queues.of(queue).remove(id))) return;
   if ((await redis.zrem(keys.leftovers, entry)) > 0) metrics.janitorActions.inc({ action: 'leftovers' });
 }

@@ -1,6 +1,7 @@
 /** Where the audio or the picture of a job is: at a URL, in the request as a data: URI, or in an uploaded file. */
 import {
   type FieldProblem,
+  inputFolder,
   isFileId,
   type JobId,
   LehrError,
@@ -41,11 +42,11 @@ export interface LocatedMedia {
   readonly bytes?: number;
 }
 
-export interface Attachment {
-  readonly key: ObjectKey;
-  readonly bytes: Uint8Array;
-  readonly contentType: string;
-}
+/** What was sent, or of a retry a copy of what was sent with the earlier job. */
+export type Attachment = { readonly key: ObjectKey } & (
+  | { readonly bytes: Uint8Array; readonly contentType: string }
+  | { readonly copyOf: ObjectKey; readonly size: number }
+);
 
 /** The field of the request that names the file. */
 export interface MediaField {
@@ -91,7 +92,7 @@ function inline(
   { tenant, job, name, inlineAudio = [] }: MediaContext,
   { field, value }: MediaField,
 ): LocatedMedia {
-  const key = toObjectKey(`in/${tenant}/${job}/${name}`);
+  const key = toObjectKey(`${inputFolder(tenant, job)}${name}`);
   const invalid = (detail: string): LehrError => refusal('invalid-input', [problem(field, detail)]);
   const reference = referenceIn(value);
   const media = reference === undefined ? decodeDataUri(value) : inlineAudio[reference];

@@ -4,6 +4,7 @@ import {
   estimateTokens,
   formatModelRef,
   groupQueueName,
+  inputFolder,
   MAX_INLINE_TEXT_BYTES,
   type TextItem,
   type TextModelEntry,
@@ -26,7 +27,7 @@ export function resolveText(
 ): ResolvedWork {
   checkCount(request.input.texts, model);
   const queue = groupQueueName({ task: 'text', model: ref });
-  const attached = attachmentOf(request.input.texts, `in/${tenant}/${job}/${name}`);
+  const attached = attachmentOf(request.input.texts, `${inputFolder(tenant, job)}${name}`);
   const texts: TextsSource = attached
     ? { kind: 'object', key: attached.key, count: request.input.texts.length }
     : request.input.texts;

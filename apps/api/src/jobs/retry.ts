@@ -1,7 +1,22 @@
 /** A job that repeats one that has ended: with the stored input, seeds included, on the same version of the model. */
-import { type JobRequest, LehrError, parseGroupQueueName, type Registry } from '@lehr/shared';
+import {
+  inputFolder,
+  type JobId,
+  type JobRequest,
+  LehrError,
+  parseGroupQueueName,
+  type Registry,
+  toObjectKey,
+} from '@lehr/shared';
+import type { ObjectStore } from '@lehr/shared/objects';
 import { isTerminal, type JobRecord, type NewJob } from '@lehr/shared/records';
+import { z } from 'zod';
 import type { ResolvedWork } from './resolve.ts';
+
+interface RetryParts {
+  readonly registry: Registry;
+  readonly store: ObjectStore;
+}
 
 /** Stands for a request: everything that a request would be resolved to is in the record. */
 export interface RetryRequest extends Pick<JobRequest, 'priority' | 'deadline_s' | 'metadata'> {
@@ -24,13 +39,36 @@ export function retryOf(of: JobRecord): RetryRequest {
   return { type: 'retry', of, priority, metadata, deadline_s };
 }
 
-/** Throws `model-not-found` when the version of the model is no longer offered. */
-export function resolveRetry(registry: Registry, { of }: RetryRequest): ResolvedWork {
-  const { type, model, queue, cost, input } = of;
+/**
+ * What was sent with the earlier job is copied, so that each of the two can be deleted, and expires, without the other. Throws
+ * `model-not-found` when the version of the model is no longer offered.
+ */
+export async function resolveRetry(
+  { registry, store }: RetryParts,
+  id: JobId,
+  { of }: RetryRequest,
+): Promise<ResolvedWork> {
+  const { tenant, type, model, queue, cost, input } = of;
   const group = parseGroupQueueName(queue);
   if (group) registry.resolve(group.task, model, 0);
+  for (const field of ['audio', 'image', 'texts']) {
+    const sent = SentObjectSchema.safeParse(input[field]).data;
+    if (!sent) continue;
+    const copyOf = toObjectKey(sent.key);
+    const key = toObjectKey(inputFolder(tenant, id) + copyOf.split('/').at(-1));
+    const found = await store.get(copyOf);
+    await found?.body.cancel();
+    const attached = { key, copyOf, size: found?.bytes ?? 0 };
+    return { type, model, queue, cost, input: { ...input, [field]: { ...sent, key } }, attached };
+  }
   return { type, model, queue, cost, input };
 }
+
+/** Sent inside a request. Files that were uploaded belong to no job. */
+const SentObjectSchema = z.looseObject({
+  kind: z.literal('object'),
+  key: z.string().regex(/^in\/[^/]+\/job_/),
+});
 
 /** The new job refers to the earlier one and has its webhook. */
 export const retryFields = ({

@@ -1,6 +1,7 @@
-/** Stores the audio that was sent inside a request: all of it, or none. */
+/** Stores what was sent inside a request, below the prefix of its job: all of it, or none. */
+import { inputFolder, type JobId, LehrError, toObjectKey } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
-import type { Admitter } from '@lehr/shared/queue';
+import type { Admitter, Draft } from '@lehr/shared/queue';
 import type { Caller } from '../auth/authenticator.ts';
 import { QuotaError } from '../limits/quota.ts';
 import type { StorageQuota } from '../limits/storage-quota.ts';
@@ -24,25 +25,41 @@ export async function checkRoom(
   identity: RequestIdentity = {},
 ): Promise<void> {
   try {
-    await storage.check(
-      caller,
-      attachments.map(({ bytes }) => bytes.byteLength),
-    );
+    await storage.check(caller, attachments.map(sizeOf));
   } catch (error) {
     if (error instanceof QuotaError && (await admitter.isRepeat(identity))) return;
     throw error;
   }
 }
 
-/** Throws QuotaError or the error of the store; then no attachment is stored or counted. */
+/**
+ * The draft and its attachments as parts of the job `id`: a request with the same Idempotency-Key was admitted under this id and made
+ * no job. It may still be storing its attachments, so these do not take their keys.
+ */
+export function movedTo(
+  id: JobId,
+  draft: Draft,
+  attachments: readonly Attachment[],
+): { readonly draft: Draft; readonly attachments: readonly Attachment[] } {
+  const { tenant, input, workflow } = draft;
+  const [from, to] = [inputFolder(tenant, draft.id), `${inputFolder(tenant, id)}${draft.id}/`];
+  // No text of the caller contains the id of a draft, which is new.
+  const moved = <T>(value: T): T => JSON.parse(JSON.stringify(value).replaceAll(from, to));
+  return {
+    draft: { ...draft, ...moved({ input, workflow }) },
+    attachments: attachments.map((each) => ({ ...each, key: toObjectKey(each.key.replace(from, to)) })),
+  };
+}
+
+/** Throws QuotaError, `gone` for a copy of what is no longer stored, or the error of the store; then nothing is stored or counted. */
 export async function storeAttachments(
   { store, storage }: Omit<AttachmentParts, 'admitter'>,
   caller: Caller,
   attachments: readonly Attachment[],
 ): Promise<void> {
   const puts = await Promise.allSettled(
-    attachments.map(({ key, bytes, contentType }) =>
-      storage.putCounted(caller, key, bytes.byteLength, () => store.put(key, bytes, { contentType })),
+    attachments.map((each) =>
+      storage.putCounted(caller, each.key, sizeOf(each), () => storeOne(store, each)),
     ),
   );
   const failed = puts.find((put) => put.status === 'rejected');
@@ -56,4 +73,20 @@ export async function storeAttachments(
     }),
   );
   throw failed.reason;
+}
+
+const sizeOf = (attachment: Attachment): number =>
+  'copyOf' in attachment ? attachment.size : attachment.bytes.byteLength;
+
+async function storeOne(store: ObjectStore, attachment: Attachment): Promise<void> {
+  const { key } = attachment;
+  if (!('copyOf' in attachment)) {
+    const { bytes, contentType } = attachment;
+    await store.put(key, bytes, { contentType });
+  } else if (!(await store.copy(attachment.copyOf, key))) {
+    throw new LehrError(
+      'gone',
+      'What was sent with the earlier job is no longer stored. Post the job again.',
+    );
+  }
 }

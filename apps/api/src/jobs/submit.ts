@@ -28,10 +28,10 @@ import { type DirectCalls, type DirectJob, mayBeDirect } from './direct-calls.ts
 import type { RequestIdentity } from './identity.ts';
 import type { MediaContext } from './media-input.ts';
 import { priorityOf } from './priority.ts';
-import { isWork, type ResolveParts, resolveWork } from './resolve.ts';
+import { isWork, type ResolvedWork, type ResolveParts, resolveWork } from './resolve.ts';
 import { type ResolvedWorkflow, resolveWorkflow } from './resolve-workflow.ts';
 import { type RetryRequest, resolveRetry, retryFields } from './retry.ts';
-import { type AttachmentParts, checkRoom, storeAttachments } from './store-attachments.ts';
+import { type AttachmentParts, checkRoom, movedTo, storeAttachments } from './store-attachments.ts';
 
 export interface SubmitParts extends AdmitParts, ResolveParts, AttachmentParts {
   readonly workflows: WorkflowRunner;
@@ -106,11 +106,12 @@ export async function submitJob(
       return { ...existing, how: 'new', quota };
     return existing ?? submitJob(parts, caller, request, identity, options);
   }
-  const job = admittedJob(draft, admission);
+  const own = admission.id === id ? { draft, attachments } : movedTo(admission.id, draft, attachments);
+  const job = admittedJob(own.draft, admission);
   const direct = isDirect ? await inPart(span, 'send', () => parts.direct.send(caller, job)) : undefined;
   if (direct) return { record: direct.record, how: 'new', quota, direct };
   try {
-    await storeAttachments(parts, caller, attachments);
+    await storeAttachments(parts, caller, own.attachments);
   } catch (error) {
     // The janitor frees the reserved place.
     await parts.quotas.refund(caller, cost);
@@ -181,13 +182,17 @@ async function resolve(
   request: JobRequest | RetryRequest,
   { inlineAudio }: SubmitOptions,
 ): Promise<Resolved> {
-  if (request.type === 'retry') return { ...resolveRetry(parts.registry, request), attachments: [] };
+  if (request.type === 'retry') return withAttachments(await resolveRetry(parts, job, request));
   const [fleet, rollouts] = await Promise.all([parts.fleet.workers(), parts.rollouts.recent()]);
   const context = { tenant, keyId, job, name: 'audio', inlineAudio, fleet, rollouts };
   if (!isWork(request)) return resolveWorkflow(parts, context, request, limits.weight);
-  const { attached, ...work } = await resolveWork(parts, context, request);
-  return { ...work, attachments: attached ? [attached] : [] };
+  return withAttachments(await resolveWork(parts, context, request));
 }
+
+const withAttachments = ({ attached, ...work }: ResolvedWork): Resolved => ({
+  ...work,
+  attachments: attached ? [attached] : [],
+});
 
 /** Undefined when the job to adopt was deleted. Throws `gone` when the job of the Idempotency-Key was. */
 async function existingJob(

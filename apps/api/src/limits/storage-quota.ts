@@ -88,9 +88,9 @@ export class StorageQuota {
     if (code !== 'ok') throw refusal(code, limits, usage, bytes);
   }
 
-  /** For an upload that is deleted. An object that was not counted changes nothing. */
-  async free(tenant: TenantId, key: ObjectKey): Promise<void> {
-    await this.#run('free', tenant, undefined, key);
+  /** For uploads that are deleted. An object that was not counted, or is freed already, changes nothing. */
+  async free(tenant: TenantId, ...keys: readonly ObjectKey[]): Promise<void> {
+    for (const key of keys) await this.#run('free', tenant, undefined, key);
   }
 
   /** For an upload that failed, or was part of a request that failed: it counts neither as stored nor as uploaded. */

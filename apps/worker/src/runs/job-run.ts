@@ -8,7 +8,7 @@
  *
  * picture-run.ts, speech-run.ts and text-run.ts are the kinds.
  */
-import { type LeaseToken, type ObjectKey, type Progress, toObjectKey } from '@lehr/shared';
+import { type LeaseToken, type ObjectKey, outputFolder, type Progress, toObjectKey } from '@lehr/shared';
 import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord, Move } from '@lehr/shared/records';
 import type { Span } from '@lehr/shared/tracing';
@@ -105,6 +105,6 @@ export abstract class JobRun implements Attempt {
 
   /** The common prefix of the outputs of all attempts of this job. */
   get outputFolder(): string {
-    return `out/${this.record.tenant}/${this.record.id}/`;
+    return outputFolder(this.record.tenant, this.record.id);
   }
 }

@@ -27,7 +27,7 @@ import { ignore, storageFailed } from './errno.ts';
 import { filesMadeBefore, placesOf, withoutDay } from './folder-days.ts';
 import { checkLinkSecret, signLink } from './links.ts';
 import { encodeHeader, readObjectFile } from './object-file.ts';
-import { discard, stage, sweep } from './staging.ts';
+import { discard, type Part, stage, sweep } from './staging.ts';
 import type { LinkOptions, ObjectInfo, ObjectStore, PutOptions, StoredObject } from './store.ts';
 import { isInside, moveInto, openInside, removeEmpty, syncDirectory, walk } from './tree.ts';
 
@@ -104,6 +104,20 @@ class FolderStore implements ObjectStore {
     } catch (error) {
       throw unreadable(error);
     }
+  }
+
+  async copy(from: ObjectKey, to: ObjectKey): Promise<boolean> {
+    checkKey(to);
+    const found = await this.get(from);
+    if (!found) return false;
+    const { body, ...info } = found;
+    try {
+      await this.#write(this.#paths(to)[0], [encodeHeader({ ...info, key: to }), body], undefined);
+    } catch (error) {
+      await body.cancel().catch(() => {});
+      throw storageFailed(`Could not store ${to}`, error);
+    }
+    return true;
   }
 
   async link(key: ObjectKey, options: LinkOptions = {}): Promise<string> {
@@ -184,7 +198,7 @@ class FolderStore implements ObjectStore {
     }
   }
 
-  async #write(path: string, parts: readonly Uint8Array[], signal: AbortSignal | undefined): Promise<void> {
+  async #write(path: string, parts: readonly Part[], signal: AbortSignal | undefined): Promise<void> {
     const { fsync: sync = true } = this.#options;
     const staged = await stage(join(this.#root, WRITING), parts, { sync, signal });
     try {

@@ -6,6 +6,7 @@
  */
 import { Readable } from 'node:stream';
 import {
+  CopyObjectCommand,
   DeleteObjectCommand,
   GetObjectCommand,
   type GetObjectCommandOutput,
@@ -13,6 +14,7 @@ import {
   PutObjectCommand,
   paginateListObjectsV2,
   S3Client,
+  S3ServiceException,
 } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import type { ObjectKey } from '../ids.ts';
@@ -99,6 +101,23 @@ class S3Store implements ObjectStore {
     } catch (error) {
       if (error instanceof NoSuchKey) return undefined;
       throw unreadable(error);
+    }
+  }
+
+  async copy(from: ObjectKey, to: ObjectKey): Promise<boolean> {
+    checkKey(from);
+    checkKey(to);
+    const command = new CopyObjectCommand({
+      Bucket: this.#bucket,
+      Key: to,
+      CopySource: `${this.#bucket}/${from}`,
+    });
+    try {
+      await this.#client.send(command);
+      return true;
+    } catch (error) {
+      if (error instanceof S3ServiceException && error.name === 'NoSuchKey') return false;
+      throw storageFailed(`Could not store ${to}`, error);
     }
   }
 

@@ -5,7 +5,7 @@
  * retried.)
  */
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, readdir, stat, unlink } from 'node:fs/promises';
+import { mkdir, open, readdir, stat, unlink, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 
@@ -19,6 +19,9 @@ const NAME = /^(?<host>[A-Za-z0-9-]+)\.(?<pid>\d+)\.(?<instance>[0-9a-f]{8})\.\d
 
 let written = 0;
 
+/** Of a file: bytes, or a stream of them. */
+export type Part = Uint8Array | AsyncIterable<Uint8Array>;
+
 export interface StageOptions {
   readonly sync: boolean;
   readonly signal?: AbortSignal | undefined;
@@ -27,14 +30,14 @@ export interface StageOptions {
 /** Writes the parts in order into a new file and returns its path; on failure the file is removed. */
 export async function stage(
   directory: string,
-  parts: readonly Uint8Array[],
+  parts: readonly Part[],
   { sync, signal }: StageOptions,
 ): Promise<string> {
   const path = join(directory, `${HOST}.${process.pid}.${INSTANCE}.${written++}`);
   const handle = await open(path, 'wx');
   try {
     try {
-      for (const part of parts) await handle.writeFile(part, { signal });
+      for (const part of parts) await writeFile(handle, part, { signal });
       if (sync) await handle.datasync();
     } finally {
       await handle.close();

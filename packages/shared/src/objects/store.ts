@@ -39,6 +39,8 @@ export interface ObjectStore {
   put(key: ObjectKey, body: Uint8Array, options: PutOptions): Promise<ObjectInfo>;
   /** Undefined when the object does not exist. */
   get(key: ObjectKey): Promise<StoredObject | undefined>;
+  /** Stores an object under a second key as well, without its bytes in memory. Returns false when it does not exist. */
+  copy(from: ObjectKey, to: ObjectKey): Promise<boolean>;
   /** A signed link that gives read access until it expires. Does not check that the object exists. */
   link(key: ObjectKey, options?: LinkOptions): Promise<string>;
   /** Deleting a missing object succeeds. */

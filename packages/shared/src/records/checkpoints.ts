@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import type { JobId, LeaseToken, TenantId } from '../ids.ts';
-import { type ObjectKey, toObjectKey } from '../ids.ts';
+import { type ObjectKey, outputFolder, toObjectKey } from '../ids.ts';
 import type { ObjectStore } from '../objects/index.ts';
 import { defineScript, FULL_SHARE, type Keys, memoryShare, type Redis, type Script } from '../redis/index.ts';
 
@@ -85,7 +85,7 @@ export class CheckpointStore {
 
   /**
    * Deletes the objects of a job's checkpoints when the attempt with this lease ends it; not those of a job that another attempt
-   * runs or will run. Those of a job that ended in its queue expire as its outputs do.
+   * runs or will run. Those of a job that ended in its queue go with its record or expire as its outputs do.
    */
   async removeObjects(job: JobOfCheckpoint, lease: LeaseToken): Promise<void> {
     const { redis, keys, objects } = this.#options;
@@ -112,7 +112,7 @@ export class CheckpointStore {
   }
 }
 
-const folderOf = ({ tenant, id }: JobOfCheckpoint): string => `out/${tenant}/${id}/checkpoints/`;
+const folderOf = ({ tenant, id }: JobOfCheckpoint): string => `${outputFolder(tenant, id)}checkpoints/`;
 
 /** The lease is a part of the name, and not a folder: with the outputs of an attempt that is handed back, its folder is deleted. */
 const objectKey = ({ job, lease, index }: Checkpoint): ObjectKey =>

@@ -45,7 +45,7 @@ const deleteRoute = createRoute({
   tags: ['jobs'],
   summary: 'Delete a job',
   description:
-    'Deletes a job that has ended, with its outputs. A job that has not ended, or a workflow with a node that has not ended, is ' +
+    'Deletes a job that has ended, with its outputs and what was sent with its request. A job that has not ended, or a workflow with a node that has not ended, is ' +
     'cancelled instead. A node cannot be deleted without its workflow; that is a conflict.',
   security: BEARER,
   middleware: requires('cancel'),
@@ -55,7 +55,7 @@ const deleteRoute = createRoute({
       description: 'The job had not ended and is being cancelled; delete it again when it has ended.',
       content: { 'application/json': { schema: JobSchema, example: canceled } },
     },
-    204: { description: 'The job and its outputs are deleted.' },
+    204: { description: 'Nothing of the job is left.' },
     ...problemsWithKey('not-found', 'conflict', 'too-large', 'storage-failed'),
   },
 });

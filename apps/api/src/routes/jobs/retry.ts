@@ -22,8 +22,8 @@ const route = createRoute({
   summary: 'Retry a job',
   description:
     'Creates a new job from the input of one that has ended: with the same seed, version of the model, priority, metadata and ' +
-    'webhook. `retried_from` of the new job is the earlier one, which does not change. Audio of the earlier job must still be ' +
-    'stored. A job that has not ended, a workflow and a node are a conflict. Takes no body.',
+    'webhook. `retried_from` of the new job is the earlier one, which does not change. What was sent with the earlier job is ' +
+    'copied; when it is no longer stored, the answer is a 410. A job that has not ended, a workflow and a node are a conflict. Takes no body.',
   security: BEARER,
   request: { params: IdParams, headers: z.object(IDEMPOTENCY_HEADER) },
   responses: {
@@ -47,6 +47,7 @@ const route = createRoute({
       'idempotency-mismatch',
       'rate-limited',
       'overloaded',
+      'storage-failed',
     ),
   },
 });
