@@ -6,6 +6,7 @@ import { canonical, identify } from '../../apps/api/src/jobs/identity.ts';
 import { submitJob } from '../../apps/api/src/jobs/submit.ts';
 import { listen } from '../../apps/api/src/listen.ts';
 import {
+  DEFAULT_TENANT,
   type JobId,
   type JobRequest,
   JobRequestSchema,
@@ -337,39 +338,82 @@ describe('held request', () => {
     expect(new Set(ids).size).toBe(2);
   });
 
-  test('An abandoned job is handed out once to be canceled, and not when a retry took it over', async () => {
-    const world = await apiWorld(server.url);
-    const other = await apiWorld(server.url, { keys: world.parts.keys });
-    const { unanswered, redis, keys } = world.parts;
-    const duplicate = (await identityOf(world)).duplicate!;
-    const taken = (await submit(world, duplicate)).record.id;
-    await unanswered.markUnanswered(duplicate, taken, { cancel: true });
-    expect((await submit(world, duplicate)).record.id).toBe(taken);
-    const left = (await submit(world, duplicate)).record.id;
-    await unanswered.markUnanswered(duplicate, left, { cancel: true });
-    expect(await unanswered.takeAbandoned()).toEqual([]);
+  /** Submits a job whose request ends unanswered; by default no other request is equal to it. */
+  async function unansweredJob(world: ApiWorld, duplicate = { hash: newJobId() as string }): Promise<JobId> {
+    const { id } = (await submit(world, duplicate)).record;
+    await world.parts.unanswered.markUnanswered(duplicate, id, { tenant: DEFAULT_TENANT });
+    return id;
+  }
+
+  /** The minute in which a caller may ask for the jobs has passed. */
+  async function letPass({ parts: { redis, keys } }: ApiWorld): Promise<void> {
     for (const entry of await redis.zrange(keys.abandoned, '0', '-1'))
       await redis.zadd(keys.abandoned, 'XX', 1, entry);
-    const given = await Promise.all([unanswered.takeAbandoned(), other.parts.unanswered.takeAbandoned()]);
-    expect(given.flat()).toEqual([left]);
+  }
+
+  const canceled = async ({ parts }: ApiWorld): Promise<number> =>
+    (await parts.metrics.janitorActions.get()).values.reduce((sum, { value }) => sum + value, 0);
+
+  test('An abandoned job is canceled once, and not when a retry took it over', async () => {
+    const world = await apiWorld(server.url);
+    const other = await apiWorld(server.url, { keys: world.parts.keys });
+    const duplicate = { hash: 'same' };
+    const taken = await unansweredJob(world, duplicate);
+    expect((await submit(world, duplicate)).record.id).toBe(taken);
+    const left = await unansweredJob(world);
+    await cancelAbandoned(world.parts);
+    expect(await canceled(world)).toBe(0);
+    await letPass(world);
+    await Promise.all([cancelAbandoned(world.parts), cancelAbandoned(other.parts)]);
+    expect((await canceled(world)) + (await canceled(other))).toBe(1);
+    expect([(await world.get(taken)).status, (await world.get(left)).status]).toEqual(['queued', 'canceled']);
   });
 
-  test('An abandoned job is canceled only if it still waits', async () => {
+  test('An abandoned job is canceled only if it still waits, and one that is gone is forgotten', async () => {
     const world = await apiWorld(server.url);
-    const { unanswered, redis, keys } = world.parts;
-    const duplicate = (await identityOf(world)).duplicate!;
-    const running = (await submit(world, duplicate)).record.id;
+    const running = await unansweredJob(world);
     await world.worker.take();
-    const waiting = (await submit(world, duplicate)).record.id;
-    for (const id of [running, waiting]) {
-      await unanswered.markUnanswered(duplicate, id, { cancel: true });
-      await redis.zadd(keys.abandoned, 'XX', 1, `${duplicate.hash} ${id}`);
-    }
+    const waiting = await unansweredJob(world);
+    await world.parts.unanswered.markUnanswered({ hash: 'x' }, newJobId(), { tenant: DEFAULT_TENANT });
+    await letPass(world);
     await cancelAbandoned(world.parts);
     expect((await world.get(running)).status).toBe('running');
     expect((await world.get(waiting)).status).toBe('canceled');
-    const { values } = await world.parts.metrics.janitorActions.get();
-    expect(values).toMatchObject([{ labels: { action: 'canceled' }, value: 1 }]);
+    expect(await jobsIn(world)).toBe(0);
+    expect(await canceled(world)).toBe(1);
+    expect(await world.parts.redis.exists(world.parts.keys.abandoned)).toBe(0);
+  });
+
+  test.each([
+    ['gets it', '/v1/jobs/'],
+    ['gets it as a prediction', '/v1/predictions/'],
+    ['follows its events', '/v1/jobs/', '/events'],
+  ])('A job of an unanswered request is not canceled when its tenant %s', async (_, path, rest = '') => {
+    const world = await apiWorld(server.url);
+    const other = await keyHolder(world, 'other');
+    const [asked, foreign] = [await unansweredJob(world), await unansweredJob(world)];
+    const placeOf = (id: JobId) =>
+      `${path}${path.includes('predictions') ? id.replace('job_', '') : id}${rest}`;
+    const answer = await world.ask('GET', placeOf(asked));
+    expect(answer.status).toBe(200);
+    await answer.body?.cancel();
+    expect((await other.ask('GET', placeOf(foreign))).status).toBe(404);
+    await letPass(world);
+    await cancelAbandoned(world.parts);
+    const stateOf = async (id: JobId) => (await world.parts.records.read(id))?.state;
+    expect([await stateOf(asked), await stateOf(foreign)]).toEqual(['queued', 'canceled']);
+  });
+
+  test('A job that was shown as waiting while abandoned jobs were canceled is not canceled', async () => {
+    const world = await apiWorld(server.url);
+    const ids = await Promise.all(Array.from({ length: 40 }, () => unansweredJob(world)));
+    await letPass(world);
+    const [shown] = await Promise.all([
+      Promise.all(ids.map((id) => world.get(id))),
+      cancelAbandoned(world.parts),
+    ]);
+    const records = await world.parts.records.readMany(ids);
+    expect(records.map((record) => record?.state)).toEqual(shown.map(({ status }) => status));
   });
 });
 

@@ -1,8 +1,8 @@
-/** Cancels abandoned jobs: their request got no answer and was not retried in time (unanswered-requests.ts). */
+/** Cancels abandoned jobs: their request got no answer, and no caller asked for them in time (unanswered-requests.ts). */
 import type { Clock, Log, Metrics } from '@lehr/shared';
 import type { GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
 import type { RecordStore } from '@lehr/shared/records';
-import { cancelJob } from '../jobs/cancel.ts';
+import { leaveQueue } from '../jobs/cancel.ts';
 import type { UnansweredRequests } from './unanswered-requests.ts';
 
 interface AbandonedParts {
@@ -42,9 +42,12 @@ async function sweepUntil(parts: AbandonedParts, signal: AbortSignal): Promise<v
 
 /** One sweep. A job that runs already is left to finish. */
 export async function cancelAbandoned(parts: AbandonedParts): Promise<void> {
-  for (const record of await parts.records.readMany(await parts.unanswered.takeAbandoned())) {
-    if (record?.state !== 'queued') continue;
-    await cancelJob(parts, record);
-    parts.metrics.janitorActions.inc({ action: 'canceled' });
+  for (;;) {
+    const due = await parts.unanswered.due();
+    if (due.length === 0) return;
+    const outcomes = await parts.records.apply(due.map((job) => ({ move: 'cancel', ...job })));
+    const canceled = due.filter((_, i) => outcomes[i].code === 'ok').map(({ id }) => id);
+    parts.metrics.janitorActions.inc({ action: 'canceled' }, canceled.length);
+    for (const record of await parts.records.readMany(canceled)) if (record) await leaveQueue(parts, record);
   }
 }

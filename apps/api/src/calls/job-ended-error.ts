@@ -31,7 +31,8 @@ function codeOf(end: JobEnd, record: JobRecord): [LehrError['code'], string] {
     case 'late':
       return [
         'hold-expired',
-        'The job is not finished yet and continues. Repeat the request to wait for the same job, or get the job.',
+        'The job is not finished yet. Repeat the request within a minute to wait for the same job, or get the job: a job that no ' +
+          'caller asks for is canceled if it still waits.',
       ];
     case 'stopping':
       return ['unavailable', 'This server is stopping. Retry the request.'];

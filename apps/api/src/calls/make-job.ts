@@ -54,7 +54,7 @@ export interface JobCall {
   readonly isRetry?: boolean;
   /** See DuplicateRequest. */
   readonly maxHeld?: number;
-  /** When the request ends unanswered and no retry takes the job over in time, the job is canceled if it still waits. */
+  /** When the request ends unanswered and no caller retries it or gets the job in time, the job is canceled if it still waits. */
   readonly cancelIfAbandoned: boolean;
 }
 
@@ -188,7 +188,9 @@ function trackAnswer(
     mark.catch((error) =>
       log.warn({ error: toLehrError(error), job }, 'could not mark whether a request was answered'),
     );
-  const markUnanswered = () => logFailure(unanswered.markUnanswered(duplicate, job, { cancel }));
+  const { tenant } = c.get('caller');
+  const markUnanswered = () =>
+    logFailure(unanswered.markUnanswered(duplicate, job, cancel ? { tenant } : {}));
   onLostAnswer(c, markUnanswered);
   return {
     // Sent, and not waited for: the connection keeps the order of the marks, and of the requests that follow in this process. A mark

@@ -20,12 +20,17 @@ export async function cancelJob(parts: CancelParts, record: JobRecord): Promise<
   const [{ code }] = await parts.records.apply([{ move: 'cancel', id: record.id }]);
   if (code === 'requested') return 'requested';
   if (code !== 'ok') return 'over';
+  await leaveQueue(parts, record);
+  return 'canceled';
+}
+
+/** For a job that was cancelled while it waited. */
+export async function leaveQueue(parts: CancelParts, record: JobRecord): Promise<void> {
   // After a crash here a worker removes the queue entry when it claims it and finds the record ended, and the janitor
   // advances the workflow.
   if (record.workflow) await parts.workflows.advance(record.id);
   else await parts.queues.of(record.queue).remove(record.id);
   if (record.parent) await parts.workflows.advance(record.parent);
-  return 'canceled';
 }
 
 export interface DeleteParts extends CancelParts, JobObjectParts {

@@ -7,13 +7,7 @@ import {
   newJobId,
   type PriorityClass,
 } from '@lehr/shared';
-import {
-  admittedJob,
-  type Draft,
-  type DuplicateRequest,
-  type GroupQueues,
-  type WorkflowRunner,
-} from '@lehr/shared/queue';
+import { admittedJob, type Draft, type GroupQueues, type WorkflowRunner } from '@lehr/shared/queue';
 import type { JobRecord, NewJob, RecordStore } from '@lehr/shared/records';
 import { inPart, type Span } from '@lehr/shared/tracing';
 import type { Caller } from '../auth/authenticator.ts';
@@ -25,6 +19,7 @@ import { type Hook, hookFields } from '../webhooks/hook.ts';
 import type { WebhookParts } from '../webhooks/parts.ts';
 import { type AdmitParts, type Admitted, admitJob } from './admit.ts';
 import { type DirectCalls, type DirectJob, mayBeDirect } from './direct-calls.ts';
+import type { Unanswered } from './find.ts';
 import type { RequestIdentity } from './identity.ts';
 import type { MediaContext } from './media-input.ts';
 import { priorityOf } from './priority.ts';
@@ -40,7 +35,7 @@ export interface SubmitParts extends AdmitParts, ResolveParts, AttachmentParts {
   readonly fleet: FleetView;
   readonly rollouts: Pick<RolloutStore, 'recent'>;
   /** Learns that a request took over the job of an unanswered one. */
-  readonly unanswered: { markAdopted(duplicate: DuplicateRequest, id: JobId): Promise<void> };
+  readonly unanswered: Unanswered;
   readonly webhooks: Pick<WebhookParts, 'egress'>;
   readonly direct: DirectCalls;
 }
@@ -100,7 +95,7 @@ export async function submitJob(
   );
   if (admission.stored) return { ...admission.stored, how: 'new', quota };
   if (admission.code !== 'admitted') {
-    const existing = await existingJob(parts, caller, admission, identity);
+    const existing = await existingJob(parts, caller, admission);
     // admit.ts says when a job is the request's own.
     if (existing && admission.code === 'replay' && admission.id === id)
       return { ...existing, how: 'new', quota };
@@ -199,10 +194,9 @@ async function existingJob(
   { records, unanswered }: SubmitParts,
   caller: Caller,
   { code: how, id }: Exclude<Admitted['admission'], { code: 'admitted' }>,
-  identity: RequestIdentity | undefined,
 ): Promise<Submission | undefined> {
+  if (how === 'adopted') await unanswered.adopt(caller.tenant, id);
   const record = await records.read(id);
-  if (how === 'adopted' && identity?.duplicate) await unanswered.markAdopted(identity.duplicate, id);
   if (record && record.tenant === caller.tenant) return { record, how };
   if (how === 'adopted') return undefined;
   throw new LehrError('gone', 'The job of this Idempotency-Key no longer exists.');

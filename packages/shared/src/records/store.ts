@@ -46,6 +46,8 @@ export interface Move {
   readonly data?: object;
   /** With requeue: the attempt was interrupted through no fault of the job and is not counted. */
   readonly refund?: true;
+  /** With cancel: only a job that waits and whose entry in `keys.abandoned` has a score of at most `before`; the entry is removed. */
+  readonly abandoned?: { readonly entry: string; readonly before: number };
 }
 
 /** Moves a waiting job to the group of another version of its model; see `reassign` in transition.lua. */

@@ -2,7 +2,7 @@
 --
 -- KEYS[1]  <prefix>:live      ids of all unfinished jobs, by creation time
 -- ARGV[1]  <prefix>           for example {lehr}; every key below begins with it, so all share one cluster slot
--- ARGV[2]  JSON list of moves {move, id, lease?, fields?, data?, refund?}; data is the data of the move's event, as JSON;
+-- ARGV[2]  JSON list of moves {move, id, lease?, fields?, data?, refund?, abandoned?}; data is the data of the move's event, as JSON;
 --          and {move = 'reassign', id, from, rollout, weight, fields}, see `reassign`
 -- ARGV[3]  how long a finished record is kept, ms
 --
@@ -23,7 +23,7 @@
 --   ended      the record is finished already
 --   overtaken  the job was ended in another way instead: start or requeue found a cancel request or a passed deadline, or the
 --              workflow of this node has ended
---   stale      another attempt owns the job now, or a worker's lease on it is still alive
+--   stale      another attempt owns the job now, or a worker's lease on it is still alive; a caller has adopted the abandoned job
 --   exists     create found a record with this id
 --   missing    there is no such record
 --   unreadable the record lacks what the move needs: it is damaged or of another version. Nothing is changed; in place of the
@@ -101,10 +101,19 @@ local function watched_by(id, parent)
   return (by[1] or by[2]) and 2 or (by[3] or by[4]) and 1 or 0
 end
 
+-- Whether no caller has adopted the job `m.abandoned` until it was due. Decided here, in one step with its cancellation: a job that a
+-- caller was shown after it had adopted it is not cancelled.
+local function is_abandoned(m)
+  local due_at = redis.call('ZSCORE', prefix .. ':abandoned', m.abandoned.entry)
+  if not due_at or tonumber(due_at) > m.abandoned.before then return false end
+  redis.call('ZREM', prefix .. ':abandoned', m.abandoned.entry)
+  return true
+end
+
 -- Why a move of a record that has not ended is not applied, as a code; nil when it is. A cancellation that only the worker can do is
 -- requested here.
 local function refusal(m, known)
-  if not MOVES[m.move].from[known.state] then return 'stale' end
+  if not MOVES[m.move].from[known.state] or (m.abandoned and known.state ~= 'queued') then return 'stale' end
   if known.state ~= 'running' then return nil end
   if m.move == 'start' then return m.lease == known.lease and 'same' or nil end
   if m.lease then return m.lease ~= known.lease and 'stale' or nil end
@@ -146,6 +155,7 @@ end
 
 local function apply(m)
   if m.move == 'create' then return create(m) end
+  if m.abandoned and not is_abandoned(m) then return { 'stale', '', 0, 0, 0 } end
   local key = prefix .. ':record:' .. m.id
   local known = read_fields(key)
   local state, rev, attempt = known.state, tonumber(known.rev), tonumber(known.attempt)

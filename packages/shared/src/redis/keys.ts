@@ -54,7 +54,7 @@ export interface Keys {
   readonly reserved: string;
   /** Jobs of requests that got no answer, for the next duplicate of the request; scored by expiry, `inf` while held. */
   unanswered(hash: string): string;
-  /** `<request hash> <job id>` of unanswered jobs that are cancelled if no duplicate adopts them; scored by expiry. */
+  /** `<tenant> <job id>` of unanswered jobs that are cancelled if no caller adopts them; scored by when that is. */
   readonly abandoned: string;
   /** Facts about an uploaded file. */
   file(tenant: TenantId, id: FileId): string;

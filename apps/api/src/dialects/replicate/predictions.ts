@@ -7,7 +7,7 @@ import type { Api, ApiParts } from '../../api.ts';
 import { refusal } from '../../field-problems.ts';
 import { followByPolling } from '../../follow/follow-by-polling.ts';
 import { cancelJob } from '../../jobs/cancel.ts';
-import { findJob } from '../../jobs/find.ts';
+import { adoptJob, findJob } from '../../jobs/find.ts';
 import { metricLabels } from '../../jobs/metric-labels.ts';
 import { requires } from '../../middleware/auth.ts';
 import { answerJson } from '../../middleware/own-headers.ts';
@@ -76,7 +76,7 @@ export function predictionRoutes(app: Api, parts: ApiParts): void {
   const view = new PredictionsView(parts);
 
   app.openapi(getRoute, async (c) => {
-    const record = await findJob(records, c.var.caller, jobIdOf(c.req.valid('param').id));
+    const record = await adoptJob(parts, c.var.caller, jobIdOf(c.req.valid('param').id));
     followByPolling(parts, record);
     return answerJson(c, await view.of(record), 200, PRIVATE);
   });

@@ -7,7 +7,7 @@ import type { Api, ApiParts } from '../../api.ts';
 import { enterStream, holderOf, linkHolderOf } from '../../follow/enter-stream.ts';
 import type { FeedItem } from '../../follow/event-feed.ts';
 import { eventStream, formatEvent, PING, SSE_HEADERS } from '../../follow/sse.ts';
-import { findJob } from '../../jobs/find.ts';
+import { adoptJob } from '../../jobs/find.ts';
 import { isOver } from '../../jobs/present.ts';
 import type { StreamHolder } from '../../limits/streams.ts';
 import type { ApiEnv } from '../../middleware/api-env.ts';
@@ -94,7 +94,7 @@ export function jobEventsRoutes(app: Api, parts: ApiParts): void {
 
   app.openapi(keyRoute, async (c) => {
     const { caller } = c.var;
-    const record = await findJob(records, caller, c.req.valid('param').id);
+    const record = await adoptJob(parts, caller, c.req.valid('param').id);
     return answer(c, parts, record, holderOf(caller, 'read'), {
       ...c.req.valid('query'),
       ...c.req.valid('header'),

@@ -1,8 +1,9 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { JobSchema } from '@lehr/shared';
+import type { JobRecord } from '@lehr/shared/records';
 import type { Api, ApiParts } from '../../api.ts';
 import { followByPolling } from '../../follow/follow-by-polling.ts';
-import { findJob } from '../../jobs/find.ts';
+import { adoptJob, findJob } from '../../jobs/find.ts';
 import { etagOf, isOver } from '../../jobs/present.ts';
 import { requires } from '../../middleware/auth.ts';
 import { answerJson } from '../../middleware/own-headers.ts';
@@ -40,21 +41,21 @@ const route = createRoute({
   },
 });
 
-export function getJobRoute(app: Api, { records, waits, presenter, redis, keys }: ApiParts): void {
+export function getJobRoute(app: Api, parts: ApiParts): void {
+  const { records, waits, presenter } = parts;
   app.openapi(route, async (c) => {
     const caller = c.get('caller');
     const { id } = c.req.valid('param');
     const known = c.req.valid('header')['if-none-match'];
-    const read = async () => {
-      const record = await findJob(records, caller, id);
-      followByPolling({ redis, keys }, record);
+    const followed = (record: JobRecord) => {
+      followByPolling(parts, record);
       return record;
     };
-    const first = await read();
+    const first = followed(await adoptJob(parts, caller, id));
     const record = await waits.until({
       id: first.id,
       first,
-      read,
+      read: async () => followed(await findJob(records, caller, id)),
       isOver: (each) => isOver(each) || (known !== undefined && !matches(known, etagOf(each))),
       timeoutMs: c.req.valid('query').wait * 1000,
       inactive: (wait) => inactive(c, wait),
