@@ -39,8 +39,8 @@ async function writeProgram(source: string): Promise<string> {
   await build({
     configFile: false,
     logLevel: 'error',
-    resolve: { conditions: ['lehr-source', 'node', 'default'] },
-    ssr: { noExternal: [/^@lehr\//] },
+    // The sources of the packages, so that unit tests need no build.
+    ssr: { noExternal: [/^@lehr\//], resolve: { conditions: ['lehr-source', 'node', 'default'] } },
     plugins: [inlineLua],
     build: {
       ssr: source,
