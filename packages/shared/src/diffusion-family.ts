@@ -107,7 +107,16 @@ export interface DetectedFamily {
   readonly side: number | undefined;
   /** Whether it has a VAE encoder, so that a picture can begin at another one. */
   readonly takesPictures: boolean;
+  /** Whether the schedule has trailing spacing, so that every sampler can draw in one step. */
+  readonly isTrailing: boolean;
 }
+
+/** In any other spacing, these samplers put a single step at the end of the schedule: it would return the noise almost unchanged. */
+const NEEDS_TRAILING: readonly SamplerName[] = ['ddim', 'pndm', 'euler', 'euler_a'];
+
+/** The least steps from noise to a picture; unknown spacing counts as trailing, and the worker decides. */
+export const leastSteps = (sampler: SamplerName, isTrailing: boolean | undefined): number =>
+  isTrailing === false && NEEDS_TRAILING.includes(sampler) ? 2 : 1;
 
 /** The contents of the folder's JSON files, of which only what is here is read. */
 export interface FamilyConfigs {
@@ -141,6 +150,7 @@ export function detectFamily({ index, scheduler, unet, vae, hasVaeEncoder }: Fam
     guidance: embedsGuidance ? 'embedded' : 'rows',
     side: typeof size === 'number' && Number.isInteger(size) ? size * 2 ** (blocks - 1) : undefined,
     takesPictures: hasVaeEncoder,
+    isTrailing: scheduler.timestep_spacing === 'trailing',
   };
 }
 

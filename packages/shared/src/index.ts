@@ -42,6 +42,7 @@ export {
   detectFamily,
   FAMILY_TRAITS,
   isRefiner,
+  leastSteps,
 } from './diffusion-family.ts';
 export { editDistance } from './edit-distance.ts';
 export {

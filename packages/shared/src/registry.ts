@@ -23,6 +23,8 @@ export interface DiffusionModelEntry extends Omit<DiffusionModelText, 'defaults'
   readonly guidance: GuidanceKind;
   /** Whether a picture of some version can begin at another one; undefined where the folders cannot be read here. */
   readonly takesPictures: boolean | undefined;
+  /** The same for a schedule with trailing spacing. */
+  readonly isTrailing: boolean | undefined;
   readonly defaults: Required<DiffusionModelText['defaults']>;
   readonly limits: Required<DiffusionModelText['limits']>;
   readonly samplers: SamplerName[];
@@ -150,7 +152,8 @@ function complete(model: DiffusionModelText, readFamily: ReadFamily): DiffusionM
     ...model,
     family,
     guidance,
-    takesPictures: takesPictures(model, readFamily),
+    takesPictures: ofVersions(model, readFamily, 'takesPictures'),
+    isTrailing: ofVersions(model, readFamily, 'isTrailing'),
     samplers: [...samplers],
     defaults: { ...traits.defaults, ...side, sampler, ...(isUnguided && { guidance: 1 }), ...model.defaults },
     // Two of the largest pictures with the most steps, or eight of a quarter of their size.
@@ -158,9 +161,13 @@ function complete(model: DiffusionModelText, readFamily: ReadFamily): DiffusionM
   };
 }
 
-/** Undefined unless all folders are here, or one of them has an encoder: the worker decides then. */
-function takesPictures({ versions }: DiffusionModelText, readFamily: ReadFamily): boolean | undefined {
-  const each = versions.map(({ path }) => (path === undefined ? undefined : readFamily(path)?.takesPictures));
+/** Whether it is so of some version. Undefined when folders are not here that may decide it: the worker decides then. */
+function ofVersions(
+  { versions }: DiffusionModelText,
+  readFamily: ReadFamily,
+  fact: 'takesPictures' | 'isTrailing',
+): boolean | undefined {
+  const each = versions.map(({ path }) => (path === undefined ? undefined : readFamily(path)?.[fact]));
   if (each.includes(true)) return true;
   return each.includes(undefined) ? undefined : false;
 }

@@ -4,6 +4,7 @@ import {
   type DiffusionModelEntry,
   FAMILY_TRAITS,
   type FieldProblem,
+  leastSteps,
   MAX_SEED,
   SIZE_FIELDS,
   stepsMade,
@@ -121,8 +122,18 @@ function workProblems(input: TextToImageInput, { limits }: DiffusionModelEntry):
   return ['width', 'height', 'n', 'steps'].map((field) => ({ pointer: `/input/${field}`, detail }));
 }
 
-function runProblems(input: TextToImageInput, { limits, samplers }: DiffusionModelEntry): FieldProblem[] {
+function runProblems(
+  input: TextToImageInput,
+  { name, limits, samplers, isTrailing }: DiffusionModelEntry,
+): FieldProblem[] {
   const problems: FieldProblem[] = [];
+  const least = leastSteps(input.sampler, isTrailing);
+  if (input.steps < least) {
+    problems.push({
+      pointer: '/input/steps',
+      detail: `is ${input.steps}, must be at least ${least} with ${input.sampler} on ${name}`,
+    });
+  }
   if (input.steps > limits.max_steps) {
     problems.push({
       pointer: '/input/steps',

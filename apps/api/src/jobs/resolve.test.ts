@@ -1,8 +1,10 @@
 import {
+  type DiffusionModelEntry,
   groupQueueName,
   newJobId,
   parseGroupQueueName,
   parseRegistry,
+  type SamplerName,
   type TextToImageRequest,
   type WorkerStatus,
 } from '@lehr/shared';
@@ -98,10 +100,23 @@ test('A distilled model draws with the few steps and the sampler of its family',
   );
 });
 
+test('One step is refused where the schedule would return its noise, and left to the worker where the folder is not here', () => {
+  const traits = { family: 'sd', guidance: 'rows', side: 64, takesPictures: false } as const;
+  const oneStep = (sampler: SamplerName, isTrailing?: boolean): readonly unknown[] => {
+    const folder = isTrailing === undefined ? undefined : { ...traits, isTrailing };
+    const text = 'models: [{ name: m, task: diffusion, versions: [{ version: "1", path: m }] }]';
+    const { model } = parseRegistry(text, () => folder).resolve('diffusion', 'm', 0);
+    return problemsOf({ prompt: 'x', steps: 1, sampler }, model);
+  };
+  const refused = [{ pointer: '/input/steps', detail: 'is 1, must be at least 2 with ddim on m' }];
+  expect(oneStep('ddim', false)).toEqual(refused);
+  expect([oneStep('ddim', true), oneStep('ddim'), oneStep('dpmpp_2m', false)]).toEqual([[], [], []]);
+});
+
 const PICTURE = { prompt: 'x', image: 'https://x.example/a.png' };
-const problemsOf = (request: TextToImageRequest, family = 'sd'): readonly unknown[] => {
+const problemsOf = (request: TextToImageRequest, model: string | DiffusionModelEntry = 'sd') => {
   try {
-    completeInput(request, entryOf(family));
+    completeInput(request, typeof model === 'string' ? entryOf(model) : model);
     return [];
   } catch (error) {
     return (error as { problems: readonly unknown[] }).problems;

@@ -1,4 +1,4 @@
-import type { LehrError } from '@lehr/shared';
+import { type LehrError, leastSteps } from '@lehr/shared';
 import { describe, expect, it } from 'vitest';
 import { sd15Config } from '../../../../../test/support/sampler-golden.ts';
 import { createSamplerRun, samplersFor, stepRange } from './index.ts';
@@ -95,6 +95,16 @@ describe('samplersFor', () => {
 });
 
 describe('stepRange', () => {
+  it('The API knows the least steps of every sampler and spacing', () => {
+    for (const spacing of [undefined, 'leading', 'linspace', 'trailing']) {
+      const config = sd15Config({ timestep_spacing: spacing });
+      for (const name of SAMPLER_NAMES)
+        expect(stepRange(name, config).min, `${name} ${spacing}`).toBe(
+          leastSteps(name, spacing === 'trailing'),
+        );
+    }
+  });
+
   const configs = [sd15, turbo, sd15Config({ timestep_spacing: 'linspace', steps_offset: 0 })];
 
   it.each([...SAMPLER_NAMES])('The step range of %s holds exactly the possible step counts', (name) => {
