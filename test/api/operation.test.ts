@@ -161,6 +161,7 @@ describe('models', () => {
       object: 'model',
       created: 1_790_000_000,
       owned_by: 'lehr',
+      aliases: [],
       task: 'text-to-image',
       family: 'sd',
       default: true,

@@ -294,3 +294,15 @@ describe('every answer', () => {
     expect(lines).toMatchObject([{ requestId: problem.instance, error: { message: /hunter2/ } }]);
   });
 });
+
+test.each([
+  ['/sdapi/v1/txt2img', 'POST /v1/jobs'],
+  ['/prompt', 'workflow'],
+  ['/v1/batches', 'bulk'],
+  ['/v1/chat/completions', '/v1/embeddings'],
+])('A call of another product, %s, is a 404 that says what Lehr has in its place', async (path, place) => {
+  const { ask } = await apiWorld(server.url);
+  const response = await ask('POST', path, {});
+  expect(response.status).toBe(404);
+  expect((await problemOf(response)).detail).toContain(place);
+});

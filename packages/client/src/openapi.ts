@@ -1502,6 +1502,8 @@ export interface components {
         };
         readonly Model: {
             readonly id: string;
+            /** @description Other names by which requests may call it. */
+            readonly aliases: readonly string[];
             /** @enum {string} */
             readonly object: "model";
             /** @description Unix seconds: when the list of models last changed. */
@@ -1546,6 +1548,8 @@ export interface components {
             readonly samplers: readonly ("ddim" | "euler" | "euler_a" | "dpmpp_2m" | "dpmpp_2m_karras" | "dpmpp_2m_sde_karras" | "lcm" | "pndm" | "unipc")[];
         } | {
             readonly id: string;
+            /** @description Other names by which requests may call it. */
+            readonly aliases: readonly string[];
             /** @enum {string} */
             readonly object: "model";
             /** @description Unix seconds: when the list of models last changed. */
@@ -1567,6 +1571,8 @@ export interface components {
             };
         } | {
             readonly id: string;
+            /** @description Other names by which requests may call it. */
+            readonly aliases: readonly string[];
             /** @enum {string} */
             readonly object: "model";
             /** @description Unix seconds: when the list of models last changed. */

@@ -44,6 +44,8 @@ const VersionSchema = z
 
 const shape = {
   name: slug,
+  /** Other names that requests may use: those that are fixed in programs for other services. */
+  aliases: z.array(slug).default([]),
   versions: z.array(VersionSchema).min(1),
   /** The model of its task that a request without `model` gets. */
   default: z.boolean().default(false),
@@ -125,11 +127,15 @@ export const ModelsFileSchema = z
       .min(1),
   })
   .superRefine(({ models }, context) => {
-    const seen = new Set<string>();
-    for (const [i, model] of models.entries()) {
-      if (seen.has(model.name))
-        context.addIssue({ code: 'custom', path: ['models', i, 'name'], message: 'appears twice' });
-      seen.add(model.name);
+    const taken = new Map<string, string>();
+    const take = (name: string, as: string, ...path: (string | number)[]): void => {
+      const before = taken.get(name);
+      if (before === undefined) taken.set(name, as);
+      else context.addIssue({ code: 'custom', path, message: `"${name}" is also the ${before}` });
+    };
+    for (const [i, { name }] of models.entries()) take(name, `name of models.${i}`, 'models', i, 'name');
+    for (const [i, { name, aliases }] of models.entries()) {
+      for (const [j, alias] of aliases.entries()) take(alias, `alias of ${name}`, 'models', i, 'aliases', j);
     }
   });
 

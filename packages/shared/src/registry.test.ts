@@ -111,3 +111,31 @@ test('A model takes pictures when one of its versions has a VAE encoder; what ca
   expect(takes('elsewhere')).toBeUndefined();
   expect(takes('m', 'elsewhere')).toBeUndefined();
 });
+
+const TWO = (first: string, second: string): string =>
+  `models:
+  - { name: one, task: diffusion, default: true, versions: [{ version: "1", path: a }]${first && `, ${first}`} }
+  - { name: two, task: diffusion, versions: [{ version: "2", path: b }]${second && `, ${second}`} }`;
+
+test('An alias names its model, with and without a version, and the job gets the name of the model', () => {
+  const registry = parseRegistry(TWO('aliases: [dall-e-2]', 'aliases: [dall-e-3, gpt-image-1]'));
+  for (const wanted of ['dall-e-3', 'gpt-image-1', 'dall-e-3@2', 'two']) {
+    expect(registry.resolve('diffusion', wanted, 0).ref, wanted).toEqual({ name: 'two', version: '2' });
+    expect(registry.named(wanted)?.name, wanted).toBe('two');
+  }
+  expect(() => registry.resolve('whisper', 'dall-e-3', 0)).toThrow('There is no model "dall-e-3"');
+});
+
+test.each([
+  ['aliases: [two]', '', 'models.0.aliases.0: "two" is also the name of models.1'],
+  ['', 'aliases: [one]', 'models.1.aliases.0: "one" is also the name of models.0'],
+  [
+    'aliases: [dall-e-3]',
+    'aliases: [other, dall-e-3]',
+    'models.1.aliases.1: "dall-e-3" is also the alias of one',
+  ],
+  ['aliases: [x, x]', '', 'models.0.aliases.1: "x" is also the alias of one'],
+  ['aliases: [DALL-E]', '', 'models.0.aliases.0: must match'],
+])('Names and aliases that clash are a fault of models.yaml: %s, %s', (first, second, fault) => {
+  expect(() => parseRegistry(TWO(first, second))).toThrow(fault);
+});

@@ -57,8 +57,8 @@ export class Registry {
   }
 
   /**
-   * The model and version that `wanted` names (`name`, `name@version`, or undefined for the default of the task). Without a
-   * version, `fraction` (0 up to 1, chosen by the caller) picks one by weight. `type` narrows text models to those that run such
+   * The model and version that `wanted` names (`name`, `name@version`, or undefined for the default of the task; the name may be
+   * an alias). Without a version, `fraction` (0 up to 1, chosen by the caller) picks one by weight. `type` narrows text models to those that run such
    * jobs. Throws `model-not-found`.
    */
   resolve<Task extends ModelEntry['task']>(
@@ -74,7 +74,7 @@ export class Registry {
     const model =
       name === undefined
         ? (offered.find((each) => each.default) ?? offered[0])
-        : offered.find((each) => each.name === name);
+        : offered.find((each) => each === this.named(name));
     if (!model || rest.length > 0) throw notFound(wanted ?? `default ${type ?? task} model`, offered);
     const chosen =
       version === undefined
@@ -82,6 +82,12 @@ export class Registry {
         : model.versions.find((each) => each.version === version);
     if (!chosen) throw notFound(wanted ?? model.name, offered);
     return { model, ref: { name: model.name, version: chosen.version } };
+  }
+
+  /** The model with this name or alias; `@` and what follows it are ignored. */
+  named(wanted: string): ModelEntry | undefined {
+    const [name] = wanted.split('@');
+    return this.models.find((each) => each.name === name || each.aliases.includes(name));
   }
 
   find(ref: ModelRef): { model: ModelEntry; version: ModelVersion } | undefined {

@@ -76,20 +76,27 @@ function refusalHeaders(error: LehrError): Record<string, string> {
   };
 }
 
-/** Calls of OpenAI's clients that Lehr does not have, with what to call in their place. */
+/** Where clients of other products call, by the beginning of the path: what Lehr has in its place. */
 const NOT_OFFERED: Readonly<Record<string, string>> = {
   '/v1/images/edits':
     'Lehr has no images.edit. POST /v1/images/generations takes a picture to begin at, in `image`, and `strength`; masks are not supported.',
   '/v1/images/variations':
     'Lehr has no images.createVariation. POST /v1/images/generations takes a picture to begin at, in `image`, and `strength`.',
+  '/v1/batches': 'Lehr has no batches. POST each request to /v1/jobs, with `priority: "bulk"`.',
+  '/v1/chat':
+    'Lehr has no chat models. It draws (/v1/images/generations), transcribes (/v1/audio/transcriptions) and embeds (/v1/embeddings).',
+  '/sdapi':
+    'Lehr has no API of the Stable Diffusion web UI. POST /v1/jobs or POST /v1/images/generations draws a picture.',
+  '/prompt':
+    'Lehr has no API of ComfyUI. POST /v1/jobs draws a picture, or runs a workflow of several nodes.',
 };
 
-export const answerNotFound = (c: Context<ApiEnv>): Response =>
-  problemResponse(
-    c,
-    new LehrError('not-found', NOT_OFFERED[c.req.path] ?? 'There is nothing at this path.'),
-    'both',
-  );
+export function answerNotFound(c: Context<ApiEnv>): Response {
+  const { path } = c.req;
+  const [, advice] =
+    Object.entries(NOT_OFFERED).find(([start]) => path === start || path.startsWith(`${start}/`)) ?? [];
+  return problemResponse(c, new LehrError('not-found', advice ?? 'There is nothing at this path.'), 'both');
+}
 
 export function answerMethodNotAllowed(c: Context<ApiEnv>, methods: readonly string[]): Response {
   c.header('allow', methods.join(', '));

@@ -6,6 +6,7 @@ import { fleetIndex } from '../fleet/fleet-index.ts';
 export function presentModel(entry: ModelEntry, created: number, fleet: readonly WorkerStatus[]): Model {
   const model = {
     id: entry.name,
+    aliases: entry.aliases,
     object: 'model' as const,
     created,
     owned_by: 'lehr' as const,

@@ -22,7 +22,7 @@ const route = createRoute({
 
 export function modelRoute(app: Api, { registry, fleet }: ApiParts): void {
   app.openapi(route, async (c) => {
-    const entry = registry.models.find(({ name }) => name === c.req.valid('param').id);
+    const entry = registry.named(c.req.valid('param').id);
     if (!entry) throw new LehrError('model-not-found', 'There is no such model.');
     return c.json(presentModel(entry, registry.changedAtS, await fleet.workers().catch(() => [])), 200);
   });

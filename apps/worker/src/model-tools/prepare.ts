@@ -162,7 +162,7 @@ async function find({ model, folder, variant }: PrepareRequest, settings: ToolSe
     };
   }
   const registry = await readModelsFile(settings);
-  const entry = registry?.models.find(({ name }) => name === model.split('@')[0]);
+  const entry = registry?.named(model);
   if (!registry || !entry) {
     throw new LehrError(
       'model-not-found',

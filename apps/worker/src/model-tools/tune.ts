@@ -135,7 +135,7 @@ async function findModel(wanted: string, settings: ToolSettings): Promise<Found>
       `There is no ${settings.modelsFile}; set LEHR_MODELS to the models.yaml that the worker reads.`,
     );
   }
-  const entry = registry.models.find(({ name }) => name === wanted.split('@')[0]);
+  const entry = registry.named(wanted);
   const { model, ref } = registry.resolve(entry?.task ?? 'diffusion', wanted, 0);
   const version = model.versions.find((each) => each.version === ref.version) ?? model.versions[0];
   const folder = versionFolder(version, placesOf(settings));

@@ -6,6 +6,7 @@ import { SamplerNameSchema } from './text-to-image.ts';
 
 const model = {
   id: z.string(),
+  aliases: z.array(z.string()).meta({ description: 'Other names by which requests may call it.' }),
   object: z.literal('model'),
   created: z.int().meta({ description: 'Unix seconds: when the list of models last changed.' }),
   owned_by: z.literal('lehr'),

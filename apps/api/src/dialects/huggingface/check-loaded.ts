@@ -22,8 +22,8 @@ export async function checkLoaded(
 ): Promise<void> {
   if (waits) return;
   const model = wanted.model ?? defaultModel(registry, wanted);
-  const [name, version] = model.split('@');
-  const versions = registry.models.find((each) => each.name === name)?.versions ?? [];
+  const [, version] = model.split('@');
+  const { name = '', versions = [] } = registry.named(model) ?? {};
   const workers = await fleet.workers();
   const isServed = versions
     .filter((each) => version === undefined || each.version === version)

@@ -29,7 +29,7 @@ export interface Wanted {
 export function wantedBy(registry: Registry, path: string): Wanted {
   const [, id = path, pipeline] = /^(.+)\/pipeline\/([^/]+)$/.exec(path) ?? [];
   const model = id.split('/').at(-1)?.toLowerCase() ?? '';
-  const entry = registry.models.find(({ name }) => name === model.split('@')[0]);
+  const entry = registry.named(model);
   if (!entry) {
     const names = registry.models.map(({ name }) => name).join(', ');
     throw new LehrError(

@@ -46,7 +46,7 @@ export class ReplicateModels {
   }
 
   #find(owner: string, name: string): ModelEntry {
-    const found = this.#options.registry.models.find((each) => each.name === name);
+    const found = this.#options.registry.named(name);
     if (!found || owner !== OWNER) throw new LehrError('model-not-found', 'There is no such model.');
     return found;
   }

@@ -45,7 +45,7 @@ export function wantedByVersion(registry: Registry, wanted: string): WantedModel
 
 function typed(registry: Registry, model: string): WantedModel {
   if (model.includes('+')) return { model, type: 'speech-to-image' };
-  const found = registry.models.find(({ name }) => name === model.split('@')[0]);
+  const found = registry.named(model);
   if (!found) throw notFound(model);
   return { model, type: typeOf(found) };
 }
