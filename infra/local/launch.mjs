@@ -21,6 +21,7 @@ const API_STOP_MS = 10_000;
 const WORKER_SPARE_MS = 5_000;
 /** Named in the metrics of an observed local Lehr, whose metrics only this machine reads. */
 const OBSERVED_TENANTS = '20';
+const THIS_MACHINE = '127.0.0.0/8,::1,localhost';
 /** A fleet kills a worker a minute after its drain. */
 const FLEET_SPARE_MS = 65_000;
 
@@ -53,6 +54,7 @@ export async function launch(startedAt, { observe, workers }) {
     LEHR_REDIS_URL: redis?.url ?? settings.redisUrl,
     LEHR_PORT: `${port}`,
     LEHR_WORKER_PORT: `${workerPort}`,
+    ...(isOnlyLocal(host) && { LEHR_EGRESS_ALLOW: `${process.env.LEHR_EGRESS_ALLOW ?? ''},${THIS_MACHINE}` }),
     ...(operations && { LEHR_OPERATIONS_PORT: `${operations.port}` }),
     LEHR_MODELS: process.env.LEHR_MODELS || (await defaultModels({ home, say })),
   };
@@ -112,6 +114,10 @@ async function readSettings() {
     throw error;
   }
 }
+
+/** Whether only programs of this machine reach the API: they may name receivers and inputs on it, over plain http. */
+const isOnlyLocal = (host) =>
+  /^(localhost|::1|127\..*)$/.test(host) && !process.env.LEHR_PUBLIC_URL && !process.env.LEHR_TRUSTED_PROXIES;
 
 /** What the API needs to draw its charts; the user's own settings go before. */
 const observedEnv = (prometheus) => ({

@@ -293,6 +293,6 @@ test('A URL that the egress rules forbid fails like any other, and its error giv
   expect(attempt).toMatchObject({
     status: null,
     answer: '',
-    error: 'Lehr does not connect to this address.',
+    error: expect.stringContaining('Lehr does not connect to this address; LEHR_EGRESS_ALLOW'),
   });
 });

@@ -10,7 +10,7 @@ import {
   type TenantId,
   toObjectKey,
 } from '@lehr/shared';
-import { type Egress, EgressError } from '@lehr/shared/egress';
+import { type Egress, EgressError, PRIVATE_HOSTS } from '@lehr/shared/egress';
 import { decodeDataUri, type InlineAudio, isDataUri, referenceIn } from '../bodies/inline-audio.ts';
 import { refusal } from '../field-problems.ts';
 import { type Files, fileKey, storableType } from '../files/files.ts';
@@ -82,7 +82,9 @@ export async function locateMedia(
   try {
     parts.webhooks.egress.check(value);
   } catch (error) {
-    throw error instanceof EgressError ? invalid('is a URL that Lehr does not connect to') : error;
+    throw error instanceof EgressError
+      ? invalid(`is a URL that Lehr does not connect to; ${PRIVATE_HOSTS}`)
+      : error;
   }
   return { source: { kind: 'url', url: value } };
 }

@@ -1,6 +1,6 @@
 /** The webhook of a new job: its URL is checked here and stored with the job. */
 import { END_EVENTS, MAX_WEBHOOK_URL_LENGTH, type TenantId } from '@lehr/shared';
-import { type Egress, EgressError } from '@lehr/shared/egress';
+import { type Egress, EgressError, PRIVATE_HOSTS } from '@lehr/shared/egress';
 import type { Dialect, NewJob } from '@lehr/shared/records';
 import { refusal } from '../field-problems.ts';
 
@@ -38,7 +38,7 @@ export function checkUrl(egress: Pick<Egress, 'check'>, url: string, pointer: st
     if (!(error instanceof EgressError)) throw error;
     const detail =
       'must be an https URL that the public Internet can reach, on port 443, without a user name, ' +
-      `of at most ${MAX_WEBHOOK_URL_LENGTH} characters`;
+      `of at most ${MAX_WEBHOOK_URL_LENGTH} characters; ${PRIVATE_HOSTS}`;
     throw refusal('invalid-input', [{ pointer, detail }]);
   }
 }

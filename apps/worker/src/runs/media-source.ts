@@ -23,7 +23,7 @@ export const mediaSource =
     const limit: Limit = { kind, maxBytes: maxBytes[kind] };
     if (source.kind === 'url') return fetchUrl(egress, source.url, limit, signal);
     const object = await store.get(toObjectKey(source.key));
-    if (!object) throw unfetched(kind, 'the file has been deleted');
+    if (!object) throw unfetched(kind, 'the file has been deleted.');
     return collect(object.body, limit, signal);
   };
 
@@ -46,7 +46,7 @@ async function fetchUrl(egress: Egress, url: string, limit: Limit, signal: Abort
     const isRedirect = answer.status >= 300 && answer.status < 400;
     throw unfetched(
       kind,
-      `its URL answered ${answer.status}${isRedirect ? '; redirects are not followed' : ''}`,
+      `its URL answered ${answer.status}${isRedirect ? '; redirects are not followed' : ''}.`,
     );
   } catch (error) {
     if (!(error instanceof EgressError)) throw error;
@@ -82,5 +82,6 @@ async function collect(
 const tooLarge = ({ kind, maxBytes }: Limit, cause?: unknown): LehrError =>
   new LehrError('too-large', `The ${kind} has more than the ${maxBytes} bytes allowed.`, { cause });
 
+/** `why` ends with a full stop, as the messages of EgressError do. */
 const unfetched = (kind: MediaKind, why: string, cause?: unknown): LehrError =>
-  new LehrError('invalid-input', `The ${kind} could not be fetched: ${why}.`, { cause });
+  new LehrError('invalid-input', `The ${kind} could not be fetched: ${why}`, { cause });

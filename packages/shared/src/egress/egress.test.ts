@@ -58,7 +58,9 @@ describe('no connection is made', () => {
       await expect(egress.get(url, { ...limits, maxBytes: 10 }), url).rejects.toMatchObject({
         fault: 'refused',
       });
-      expect(() => egress.check(url), url).toThrow('Lehr does not connect to this address.');
+      expect(() => egress.check(url), url).toThrow(
+        'Lehr does not connect to this address; LEHR_EGRESS_ALLOW',
+      );
     }
     expect([tried, asked, server.connections()]).toEqual([[], [], 0]);
   });
@@ -77,7 +79,7 @@ describe('no connection is made', () => {
       const failure = await egress.post(`https://${name}/`, limits).catch((error: Error) => error);
       expect(failure, name).toMatchObject({
         fault: 'refused',
-        message: 'Lehr does not connect to this address.',
+        message: expect.stringContaining('Lehr does not connect to this address; LEHR_EGRESS_ALLOW'),
       });
     }
     expect(tried).toEqual([]);

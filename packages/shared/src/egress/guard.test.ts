@@ -55,6 +55,18 @@ test.each([
 });
 
 describe('the allow-list', () => {
+  test('The allow-list allows plain http to this machine, and to no other', () => {
+    const guard = guardOf('127.0.0.0/8, ::1, localhost, 10.1.0.0/16, hooks.internal');
+    for (const url of ['http://127.0.0.1:9000/hook', 'http://[::1]:9000/', 'http://localhost:9000/']) {
+      expect(faultOf(guard, url, ['127.0.0.1']), url).toBeUndefined();
+      expect(faultOf(guardOf(), url, ['127.0.0.1']), url).toBe(REFUSED);
+    }
+    for (const url of ['http://10.1.2.3/', 'http://hooks.internal/', 'http://hooks.example/']) {
+      expect(faultOf(guard, url, ['10.1.2.3']), url).toBe(REFUSED);
+    }
+    expect(REFUSED).toContain('LEHR_EGRESS_ALLOW');
+  });
+
   test('The allow-list allows its private ranges and hosts on any port', () => {
     const guard = guardOf('10.1.0.0/16, fd12::/48, hooks.internal, 127.0.0.9');
     for (const url of ['https://10.1.2.3:8443/', 'https://[fd12::5]/', 'https://127.0.0.9:9/']) {

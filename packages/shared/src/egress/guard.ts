@@ -39,15 +39,18 @@ export class Guard {
     if (text.length > MAX_URL_LENGTH || !URL.canParse(text)) throw refused('is not a URL');
     const url = new URL(text);
     const { allowPrivate, allow } = this.#options;
-    if (url.protocol !== 'https:' && !(allowPrivate && url.protocol === 'http:')) throw refused('scheme');
     if (url.username !== '' || url.password !== '') throw refused('user and password');
     const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
     if (host === '') throw refused('no host');
     const literal = parseAddress(host);
     const trusted = literal ? allow.coversAddress(literal) : allow.coversHost(nameOf(host));
+    const isLocal = literal ? literal.range() === 'loopback' : isLocalName(nameOf(host));
+    // Plain http is allowed where it does not leave this machine.
+    const mayUseHttp = allowPrivate || (trusted && isLocal);
+    if (url.protocol !== 'https:' && !(mayUseHttp && url.protocol === 'http:')) throw refused('scheme');
     const target = { url, host, literal, trusted };
     if (!this.#mayUsePort(target) && (literal || !allow.hasRanges)) throw refused('port');
-    if (!literal && isLocalName(nameOf(host)) && !trusted && !allowPrivate) throw refused('local name');
+    if (!literal && isLocal && !trusted && !allowPrivate) throw refused('local name');
     if (literal) this.check(target, [host]);
     return target;
   }

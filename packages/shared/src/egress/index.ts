@@ -8,5 +8,5 @@ export {
   type PostOptions,
   type RequestLimits,
 } from './egress.ts';
-export { EgressError, type EgressFault } from './egress-error.ts';
+export { EgressError, type EgressFault, PRIVATE_HOSTS } from './egress-error.ts';
 export { type Resolve, systemResolve } from './resolve.ts';

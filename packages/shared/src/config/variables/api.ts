@@ -130,7 +130,7 @@ export const API_ENV = {
     .optional()
     .meta({
       description:
-        'Private hosts and address ranges that webhooks and inputs by URL may reach, with commas: `10.1.0.0/16,hooks.internal`. Metadata services stay blocked.',
+        'Private hosts and address ranges that webhooks and inputs by URL may reach, with commas: `10.1.0.0/16,hooks.internal`. Metadata services stay blocked. `npm start` on loopback adds this machine.',
     }),
   LEHR_WEBHOOK_ALLOW_PRIVATE: flag.default(false).meta({
     description:
