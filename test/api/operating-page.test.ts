@@ -12,6 +12,7 @@ import {
   METRICS,
   SCOPES,
 } from '../../packages/shared/src/index.ts';
+import { keysOf } from '../../packages/shared/src/redis/index.ts';
 import { blocksOf, readText } from '../house/readme.ts';
 import { API_KEY, type ApiWorld, apiWorld } from '../support/api-world.ts';
 import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';
@@ -106,11 +107,20 @@ test.skipIf(!hasRedisCli)('The Redis command of docs/operating.md works with a p
   expect(await run('memory', { LEHR_REDIS_URL: url.href })).toContain('maxmemory_policy:noeviction');
 });
 
+test.skipIf(!hasRedisCli)(
+  'The command of docs/operating.md lets Redis forget the id of the store',
+  async () => {
+    await testRedis(server.url).set(keysOf('lehr').storeId, 'an-id the folder of before');
+    expect(await run('other-store', { LEHR_REDIS_URL: server.url })).toBe('1\n');
+  },
+);
+
 test('docs/operating.md has no other commands', () => {
   const labels = BLOCKS.filter(({ language }) => language === 'sh').map(({ label }) => label);
   const known = ['key', 'keys', 'revoke', 'audit', 'limits', 'queues', 'once'];
-  // test/api/secret-rotation.test.ts runs the first four.
+  // test/api/secret-rotation.test.ts runs the four after the first one.
   known.push(
+    'other-store',
     'lost-pepper',
     'lost-secret-key',
     'add-redis-password',

@@ -1,10 +1,12 @@
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { keysOf } from '../../packages/shared/src/redis/index.ts';
 import { type Env, installation } from '../support/installation.ts';
 import { type LehrProcess, startLehr } from '../support/lehr-process.ts';
 import { UNREACHABLE_URL } from '../support/ports.ts';
-import { startRedis, type TestRedis } from '../support/redis.ts';
+import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';
+import { tempFolder } from '../support/tiny-models.ts';
 
 let server: TestRedis;
 beforeAll(async () => {
@@ -158,5 +160,40 @@ describe('start that fails', () => {
     const { code, said } = await refused(env);
     expect(code).toBe(69);
     expect(said).toBe(`lehr api: Redis does not answer at ${host}`);
+  });
+
+  test('A worker and an API with another folder than the running API do not start, and name both folders', async () => {
+    const secret = 'a secret of thirty-two characters or more';
+    const env = await installation(server.url, { LEHR_KEY_PEPPER: secret, LEHR_SECRET_KEY: secret });
+    const { api, url } = await started(env);
+    expect((await fetch(`${url}/readyz`)).status).toBe(200);
+    const other = { ...env, LEHR_HOME: await tempFolder('other-home') };
+    for (const program of ['worker', 'api'] as const) {
+      const process = startLehr(program, { ...other, LEHR_WORKER_PORT: '0', LEHR_DEVICE: 'cpu' });
+      expect(await process.exited()).toBe(78);
+      const said = process.lines.map(({ msg }) => msg).join('\n');
+      for (const home of [env.LEHR_HOME, other.LEHR_HOME]) expect(said).toContain(join(home, 'objects'));
+      expect(said).toContain('LEHR_STORE=s3');
+    }
+    await api.stop();
+    await (await started(env)).api.stop();
+  });
+
+  test('An API whose folder was emptied while it ran is not ready, and does not start again', async () => {
+    const env = await installation(server.url);
+    const { api, url } = await started(env);
+    await rm(join(env.LEHR_HOME, 'objects/lehr-store'), { recursive: true });
+    await expect
+      .poll(async () => (await (await fetch(`${url}/readyz`)).json()) as unknown)
+      .toMatchObject({
+        status: 503,
+        errors: [{ pointer: '/store', detail: 'is not the one of this installation' }],
+      });
+    await api.stop();
+    const { code, said } = await refused(env);
+    expect(code).toBe(78);
+    expect(said).toContain('docs/operating.md');
+    await testRedis(server.url).del(keysOf(env.LEHR_NAMESPACE).storeId);
+    expect((await fetch(`${(await started(env)).url}/readyz`)).status).toBe(200);
   });
 });

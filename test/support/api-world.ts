@@ -168,6 +168,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     eventLinks,
     presenter,
     store,
+    storePlace: 'the folder of the test',
     storage,
     files: new Files({ redis, keys, store, storage, clock, ttlMs: 60_000, maxBytes: 1_000_000 }),
     largeBodies: largeBodies(),

@@ -55,6 +55,8 @@ export interface ApiParts extends AdmissionParts {
   readonly eventLinks: EventLinks;
   readonly presenter: Presenter;
   readonly store: ObjectStore;
+  /** For people: where the store is. */
+  readonly storePlace: string;
   readonly files: Files;
   readonly storage: StorageQuota;
   readonly largeBodies: LargeBodies;

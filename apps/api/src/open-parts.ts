@@ -7,9 +7,8 @@ import {
   type Log,
   type ModelsFile,
   newWorkerId,
-  objectsFolder,
 } from '@lehr/shared';
-import { type ObjectStore, openObjectStore } from '@lehr/shared/objects';
+import { openConfiguredStore, storePlace } from '@lehr/shared/objects';
 import { GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
 import { RecordStore } from '@lehr/shared/records';
 import { keysOf, type Redis } from '@lehr/shared/redis';
@@ -137,7 +136,7 @@ async function openStores({ config, models, redis, publicUrl }: OpenOptions, lin
   const records = new RecordStore(redis, keys, {
     retentionMs: Math.round(config.LEHR_RECORD_TTL_H * HOUR_MS),
   });
-  const store = await openStore(config, publicUrl, linkSecret);
+  const store = await openConfiguredStore(config, { publicUrl, linkSecret });
   const outputTtlMs = Math.round(config.LEHR_OUTPUT_TTL_H * HOUR_MS);
   const maxUploadBytes = config.LEHR_MAX_UPLOAD_MB * MB;
   const pools = readPools(config, models.registry);
@@ -152,6 +151,7 @@ async function openStores({ config, models, redis, publicUrl }: OpenOptions, lin
     fleet,
     expected: new ExpectedWorkers({ redis, keys, pools, registry: models.registry, fleet, clock }),
     store,
+    storePlace: storePlace(config),
     storage,
     files: new Files({ redis, keys, store, storage, clock, ttlMs: outputTtlMs, maxBytes: maxUploadBytes }),
     bodyReads: new BodyReads(clock),
@@ -204,20 +204,6 @@ async function localKey(home: string, log: Log): Promise<string> {
   const { value, path, created } = await homeSecret(home, 'api-key');
   log.info({ path }, created ? 'created an API key' : 'read the API key');
   return value;
-}
-
-async function openStore(config: ApiConfig, publicUrl: string, linkSecret: string): Promise<ObjectStore> {
-  if (config.LEHR_STORE === 's3') {
-    return openObjectStore({
-      kind: 's3',
-      // Always set: readSettings refuses an S3 store without a bucket.
-      bucket: config.LEHR_S3_BUCKET ?? '',
-      region: config.LEHR_S3_REGION,
-      ...(config.LEHR_S3_ENDPOINT && { endpoint: config.LEHR_S3_ENDPOINT }),
-      ...(config.LEHR_S3_PUBLIC_ENDPOINT && { publicEndpoint: config.LEHR_S3_PUBLIC_ENDPOINT }),
-    });
-  }
-  return openObjectStore({ kind: 'folder', root: objectsFolder(config.LEHR_HOME), publicUrl, linkSecret });
 }
 
 /** For the pages that show outputs. The bucket is in the host or in the path of a link, depending on the server. */

@@ -1,7 +1,16 @@
 /** Starts the API: connects to Redis, serves the app over its parts, runs the background sweeps, and stops all of it. */
-import { type Log, ModelsWatch, reloadOnHangUp, type Settings, systemClock } from '@lehr/shared';
+import {
+  claimStore,
+  LehrError,
+  type Log,
+  ModelsWatch,
+  reloadOnHangUp,
+  type Settings,
+  systemClock,
+} from '@lehr/shared';
 import { Janitor } from '@lehr/shared/queue';
 import { assertNoEviction, openRedis, type Redis, redisAddress, redisReady } from '@lehr/shared/redis';
+import type { ApiParts } from './api.ts';
 import { createApp, createHealthApp, createOperationsApp } from './app.ts';
 import { sweepAbandoned } from './calls/cancel-abandoned.ts';
 import { checkSecrets } from './check-secrets.ts';
@@ -53,6 +62,7 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
     const modelsProblem = () => watch.problem;
     const parts = await openParts({ config, models, modelsProblem, redis, subscriber, publicUrl: url, log });
     await checkSecrets(config, parts);
+    await checkStore(parts);
     const janitor = newJanitor(parts);
     const roles = config.LEHR_ROLES.split(',');
     if (roles.includes('webhooks')) webhooks = await startWebhooks(config, parts);
@@ -117,6 +127,16 @@ function newJanitor(parts: Awaited<ReturnType<typeof openParts>>): Janitor {
     onExpired: countExpired(parts.metrics),
     onDone: countJanitor(parts.metrics),
   });
+}
+
+/** An API whose store is down starts, and /readyz says so: jobs can be accepted and shown meanwhile. */
+async function checkStore(parts: ApiParts): Promise<void> {
+  try {
+    await claimStore({ ...parts, place: parts.storePlace });
+  } catch (error) {
+    if (!(error instanceof LehrError)) throw error;
+    parts.log.warn({ error }, 'the store does not answer');
+  }
 }
 
 async function reachRedis(redis: Redis): Promise<void> {

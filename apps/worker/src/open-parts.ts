@@ -1,10 +1,10 @@
 /** Opens what a worker is built from: the Redis connections, the store, the audio threads. */
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
-import { homeSecret, type Log, newWorkerId, objectsFolder, type Settings, systemClock } from '@lehr/shared';
+import { claimStore, type Log, newWorkerId, type Settings, systemClock } from '@lehr/shared';
 import { createEgress, parseAllowList } from '@lehr/shared/egress';
 import { cacheSettings } from '@lehr/shared/model-cache';
-import { type ObjectStore, openObjectStore } from '@lehr/shared/objects';
+import { type ObjectStore, openConfiguredStore, storePlace } from '@lehr/shared/objects';
 import { GroupQueues, Repricer } from '@lehr/shared/queue';
 import { CheckpointStore, RecordStore } from '@lehr/shared/records';
 import { assertNoEviction, keysOf, openRedis, redisAddress, redisReady } from '@lehr/shared/redis';
@@ -48,7 +48,8 @@ export async function openParts(
   await redisReady(commands);
   await assertNoEviction(commands);
   const leaseTimes = { leaseMs: config.LEHR_LEASE_MS, stalledCheckMs: WORKER_TIMES.janitorEveryMs };
-  const store = await openStore(config);
+  const store = await openConfiguredStore(config);
+  await claimStore({ redis: commands, keys, store, place: storePlace(config) });
   const hasCheckpoints = config.LEHR_CHECKPOINT_STEPS > 0;
   const maxRedisBytes = config.LEHR_CHECKPOINT_REDIS_KB * KB;
   return {
@@ -128,19 +129,3 @@ const fetchMediaFrom = (store: ObjectStore, config: WorkerConfig) =>
       picture: Math.min(config.LEHR_MAX_UPLOAD_MB * MB, MAX_PICTURE_BYTES),
     },
   });
-
-async function openStore(config: WorkerConfig): Promise<ObjectStore> {
-  if (config.LEHR_STORE === 's3') {
-    return openObjectStore({
-      kind: 's3',
-      // Always set: readSettings refuses an S3 store without a bucket.
-      bucket: config.LEHR_S3_BUCKET ?? '',
-      region: config.LEHR_S3_REGION,
-      ...(config.LEHR_S3_ENDPOINT && { endpoint: config.LEHR_S3_ENDPOINT }),
-      ...(config.LEHR_S3_PUBLIC_ENDPOINT && { publicEndpoint: config.LEHR_S3_PUBLIC_ENDPOINT }),
-    });
-  }
-  const linkSecret = config.LEHR_STORE_SECRET ?? (await homeSecret(config.LEHR_HOME, 'store-secret')).value;
-  const publicUrl = config.LEHR_PUBLIC_URL ?? `http://${config.LEHR_HOST}:${config.LEHR_PORT}`;
-  return openObjectStore({ kind: 'folder', root: objectsFolder(config.LEHR_HOME), publicUrl, linkSecret });
-}

@@ -3,7 +3,7 @@ import { CfnJson, CfnOutput, Fn } from 'aws-cdk-lib';
 import { FederatedPrincipal, PolicyStatement, Role } from 'aws-cdk-lib/aws-iam';
 import type { IBucket } from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
-import { BUCKET_ACTIONS, HEALTH, OBJECT_ACTIONS, OUTPUTS, UPLOADS } from './s3-actions.ts';
+import { BUCKET_ACTIONS, HEALTH, OBJECT_ACTIONS, OUTPUTS, STORE_ID, UPLOADS } from './s3-actions.ts';
 
 /** Who vouches for service accounts. */
 export interface Issuer {
@@ -50,17 +50,22 @@ export function makeStoreRoles(scope: Construct, issuer: Issuer, namespace: stri
   };
   const api = new AccountRole(scope, 'Api', issuer, namespace, 'lehr-api').role;
   api.addToPolicy(
-    new PolicyStatement({ actions: [...OBJECT_ACTIONS], resources: at(UPLOADS, OUTPUTS, HEALTH) }),
+    new PolicyStatement({ actions: [...OBJECT_ACTIONS], resources: at(UPLOADS, OUTPUTS, HEALTH, STORE_ID) }),
   );
   // It lists tenants and expired objects from the top of in/ and out/.
-  list(api, ['in/*', 'out/*', 'in/', 'out/', '']);
+  list(api, ['in/*', 'out/*', 'in/', 'out/', 'lehr-store/*', '']);
   const worker = new AccountRole(scope, 'Worker', issuer, namespace, 'lehr-worker').role;
   // It reads uploads, and writes and removes outputs and checkpoints.
-  worker.addToPolicy(new PolicyStatement({ actions: ['s3:GetObject'], resources: at(UPLOADS, OUTPUTS) }));
   worker.addToPolicy(
-    new PolicyStatement({ actions: ['s3:DeleteObject', 's3:PutObject'], resources: at(OUTPUTS, HEALTH) }),
+    new PolicyStatement({ actions: ['s3:GetObject'], resources: at(UPLOADS, OUTPUTS, STORE_ID) }),
   );
-  list(worker, ['in/*', 'out/*', '']);
+  worker.addToPolicy(
+    new PolicyStatement({
+      actions: ['s3:DeleteObject', 's3:PutObject'],
+      resources: at(OUTPUTS, HEALTH, STORE_ID),
+    }),
+  );
+  list(worker, ['in/*', 'out/*', 'lehr-store/*', '']);
   new CfnOutput(scope, 'ApiRoleArn', {
     value: api.roleArn,
     description:

@@ -138,6 +138,7 @@ export {
   type StartingWorker,
   type Starts,
 } from './starting.ts';
+export { claimStore, otherStore, type UsedStore } from './store-identity.ts';
 export { estimateTokens, textCostMs } from './text-cost.ts';
 export { TRACING_VARIABLES } from './tracing/variables.ts';
 export {

@@ -1,7 +1,7 @@
 /** Where backups are: below a prefix of a bucket, or in a folder. */
 import { resolve } from 'node:path';
 import { LehrError } from '@lehr/shared';
-import { type ObjectStore, openObjectStore } from '@lehr/shared/objects';
+import { NO_LINKS, type ObjectStore, openObjectStore } from '@lehr/shared/objects';
 
 export interface BackupPlace {
   readonly store: ObjectStore;
@@ -20,8 +20,6 @@ export interface PlaceSettings {
 const S3 = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([A-Za-z0-9._/-]*))?$/;
 /** A part of the dump, on a slow line. */
 const REQUEST_TIMEOUT_MS = 120_000;
-/** No link is ever made to a backup. */
-const NO_LINKS = { publicUrl: 'http://127.0.0.1', linkSecret: 'x'.repeat(32) };
 
 /** `where` is `s3://bucket/prefix`, or the path of a folder. Throws `invalid-request` for any other text. */
 export async function openPlace(where: string, settings: PlaceSettings): Promise<BackupPlace> {

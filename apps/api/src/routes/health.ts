@@ -1,6 +1,6 @@
 /** Health and readiness probes. They need no key, so they show no details. */
 import { createRoute, z } from '@hono/zod-openapi';
-import { countWorkers, type FieldProblem, LehrError } from '@lehr/shared';
+import { ConfigError, claimStore, countWorkers, type FieldProblem, LehrError } from '@lehr/shared';
 import type { Api, ApiParts } from '../api.ts';
 import type { FleetView } from '../fleet/fleet-view.ts';
 import { Recent } from '../recent.ts';
@@ -40,7 +40,7 @@ const readiness = createRoute({
   tags: ['operation'],
   summary: 'Check that the API can accept jobs',
   description:
-    'Writes to Redis and to the store. No worker is needed, because jobs wait until one starts; the response has their ' +
+    'Writes to Redis and to the store, which must be the one of the installation. No worker is needed, because jobs wait until one starts; the response has their ' +
     'number.',
   responses: {
     200: {
@@ -66,14 +66,17 @@ export function healthRoute(app: Api): void {
 export function readyRoute(app: Api, parts: ApiParts): void {
   const { redis, keys, store, clock, fleet, modelsProblem } = parts;
   const storeWrite = new Recent(() => store.check(), STORE_TTL_MS, clock);
+  const ownStore = new Recent(() => claimStore({ ...parts, place: parts.storePlace }), STORE_TTL_MS, clock);
 
   app.openapi(readiness, async (c) => {
-    const missing = (
-      await Promise.all([
-        missingPart('redis', 'does not take a write', redis.set(keys.probe, clock.now(), 'EX', 60)),
-        missingPart('store', 'does not take a write', storeWrite.get()),
-      ])
-    ).filter((problem) => problem !== undefined);
+    const written = await Promise.all([
+      missingPart('redis', redis.set(keys.probe, clock.now(), 'EX', 60)),
+      missingPart('store', storeWrite.get()),
+    ]);
+    const isWritten = written.every((problem) => problem === undefined);
+    const missing = [...written, isWritten ? await missingPart('store', ownStore.get()) : undefined].filter(
+      (problem) => problem !== undefined,
+    );
     if (missing.length > 0) throw notReady(missing);
     // Counted now, not cached: a worker that has just started must be included.
     const workers = await countWorkers(redis, keys);
@@ -95,7 +98,6 @@ async function audioHint(fleet: FleetView): Promise<string | undefined> {
 /** Undefined when the check succeeds in time. The cause is only logged: probes need no key and get no details. */
 async function missingPart(
   name: string,
-  detail: string,
   check: Promise<unknown>,
 ): Promise<(FieldProblem & { cause: unknown }) | undefined> {
   let timer: NodeJS.Timeout | undefined;
@@ -106,6 +108,8 @@ async function missingPart(
     await Promise.race([check, timeout]);
     return undefined;
   } catch (cause) {
+    const isOther = cause instanceof ConfigError;
+    const detail = isOther ? 'is not the one of this installation' : 'does not take a write';
     return { pointer: `/${name}`, detail, cause };
   } finally {
     clearTimeout(timer);

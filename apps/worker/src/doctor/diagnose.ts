@@ -7,7 +7,6 @@ import {
   ConfigError,
   envSchema,
   homeModelsFile,
-  objectsFolder,
   parseRegistry,
   readConfig,
   readFamily,
@@ -15,8 +14,15 @@ import {
   type Task,
 } from '@lehr/shared';
 import { modelCacheFolder } from '@lehr/shared/model-cache';
-import { openObjectStore } from '@lehr/shared/objects';
-import { describeAddress, openRedis, redisAddress, withLocalRedis } from '@lehr/shared/redis';
+import { openConfiguredStore, storePlace } from '@lehr/shared/objects';
+import {
+  describeAddress,
+  keysOf,
+  openRedis,
+  type Redis,
+  redisAddress,
+  withLocalRedis,
+} from '@lehr/shared/redis';
 import { providersOf } from '../providers.ts';
 import { checkAudio } from './audio-check.ts';
 import type { Check } from './check.ts';
@@ -41,8 +47,6 @@ const DoctorEnv = envSchema(
   'LEHR_TASKS',
   'LEHR_THREADS',
 );
-/** The doctor only writes to the store, so that no link is signed with it. */
-const NO_SECRET = 'x'.repeat(32);
 
 const ELSEWHERE =
   'Run this where npm start is run, or with the variables of the server. In containers: ' +
@@ -79,8 +83,8 @@ export async function* diagnose(
     return void (yield { name: 'server', state: 'warn', detail, advice: ELSEWHERE });
   }
   yield* checkRedis(redis, describeAddress(redisAddress(env)));
+  yield await storeCheck(env, redis);
   redis.disconnect();
-  yield await storeCheck(env);
   const choice = {
     device: env.LEHR_DEVICE,
     providers: providersOf(env.LEHR_DEVICE),
@@ -99,27 +103,18 @@ async function readEnv(source: Source) {
 
 type Env = Awaited<ReturnType<typeof readEnv>>;
 
-function storeCheck(env: Env): Promise<Check> | Check {
+function storeCheck(env: Env, redis: Redis): Promise<Check> | Check {
   const isFolder = env.LEHR_STORE === 'folder';
   if (isFolder && !existsSync(env.LEHR_HOME)) {
     // Opening the store would create the folder.
     const advice = 'Run this where npm start is run, or set LEHR_HOME.';
     return { name: 'store', state: 'fail', detail: `${env.LEHR_HOME} is not there`, advice };
   }
-  const where = isFolder ? objectsFolder(env.LEHR_HOME) : `bucket ${env.LEHR_S3_BUCKET}`;
-  return checkStore(() => openStore(env), where);
-}
-
-function openStore(env: Env) {
-  if (env.LEHR_STORE === 'folder') {
-    const root = objectsFolder(env.LEHR_HOME);
-    return openObjectStore({ kind: 'folder', root, publicUrl: 'http://127.0.0.1', linkSecret: NO_SECRET });
-  }
-  return openObjectStore({
-    kind: 's3',
-    bucket: env.LEHR_S3_BUCKET ?? '',
-    region: env.LEHR_S3_REGION,
-    ...(env.LEHR_S3_ENDPOINT && { endpoint: env.LEHR_S3_ENDPOINT }),
+  return checkStore({
+    open: () => openConfiguredStore(env),
+    redis,
+    keys: keysOf(env.LEHR_NAMESPACE),
+    place: storePlace(env),
   });
 }
 

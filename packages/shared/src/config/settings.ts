@@ -14,10 +14,7 @@ export interface Settings<Config> {
 }
 
 /** The variables that the checks of `readSettings` need. */
-type CheckedVariables = Pick<
-  typeof ENV,
-  'LEHR_HOME' | 'LEHR_MODELS' | 'LEHR_STORE' | 'LEHR_S3_BUCKET' | 'LEHR_STORE_SECRET'
->;
+type CheckedVariables = Pick<typeof ENV, 'LEHR_HOME' | 'LEHR_MODELS' | 'LEHR_STORE' | 'LEHR_S3_BUCKET'>;
 
 export interface SettingsOptions<Config> {
   /** The path of models.yaml that is used when LEHR_MODELS is not set and LEHR_HOME has none. */

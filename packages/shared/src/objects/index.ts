@@ -1,4 +1,5 @@
 export { isContentType } from './checks.ts';
+export { NO_LINKS, openConfiguredStore, storePlace } from './configured.ts';
 export type { FolderStoreOptions } from './folder.ts';
 export { type LinkClaims, type LinkVerdict, objectHeaders, verifyLink } from './links.ts';
 export { type ObjectStoreOptions, openObjectStore } from './open.ts';

@@ -154,6 +154,8 @@ export interface Keys {
   readonly shadows: string;
   /** Held by the one process that compares them. */
   readonly shadowLock: string;
+  /** `<id> <place>` of the store that all processes use (store-identity.ts). */
+  readonly storeId: string;
   /** Exists after a sweep of old outputs until the next one is due. */
   readonly sweep: string;
   /** Held by the one process that runs the janitor. */
@@ -242,7 +244,7 @@ const rolloutKeys = (prefix: string): RolloutKeys => ({
   shadowLock: `${prefix}:rollout-shadow-lock`,
 });
 
-/** What processes report of themselves. */
+/** What processes report of themselves, and the store that they share. */
 const reportKeys = (
   prefix: string,
 ): Pick<
@@ -255,6 +257,7 @@ const reportKeys = (
   | 'apiProcess'
   | 'apiCounts'
   | 'workers'
+  | 'storeId'
 > => ({
   direct: (worker) => `${prefix}:direct:${worker}`,
   worker: (id) => `${prefix}:worker:${id}`,
@@ -264,6 +267,7 @@ const reportKeys = (
   apiProcess: (id) => `${prefix}:api-process:${id}`,
   apiCounts: `${prefix}:api-counts`,
   workers: `${prefix}:workers`,
+  storeId: `${prefix}:store-id`,
 });
 
 type WebhookKeys = Pick<

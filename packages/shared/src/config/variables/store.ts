@@ -3,7 +3,10 @@ import { z } from 'zod';
 import { httpUrl, SECRET } from './kinds.ts';
 
 export const STORE_ENV = {
-  LEHR_STORE: z.enum(['folder', 's3']).default('folder').meta({ description: 'Where outputs are stored.' }),
+  LEHR_STORE: z.enum(['folder', 's3']).default('folder').meta({
+    description:
+      'Where inputs and outputs are stored. The folder, in LEHR_HOME, is for the processes of one machine; all processes need the same store.',
+  }),
   LEHR_STORE_SECRET: z
     .string()
     .min(32, 'must have at least 32 characters')

@@ -1,0 +1,48 @@
+/** The object store that the variables of a process name. */
+import { hostname } from 'node:os';
+import { resolve } from 'node:path';
+import { objectsFolder } from '../home.ts';
+import type { FolderStoreOptions } from './folder.ts';
+import { openObjectStore } from './open.ts';
+import type { ObjectStore } from './store.ts';
+
+export interface StoreVariables {
+  readonly LEHR_HOME: string;
+  readonly LEHR_STORE: 'folder' | 's3';
+  /** Always set with an S3 store: readSettings refuses one without. */
+  readonly LEHR_S3_BUCKET?: string | undefined;
+  readonly LEHR_S3_REGION: string;
+  readonly LEHR_S3_ENDPOINT?: string | undefined;
+  readonly LEHR_S3_PUBLIC_ENDPOINT?: string | undefined;
+}
+
+/** For a program that signs no links. */
+export const NO_LINKS = { publicUrl: 'http://127.0.0.1', linkSecret: 'x'.repeat(32) };
+
+export function openConfiguredStore(
+  variables: StoreVariables,
+  links: Pick<FolderStoreOptions, 'publicUrl' | 'linkSecret'> = NO_LINKS,
+): Promise<ObjectStore> {
+  const { LEHR_S3_ENDPOINT: endpoint, LEHR_S3_PUBLIC_ENDPOINT: publicEndpoint } = variables;
+  if (variables.LEHR_STORE === 'folder') {
+    return openObjectStore({ kind: 'folder', root: objectsFolder(variables.LEHR_HOME), ...links });
+  }
+  return openObjectStore({
+    kind: 's3',
+    bucket: variables.LEHR_S3_BUCKET ?? '',
+    region: variables.LEHR_S3_REGION,
+    ...(endpoint !== undefined && { endpoint }),
+    ...(publicEndpoint !== undefined && { publicEndpoint }),
+  });
+}
+
+/** For people: where the store is. */
+export function storePlace({
+  LEHR_STORE,
+  LEHR_HOME,
+  LEHR_S3_BUCKET,
+  LEHR_S3_ENDPOINT,
+}: StoreVariables): string {
+  if (LEHR_STORE === 'folder') return `the folder ${resolve(objectsFolder(LEHR_HOME))} of ${hostname()}`;
+  return `the bucket ${LEHR_S3_BUCKET}${LEHR_S3_ENDPOINT === undefined ? '' : ` at ${LEHR_S3_ENDPOINT}`}`;
+}
