@@ -27,6 +27,29 @@ async function listed({ lehr }: Awaited<ReturnType<typeof home>>) {
 }
 
 test(
+  'A file in the place of a model is named as such by list, check and pull, in one sentence',
+  WHOLE,
+  async () => {
+    const at = await home();
+    const file = join(at.folder, 'x.safetensors');
+    await writeFile(file, 'weights');
+    await writeFile(
+      at.list,
+      `models: [{ name: own, task: diffusion, versions: [{ version: "1", path: ${file} }] }]`,
+    );
+    expect(await listed(at)).toMatchObject([{ model: 'own@1', state: 'not a folder' }]);
+    for (const args of [
+      ['check', file],
+      ['pull', file, '--as', 'other'],
+    ]) {
+      const { code, stderr } = await at.lehr(...args);
+      expect(code).not.toBe(0);
+      expect(stderr).toBe(`lehr: ${file} is a file; a model is a folder with its configs and graphs.\n`);
+    }
+  },
+);
+
+test(
   'lehr models pull fetches a model, enters it in models.yaml, and lists, checks and removes it',
   WHOLE,
   async () => {

@@ -60,6 +60,8 @@ function stateInCache(found: readonly CachedModel[]): State {
 
 async function stateOfFolder(folder: string): Promise<State> {
   if (!existsSync(folder)) return { state: 'missing', bytes: 0, last_used_at: null };
+  const info = await stat(folder);
+  if (!info.isDirectory()) return { state: 'not a folder', bytes: info.size, last_used_at: null };
   const names = await readdir(folder, { recursive: true });
   const infos = await Promise.all(names.map((name) => stat(join(folder, name))));
   const bytes = infos.reduce((sum, info) => sum + (info.isFile() ? info.size : 0), 0);

@@ -14,7 +14,7 @@ export interface ListedModel {
   /** Where it is fetched from; null for a folder of the installation. */
   readonly source: string | null;
   readonly folder: string;
-  readonly state: 'ready' | 'incomplete' | 'missing';
+  readonly state: 'ready' | 'incomplete' | 'missing' | 'not a folder';
   readonly bytes: number;
   readonly last_used_at: string | null;
 }

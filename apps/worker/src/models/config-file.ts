@@ -1,6 +1,7 @@
 /** Reads the JSON and text files of a model folder. */
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { LehrError } from '@lehr/shared';
 import type { z } from 'zod';
 
@@ -38,6 +39,10 @@ export async function readModelText(path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8');
   } catch (cause) {
-    throw new LehrError('model-unavailable', `${path} could not be read.`, { cause });
+    const isFile = (cause as NodeJS.ErrnoException).code === 'ENOTDIR';
+    const message = isFile
+      ? `${dirname(path)} is a file; a model is a folder with its configs and graphs.`
+      : `${path} could not be read.`;
+    throw new LehrError('model-unavailable', message, { cause });
   }
 }

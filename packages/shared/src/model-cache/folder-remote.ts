@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { LehrError } from '../errors.ts';
-import { ignore } from '../objects/errno.ts';
+import { codeOf, ignore } from '../objects/errno.ts';
 import { listingOf, listingOfFiles } from './listing-of.ts';
 import { readManifest } from './manifest.ts';
 import type { Listing, Remote } from './remote.ts';
@@ -14,7 +14,9 @@ export const folderRemote = ({ path: folder }: Extract<ModelSource, { kind: 'fol
     const manifest = await readManifest(folder);
     if (manifest) return listingOf(manifest);
     const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch((cause) => {
-      throw new LehrError('not-found', `The folder ${folder} cannot be read.`, { cause });
+      const isFile = codeOf(cause) === 'ENOTDIR';
+      const why = isFile ? 'is a file; a model is a folder with its configs and graphs' : 'cannot be read';
+      throw new LehrError('not-found', `${folder} ${why}.`, { cause });
     });
     const found = await Promise.all(
       entries
