@@ -76,3 +76,20 @@ test('After a thousand cancels at random moments each job has exactly one end, r
   const load = Object.values(await redis.hgetall(keys.load(queue.name))).map(Number);
   expect(Math.max(...load)).toBeLessThan(0.001);
 }, 90_000);
+
+test('A cancel that is published while the connection of the worker for announcements is down stops the job', async () => {
+  const world = await workerWorld(server.url);
+  // As a job that makes no progress, whose cancel no write of progress finds.
+  const times = { followCheckEveryMs: 600_000 };
+  await world.simulated({ latency: { stepBaseMs: 100, stepPerRowMs: 1, pictureMs: 1, textMs: 1 }, times });
+  const id = await world.draw({ steps: 999 });
+  await world.reached(id, 'running');
+  // In one write, and so before the worker connects again.
+  const [killed, [{ code }]] = await Promise.all([
+    world.redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub'),
+    world.records.apply([{ move: 'cancel', id }]),
+  ]);
+  expect(killed).toBeGreaterThan(0);
+  expect(code).toBe('requested');
+  expect((await world.reached(id)).state).toBe('canceled');
+});

@@ -157,7 +157,7 @@ export class QueueSide {
       onGroup: (queue) => this.#groups.add(queue) && this.#intake.look(),
       onRetired: (queue) => this.#forgetGroup(queue),
       onCancel: (job) => this.#cancel(job),
-      onReconnect: () => void this.reloadGroups(),
+      onReconnect: () => void this.#readMissed(),
     });
     await this.#groups.load();
     this.#leases.start();
@@ -227,7 +227,15 @@ export class QueueSide {
     this.#active.cancel(job);
   }
 
-  /** Finds groups that were announced while the connection was down, and those of models that were opened since. */
+  /** Groups and cancels that were announced while the connection was down. */
+  async #readMissed(): Promise<void> {
+    await this.reloadGroups();
+    // After a failure the next reconnect reads.
+    const canceled = await this.#parts.records.cancelRequested(this.#leases.jobs).catch(() => []);
+    for (const job of canceled) this.#cancel(job);
+  }
+
+  /** Finds groups that were announced meanwhile, and those of models that were opened since. */
   async reloadGroups(): Promise<void> {
     try {
       await this.#groups.load();

@@ -9,7 +9,7 @@ export interface AnnouncementsOptions {
   readonly onGroup: (queue: string) => void;
   readonly onRetired: (queue: string) => void;
   readonly onCancel: (job: JobId) => void;
-  /** The connection was lost and is up again; announcements in between were missed. */
+  /** The subscription is active again after the connection was lost; announcements in between were missed. */
   readonly onReconnect: () => void;
 }
 
@@ -21,6 +21,8 @@ export async function subscribeToAnnouncements(options: AnnouncementsOptions): P
     else if (channel === keys.retiredGroups) onRetired(text);
     else if (channel === keys.cancel(worker)) onCancel(text as JobId);
   });
-  subscriber.on('ready', onReconnect);
-  await subscriber.subscribe(keys.groups, keys.retiredGroups, keys.cancel(worker));
+  const subscribe = () => subscriber.subscribe(keys.groups, keys.retiredGroups, keys.cancel(worker));
+  // ioredis subscribes again by itself, but does not tell when Redis has answered. A failure means another reconnect.
+  subscriber.on('ready', () => void subscribe().then(onReconnect, () => {}));
+  await subscribe();
 }

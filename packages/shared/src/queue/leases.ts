@@ -35,6 +35,10 @@ export class Leases {
     return this.#held.size;
   }
 
+  get jobs(): readonly JobId[] {
+    return [...this.#held.keys()];
+  }
+
   start(): void {
     this.#timer ??= setInterval(() => void this.renew(), this.#options.renewEveryMs);
   }

@@ -7,6 +7,7 @@ import type { JobState } from '../contracts/job.ts';
 import { LehrError } from '../errors.ts';
 import type { JobId, LeaseToken } from '../ids.ts';
 import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
+import { repliesOf } from '../redis/replies.ts';
 import { encodeFields } from './encode-record.ts';
 import { type JobRecord, MOVES, type MoveName, type NewJob } from './record.ts';
 import { type Outcome, parseEvents, parseOutcome, parseRecord, type StoredEvent } from './replies.ts';
@@ -191,6 +192,14 @@ export class RecordStore {
       missing: ids.filter((_, i) => !found[i].record && !found[i].unreadable),
       unreadable,
     };
+  }
+
+  /** Those of these jobs that their worker was asked to cancel. */
+  async cancelRequested(ids: readonly JobId[]): Promise<readonly JobId[]> {
+    const pipeline = this.#redis.pipeline();
+    for (const id of ids) pipeline.hget(this.#keys.record(id), 'cancel_requested');
+    const replies = repliesOf(await pipeline.exec());
+    return ids.filter((_, i) => replies[i] !== null);
   }
 
   /** All events after `afterRev`, oldest first. */
