@@ -212,6 +212,20 @@ test('A Redis that evicts keys is refused with the reason', async () => {
   await expect(assertNoEviction(redis)).resolves.toBeUndefined();
 });
 
+test.each([
+  ['without a password', 'redis://', 'NOAUTH'],
+  ['with a wrong password', 'redis://api:hush@', 'WRONGPASS'],
+])(
+  'The error for a Redis that is asked %s says that it answers, and names the setting',
+  async (_, start, reply) => {
+    const redis = openRedis(`${start}127.0.0.1:${server.port}`, 'worker');
+    onTestFinished(() => redis.disconnect());
+    await expect(redisReady(redis, 60_000)).rejects.toThrow(
+      `Redis at 127.0.0.1:${server.port} answers ${reply}: correct user and password in LEHR_REDIS_URL`,
+    );
+  },
+);
+
 test('The error for an unreachable Redis names host and port, never the password', async () => {
   const redis = openRedis('redis://:hush@127.0.0.1:1', 'worker');
   onTestFinished(() => redis.disconnect());

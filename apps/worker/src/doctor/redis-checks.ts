@@ -15,9 +15,10 @@ export async function* checkRedis(redis: Redis, where: string): AsyncGenerator<C
     await redisReady(redis, TIMEOUT_MS);
     yield await serverCheck(redis, where);
   } catch (error) {
-    const reason = ((error as Error).cause as Error | undefined)?.message || (error as Error).message;
-    const advice = 'Start Redis, or set LEHR_REDIS_URL to its address.';
-    return void (yield { name: 'Redis', state: 'fail', detail: `no answer at ${where}: ${reason}`, advice });
+    const { message, cause } = error as Error;
+    const detail = cause instanceof Error ? `${message}: ${cause.message}` : message;
+    const advice = 'Start Redis, or set LEHR_REDIS_URL to its address, with user and password.';
+    return void (yield { name: 'Redis', state: 'fail', detail, advice });
   }
   const memory = await redis.info('memory');
   yield policyCheck(memory);

@@ -136,27 +136,42 @@ function coalesceWrites(stream: Redis['stream']): void {
   } as typeof write;
 }
 
-/** Resolves when the connection can take commands; rejects with `unavailable` when it cannot within `timeoutMs`. */
+/**
+ * Resolves when the connection can take commands; rejects with `unavailable` when it cannot within `timeoutMs`, or when the server refuses
+ * its user and password.
+ */
 export async function redisReady(redis: Redis, timeoutMs = 5000): Promise<void> {
   if (redis.status === 'ready') return;
-  let lastError: unknown;
-  const remember = (error: unknown): void => {
-    lastError = error;
-  };
-  redis.on('error', remember);
+  let onError = (_error: Error): void => {};
   try {
     await new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(() => reject(lastError ?? new Error('no answer')), timeoutMs);
-      redis.once('ready', () => {
+      let lastError = new Error('no answer');
+      const timer = setTimeout(() => reject(lastError), timeoutMs);
+      const end = (settle: () => void): void => {
         clearTimeout(timer);
-        resolve();
-      });
+        settle();
+      };
+      onError = (error) => {
+        lastError = error;
+        if (REFUSAL.test(error.message)) end(() => reject(error));
+      };
+      redis.on('error', onError).once('ready', () => end(resolve));
     });
   } catch (error) {
-    throw new LehrError('unavailable', `Redis does not answer at ${describe(redis)}`, { cause: error });
+    throw new LehrError('unavailable', whyNotReady(redis, error as Error), { cause: error });
   } finally {
-    redis.off('error', remember);
+    redis.off('error', onError);
   }
+}
+
+/** Of a server that answers, and wants another user or password. */
+const REFUSAL = /\b(?:NOAUTH|WRONGPASS)\b/;
+
+function whyNotReady(redis: Redis, { message }: Error): string {
+  const [refusal] = REFUSAL.exec(message) ?? [];
+  if (!refusal) return `Redis does not answer at ${describe(redis)}`;
+  const orSentinels = redis.options.sentinels ? ', or of the Sentinels in LEHR_REDIS_SENTINEL_PASSWORD' : '';
+  return `Redis at ${describe(redis)} answers ${refusal}: correct user and password in LEHR_REDIS_URL${orSentinels}`;
 }
 
 /**
