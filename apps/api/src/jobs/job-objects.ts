@@ -16,8 +16,9 @@ export async function deleteJobObjects(
   { store, storage }: JobObjectParts,
   { tenant, id }: { readonly tenant: TenantId; readonly id: JobId },
 ): Promise<void> {
-  const inputs = await listed(store, inputFolder(tenant, id));
-  const outputs = await listed(store, outputFolder(tenant, id));
+  const [inputs, outputs] = await Promise.all(
+    [inputFolder(tenant, id), outputFolder(tenant, id)].map((prefix) => listed(store, prefix)),
+  );
   await storage.free(tenant, ...inputs);
   await store.deleteMany([...inputs, ...outputs]);
 }

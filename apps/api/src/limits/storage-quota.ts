@@ -1,6 +1,6 @@
 /**
- * How much a tenant may store and upload. It counts what callers send and Lehr stores, uploaded files and audio inside requests,
- * until it is deleted or expires. Outputs are not counted: the limits on jobs bound them.
+ * How much a tenant may store and upload. It counts what callers send and Lehr stores, uploaded files, what is inside requests, and its
+ * copies for retries, until it is deleted or expires. Outputs are not counted: the limits on jobs bound them.
  */
 import { readFileSync } from 'node:fs';
 import type { KeyLimits, ObjectKey, StorageUsage, TenantId } from '@lehr/shared';
