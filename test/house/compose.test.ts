@@ -240,12 +240,22 @@ test('API and workers of compose.yaml are healthy when they are ready, which is 
     ]);
 });
 
-test('No observer of compose.yaml reaches Redis or the store', async () => {
+test('No observer of compose.yaml reaches Redis or the store, and nothing reaches more of the store than S3', async () => {
   const { services } = await asShipped();
   for (const [name, { networks, build }] of Object.entries(services)) {
     const own = ['redis', 's3'].includes(name) ? ['data'] : ['observe'];
     expect(Object.keys(networks).sort(), name).toEqual(build ? ['data', 'observe'] : own);
   }
+  const wanted = [
+    '-ip=127.0.0.1',
+    '-ip.bind=127.0.0.1',
+    '-s3',
+    '-s3.ip.bind=0.0.0.0',
+    '-master.telemetry=false',
+  ];
+  expect(services.s3.command).toEqual(expect.arrayContaining(['server', ...wanted]));
+  for (const argument of wanted)
+    expect(readText('infra/k8s/components/s3/s3.yaml')).toContain(`- ${argument}\n`);
 });
 
 test('The workers of compose.yaml can fetch models, into a folder that outlives the container', async () => {

@@ -51,7 +51,19 @@ const container = {
   image: IMAGE,
   // The program itself, because the image's start script expects to be root.
   command: ['weed'],
-  args: ['mini', '-dir=/data', '-bucket=lehr', '-webdav=false', '-admin.ui=false'],
+  args: [
+    'server',
+    '-dir=/data',
+    '-volume.max=0',
+    '-master.volumeSizeLimitMB=1024',
+    // Only S3 asks for credentials, so the other parts listen on loopback. It makes the bucket at the first write.
+    '-ip=127.0.0.1',
+    '-ip.bind=127.0.0.1',
+    '-s3',
+    '-s3.ip.bind=0.0.0.0',
+    '-s3.port.iceberg=0',
+    '-master.telemetry=false',
+  ],
   env: [credential('AWS_ACCESS_KEY_ID'), credential('AWS_SECRET_ACCESS_KEY')],
   ports: [{ name: 's3', containerPort: PORTS.s3 }],
   resources: { requests: { cpu: '250m', memory: '512Mi' }, limits: { memory: '2Gi' } },
