@@ -11,7 +11,7 @@ export type Names = (pointer: string) => string;
 export const atTheTop =
   (renamed: Readonly<Record<string, string>> = {}): Names =>
   (pointer) =>
-    renamed[pointer] ?? pointer.replace(/^\/input(?=\/)/, '');
+    renamed[pointer] ?? pointer.replace(/^\/input(?=\/|$)/, '');
 
 /** The native request with every default filled in. Throws `invalid-input` with the dialect's names. */
 export function nativeRequest(fields: z.input<typeof JobRequestSchema>, names: Names): JobRequest {

@@ -118,9 +118,14 @@ function workProblems(input: TextToImageInput, { limits }: DiffusionModelEntry):
   const steps = stepsMade(input);
   const work = width * height * n * steps;
   if (work <= limits.max_work) return [];
-  const detail = `makes ${width}x${height} pixels x ${n} pictures x ${steps} steps = ${work}, at most ${limits.max_work} are allowed`;
-  return ['width', 'height', 'n', 'steps'].map((field) => ({ pointer: `/input/${field}`, detail }));
+  const pictures = `${n} ${n === 1 ? 'picture' : 'pictures'} of ${width}x${height} pixels in ${steps} steps`;
+  const detail = `is too much work for one job: ${pictures} are ${inWords(work)} pixel steps, at most ${inWords(limits.max_work)} are allowed`;
+  return [{ pointer: '/input', detail }];
 }
+
+/** As people say it: 52 million. */
+const inWords = (count: number): string =>
+  new Intl.NumberFormat('en', { notation: 'compact', compactDisplay: 'long' }).format(count);
 
 function runProblems(
   input: TextToImageInput,
