@@ -1510,6 +1510,8 @@ export interface components {
             readonly created: number;
             /** @enum {string} */
             readonly owned_by: "lehr";
+            /** @description What it is for, in a sentence for people. */
+            readonly description?: string | undefined;
             /** @description Runs the jobs of its task that name no model. */
             readonly default: boolean;
             readonly versions: readonly {
@@ -1556,6 +1558,8 @@ export interface components {
             readonly created: number;
             /** @enum {string} */
             readonly owned_by: "lehr";
+            /** @description What it is for, in a sentence for people. */
+            readonly description?: string | undefined;
             /** @description Runs the jobs of its task that name no model. */
             readonly default: boolean;
             readonly versions: readonly {
@@ -1579,6 +1583,8 @@ export interface components {
             readonly created: number;
             /** @enum {string} */
             readonly owned_by: "lehr";
+            /** @description What it is for, in a sentence for people. */
+            readonly description?: string | undefined;
             /** @description Runs the jobs of its task that name no model. */
             readonly default: boolean;
             readonly versions: readonly {

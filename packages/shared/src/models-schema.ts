@@ -47,6 +47,8 @@ const shape = {
   /** Other names that requests may use: those that are fixed in programs for other services. */
   aliases: z.array(slug).default([]),
   versions: z.array(VersionSchema).min(1),
+  /** A sentence for people: what the model is for, or what it draws. */
+  description: z.string().min(1).max(500).optional(),
   /** The model of its task that a request without `model` gets. */
   default: z.boolean().default(false),
 };

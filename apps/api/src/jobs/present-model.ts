@@ -10,6 +10,7 @@ export function presentModel(entry: ModelEntry, created: number, fleet: readonly
     object: 'model' as const,
     created,
     owned_by: 'lehr' as const,
+    ...(entry.description !== undefined && { description: entry.description }),
     default: entry.default,
     versions: entry.versions.map(({ version, weight }) => ({ version, weight })),
   };

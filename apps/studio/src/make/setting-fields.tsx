@@ -56,7 +56,11 @@ function ModelFields() {
     <div class="row">
       <label class="field">
         <span class="field-name">{texts.make.model}</span>
-        <select value={settings.value.model} onChange={(event) => chooseModel(event.currentTarget.value)}>
+        <select
+          aria-describedby="model-description"
+          value={settings.value.model}
+          onChange={(event) => chooseModel(event.currentTarget.value)}
+        >
           {models.value?.map(({ id }) => (
             <option key={id}>{id}</option>
           ))}
@@ -76,6 +80,9 @@ function ModelFields() {
           ))}
         </select>
       </label>
+      <p id="model-description" class="hint row-note">
+        {model.value?.description}
+      </p>
     </div>
   );
 }

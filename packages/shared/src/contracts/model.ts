@@ -10,6 +10,7 @@ const model = {
   object: z.literal('model'),
   created: z.int().meta({ description: 'Unix seconds: when the list of models last changed.' }),
   owned_by: z.literal('lehr'),
+  description: z.string().optional().meta({ description: 'What it is for, in a sentence for people.' }),
   default: z.boolean().meta({ description: 'Runs the jobs of its task that name no model.' }),
   versions: z.array(
     z.object({
