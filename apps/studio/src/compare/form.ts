@@ -1,7 +1,7 @@
 /** The comparison that is being written. The address keeps it. */
 import { computed, signal } from '@preact/signals';
-import { chooseDefaultModel, settings } from '../make/form.ts';
-import { loadModels, models, type PictureModel } from '../make/models.ts';
+import { loadForm, settings } from '../make/form.ts';
+import { models, type PictureModel } from '../make/models.ts';
 import { type Axis, type Comparison, fromFragment, problemOf, toFragment } from './comparison.ts';
 
 export const comparison = signal<Comparison | undefined>(undefined);
@@ -12,8 +12,7 @@ export const problem = computed(() => comparison.value && problemOf(comparison.v
 /** From the address, and what it does not have from the settings of the next picture. */
 export async function openForm(): Promise<void> {
   const { prompt, model: named, ...kept } = fromFragment(location.hash.slice(1));
-  await loadModels();
-  chooseDefaultModel();
+  await loadForm();
   const id = models.value?.some((each) => each.id === named) ? named : settings.value.model;
   const chosen = models.value?.find((each) => each.id === id);
   if (!chosen) return;

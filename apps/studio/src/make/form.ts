@@ -1,7 +1,7 @@
 /** The settings of the next picture. They belong to the page and not to a component: going to another view keeps them. */
-import type { JobRequest } from '@lehr/client';
+import type { Job, JobRequest } from '@lehr/client';
 import { computed, signal } from '@preact/signals';
-import { models, type PictureModel } from './models.ts';
+import { loadModels, models, type PictureModel } from './models.ts';
 
 export type Sampler = PictureModel['samplers'][number];
 
@@ -54,7 +54,9 @@ export function chooseModel(id: string): void {
   change({ model: id, version: '', width, height, steps, guidance, sampler, n });
 }
 
-export function chooseDefaultModel(): void {
+/** Whatever view asks first: loads the models, and chooses one where the form has none yet. */
+export async function loadForm(): Promise<void> {
+  await loadModels();
   const [first] = models.value ?? [];
   const preferred = models.value?.find((each) => each.default) ?? first;
   if (preferred && settings.value.model === '') chooseModel(preferred.id);
@@ -64,9 +66,11 @@ export function throwDice(): void {
   change({ seed: randomSeed(), keepsSeed: true });
 }
 
-/** Takes over what an earlier job was made with. */
-export function takeOver(job: string, input: Readonly<Record<string, unknown>>): void {
-  const [id, version = ''] = job.split('@');
+/** Takes over what an earlier job was made with; of a model that is not offered any more, its prompts. */
+export async function takeOver({ model: ref, input }: Pick<Job, 'model' | 'input'>): Promise<void> {
+  await loadForm();
+  change({ prompt: String(input.prompt ?? ''), negative: String(input.negative_prompt ?? '') });
+  const [id, version] = ref.split('@');
   if (!models.value?.some((each) => each.id === id)) return;
   chooseModel(id);
   const known = settings.value;
@@ -74,15 +78,14 @@ export function takeOver(job: string, input: Readonly<Record<string, unknown>>):
     typeof input[name] === 'number' ? input[name] : other;
   const { samplers, versions } = model.value ?? { samplers: [], versions: [] };
   change({
-    prompt: String(input.prompt ?? ''),
-    negative: String(input.negative_prompt ?? ''),
-    version: versions.length > 1 ? version : '',
+    version: versions.length > 1 && versions.some((each) => each.version === version) ? version : '',
     width: number('width', known.width),
     height: number('height', known.height),
     steps: number('steps', known.steps),
     guidance: number('guidance', known.guidance),
     n: number('n', 1),
     seed: number('seed', known.seed),
+    keepsSeed: true,
     sampler: samplers.find((each) => each === input.sampler) ?? known.sampler,
   });
 }

@@ -2,9 +2,9 @@
 import { useEffect } from 'preact/hooks';
 import { texts } from '../texts/index.ts';
 import { faultOf } from '../wire/fault.ts';
-import { chooseDefaultModel, throwDice } from './form.ts';
+import { loadForm, throwDice } from './form.ts';
 import { cancel, fault, isBusy, make } from './making.ts';
-import { loadModels, models } from './models.ts';
+import { models } from './models.ts';
 import { PromptField } from './prompt-field.tsx';
 import { loadPrompts } from './prompts.ts';
 import { SettingFields } from './setting-fields.tsx';
@@ -12,11 +12,9 @@ import { Stage } from './stage.tsx';
 
 export function Make() {
   useEffect(() => {
-    loadModels()
-      .then(chooseDefaultModel)
-      .catch((error) => {
-        fault.value = faultOf(error);
-      });
+    loadForm().catch((error) => {
+      fault.value = faultOf(error);
+    });
     // Without them the view only has no history.
     loadPrompts().catch(() => {});
     addEventListener('keydown', onKey);

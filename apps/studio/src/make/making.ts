@@ -4,7 +4,7 @@ import { computed, signal } from '@preact/signals';
 import { FollowedJob } from '../jobs/follow.ts';
 import { type Fault, faultOf } from '../wire/fault.ts';
 import { lehr } from '../wire/lehr.ts';
-import { change, randomSeed, requestOf, settings } from './form.ts';
+import { change, loadForm, model, randomSeed, requestOf, settings } from './form.ts';
 import { rememberPrompt } from './prompts.ts';
 
 export const current = signal<FollowedJob | undefined>(undefined);
@@ -20,6 +20,9 @@ export async function make(): Promise<void> {
   isSending.value = true;
   fault.value = undefined;
   try {
+    await loadForm();
+    // Make says so when there is no model that draws.
+    if (!model.value) return;
     const job = await lehr.submit(requestOf(settings.value));
     rememberPrompt(settings.value.prompt);
     show(job);
